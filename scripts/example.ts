@@ -1,13 +1,15 @@
 /**
- * `./scripts/example NAME [token]`: runs an example in this process, against the server that runs on the data directory.
+ * `./scripts/example NAME [token]`: runs an example, one in TypeScript in this process, against the server that runs on the data directory.
  *
  * Examples read their settings from environment variables, as the programs of users would. This script sets the missing
  * ones: the token of the demo bot that `./scripts/start` made, the addresses to which the server is bound, and its admin
  * key. If all of them are set, the server may be anywhere.
  */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../src/clock.ts'
 import { askServer } from '../src/cli/command-socket.ts'
@@ -16,8 +18,10 @@ import { configOf, runCommand } from '../src/cli/run-command.ts'
 import { readAdminKey } from '../src/shard/data-directory.ts'
 
 const sources = fileURLToPath(new URL('../../examples/', import.meta.url))
+/** The programs of examples that are not TypeScript, by the end of their names. */
+const programs: Readonly<Record<string, string>> = { '.py': 'python3', '.sh': 'bash' }
 const names = readdirSync(sources)
-  .filter((file) => file.endsWith('.ts'))
+  .filter((file) => file.endsWith('.ts') || extname(file) in programs)
   .map((file) => basename(file, '.ts'))
 
 const usage = `Usage: ./scripts/example ${names.join('|')} [token] [--dir DIR]
@@ -43,8 +47,20 @@ await runCommand(async () => {
   }
   const token = rest[0]?.startsWith('-') === true ? undefined : rest.shift()
   await fillIn(configOf(rest), token)
-  await import(new URL(`../examples/${name}.js`, import.meta.url).href)
+  const program = programs[extname(name)]
+  if (program === undefined) await import(new URL(`../examples/${name}.js`, import.meta.url).href)
+  else await runExample(program, name)
 })
+
+/** Runs an example in a process of its own, which gets the signals of this one. */
+async function runExample(program: string, name: string): Promise<void> {
+  const child = spawn(program, [join(sources, name)], { stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => void child.kill(signal))
+  }
+  await once(child, 'close')
+  process.exitCode = child.exitCode ?? 1
+}
 
 /** Asks the server first: without a server, the other settings would not help. */
 async function fillIn({ dir, adminKeyFile }: Config, token: string | undefined): Promise<void> {

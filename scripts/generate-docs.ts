@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { optionsPage } from '../src/config/config-text.ts'
 import { type Cell, columns, withColumn } from './clients-table.ts'
 import { errorsPage } from './errors-page.ts'
+import { openApiPage } from './openapi-page.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
 /** The results of the last runs of test/clients. */
@@ -11,6 +12,7 @@ const runs = new URL('../clients/', import.meta.url)
 writeFileSync(new URL('options.md', docs), optionsPage())
 writeFileSync(new URL('errors.md', docs), errorsPage())
 writeFileSync(new URL('clients.md', docs), clientsPage())
+writeFileSync(new URL('openapi.json', docs), await openApiPage())
 
 function clientsPage(): string {
   let page = readFileSync(new URL('clients.md', docs), 'utf8')

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { errorsPage } from '../scripts/errors-page.ts'
+import { openApiPage } from '../scripts/openapi-page.ts'
 import { metricsPage } from '../src/private-api/metrics-page.ts'
 import { clientDefaults, streamDefaults } from '../src/client/client-options.ts'
 import { clientErrorKinds } from '../src/client/postbote-client-error.ts'
@@ -33,6 +34,21 @@ const protocol = 'docs/protocol.md'
 
 test('docs/errors.md is up to date (npm run docs writes it)', () => {
   assert.equal(read('docs/errors.md'), errorsPage())
+})
+
+test('docs/openapi.json is up to date (npm run docs writes it)', async () => {
+  assert.equal(read('docs/openapi.json'), await openApiPage())
+})
+
+test('docs/api.md and docs/openapi.json have the same calls', () => {
+  const document: Paths = JSON.parse(read('docs/openapi.json'))
+  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  const shown = matches('docs/api.md', /^\| (`[A-Z]{3,6}\b.*?`) \|/gm).flatMap(callsIn)
+  // The page names the verb of probes in a sentence.
+  const others = described.filter((call) => !call.startsWith('HEAD '))
+  assert.deepEqual(shown.toSorted(), others.toSorted())
 })
 
 test('links between pages have targets that exist', () => {
@@ -303,6 +319,20 @@ function read(file: string): string {
 
 function matches(page: string, pattern: RegExp): string[] {
   return [...read(page).matchAll(pattern)].map(([, found = '']) => found)
+}
+
+interface Paths {
+  readonly paths: Readonly<Record<string, object>>
+}
+
+/** A cell of the table of calls: verbs without a path have that of the last one, and `...` is a bot. */
+function callsIn(cell: string): string[] {
+  const calls = [...cell.matchAll(/`([A-Z]+) ?([^`?]*)/g)]
+  const [, , last = ''] = calls.at(-1) ?? []
+  return calls.map(([, verb, path = '']) => {
+    const whole = (path || last).replace('...', '/v1/bots/:id')
+    return `${verb} ${whole.replaceAll(/:(\w+)/g, '{$1}')}`
+  })
 }
 
 /** What may cite a section of the protocol. */

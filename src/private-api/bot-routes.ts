@@ -25,7 +25,7 @@ export interface BotRoutesOptions {
 }
 
 const botId = Type.Integer({ minimum: botIdMin, maximum: botIdMax })
-const registration = Type.Object(
+export const registration = Type.Object(
   {
     bot_id: Type.Optional(botId),
     // getMe returns this name: a lone surrogate or a control character would break strict clients there.
@@ -34,7 +34,7 @@ const registration = Type.Object(
   },
   { additionalProperties: false },
 )
-const overlap = Type.Object(
+export const overlap = Type.Object(
   { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: tokenOverlapSMax })) },
   { additionalProperties: false },
 )

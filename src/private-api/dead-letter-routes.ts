@@ -20,7 +20,7 @@ const page = queueQuery({
 })
 
 interface OfDeadLetter extends OfQueue {
-  Params: OfQueue['Params'] & { readonly update: string }
+  Params: OfQueue['Params'] & { readonly update_id: string }
 }
 
 interface OfPage extends OfQueue {
@@ -28,7 +28,7 @@ interface OfPage extends OfQueue {
 }
 
 const allPath = '/v1/bots/:id/dead-letters'
-const onePath = `${allPath}/:update`
+const onePath = `${allPath}/:update_id`
 
 export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): void {
   addLists(app, bots)
@@ -47,7 +47,7 @@ function addLists(app: FastifyInstance, bots: BotService): void {
   })
 
   app.get<OfDeadLetter>(onePath, { schema: { querystring: anyQueue } }, async (request, reply) => {
-    const updateId = updateIdParam(request.params.update)
+    const updateId = updateIdParam(request.params.update_id)
     const { deadLetters } = (await queueOf(bots, request)).updates
     const deadLetter = await deadLetters.get(updateId)
     if (deadLetter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
@@ -65,7 +65,7 @@ function addRemovals(app: FastifyInstance, bots: BotService): void {
   })
 
   app.delete<OfDeadLetter>(onePath, { schema: { querystring: anyQueue } }, async (request) => {
-    const updateId = updateIdParam(request.params.update)
+    const updateId = updateIdParam(request.params.update_id)
     const { deadLetters } = (await queueOf(bots, request)).updates
     if (!(await deadLetters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
     return { update_id: updateId, removed: true }
@@ -87,7 +87,7 @@ function addReplays(app: FastifyInstance, bots: BotService): void {
     { schema: { querystring: anyQueue } },
     async ({ params, query }) => {
       const botId = botIdParam(params.id)
-      const updateId = updateIdParam(params.update)
+      const updateId = updateIdParam(params.update_id)
       return { update_id: await bots.replay({ botId, isTest: query.test, updateId }) }
     },
   )

@@ -22,6 +22,7 @@ import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { type FleetRoutesOptions, addFleetRoutes } from './fleet-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { metricsPage } from './metrics-page.ts'
+import { addOpenApiRoute } from './openapi-route.ts'
 import { privateErrorText } from './private-error.ts'
 import { addShardRoutes, type ShardRoutesOptions } from './shard-routes.ts'
 import { addSigningKeyRoutes } from './signing-key-routes.ts'
@@ -120,6 +121,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (mustClose(request.raw)) void reply.header('connection', 'close')
     return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
   })
+  addOpenApiRoute(app)
   addProbe(app, '/healthz', async () => ({ status: 'ok' }))
   addProbe(app, '/readyz', async (_request, reply) => {
     const readiness = await options.readiness()

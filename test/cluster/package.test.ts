@@ -42,6 +42,7 @@ test('the package works when it is installed', async (t) => {
         'docs/cluster.md',
         'docs/errors.md',
         'docs/nginx.conf',
+        'docs/openapi.json',
         'docs/operations.md',
         'docs/options.md',
         'docs/producer-client.md',

@@ -1,4 +1,6 @@
 /** What must hold for every response, and for their number. */
+import { messageOf } from '../../src/message-of.ts'
+import { assertDocumented } from '../support/documented-response.ts'
 import type { WireAnswer } from './answer-reader.ts'
 import type { Conversation, WireCase } from './wire-case.ts'
 
@@ -19,7 +21,8 @@ export function complaintAbout(
     const isReplaced = isEnd && each.expected.kind === 'answer' && answer.status >= 400
     const fault = isReplaced
       ? bareFault(answer, each, listener)
-      : faultOf(answer, { listener, each, isRepeated })
+      : (faultOf(answer, { listener, each, isRepeated }) ??
+        undocumentedFault(answer, each, listener))
     if (fault !== undefined) return `case ${nth}: ${told(fault, answer)}`
     if (isEnd) return undefined
   }
@@ -83,6 +86,25 @@ function faultOf(
     if (answer.status !== status || !isAsKnown) return `expected ${status} ${body.slice(0, 300)}`
   }
   return bareFault(answer, each, listener) ?? toldFault(answer, each)
+}
+
+/** The response to a complete request must be one that docs/openapi.json describes. */
+function undocumentedFault(
+  answer: WireAnswer,
+  { bytes, expected }: WireCase,
+  listener: Conversation['listener'],
+): string | undefined {
+  if (listener === 'bot') return undefined
+  const line = /^([A-Z]+) (\S+) HTTP/.exec(bytes.toString('latin1', 0, 4_096))
+  if (expected.kind !== 'answer' || line === null) return undefined
+  const [, method = '', path = ''] = line
+  const headers = Object.fromEntries(answer.headers)
+  try {
+    assertDocumented({ method, path }, { status: answer.status, headers, text: answer.body })
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
 }
 
 function toldFault({ status, body }: WireAnswer, { expected }: WireCase): string | undefined {

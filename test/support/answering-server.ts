@@ -42,10 +42,11 @@ export async function answeringServer(
   const address = server.address()
   assert(address !== null && typeof address === 'object')
   const clock = new FakeClock()
+  const url = `http://127.0.0.1:${address.port}`
   const retried: Retry[] = []
   const client = new PostboteClient(
     {
-      url: `http://127.0.0.1:${address.port}`,
+      url,
       key: producerKey,
       onRetry: (retry) => {
         retried.push(retry)
@@ -63,7 +64,7 @@ export async function answeringServer(
   const untilReceived = async (count: number): Promise<void> => {
     while (received.length < count) await once(server, 'received')
   }
-  return { client, clock, received, retried, untilReceived }
+  return { url, client, clock, received, retried, untilReceived }
 }
 
 export function json(body: object, status = 200, headers: Record<string, string> = {}): Answer {

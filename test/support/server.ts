@@ -20,6 +20,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { assertDocumented } from './documented-response.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 /** A start takes a while on a busy machine, while the rest of a suite runs. A start that never completes only fails later. */
@@ -263,20 +264,22 @@ export class Server {
     })
   }
 
-  /** Calls the private API with the admin key. */
-  admin(
+  /** Calls the private API with the admin key. The response must be one that docs/openapi.json describes. */
+  async admin(
     method: string,
     path: string,
     body?: object | string | Buffer,
     headers: OutgoingHttpHeaders = {},
   ): Promise<Answer> {
     const isText = typeof body === 'string' || Buffer.isBuffer(body)
-    return send({
+    const answer = await send({
       method,
       url: this.privateUrl + path,
       headers: { authorization: `Bearer ${this.key}`, ...headers },
       ...(body === undefined ? {} : { body: isText ? body : JSON.stringify(body) }),
     })
+    assertDocumented({ method, path }, answer)
+    return answer
   }
 
   /** Registers a bot, with any free id unless one is given. */

@@ -1,0 +1,24 @@
+/** Generates docs/openapi.json: the response of a server without bots to GET /v1/openapi.json. */
+import { PrivateApiGuard } from '../src/private-api/private-api-guard.ts'
+import { createPrivateApi, type PrivateApiOptions } from '../src/private-api/private-api.ts'
+
+export async function openApiPage(): Promise<string> {
+  const app = unusedPrivateApi()
+  const headers = { authorization: 'Bearer key' }
+  const { body } = await app.inject({ url: '/v1/openapi.json', headers })
+  await app.close()
+  return `${JSON.stringify(JSON.parse(body), null, 2)}\n`
+}
+
+/** Returns a private API whose routes are registered and whose bots are not there. Its key is `key`. */
+export function unusedPrivateApi(): ReturnType<typeof createPrivateApi> {
+  const unused: PrivateApiOptions = Object.create(null)
+  const guard = new PrivateApiGuard({ adminKey: 'key', hosts: [] })
+  return createPrivateApi({
+    ...unused,
+    guard,
+    onRefused: () => undefined,
+    isUnixSocket: () => false,
+    updateBytesMax: 1,
+  })
+}

@@ -1,0 +1,30 @@
+/** Schemas of the fields that several operations have. They are functions, as all of the operations: see operation.ts. */
+import { type TInteger, type TSchema, type TUnion, type TNull, Type } from 'typebox'
+import { botIdMax, botIdMin, updateIdMax } from '../limits.ts'
+
+/** Functions that each return a new schema. */
+export const fieldSchemas = {
+  botId: (): TInteger =>
+    Type.Integer({ minimum: botIdMin, maximum: botIdMax, description: 'The id of a bot.' }),
+  updateId: (description = 'The id of an update.'): TInteger =>
+    Type.Integer({ minimum: 1, maximum: updateIdMax, description }),
+  shard: (): TInteger => Type.Integer({ minimum: 0, description: 'The number of a shard.' }),
+  /** A number of something. */
+  count: (description: string): TInteger =>
+    Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description }),
+  /** A point in time in whole seconds. */
+  time: (description: string): TInteger =>
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: `${description} In Unix seconds.`,
+    }),
+  /** The number of things that a call has removed. */
+  removedCount: (): TSchema =>
+    Type.Object(
+      { removed: Type.Integer({ minimum: 0, description: 'How many there were.' }) },
+      { $id: 'RemovedCount', description: 'The number of what was removed.' },
+    ),
+  orNull: <Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> =>
+    Type.Union([schema, Type.Null()]),
+} as const

@@ -1,0 +1,61 @@
+/** Describes the routes of webhook-routes.ts for docs/openapi.json. */
+import { type TSchema, Type } from 'typebox'
+import { fieldSchemas } from './field-schemas.ts'
+import { json, type Operations } from './operation.ts'
+
+const { count, orNull, updateId } = fieldSchemas
+
+/** Returns the operations of these routes. */
+export function webhookOperations(): Operations {
+  const isPaused = Type.Object(
+    { paused: Type.Boolean() },
+    { $id: 'PauseState', description: 'The state after the call. It is on disk.' },
+  )
+  return {
+    'GET /v1/bots/:id/attempts': {
+      id: 'listAttempts',
+      tag: 'webhooks',
+      summary: 'Returns the last attempts to deliver to the webhook',
+      results: { 200: json(attemptList()) },
+      errors: ['UNKNOWN_BOT'],
+    },
+    'POST /v1/bots/:id/pause': {
+      id: 'pauseBot',
+      tag: 'webhooks',
+      summary: 'Stops deliveries',
+      results: { 200: json(isPaused) },
+      errors: ['UNKNOWN_BOT'],
+    },
+    'POST /v1/bots/:id/resume': {
+      id: 'resumeBot',
+      tag: 'webhooks',
+      summary: 'Continues deliveries',
+      results: { 200: json(isPaused) },
+      errors: ['UNKNOWN_BOT'],
+    },
+  }
+}
+
+function attemptList(): TSchema {
+  const attempt = Type.Object(
+    {
+      time: seconds('When the attempt ended.'),
+      update_id: orNull(updateId()),
+      address: orNull(Type.String()),
+      status: orNull(Type.Integer({ minimum: 100, maximum: 999 })),
+      duration_ms: count('How long it took, in milliseconds.'),
+      error: orNull(Type.String()),
+      next_retry: orNull(seconds('When the update is tried again at the earliest.')),
+    },
+    { $id: 'Attempt' },
+  )
+  return Type.Object(
+    { attempts: Type.Array(attempt) },
+    { $id: 'AttemptList', description: 'The attempts, the newest first.' },
+  )
+}
+
+function seconds(description: string): TSchema {
+  const text = `${description} In Unix seconds, with milliseconds.`
+  return Type.Number({ minimum: 0, description: text })
+}

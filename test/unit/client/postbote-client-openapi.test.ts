@@ -1,0 +1,107 @@
+/**
+ * Compares the types that postbote/client publishes with the schemas that docs/openapi.json shows. The compiler does it:
+ * this file does not compile if they differ.
+ */
+import { test } from 'node:test'
+import type { Static } from 'typebox'
+import type {
+  AnyPayloads,
+  BotState,
+  IssuedToken,
+  NewBot,
+  PostboteClient,
+  PostboteClientErrorCode,
+  PushedUpdate,
+  PushOptions,
+  PushResult,
+  StreamPushOptions,
+} from '../../../src/client/postbote-client.ts'
+import type { botSchemas } from '../../../src/private-api/bot-operations.ts'
+import type { overlap, registration } from '../../../src/private-api/bot-routes.ts'
+import type {
+  ingestSchemas,
+  pairErrors,
+  pushErrors,
+} from '../../../src/private-api/ingest-operations.ts'
+import type { commonErrors } from '../../../src/private-api/operation.ts'
+
+type BotSchemas = ReturnType<typeof botSchemas>
+type IngestSchemas = ReturnType<typeof ingestSchemas>
+
+/** The names of the client that are not the names of the wire in another spelling. */
+interface OtherNames {
+  readonly pending: 'pendingCount'
+  readonly ttl: 'ttlS'
+  readonly overlap: 'overlapS'
+  readonly test: 'isTest'
+  readonly duplicate: 'isDuplicate'
+  readonly filtered: 'isFiltered'
+  readonly 'Idempotency-Key': 'idempotencyKey'
+}
+
+type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name
+
+type ClientName<Name extends string> = Name extends keyof OtherNames
+  ? OtherNames[Name]
+  : CamelCase<Name>
+
+/** An object of the wire with the names of the client. */
+type Renamed<Wire> = {
+  [Name in keyof Wire as ClientName<Name & string>]: Wire[Name]
+}
+
+/** An object whose optional fields cannot be undefined. */
+type Given<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> }
+
+type Fits<From, To> = [From] extends [To] ? true : false
+type Same<A, B> = [Fits<A, B>, Fits<B, A>] extends [true, true] ? true : false
+
+/** Does not compile with `false`. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the constraint is the check
+function holds<_Claim extends true>(): void {}
+
+test('the client registers a bot with the fields of the document', () => {
+  holds<Same<NewBot, Renamed<Static<typeof registration>>>>()
+})
+
+test('the client reads a new token with the fields of the document', () => {
+  holds<Same<IssuedToken, Renamed<Static<BotSchemas['issuedToken']>>>>()
+  type Options = NonNullable<Parameters<PostboteClient['rotateToken']>[1]>
+  holds<Same<Given<Options>, Renamed<Static<typeof overlap>>>>()
+})
+
+test('the state of a bot that the client returns is a part of the state in the document', () => {
+  type Wire = Renamed<Static<BotSchemas['botState']>>
+  holds<Same<BotState, Pick<Wire, keyof BotState>>>()
+})
+
+test('the client pushes the updates of the document', () => {
+  holds<Fits<PushedUpdate, Static<IngestSchemas['update']>>>()
+  holds<Same<keyof AnyPayloads, keyof Static<IngestSchemas['update']>>>()
+})
+
+test('the client sends the options of a push that the document has, and all of them', () => {
+  type Header = Renamed<Omit<Static<IngestSchemas['pairHeader']>, 'bot_id'>>
+  holds<Fits<Given<StreamPushOptions>, Header>>()
+  holds<Same<keyof StreamPushOptions, keyof Header>>()
+  type Query = Renamed<Static<IngestSchemas['pushQuery']> & Static<IngestSchemas['pushHeaders']>>
+  holds<Same<Given<Omit<PushOptions, 'signal'>>, Query>>()
+})
+
+test('the client reads the results of the document, and no others', () => {
+  type Wire = Static<IngestSchemas['pushResult']>
+  type Stored = Extract<Wire, { readonly update_id: number }>
+  type Filtered = Extract<Wire, { readonly filtered: true }>
+  holds<Same<Wire, Stored | Filtered>>()
+  holds<Same<Renamed<Filtered>, Extract<PushResult, { readonly isFiltered: true }>>>()
+  type StoredResult = Omit<Extract<PushResult, { readonly isFiltered: false }>, 'isFiltered'>
+  holds<Same<keyof Renamed<Stored>, keyof StoredResult>>()
+  holds<Fits<Given<Required<Renamed<Stored>>>, StoredResult>>()
+})
+
+test('the client knows every code that the document has for its calls', () => {
+  type Code = (typeof commonErrors | typeof pushErrors | typeof pairErrors)[number]
+  holds<Fits<Code, PostboteClientErrorCode>>()
+})

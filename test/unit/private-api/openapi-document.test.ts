@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Type } from 'typebox'
+import { openApiPage } from '../../../scripts/openapi-page.ts'
+import { type DescribedRoute, openApiDocument } from '../../../src/private-api/openapi-document.ts'
+import { json, type Operation } from '../../../src/private-api/operation.ts'
+import { openApiForm } from '../../support/openapi-form.ts'
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
+const document: any = JSON.parse(await openApiPage())
+
+test('the document has the form of OpenAPI 3.1', () => {
+  const ajv = new Ajv2020({ allErrors: true })
+  const validate = ajv.compile(openApiForm)
+  assert(validate(document), ajv.errorsText(validate.errors))
+})
+
+test('every schema in the document is one of JSON Schema 2020-12, with known keywords only', () => {
+  const ajv = new Ajv2020({ strictTypes: false, formats: { int64: true } })
+  const text = JSON.stringify(document)
+  const local = JSON.parse(text.replaceAll('#/components/schemas/', 'components#/$defs/'))
+  ajv.addSchema({ $id: 'components', $defs: local.components.schemas })
+  const schemas = schemasIn(local)
+  assert(schemas.length > 100)
+  for (const schema of schemas) {
+    assert.doesNotThrow(() => ajv.compile(Object(schema)), JSON.stringify(schema))
+  }
+})
+
+test('every reference leads to a component, and every component has a reference', () => {
+  const targets = valuesOf(document, '$ref').map(String)
+  const names = ['responses', 'schemas'].flatMap((kind) =>
+    Object.keys(document.components[kind]).map((name) => `#/components/${kind}/${name}`),
+  )
+  assert.deepEqual([...new Set(targets)].toSorted(), names.toSorted())
+})
+
+test('names of operations are unique, and their tags and path parameters are declared', () => {
+  const ids = new Set<string>()
+  const tags = new Set(document.tags.map(({ name }: { readonly name: string }) => name))
+  for (const { path, operation } of operationsIn(document)) {
+    assert(!ids.has(operation.operationId), operation.operationId)
+    ids.add(operation.operationId)
+    assert(tags.has(operation.tags[0]), operation.operationId)
+    const declared = (operation.parameters ?? [])
+      .filter((each: { readonly in: string }) => each.in === 'path')
+      .map((each: { readonly name: string }) => `{${each.name}}`)
+    assert.deepEqual(declared, path.match(/\{\w+\}/g) ?? [], path)
+  }
+})
+
+test('a route and an operation that do not belong together are errors', () => {
+  assert.throws(() => documentOf('/v1/a', { 'GET /v1/b': operation }), /no route has .*GET \/v1\/b/)
+  assert.throws(() => documentOf('/v1/a', {}), /no operation describes GET \/v1\/a/)
+  assert.throws(() => documentOf('/v1/:who', { 'GET /v1/:who': operation }), /path parameter who/)
+})
+
+test('two different schemas cannot have one name', () => {
+  const results = {
+    200: json(Type.Object({}, { $id: 'Same' })),
+    201: json(Type.String({ $id: 'Same' })),
+  }
+  const operations = { 'GET /v1/a': { ...operation, results } }
+  assert.throws(() => documentOf('/v1/a', operations), /two components Same/)
+})
+
+test('routes between workers are left out', () => {
+  assert.deepEqual(documentOf('/internal/a', {})['paths'], {})
+})
+
+test('a parameter with a default is not required, and one without is', () => {
+  const querystring = Type.Object({ a: Type.Integer({ default: 0 }), b: Type.String() })
+  const { paths } = JSON.parse(
+    JSON.stringify(documentOf('/v1/a', { 'GET /v1/a': operation }, { querystring })),
+  )
+  const required = paths['/v1/a'].get.parameters.map(
+    (each: { readonly name: string; readonly required: boolean }) => [each.name, each.required],
+  )
+  assert.deepEqual(required, [
+    ['a', false],
+    ['b', true],
+  ])
+})
+
+test('a body that may be null may be left out', () => {
+  const schema = { type: 'string' }
+  const content = { 'application/json': { schema } }
+  assert.deepEqual(bodyOf(Type.String()), { required: true, content })
+  assert.deepEqual(bodyOf(Type.Union([Type.String(), Type.Null()])), { required: false, content })
+})
+
+test('integers that need more than 32 bits say so', () => {
+  const formats = valuesOf(document, 'maximum').filter((maximum) => Number(maximum) >= 2 ** 31)
+  assert(formats.length > 0)
+  assert.equal(valuesOf(document, 'format').length, formats.length)
+})
+
+const operation: Operation = { id: 'a', tag: 'server', summary: 'A', results: { 200: {} } }
+
+function documentOf(
+  url: string,
+  operations: Readonly<Record<string, Operation>>,
+  schemas: Partial<DescribedRoute> = {},
+): ReturnType<typeof openApiDocument> {
+  const route = { method: 'GET', url, querystring: undefined, body: undefined, ...schemas }
+  return openApiDocument([route], operations)
+}
+
+function bodyOf(body: unknown): unknown {
+  const text = JSON.stringify(documentOf('/v1/a', { 'GET /v1/a': operation }, { body }))
+  return JSON.parse(text).paths['/v1/a'].get.requestBody
+}
+
+interface Found {
+  readonly path: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- as the document
+  readonly operation: any
+}
+
+function operationsIn({ paths }: { readonly paths: Record<string, object> }): Found[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.values(methods).map((each) => ({ path, operation: each })),
+  )
+}
+
+/** Returns the values of all fields of this name, at any depth. */
+function valuesOf(node: unknown, name: string): unknown[] {
+  if (typeof node !== 'object' || node === null) return []
+  return Object.entries(node).flatMap(([field, value]) => [
+    ...(field === name ? [value] : []),
+    ...valuesOf(value, name),
+  ])
+}
+
+function schemasIn(of: typeof document): unknown[] {
+  const lines = valuesOf(of, 'x-ndjson-lines').flat()
+  return [...valuesOf(of, 'schema'), ...lines, ...Object.values(of.components.schemas)]
+}
