@@ -16,7 +16,7 @@ import { clusterPortProblems } from '../config/cluster-config.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { entryFiles } from '../entry-files.ts'
 import { isSocketPath } from '../config/config-values.ts'
-import { createLog } from './log.ts'
+import { LogOfServer } from './log.ts'
 import { reloadedConfig } from '../config/reloaded-config.ts'
 import {
   type DataDirectory,
@@ -25,14 +25,20 @@ import {
 } from '../shard/data-directory.ts'
 import { engineOf } from '../store/engine-of.ts'
 import { makePrivateDirectory } from '../store/write-file.ts'
+import { sendDatagram } from '../../native-bindings/send-datagram.ts'
+import { ServiceManager } from './service-manager.ts'
 import { keepYoungGenerationSmall } from './young-generation.ts'
 
 /** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` reads the options for a reload. */
 export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {
   keepYoungGenerationSmall()
-  const log = createLog(config.logLevel)
   const directory = resolve(config.dir)
   await makePrivateDirectory(directory)
+  const logOfServer = new LogOfServer()
+  logOfServer.use(config)
+  const { log } = logOfServer
+  const manager = serviceManagerOf(log)
+  manager.starting()
   const lock = lockDirectory(directory)
   const joined =
     config.databases.length === 0
@@ -88,6 +94,8 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     settings,
     ...joined?.forPrimary,
     newSettings: () => reloadedSettings({ settings, log, readAgain }),
+    onPhase: (phase) => manager.goesOn(phase),
+    reopenLog: () => logOfServer.reopen(),
     exit: (code) => void exit(code),
   })
   // If the server does not start, its pid file is removed.
@@ -99,7 +107,18 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   await joined?.begin(primary.shards)
   const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
   log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
+  manager.ready(`Serving bots at ${bot} and producers at ${admin}, workers: ${workers}`)
   return primary
+}
+
+function serviceManagerOf(log: Log): ServiceManager {
+  return new ServiceManager({
+    clock: systemClock,
+    log,
+    env: process.env,
+    pid: process.pid,
+    send: sendDatagram,
+  })
 }
 
 async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promise<string> {
@@ -113,7 +132,7 @@ async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promis
 
 function reloadedSettings(options: {
   readonly settings: WorkerSettings
-  readonly log: ReturnType<typeof createLog>
+  readonly log: LogOfServer['log']
   readonly readAgain: () => Config
 }): WorkerSettings {
   const { settings, log, readAgain } = options
