@@ -14,6 +14,7 @@ import { JoinedDatabases } from './joined-databases.ts'
 import { openCommandSocket, type ServerStatus } from './command-socket.ts'
 import { clusterPortProblems } from '../config/cluster-config.ts'
 import { type Config, ConfigError } from '../config/config.ts'
+import { endFirstProcessAtSignal } from './first-process.ts'
 import { entryFiles } from '../entry-files.ts'
 import { isSocketPath } from '../config/config-values.ts'
 import { LogOfServer } from './log.ts'
@@ -32,6 +33,7 @@ import { keepYoungGenerationSmall } from './young-generation.ts'
 /** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` reads the options for a reload. */
 export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {
   keepYoungGenerationSmall()
+  const stopEndingEarly = endFirstProcessAtSignal()
   const directory = resolve(config.dir)
   await makePrivateDirectory(directory)
   const logOfServer = new LogOfServer()
@@ -98,6 +100,8 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     reopenLog: () => logOfServer.reopen(),
     exit: (code) => void exit(code),
   })
+  // The primary obeys signals from now on.
+  stopEndingEarly()
   // If the server does not start, its pid file is removed.
   starting.catch(() => {
     closeCommands()
