@@ -13,7 +13,7 @@ FROM node:${NODE_VERSION}-bookworm-slim
 WORKDIR /postbote
 COPY --from=build /build/package.json /build/LICENSE ./
 COPY --from=build /build/node_modules node_modules
-COPY --from=build /build/native-bindings/build/Release/*.node native-bindings/build/Release/
+COPY --from=build /build/native-bindings/prebuilds native-bindings/prebuilds
 COPY --from=build /build/dist/src dist/src
 COPY --from=build /build/dist/workers dist/workers
 RUN ln -s /postbote/dist/src/main.js /usr/local/bin/postbote \
