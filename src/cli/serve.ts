@@ -36,16 +36,10 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const stopEndingEarly = endFirstProcessAtSignal()
   const directory = resolve(config.dir)
   await makePrivateDirectory(directory)
-  const logOfServer = new LogOfServer()
-  logOfServer.use(config)
-  const { log } = logOfServer
-  const manager = serviceManagerOf(log)
+  const { log, manager, reopenLog } = surroundingsOf(config)
   manager.starting()
   const lock = lockDirectory(directory)
-  const joined =
-    config.databases.length === 0
-      ? undefined
-      : await JoinedDatabases.open({ config, directory, clock: systemClock, log })
+  const joined = await joinedDatabasesOf(config, directory, log)
   const { data, workers } = await prepared(config, directory, joined)
   const key = await adminKeyOf(config, data, log)
   const regionPath = join(data.runPath, 'shared-memory')
@@ -62,10 +56,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     directory: data.path,
     runPath: data.runPath,
     status: () => statusOf(primary),
-    async reload() {
-      if (primary === undefined) throw new Error('the server is still starting')
-      await primary.reload()
-    },
+    reload: () => reloadOf(primary),
   })
   const exit = async (code: number): Promise<void> => {
     await joined?.leave()
@@ -97,7 +88,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     ...joined?.forPrimary,
     newSettings: () => reloadedSettings({ settings, log, readAgain }),
     onPhase: (phase) => manager.goesOn(phase),
-    reopenLog: () => logOfServer.reopen(),
+    reopenLog,
     exit: (code) => void exit(code),
   })
   // The primary obeys signals from now on.
@@ -109,20 +100,24 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   })
   primary = await starting
   await joined?.begin(primary.shards)
-  const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
+  const { bot, private: admin } = statusOf(primary)
   log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
   manager.ready(`Serving bots at ${bot} and producers at ${admin}, workers: ${workers}`)
   return primary
 }
 
-function serviceManagerOf(log: Log): ServiceManager {
-  return new ServiceManager({
-    clock: systemClock,
-    log,
-    env: process.env,
-    pid: process.pid,
-    send: sendDatagram,
-  })
+/** Where the log goes, and what started this process. */
+function surroundingsOf(config: Config): {
+  readonly log: LogOfServer['log']
+  readonly manager: ServiceManager
+  readonly reopenLog: () => void
+} {
+  const logOfServer = new LogOfServer()
+  logOfServer.use(config)
+  const { log } = logOfServer
+  const { env, pid } = process
+  const manager = new ServiceManager({ clock: systemClock, log, env, pid, send: sendDatagram })
+  return { log, manager, reopenLog: () => logOfServer.reopen() }
 }
 
 async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promise<string> {
@@ -169,6 +164,20 @@ async function prepared(
   throw new ConfigError([
     `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${joined === undefined ? data.path : 'the database'}`,
   ])
+}
+
+async function joinedDatabasesOf(
+  config: Config,
+  directory: string,
+  log: Log,
+): Promise<JoinedDatabases | undefined> {
+  if (config.databases.length === 0) return undefined
+  return JoinedDatabases.open({ config, directory, clock: systemClock, log })
+}
+
+async function reloadOf(primary: Primary | undefined): Promise<void> {
+  if (primary === undefined) throw new Error('the server is still starting')
+  await primary.reload()
 }
 
 function statusOf(primary: Primary | undefined): ServerStatus {

@@ -18,7 +18,7 @@ interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>
 }
 
-const place = `native-bindings/prebuilds/${process.platform}-${process.arch}`
+const prebuilds = `native-bindings/prebuilds/${process.platform}-${process.arch}`
 const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 test('the package works when it is installed', async (t) => {
@@ -57,7 +57,7 @@ test('the package works when it is installed', async (t) => {
       ])
       const addons = readdirSync(join(root, 'native-bindings'))
         .filter((name) => name.endsWith('.c'))
-        .map((name) => `${place}/${name.replace(/\.c$/, '.node')}`)
+        .map((name) => `${prebuilds}/${name.replace(/\.c$/, '.node')}`)
       assert.deepEqual(
         addons.filter((file) => !paths.includes(file)),
         [],
@@ -109,7 +109,7 @@ test('the package works when it is installed', async (t) => {
     const serve = ['serve', '--dir', project.path('data'), '--http-port=0', '--admin-port=0']
     await assert.rejects(run(commandOf(project), serve), /not built for .*"npm run build:native"/)
     await run('npm', ['run', 'build:native'], { cwd: home, env: offline(project.path('cache')) })
-    assert(existsSync(join(home, place, 'shared_region.node')))
+    assert(existsSync(join(home, prebuilds, 'shared_region.node')))
   })
 
   await t.test('its server serves its client and a bot', async (own) => {

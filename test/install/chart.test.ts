@@ -154,10 +154,6 @@ test('a pod has few rights, and time to end', { skip }, () => {
 })
 
 test('other options are a change of the pods', { skip }, () => {
-  const checksum = (options: object): string =>
-    manifestOf(rendered({ options }), 'StatefulSet').spec.template.metadata.annotations[
-      'checksum/options'
-    ]
   assert.notEqual(checksum({}), checksum({ 'log-level': 'warn' }))
 })
 
@@ -174,6 +170,11 @@ test('the schema of the values knows each value that it restricts', { skip }, ()
   const unknown = Object.keys(properties).filter((name) => !(name in (defaults ?? {})))
   assert.deepEqual(unknown, [])
 })
+
+function checksum(options: object): string {
+  const { template } = manifestOf(rendered({ options }), 'StatefulSet').spec
+  return template.metadata.annotations['checksum/options']
+}
 
 /** The values of the chart with these in their place, as helm merges them: nested objects are merged, too. */
 function rendered(values: object): Manifest[] {

@@ -14,44 +14,56 @@ import { root } from '../support/package-user.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { yamlDocuments, yamlObstacle } from '../support/yaml.ts'
 
-interface Service {
-  readonly environment?: Readonly<Record<string, string>>
-  readonly volumes: readonly string[]
-  readonly build?: string
-  readonly stop_grace_period?: string
-  readonly ports?: readonly string[]
+interface Compose {
+  readonly services: {
+    readonly postbote: {
+      readonly build: string
+      readonly environment: Readonly<Record<string, string>>
+      readonly ports: readonly string[]
+      readonly stop_grace_period: string
+      readonly volumes: readonly string[]
+    }
+    readonly nginx: { readonly volumes: readonly string[] }
+  }
+  readonly volumes: Readonly<Record<string, unknown>>
 }
 
 const folder = join(root, 'examples/compose')
-const compose = join(folder, 'compose.yaml')
+const site = readFileSync(join(root, 'docs/nginx.conf'), 'utf8')
+const skip = yamlObstacle()
 
-test('compose.yaml mounts files that exist, with options that exist', {
-  skip: yamlObstacle(),
+test('compose.yaml starts a server with options that exist, and gives it the time to end', {
+  skip,
 }, () => {
-  const [file] = yamlDocuments<{
-    services: Record<string, Service>
-    volumes: Record<string, unknown>
-  }>(readFileSync(compose, 'utf8'))
-  const { postbote, nginx } = file?.services ?? {}
-  assert(postbote !== undefined && nginx !== undefined)
-  const config = parseConfig({ argv: [], env: postbote.environment ?? {}, readFile: () => '' })
+  const { postbote } = readCompose().services
+  const config = parseConfig({ argv: [], env: postbote.environment, readFile: () => '' })
   assert.deepEqual([config.httpIpAddress, config.adminIpAddress], ['127.0.0.1', '127.0.0.1'])
-  assert.equal(Number.parseInt(postbote.stop_grace_period ?? '', 10) * 1_000, stopMsMax)
-  assert(existsSync(join(folder, postbote.build ?? '', 'Dockerfile')))
-  const mounted = [...postbote.volumes, ...nginx.volumes].map(
-    (volume) => volume.split(':')[0] ?? '',
-  )
-  for (const source of mounted) {
-    // The operator brings the certificate.
-    if (source.startsWith('./tls/')) continue
-    assert(source in (file?.volumes ?? {}) || existsSync(join(folder, source)), source)
-  }
-  const site = readFileSync(join(root, 'docs/nginx.conf'), 'utf8')
-  for (const port of postbote.ports ?? []) assert(site.includes(`listen ${port.split(':')[1]} ssl`))
-  for (const file of nginx.volumes.map((volume) => volume.split(':')[1] ?? '')) {
-    if (file.startsWith('/etc/ssl/')) assert(site.includes(file), file)
-  }
+  assert.equal(Number.parseInt(postbote.stop_grace_period, 10) * 1_000, stopMsMax)
+  assert(existsSync(join(folder, postbote.build, 'Dockerfile')))
   assert.match(site, new RegExp(`server_name ${config.adminHosts[0]};`))
+  const inside = postbote.ports.map((port) => port.split(':')[1])
+  assert.deepEqual(
+    inside.filter((port) => !site.includes(`listen ${port} ssl`)),
+    [],
+  )
+})
+
+test('compose.yaml mounts files that exist, and those that nginx names', { skip }, () => {
+  const { services, volumes } = readCompose()
+  const mounts = Object.values(services).flatMap((service) => service.volumes)
+  const missing = mounts
+    .map((mount) => mount.split(':')[0] ?? '')
+    // The operator brings the certificate.
+    .filter((source) => !source.startsWith('./tls/'))
+    .filter((source) => !(source in volumes) && !existsSync(join(folder, source)))
+  assert.deepEqual(missing, [])
+  const targets = mounts.map((mount) => mount.split(':')[1] ?? '')
+  const certificates = [...site.matchAll(/\/etc\/ssl\/[^;]+/g)].map(([file]) => file)
+  assert(certificates.length > 0)
+  assert.deepEqual(
+    certificates.filter((file) => !targets.includes(file)),
+    [],
+  )
 })
 
 test('nginx accepts its two files of compose.yaml together', { skip: nginxObstacle() }, (t) => {
@@ -67,7 +79,6 @@ test('nginx accepts its two files of compose.yaml together', { skip: nginxObstac
       .replaceAll('/var/log/nginx', join(directory, 'log'))
       .replaceAll('/run/nginx.pid', join(directory, 'pid'))
       .replace(/^user .*$/m, '')
-  const site = readFileSync(join(root, 'docs/nginx.conf'), 'utf8')
   writeFileSync(join(directory, 'conf.d/postbote.conf'), here(site))
   const main = join(directory, 'nginx.conf')
   writeFileSync(main, here(readFileSync(join(folder, 'nginx.conf'), 'utf8')))
@@ -96,3 +107,9 @@ test('the pm2 file runs the server once, and gives it the time to end', () => {
   assert.deepEqual([app.exec_mode, app.treekill], ['fork', false])
   assert(app.stop_exit_codes.includes(lockedExitCode))
 })
+
+function readCompose(): Compose {
+  const [file] = yamlDocuments<Compose>(readFileSync(join(folder, 'compose.yaml'), 'utf8'))
+  assert(file !== undefined)
+  return file
+}

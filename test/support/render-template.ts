@@ -120,5 +120,5 @@ function isTrue(value: unknown): boolean {
 
 function textOf(value: unknown): string {
   assert(value !== undefined && value !== null, 'a value is missing')
-  return typeof value === 'object' ? JSON.stringify(value) : `${value as string}`
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

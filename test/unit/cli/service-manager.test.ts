@@ -6,13 +6,16 @@ import { FakeClock } from '../../support/fake-clock.ts'
 
 const pid = 77
 
+function ignore(): void {
+  // The log of the tests has warnings only.
+}
+
 function setUp(environment: Record<string, string>) {
   const clock = new FakeClock()
   const env: Record<string, string | undefined> = { ...environment }
   const sent: string[] = []
   const addresses = new Set<string>()
   const warnings: string[] = []
-  const ignore = (): void => undefined
   const state = { isFull: false, failure: '' }
   const manager = new ServiceManager({
     clock,

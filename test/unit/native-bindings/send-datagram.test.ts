@@ -45,16 +45,18 @@ test('an address without a listener, or one that is too long, is an error with a
 
 test('a datagram leaves no descriptor open, and wrong arguments are refused', (t) => {
   const missing = Buffer.from(join(temporaryDirectory(t), 'socket'))
-  const next = (): number => {
-    const descriptor = openSync('/dev/null', 'r')
-    closeSync(descriptor)
-    return descriptor
-  }
-  const before = next()
+  const before = nextDescriptor()
   for (let nth = 0; nth < 3; nth++) {
     assert.throws(() => sendDatagram(missing, Buffer.from('x')), { code: 'ENOENT' })
   }
-  assert.equal(next(), before)
+  assert.equal(nextDescriptor(), before)
   assert.throws(() => sendDatagram(missing, Buffer.alloc(0)), TypeError)
   assert.throws(() => sendDatagram(Buffer.alloc(0), Buffer.from('x')), TypeError)
 })
+
+/** The lowest number of a descriptor that is free. */
+function nextDescriptor(): number {
+  const descriptor = openSync('/dev/null', 'r')
+  closeSync(descriptor)
+  return descriptor
+}
