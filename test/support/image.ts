@@ -5,15 +5,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { root } from './package-user.ts'
 import type { EndingTest } from './server.ts'
@@ -92,7 +84,7 @@ export class Image {
         const [from, ...paths] = value.split(/ +/)
         const target = paths.pop() ?? ''
         assert.equal(from, '--from=build')
-        return paths.flatMap(expanded).map((source) => {
+        return paths.map(sourceOf).map((source) => {
           const isInto = target.endsWith('/')
           return { source, target: isInto ? join(target, source.replace(/.*\//, '')) : target }
         })
@@ -116,33 +108,22 @@ export class Image {
 
   /** Starts the image as process 1 of a container. `env` is added to its environment. */
   start(t: EndingTest, env: Readonly<Record<string, string>>): RunningImage {
+    // Hooks run in order, so the server ends before its directories are removed.
+    t.after(async () => running.kill())
     const directory = this.assemble(t)
     const data = temporaryDirectory(t)
     assert.equal(this.value('USER'), '1000:1000')
     chownSync(data, 1_000, 1_000)
-    const [program = '', ...args] = [...this.command('ENTRYPOINT'), ...this.command('CMD')]
-    const child = spawn(
-      'unshare',
-      // prettier-ignore
-      [
-        '-mpf',
-        '--kill-child',
-        '--mount-proc',
-        'sh',
-        '-c',
-        enter,
-        'sh',
-        data,
-        directory,
-        program === 'node' ? process.execPath : program,
-        ...args.map((arg) => arg.replace(`${home}/`, `${directory}/`)),
-      ],
-      {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: { PATH: process.env['PATH'], ...this.env, POSTBOTE_DIR: data, ...env },
-      },
-    )
-    return new RunningImage(t, child, data)
+    const [program, ...args] = [...this.command('ENTRYPOINT'), ...this.command('CMD')]
+    assert.equal(program, 'node')
+    const here = args.map((arg) => arg.replace(`${home}/`, `${directory}/`))
+    const command = ['sh', '-c', enter, 'sh', data, directory, process.execPath, ...here]
+    const child = spawn('unshare', ['-mpf', '--kill-child', '--mount-proc', ...command], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], ...this.env, POSTBOTE_DIR: data, ...env },
+    })
+    const running = new RunningImage(child, data)
+    return running
   }
 }
 
@@ -152,17 +133,18 @@ export class RunningImage {
   readonly #closed: Promise<unknown>
   #output = ''
 
-  constructor(t: EndingTest, child: ChildProcess, data: string) {
+  constructor(child: ChildProcess, data: string) {
     this.data = data
     this.#child = child
     this.#closed = once(child, 'close')
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
     }
-    t.after(async () => {
-      child.kill('SIGKILL')
-      await this.#closed
-    })
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#closed
   }
 
   get output(): string {
@@ -197,18 +179,12 @@ export function childrenOf(pid: number): number[] {
   }
 }
 
-/** Returns the paths in this checkout that a source of the build stage names. */
-function expanded(source: string): string[] {
-  assert(source.startsWith(built), source)
-  const path = source.slice(built.length)
-  if (!path.includes('*')) {
-    assert(existsSync(join(root, path)), path)
-    return [path]
-  }
-  const [, folder = '', end = ''] = /^(.*)\/\*([.\w]*)$/.exec(path) ?? []
-  const names = readdirSync(join(root, folder)).filter((name) => name.endsWith(end))
-  assert(names.length > 0, path)
-  return names.map((name) => `${folder}/${name}`)
+/** Returns the path in this checkout that a source of the build stage names. */
+function sourceOf(path: string): string {
+  assert(path.startsWith(built), path)
+  const source = path.slice(built.length)
+  assert(existsSync(join(root, source)), source)
+  return source
 }
 
 /** What `npm prune --omit=dev` leaves. */
