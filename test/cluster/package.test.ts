@@ -182,7 +182,7 @@ test('the package of the client alone works when it is installed', async (t) => 
         })
         server.listen(0, '127.0.0.1', async () => {
           const url = 'http://127.0.0.1:' + server.address().port
-          const client = new PostboteClient({ url, key: 'a key of sixteen' })
+          const client = new PostboteClient({ url, key: 'a-key-of-sixteen' })
           console.log((await client.push(1, { message: { text: 'hello' } })).updateId)
           await client.close()
           server.close()
