@@ -1,6 +1,9 @@
 /**
  * Loads native addons at their first call rather than at import, so that `--help` and all unrelated tests work in a
  * checkout where nothing has been compiled yet.
+ *
+ * `scripts/build-native` puts them into `prebuilds/PLATFORM-ARCHITECTURE/`. A package may hold those of several machines,
+ * each built on its own. Nothing is compiled when a package is installed.
  */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -8,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { getSystemErrorName } from 'node:util'
 
 // One folder below dist/, as every file that uses `import.meta.url` is (src/entry-files.ts).
-const directory = fileURLToPath(new URL('../../native-bindings/build/Release/', import.meta.url))
+const home = fileURLToPath(new URL('../../native-bindings/', import.meta.url))
 
 /**
  * Returns the addon's exports. The caller names their type, because `require` cannot check it.
@@ -17,10 +20,11 @@ const directory = fileURLToPath(new URL('../../native-bindings/build/Release/', 
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- require is untyped; callers name the type
 export function loadAddon<Addon>(name: string): Addon {
-  const path = `${directory}${name}.node`
+  const { platform, arch } = process
+  const path = `${home}prebuilds/${platform}-${arch}/${name}.node`
   if (!existsSync(path)) {
     throw new Error(
-      `the native addon was not built: ${path} is missing; run "npm run build:native"`,
+      `the native addon was not built for ${platform}-${arch}: ${path} is missing; run "npm run build:native"`,
     )
   }
   try {

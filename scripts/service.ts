@@ -1,7 +1,7 @@
 /**
  * `./scripts/service`: runs the server in the background, for machines without another process manager.
  *
- *   start    in its own session, with its output appended to the log file; returns when it is ready
+ *   start    in its own session, with its log in a file; returns when it is ready
  *   stop     SIGTERM; returns when it has ended
  *   restart  both
  *   reload   replaces its workers without failing a request; returns when that is done
@@ -20,22 +20,20 @@ import { sleep, systemClock } from '../src/clock.ts'
 import { askServer, hasStalePidFile, type ServerStatus } from '../src/cli/command-socket.ts'
 import { ConfigError } from '../src/config/config.ts'
 import { configOf, lockedExitCode, runCommand } from '../src/cli/run-command.ts'
+import { startMsMax, stopMsMax } from './service-limits.ts'
 
 const usage = `Usage: ./scripts/service start|stop|restart|reload|status|logs [options]
 
-  start, restart   [--log-file FILE] and every option of "postbote serve"
+  start, restart   every option of "postbote serve"
   stop, reload, status   [--dir DIR]
   logs             [-f] [--log-file FILE] [--dir DIR]
 
-DIR is ./data by default, and FILE is DIR/postbote.log. Exit codes: 0 success, or running; 1 failure; 2 unusable
+DIR is ./data by default, and --log-file is DIR/postbote.log. Exit codes: 0 success, or running; 1 failure; 2 unusable
 options; of status: 1 died, 3 not running, 4 does not respond; of reload: 7 not running.
 `
 
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
 const lookMs = 100
-/** As long as a worker may take to start, and a drain with the steps after it. */
-const startMsMax = 150_000
-const stopMsMax = 60_000
 /** A server replies a moment after it takes the lock; one that is silent for longer has ended. */
 const silentMsMax = 5_000
 
@@ -73,9 +71,10 @@ async function start(request: Request): Promise<number> {
   const { directory, logFile, options } = request
   if ((await statusOf(directory)) !== undefined) return alreadyRunning(directory)
   mkdirSync(directory, { recursive: true, mode: 0o700 })
+  // Only what Node.js itself prints, as at a crash, comes from standard output and standard error.
   const log = openSync(logFile, 'a', 0o600)
   const logStart = fstatSync(log).size
-  const server = spawn(process.execPath, [mainFile, 'serve', ...options], {
+  const server = spawn(process.execPath, [mainFile, 'serve', ...options, `--log-file=${logFile}`], {
     detached: true,
     stdio: ['ignore', log, log],
   })
@@ -192,22 +191,13 @@ function described({ pid, state, bot, private: admin, workerPids }: ServerStatus
   return `process ${pid}, bots at ${bot}, producers at ${admin}${workers}`
 }
 
-/** Separates the options of this script from those of the server. */
+/** Separates the option of this script from those of the server. */
 function requestOf(argv: readonly string[]): Request {
-  const options: string[] = []
-  let named: string | undefined
-  let follows = false
-  for (let index = 0; index < argv.length; index++) {
-    const argument = argv[index] ?? ''
-    const [, inline] = /^--log-file(?:=(.*))?$/s.exec(argument) ?? [argument]
-    if (argument === '-f') follows = true
-    else if (!/^--log-file(?:=|$)/.test(argument)) options.push(argument)
-    else if ((named = inline ?? argv[++index]) === undefined || named === '') {
-      throw new ConfigError(['--log-file: expected a path'])
-    }
-  }
-  const directory = resolve(configOf(options).dir)
-  return { directory, logFile: resolve(named ?? join(directory, 'postbote.log')), follows, options }
+  const options = argv.filter((argument) => argument !== '-f')
+  const config = configOf(options)
+  const directory = resolve(config.dir)
+  const logFile = resolve(config.logFile ?? join(directory, 'postbote.log'))
+  return { directory, logFile, follows: options.length < argv.length, options }
 }
 
 /** The last lines from a byte on: earlier lines are those of earlier servers. */

@@ -76,12 +76,19 @@ test('options named in the documentation exist', () => {
   const ofRepair = ['shard', 'rebuild']
   const ofCommands = ['config', 'help', 'first-name', 'username', 'data-binary', 'test']
   for (const name of [...ofCommands, ...ofRepair]) known.add(name)
+  // Options of npm, systemctl, docker and helm.
+  const install = 'docs/install.md'
+  const ofInstallers =
+    'omit prefix now name stop-timeout read-only cap-drop ulimit init build-arg build set'.split(
+      ' ',
+    )
   // The benchmarks and the soak harness have separate options.
   const others = /^docs\/(?:benchmarks|soak|soak-report|cluster-soak-report)\.md$/
   const ofServer = pages.filter((page) => !others.test(page))
   const unknown = ofServer.flatMap((page) =>
     matches(page, /(?<=[\s`(])--([a-z][a-z-]+)/g)
       .filter((name) => !known.has(name))
+      .filter((name) => page !== install || !ofInstallers.includes(name))
       .map((name) => `${page}: --${name}`),
   )
   assert.deepEqual(unknown, [])
@@ -90,7 +97,7 @@ test('options named in the documentation exist', () => {
 test('error codes named in the documentation exist', () => {
   // Environment variables.
   const others =
-    /^POSTBOTE_|^(?:TELOXIDE_API_URL|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS|BOT_TOKEN|API_ROOT|ADMIN_(?:URL|KEY)|PLATFORM_PORT)$/
+    /^POSTBOTE_|^(?:NOTIFY_SOCKET|WATCHDOG_USEC|TELOXIDE_API_URL|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS|BOT_TOKEN|API_ROOT|ADMIN_(?:URL|KEY)|PLATFORM_PORT)$/
   const unknown = pages.flatMap((page) =>
     matches(page, /(?<=[`"])([A-Z]+_[A-Z_]+)(?=[`"])/g)
       .filter((code) => !(code in errorKinds) && !others.test(code))

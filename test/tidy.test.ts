@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const skipped = new Set(['.git', 'node_modules', 'dist', 'data', 'build', 'results'])
+const skipped = new Set(['.git', 'node_modules', 'dist', 'data', 'build', 'prebuilds', 'results'])
 const files = filesIn('')
 const sources = files.filter((file) => /^(src|workers|native-bindings)\/.*\.ts$/.test(file))
 const allTypeScript = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))

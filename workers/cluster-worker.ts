@@ -2,18 +2,20 @@
 import { systemClock } from '../src/clock.ts'
 import { prepareWorkerApp, type WorkerSettings } from '../src/app/worker-app.ts'
 import { runWorker } from '../src/cluster/worker/worker.ts'
-import { createLog } from '../src/cli/log.ts'
+import { LogOfServer } from '../src/cli/log.ts'
 
-const log = createLog('info')
+const logOfServer = new LogOfServer()
+const { log } = logOfServer
 
 runWorker({
   clock: systemClock,
   log,
+  reopenLog: () => logOfServer.reopen(),
   prepare: (start, ways) => {
     // The primary wrote these settings (cli/serve.ts), and it runs the same version of the code.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const settings = start.settings as WorkerSettings
-    log.level = settings.config.logLevel
+    logOfServer.use(settings.config)
     return prepareWorkerApp({ start, settings, ways, clock: systemClock, log })
   },
 })

@@ -11,3 +11,7 @@ export const bytesPerCopy = 4 * mib
 export const nodeWatchMs = 600
 /** A database that was away when the server started is asked again after this pause. Chosen: 16 of them cost little. */
 export const databaseAskAgainMs = 1_000
+/** A notice for which the service manager's queue has no room is sent again after this pause. Chosen: systemd empties it in milliseconds. */
+export const noticeRetryMs = 100
+/** This many notices wait for the service manager. Past that the oldest is dropped, because newer ones replace it. */
+export const noticesWaitingMax = 16

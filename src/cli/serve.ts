@@ -14,9 +14,10 @@ import { JoinedDatabases } from './joined-databases.ts'
 import { openCommandSocket, type ServerStatus } from './command-socket.ts'
 import { clusterPortProblems } from '../config/cluster-config.ts'
 import { type Config, ConfigError } from '../config/config.ts'
+import { endFirstProcessAtSignal } from './first-process.ts'
 import { entryFiles } from '../entry-files.ts'
 import { isSocketPath } from '../config/config-values.ts'
-import { createLog } from './log.ts'
+import { LogOfServer } from './log.ts'
 import { reloadedConfig } from '../config/reloaded-config.ts'
 import {
   type DataDirectory,
@@ -25,19 +26,20 @@ import {
 } from '../shard/data-directory.ts'
 import { engineOf } from '../store/engine-of.ts'
 import { makePrivateDirectory } from '../store/write-file.ts'
+import { sendDatagram } from '../../native-bindings/send-datagram.ts'
+import { ServiceManager } from './service-manager.ts'
 import { keepYoungGenerationSmall } from './young-generation.ts'
 
 /** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` reads the options for a reload. */
 export async function serve(config: Config, readAgain: () => Config): Promise<Primary> {
   keepYoungGenerationSmall()
-  const log = createLog(config.logLevel)
+  const stopEndingEarly = endFirstProcessAtSignal()
   const directory = resolve(config.dir)
   await makePrivateDirectory(directory)
+  const { log, manager, reopenLog } = surroundingsOf(config)
+  manager.starting()
   const lock = lockDirectory(directory)
-  const joined =
-    config.databases.length === 0
-      ? undefined
-      : await JoinedDatabases.open({ config, directory, clock: systemClock, log })
+  const joined = await joinedDatabasesOf(config, directory, log)
   const { data, workers } = await prepared(config, directory, joined)
   const key = await adminKeyOf(config, data, log)
   const regionPath = join(data.runPath, 'shared-memory')
@@ -54,10 +56,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     directory: data.path,
     runPath: data.runPath,
     status: () => statusOf(primary),
-    async reload() {
-      if (primary === undefined) throw new Error('the server is still starting')
-      await primary.reload()
-    },
+    reload: () => reloadOf(primary),
   })
   const exit = async (code: number): Promise<void> => {
     await joined?.leave()
@@ -88,8 +87,12 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     settings,
     ...joined?.forPrimary,
     newSettings: () => reloadedSettings({ settings, log, readAgain }),
+    onPhase: (phase) => manager.goesOn(phase),
+    reopenLog,
     exit: (code) => void exit(code),
   })
+  // The primary obeys signals from now on.
+  stopEndingEarly()
   // If the server does not start, its pid file is removed.
   starting.catch(() => {
     closeCommands()
@@ -97,9 +100,24 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   })
   primary = await starting
   await joined?.begin(primary.shards)
-  const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
+  const { bot, private: admin } = statusOf(primary)
   log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
+  manager.ready(`Serving bots at ${bot} and producers at ${admin}, workers: ${workers}`)
   return primary
+}
+
+/** Where the log goes, and what started this process. */
+function surroundingsOf(config: Config): {
+  readonly log: LogOfServer['log']
+  readonly manager: ServiceManager
+  readonly reopenLog: () => void
+} {
+  const logOfServer = new LogOfServer()
+  logOfServer.use(config)
+  const { log } = logOfServer
+  const { env, pid } = process
+  const manager = new ServiceManager({ clock: systemClock, log, env, pid, send: sendDatagram })
+  return { log, manager, reopenLog: () => logOfServer.reopen() }
 }
 
 async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promise<string> {
@@ -113,7 +131,7 @@ async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promis
 
 function reloadedSettings(options: {
   readonly settings: WorkerSettings
-  readonly log: ReturnType<typeof createLog>
+  readonly log: LogOfServer['log']
   readonly readAgain: () => Config
 }): WorkerSettings {
   const { settings, log, readAgain } = options
@@ -146,6 +164,20 @@ async function prepared(
   throw new ConfigError([
     `--workers ${workers}: expected at most ${data.shards}, the number of shards of ${joined === undefined ? data.path : 'the database'}`,
   ])
+}
+
+async function joinedDatabasesOf(
+  config: Config,
+  directory: string,
+  log: Log,
+): Promise<JoinedDatabases | undefined> {
+  if (config.databases.length === 0) return undefined
+  return JoinedDatabases.open({ config, directory, clock: systemClock, log })
+}
+
+async function reloadOf(primary: Primary | undefined): Promise<void> {
+  if (primary === undefined) throw new Error('the server is still starting')
+  await primary.reload()
 }
 
 function statusOf(primary: Primary | undefined): ServerStatus {

@@ -294,6 +294,12 @@ export const optionTable = {
     default: 'info',
     sentence: 'Lowest level of log lines that are written.',
   },
+  logFile: {
+    name: 'log-file',
+    kind: path,
+    defaultShown: 'none; the log goes to standard output',
+    sentence: 'File to which the log is appended; SIGUSR1 opens it again after it was renamed.',
+  },
 } as const satisfies Record<string, OptionRow>
 
 export function environmentName(optionName: string): string {

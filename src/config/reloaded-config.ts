@@ -24,6 +24,7 @@ const fixedFields = [
   'clusterCert',
   'clusterCertKey',
   'clusterCa',
+  'logFile',
 ] as const satisfies readonly (keyof Config)[]
 
 export interface ReloadedConfig {

@@ -1,6 +1,6 @@
 /** The package that `npm pack` makes of a built checkout: its contents, and that they are enough outside of the checkout. */
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { run } from '../support/child-process.ts'
@@ -18,6 +18,7 @@ interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>
 }
 
+const prebuilds = `native-bindings/prebuilds/${process.platform}-${process.arch}`
 const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 test('the package works when it is installed', async (t) => {
@@ -30,7 +31,7 @@ test('the package works when it is installed', async (t) => {
     () => {
       const paths = files.map(({ path }) => path)
       const compiled = /^dist\/(?:src|workers|native-bindings)\/[\w/-]+\.(?:js|d\.ts)$/
-      const addon = /^native-bindings\/build\/Release\/\w+\.node$/
+      const addon = /^native-bindings\/(?:prebuilds\/linux-\w+\/\w+\.node|\w+\.[ch])$/
       const others = paths.filter((path) => !compiled.test(path) && !addon.test(path))
       assert.deepEqual(others.toSorted(), [
         'LICENSE',
@@ -41,6 +42,7 @@ test('the package works when it is installed', async (t) => {
         'docs/cluster-nginx.conf',
         'docs/cluster.md',
         'docs/errors.md',
+        'docs/install.md',
         'docs/nginx.conf',
         'docs/openapi.json',
         'docs/operations.md',
@@ -48,8 +50,19 @@ test('the package works when it is installed', async (t) => {
         'docs/producer-client.md',
         'docs/protocol.md',
         'docs/reverse-proxy.md',
+        'examples/pm2/ecosystem.config.cjs',
+        'examples/systemd/postbote.service',
+        'native-bindings/binding.gyp',
         'package.json',
+        'scripts/build-native',
       ])
+      const addons = readdirSync(join(root, 'native-bindings'))
+        .filter((name) => name.endsWith('.c'))
+        .map((name) => `${prebuilds}/${name.replace(/\.c$/, '.node')}`)
+      assert.deepEqual(
+        addons.filter((file) => !paths.includes(file)),
+        [],
+      )
       const sources = ['src', 'workers'].flatMap((folder) =>
         readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
           .filter((name) => name.endsWith('.ts'))
@@ -90,6 +103,16 @@ test('the package works when it is installed', async (t) => {
     assert.doesNotMatch(ofRepair, /--http-port/)
   })
 
+  await t.test('it builds its addons for a machine for which it has none', async (own) => {
+    const project = await user(own, tarball)
+    const home = project.path('node_modules/postbote')
+    rmSync(join(home, 'native-bindings/prebuilds'), { recursive: true })
+    const serve = ['serve', '--dir', project.path('data'), '--http-port=0', '--admin-port=0']
+    await assert.rejects(run(commandOf(project), serve), /not built for .*"npm run build:native"/)
+    await run('npm', ['run', 'build:native'], { cwd: home, env: offline(project.path('cache')) })
+    assert(existsSync(join(home, prebuilds, 'shared_region.node')))
+  })
+
   await t.test('its server serves its client and a bot', async (own) => {
     const project = await user(own, tarball)
     const options = `--dir ${project.path('data')} --http-ip-address 127.0.0.1 --http-port 0 --admin-port 0`
@@ -118,12 +141,69 @@ test('the package works when it is installed', async (t) => {
   })
 })
 
+test('the package of the client alone works when it is installed', async (t) => {
+  const directory = temporaryDirectory(t)
+  const source = join(directory, 'package')
+  await run(process.execPath, [join(root, 'dist/scripts/client-package.js'), source])
+  const { filename, files } = await pack(directory, source)
+  const paths = files.map(({ path }) => path)
+
+  await t.test('it has the client with its types, and nothing of the server', () => {
+    const own = /^lib\/(?:client\/[\w-]+|clock|errors|limits|queue\/update-types)\.(?:js|d\.ts)$/
+    const others = paths.filter((path) => !own.test(path))
+    assert.deepEqual(others.toSorted(), ['LICENSE', 'README.md', 'package.json'])
+    const page = readFileSync(join(source, 'README.md'), 'utf8')
+    assert.match(page, /import \{ PostboteClient \} from 'postbote-client'/)
+    assert.doesNotMatch(page, /postbote\/client|comes with the server|\]\((?!https?:|#)/)
+  })
+
+  await t.test('it has types, and runs with its own dependencies only', async (own) => {
+    const project = new PackageUser(own)
+    const home = project.path('node_modules/postbote-client')
+    mkdirSync(home)
+    await run('tar', ['-xzf', join(directory, filename), '--strip-components=1', '-C', home])
+    const { dependencies }: Manifest = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
+    assert.deepEqual(dependencies, { undici: manifest.dependencies['undici'] })
+    project.link('undici', join(root, 'node_modules/undici'))
+    const program = `
+      import { PostboteClient, type PushResult } from 'postbote-client'
+      const client = new PostboteClient<{ message: { text: string } }>({ key: 'key' })
+      export const push = (): Promise<PushResult> => client.push(1, { message: { text: 'hello' } })
+    `
+    project.write('main.ts', program)
+    for (const module of ['nodenext', 'bundler'] as const) await project.compile('main.ts', module)
+    project.write(
+      'main.js',
+      `
+        import { createServer } from 'node:http'
+        import { PostboteClient } from 'postbote-client'
+        const server = createServer((request, response) => {
+          response.setHeader('Content-Type', 'application/json')
+          request.resume().on('end', () => response.end('{"update_id":7}'))
+        })
+        server.listen(0, '127.0.0.1', async () => {
+          const url = 'http://127.0.0.1:' + server.address().port
+          const client = new PostboteClient({ url, key: 'a-key-of-sixteen' })
+          console.log((await client.push(1, { message: { text: 'hello' } })).updateId)
+          await client.close()
+          server.close()
+        })
+      `,
+    )
+    assert.equal(await project.run('main.js'), '7')
+  })
+})
+
+/** Neither this account's npm settings nor the network take part. */
+function offline(cache: string): NodeJS.ProcessEnv {
+  return { ...process.env, npm_config_cache: cache, npm_config_offline: 'true' }
+}
+
 /** Runs `npm pack` as for the distribution of a built checkout. */
-async function pack(directory: string): Promise<Packed> {
+async function pack(directory: string, source = root): Promise<Packed> {
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], {
-    cwd: root,
-    // Neither this account's npm settings nor the network take part.
-    env: { ...process.env, npm_config_cache: join(directory, 'cache'), npm_config_offline: 'true' },
+    cwd: source,
+    env: offline(join(directory, 'cache')),
   })
   const [packed]: Packed[] = JSON.parse(stdout)
   assert(packed !== undefined)

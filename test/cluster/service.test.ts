@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -108,6 +115,46 @@ test('the lines of the log that a failed start prints are those of that start', 
   assert.match(output, /EADDRNOTAVAIL/)
   assert.doesNotMatch(output, /SIGTERM/)
 })
+
+test('SIGUSR1 to the primary opens the log file again in all processes after it was renamed', async (t) => {
+  const service = serviceOf(t)
+  const { output } = await service('start', '--workers=2', ...freePorts)
+  const log = join(service.directory, 'postbote.log')
+  const workers = (/workers (.*)/.exec((await service('status')).output)?.[1] ?? '').split(' ')
+  const pids = [pidOf(output), ...workers.map(Number)]
+  assert.equal(pids.length, 3)
+  assert.deepEqual(
+    pids.flatMap(openLogs),
+    pids.map(() => log),
+  )
+  renameSync(log, `${log}.1`)
+  process.kill(pidOf(output), 'SIGUSR1')
+  await until(() => pids.flatMap(openLogs).every((file) => file === log))
+  assert.deepEqual(
+    pids.flatMap(openLogs),
+    pids.map(() => log),
+  )
+  assert.equal((await service('reload')).code, 0)
+  assert.match(readFileSync(log, 'utf8'), /"msg":"reloaded"/)
+  assert.doesNotMatch(readFileSync(`${log}.1`, 'utf8'), /"msg":"reloaded"/)
+})
+
+/** The log files that a process has open, besides its standard output and standard error. */
+function openLogs(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`)
+    .filter((descriptor) => Number(descriptor) > 2)
+    .map((descriptor) => linkOf(`/proc/${pid}/fd/${descriptor}`))
+    .filter((file) => file.includes('postbote.log'))
+}
+
+/** Descriptors may be closed at any moment. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
 
 test('a server that has ended counts as stopped even if no process has waited for it', async (t) => {
   const service = serviceOf(t)

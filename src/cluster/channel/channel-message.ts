@@ -2,13 +2,18 @@
  * The messages on the channel between the primary and a worker. Hand-offs, control calls and the results of those calls
  * share the channel, so every message names its type.
  *
- *   primary -> worker   connections, call
+ *   primary -> worker   connections, reopen-log, call
  *   worker -> primary   ready, taken, answer
  */
 
 /** Connections are in the worker's inbox (connection-inbox.ts). The worker always replies with `taken`. */
 export interface ConnectionsMessage {
   readonly postbote: 'connections'
+}
+
+/** The log file was renamed: the worker opens it again. */
+export interface ReopenLogMessage {
+  readonly postbote: 'reopen-log'
 }
 
 /** The worker receives messages: the primary may send control calls from now on. */
@@ -29,7 +34,12 @@ export interface ControlMessage {
   readonly data: unknown
 }
 
-export type ChannelMessage = ConnectionsMessage | ReadyMessage | TakenMessage | ControlMessage
+export type ChannelMessage =
+  | ConnectionsMessage
+  | ReopenLogMessage
+  | ReadyMessage
+  | TakenMessage
+  | ControlMessage
 
 /** Both ends are of one build, so the tag alone identifies the type. */
 export function isMessage<T extends ChannelMessage['postbote']>(

@@ -3,7 +3,7 @@
  * serves no requests and opens no store. Its crash would end the server, so it does as little as possible.
  *
  * The first SIGTERM or SIGINT ends the server in order, with code 0; a second one ends it immediately, with code 1.
- * SIGHUP replaces the workers one by one, without failing a request.
+ * SIGHUP replaces the workers one by one, without failing a request. SIGUSR1 reopens the log file in all processes.
  */
 import { chmodSync, mkdirSync } from 'node:fs'
 import type { Counters } from '../../counters.ts'
@@ -13,6 +13,7 @@ import { connectionLimit } from '../connection/connection-limit.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from '../listener.ts'
 import { Reloads } from './reloads.ts'
+import { reopenLogsOfWorkers } from './reopen-logs-of-workers.ts'
 import type { ShardControl } from '../shard-assignment.ts'
 import { ShardMap } from '../shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
@@ -30,11 +31,18 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
    */
   readonly newSettings?: () => unknown
   readonly counters?: Counters
+  /** Called when a reload begins or ends, and when the server begins to end. */
+  readonly onPhase?: (phase: PrimaryPhase) => void
+  /** Opens the log file of this process again, after it was renamed. */
+  readonly reopenLog?: () => void
   /** Called before the server ends, while it still serves. Never rejects. */
   readonly beforeEnd?: () => Promise<void>
   /** Ends the process: `process.exit`, except in tests. */
   readonly exit?: (code: number) => void
 }
+
+/** What a server does that has started. */
+export type PrimaryPhase = 'reloading' | 'reloaded' | 'reload failed' | 'ending'
 
 export interface Primary {
   /** The listeners with the addresses to which they are really bound. */
@@ -81,21 +89,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     await supervisor.close()
     for (const handOff of handOffs) handOff.refuseAll()
   })
-  const reloads = new Reloads(async () => {
-    log.info({}, 'reloading: replacing the workers one by one')
-    try {
-      await supervisor.reload(
-        options.newSettings === undefined ? options.settings : options.newSettings(),
-      )
-      log.info({}, 'reloaded')
-    } catch (error) {
-      log.error(
-        { error: messageOf(error) },
-        'the reload failed; the workers that were not replaced continue',
-      )
-      throw error
-    }
-  })
+  const reloads = new Reloads(() => reloadWorkers(supervisor, options))
   const signals = obeySignals({ ...options, close, reload: () => reloads.request() })
   try {
     // Listen first: an address in use is found before any shard is opened. Clients that connect before the workers serve
@@ -122,6 +116,24 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   }
 }
 
+async function reloadWorkers(supervisor: Supervisor, options: PrimaryOptions): Promise<void> {
+  const { log, newSettings, settings, onPhase } = options
+  log.info({}, 'reloading: replacing the workers one by one')
+  onPhase?.('reloading')
+  try {
+    await supervisor.reload(newSettings === undefined ? settings : newSettings())
+    log.info({}, 'reloaded')
+    onPhase?.('reloaded')
+  } catch (error) {
+    log.error(
+      { error: messageOf(error) },
+      'the reload failed; the workers that were not replaced continue',
+    )
+    onPhase?.('reload failed')
+    throw error
+  }
+}
+
 function makeRunDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 })
   chmodSync(path, 0o700)
@@ -137,7 +149,8 @@ interface Signals {
   readonly off: () => void
 }
 
-interface SignalOptions extends Pick<PrimaryOptions, 'clock' | 'log' | 'exit'> {
+interface SignalOptions
+  extends Pick<PrimaryOptions, 'clock' | 'log' | 'exit' | 'onPhase' | 'reopenLog'> {
   readonly close: () => Promise<void>
   readonly reload: () => Promise<void>
 }
@@ -152,6 +165,7 @@ function obeySignals(options: SignalOptions): Signals {
     }
     endingSinceMs = clock.monotonicMs()
     log.info({ signal }, 'the server is ending: it responds to open requests')
+    options.onPhase?.('ending')
     close().then(
       () => exit(0),
       (error: unknown) => {
@@ -162,15 +176,22 @@ function obeySignals(options: SignalOptions): Signals {
   }
   // A terminal that closes sends this signal, too; it must not end the server.
   const hangUp = (): void => void reload().catch(() => undefined)
+  // Without a listener, Node.js would open its debugger at this signal.
+  const reopen = (): void => {
+    options.reopenLog?.()
+    reopenLogsOfWorkers()
+  }
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
   process.on('SIGHUP', hangUp)
+  process.on('SIGUSR1', reopen)
   return {
     end,
     off() {
       process.off('SIGTERM', end)
       process.off('SIGINT', end)
       process.off('SIGHUP', hangUp)
+      process.off('SIGUSR1', reopen)
     },
   }
 }

@@ -75,13 +75,19 @@ export interface Ways {
 export interface WorkerOptions {
   readonly clock: Clock
   readonly log: Log
+  /** Opens the log file of this process again, after it was renamed. */
+  readonly reopenLog?: () => void
   /** Makes the application without opening its shards. Rejects, with a message for the operator, if that fails. */
   prepare(start: WorkerStart, ways: Ways): Promise<WorkerApp>
 }
 
 /** Makes this process a worker of the cluster. Called once, from the file that `runPrimary` was given. */
 export function runWorker(options: WorkerOptions): void {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, ignore)
+  // A terminal and some service managers send them to all processes; the primary decides. At a SIGUSR1 without a listener
+  // Node.js would open its debugger.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1'] as const) {
+    process.on(signal, ignore)
+  }
   process.once('disconnect', () => process.exit(0))
   const worker = new WorkerProcess(options)
   exposeControl<WorkerControl>(process, {
@@ -101,6 +107,7 @@ export function runWorker(options: WorkerOptions): void {
   })
   process.on('message', (message: unknown) => {
     if (isMessage(message, 'connections')) worker.takeConnections()
+    else if (isMessage(message, 'reopen-log')) options.reopenLog?.()
   })
   // node:cluster listens to 'message' itself, so Node buffers nothing for a late listener: messages that the primary sent
   // before this line would be lost. The primary waits for `ready`.

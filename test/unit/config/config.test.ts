@@ -85,6 +85,7 @@ test('without any source every option has its default', () => {
     windowBytes: 268_435_456,
     diskReserveBytes: 268_435_456,
     logLevel: 'info',
+    logFile: undefined,
   })
 })
 
@@ -262,6 +263,7 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['window-memory', '0'],
   ['disk-reserve', '-1', '1048577'],
   ['log-level', 'verbose', 'INFO'],
+  ['log-file', ''],
 ]
 
 test('every option refuses values out of its range, and the error has its name and what was expected', () => {

@@ -106,11 +106,13 @@ test('if the addon was not built, the error names the command that builds it', a
   }
   const copy = join(dir, 'dist/native-bindings/shared-region.js')
   const unbuilt: { lockFile: typeof lockFile } = await import(pathToFileURL(copy).href)
-  const missing = join(dir, 'native-bindings/build/Release/shared_region.node')
+  const system = `${process.platform}-${process.arch}`
+  const prebuilds = `native-bindings/prebuilds/${system}`
+  const missing = join(dir, prebuilds, 'shared_region.node')
   assert.throws(() => unbuilt.lockFile(join(dir, 'lock')), {
-    message: `the native addon was not built: ${missing} is missing; run "npm run build:native"`,
+    message: `the native addon was not built for ${system}: ${missing} is missing; run "npm run build:native"`,
   })
-  mkdirSync(join(dir, 'native-bindings/build/Release'), { recursive: true })
+  mkdirSync(join(dir, prebuilds), { recursive: true })
   writeFileSync(missing, 'not a library')
   assert.throws(() => unbuilt.lockFile(join(dir, 'lock')), /cannot be loaded; build it again/)
   assert.equal(existsSync(join(dir, 'lock')), false)
