@@ -6,6 +6,8 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { errorsPage } from '../scripts/errors-page.ts'
 import { metricsPage } from '../src/private-api/metrics-page.ts'
+import { commandTable } from '../src/cli/command-table.ts'
+import { commandsPage } from '../src/cli/commands-page.ts'
 import { clientDefaults, streamDefaults } from '../src/client/client-options.ts'
 import { clientErrorKinds } from '../src/client/postbote-client-error.ts'
 import { slotOfBot } from '../src/cluster/shard-map.ts'
@@ -35,6 +37,10 @@ test('docs/errors.md is up to date (npm run docs writes it)', () => {
   assert.equal(read('docs/errors.md'), errorsPage())
 })
 
+test('docs/cli.md is up to date (npm run docs writes it)', () => {
+  assert.equal(read('docs/cli.md'), commandsPage(commandTable))
+})
+
 test('links between pages have targets that exist', () => {
   const dead = pages.flatMap((page) =>
     matches(page, /\]\((?!https?:)([^)#]+)/g)
@@ -56,10 +62,9 @@ test('files named in the documentation exist', () => {
 
 test('options named in the documentation exist', () => {
   const known = new Set(optionRows.flatMap(([, row]) => [row.name, `no-${row.name}`]))
-  // Options of the commands, and of curl.
-  const ofRepair = ['shard', 'rebuild']
-  const ofCommands = ['config', 'help', 'first-name', 'username', 'data-binary', 'test']
-  for (const name of [...ofCommands, ...ofRepair]) known.add(name)
+  for (const { options } of commandTable) for (const { name } of options) known.add(name)
+  // Options of all commands, of curl and of the tests.
+  for (const name of ['help', 'version', 'data-binary', 'test']) known.add(name)
   // The benchmarks and the soak harness have separate options.
   const others = /^docs\/(?:benchmarks|soak|soak-report)\.md$/
   const ofServer = pages.filter((page) => !others.test(page))

@@ -11,3 +11,12 @@ export const bytesPerCopy = 4 * mib
 export const nodeWatchMs = 600
 /** A database that was away when the server started is asked again after this pause. Chosen: 16 of them cost little. */
 export const databaseAskAgainMs = 1_000
+/**
+ * A command waits this long for a server that sends nothing. Chosen: longer than the replay of all dead letters of a bot
+ * takes, which is the longest call.
+ */
+export const privateApiIdleMsMax = 120_000
+/** A command reads this much of a response. Chosen: four times the largest one, a dead letter of 4 MiB. */
+export const privateApiResponseBytesMax = 16 * mib
+/** `postbote bots list` lists this many bots at most. Chosen: their JSON fits into the memory of a command. */
+export const botsListedMax = 1_000_000
