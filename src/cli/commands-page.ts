@@ -85,7 +85,9 @@ function commandLines(row: CommandRow): readonly string[] {
     : '[options of the server](options.md)'
   const takesOthers = isRemote || row.options.length > own.length
   const table = [
-    ...values.map(({ name, kind, sentence }) => tableRow([`\`${name}\``, kind.expected, '', sentence])),
+    ...values.map(({ name, kind, sentence }) =>
+      tableRow([`\`${name}\``, kind.expected, '', sentence]),
+    ),
     ...shown.map(optionRow),
   ]
   return [
