@@ -33,8 +33,7 @@ ${values.join('\n')}
   case "$key" in
 ${states.join('\n')}
   esac
-  IFS=' '
-  COMPREPLY=( $(IFS=$' \\n'; compgen -W "$candidates" -- "$cur") )
+  COMPREPLY=( $(IFS=' '; compgen -W "$candidates" -- "$cur") )
 }
 complete -F _postbote postbote
 `

@@ -84,7 +84,6 @@ interface DeadLetter {
   readonly attempts: number
   readonly last_error: string | null
   readonly bytes: number
-  readonly update?: object
 }
 
 interface DeadLetterPage {
@@ -128,7 +127,8 @@ function pageLines({ dead_letters: deadLetters, total }: DeadLetterPage): readon
 async function show(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
   const path = queuePath(call, `dead-letters/${call.need(updateIdArgument)}`)
-  printResult(call, await api.call({ method: 'GET', path }), (each: DeadLetter) => [
+  const response = await api.call({ method: 'GET', path })
+  printResult(call, response, (each: DeadLetter) => [
     ...textTable({
       head: ['field', 'value'],
       rows: [
@@ -144,8 +144,14 @@ async function show(call: CommandCall): Promise<void> {
       ],
     }),
     '',
-    ...JSON.stringify(each.update, undefined, 2).split('\n'),
+    updateIn(response),
   ])
+}
+
+/** The update as it was pushed: parsing could change a large number. It is the last field of the response. */
+function updateIn(response: string): string {
+  const mark = ',"update":'
+  return response.slice(response.indexOf(mark) + mark.length, -1)
 }
 
 interface Replayed {

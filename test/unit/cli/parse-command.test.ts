@@ -91,7 +91,10 @@ test('an error names the argument and what is expected', () => {
     [['100', '--word', 'c'], '--word: expected one of a, b, got "c"'],
     [['100', '--limt', '3'], '--limt: unknown option, did you mean --limit?; see --help'],
     [['100', '-x'], '-x: unknown option; see --help'],
-    [['100', '--no-all'], '--no-all: unknown option, did you mean one of --all, --local?; see --help'],
+    [
+      ['100', '--no-all'],
+      '--no-all: unknown option, did you mean one of --all, --local?; see --help',
+    ],
   ] as const) {
     assert.equal(problemOf(...argv), expected)
   }
