@@ -82,7 +82,7 @@ function commandLines(row: CommandRow): readonly string[] {
   const values = row.kind === 'parsed' ? row.arguments : []
   const others = isRemote
     ? 'the options of [commands that call a server](#options-of-commands-that-call-a-server)'
-    : '[options of the server](options.md)'
+    : serverOptionsOf(row)
   const takesOthers = isRemote || row.options.length > own.length
   const table = [
     ...values.map(({ name, kind, sentence }) =>
@@ -98,6 +98,16 @@ function commandLines(row: CommandRow): readonly string[] {
     ...(table.length === 0 ? [] : ['', ...tableHead, ...table]),
   ]
 }
+
+/** A few options of the server are named. */
+function serverOptionsOf({ options }: CommandRow): string {
+  const names = options.map(({ name }) => name).filter((name) => serverOptionNames.has(name))
+  if (names.length > serverOptionsNamedMax) return 'the [options of the server](options.md)'
+  const last = names.map((name) => `\`--${name}\``).join(', ')
+  return `${last.replace(/, (\S+)$/, ' and $1')} of the [options of the server](options.md)`
+}
+
+const serverOptionsNamedMax = 5
 
 const tableHead = ['| argument | value | default | meaning |', '|---|---|---|---|']
 
