@@ -39,7 +39,8 @@ export function parseCommand(
   for (const option of command.options) {
     if (option.negate) continue
     const value: unknown = command.getOptionValue(option.attributeName())
-    if (value !== undefined) texts.set(option.name(), String(value))
+    const isGiven = typeof value === 'string' || typeof value === 'boolean'
+    if (isGiven) texts.set(option.name(), `${value}`)
   }
   const serverFlags = [...texts]
     .filter(([name]) => serverOptionNames.has(name))
@@ -96,18 +97,27 @@ function problemOf({ code, message }: CommanderError, row: ParsedCommand): strin
   const [, quoted = ''] = /'([^']*)'/.exec(message) ?? []
   // commander names the option as its help does: `--limit <N>`.
   const name = quoted.replace(/[= ].*$/s, '')
-  if (code === 'commander.unknownOption') {
-    const [, advice] = /\n\(Did you mean (.*)\?\)$/.exec(message) ?? []
-    return `${name}: unknown option${advice === undefined ? '' : `, did you mean ${advice}?`}; see --help`
+  switch (code) {
+    case 'commander.unknownOption':
+      return `${name}: unknown option${adviceIn(message)}; see --help`
+    case 'commander.optionMissingArgument':
+      return `${name}: expected ${expectedOf(row.options, name.slice(2))} after it, got no value`
+    case 'commander.missingArgument':
+      return `${row.name}: expected <${name}>, ${expectedOf(row.arguments, `<${name}>`)}; see --help`
+    default:
+      return `${row.name}: expected ${countText(row.arguments.length)} besides options; see --help`
   }
-  if (code === 'commander.optionMissingArgument') {
-    const option = row.options.find((each) => `--${each.name}` === name)
-    return `${name}: expected ${option?.kind.expected ?? 'a value'} after it, got no value`
-  }
-  if (code === 'commander.missingArgument') {
-    const argument = row.arguments.find((each) => each.name === `<${name}>`)
-    return `${row.name}: expected <${name}>, ${argument?.kind.expected ?? 'a value'}; see --help`
-  }
-  const { length } = row.arguments
-  return `${row.name}: expected ${length === 0 ? 'no argument' : `at most ${length} arguments`} besides options; see --help`
+}
+
+function adviceIn(message: string): string {
+  const [, advice] = /\n\(Did you mean (.*)\?\)$/.exec(message) ?? []
+  return advice === undefined ? '' : `, did you mean ${advice}?`
+}
+
+function expectedOf(rows: readonly Pick<OptionRow, 'name' | 'kind'>[], name: string): string {
+  return rows.find((row) => row.name === name)?.kind.expected ?? 'a value'
+}
+
+function countText(count: number): string {
+  return count === 0 ? 'no argument' : `at most ${count} arguments`
 }

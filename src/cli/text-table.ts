@@ -53,14 +53,14 @@ function fittingWidths(wanted: readonly number[], widthMax: number): readonly nu
 }
 
 function fitted(cell: string, width: number): string {
-  const characters = [...cell]
+  const characters = Array.from(cell)
   const text = characters.length > width ? `${characters.slice(0, width - 1).join('')}…` : cell
   return text + ' '.repeat(Math.max(0, width - lengthOf(text)))
 }
 
 /** In code points: a character outside the basic plane takes two units of a string. */
 function lengthOf(text: string): number {
-  return [...text].length
+  return Array.from(text).length
 }
 
 /** Returns the text without control characters and without those that change the direction of writing. */

@@ -7,6 +7,7 @@ import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { botsListedMax } from '../limits.ts'
 import { jsonOption } from '../json-option.ts'
+import type { PrivateApiClient } from '../private-api-client.ts'
 import { ProgressBar } from '../progress-bar.ts'
 import { textTable } from '../text-table.ts'
 import { botIdArgument, newBotIdArgument } from './bot-id-argument.ts'
@@ -109,10 +110,24 @@ interface BotPage {
 async function list(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
   const limit = call.need(limitOption)
+  const result = await readBots(api, call.need(afterOption), limit)
+  const { bots, missing_shards: missing = [] } = result
+  printResult(call, JSON.stringify(result), botLines)
+  if (missing.length > 0) {
+    tell(`the bots of these shards are missing, because no worker has them: ${missing.join(', ')}`)
+    process.exitCode = 1
+  }
+  if (bots.length === limit && !call.has(jsonOption)) {
+    tell(`there may be more bots: --after ${bots.at(-1)?.bot_id}`)
+  }
+}
+
+/** Joins the pages that are needed for so many bots. */
+async function readBots(api: PrivateApiClient, first: number, limit: number): Promise<BotPage> {
   const bar = new ProgressBar()
   const bots: ListedBot[] = []
   const missing = new Set<number>()
-  for (let after = call.need(afterOption); bots.length < limit; ) {
+  for (let after = first; bots.length < limit; ) {
     const asked = Math.min(limit - bots.length, listedPerPageMax)
     const path = `/v1/bots?after=${after}&limit=${asked}`
     const page: BotPage = JSON.parse(await api.call({ method: 'GET', path }))
@@ -124,15 +139,7 @@ async function list(call: CommandCall): Promise<void> {
   }
   bar.clear()
   const shards = [...missing].toSorted((a, b) => a - b)
-  const result: BotPage = { bots, ...(shards.length > 0 ? { missing_shards: shards } : {}) }
-  printResult(call, JSON.stringify(result), botLines)
-  if (shards.length > 0) {
-    tell(`the bots of these shards are missing, because no worker has them: ${shards.join(', ')}`)
-    process.exitCode = 1
-  }
-  if (bots.length === limit && !call.has(jsonOption)) {
-    tell(`there may be more bots: --after ${bots.at(-1)?.bot_id}`)
-  }
+  return { bots, ...(shards.length > 0 ? { missing_shards: shards } : {}) }
 }
 
 function botLines({ bots }: BotPage): readonly string[] {

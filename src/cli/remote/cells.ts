@@ -5,8 +5,7 @@ import { utcText } from '../../clock.ts'
 export function cell(value: unknown): string {
   if (value === undefined || value === null || value === '') return '-'
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (typeof value === 'object') return JSON.stringify(value)
-  return String(value)
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Returns a time as a cell. `timeS` is in seconds since 1970. */

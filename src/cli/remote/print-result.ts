@@ -8,6 +8,7 @@ import { harmless, type TableRows, textTable } from '../text-table.ts'
  *
  * @param json - the response of the server
  */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of the server's JSON, which nobody checks
 export function printResult<Result>(
   call: CommandCall,
   json: string,

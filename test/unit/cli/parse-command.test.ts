@@ -69,8 +69,13 @@ test('arguments and options have the values of their kinds, and defaults where t
 
 test('options of the server reach its parser, with repetitions and negations', () => {
   const config = call(
-    ...['--dir', '/there', '100', '--no-local'],
-    ...['--block-cidr', '10.0.0.0/8', '--block-cidr=192.0.2.0/24'],
+    '--dir',
+    '/there',
+    '100',
+    '--no-local',
+    '--block-cidr',
+    '10.0.0.0/8',
+    '--block-cidr=192.0.2.0/24',
   ).config()
   assert.deepEqual(
     [config.dir, config.local, config.blockCidrs],

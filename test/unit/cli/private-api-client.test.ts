@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { CallRefusedError, PrivateApiClient } from '../../../src/cli/private-api-client.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -27,11 +28,12 @@ function clientAt(t: TestContext, origin: string): Promise<PrivateApiClient> {
 
 test('a call has the prefix of the URL, the key, and its body as it is', async (t) => {
   const seen: unknown[] = []
-  const client = await clientOf(t, async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
-    seen.push([request.method, request.url, request.headers.authorization, body])
-    response.end('{"update_id":7}')
+  const client = await clientOf(t, (request, response) => {
+    const answer = async (): Promise<void> => {
+      seen.push([request.method, request.url, request.headers.authorization, await text(request)])
+      response.end('{"update_id":7}')
+    }
+    void answer()
   })
   const body = Buffer.from('{"message": {}}')
   assert.equal(await client.call({ method: 'POST', path: '/v1/x', body }), '{"update_id":7}')

@@ -11,9 +11,11 @@ import {
 import { mib } from '../../../../src/limits.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
+function levelAt(freeMib: number): string {
+  return spaceFinding({ directory: '/d', freeBytes: freeMib * mib, reserveBytes: 256 * mib }).level
+}
+
 test('the space is judged by the reserve below which pushes are refused', () => {
-  const levelAt = (free: number): string =>
-    spaceFinding({ directory: '/d', freeBytes: free * mib, reserveBytes: 256 * mib }).level
   assert.deepEqual([255, 256, 1_023, 1_024].map(levelAt), ['bad', 'warn', 'warn', 'good'])
   const { text } = spaceFinding({ directory: '/d', freeBytes: 2_000 * mib, reserveBytes: 0 })
   assert.equal(text, '2,000 MiB are free on the disk of /d')
