@@ -37,7 +37,6 @@ export function parseCommand(
     if (text !== undefined) texts.set(name, text)
   }
   for (const option of command.options) {
-    if (option.negate) continue
     const value: unknown = command.getOptionValue(option.attributeName())
     const isGiven = typeof value === 'string' || typeof value === 'boolean'
     if (isGiven) texts.set(option.name(), `${value}`)

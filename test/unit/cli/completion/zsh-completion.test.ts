@@ -36,6 +36,8 @@ test('zsh completes commands, options, paths and words', { skip }, () => {
   assert.deepEqual(offered('bots', ''), ['list', 'show', 'register', 'token', 'remove'])
   assert.ok(offered('push', '4711', '--').includes('--ordering-key'))
   assert.ok(!offered('push', '4711', '--').includes('--limit'))
+  assert.ok(offered('bots', 'list', '--').includes('--after'))
+  assert.ok(!offered('bots', 'show', '--').includes('--after'))
   assert.ok(offered('serve', '--log-level', '').includes('error'))
   assert.deepEqual(offered('serve', '--dir', ''), ['files'])
   assert.deepEqual(offered('serve', '--dir=da'), ['files'])
