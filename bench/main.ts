@@ -1,6 +1,5 @@
 /**
- * The bench: `npm run bench -- [--all] [--quick] [--pairs N] [--into REPORT] [--profile] [--against MAIN_JS]
- * [--workers N] [case ...]`. `--against` runs another build in place of the yardsticks.
+ * The bench: `npm run bench -- --help` shows its options.
  *
  * Each case measures the real server beside bare yardsticks that do the same work, alternately in one run, because on a
  * shared machine ratios are more reliable than absolute figures. Results are written to bench/results; with --quick, with
@@ -9,7 +8,12 @@
  */
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import {
+  type BenchArguments,
+  BenchArgumentError,
+  benchHelp,
+  readBenchArguments,
+} from './bench-arguments.ts'
 import { caseGroups } from './cases/all-cases.ts'
 import { caseTable } from './case-table.ts'
 import type { BenchCase } from './contestant.ts'
@@ -32,61 +36,22 @@ interface BenchOptions extends RunOptions {
   readonly into: string | undefined
 }
 
-function optionsOf(argv: readonly string[], machine: Machine): BenchOptions {
-  const { values, positionals } = parseArgs({
-    args: [...argv],
-    allowPositionals: true,
-    options: {
-      all: { type: 'boolean', default: false },
-      quick: { type: 'boolean', default: false },
-      pairs: { type: 'string' },
-      into: { type: 'string' },
-      profile: { type: 'boolean', default: false },
-      against: { type: 'string' },
-      workers: { type: 'string', default: '2' },
-    },
-  })
-  const pace = values.profile ? profilePace : values.quick ? quickPace : fullPace
-  const isWhole = pace === fullPace && positionals.length === 0
+function optionsOf(given: BenchArguments, machine: Machine): BenchOptions {
+  const { isProfiled, isQuick, isSelection, pairs, into, workers, cases, against } = given
+  const pace = isProfiled ? profilePace : isQuick ? quickPace : fullPace
   return {
     ...pace,
-    cases: casesNamed(positionals, values),
-    rounds: values.pairs === undefined ? pace.rounds : integer('pairs', values.pairs, 100),
-    workers: integer('workers', values.workers, 8),
-    isProfiled: values.profile,
-    against: values.against === undefined ? undefined : resolve(values.against),
+    cases,
+    rounds: pairs ?? pace.rounds,
+    workers,
+    isProfiled,
+    against: against === undefined ? undefined : resolve(against),
     // One short round of code that is not compiled yet cannot be compared with targets.
-    isJudged: pace === fullPace && values.against === undefined,
+    isJudged: pace === fullPace && against === undefined,
     commit: machine.commit,
-    isSaved: isWhole || values.into !== undefined,
-    into: values.into,
+    isSaved: (pace === fullPace && !isSelection) || into !== undefined,
+    into,
   }
-}
-
-function casesNamed(
-  names: readonly string[],
-  { all, quick }: { readonly all: boolean; readonly quick: boolean },
-): readonly BenchCase[] {
-  const allCases = caseGroups.flatMap(({ cases }) => cases)
-  const unknown = names.filter((name) => !allCases.some((known) => isNamed(known, name)))
-  if (unknown.length > 0) {
-    const known = allCases.map(({ name }) => name).join(', ')
-    throw new Error(`no case ${unknown.join(', ')}: expected any of ${known}`)
-  }
-  const isOfAll = ({ isLong = false, isExtra = false }: BenchCase): boolean =>
-    names.length === 0 && !(quick && isLong) && (all || !isExtra)
-  return allCases.filter((known) => isOfAll(known) || names.some((name) => isNamed(known, name)))
-}
-
-/** `webhook-*` matches all cases whose names begin with `webhook-`. */
-function isNamed(known: BenchCase, name: string): boolean {
-  return name.endsWith('*') ? known.name.startsWith(name.slice(0, -1)) : known.name === name
-}
-
-function integer(name: string, text: string, max: number): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= 1 && value <= max) return value
-  throw new Error(`--${name} ${text}: expected 1 to ${max}`)
 }
 
 async function reportOf(options: BenchOptions, machine: Machine): Promise<Report | undefined> {
@@ -97,8 +62,13 @@ async function reportOf(options: BenchOptions, machine: Machine): Promise<Report
 }
 
 async function main(argv: readonly string[]): Promise<void> {
+  const given = readBenchArguments(argv, caseGroups)
+  if (given.isHelpAsked) {
+    process.stdout.write(benchHelp(caseGroups))
+    return
+  }
   const machine = thisMachine()
-  const options = optionsOf(argv, machine)
+  const options = optionsOf(given, machine)
   const report = await reportOf(options, machine)
   process.stdout.write(`${reportHead(machine)}\n`)
   for (const benchCase of options.cases) {
@@ -116,4 +86,10 @@ async function main(argv: readonly string[]): Promise<void> {
   if (report !== undefined) process.stdout.write(`written to ${report.path}\n`)
 }
 
-await main(process.argv.slice(2))
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  if (!(error instanceof BenchArgumentError)) throw error
+  process.stderr.write(`bench: ${error.message}\n`)
+  process.exitCode = 2
+}

@@ -1,5 +1,7 @@
 /** Writes the generated pages of docs/: `node dist/scripts/generate-docs.js`. Tests check that they are up to date. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { commandTable } from '../src/cli/command-table.ts'
+import { commandsPage } from '../src/cli/commands-page.ts'
 import { optionsPage } from '../src/config/config-text.ts'
 import { type Cell, columns, withColumn } from './clients-table.ts'
 import { errorsPage } from './errors-page.ts'
@@ -9,6 +11,7 @@ const docs = new URL('../../docs/', import.meta.url)
 /** The results of the last runs of test/clients. */
 const runs = new URL('../clients/', import.meta.url)
 
+writeFileSync(new URL('cli.md', docs), commandsPage(commandTable))
 writeFileSync(new URL('options.md', docs), optionsPage())
 writeFileSync(new URL('errors.md', docs), errorsPage())
 writeFileSync(new URL('clients.md', docs), clientsPage())

@@ -6,7 +6,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { callAdmin } from '../src/cli/private-api-client.ts'
+import { PrivateApiClient } from '../src/cli/private-api-client.ts'
 import type { ListenAddress } from '../src/cluster/listener.ts'
 import type { Primary } from '../src/cluster/primary/primary.ts'
 import { type Config, isHelpAsked } from '../src/config/config.ts'
@@ -46,13 +46,14 @@ function boundAddress(primary: Primary, listener: string): ListenAddress | undef
 async function demoToken(config: Config, admin: ListenAddress): Promise<string> {
   const path = join(config.dir, 'demo-token')
   const at: Config = 'port' in admin ? { ...config, adminPort: admin.port } : config
+  const api = await PrivateApiClient.ofConfig(at)
   const kept = await readFile(path, 'utf8').catch(() => '')
   const botId = /^(\d+):/.exec(kept)?.[1]
   if (botId !== undefined) {
-    const { status } = await callAdmin(at, { method: 'GET', path: `/v1/bots/${botId}` })
+    const { status } = await api.send({ method: 'GET', path: `/v1/bots/${botId}` })
     if (status === 200) return kept.trim()
   }
-  const { status, body } = await callAdmin(at, {
+  const { status, body } = await api.send({
     method: 'POST',
     path: '/v1/bots',
     body: { first_name: 'Demo', username: 'demo_bot' },

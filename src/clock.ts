@@ -54,6 +54,15 @@ export function watchEventLoop(resolutionMs: number): DelayHistogram {
 }
 
 /**
+ * Returns a wall-clock time as people read it, in UTC and without fractions: `2026-11-23 08:15:00Z`.
+ *
+ * @param timeMs - milliseconds since 1970
+ */
+export function utcText(timeMs: number): string {
+  return new Date(timeMs).toISOString().replace(/T(.*)\.\d+Z$/, ' $1Z')
+}
+
+/**
  * Returns the CPU time in milliseconds, user plus system, that all threads of this process have used since it
  * started.
  */

@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { errorsPage } from '../scripts/errors-page.ts'
 import { openApiPage } from '../scripts/openapi-page.ts'
 import { metricsPage } from '../src/private-api/metrics-page.ts'
+import { commandTable } from '../src/cli/command-table.ts'
+import { commandsPage } from '../src/cli/commands-page.ts'
 import { clientDefaults, streamDefaults } from '../src/client/client-options.ts'
 import { clientErrorKinds } from '../src/client/postbote-client-error.ts'
 import { slotOfBot } from '../src/cluster/shard-map.ts'
@@ -51,6 +53,10 @@ test('docs/api.md and docs/openapi.json have the same calls', () => {
   assert.deepEqual(shown.toSorted(), others.toSorted())
 })
 
+test('docs/cli.md is up to date (npm run docs writes it)', () => {
+  assert.equal(read('docs/cli.md'), commandsPage(commandTable))
+})
+
 test('links between pages have targets that exist', () => {
   const dead = pages.flatMap((page) =>
     matches(page, /\]\((?!https?:)([^)#]+)/g)
@@ -72,10 +78,9 @@ test('files named in the documentation exist', () => {
 
 test('options named in the documentation exist', () => {
   const known = new Set(optionRows.flatMap(([, row]) => [row.name, `no-${row.name}`]))
-  // Options of the commands, and of curl.
-  const ofRepair = ['shard', 'rebuild']
-  const ofCommands = ['config', 'help', 'first-name', 'username', 'data-binary', 'test']
-  for (const name of [...ofCommands, ...ofRepair]) known.add(name)
+  for (const { options } of commandTable) for (const { name } of options) known.add(name)
+  // Options of all commands, of curl and of the tests.
+  for (const name of ['help', 'version', 'data-binary', 'test']) known.add(name)
   // Options of npm, systemctl, docker and helm.
   const install = 'docs/install.md'
   const ofInstallers =

@@ -75,7 +75,6 @@ test('a file of src has an export with its name', () => {
     'json-automaton.ts',
     'json-scan.ts',
     'main.ts',
-    'private-api-client.ts',
     'shared-region.ts',
     'time-to-live.ts',
   ])

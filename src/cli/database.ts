@@ -37,16 +37,12 @@ import { databasesOf, readClusterRows, withDatabases } from './with-databases.ts
 const shardsDefault = 64
 
 export async function database(
-  argv: readonly string[],
-  configOf: (argv: readonly string[]) => Config,
+  action: 'init' | 'import' | 'export',
+  config: Config,
 ): Promise<void> {
-  const [action, ...rest] = argv
-  const config = configOf(rest)
   const urls = databasesOf(config)
   if (action === 'init') await init(config, urls)
-  else if (action === 'import') await copy(config, urls, importInto)
-  else if (action === 'export') await copy(config, urls, exportFrom)
-  else throw new ConfigError(['postbote database: expected init, import or export'])
+  else await copy(config, urls, action === 'import' ? importInto : exportFrom)
 }
 
 async function init(config: Config, urls: readonly PgUrl[]): Promise<void> {

@@ -15,3 +15,12 @@ export const databaseAskAgainMs = 1_000
 export const noticeRetryMs = 100
 /** This many notices wait for the service manager. Past that the oldest is dropped, because newer ones replace it. */
 export const noticesWaitingMax = 16
+/**
+ * A command waits this long for a server that sends nothing. Chosen: longer than the replay of all dead letters of a bot
+ * takes, which is the longest call.
+ */
+export const privateApiIdleMsMax = 120_000
+/** A command reads this much of a response. Chosen: four times the largest one, a dead letter of 4 MiB. */
+export const privateApiResponseBytesMax = 16 * mib
+/** `postbote bots list` lists this many bots at most. Chosen: their JSON fits into the memory of a command. */
+export const botsListedMax = 1_000_000

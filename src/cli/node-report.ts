@@ -1,5 +1,6 @@
 /** The tables that `postbote nodes` prints, as lines. Pure. */
 import type { ClusterRows, NodeRow, ShardRow } from '../store/node-table.ts'
+import { textTable } from './text-table.ts'
 
 /**
  * Returns a table of the nodes and one of the shards.
@@ -27,9 +28,12 @@ export function nodeReport(
   return [
     ...(nodes.length === 0
       ? ['no node uses this database']
-      : tableOf(['node', 'state', 'address', 'workers', 'shards', 'heartbeat'], nodeLines)),
+      : textTable({
+          head: ['node', 'state', 'address', 'workers', 'shards', 'heartbeat'],
+          rows: nodeLines,
+        })),
     '',
-    ...tableOf(['shards', 'epoch', 'owner'], shardLines),
+    ...textTable({ head: ['shards', 'epoch', 'owner'], rows: shardLines }),
   ]
 }
 
@@ -66,16 +70,4 @@ function foldedShards(shards: readonly ShardRow[]): readonly ShardRange[] {
     else ranges.push({ first: row.shard, last: row.shard, row })
   }
   return ranges
-}
-
-function tableOf(head: readonly string[], lines: readonly (readonly string[])[]): string[] {
-  const widths = head.map((_, column) =>
-    Math.max(...[head, ...lines].map((line) => line[column]?.length ?? 0)),
-  )
-  return [head, ...lines].map((line) =>
-    line
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
 }

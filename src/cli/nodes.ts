@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os'
 import { sleep, waitingClock } from '../clock.ts'
-import { type Config, ConfigError } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
 import type { NodeTable } from '../store/node-table.ts'
 import { readCluster } from '../store/postgres/cluster-row.ts'
@@ -40,17 +40,15 @@ async function reportOf(database: PgUrl): Promise<readonly string[]> {
   })
 }
 
+/** `argv` may begin with the name of the node. */
 export async function node(
+  action: 'drain' | 'undrain',
   argv: readonly string[],
   configOf: (argv: readonly string[]) => Config,
 ): Promise<void> {
-  const [action, ...rest] = argv
-  if (action !== 'drain' && action !== 'undrain') {
-    throw new ConfigError(['postbote node: expected drain or undrain'])
-  }
-  const [given] = rest
+  const [given] = argv
   const isNamed = given !== undefined && !given.startsWith('-')
-  const config = configOf(isNamed ? rest.slice(1) : rest)
+  const config = configOf(isNamed ? argv.slice(1) : argv)
   const name = isNamed ? given : (config.nodeName ?? hostname())
   const databases = databasesOf(config)
   // Says what is wrong with a database that has no tables or cannot be reached.

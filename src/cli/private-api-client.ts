@@ -1,48 +1,169 @@
-/** One call to the private API of a running server, for the command line. */
-import { request } from 'node:http'
+/** Calls to the private API of a running server, for the command line. */
+import { request as requestHttp, type RequestOptions } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { urlToHttpOptions } from 'node:url'
 import type { Config } from '../config/config.ts'
 import { isSocketPath } from '../config/config-values.ts'
 import { readAdminKey } from '../shard/data-directory.ts'
+import type { UpstreamUrl } from '../upstream/upstream-url.ts'
+import { privateApiIdleMsMax, privateApiResponseBytesMax } from './limits.ts'
+
+/** One call of the private API. */
+export interface PrivateApiCall {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  /** Sent as JSON; a Buffer is sent as it is. */
+  readonly body?: object | Buffer | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 export interface PrivateApiResponse {
   readonly status: number
   readonly body: string
 }
 
-/** Rejects if the server cannot be reached. */
-export async function callAdmin(
-  config: Config,
-  call: { readonly method: string; readonly path: string; readonly body?: object },
-): Promise<PrivateApiResponse> {
-  const key = await readAdminKey({ directory: config.dir, keyFile: config.adminKeyFile })
-  const place = config.adminIpAddress
-  const target = isSocketPath(place)
-    ? { socketPath: place }
-    : {
-        host: place === '0.0.0.0' ? '127.0.0.1' : place === '::' ? '::1' : place,
-        port: config.adminPort,
-      }
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      {
+/** The server refused a call. The message has the code and the message of its error. */
+export class CallRefusedError extends Error {
+  /** The response, which is JSON if it comes from the server and not from a proxy before it. */
+  readonly response: PrivateApiResponse
+
+  constructor(response: PrivateApiResponse) {
+    super(`the server refused the call: ${describeRefusal(response)}`)
+    this.name = 'CallRefusedError'
+    this.response = response
+  }
+}
+
+/** Where the private API is. */
+export interface PrivateApiPlace {
+  /** How errors name it. */
+  readonly shown: string
+  readonly isSecure: boolean
+  readonly target: RequestOptions
+  /** Path before that of each call. */
+  readonly prefix: string
+}
+
+export class PrivateApiClient {
+  readonly #place: PrivateApiPlace
+  readonly #key: string
+
+  /** Use `ofConfig` or `ofUrl`. */
+  constructor(place: PrivateApiPlace, key: string) {
+    this.#place = place
+    this.#key = key
+  }
+
+  /**
+   * Creates a client of the server with these options.
+   *
+   * @throws Error if its admin key cannot be read.
+   */
+  static async ofConfig(config: Config): Promise<PrivateApiClient> {
+    const key = await readAdminKey({ directory: config.dir, keyFile: config.adminKeyFile })
+    const { adminIpAddress: address, adminPort: port } = config
+    if (isSocketPath(address)) {
+      const target = { socketPath: address }
+      return new PrivateApiClient({ shown: address, isSecure: false, target, prefix: '' }, key)
+    }
+    const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
+    const shown = `${address}:${port}`
+    return new PrivateApiClient({ shown, isSecure: false, target: { host, port }, prefix: '' }, key)
+  }
+
+  /**
+   * Creates a client of the server at a URL.
+   *
+   * @throws Error if the file has no admin key.
+   */
+  static async ofUrl({ origin, prefix }: UpstreamUrl, keyFile: string): Promise<PrivateApiClient> {
+    const key = await readAdminKey({ directory: '', keyFile })
+    const target = urlToHttpOptions(new URL(origin))
+    const isSecure = origin.startsWith('https:')
+    return new PrivateApiClient({ shown: `${origin}${prefix}`, isSecure, target, prefix }, key)
+  }
+
+  /**
+   * Makes a call.
+   *
+   * @returns the body of a response with status 200
+   * @throws CallRefusedError for any other status; Error if no server responds.
+   */
+  async call(call: PrivateApiCall): Promise<string> {
+    const response = await this.send(call)
+    if (response.status !== 200) throw new CallRefusedError(response)
+    return response.body
+  }
+
+  /**
+   * Makes a call.
+   *
+   * @returns the response with any status
+   * @throws Error if no server responds.
+   */
+  send(call: PrivateApiCall): Promise<PrivateApiResponse> {
+    const { target, prefix, isSecure, shown } = this.#place
+    const { method, path, body } = call
+    const request = isSecure ? requestHttps : requestHttp
+    return new Promise((resolve, reject) => {
+      const options: RequestOptions = {
         ...target,
-        method: call.method,
-        path: call.path,
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        method,
+        path: `${prefix}${path}`,
+        headers: {
+          ...call.headers,
+          authorization: `Bearer ${this.#key}`,
+          'content-type': 'application/json',
+        },
         agent: false,
-      },
-      (response) => {
-        let body = ''
+        timeout: privateApiIdleMsMax,
+      }
+      let isSent = false
+      const outgoing = request(options, (response) => {
+        let text = ''
         response.setEncoding('utf8')
-        response.on('data', (chunk: string) => (body += chunk))
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, body }))
-        response.on('error', reject)
-      },
-    )
-    outgoing.on('error', (cause) => {
-      const where = isSocketPath(place) ? place : `${place}:${config.adminPort}`
-      reject(new Error(`no server responds at ${where}`, { cause }))
+        response.on('data', (chunk: string) => {
+          text += chunk
+          if (text.length > privateApiResponseBytesMax) {
+            response.destroy(new Error('the response is too large'))
+          }
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }))
+        response.on('error', (cause) => reject(lost(shown, cause)))
+      })
+      // With TLS the request is on its way only after the handshake.
+      outgoing.on('socket', (socket) =>
+        socket.once(isSecure ? 'secureConnect' : 'connect', () => (isSent = true)),
+      )
+      outgoing.on('timeout', () => outgoing.destroy(new Error('the server does not respond')))
+      outgoing.on('error', (cause) => {
+        const refused = new Error(`no server responds at ${shown}${reasonOf(cause)}`, { cause })
+        reject(isSent ? lost(shown, cause) : refused)
+      })
+      outgoing.end(
+        body === undefined || Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)),
+      )
     })
-    outgoing.end(call.body === undefined ? undefined : JSON.stringify(call.body))
-  })
+  }
+}
+
+function lost(shown: string, cause: Error): Error {
+  const text = `the connection to ${shown} was lost${reasonOf(cause)}, so the call may have been made or not`
+  return new Error(text, { cause })
+}
+
+/** The message of an error of a connection names its address again, so its code is shown, if it has one. */
+function reasonOf(cause: Error): string {
+  if ('code' in cause && typeof cause.code === 'string') return ` (${cause.code})`
+  return cause.message === '' ? '' : ` (${cause.message})`
+}
+
+/** A proxy before the server may respond with anything, which is not shown. */
+function describeRefusal({ status, body }: PrivateApiResponse): string {
+  try {
+    const { error }: { error: { code: string; message: string } } = JSON.parse(body)
+    return `${status} ${error.code}: ${error.message}`
+  } catch {
+    return `status ${status}, without an error of Postbote`
+  }
 }

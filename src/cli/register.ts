@@ -1,5 +1,5 @@
 /** `postbote register`: registers a bot at the running server and prints its token, which is never shown again. */
-import { callAdmin } from './private-api-client.ts'
+import { PrivateApiClient } from './private-api-client.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 
 export async function register(
@@ -13,7 +13,8 @@ export async function register(
     throw new ConfigError(['register: expected --first-name NAME and --username NAME'])
   }
   const botId = own.get('bot-id')
-  const response = await callAdmin(configOf(rest), {
+  const api = await PrivateApiClient.ofConfig(configOf(rest))
+  const response = await api.send({
     method: 'POST',
     path: '/v1/bots',
     body: {

@@ -2,11 +2,24 @@
 import { readFileSync } from 'node:fs'
 import { type Config, ConfigError, parseConfig } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
+import { CallRefusedError } from './private-api-client.ts'
 
 /** The exit code of a server whose directory is in use by another server. */
 export const lockedExitCode = 3
 
-/** Runs a command. The exit code is 2 for unusable options, 3 for a locked directory, and 1 for any other failure. */
+/** The exit codes of all commands, and what they mean: in docs/cli.md. */
+export const exitCodes: ReadonlyMap<number, string> = new Map([
+  [0, 'the command has done what it was asked to do'],
+  [
+    1,
+    'it failed, such as because no server responds; or it found something that must change: `verify` damage, `doctor` a fault, `bots list` shards without a worker, `dead-letters replay` an update that was refused',
+  ],
+  [2, 'an argument, an option, an environment variable or the configuration file cannot be used'],
+  [lockedExitCode, 'another server runs on the data directory'],
+  [4, 'the server refused the call; the error has the code that [errors.md](errors.md) explains'],
+])
+
+/** Runs a command. A failure is printed, and chooses the exit code. */
 export async function runCommand(command: () => Promise<void>): Promise<void> {
   try {
     await command()
@@ -19,6 +32,7 @@ export async function runCommand(command: () => Promise<void>): Promise<void> {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof ConfigError) return 2
+  if (error instanceof CallRefusedError) return 4
   return Object(error).code === 'DIRECTORY_LOCKED' ? lockedExitCode : 1
 }
 

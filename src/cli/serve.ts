@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../clock.ts'
 import { lockDirectory } from '../cluster/primary/directory-lock.ts'
-import { describeAddress, type ListenAddress, type ListenerOptions } from '../cluster/listener.ts'
+import { describeAddress } from '../cluster/listener.ts'
 import { type Primary, runPrimary } from '../cluster/primary/primary.ts'
 import { defaultShards, defaultWorkers } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
@@ -16,7 +16,7 @@ import { clusterPortProblems } from '../config/cluster-config.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { endFirstProcessAtSignal } from './first-process.ts'
 import { entryFiles } from '../entry-files.ts'
-import { isSocketPath } from '../config/config-values.ts'
+import { listenersOf } from './listeners-of.ts'
 import { LogOfServer } from './log.ts'
 import { reloadedConfig } from '../config/reloaded-config.ts'
 import {
@@ -185,15 +185,4 @@ function statusOf(primary: Primary | undefined): ServerStatus {
   if (primary === undefined) return { pid, state: 'starting' }
   const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
   return { pid, state: 'ready', bot, private: admin, workerPids: primary.workerPids() }
-}
-
-function listenersOf(config: Config): ListenerOptions[] {
-  return [
-    { listener: 'bot', address: addressOf(config.httpIpAddress, config.httpPort) },
-    { listener: 'private', address: addressOf(config.adminIpAddress, config.adminPort) },
-  ]
-}
-
-function addressOf(place: string, port: number): ListenAddress {
-  return isSocketPath(place) ? { path: place } : { host: place, port }
 }

@@ -25,6 +25,8 @@ export interface Kind<T> {
   readonly separator?: ',' | ' '
   /** The value is never shown, not even if it is invalid. */
   readonly isSecret?: boolean
+  /** All values, if there are only a few; shells complete them. */
+  readonly words?: readonly string[]
   parse(text: string): T | typeof refused
 }
 
@@ -43,6 +45,25 @@ export function integer(
       return value >= min && value <= max ? value * (size?.bytes ?? 1) : refused
     },
   }
+}
+
+/** A whole number with up to 16 digits, such as the id of a bot. */
+export function wholeNumber(min: number, max: number): Kind<number> {
+  return {
+    expected: `a whole number from ${min} to ${max}`,
+    placeholder: 'N',
+    parse(text) {
+      const value = /^\d{1,16}$/.test(text) ? Number(text) : -1
+      return value >= min && value <= max ? value : refused
+    },
+  }
+}
+
+/** Any text except none. */
+export const anyText: Kind<string> = {
+  expected: 'text',
+  placeholder: 'TEXT',
+  parse: (text) => (text === '' ? refused : text),
 }
 
 /** Seconds, fractions allowed, converted to milliseconds. */
@@ -83,6 +104,7 @@ export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
   return {
     expected: `one of ${words.join(', ')}`,
     placeholder: 'WORD',
+    words,
     parse: (text) => words.find((word) => word === text) ?? refused,
   }
 }

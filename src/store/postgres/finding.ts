@@ -1,4 +1,4 @@
-/** What an examination of a database has found: a sentence for the operator that says what to do. */
+/** What an examination of a database or of a machine has found: a sentence for the operator that says what to do. */
 export interface Finding {
   /** `bad`: acknowledged updates may be lost, or nothing works. `warn`: something is slow or will be. */
   readonly level: 'good' | 'warn' | 'bad'

@@ -1,0 +1,124 @@
+/** The arguments of the bench: how they are read, and its help. */
+import { parseArgs } from 'node:util'
+import type { BenchCase, CaseGroup } from './contestant.ts'
+
+/** Arguments that cannot be used; the message says what is expected. */
+export class BenchArgumentError extends Error {}
+
+export interface BenchArguments {
+  /** All cases of the run, in their order. */
+  readonly cases: readonly BenchCase[]
+  readonly isHelpAsked: boolean
+  readonly isQuick: boolean
+  readonly isProfiled: boolean
+  /** Whether the cases were named. */
+  readonly isSelection: boolean
+  /** The number of rounds, if it was given. */
+  readonly pairs: number | undefined
+  /** The report into which the results go. */
+  readonly into: string | undefined
+  /** The main.js of another build, which is measured in place of the yardsticks. */
+  readonly against: string | undefined
+  readonly workers: number
+}
+
+const options = {
+  all: { type: 'boolean', default: false },
+  quick: { type: 'boolean', default: false },
+  pairs: { type: 'string' },
+  into: { type: 'string' },
+  profile: { type: 'boolean', default: false },
+  against: { type: 'string' },
+  workers: { type: 'string', default: '2' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
+/**
+ * Reads the arguments.
+ *
+ * @throws BenchArgumentError if an option or a case is unknown, or a number is out of range.
+ */
+export function readBenchArguments(
+  argv: readonly string[],
+  groups: readonly CaseGroup[],
+): BenchArguments {
+  const { values, positionals } = parsed(argv)
+  return {
+    cases: values.help ? [] : casesNamed(positionals, values, groups),
+    isHelpAsked: values.help,
+    isQuick: values.quick,
+    isProfiled: values.profile,
+    isSelection: positionals.length > 0,
+    pairs: values.pairs === undefined ? undefined : integer('pairs', values.pairs, 100),
+    into: values.into,
+    against: values.against,
+    workers: integer('workers', values.workers, 8),
+  }
+}
+
+/** Returns the text of `npm run bench -- --help`. */
+export function benchHelp(groups: readonly CaseGroup[]): string {
+  const cases = groups.flatMap((group) => [
+    `  ${group.title}`,
+    ...group.cases.map(({ name, title, isExtra }) => {
+      const extra = isExtra === true ? ' (extra)' : ''
+      return `    ${name.padEnd(24)} ${title}${extra}`
+    }),
+  ])
+  return `Usage: npm run bench -- [options] [case ...]
+
+Measures the server beside bare programs that do the same work. docs/benchmarks.md explains the cases and the results.
+Without a case, all of them run but the extra ones. 'webhook-*' names all cases that begin so.
+
+  --all          runs the extra cases, too
+  --quick        one short round: does it run? The figures are not representative
+  --pairs N      number of rounds, 1 to 100
+  --workers N    number of workers of the server, 1 to 8; 2 without it
+  --into REPORT  puts the results into a report that exists, such as 2026-11-21-abc1234
+  --against FILE measures another build instead of the programs beside it: its dist/src/main.js
+  --profile      profiles the CPU of the server only, without the programs beside it
+  --help         prints this text
+
+Cases:
+${cases.join('\n')}
+`
+}
+
+type Parsed = ReturnType<typeof parseArgs<{ allowPositionals: true; options: typeof options }>>
+
+function parsed(argv: readonly string[]): Parsed {
+  try {
+    return parseArgs({ args: [...argv], allowPositionals: true, options })
+  } catch (error) {
+    // parseArgs says which option is unknown or has no value.
+    if (error instanceof TypeError) throw new BenchArgumentError(error.message, { cause: error })
+    throw error
+  }
+}
+
+function casesNamed(
+  names: readonly string[],
+  { all, quick }: { readonly all: boolean; readonly quick: boolean },
+  groups: readonly CaseGroup[],
+): readonly BenchCase[] {
+  const allCases = groups.flatMap(({ cases }) => cases)
+  const unknown = names.filter((name) => !allCases.some((known) => isNamed(known, name)))
+  if (unknown.length > 0) {
+    const known = allCases.map(({ name }) => name).join(', ')
+    throw new BenchArgumentError(`no case ${unknown.join(', ')}: expected any of ${known}`)
+  }
+  const isOfAll = ({ isLong = false, isExtra = false }: BenchCase): boolean =>
+    names.length === 0 && !(quick && isLong) && (all || !isExtra)
+  return allCases.filter((known) => isOfAll(known) || names.some((name) => isNamed(known, name)))
+}
+
+/** `webhook-*` matches all cases whose names begin with `webhook-`. */
+function isNamed(known: BenchCase, name: string): boolean {
+  return name.endsWith('*') ? known.name.startsWith(name.slice(0, -1)) : known.name === name
+}
+
+function integer(name: string, text: string, max: number): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= 1 && value <= max) return value
+  throw new BenchArgumentError(`--${name} ${text}: expected 1 to ${max}`)
+}

@@ -1,0 +1,19 @@
+/** All commands. Dispatch, `--help`, docs/cli.md and the shell completions are derived from this table. */
+import { completionCommand } from './completion/completion-command.ts'
+import type { CommandRow } from './command-row.ts'
+import { doctorCommand } from './doctor/doctor-command.ts'
+import { botsCommands } from './remote/bots-commands.ts'
+import { deadLettersCommands } from './remote/dead-letters-commands.ts'
+import { queueCommands } from './remote/queue-commands.ts'
+import { databaseCommands, serverCommands } from './server-commands.ts'
+
+/** In the order in which the help lists them. */
+export const commandTable: readonly CommandRow[] = [
+  ...serverCommands,
+  ...databaseCommands,
+  doctorCommand,
+  ...botsCommands,
+  ...queueCommands,
+  ...deadLettersCommands,
+  completionCommand(() => commandTable),
+]

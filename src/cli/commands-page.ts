@@ -1,0 +1,126 @@
+/** The complete text of docs/cli.md. Pure. */
+import { type OptionRow, optionRows } from '../config/config-options.ts'
+import { type CommandRow, synopsisOf } from './command-row.ts'
+import { configFileOption } from './config-file-option.ts'
+import { remoteOptions } from './remote/private-api-of.ts'
+import { exitCodes } from './run-command.ts'
+
+const serverOptionNames = new Set([
+  ...optionRows.map(([, { name }]) => name),
+  configFileOption.name,
+])
+const remoteOptionNames = new Set<string>(remoteOptions.map(({ name }) => name))
+
+const introduction = `# Command line
+
+<!-- Generated from the table of commands in src/cli by scripts/generate-docs.ts: change it there. -->
+
+This page lists the commands of \`postbote\` for operators. \`postbote --help\` lists them on a terminal, and \`postbote COMMAND --help\` shows the
+options of one. Give an option as \`--limit 10\` or \`--limit=10\`.
+
+## Which server
+
+\`serve\`, \`verify\` and the other commands about files work on the data directory that \`--dir\` names. The commands about bots and their updates call
+the [private API](api.md) of a running server. Without further options, that is the server of this machine: they read \`--dir\`, \`--admin-ip-address\`,
+\`--admin-port\` and \`--admin-key-file\` as the server does, from flags, the environment or the file of \`--config\`.
+
+For a server on another machine, give its URL and a file with its admin key. The private API should not be reachable from outside, so use an SSH
+tunnel or a reverse proxy with TLS:
+
+\`\`\`sh
+ssh -N -L 9082:127.0.0.1:8082 server &
+postbote bots list --url http://127.0.0.1:9082 --key-file ./server.key
+\`\`\`
+
+With \`--url\`, the options of the server on this machine do not count, and \`--key-file\` is required: the key of one server never goes to another.
+
+## Output
+
+Results are on standard output. Errors, remarks and the progress of long work are on standard error. Without \`--json\`, results are text for
+people, which may change from version to version: on a terminal, tables are cut to its width, and \`…\` stands for what is missing; in a pipe nothing is
+cut. Times are in UTC. With \`--json\`, a command prints the JSON of the private API, whose fields [api.md](api.md) describes. \`bots list\` joins the pages that it
+reads into one object. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`.
+
+## Exit codes
+`
+
+const completion = `## Shell completion
+
+\`\`\`sh
+source <(postbote completion bash)                                            # in ~/.bashrc
+source <(postbote completion zsh)                                             # in ~/.zshrc, after compinit
+postbote completion fish > ~/.config/fish/completions/postbote.fish           # once
+\`\`\`
+
+The script has the commands and options of the version that printed it, so print it again after an update.
+`
+
+/** Returns the page. */
+export function commandsPage(rows: readonly CommandRow[]): string {
+  const codes = [...exitCodes].map(([code, meaning]) => `| ${code} | ${meaning} |`)
+  const lines = [
+    introduction,
+    '| code | meaning |',
+    '|---|---|',
+    ...codes,
+    '',
+    completion,
+    '## Options of commands that call a server',
+    '',
+    ...optionTableOf(remoteOptions),
+    '',
+    '## Commands',
+    ...rows.flatMap(commandLines),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function commandLines(row: CommandRow): readonly string[] {
+  const own = row.options.filter(({ name }) => !serverOptionNames.has(name))
+  const isRemote = own.some(({ name }) => remoteOptionNames.has(name) && name !== 'json')
+  const shown = own.filter(({ name }) => !isRemote || !remoteOptionNames.has(name))
+  const values = row.kind === 'parsed' ? row.arguments : []
+  const others = isRemote
+    ? 'the options of [commands that call a server](#options-of-commands-that-call-a-server)'
+    : serverOptionsOf(row)
+  const takesOthers = isRemote || row.options.length > own.length
+  const table = [
+    ...values.map(({ name, kind, sentence }) =>
+      tableRow([`\`${name}\``, kind.expected, '', sentence]),
+    ),
+    ...shown.map(optionRow),
+  ]
+  return [
+    '',
+    `### ${row.name}`,
+    '',
+    `\`postbote ${synopsisOf(row)}\` ${row.sentence}.${takesOthers ? ` It also takes ${others}.` : ''}`,
+    ...(table.length === 0 ? [] : ['', ...tableHead, ...table]),
+  ]
+}
+
+/** A few options of the server are named. */
+function serverOptionsOf({ options }: CommandRow): string {
+  const names = options.map(({ name }) => name).filter((name) => serverOptionNames.has(name))
+  if (names.length > serverOptionsNamedMax) return 'the [options of the server](options.md)'
+  const last = names.map((name) => `\`--${name}\``).join(', ')
+  return `${last.replace(/, (\S+)$/, ' and $1')} of the [options of the server](options.md)`
+}
+
+const serverOptionsNamedMax = 5
+
+const tableHead = ['| argument | value | default | meaning |', '|---|---|---|---|']
+
+function optionTableOf(options: readonly OptionRow[]): readonly string[] {
+  return [...tableHead, ...options.map(optionRow)]
+}
+
+function optionRow(row: OptionRow): string {
+  const value = row.kind.placeholder === undefined ? 'none' : row.kind.expected
+  const usual = row.defaultShown ?? (row.default === undefined ? '' : `\`${row.default}\``)
+  return tableRow([`\`--${row.name}\``, value, usual, row.sentence])
+}
+
+function tableRow(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+}

@@ -1,0 +1,53 @@
+/**
+ * `postbote doctor`: says what must change before a server can run here, or, with `--database`, what makes a database
+ * unsafe or slow. The exit code is 1 if something must change.
+ */
+import { optionRows } from '../../config/config-options.ts'
+import { anyText } from '../../config/config-values.ts'
+import { waitingClock } from '../../clock.ts'
+import type { CommandCall } from '../command-call.ts'
+import type { ParsedCommand } from '../command-row.ts'
+import { configFileOption } from '../config-file-option.ts'
+import { jsonOption } from '../json-option.ts'
+import { examineMachine } from './examine-machine.ts'
+
+const webhookUrlOption = {
+  name: 'webhook-url',
+  kind: anyText,
+  sentence:
+    'URL of a webhook: the doctor looks up its host and connects to it, but sends no request.',
+} as const
+
+export const doctorCommand: ParsedCommand = {
+  kind: 'parsed',
+  name: 'doctor',
+  sentence:
+    'says what must change before a server can run here, or, with --database, what makes a database unsafe or slow; the exit code is 1 if something must change',
+  arguments: [],
+  options: [webhookUrlOption, jsonOption, configFileOption, ...optionRows.map(([, row]) => row)],
+  run: doctor,
+}
+
+const marks = { good: 'ok  ', warn: 'WARN', bad: 'BAD ' } as const
+
+async function doctor(call: CommandCall): Promise<void> {
+  const config = call.config()
+  const examined =
+    config.databases.length === 0
+      ? await examineMachine(config, {
+          clock: waitingClock,
+          webhookUrl: call.get(webhookUrlOption),
+        })
+      : // A machine without a database does not load its client.
+        await (await import('./examine-databases.ts')).examineDatabases(config.databases)
+  const findings = examined.flatMap((each) => each.findings)
+  if (call.has(jsonOption)) {
+    process.stdout.write(`${JSON.stringify({ findings })}\n`)
+  } else {
+    for (const { heading, findings: own } of examined) {
+      const lines = own.map(({ level, text }) => `${marks[level]} ${text}`)
+      process.stdout.write([...heading, ...lines].map((line) => `${line}\n`).join(''))
+    }
+  }
+  if (findings.some(({ level }) => level === 'bad')) process.exitCode = 1
+}

@@ -1,0 +1,76 @@
+/** Who may use the data directory and the admin key. */
+import { access, constants, stat } from 'node:fs/promises'
+import { readAdminKey } from '../../shard/data-directory.ts'
+import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
+import { messageOf } from '../../message-of.ts'
+import { isMissing } from '../../store/is-missing.ts'
+
+export interface DirectoryFacts {
+  /** The data directory. */
+  readonly directory: string
+  /** The data directory, or the nearest one above it that exists. */
+  readonly existing: string
+  /** `--admin-key-file` */
+  readonly keyFile: string | undefined
+}
+
+export async function examineDirectory(facts: DirectoryFacts): Promise<readonly Finding[]> {
+  const { directory, existing, keyFile } = facts
+  const isNew = existing !== directory
+  return [
+    await accessFinding(directory, existing),
+    ...(isNew ? [] : await ownerFindings(directory)),
+    ...(isNew && keyFile === undefined ? [] : await keyFindings(directory, keyFile)),
+  ]
+}
+
+async function accessFinding(directory: string, existing: string): Promise<Finding> {
+  try {
+    if (!(await stat(existing)).isDirectory()) {
+      return bad(`${existing} is not a directory: choose another --dir`)
+    }
+    await access(existing, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch {
+    return bad(
+      `this user may not write to ${existing}: run the server as its owner, or choose another --dir`,
+    )
+  }
+  return good(
+    existing === directory
+      ? `this user may write to the data directory ${directory}`
+      : `the first start creates the data directory ${directory}`,
+  )
+}
+
+async function ownerFindings(directory: string): Promise<readonly Finding[]> {
+  const { uid, mode } = await stat(directory)
+  const isOwn = uid === process.getuid?.()
+  if ((mode & 0o077) === 0) return [good(`no other user may read ${directory}`)]
+  if (isOwn)
+    return [warn(`other users may read ${directory}: run chmod go= on it, or start the server`)]
+  return [
+    bad(
+      `other users may read ${directory}, and it belongs to another user: run chmod go= on it as that user`,
+    ),
+  ]
+}
+
+async function keyFindings(
+  directory: string,
+  keyFile: string | undefined,
+): Promise<readonly Finding[]> {
+  try {
+    await readAdminKey({ directory, keyFile })
+  } catch (error) {
+    const isNew =
+      keyFile === undefined && isMissing(error instanceof Error ? error.cause : undefined)
+    return isNew ? [] : [bad(messageOf(error))]
+  }
+  const path = keyFile ?? `${directory}/admin.key`
+  const isOpen = ((await stat(path)).mode & 0o007) !== 0
+  return [
+    isOpen
+      ? warn(`every user of this machine can read ${path}: run chmod o= on it`)
+      : good(`the admin key in ${path} can be read`),
+  ]
+}

@@ -1,0 +1,103 @@
+/** The disk of the data directory: its kind, its free space, and how long a sync takes, for which each push waits. */
+import { randomUUID } from 'node:crypto'
+import { open, rm, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../clock.ts'
+import { mib } from '../../limits.ts'
+import { messageOf } from '../../message-of.ts'
+import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
+import { reserveTimesAdvised, syncBytes, syncsMeasured, syncSlowMs } from './limits.ts'
+
+export interface DiskOptions {
+  /** The data directory, or the nearest one above it that exists. */
+  readonly directory: string
+  /** `--disk-reserve` */
+  readonly reserveBytes: number
+  readonly clock: Clock
+}
+
+/** The numbers of statfs(2) for file systems that lose everything when the machine does. */
+const memoryFileSystems: ReadonlySet<number> = new Set([0x01021994, 0x858458f6])
+/** The same for NFS, SMB and CIFS. */
+const networkFileSystems: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42])
+
+export async function examineDisk(options: DiskOptions): Promise<readonly Finding[]> {
+  const { directory, reserveBytes } = options
+  const { type, bavail, bsize } = await statfs(directory)
+  return [
+    ...kindFindings(directory, type),
+    spaceFinding({ directory, freeBytes: bavail * bsize, reserveBytes }),
+    await syncFinding(options),
+  ]
+}
+
+/** @param type - the number of the file system, from statfs(2) */
+export function kindFindings(directory: string, type: number): readonly Finding[] {
+  if (memoryFileSystems.has(type)) {
+    return [bad(`${directory} is in memory, and its updates end with the machine: use a disk`)]
+  }
+  if (networkFileSystems.has(type)) {
+    return [
+      warn(
+        `${directory} is on a network file system, which may not keep what was synced: use a disk of this machine, or --database`,
+      ),
+    ]
+  }
+  return []
+}
+
+export function spaceFinding(space: {
+  readonly directory: string
+  readonly freeBytes: number
+  readonly reserveBytes: number
+}): Finding {
+  const { directory, freeBytes, reserveBytes } = space
+  const text = `${shownMib(freeBytes)} are free on the disk of ${directory}`
+  const reserve = `${shownMib(reserveBytes)} of --disk-reserve`
+  if (freeBytes < reserveBytes) {
+    return bad(`${text}, less than the ${reserve}: pushes are refused until there is more room`)
+  }
+  if (freeBytes < reserveBytes * reserveTimesAdvised) {
+    return warn(`${text}, and pushes are refused below the ${reserve}: make room`)
+  }
+  return good(text)
+}
+
+async function syncFinding({ directory, clock }: DiskOptions): Promise<Finding> {
+  try {
+    return syncVerdict(await syncTimesMs(directory, clock))
+  } catch (error) {
+    return bad(`a file in ${directory} cannot be written and synced: ${messageOf(error)}`)
+  }
+}
+
+/** @param timesMs - how long each sync took; at least one */
+export function syncVerdict(timesMs: readonly number[]): Finding {
+  const sorted = timesMs.toSorted((a, b) => a - b)
+  const median = sorted[Math.floor(sorted.length / 2)] ?? 0
+  const text = `a sync of the disk takes ${median.toFixed(1)} ms, the slowest of ${timesMs.length} ${(sorted.at(-1) ?? 0).toFixed(1)} ms`
+  if (median <= syncSlowMs) return good(text)
+  return warn(`${text}: each push waits for one, so use a faster disk, such as an SSD`)
+}
+
+async function syncTimesMs(directory: string, clock: Clock): Promise<readonly number[]> {
+  const path = join(directory, `.postbote-doctor-${randomUUID()}`)
+  const file = await open(path, 'wx', 0o600)
+  try {
+    const timesMs: number[] = []
+    for (let nth = 0; nth < syncsMeasured; nth++) {
+      const startMs = clock.monotonicMs()
+      await file.write(Buffer.alloc(syncBytes, nth))
+      await file.datasync()
+      timesMs.push(clock.monotonicMs() - startMs)
+    }
+    return timesMs
+  } finally {
+    await file.close()
+    await rm(path, { force: true })
+  }
+}
+
+function shownMib(bytes: number): string {
+  return `${Math.floor(bytes / mib).toLocaleString('en')} MiB`
+}

@@ -1,0 +1,45 @@
+/**
+ * Looks for what keeps a server from running well on this machine: the process, the data directory and its disk, the
+ * clock, the ports, and the way to webhooks. It changes nothing, except that it writes and removes a small file, and sends
+ * no packet beyond this machine unless a proxy or a webhook is given.
+ */
+import { dirname, resolve } from 'node:path'
+import type { Clock } from '../../clock.ts'
+import type { Config } from '../../config/config.ts'
+import { exists } from '../../store/exists.ts'
+import { examineClock } from './examine-clock.ts'
+import { examineDirectory } from './examine-directory.ts'
+import { examineDisk } from './examine-disk.ts'
+import { examineNetwork } from './examine-network.ts'
+import { examinePorts } from './examine-ports.ts'
+import { examineProcess } from './examine-process.ts'
+import type { Examined } from './examined.ts'
+
+export interface MachineOptions {
+  readonly clock: Clock
+  readonly webhookUrl?: string | undefined
+}
+
+export async function examineMachine(
+  config: Config,
+  { clock, webhookUrl }: MachineOptions,
+): Promise<readonly Examined[]> {
+  const directory = resolve(config.dir)
+  const existing = await nearestExisting(directory)
+  const findings = [
+    ...examineProcess(),
+    ...(await examineDirectory({ directory, existing, keyFile: config.adminKeyFile })),
+    ...(await examineDisk({ directory: existing, reserveBytes: config.diskReserveBytes, clock })),
+    ...(await examineClock({ directory, clock })),
+    ...(await examinePorts(config, clock)),
+    ...(await examineNetwork(config, { clock, webhookUrl })),
+  ]
+  return [{ heading: [], findings }]
+}
+
+/** The first start creates the directory, with its parents. */
+async function nearestExisting(directory: string): Promise<string> {
+  for (let path = directory; ; path = dirname(path)) {
+    if (path === dirname(path) || (await exists(path))) return path
+  }
+}

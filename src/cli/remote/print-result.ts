@@ -1,0 +1,33 @@
+/** How the commands that call a server print results: for people on lines and in tables, for programs as JSON. */
+import type { CommandCall } from '../command-call.ts'
+import { jsonOption } from '../json-option.ts'
+import { harmless, type TableRows, textTable } from '../text-table.ts'
+
+/**
+ * Prints a result: with `--json` the JSON of the server as it is, otherwise what `lines` returns for it.
+ *
+ * @param json - the response of the server
+ */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of the server's JSON, which nobody checks
+export function printResult<Result>(
+  call: CommandCall,
+  json: string,
+  lines: (result: Result) => readonly string[],
+): void {
+  if (call.has(jsonOption)) {
+    process.stdout.write(`${json}\n`)
+    return
+  }
+  const result: Result = JSON.parse(json)
+  for (const line of lines(result)) process.stdout.write(`${harmless(line)}\n`)
+}
+
+/** Returns a table that fits into the terminal, if there is one. */
+export function tableLines(rows: TableRows): readonly string[] {
+  return textTable(rows, process.stdout.isTTY ? process.stdout.columns : Infinity)
+}
+
+/** Writes a line about the result for people, which is no part of it. */
+export function tell(text: string): void {
+  process.stderr.write(`${text}\n`)
+}

@@ -1,0 +1,53 @@
+/** Which server a command calls: the options for that, and the client that they choose. */
+import { ConfigError } from '../../config/config.ts'
+import { optionTable } from '../../config/config-options.ts'
+import { path, upstreamUrl } from '../../config/config-values.ts'
+import type { CommandCall } from '../command-call.ts'
+import { configFileOption } from '../config-file-option.ts'
+import { jsonOption } from '../json-option.ts'
+import { PrivateApiClient } from '../private-api-client.ts'
+
+export const urlOption = {
+  name: 'url',
+  kind: upstreamUrl,
+  defaultShown: 'the private listener that the options of the server name',
+  sentence: 'Private API of another server.',
+} as const
+
+export const keyFileOption = {
+  name: 'key-file',
+  kind: path,
+  defaultShown: 'that of --admin-key-file; required with --url',
+  sentence: 'File that contains the admin key of the server.',
+} as const
+
+/** The options of every command that calls a server. */
+export const remoteOptions = [
+  urlOption,
+  keyFileOption,
+  jsonOption,
+  optionTable.dir,
+  optionTable.adminKeyFile,
+  optionTable.adminIpAddress,
+  optionTable.adminPort,
+  configFileOption,
+] as const
+
+/**
+ * Creates a client of the server that the options name.
+ *
+ * @throws ConfigError if `--url` has no `--key-file`: the key of this machine's server must not reach another one.
+ */
+export async function privateApiOf(call: CommandCall): Promise<PrivateApiClient> {
+  const [url, keyFile] = [call.get(urlOption), call.get(keyFileOption)]
+  if (url === undefined) {
+    const config = call.config()
+    return PrivateApiClient.ofConfig(
+      keyFile === undefined ? config : { ...config, adminKeyFile: keyFile },
+    )
+  }
+  if (keyFile === undefined) {
+    throw new ConfigError(['--url: expected --key-file FILE with the admin key of that server'])
+  }
+  return PrivateApiClient.ofUrl(url, keyFile)
+}

@@ -1,0 +1,59 @@
+/** The state of a bot as a table: a line for each field, a column for each of its two queues. Pure. */
+import type { TableRows } from '../text-table.ts'
+import { cell, timeCell } from './cells.ts'
+
+/** The fields of a queue that `GET /v1/bots/:id` returns, among others. */
+interface ShownQueue {
+  readonly last_error_date?: number | null
+  readonly next_attempt?: number | null
+  readonly deliveries?: Readonly<Record<string, number>>
+  readonly [field: string]: unknown
+}
+
+/** What `GET /v1/bots/:id` returns. */
+export interface ShownBot extends ShownQueue {
+  readonly bot_id: number
+  readonly first_name: string
+  readonly username: string
+  readonly created_at: number
+  readonly test: ShownQueue
+}
+
+/** Returns the table. Fields that a later server adds are shown, too. */
+export function shownBot(bot: ShownBot): TableRows {
+  const {
+    bot_id: botId,
+    first_name: firstName,
+    username,
+    created_at: createdAt,
+    test,
+    ...queue
+  } = bot
+  return {
+    head: ['field', 'queue', '/test/ queue'],
+    rows: [
+      ['bot_id', cell(botId)],
+      ['first_name', cell(firstName)],
+      ['username', cell(username)],
+      ['registered', timeCell(createdAt)],
+      ...Object.keys(queue).map((field) => [
+        field,
+        fieldCell(field, queue),
+        fieldCell(field, test),
+      ]),
+    ],
+  }
+}
+
+function fieldCell(field: string, queue: ShownQueue): string {
+  if (field === 'last_error_date') return timeCell(queue.last_error_date)
+  if (field === 'next_attempt') return timeCell(queue.next_attempt)
+  if (field === 'deliveries') return countsCell(queue.deliveries ?? {})
+  return cell(queue[field])
+}
+
+/** Only what has happened is shown. */
+function countsCell(counts: Readonly<Record<string, number>>): string {
+  const shown = Object.entries(counts).filter(([, count]) => count > 0)
+  return cell(shown.map(([name, count]) => `${name} ${count}`).join(', '))
+}

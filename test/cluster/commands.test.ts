@@ -1,0 +1,236 @@
+/** The commands that call a running server, and those about this machine, as programs with their output and exit codes. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { type Server, startServer } from '../support/server.ts'
+import { shared } from '../support/shared-server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { until } from '../support/until.ts'
+import { startSink } from '../support/webhook-sink.ts'
+
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const localServer = shared((owner) => startServer(owner, { flags: ['--local'] }))
+
+interface End {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs a command against a server, which it finds by the options for that. */
+async function postbote(server: Server, args: readonly string[], input = ''): Promise<End> {
+  const place = ['--dir', server.dir, '--admin-port', new URL(server.privateUrl).port]
+  return runMain([...args, ...place], input)
+}
+
+async function runMain(args: readonly string[], input = ''): Promise<End> {
+  const child = spawn(process.execPath, [mainFile, ...args])
+  const ended = once(child, 'close')
+  child.stdin.end(input)
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const [code]: unknown[] = await ended
+  return { code: typeof code === 'number' ? code : null, out, err }
+}
+
+test('bots are registered, listed, shown and removed, and get new tokens', async () => {
+  const server = await localServer()
+  const names = ['--first-name', 'Echo', '--username', 'echo_bot']
+  const registered = await postbote(server, ['bots', 'register', '4711', ...names])
+  assert.deepEqual([registered.code, registered.err], [0, ''])
+  assert.match(registered.out, /^4711:\S{35}\n$/)
+
+  const listed = await postbote(server, ['bots', 'list', '--after', '4710', '--limit', '1'])
+  assert.match(
+    listed.out,
+    /^bot_id {2}username {2}first_name {2}registered\n4711 {4}echo_bot {2}Echo {8}\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n$/,
+  )
+  assert.equal(listed.err, 'there may be more bots: --after 4711\n')
+  const json = await postbote(server, ['bots', 'list', '--after=4710', '--limit=1', '--json'])
+  const { bots } = JSON.parse(json.out)
+  assert.deepEqual([bots.length, bots[0].bot_id, json.err], [1, 4_711, ''])
+
+  const shown = await postbote(server, ['bots', 'show', '4711'])
+  assert.match(shown.out, /^mode +polling +polling$/m)
+  assert.match(shown.out, /^pending +0 +0$/m)
+  const whole = await postbote(server, ['bots', 'show', '4711', '--json'])
+  assert.deepEqual(JSON.parse(whole.out), (await server.admin('GET', '/v1/bots/4711')).body)
+
+  const token = await postbote(server, ['bots', 'token', '4711'])
+  assert.match(token.out, /^4711:\S{35}\n$/)
+  assert.equal((await server.call(registered.out.trim(), 'getMe')).status, 401)
+  assert.equal((await server.call(token.out.trim(), 'getMe')).status, 200)
+
+  const unconfirmed = await postbote(server, ['bots', 'remove', '4711'])
+  assert.deepEqual([unconfirmed.code, unconfirmed.out], [2, ''])
+  assert.match(unconfirmed.err, /^postbote: bots remove: expected --yes/)
+  assert.equal(
+    (await postbote(server, ['bots', 'remove', '4711', '--yes'])).out,
+    'removed bot 4711\n',
+  )
+  const gone = await postbote(server, ['bots', 'show', '4711'])
+  assert.deepEqual(
+    [gone.code, gone.err],
+    [
+      4,
+      'postbote: the server refused the call: 404 UNKNOWN_BOT: No bot with this id is registered\n',
+    ],
+  )
+})
+
+test('bots list reads as many pages as it needs', async (t) => {
+  const server = await startServer(t)
+  const ids = Array.from({ length: 1_203 }, (_, nth) => 10_000 + nth)
+  for (let from = 0; from < ids.length; from += 50) {
+    await Promise.all(ids.slice(from, from + 50).map((id) => server.register(id)))
+  }
+  const { code, out, err } = await postbote(server, ['bots', 'list', '--limit', '5000', '--json'])
+  assert.equal(code, 0, err)
+  const listed: readonly { readonly bot_id: number }[] = JSON.parse(out).bots
+  assert.deepEqual(
+    listed.map(({ bot_id: id }) => id),
+    ids,
+  )
+  const part = await postbote(server, ['bots', 'list', '--limit', '1100'])
+  assert.equal(part.out.split('\n').length, 1_102)
+})
+
+test('an update is pushed from an argument or from standard input, byte for byte', async () => {
+  const server = await localServer()
+  const { botId, token } = await server.register(4_801)
+  const first = await postbote(server, ['push', `${botId}`, '{"message":{"text":"one"}}'])
+  assert.match(first.out, /^update \d+\n$/)
+  const update = '{"message": {"text":"\\u0074wo"} }\n'
+  const key = ['--idempotency-key', 'order-42', '--ordering-key', 'a&b', '--ttl', '60']
+  const second = await postbote(server, ['push', `${botId}`, ...key, '--json'], update)
+  const again = await postbote(server, ['push', `${botId}`, ...key], update)
+  assert.deepEqual([second.code, again.code], [0, 0])
+  const { update_id: id } = JSON.parse(second.out)
+  assert.equal(again.out, `update ${id} was stored before, with this key\n`)
+  const filtered = await postbote(server, ['push', `${botId}`, '{"chat_member":{}}'])
+  assert.deepEqual([filtered.code, filtered.out.startsWith('filtered: ')], [0, true])
+  const polled = await server.call(token, 'getUpdates')
+  assert.ok(polled.text.includes('"message": {"text":"\\u0074wo"}'))
+  assert.equal(polled.body.result.length, 2)
+  const wrong = await postbote(server, ['push', `${botId}`, '{"massage":{}}'])
+  assert.deepEqual([wrong.code, /400 BAD_UPDATE: /.test(wrong.err)], [4, true])
+  await postbote(server, ['push', `${botId}`, '--test', '{"message":{"text":"three"}}'])
+  assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.test.pending, 1)
+})
+
+/** Registers a bot whose webhook has refused an update for good. */
+async function botWithDeadLetter(
+  t: TestContext,
+  server: Server,
+): Promise<{ readonly botId: number; readonly updateId: number | undefined }> {
+  const sink = await startSink(t, (_delivery, response) =>
+    response.writeHead(400, { 'Webhook-Delivery': 'abort-message' }).end(),
+  )
+  const { botId, token } = await server.register()
+  const { body } = await server.call(token, 'setWebhook', { url: sink.url('/') })
+  assert.equal(body.ok, true)
+  const updateId = await server.push(botId, { message: { text: 'refused', n: 1 } })
+  await until(async () => (await server.admin('GET', `/v1/bots/${botId}`)).body.dead_letters === 1)
+  return { botId, updateId }
+}
+
+test('attempts, pause and resume, and everything about dead letters', async (t) => {
+  const server = await localServer()
+  const { botId, updateId } = await botWithDeadLetter(t, server)
+  const bot = `${botId}`
+  const attempts = await postbote(server, ['attempts', bot])
+  assert.match(attempts.out, /^time +update_id +address +status +ms +next_retry +error\n/)
+  assert.match(attempts.out, new RegExp(`Z  ${updateId} +127\\.0\\.0\\.1 +400 `))
+
+  assert.equal(
+    (await postbote(server, ['pause', bot])).out,
+    `deliveries of bot ${bot} are paused\n`,
+  )
+  assert.equal((await server.admin('GET', `/v1/bots/${bot}`)).body.paused, true)
+
+  const listed = await postbote(server, ['dead-letters', 'list', bot])
+  assert.match(
+    listed.out,
+    new RegExp(`\\n${updateId} +message +\\S+ +refused .*\\n1 of 1 dead letters\\n$`),
+  )
+  const shown = await postbote(server, ['dead-letters', 'show', bot, `${updateId}`])
+  assert.ok(shown.out.endsWith('\n\n{"message":{"text":"refused","n":1}}\n'), shown.out)
+  for (const action of ['replay', 'drop']) {
+    const neither = await postbote(server, ['dead-letters', action, bot])
+    const both = await postbote(server, ['dead-letters', action, bot, `${updateId}`, '--all'])
+    for (const { code, err } of [neither, both]) {
+      assert.equal(code, 2)
+      assert.equal(err, `postbote: dead-letters ${action}: expected either an update_id or --all\n`)
+    }
+  }
+  const replayed = await postbote(server, ['dead-letters', 'replay', bot, '--all', '--json'])
+  assert.equal(JSON.parse(replayed.out).replayed[0].update_id, updateId)
+  const none = await postbote(server, ['dead-letters', 'drop', bot, '--all'])
+  assert.equal(none.out, 'dropped 0 dead letters\n')
+  const unknown = await postbote(server, ['dead-letters', 'drop', bot, `${updateId}`])
+  assert.deepEqual([unknown.code, /UNKNOWN_DEAD_LETTER/.test(unknown.err)], [4, true])
+  const resumed = await postbote(server, ['resume', bot, '--json'])
+  assert.deepEqual(JSON.parse(resumed.out), { paused: false })
+})
+
+test('with --url the key of this machine is never sent, and --key-file is required', async (t) => {
+  const server = await localServer()
+  const url = ['bots', 'list', '--limit=1', '--url', server.privateUrl]
+  const without = await runMain([...url, '--dir', server.dir])
+  assert.deepEqual(
+    [without.code, without.err],
+    [2, 'postbote: --url: expected --key-file FILE with the admin key of that server\n'],
+  )
+  const keyFile = join(temporaryDirectory(t), 'server.key')
+  writeFileSync(keyFile, server.key)
+  assert.equal((await runMain([...url, '--key-file', keyFile])).code, 0)
+  writeFileSync(keyFile, 'x'.repeat(43))
+  const wrong = await runMain([...url, '--key-file', keyFile])
+  assert.deepEqual([wrong.code, /401/.test(wrong.err)], [4, true])
+  assert.doesNotMatch(wrong.err, /xxx/)
+  const nobody = await runMain(['bots', 'list', '--url=http://127.0.0.1:1', '--key-file', keyFile])
+  assert.deepEqual(
+    [nobody.code, nobody.err],
+    [1, 'postbote: no server responds at http://127.0.0.1:1 (ECONNREFUSED)\n'],
+  )
+})
+
+test('doctor knows the ports of the server that runs, and says what must change for a second one', async (t) => {
+  const server = await localServer()
+  const botPort = new URL(server.botUrl).port
+  const adminPort = new URL(server.privateUrl).port
+  const ports = [`--http-port=${botPort}`, `--admin-port=${adminPort}`]
+  const place = ['--http-ip-address=127.0.0.1', ...ports, '--disk-reserve=0']
+  const well = await runMain(['doctor', '--dir', server.dir, ...place])
+  assert.match(
+    well.out,
+    new RegExp(`^ok {3}the server that runs on .* has 127\\.0\\.0\\.1:${botPort}$`, 'm'),
+  )
+  assert.doesNotMatch(well.out, /another program/)
+  const dir = join(temporaryDirectory(t), 'data')
+  const ill = await runMain(['doctor', '--dir', dir, ...place, '--json'])
+  assert.equal(ill.code, 1)
+  const { findings }: { findings: { level: string; text: string }[] } = JSON.parse(ill.out)
+  const bad = findings.filter(({ level, text: said }) => level === 'bad' && said.includes('port'))
+  assert.deepEqual(
+    bad.map(({ text: said }) => said),
+    [
+      `another program has 127.0.0.1:${botPort}: end it, or choose another --http-port`,
+      `another program has 127.0.0.1:${adminPort}: end it, or choose another --admin-port`,
+    ],
+  )
+})
+
+test('completion prints the script of a shell, and an unknown shell is an error', async () => {
+  const bash = await runMain(['completion', 'bash'])
+  assert.match(bash.out, /\ncomplete -F _postbote postbote\n$/)
+  const unknown = await runMain(['completion', 'tcsh'])
+  assert.deepEqual(
+    [unknown.code, unknown.err],
+    [2, 'postbote: <shell>: expected one of bash, zsh, fish, got "tcsh"\n'],
+  )
+})

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  BenchArgumentError,
+  benchHelp,
+  readBenchArguments,
+} from '../../../bench/bench-arguments.ts'
+import type { BenchCase, CaseGroup } from '../../../bench/contestant.ts'
+
+function benchCase(name: string, more: Partial<BenchCase> = {}): BenchCase {
+  const rest = { operation: 'x', targets: [], open: () => Promise.resolve([]) }
+  return { name, title: `the case ${name}`, ...rest, ...more }
+}
+
+const groups: readonly CaseGroup[] = [
+  {
+    name: 'poll',
+    title: 'Polls',
+    cases: [benchCase('poll'), benchCase('poll-long', { isLong: true })],
+  },
+  { name: 'webhook', title: 'Webhooks', cases: [benchCase('webhook', { isExtra: true })] },
+]
+
+function namesOf(...argv: readonly string[]): readonly string[] {
+  return readBenchArguments(argv, groups).cases.map(({ name }) => name)
+}
+
+test('the cases are all but the extra ones, all, or those that are named', () => {
+  assert.deepEqual(namesOf(), ['poll', 'poll-long'])
+  assert.deepEqual(namesOf('--quick'), ['poll'])
+  assert.deepEqual(namesOf('--all'), ['poll', 'poll-long', 'webhook'])
+  assert.deepEqual(namesOf('--quick', 'webhook', 'poll-*'), ['poll-long', 'webhook'])
+})
+
+test('the help lists the options and every case', () => {
+  assert.equal(readBenchArguments(['--help', '--quick'], groups).isHelpAsked, true)
+  const help = benchHelp(groups)
+  for (const option of ['all', 'quick', 'pairs', 'workers', 'into', 'profile', 'help']) {
+    assert.ok(help.includes(`  --${option} `), option)
+  }
+  for (const name of ['poll', 'poll-long', 'webhook'])
+    assert.match(help, new RegExp(`^    ${name} `, 'm'))
+  assert.match(help, /the case webhook \(extra\)/)
+})
+
+test('arguments that cannot be used are errors that say what is expected', () => {
+  for (const [argv, message] of [
+    [['--quik'], /Unknown option '--quik'/],
+    [['--pairs'], /--pairs/],
+    [['--pairs', '0'], /^--pairs 0: expected 1 to 100$/],
+    [['--workers', 'two'], /^--workers two: expected 1 to 8$/],
+    [['pol'], /^no case pol: expected any of poll, poll-long, webhook$/],
+  ] as const) {
+    assert.throws(
+      () => readBenchArguments(argv, groups),
+      (error) => error instanceof BenchArgumentError && message.test(error.message),
+    )
+  }
+})

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { examineDirectory } from '../../../../src/cli/doctor/examine-directory.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+
+async function levelsOf(
+  directory: string,
+  { existing = directory, keyFile }: { existing?: string; keyFile?: string } = {},
+): Promise<readonly string[]> {
+  const findings = await examineDirectory({ directory, existing, keyFile })
+  return findings.map(({ level }) => level)
+}
+
+test('a private data directory with a key is well, and a new one needs nothing', async (t) => {
+  const directory = temporaryDirectory(t)
+  assert.deepEqual(await levelsOf(directory), ['good', 'good'])
+  writeFileSync(join(directory, 'admin.key'), 'k'.repeat(32), { mode: 0o600 })
+  assert.deepEqual(await levelsOf(directory), ['good', 'good', 'good'])
+  assert.deepEqual(await levelsOf(join(directory, 'new'), { existing: directory }), ['good'])
+})
+
+test('a directory or a key that other users may read is a warning', async (t) => {
+  const directory = temporaryDirectory(t)
+  const key = join(directory, 'admin.key')
+  writeFileSync(key, 'k'.repeat(32))
+  chmodSync(key, 0o604)
+  chmodSync(directory, 0o750)
+  assert.deepEqual(await levelsOf(directory), ['good', 'warn', 'warn'])
+})
+
+test('a key that cannot be used is a fault, and its text is not shown', async (t) => {
+  const directory = temporaryDirectory(t)
+  const keyFile = join(directory, 'key')
+  assert.deepEqual(await levelsOf(directory, { keyFile }), ['good', 'good', 'bad'])
+  writeFileSync(keyFile, 's3cret')
+  const findings = await examineDirectory({ directory, existing: directory, keyFile })
+  assert.equal(findings[2]?.level, 'bad')
+  assert.doesNotMatch(findings[2]?.text ?? '', /s3cret/)
+})
+
+test('a file in the place of the directory is a fault', async (t) => {
+  const file = join(temporaryDirectory(t), 'file')
+  writeFileSync(file, '')
+  assert.equal((await levelsOf(join(file, 'data'), { existing: file }))[0], 'bad')
+})

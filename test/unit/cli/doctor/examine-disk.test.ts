@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { test } from 'node:test'
+import { systemClock } from '../../../../src/clock.ts'
+import {
+  examineDisk,
+  kindFindings,
+  spaceFinding,
+  syncVerdict,
+} from '../../../../src/cli/doctor/examine-disk.ts'
+import { mib } from '../../../../src/limits.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+
+function levelAt(freeMib: number): string {
+  return spaceFinding({ directory: '/d', freeBytes: freeMib * mib, reserveBytes: 256 * mib }).level
+}
+
+test('the space is judged by the reserve below which pushes are refused', () => {
+  assert.deepEqual([255, 256, 1_023, 1_024].map(levelAt), ['bad', 'warn', 'warn', 'good'])
+  const { text } = spaceFinding({ directory: '/d', freeBytes: 2_000 * mib, reserveBytes: 0 })
+  assert.equal(text, '2,000 MiB are free on the disk of /d')
+})
+
+test('a sync is judged by the median, so that one slow sync says nothing', () => {
+  assert.equal(syncVerdict([1, 1, 1, 900]).level, 'good')
+  const slow = syncVerdict([11, 12, 30])
+  assert.equal(slow.level, 'warn')
+  assert.match(
+    slow.text,
+    /^a sync of the disk takes 12\.0 ms, the slowest of 3 30\.0 ms: each push waits/,
+  )
+})
+
+test('a directory in memory is a fault, and one on another machine a warning', () => {
+  assert.deepEqual(
+    [0x01021994, 0x6969, 0xef53].map((type) => kindFindings('/d', type)[0]?.level),
+    ['bad', 'warn', undefined],
+  )
+})
+
+test('the disk is examined without leaving a file', async (t) => {
+  const directory = temporaryDirectory(t)
+  const findings = await examineDisk({ directory, reserveBytes: 0, clock: systemClock })
+  assert.ok(findings.some(({ text }) => text.startsWith('a sync of the disk takes ')))
+  assert.deepEqual(readdirSync(directory), [])
+})
+
+test('a disk that cannot be written is a fault', async () => {
+  const findings = await examineDisk({ directory: '/proc', reserveBytes: 0, clock: systemClock })
+  assert.deepEqual(findings.at(-1)?.level, 'bad')
+  assert.match(findings.at(-1)?.text ?? '', /^a file in \/proc cannot be written and synced: /)
+})

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { test, type TestContext } from 'node:test'
+import { CallRefusedError, PrivateApiClient } from '../../../src/cli/private-api-client.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const key = 'k'.repeat(32)
+
+async function clientOf(t: TestContext, listener: RequestListener): Promise<PrivateApiClient> {
+  const server = createServer(listener)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return clientAt(t, `http://127.0.0.1:${port}`)
+}
+
+function clientAt(t: TestContext, origin: string): Promise<PrivateApiClient> {
+  const keyFile = join(temporaryDirectory(t), 'key')
+  writeFileSync(keyFile, `${key}\n`)
+  return PrivateApiClient.ofUrl({ origin, prefix: '/behind' }, keyFile)
+}
+
+test('a call has the prefix of the URL, the key, and its body as it is', async (t) => {
+  const seen: unknown[] = []
+  const client = await clientOf(t, (request, response) => {
+    const answer = async (): Promise<void> => {
+      seen.push([request.method, request.url, request.headers.authorization, await text(request)])
+      response.end('{"update_id":7}')
+    }
+    void answer()
+  })
+  const body = Buffer.from('{"message": {}}')
+  assert.equal(await client.call({ method: 'POST', path: '/v1/x', body }), '{"update_id":7}')
+  await client.call({ method: 'POST', path: '/v1/y', body: { a: 1 } })
+  await client.call({ method: 'GET', path: '/v1/z' })
+  assert.deepEqual(seen, [
+    ['POST', '/behind/v1/x', `Bearer ${key}`, '{"message": {}}'],
+    ['POST', '/behind/v1/y', `Bearer ${key}`, '{"a":1}'],
+    ['GET', '/behind/v1/z', `Bearer ${key}`, ''],
+  ])
+})
+
+test('a refusal has the code and the message of the server, and nothing of another program', async (t) => {
+  const bodies = ['{"error":{"code":"UNKNOWN_BOT","message":"No bot"}}', '<html>s3cret</html>']
+  const client = await clientOf(t, (_request, response) => {
+    response.statusCode = 404
+    response.end(bodies.shift())
+  })
+  const call = { method: 'GET', path: '/' } as const
+  await assert.rejects(client.call(call), {
+    name: 'CallRefusedError',
+    message: 'the server refused the call: 404 UNKNOWN_BOT: No bot',
+  })
+  await assert.rejects(client.call(call), (error) => {
+    assert(error instanceof CallRefusedError)
+    assert.equal(
+      error.message,
+      'the server refused the call: status 404, without an error of Postbote',
+    )
+    return true
+  })
+})
+
+test('a server that cannot be reached differs from a connection that was lost during a call', async (t) => {
+  const client = await clientOf(t, (request) => request.socket.destroy())
+  const call = { method: 'POST', path: '/' } as const
+  await assert.rejects(client.send(call), /was lost \(ECONNRESET\), so the call may have been made/)
+  // Port 1 of the loopback address is never used.
+  const nobody = await clientAt(t, 'http://127.0.0.1:1')
+  await assert.rejects(nobody.send(call), /^Error: no server responds at .* \(ECONNREFUSED\)$/)
+})
+
+test('a response without end is not read forever', async (t) => {
+  const client = await clientOf(t, (_request, response) => {
+    const chunk = Buffer.alloc(2 ** 20, 'x')
+    const write = (): void => {
+      while (!response.destroyed && response.write(chunk));
+    }
+    response.on('drain', write)
+    response.on('error', () => undefined)
+    write()
+  })
+  await assert.rejects(client.send({ method: 'GET', path: '/' }), /the response is too large/)
+})
