@@ -134,9 +134,7 @@ export class RequestRouter {
         this.#forward(kind, response, way)
         return
       case 'misdirected':
-        response
-          .writeHead(misdirected.status, misdirected.message, { 'Content-Length': 0 })
-          .end()
+        response.writeHead(misdirected.status, misdirected.message, { 'Content-Length': 0 }).end()
         request.resume()
         return
       case 'nowhere':
