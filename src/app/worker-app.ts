@@ -95,11 +95,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
-  const guard = new PrivateApiGuard({
-    adminKey: settings.adminKey,
-    hosts: config.adminHosts,
-    clock,
-  })
+  const guard = guardOf(context)
   const gate = workerGate(clock, guard)
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
   const engine = await engineOf(settings.database)
@@ -161,6 +157,11 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     pipelinedPerTurnMax: pipelinedPerTurnMaxOf(parts),
     onRefused: () => slot.add('connections_refused', 1),
   })
+}
+
+function guardOf({ settings, clock }: WorkerAppContext): PrivateApiGuard {
+  const { adminKey, config } = settings
+  return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock })
 }
 
 function poolsOf({ settings, log }: Parts): {

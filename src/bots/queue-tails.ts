@@ -39,7 +39,8 @@ export class QueueTails implements QueueWatcher {
 
   /** Ends all tails. */
   end(): void {
-    for (const tail of [...this.#tails]) tail.end()
+    // A tail that ends leaves the set, which a loop over it allows.
+    for (const tail of this.#tails) tail.end()
     this.#tails.clear()
   }
 }

@@ -61,20 +61,20 @@ interface Follower {
   readonly response: ServerResponse
   readonly clock: Clock
   readonly hasPayloads: boolean
-  onEnd(): void
+  readonly onEnd: () => void
 }
 
 function follow(queue: BotQueue, { response, clock, hasPayloads, onEnd }: Follower): void {
   const { socket } = response.req
   const drained = (): void => tail.drained()
-  let forget = (): void => undefined
+  let forget: (() => void) | undefined
   const tail = new TailStream({
     sink: response,
     clock,
     hasPayloads,
     onEnd: () => {
       onEnd()
-      forget()
+      forget?.()
       response.off('drain', drained)
       queue.unwatch(tail)
     },

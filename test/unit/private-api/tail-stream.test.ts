@@ -45,6 +45,10 @@ class Reader {
   }
 }
 
+function idsIn(written: string): string[] {
+  return written.match(/(?<="update_id":)\d+/g) ?? []
+}
+
 function push(updateId: number, text = '"message":{}'): PushOperation {
   return {
     kind: 'push',
@@ -100,7 +104,6 @@ test('events wait for a slow reader up to a bound, and the rest is counted', () 
   const text = `"message":{"text":"${'x'.repeat(50_000)}"}`
   reader.isFull = true
   for (let id = 1; id <= 10; id++) reader.tail.pushed(push(id, text))
-  const idsIn = (written: string): string[] => written.match(/(?<="update_id":)\d+/g) ?? []
   assert.deepEqual(idsIn(reader.take()), ['1'])
   reader.drain()
   const written = reader.take()

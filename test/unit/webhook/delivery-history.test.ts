@@ -7,6 +7,10 @@ import { deliveryHistoryMinutes } from '../../../src/webhook/limits.ts'
 const startMs = 1_800_000_000_000
 const minuteMs = 60_000
 
+function minuteOf(ms: number): number {
+  return Math.floor(ms / minuteMs)
+}
+
 test('outcomes and response times are counted in their minute', () => {
   const history = new DeliveryHistory(2)
   history.count(0, startMs, 3)
@@ -54,7 +58,6 @@ test('the history is what a list of all deliveries says of the last hour', () =>
         history.count(outcome, atMs, 1)
         history.addResponse(atMs, durationMs)
       }
-      const minuteOf = (ms: number): number => Math.floor(ms / minuteMs)
       const shown = all.filter(
         ({ atMs }) => minuteOf(atMs) > minuteOf(nowMs) - deliveryHistoryMinutes,
       )
