@@ -114,6 +114,21 @@ test('events wait for a slow reader up to a bound, and the rest is counted', () 
   assert.deepEqual(idsIn(reader.take()), ['11'])
 })
 
+test('once an event was left out, none follows before its reader knows', () => {
+  const reader = new Reader(true)
+  reader.isFull = true
+  reader.tail.pushed(push(1))
+  reader.tail.pushed(push(2, `"message":{"text":"${'x'.repeat(tailWaitingBytesMax - 1_000)}"}`))
+  reader.tail.pushed(push(3, `"message":{"text":"${'x'.repeat(10_000)}"}`))
+  // This one would fit.
+  reader.tail.pushed(push(4))
+  reader.take()
+  reader.drain()
+  const written = reader.take()
+  assert.deepEqual(idsIn(written), ['2'])
+  assert(written.endsWith('event: missed\ndata: {"count":2}\n\n'))
+})
+
 test('a reader that stays slow gets what waits bit by bit, in order', () => {
   const reader = new Reader()
   reader.isFull = true
