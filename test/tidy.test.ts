@@ -133,7 +133,6 @@ test('the client for producers imports only types and tables of the server, and 
 })
 
 test('the page of the dashboard imports only its own files, and the server imports nothing of it', () => {
-  const isOfPage = (file: string): boolean => file.startsWith('src/dashboard/')
   const odd = sources.flatMap((file) =>
     importsOf(file)
       .filter((imported) => isOfPage(file) !== isOfPage(imported))
@@ -225,6 +224,10 @@ test('no file names a path of the machine on which it was written', () => {
   const odd = files.filter((file) => file !== 'test/tidy.test.ts' && place.test(read(file)))
   assert.deepEqual(odd, [])
 })
+
+function isOfPage(file: string): boolean {
+  return file.startsWith('src/dashboard/')
+}
 
 /** `update-queue-model` tests `update-queue`, too. */
 function hasSource(folder: string, name: string): boolean {
