@@ -162,3 +162,17 @@ test('a tail shows what is pushed until the worker gives up the queue', async ()
   await bots.clock.advance(600_000)
   assert.equal(queue.isQuiet, true)
 })
+
+test('a reader that is gone is forgotten, so that its bot can leave memory', async () => {
+  const { app, bots } = await open()
+  await bots.register(100)
+  const queue = await bots.registry.queueOf(100, false)
+  const { raw } = await app.inject({
+    url: '/v1/bots/100/tail',
+    headers: { host, authorization },
+    payloadAsStream: true,
+  })
+  assert.equal(queue.isQuiet, false)
+  raw.res.req.socket.emit('close')
+  assert.equal(queue.isQuiet, true)
+})
