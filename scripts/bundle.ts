@@ -1,9 +1,9 @@
 /**
  * Replaces the compiled entry files of processes and threads with bundles: a worker that loads a bundle starts in half
  * the CPU time that several hundred files take (docs/design.md). Bundles are not minified, so that stack traces name
- * functions, and the bundle names the source file above each part.
+ * functions, and the bundle names the source file above each part. Then bundles the dashboard into dist/dashboard/.
  */
-import { readdirSync } from 'node:fs'
+import { copyFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -30,3 +30,26 @@ await build({
   legalComments: 'eof',
   logLevel: 'warning',
 })
+
+// The dashboard runs in browsers: one program and one style, as small as they get.
+await build({
+  absWorkingDir: root,
+  entryPoints: [{ in: 'src/dashboard/dashboard-app.ts', out: 'app' }],
+  outdir: 'dist/dashboard',
+  bundle: true,
+  minify: true,
+  platform: 'browser',
+  target: ['chrome109', 'firefox115', 'safari16'],
+  format: 'esm',
+  legalComments: 'none',
+  logLevel: 'warning',
+})
+await build({
+  absWorkingDir: root,
+  entryPoints: [{ in: 'src/dashboard/page.css', out: 'app' }],
+  outdir: 'dist/dashboard',
+  bundle: true,
+  minify: true,
+  logLevel: 'warning',
+})
+copyFileSync(`${root}src/dashboard/page.html`, `${root}dist/dashboard/index.html`)

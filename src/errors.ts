@@ -30,6 +30,11 @@ export const errorKinds = {
     description:
       'Expected the Host header to be an IP address, localhost, or a name from --admin-host',
   },
+  CROSS_SITE_REQUEST: {
+    status: 403,
+    description:
+      'Expected the header "Postbote-Dashboard" with a call that may change something and has a session instead of the admin key',
+  },
   BOT_NOT_SERVED: {
     status: 421,
     description: 'This server does not serve this bot, because its --filter excludes the id',

@@ -131,6 +131,15 @@ test('the client for producers imports only types and tables of the server, and 
   assert.deepEqual(odd, [])
 })
 
+test('the page of the dashboard imports only its own files, and the server imports nothing of it', () => {
+  const odd = sources.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => isOfPage(file) !== isOfPage(imported))
+      .map((imported) => `${file} imports ${imported}`),
+  )
+  assert.deepEqual(odd, [])
+})
+
 test('each example is one file that imports packages only', () => {
   const examples = files.filter((file) => /^examples\/.*\.ts$/.test(file))
   assert(examples.length > 2)
@@ -215,6 +224,10 @@ test('no file names a path of the machine on which it was written', () => {
   assert.deepEqual(odd, [])
 })
 
+function isOfPage(file: string): boolean {
+  return file.startsWith('src/dashboard/')
+}
+
 /** `update-queue-model` tests `update-queue`, too. */
 function hasSource(folder: string, name: string): boolean {
   if (!existsSync(join(root, folder))) return false
@@ -292,8 +305,8 @@ function levelOf(file: string): number {
   if (folder.endsWith('.ts')) {
     return foundations.includes(folder.slice(0, -3)) ? levels.length + 1 : 0
   }
-  // A separate package: see above.
-  if (folder === 'client') return 0
+  // Separate programs: see above.
+  if (folder === 'client' || folder === 'dashboard') return 0
   const level = levels.findIndex((names) => names.some((name) => name === folder))
   assert.notEqual(level, -1, `src/${folder} has no place in the order of the folders`)
   return level + 1

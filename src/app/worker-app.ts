@@ -95,7 +95,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
-  const guard = new PrivateApiGuard({ adminKey: settings.adminKey, hosts: config.adminHosts })
+  const guard = guardOf(context)
   const gate = workerGate(clock, guard)
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
   const engine = await engineOf(settings.database)
@@ -158,6 +158,11 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   })
 }
 
+function guardOf({ settings, clock }: WorkerAppContext): PrivateApiGuard {
+  const { adminKey, config } = settings
+  return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock })
+}
+
 function poolsOf({ settings, log }: Parts): {
   readonly pool: CompressPool
   readonly checkPool: CheckPool
@@ -193,7 +198,7 @@ function pacingOf({ clock, memory }: Parts): TokenRefusals {
 function pipelinedPerTurnMaxOf({ gate, guard }: Parts): (request: IncomingMessage) => number {
   return (request) => {
     const isPrivate = requestOrigin(request)?.listener === 'private'
-    if (isPrivate && guard.hasKey(request.headers.authorization)) return Infinity
+    if (isPrivate && guard.isKnown(request)) return Infinity
     return gate.isOver(request) ? 1 : pipelinedPerTurnMax
   }
 }

@@ -22,8 +22,7 @@ export function workerGate(clock: Clock, guard: PrivateApiGuard): BudgetGate {
     cpuMs: processCpuMs,
     clientAddressOf,
     botIdOf: ({ url = '/' }) => botIdOfTarget(url),
-    isTrusted: ({ url = '/', headers }) =>
-      asksForHealth(url) || guard.hasKey(headers.authorization),
+    isTrusted: (request) => asksForHealth(request.url ?? '/') || guard.isKnown(request),
     refuse: (response, error) => {
       if (requestOrigin(response.req)?.listener !== 'private') {
         sendError(response, error, { close: hasBody(response.req) })

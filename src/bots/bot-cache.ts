@@ -232,7 +232,7 @@ export class BotCache {
     await Promise.all(queues.map(({ webhook }) => webhook.pauseDeliveries(deadlineMs)))
   }
 
-  /** Ends the waiting polls, of one shard or of all, with an empty list, and lets deliveries in flight finish. */
+  /** Ends the waiting polls, of one shard or of all, with an empty list, and the tails, and lets deliveries in flight finish. */
   async drain(deadlineMs: number, shard?: Shard): Promise<void> {
     if (shard === undefined) {
       this.#isDraining = true
@@ -241,7 +241,7 @@ export class BotCache {
       this.#draining.add(shard)
     }
     const queues = this.#queuesOf(shard)
-    for (const queue of queues) queue.poller.drain()
+    for (const queue of queues) queue.drain()
     await Promise.all(queues.map((queue) => queue.webhook.drain(deadlineMs)))
   }
 
@@ -260,7 +260,7 @@ export class BotCache {
   #attach(queue: BotQueue): void {
     this.#queues.set(queue.id, queue)
     const { shard } = queue
-    if (this.#isDraining || this.#draining.has(shard)) queue.poller.drain()
+    if (this.#isDraining || this.#draining.has(shard)) queue.drain()
     else if (this.#isResting || this.#resting.has(shard)) void queue.webhook.pauseDeliveries(0)
     else queue.webhook.start()
   }

@@ -20,6 +20,7 @@ import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
+import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import {
   type SettingsChange,
@@ -90,6 +91,9 @@ export class BotQueue {
   readonly #services: BotQueueServices
   #settings: QueueSettings
   readonly #changes = new Mutex()
+  /** Undefined if nobody has watched this queue. */
+  #tails: QueueTails | undefined
+  #isDraining = false
   #isClosed = false
 
   /**
@@ -138,7 +142,8 @@ export class BotQueue {
       !this.#changes.isBusy &&
       !this.poller.isWaiting &&
       this.pacer.delayedCount === 0 &&
-      this.webhook.isQuiet
+      this.webhook.isQuiet &&
+      this.#tails?.isEmpty !== false
     )
   }
 
@@ -207,10 +212,38 @@ export class BotQueue {
     this.webhook.available()
   }
 
+  /**
+   * Shows a tail the updates that are pushed and confirmed from now on. The queue stays in memory meanwhile.
+   *
+   * @param tail - is ended when the queue leaves this process; immediately, if it is about to
+   */
+  watch(tail: QueueTail): void {
+    if (this.#isDraining) {
+      tail.end()
+      return
+    }
+    this.#tails ??= new QueueTails()
+    this.#tails.add(tail)
+    this.updates.watchedBy(this.#tails)
+  }
+
+  /** Shows a tail nothing more. */
+  unwatch(tail: QueueTail): void {
+    this.#tails?.remove(tail)
+    if (this.#tails?.isEmpty !== false) this.updates.watchedBy(undefined)
+  }
+
+  /** Ends what waits for updates: polls, with an empty list, and tails. From now on nothing waits. */
+  drain(): void {
+    this.#isDraining = true
+    this.poller.drain()
+    this.#tails?.end()
+  }
+
   /** Ends polls, deliveries and changes of settings. Pending updates stay pending. */
   async close(): Promise<void> {
     this.#isClosed = true
-    this.poller.drain()
+    this.drain()
     await this.webhook.close()
     await this.#changes.idle()
   }

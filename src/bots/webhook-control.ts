@@ -20,6 +20,7 @@ import type { QueueSettings, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Attempt, AttemptLog } from '../webhook/attempt-log.ts'
+import type { HistoryMinute } from '../webhook/delivery-history.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import type { Waiting } from '../webhook/health.ts'
 import type { KnownAddresses } from '../webhook/known-addresses.ts'
@@ -124,6 +125,11 @@ export class WebhookControl {
     return this.#log?.latest(limit) ?? []
   }
 
+  /** Returns the minutes of the last hour that had deliveries, oldest first. */
+  lastHour(): readonly HistoryMinute[] {
+    return this.#log?.lastHour(this.#options.clock.nowMs()) ?? []
+  }
+
   /** Pauses or resumes deliveries. When it resolves, the change is synced and in effect. */
   async setPaused(isPaused: boolean): Promise<void> {
     await this.#options.changeSettings((settings) => {
@@ -209,9 +215,9 @@ export class WebhookControl {
 
   /** Counts updates that expired: those that the dispatcher gave up, and those that the sweeper removed. */
   lostByExpiry(count: number): void {
-    const { id, services } = this.#options
+    const { id, services, clock } = this.#options
     this.#ownLog ??= services.attempts.of(id)
-    this.#ownLog.count('expired', count)
+    this.#ownLog.count('expired', clock.nowMs(), count)
   }
 
   /** Forgets attempts and addresses of a removed bot, so that they are not attributed to a later bot with its id. */

@@ -92,3 +92,22 @@ export const signingKeyOverlapSMax = 7 * 86_400
 export const deliveriesPerSecondMin = 0.1
 /** The largest limit in deliveries per second, more than one webhook can get from a worker. */
 export const deliveriesPerSecondMax = 10_000
+// The dashboard
+/** A session lasts this long: a working day with a margin. Nothing can end it earlier but a new admin key. */
+export const sessionS = 12 * 3_600
+/** The cookie of a session has at most this many characters; a longer one is not looked at. It takes 50. */
+export const sessionCookieLengthMax = 64
+/**
+ * A worker has this many tails open. Chosen: some operators with some bots each; a tail takes its connection, and
+ * `tailWaitingBytesMax` if its reader is slow.
+ */
+export const tailsMax = 64
+/** Events of a tail that wait for a slow reader may have this many bytes, or be one: 4,000 events without payloads. */
+export const tailWaitingBytesMax = 256 * kib
+/**
+ * A tail without events sends a comment this often: well below the minute after which many proxies end a silent
+ * connection.
+ */
+export const tailSilenceMs = 15_000
+/** The reader of a tail that has ended connects again after this time. Chosen: as long as a usual hand-over takes. */
+export const tailReconnectMs = 500

@@ -1,6 +1,6 @@
 /**
- * The private listener: pushes, bots, health. All routes but those for health require the admin key. Host and key are
- * checked before a body is read.
+ * The private listener: pushes, bots, health, the dashboard. All routes but those for health and the files of the dashboard
+ * require the admin key or a session. Host, key and session are checked before a body is read.
  */
 import type { IncomingMessage } from 'node:http'
 import Fastify, {
@@ -18,14 +18,18 @@ import type { MetricName } from '../metrics.ts'
 import type { ShardTroubles } from '../shard/shard-marks.ts'
 import type { PrivateApiGuard } from './private-api-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
+import { addDashboardRoutes, DashboardFiles, dashboardPaths } from './dashboard-files.ts'
 import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { type FleetRoutesOptions, addFleetRoutes } from './fleet-routes.ts'
+import { addHistoryRoutes } from './history-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { metricsPage } from './metrics-page.ts'
 import { addOpenApiRoute } from './openapi-route.ts'
 import { privateErrorText } from './private-error.ts'
+import { addSessionRoutes } from './session-routes.ts'
 import { addShardRoutes, type ShardRoutesOptions } from './shard-routes.ts'
 import { addSigningKeyRoutes } from './signing-key-routes.ts'
+import { addTailRoutes } from './tail-routes.ts'
 import { addWebhookRoutes } from './webhook-routes.ts'
 
 export type PrivateApiOptions = BotRoutesOptions &
@@ -75,11 +79,13 @@ const ajvOptions = {
   code: { optimize: false },
 } as const
 
-const openPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+const healthPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+/** The paths that need no key. */
+const openPaths: ReadonlySet<string> = new Set([...healthPaths, ...dashboardPaths])
 
 /** Whether a request asks for the health of the server, which needs no key. */
 export function asksForHealth(url: string): boolean {
-  return openPaths.has(url.split('?', 1)[0] ?? '')
+  return healthPaths.has(url.split('?', 1)[0] ?? '')
 }
 
 export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
@@ -100,12 +106,12 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     ajv: { customOptions: ajvOptions },
   })
   app.addHook('onRequest', async (request) => {
-    const isOpen = openPaths.has(request.routeOptions.url ?? '')
+    const path = request.routeOptions.url ?? ''
     // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
-    const isProbe = isOpen && request.headers.host === undefined
+    const isProbe = healthPaths.has(path) && request.headers.host === undefined
     if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
-    if (isOpen) return
-    options.guard.checkKey(request.headers.authorization)
+    if (openPaths.has(path)) return
+    options.guard.checkAccess(request.raw)
     // The body is not parsed, because Fastify would close the connection if it could not parse it.
     if (request.is404) throw new PostboteError('NOT_FOUND')
   })
@@ -122,6 +128,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
   })
   addOpenApiRoute(app)
+  addDashboardRoutes(app, new DashboardFiles())
   addProbe(app, '/healthz', async () => ({ status: 'ok' }))
   addProbe(app, '/readyz', async (_request, reply) => {
     const readiness = await options.readiness()
@@ -140,7 +147,10 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     addSigningKeyRoutes(jsonRoutes, options)
     addWebhookRoutes(jsonRoutes, options.bots)
     addDeadLetterRoutes(jsonRoutes, options.bots)
+    addHistoryRoutes(jsonRoutes, options)
+    addTailRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
+    addSessionRoutes(jsonRoutes, options.guard)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app

@@ -26,6 +26,7 @@ import { type Advanced, Backlog } from './backlog.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { randomFirstId } from './first-id.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
+import type { QueueWatcher } from './queue-watcher.ts'
 import { QueueReader } from './queue-reader.ts'
 import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
 import type { QueuedUpdate } from './queued-update.ts'
@@ -68,6 +69,7 @@ export class UpdateQueue implements DeliverySource {
   lastTakenMs = Number.NEGATIVE_INFINITY
   /** The dispatcher of an active webhook. */
   #holder: UpdateHolder | undefined
+  #watcher: QueueWatcher | undefined
 
   constructor(options: UpdateQueueOptions, stored: QueueState | undefined) {
     this.id = options.id
@@ -183,6 +185,7 @@ export class UpdateQueue implements DeliverySource {
     this.#syncingCount -= 1
     this.#syncingBytes -= operation.text.length
     if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation)
+    this.#watcher?.pushed(operation)
   }
 
   /** Drops loaded updates that nobody has read recently. The next reader loads them from disk. */
@@ -194,6 +197,11 @@ export class UpdateQueue implements DeliverySource {
   /** Sets the dispatcher that reads this queue, or undefined when it stops. */
   heldBy(holder: UpdateHolder | undefined): void {
     this.#holder = holder
+  }
+
+  /** Sets who is told about each update, or undefined for nobody. */
+  watchedBy(watcher: QueueWatcher | undefined): void {
+    this.#watcher = watcher
   }
 
   /** Tells whether a new numbering should begin before the next push (protocol.md §4). */
@@ -338,6 +346,7 @@ export class UpdateQueue implements DeliverySource {
   #advanceOperation(kind: AdvanceOperation['kind'], advanced: Advanced): AdvanceOperation {
     const counter = kind === 'confirm' ? 'updates_confirmed' : 'updates_dropped'
     this.#options.counters.add(counter, advanced.removedCount)
+    this.#watcher?.advanced(kind, advanced)
     return { kind, queue: this.id, ...advanced }
   }
 

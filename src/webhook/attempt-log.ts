@@ -1,5 +1,6 @@
 /**
- * The last attempts to deliver over one queue's webhook and the number of attempts by outcome. An operator reads them to
+ * The last attempts to deliver over one queue's webhook, the number of attempts by outcome, and the last hour minute by
+ * minute (delivery-history.ts). An operator reads them to
  * find out why a bot gets nothing. The log is in memory only; it survives the dispatcher and the bot's unloading
  * (attempt-logs.ts), but not the process.
  *
@@ -13,6 +14,7 @@
  */
 
 import { webhookAttemptsKept } from '../limits.ts'
+import { DeliveryHistory, type HistoryMinute } from './delivery-history.ts'
 import { webhookHealthRecentMs } from './limits.ts'
 
 /**
@@ -63,6 +65,8 @@ export class AttemptLog {
   /** The value of `#count` when the present endpoint was set. */
   #endpointFrom = 0
   readonly #outcomes = new Float64Array(outcomes.length)
+  /** Created on first use: most bots have no deliveries. */
+  #history: DeliveryHistory | undefined
   #lastSuccessMs: number | undefined
   #failuresInRow = 0
   #failingSinceMs: number | undefined
@@ -94,10 +98,18 @@ export class AttemptLog {
     return this.#lastErrorMs
   }
 
-  /** Counts an outcome without writing an attempt. */
-  count(outcome: Outcome, n = 1): void {
+  /**
+   * Counts an outcome without writing an attempt.
+   *
+   * @param outcome - how the deliveries ended
+   * @param atMs - wall time in milliseconds
+   * @param count - the number of deliveries
+   */
+  count(outcome: Outcome, atMs: number, count = 1): void {
     const index = indexOf[outcome]
-    this.#outcomes[index] = (this.#outcomes[index] ?? 0) + n
+    this.#outcomes[index] = (this.#outcomes[index] ?? 0) + count
+    this.#history ??= new DeliveryHistory(outcomes.length)
+    this.#history.count(index, atMs, count)
   }
 
   /** Returns how often each outcome occurred. */
@@ -107,7 +119,8 @@ export class AttemptLog {
 
   /** Writes an attempt and counts its outcome. The log copies the object. */
   add(attempt: Attempt, outcome: AttemptOutcome): void {
-    this.count(outcome)
+    this.count(outcome, attempt.atMs)
+    if (attempt.status !== 0) this.#history?.addResponse(attempt.atMs, attempt.durationMs)
     if (this.#count >= this.#rows && this.#rows < webhookAttemptsKept) this.#grow()
     const row = this.#count++ % this.#rows
     const at = row * columns
@@ -129,6 +142,15 @@ export class AttemptLog {
       this.#lastErrorMs = attempt.atMs
       if (this.#failuresInRow++ === 0) this.#failingSinceMs = attempt.atMs
     }
+  }
+
+  /**
+   * Returns the minutes of the last hour that had deliveries, oldest first. The counts have the order of `outcomes`.
+   *
+   * @param nowMs - wall time in milliseconds
+   */
+  lastHour(nowMs: number): readonly HistoryMinute[] {
+    return this.#history?.minutes(nowMs) ?? []
   }
 
   /** Returns the stored text if it is equal. A failing endpoint mostly returns the same error, for thousands of keys. */

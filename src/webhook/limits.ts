@@ -168,8 +168,13 @@ export const webhookReplyBytesMax = parameterBytesMax
 export const signingKeysMax = 4
 
 // Attempts and health of a webhook
-/** The attempts of this many webhooks are kept per worker: 40 MB if all of them are busy and failing. */
+/**
+ * The attempts of this many webhooks are kept per worker: 66 MB if all of them are busy and failing, of which 26 MB are
+ * for their last hour (`deliveryHistoryMinutes`).
+ */
 export const webhookAttemptLogsMax = 10_000
+/** The outcomes and response times of this many minutes are kept: 2,640 bytes for each webhook with deliveries. */
+export const deliveryHistoryMinutes = 60
 /** A failure that is longer ago says nothing about the health of a webhook now, unless nothing has succeeded since. */
 export const webhookHealthRecentMs = 15 * 60_000
 /**

@@ -36,6 +36,9 @@ test('the package works when it is installed', async (t) => {
       assert.deepEqual(others.toSorted(), [
         'LICENSE',
         'README.md',
+        'dist/dashboard/app.css',
+        'dist/dashboard/app.js',
+        'dist/dashboard/index.html',
         'docs/api.md',
         'docs/clients.md',
         'docs/cluster-haproxy.cfg',
@@ -65,7 +68,7 @@ test('the package works when it is installed', async (t) => {
       )
       const sources = ['src', 'workers'].flatMap((folder) =>
         readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-          .filter((name) => name.endsWith('.ts'))
+          .filter((name) => name.endsWith('.ts') && !name.startsWith('dashboard/'))
           .map((name) => `dist/${folder}/${name.replace(/\.ts$/, '.js')}`),
       )
       assert(sources.length > 100)

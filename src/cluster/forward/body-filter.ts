@@ -44,7 +44,7 @@ export class BodyFilter {
   #checkCaller(request: IncomingMessage): void {
     const { guard } = this.#options
     if (requestOrigin(request)?.clientAddress !== '') guard.checkHost(request.headers.host)
-    guard.checkKey(request.headers.authorization)
+    guard.checkAccess(request)
   }
 
   /** Throws the error that the bot API throws. */

@@ -3,14 +3,15 @@
  *
  *   settle   serves on; resolves when nothing is under way that takes long: bodies that arrive slowly, setWebhook's
  *            verification, and deliveries (no new ones begin)
- *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, and requests in
- *            progress have a moment to finish; then the shards are closed
+ *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, tails end, and requests
+ *            in progress have a moment to finish; then the shards are closed
  *
  * The first step may take a minute and delays nobody. It keeps the second step short: requests wait from its start until
  * the successor has opened the shards.
  */
 import type { ServerResponse } from 'node:http'
 import { isPushStream } from '../../private-api/ingest-routes.ts'
+import { isTail } from '../../private-api/tail-routes.ts'
 import type { IngestStream } from '../../private-api/ingest-stream.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import {
@@ -90,7 +91,7 @@ export class Departure {
   }
 }
 
-/** Polls and streams are not brief: `leave` ends them. */
+/** Polls, streams and tails are not brief: `leave` ends them. */
 function isBrief({ req: { url = '/' } }: ServerResponse): boolean {
-  return !isPoll(url) && !isPushStream(url)
+  return !isPoll(url) && !isPushStream(url) && !isTail(url)
 }

@@ -57,7 +57,7 @@ test('outcomes are counted beyond what is kept', () => {
   for (let nth = 0; nth < 120; nth++) log.add(attempt(nth), 'delivered')
   addFailure(log, 121)
   log.add(attempt(122, { error: 'x' }), 'refused_for_good')
-  log.count('expired', 7)
+  log.count('expired', startMs, 7)
   assert.deepEqual(log.counts(), {
     delivered: 120,
     rejected: 1,

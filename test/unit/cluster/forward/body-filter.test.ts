@@ -4,9 +4,14 @@ import { test } from 'node:test'
 import { PrivateApiGuard } from '../../../../src/private-api/private-api-guard.ts'
 import { makeToken } from '../../../../src/bots/token.ts'
 import { BodyFilter } from '../../../../src/cluster/forward/body-filter.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
 import { markConnection, takeOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 
-const guard = new PrivateApiGuard({ adminKey: 'the-key-of-the-admin', hosts: [] })
+const guard = new PrivateApiGuard({
+  adminKey: 'the-key-of-the-admin',
+  hosts: [],
+  clock: new FakeClock(),
+})
 const token = makeToken(1_000, (count) => Buffer.alloc(count, 7))
 const judge = new BodyFilter({ guard, filter: undefined, hasUpstream: false })
 

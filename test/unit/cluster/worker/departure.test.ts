@@ -49,8 +49,13 @@ function setUp(...urls: string[]) {
   }
 }
 
-test('settling waits for requests in progress, but not for polls, streams, or later requests', async () => {
-  const set = setUp('/v1/bots/1/updates', '/bot1:x/getUpdates', '/v1/updates')
+test('settling waits for requests in progress, but not for polls, streams, tails, or later requests', async () => {
+  const set = setUp(
+    '/v1/bots/1/updates',
+    '/bot1:x/getUpdates',
+    '/v1/updates',
+    '/v1/bots/1/tail?test=true',
+  )
   set.settle()
   await set.clock.advance(1_000)
   assert.deepEqual(set.calls, ['settling'])

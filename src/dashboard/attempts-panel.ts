@@ -1,0 +1,47 @@
+/** The last attempts to deliver, as they happen. */
+import { element } from './element.ts'
+import { formatCount, formatTime } from './format.ts'
+import type { AttemptShape } from './shapes.ts'
+
+export class AttemptsPanel {
+  readonly root: HTMLElement
+  readonly #body = element('tbody')
+  #shown = ''
+
+  constructor() {
+    const titles = ['Time', 'Update', 'Status', 'Took', 'Result', 'Next try']
+    const heads = titles.map((title) => element('th', { scope: 'col' }, title))
+    this.root = element(
+      'section',
+      { class: 'card' },
+      element('h2', {}, 'Attempts'),
+      element(
+        'div',
+        { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Attempts' },
+        element('table', {}, element('thead', {}, element('tr', {}, ...heads)), this.#body),
+      ),
+    )
+  }
+
+  /** Shows attempts, newest first. */
+  show(attempts: readonly AttemptShape[]): void {
+    const shown = JSON.stringify(attempts)
+    if (shown === this.#shown) return
+    this.#shown = shown
+    this.#body.replaceChildren(...attempts.map(rowOf))
+  }
+}
+
+function rowOf(attempt: AttemptShape): HTMLElement {
+  const result = attempt.error ?? 'delivered'
+  return element(
+    'tr',
+    {},
+    element('td', {}, formatTime(attempt.time)),
+    element('td', {}, `${attempt.update_id ?? '–'}`),
+    element('td', {}, `${attempt.status ?? '–'}`),
+    element('td', {}, `${formatCount(attempt.duration_ms)} ms`),
+    element('td', { class: attempt.error === null ? 'wrap healthy' : 'wrap failing' }, result),
+    element('td', {}, formatTime(attempt.next_retry)),
+  )
+}

@@ -1,0 +1,92 @@
+/**
+ * The bots that the table shows. The server selects and sorts them, so the page never holds more than it was asked for:
+ * the first 1,000 of a sorted list, or, in the order of ids, as many pages as the reader has scrolled to.
+ */
+import type { BotListShape, ListedBotShape } from './shapes.ts'
+
+export interface BotListQuery {
+  readonly prefix: string
+  readonly state: string
+  readonly sort: 'pending' | 'oldest_age' | 'id'
+}
+
+/** The part of ApiClient that a list uses. */
+export interface ListApi {
+  get<Shape>(path: string): Promise<Shape>
+}
+
+/** The server's bound for a page. */
+const perPage = 1_000
+
+export class BotList {
+  readonly #api: ListApi
+  #query: BotListQuery = { prefix: '', state: '', sort: 'pending' }
+  #bots: readonly ListedBotShape[] = []
+  #missing: readonly number[] = []
+  /** Whether the server has more bots than the list. */
+  #hasMore = false
+  /** Queries so far: the answer to an earlier one is dropped. */
+  #asked = 0
+
+  constructor(api: ListApi) {
+    this.#api = api
+  }
+
+  get bots(): readonly ListedBotShape[] {
+    return this.#bots
+  }
+
+  get query(): BotListQuery {
+    return this.#query
+  }
+
+  get hasMore(): boolean {
+    return this.#hasMore
+  }
+
+  /** The shards whose bots are not in the list. */
+  get missingShards(): readonly number[] {
+    return this.#missing
+  }
+
+  /** Asks for the first page of another list. */
+  async ask(query: BotListQuery): Promise<void> {
+    this.#query = query
+    await this.refresh()
+  }
+
+  /** Asks for the same list again. A list in the order of ids keeps the pages after the first. */
+  async refresh(): Promise<void> {
+    const asked = ++this.#asked
+    const page = await this.#page(0)
+    if (asked !== this.#asked) return
+    const last = page.bots.at(-1)?.bot_id ?? 0
+    const isPaged = this.#query.sort === 'id' && page.bots.length === perPage
+    const later = isPaged ? this.#bots.filter((bot) => bot.bot_id > last) : []
+    const isSame = later.length > 0
+    this.#bots = [...page.bots, ...later]
+    this.#missing = page.missing_shards ?? []
+    if (!isSame) this.#hasMore = page.bots.length === perPage
+  }
+
+  /** Adds the next page of a list in the order of ids. */
+  async more(): Promise<void> {
+    const last = this.#bots.at(-1)?.bot_id
+    if (!this.#hasMore || this.#query.sort !== 'id' || last === undefined) return
+    const asked = ++this.#asked
+    const page = await this.#page(last)
+    if (asked !== this.#asked) return
+    this.#bots = [...this.#bots, ...page.bots]
+    this.#hasMore = page.bots.length === perPage
+  }
+
+  #page(after: number): Promise<BotListShape> {
+    const { prefix, state, sort } = this.#query
+    const query = new URLSearchParams({ limit: `${perPage}` })
+    if (prefix !== '') query.set('prefix', prefix)
+    if (state !== '') query.set('state', state)
+    if (sort === 'id') query.set('after', `${after}`)
+    else query.set('sort', sort)
+    return this.#api.get<BotListShape>(`/v1/bots?${query.toString()}`)
+  }
+}

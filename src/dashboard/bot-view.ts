@@ -1,0 +1,162 @@
+/** The page of one queue of one bot: its state, and everything that an operator does with it. */
+import { AttemptsPanel } from './attempts-panel.ts'
+import { type BotQueueName, botPath } from './bot-path.ts'
+import { DeadLettersPanel } from './dead-letters-panel.ts'
+import { element, setElementText } from './element.ts'
+import { formatAge, formatBytes, formatCount, formatTime } from './format.ts'
+import { HistoryPanel } from './history-panel.ts'
+import type { PageContext, PageView } from './page-context.ts'
+import { PushPanel } from './push-panel.ts'
+import type { AttemptShape, BotShape, HistoryShape, QueueShape } from './shapes.ts'
+import { TailPanel } from './tail-panel.ts'
+import { VisiblePoller } from './visible-poller.ts'
+
+const pauseMs = 1_000
+/** For what changes by the minute. */
+const slowPauseMs = 5_000
+
+export interface BotViewOptions extends PageContext {
+  readonly queue: BotQueueName
+  confirm(question: string): boolean
+}
+
+export class BotView implements PageView {
+  readonly root: HTMLElement
+  readonly #options: BotViewOptions
+  readonly #title: HTMLElement
+  readonly #health = element('p', { role: 'status' })
+  readonly #facts = element('dl', { class: 'facts' })
+  readonly #pause = element(
+    'button',
+    { type: 'button', onclick: () => void this.#togglePause() },
+    'Pause deliveries',
+  )
+  readonly #attempts = new AttemptsPanel()
+  readonly #history = new HistoryPanel()
+  readonly #deadLetters: DeadLettersPanel
+  readonly #push: PushPanel
+  readonly #tail: TailPanel
+  readonly #pollers: readonly VisiblePoller[]
+  #isPaused = false
+
+  constructor(options: BotViewOptions) {
+    this.#options = options
+    const { queue, clock } = options
+    this.#deadLetters = new DeadLettersPanel(options)
+    this.#push = new PushPanel({ ...options, nowMs: clock.nowMs() })
+    this.#tail = new TailPanel({ ...options, listener: this.#push })
+    this.#title = element('h1', {}, `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`)
+    const other = queue.isTest ? ['', 'the main queue'] : ['/test', 'the /test/ queue']
+    this.root = element(
+      'div',
+      {},
+      element(
+        'p',
+        {},
+        element('a', { href: '#/' }, 'All bots'),
+        ' · ',
+        element('a', { href: `#/bots/${queue.botId}${other[0]}` }, `Show ${other[1]}`),
+      ),
+      this.#title,
+      element(
+        'div',
+        { class: 'pair' },
+        element(
+          'section',
+          { class: 'card' },
+          element('h2', {}, 'State'),
+          this.#health,
+          this.#facts,
+          element('p', {}, this.#pause),
+        ),
+        this.#push.root,
+      ),
+      this.#history.root,
+      element('div', { class: 'pair' }, this.#tail.root, this.#attempts.root),
+      this.#deadLetters.root,
+    )
+    this.#pollers = [
+      new VisiblePoller({ ...options, pauseMs, work: () => this.#refresh() }),
+      new VisiblePoller({ ...options, pauseMs: slowPauseMs, work: () => this.#refreshSlowly() }),
+    ]
+  }
+
+  close(): void {
+    for (const poller of this.#pollers) poller.close()
+    this.#tail.close()
+    this.#history.close()
+  }
+
+  async #refresh(): Promise<void> {
+    const { api, queue } = this.#options
+    try {
+      const [bot, { attempts }] = await Promise.all([
+        api.get<BotShape>(`/v1/bots/${queue.botId}`),
+        api.get<{ readonly attempts: readonly AttemptShape[] }>(botPath(queue, '/attempts')),
+      ])
+      this.#showState(bot, queue.isTest ? bot.test : bot)
+      this.#attempts.show(attempts)
+      this.#push.attempted(attempts)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  async #refreshSlowly(): Promise<void> {
+    const { api, queue } = this.#options
+    try {
+      this.#history.show(await api.get<HistoryShape>(botPath(queue, '/history')))
+      await this.#deadLetters.refresh()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #showState(bot: BotShape, queue: QueueShape): void {
+    const name = `${bot.first_name} (@${bot.username}), ${bot.bot_id}`
+    setElementText(this.#title, this.#options.queue.isTest ? `${name}, /test/ queue` : name)
+    this.#isPaused = queue.paused
+    setElementText(this.#pause, queue.paused ? 'Resume deliveries' : 'Pause deliveries')
+    const { health, health_reason: reason } = queue
+    this.#health.className = health ?? 'faint'
+    setElementText(this.#health, health === null ? 'No webhook is set.' : `${health}: ${reason}`)
+    const facts = factsOf(queue)
+    this.#facts.replaceChildren(
+      ...facts.flatMap(([fact, value]) => [element('dt', {}, fact), element('dd', {}, value)]),
+    )
+  }
+
+  async #togglePause(): Promise<void> {
+    const { api, queue } = this.#options
+    try {
+      await api.post(botPath(queue, this.#isPaused ? '/resume' : '/pause'))
+    } catch (error) {
+      this.#fail(error)
+    }
+    this.#pollers[0]?.hurry()
+  }
+
+  #fail(error: unknown): void {
+    this.#health.className = 'error'
+    setElementText(this.#health, error instanceof Error ? error.message : String(error))
+  }
+}
+
+function factsOf(queue: QueueShape): readonly (readonly [string, string])[] {
+  const common = [
+    ['Mode', queue.mode],
+    ['Pending', `${formatCount(queue.pending)} (${formatBytes(queue.pending_bytes)})`],
+    ['Oldest', formatAge(queue.oldest_age)],
+    ['Dead letters', formatCount(queue.dead_letters)],
+  ] as const
+  if (queue.mode === 'polling')
+    return [...common, ['Poll waits', queue.waiting_poll ? 'yes' : 'no']]
+  return [
+    ...common,
+    ['Host', queue.webhook_host ?? '–'],
+    ['Connections, at most', formatCount(queue.max_connections)],
+    ['Keys that wait for a retry', formatCount(queue.parked_keys)],
+    ['Next attempt', formatTime(queue.next_attempt)],
+    ['Last error', queue.last_error_message ?? '–'],
+  ]
+}

@@ -1,0 +1,157 @@
+/** The dead letters of a queue: shown with their payload, pushed again, or dropped, one by one or all. */
+import type { ApiClient } from './api-client.ts'
+import { type BotQueueName, botPath } from './bot-path.ts'
+import { element, setElementText } from './element.ts'
+import { formatBytes, formatCount, formatTime } from './format.ts'
+import type { DeadLetterShape } from './shapes.ts'
+
+interface Listed {
+  readonly dead_letters: readonly DeadLetterShape[]
+  readonly total: number
+}
+
+/** Chosen: fits on two screens; the next ones follow on request. */
+const perPage = 50
+
+export interface DeadLettersPanelOptions {
+  readonly api: ApiClient
+  readonly queue: BotQueueName
+  /** Asks the reader whether to go on. */
+  confirm(question: string): boolean
+}
+
+export class DeadLettersPanel {
+  readonly root: HTMLElement
+  readonly #options: DeadLettersPanelOptions
+  readonly #count = element('p', { role: 'status', class: 'faint' })
+  readonly #body = element('tbody')
+  readonly #payload = element('pre', { tabindex: 0, 'aria-label': 'Payload', hidden: true })
+  readonly #next: HTMLButtonElement
+  readonly #first: HTMLButtonElement
+  /** The list begins above this id. */
+  #after = 0
+  #shown = ''
+
+  constructor(options: DeadLettersPanelOptions) {
+    this.#options = options
+    this.#first = buttonOf('First page', () => this.#turn(0))
+    this.#next = buttonOf('Next page', () => this.#turn(Number(this.#next.value)))
+    const titles = ['Update', 'Type', 'Reason', 'Time', 'Attempts', 'Size', 'Last error', 'Actions']
+    const heads = titles.map((title) => element('th', { scope: 'col' }, title))
+    this.root = element(
+      'section',
+      { class: 'card' },
+      element('h2', {}, 'Dead letters'),
+      this.#count,
+      element(
+        'div',
+        { class: 'controls' },
+        buttonOf('Replay all', () => this.#replayAll()),
+        buttonOf('Drop all', () => this.#dropAll()),
+        this.#first,
+        this.#next,
+      ),
+      element(
+        'div',
+        { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Dead letters' },
+        element('table', {}, element('thead', {}, element('tr', {}, ...heads)), this.#body),
+      ),
+      this.#payload,
+    )
+  }
+
+  async refresh(): Promise<void> {
+    const { api, queue } = this.#options
+    const query = { limit: `${perPage}`, after: `${this.#after}` }
+    const { dead_letters: letters, total } = await api.get<Listed>(
+      botPath(queue, '/dead-letters', query),
+    )
+    setElementText(this.#count, `${formatCount(total)} dead letters`)
+    this.#first.hidden = this.#after === 0
+    this.#next.hidden = letters.length < perPage
+    this.#next.value = `${letters.at(-1)?.update_id ?? 0}`
+    // A row that is made anew would lose the focus.
+    const shown = JSON.stringify(letters)
+    if (shown === this.#shown) return
+    this.#shown = shown
+    this.#body.replaceChildren(...letters.map((letter) => this.#rowOf(letter)))
+  }
+
+  #rowOf(letter: DeadLetterShape): HTMLElement {
+    const { update_id: id } = letter
+    const path = `/dead-letters/${id}`
+    const button = (text: string, act: () => void): HTMLElement =>
+      element('button', { type: 'button', onclick: act, 'aria-label': `${text} ${id}` }, text)
+    const cells = [
+      `${id}`,
+      letter.type,
+      letter.reason,
+      formatTime(letter.time),
+      formatCount(letter.attempts),
+      formatBytes(letter.bytes),
+    ]
+    return element(
+      'tr',
+      {},
+      ...cells.map((cell) => element('td', {}, cell)),
+      element('td', { class: 'wrap' }, letter.last_error ?? '–'),
+      element(
+        'td',
+        {},
+        button('Show', () => void this.#show(path)),
+        button('Replay', () => void this.#act(`${path}/replay`)),
+        button('Drop', () => void this.#drop(path, `Drop dead letter ${id}?`)),
+      ),
+    )
+  }
+
+  async #show(path: string): Promise<void> {
+    const { api, queue } = this.#options
+    const letter = await api
+      .get<{ readonly update: object }>(botPath(queue, path))
+      .catch(this.#fail)
+    if (letter === undefined) return
+    this.#payload.textContent = JSON.stringify(letter.update, undefined, 1)
+    this.#payload.hidden = false
+    this.#payload.focus()
+  }
+
+  #turn(after: number): void {
+    this.#after = after
+    void this.refresh().catch(this.#fail)
+  }
+
+  #replayAll(): void {
+    if (this.#options.confirm('Push all dead letters of this queue again?')) {
+      void this.#act('/dead-letters/replay')
+    }
+  }
+
+  #dropAll(): void {
+    void this.#drop(
+      '/dead-letters',
+      'Drop all dead letters of this queue? They cannot be restored.',
+    )
+  }
+
+  async #act(path: string): Promise<void> {
+    const { api, queue } = this.#options
+    await api.post(botPath(queue, path)).catch(this.#fail)
+    await this.refresh().catch(this.#fail)
+  }
+
+  async #drop(path: string, question: string): Promise<void> {
+    const { api, queue } = this.#options
+    if (!this.#options.confirm(question)) return
+    await api.delete(botPath(queue, path)).catch(this.#fail)
+    await this.refresh().catch(this.#fail)
+  }
+
+  readonly #fail = (error: unknown): undefined => {
+    setElementText(this.#count, error instanceof Error ? error.message : String(error))
+  }
+}
+
+function buttonOf(text: string, act: () => void): HTMLButtonElement {
+  return element('button', { type: 'button', onclick: act }, text)
+}

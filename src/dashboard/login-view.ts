@@ -1,0 +1,57 @@
+/** Asks for the admin key. The field is emptied after each try, and nothing else keeps the key. */
+import { ApiError, type ApiClient } from './api-client.ts'
+import { element } from './element.ts'
+import type { PageView } from './page-context.ts'
+
+export class LoginView implements PageView {
+  readonly root: HTMLElement
+  readonly #api: ApiClient
+  readonly #onLoggedIn: () => void
+  readonly #key = element('input', {
+    type: 'password',
+    name: 'key',
+    autocomplete: 'current-password',
+    required: true,
+  })
+  readonly #result = element('p', { role: 'alert', class: 'error' })
+
+  constructor(api: ApiClient, onLoggedIn: () => void) {
+    this.#api = api
+    this.#onLoggedIn = onLoggedIn
+    const submit = (event: Event): void => {
+      event.preventDefault()
+      void this.#login()
+    }
+    this.root = element(
+      'div',
+      { class: 'login card' },
+      element('h1', {}, 'Log in to Postbote'),
+      element(
+        'form',
+        { onsubmit: submit },
+        element('label', {}, 'Admin key', this.#key),
+        element('button', { type: 'submit' }, 'Log in'),
+        this.#result,
+      ),
+      element('p', { class: 'faint' }, 'The server keeps the key in the file data/admin.key.'),
+    )
+  }
+
+  close(): void {
+    this.#key.value = ''
+  }
+
+  async #login(): Promise<void> {
+    const { value } = this.#key
+    this.#key.value = ''
+    try {
+      await this.#api.login(value.trim())
+      this.#onLoggedIn()
+    } catch (error) {
+      const isWrong = error instanceof ApiError && error.status === 401
+      const reason = error instanceof Error ? error.message : String(error)
+      this.#result.textContent = isWrong ? 'This is not the admin key.' : reason
+      this.#key.focus()
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/** The first page: the server and its bots. */
+import { BotTable } from './bot-table.ts'
+import { element } from './element.ts'
+import type { PageContext, PageView } from './page-context.ts'
+import { ServerPanel } from './server-panel.ts'
+import { VisiblePoller } from './visible-poller.ts'
+
+const pauseMs = 1_000
+/** A table that moves every second cannot be read. */
+const tablePauseMs = 3_000
+
+export class OverviewView implements PageView {
+  readonly root: HTMLElement
+  readonly #server: ServerPanel
+  readonly #table: BotTable
+  readonly #pollers: readonly VisiblePoller[]
+
+  constructor(context: PageContext) {
+    this.#server = new ServerPanel(context)
+    this.#table = new BotTable(context)
+    this.root = element(
+      'div',
+      {},
+      element('h1', {}, 'Overview'),
+      this.#server.root,
+      this.#table.root,
+    )
+    this.#pollers = [
+      new VisiblePoller({ ...context, pauseMs, work: () => this.#server.refresh().catch(ignore) }),
+      new VisiblePoller({
+        ...context,
+        pauseMs: tablePauseMs,
+        work: () => this.#table.refresh().catch(ignore),
+      }),
+    ]
+  }
+
+  close(): void {
+    for (const poller of this.#pollers) poller.close()
+    this.#server.close()
+    this.#table.close()
+  }
+}
+
+/** The header of the page says that the server does not respond; the next try follows. */
+function ignore(): void {}

@@ -1,0 +1,17 @@
+import type { ApiClient } from './api-client.ts'
+import type { BrowserClock } from './browser-clock.ts'
+import type { Visibility } from './visible-poller.ts'
+
+/** What every view needs. */
+export interface PageContext {
+  readonly api: ApiClient
+  readonly clock: BrowserClock
+  readonly visibility: Visibility
+}
+
+/** What fills the page. */
+export interface PageView {
+  readonly root: HTMLElement
+  /** Ends everything that it has begun. */
+  close(): void
+}

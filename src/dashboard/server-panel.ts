@@ -1,0 +1,173 @@
+/** The state of the server: totals, rates of the last minutes, workers, shards, and how long its event loops make work wait. */
+import type { ApiClient } from './api-client.ts'
+import { ApiError } from './api-client.ts'
+import { element, setElementText } from './element.ts'
+import { formatAge, formatBytes, formatCount, formatRate } from './format.ts'
+import { LineChart } from './line-chart.ts'
+import type { PageContext } from './page-context.ts'
+import { type CounterSample, RateMeter, type Rates } from './rate-meter.ts'
+import { readMetricsText } from './read-metrics-text.ts'
+import type { ReadinessShape, SummaryShape } from './shapes.ts'
+
+type RateName = 'push' | 'poll' | 'deliver' | 'errors'
+type TileName = RateName | 'bots' | 'pending' | 'oldest' | 'failing' | 'dead'
+type Metrics = ReadonlyMap<string, number>
+
+const rateNames: readonly RateName[] = ['push', 'poll', 'deliver', 'errors']
+/** Two minutes, if the server is asked every second. */
+const samplesMax = 120
+const tileTitles: Readonly<Record<TileName, string>> = {
+  push: 'Pushed per second',
+  poll: 'Confirmed by polls per second',
+  deliver: 'Delivered per second',
+  errors: 'Errors per second',
+  pending: 'Pending updates',
+  oldest: 'Oldest pending update',
+  failing: 'Failing webhooks',
+  dead: 'Dead letters',
+  bots: 'Bots',
+}
+
+export class ServerPanel {
+  readonly root: HTMLElement
+  readonly #context: PageContext
+  readonly #meter = new RateMeter(rateNames)
+  readonly #tiles = new Map<TileName, HTMLElement>()
+  readonly #chart = new LineChart({
+    title: 'Rates per second',
+    lines: ['push', 'poll', 'deliver', 'errors'],
+  })
+  readonly #facts = element('dl', { class: 'facts' })
+  #samples: { readonly atMs: number; readonly rates: Rates<RateName> }[] = []
+
+  constructor(context: PageContext) {
+    this.#context = context
+    const tiles = Object.entries(tileTitles).map(([name, title]) => {
+      const value = element('dd', {}, '–')
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.entries forgets the names
+      this.#tiles.set(name as TileName, value)
+      return element('div', { class: 'tile' }, element('dt', {}, title), value)
+    })
+    this.root = element(
+      'div',
+      {},
+      element('dl', { class: 'tiles' }, ...tiles),
+      element(
+        'div',
+        { class: 'pair' },
+        this.#chart.root,
+        element('section', { class: 'card' }, element('h2', {}, 'Server'), this.#facts),
+      ),
+    )
+  }
+
+  close(): void {
+    this.#chart.close()
+  }
+
+  async refresh(): Promise<void> {
+    const { api, clock } = this.#context
+    const [summary, metrics, readiness] = await Promise.all([
+      summaryOf(api),
+      api.text('/metrics').then(readMetricsText),
+      readinessOf(),
+    ])
+    const atMs = clock.nowMs()
+    this.#addSample({ atMs, counts: countsOf(summary, metrics) })
+    this.#showTotals(summary)
+    this.#showServer(summary, metrics, readiness)
+  }
+
+  #addSample(sample: CounterSample<RateName>): void {
+    const rates = this.#meter.add(sample)
+    this.#samples = [...this.#samples, { atMs: sample.atMs, rates }].slice(-samplesMax)
+    for (const name of rateNames) this.#set(name, formatRate(rates[name]))
+    const shown = rateNames.map((name) => `${name} ${formatRate(rates[name])}`)
+    this.#chart.show({
+      times: this.#samples.map(({ atMs }) => atMs / 1_000),
+      values: rateNames.map((name) => this.#samples.map((each) => each.rates[name])),
+      sentence: `now ${shown.join(', ')}`,
+    })
+  }
+
+  #showTotals(summary: SummaryShape | undefined): void {
+    this.#set('bots', formatCount(summary?.bots))
+    this.#set('pending', formatCount(summary?.pending))
+    this.#set('oldest', formatAge(summary?.oldest_age))
+    this.#set('failing', formatCount(summary?.health['failing'] ?? (summary && 0)))
+    this.#set('dead', formatCount(summary?.dead_letters))
+  }
+
+  #showServer(
+    summary: SummaryShape | undefined,
+    metrics: Metrics,
+    readiness: ReadinessShape | undefined,
+  ): void {
+    const { status = 'does not respond', ...troubles } = readiness ?? {}
+    const missing = summary?.missing_shards ?? []
+    const facts: [string, string][] = [
+      ['Status', status],
+      ...Object.entries(troubles).map(([name, value]): [string, string] => [
+        name.replaceAll('_', ' '),
+        JSON.stringify(value),
+      ]),
+      ['Workers', formatCount(summary?.workers)],
+      ['Shards', formatCount(summary?.shards)],
+      ...(missing.length > 0 ? [['Missing shards', missing.join(', ')] as [string, string]] : []),
+      ['Event-loop delay, longest', formatMs(metrics.get('event_loop_delay_max_us'))],
+      ['Event-loop delay, 99th percentile', formatMs(metrics.get('event_loop_delay_p99_us'))],
+      ['Pending bytes', formatBytes(summary?.pending_bytes)],
+      ['Polls that wait', formatCount(metrics.get('polls_waiting'))],
+      ['Connections to webhooks', formatCount(metrics.get('webhook_connections_active'))],
+      ['Bots in memory', formatCount(metrics.get('bots_loaded'))],
+    ]
+    this.#facts.replaceChildren(
+      ...facts.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]),
+    )
+  }
+
+  #set(name: TileName, text: string): void {
+    const tile = this.#tiles.get(name)
+    if (tile !== undefined) setElementText(tile, text)
+  }
+}
+
+/** Returns undefined if the server is older than this call. */
+async function summaryOf(api: ApiClient): Promise<SummaryShape | undefined> {
+  try {
+    return await api.get<SummaryShape>('/v1/summary')
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
+  }
+}
+
+/** A server that is not ready says so with 503. */
+async function readinessOf(): Promise<ReadinessShape | undefined> {
+  try {
+    const response = await fetch('/readyz', { cache: 'no-store' })
+    const shape: ReadinessShape = await response.json()
+    return shape
+  } catch {
+    return undefined
+  }
+}
+
+/** The summary counts all nodes of a cluster, the metrics only the one that responds. */
+function countsOf(
+  summary: SummaryShape | undefined,
+  metrics: Metrics,
+): Readonly<Record<RateName, number>> {
+  const metric = (name: string): number => metrics.get(name) ?? 0
+  const refused = summary?.updates.refused ?? metric('updates_refused_total')
+  return {
+    push: summary?.updates.pushed ?? metric('updates_pushed_total'),
+    poll: summary?.updates.confirmed ?? metric('updates_confirmed_total'),
+    deliver: summary?.updates.delivered ?? metric('updates_delivered_total'),
+    errors: refused + metric('webhook_failures_total') + metric('store_failures_total'),
+  }
+}
+
+function formatMs(us: number | undefined): string {
+  return us === undefined ? formatCount(us) : `${(us / 1_000).toFixed(1)} ms`
+}

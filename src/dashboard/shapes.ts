@@ -1,0 +1,100 @@
+/** The responses of the private API that the page uses; docs/api.md describes them. Optional: an older server lacks it. */
+
+/** A word for the state of a webhook. */
+export type HealthShape = 'healthy' | 'degraded' | 'failing' | 'paused'
+
+/** GET /v1/summary */
+export interface SummaryShape {
+  readonly bots: number
+  readonly health: Readonly<Record<string, number>>
+  readonly paused: number
+  readonly pending: number
+  readonly pending_bytes: number
+  readonly oldest_age: number | null
+  readonly oldest_bot_id: number | null
+  readonly oldest_test: boolean | null
+  readonly dead_letters: number
+  readonly updates: Readonly<Record<'pushed' | 'confirmed' | 'delivered' | 'refused', number>>
+  readonly workers: number
+  readonly shards: number
+  readonly missing_shards?: readonly number[]
+}
+
+/** A bot of GET /v1/bots. */
+export interface ListedBotShape {
+  readonly bot_id: number
+  readonly first_name: string
+  readonly username: string
+  readonly mode?: 'polling' | 'webhook' | null
+  readonly pending?: number | null
+  readonly oldest_age?: number | null
+  readonly paused?: boolean | null
+  readonly health?: HealthShape | null
+}
+
+/** GET /v1/bots */
+export interface BotListShape {
+  readonly bots: readonly ListedBotShape[]
+  readonly missing_shards?: readonly number[]
+}
+
+/** A queue of GET /v1/bots/:id. */
+export interface QueueShape {
+  readonly mode: 'polling' | 'webhook'
+  readonly pending: number
+  readonly pending_bytes: number
+  readonly oldest_age: number | null
+  readonly dead_letters: number
+  readonly waiting_poll: boolean
+  readonly webhook_host: string | null
+  readonly max_connections: number | null
+  readonly paused: boolean
+  readonly health: HealthShape | null
+  readonly health_reason: string | null
+  readonly last_error_message: string | null
+  readonly parked_keys: number
+  readonly next_attempt: number | null
+}
+
+/** GET /v1/bots/:id */
+export interface BotShape extends QueueShape {
+  readonly bot_id: number
+  readonly first_name: string
+  readonly username: string
+  readonly test: QueueShape
+}
+
+/** An entry of GET /v1/bots/:id/attempts. */
+export interface AttemptShape {
+  readonly time: number
+  readonly update_id: number | null
+  readonly status: number | null
+  readonly duration_ms: number
+  readonly error: string | null
+  readonly next_retry: number | null
+}
+
+/** GET /v1/bots/:id/history */
+export interface HistoryShape {
+  readonly from: number
+  readonly outcomes: Readonly<Record<string, readonly number[]>>
+  readonly mean_ms: readonly (number | null)[]
+  readonly max_ms: readonly (number | null)[]
+}
+
+/** An entry of GET /v1/bots/:id/dead-letters. */
+export interface DeadLetterShape {
+  readonly update_id: number
+  readonly type: string
+  readonly reason: string
+  readonly time: number
+  readonly attempts: number
+  readonly last_error: string | null
+  readonly bytes: number
+}
+
+/** GET /readyz */
+export interface ReadinessShape {
+  readonly status: string
+  readonly [trouble: string]: unknown
+}

@@ -1,0 +1,60 @@
+/**
+ * Repeats a piece of work while the page is visible: at once when it becomes visible, and then a pause after each end.
+ * A page in the background asks the server nothing.
+ */
+import type { BrowserClock } from './browser-clock.ts'
+
+/** The part of `document` that tells whether somebody sees the page. */
+export interface Visibility {
+  readonly hidden: boolean
+  addEventListener(name: 'visibilitychange', listener: () => void): void
+  removeEventListener(name: 'visibilitychange', listener: () => void): void
+}
+
+export interface VisiblePollerOptions {
+  readonly clock: BrowserClock
+  readonly visibility: Visibility
+  readonly pauseMs: number
+  /** Handles its own failures. */
+  work(): Promise<void>
+}
+
+/** Runs from its creation until `close`. */
+export class VisiblePoller {
+  readonly #options: VisiblePollerOptions
+  readonly #changed = (): void => this.#wake()
+  #cancel: (() => void) | undefined
+  #isWorking = false
+  #isClosed = false
+
+  constructor(options: VisiblePollerOptions) {
+    this.#options = options
+    options.visibility.addEventListener('visibilitychange', this.#changed)
+    this.#wake()
+  }
+
+  /** Works now instead of at the end of the pause. */
+  hurry(): void {
+    this.#wake()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancel?.()
+    this.#options.visibility.removeEventListener('visibilitychange', this.#changed)
+  }
+
+  #wake(): void {
+    if (this.#isWorking || this.#isClosed || this.#options.visibility.hidden) return
+    this.#cancel?.()
+    this.#isWorking = true
+    void this.#work()
+  }
+
+  async #work(): Promise<void> {
+    const { clock, pauseMs } = this.#options
+    await this.#options.work()
+    this.#isWorking = false
+    if (!this.#isClosed) this.#cancel = clock.after(pauseMs, this.#changed)
+  }
+}

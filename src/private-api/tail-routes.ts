@@ -1,0 +1,86 @@
+/**
+ * Shows live what enters the queue of a bot (tail-stream.ts). A tail holds its queue in memory and a connection open, so
+ * a worker has at most `tailsMax`. At a reload a tail is an open request: it ends when its queue moves, and its reader
+ * connects again.
+ */
+import type { ServerResponse } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { BotQueue } from '../bots/bot-queue.ts'
+import type { BotService } from '../bots/bot-service.ts'
+import type { Clock } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { onceClosed } from '../http/once-closed.ts'
+import { tailsMax } from './limits.ts'
+import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
+import { TailStream } from './tail-stream.ts'
+
+export interface TailRoutesOptions {
+  readonly bots: BotService
+  readonly clock: Clock
+}
+
+const tailQuery = queueQuery({ payload: Type.Boolean({ default: false }) })
+
+interface TailRequest extends OfQueue {
+  Querystring: OfQueue['Querystring'] & { readonly payload: boolean }
+}
+
+const tailTarget = /^\/v1\/bots\/\d+\/tail(?:\?|$)/
+
+/** Whether a request with this target is a tail, which lasts as long as its reader wants. */
+export function isTail(url: string): boolean {
+  return tailTarget.test(url)
+}
+
+export function addTailRoutes(app: FastifyInstance, { bots, clock }: TailRoutesOptions): void {
+  let open = 0
+  app.get<TailRequest>(
+    '/v1/bots/:id/tail',
+    { schema: { querystring: tailQuery } },
+    async (request, reply) => {
+      const queue = await queueOf(bots, request)
+      if (open >= tailsMax) throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 10 })
+      open += 1
+      reply.hijack()
+      const { raw: response } = reply
+      response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
+      follow(queue, {
+        response,
+        clock,
+        hasPayloads: request.query.payload,
+        onEnd: () => {
+          open -= 1
+        },
+      })
+    },
+  )
+}
+
+interface Follower {
+  readonly response: ServerResponse
+  readonly clock: Clock
+  readonly hasPayloads: boolean
+  readonly onEnd: () => void
+}
+
+function follow(queue: BotQueue, { response, clock, hasPayloads, onEnd }: Follower): void {
+  const { socket } = response.req
+  const drained = (): void => tail.drained()
+  let forget: (() => void) | undefined
+  const tail = new TailStream({
+    sink: response,
+    clock,
+    hasPayloads,
+    onEnd: () => {
+      onEnd()
+      forget?.()
+      response.off('drain', drained)
+      queue.unwatch(tail)
+    },
+  })
+  response.on('drain', drained)
+  queue.watch(tail)
+  // Last, because the reader may be gone already.
+  forget = onceClosed(socket, () => tail.closed())
+}

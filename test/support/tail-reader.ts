@@ -1,0 +1,59 @@
+/** Reads a tail (`GET /v1/bots/:id/tail`) as a browser does. */
+import type { Server } from './server.ts'
+import { until } from './until.ts'
+
+export interface TailEvent {
+  readonly name: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
+  readonly data: any
+}
+
+export class TailReader {
+  readonly events: TailEvent[] = []
+  status = 0
+  isEnded = false
+  readonly #stopping = new AbortController()
+
+  /** Resolves when the response has begun. */
+  static async open(server: Server, path: string): Promise<TailReader> {
+    const reader = new TailReader()
+    const response = await fetch(server.privateUrl + path, {
+      headers: { authorization: `Bearer ${server.key}` },
+      signal: reader.#stopping.signal,
+    })
+    reader.status = response.status
+    void reader.#read(response).catch(() => undefined)
+    return reader
+  }
+
+  /** Resolves when there are that many events. */
+  atLeast(count: number): Promise<void> {
+    return until(() => this.events.length >= count)
+  }
+
+  close(): void {
+    this.#stopping.abort()
+  }
+
+  async #read(response: Response): Promise<void> {
+    const decoder = new TextDecoder()
+    let text = ''
+    try {
+      for await (const bytes of response.body ?? []) {
+        text += decoder.decode(bytes, { stream: true })
+        const parts = text.split('\n\n')
+        text = parts.pop() ?? ''
+        for (const part of parts) this.#take(part)
+      }
+    } finally {
+      this.isEnded = true
+    }
+  }
+
+  #take(part: string): void {
+    const [, name, data] = /^event: (\w+)\ndata: ([\s\S]*)$/.exec(part) ?? []
+    if (name !== undefined && data !== undefined) {
+      this.events.push({ name, data: JSON.parse(data.replaceAll('\ndata: ', '\n')) })
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BotList } from '../../../src/dashboard/bot-list.ts'
+import type { BotListShape, ListedBotShape } from '../../../src/dashboard/shapes.ts'
+
+/** A server with bots from 1 to `count`. */
+class FakeApi {
+  readonly asked: string[] = []
+  readonly #count: number
+  /** What the next calls wait for. */
+  gate: Promise<void> = Promise.resolve()
+
+  constructor(count: number) {
+    this.#count = count
+  }
+
+  async get<Shape>(path: string): Promise<Shape> {
+    this.asked.push(path)
+    const query = new URLSearchParams(path.split('?')[1])
+    const after = Number(query.get('after') ?? 0)
+    const limit = Number(query.get('limit'))
+    await this.gate
+    const length = Math.min(limit, this.#count - after)
+    const bots: ListedBotShape[] = Array.from({ length }, (_, nth) => ({
+      bot_id: after + nth + 1,
+      first_name: 'Test',
+      username: query.get('prefix') ?? '',
+    }))
+    const list: BotListShape = { bots }
+    return list as Shape
+  }
+}
+
+test('a sorted list is one page, which the server selects', async () => {
+  const api = new FakeApi(5_000)
+  const list = new BotList(api)
+  await list.ask({ prefix: 'shop', state: 'failing', sort: 'oldest_age' })
+  await list.more()
+  assert.deepEqual(api.asked, ['/v1/bots?limit=1000&prefix=shop&state=failing&sort=oldest_age'])
+  assert.equal(list.bots.length, 1_000)
+  assert.equal(list.hasMore, true)
+})
+
+test('a list in the order of ids grows to its end, and keeps its pages when it is refreshed', async () => {
+  const api = new FakeApi(2_500)
+  const list = new BotList(api)
+  await list.ask({ prefix: '', state: '', sort: 'id' })
+  while (list.hasMore) await list.more()
+  assert.deepEqual(
+    list.bots.map((bot) => bot.bot_id),
+    Array.from({ length: 2_500 }, (_, nth) => nth + 1),
+  )
+  await list.refresh()
+  assert.equal(list.bots.length, 2_500)
+  assert.equal(list.hasMore, false)
+})
+
+test('the response to an earlier question is dropped', async () => {
+  const api = new FakeApi(10)
+  const list = new BotList(api)
+  let open: (() => void) | undefined
+  api.gate = new Promise((resolve) => (open = resolve))
+  const slow = list.ask({ prefix: 'a', state: '', sort: 'id' })
+  api.gate = Promise.resolve()
+  await list.ask({ prefix: 'ab', state: '', sort: 'id' })
+  open?.()
+  await slow
+  assert.equal(list.bots[0]?.username, 'ab')
+})

@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readMetricsText } from '../../../src/dashboard/read-metrics-text.ts'
+import { metricsPage } from '../../../src/private-api/metrics-page.ts'
+import { forEachMetric } from '../../../src/metrics.ts'
+
+test('the page reads every metric of /metrics, and adds up those with labels', async () => {
+  const { text } = await metricsPage(forEachMetric(() => 2))
+  const metrics = readMetricsText(text)
+  assert.equal(metrics.get('updates_pushed_total'), 2)
+  assert.equal(metrics.get('event_loop_delay_max_us'), 2)
+  assert.equal(metrics.get('webhook_outcomes_total'), 14)
+  assert.equal(metrics.size, text.match(/^# TYPE /gm)?.length)
+})

@@ -1,0 +1,178 @@
+/** Who may call what on the private listener, and the calls of the dashboard, without a server. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { BodyBudget } from '../../../src/http/body-budget.ts'
+import { createPrivateApi, type PrivateApiOptions } from '../../../src/private-api/private-api.ts'
+import { PrivateApiGuard } from '../../../src/private-api/private-api-guard.ts'
+import { forEachMetric } from '../../../src/metrics.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+import { settle } from '../../support/fake-clock.ts'
+
+const adminKey = 'the-key-of-the-admin'
+const authorization = `Bearer ${adminKey}`
+const host = 'localhost'
+
+interface World {
+  readonly app: FastifyInstance
+  readonly bots: BotsLife
+  /** The targets of requests without a valid key. */
+  readonly refused: string[]
+}
+
+async function open(): Promise<World> {
+  const bots = await BotsLife.open()
+  const { clock } = bots
+  const refused: string[] = []
+  const used: Partial<PrivateApiOptions> = {
+    bots: bots.registry,
+    clock,
+    guard: new PrivateApiGuard({ adminKey, hosts: [], clock }),
+    log: { error: (details) => assert.fail(JSON.stringify(details)) },
+    onRefused: ({ url = '' }) => void refused.push(url),
+    isUnixSocket: () => false,
+    isForwarded: () => false,
+    totals: () => forEachMetric(() => 0),
+    bodies: new BodyBudget({
+      bytesMax: 1_000_000,
+      counters: bots.counters,
+      senderOf: () => undefined,
+    }),
+    updateBytesMax: 1_000,
+    shards: 1,
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the calls of these tests use no more
+  return { app: createPrivateApi(used as PrivateApiOptions), bots, refused }
+}
+
+async function sessionOf(app: FastifyInstance): Promise<string> {
+  const { headers } = await app.inject({
+    method: 'POST',
+    url: '/v1/session',
+    headers: { host, authorization },
+  })
+  return String(headers['set-cookie']).split(';', 1)[0] ?? ''
+}
+
+test('a login with the key begins a session, and a wrong key is counted as in any call', async () => {
+  const { app, refused } = await open()
+  const wrong = await app.inject({
+    method: 'POST',
+    url: '/v1/session',
+    headers: { host, authorization: 'Bearer wrong' },
+  })
+  assert.equal(wrong.statusCode, 401)
+  assert.equal(wrong.headers['set-cookie'], undefined)
+  assert.deepEqual(refused, ['/v1/session'])
+  const cookie = await sessionOf(app)
+  const metrics = await app.inject({ method: 'GET', url: '/metrics', headers: { host, cookie } })
+  assert.equal(metrics.statusCode, 200)
+  assert.equal(refused.length, 1)
+})
+
+test('a session does not prolong itself, and a browser forgets it when it is deleted', async () => {
+  const { app } = await open()
+  const headers = { host, cookie: await sessionOf(app), 'postbote-dashboard': '1' }
+  const again = await app.inject({ method: 'POST', url: '/v1/session', headers })
+  assert.equal(again.statusCode, 401)
+  const ended = await app.inject({ method: 'DELETE', url: '/v1/session', headers })
+  assert.equal(ended.statusCode, 200)
+  assert.match(String(ended.headers['set-cookie']), /Max-Age=0$/)
+})
+
+test('the cookie of a session is marked as secure behind a proxy with TLS', async () => {
+  const { app } = await open()
+  const headers = { host, authorization, 'x-forwarded-proto': 'https' }
+  const { headers: given } = await app.inject({ method: 'POST', url: '/v1/session', headers })
+  assert.match(String(given['set-cookie']), /; Secure$/)
+})
+
+test('a page of another site changes nothing with a session', async () => {
+  const { app, bots } = await open()
+  await bots.register(100)
+  const cookie = await sessionOf(app)
+  const url = '/v1/bots/100/pause'
+  const forged = await app.inject({ method: 'POST', url, headers: { host, cookie } })
+  assert.equal(forged.statusCode, 403)
+  assert.equal(forged.json().error.code, 'CROSS_SITE_REQUEST')
+  assert.equal((await bots.registry.queueOf(100, false)).settings.isPaused, undefined)
+})
+
+test('the files of the dashboard need no key, but a Host that no web page can rebind', async () => {
+  const { app, refused } = await open()
+  for (const url of ['/', '/app.js', '/app.css']) {
+    const { statusCode } = await app.inject({ method: 'GET', url, headers: { host } })
+    // Without a build of the page, there is none.
+    assert(statusCode === 200 || statusCode === 404, `${statusCode}`)
+    const rebound = await app.inject({ method: 'GET', url, headers: { host: 'evil.example' } })
+    assert.equal(rebound.statusCode, 403)
+  }
+  assert.deepEqual(refused, ['/', '/app.js', '/app.css'])
+})
+
+test('the last hour has a value for each minute and outcome', async () => {
+  const { app, bots } = await open()
+  await bots.register(100)
+  const queue = await bots.registry.queueOf(100, false)
+  const { clock } = bots
+  const attempt = {
+    atMs: clock.nowMs(),
+    updateId: 1,
+    status: 200,
+    durationMs: 30,
+    nextRetryMs: Number.NaN,
+    address: undefined,
+    error: undefined,
+  }
+  const log = bots.webhooks.attempts.of(queue.id)
+  log.add(attempt, 'delivered')
+  log.add({ ...attempt, durationMs: 90 }, 'delivered')
+  log.add({ ...attempt, status: 0, durationMs: 5_000, error: 'no' }, 'timed_out')
+  await clock.advance(120_000)
+  const url = '/v1/bots/100/history'
+  const history = (await app.inject({ url, headers: { host, authorization } })).json()
+  assert.equal(history.from, Math.floor(clock.nowMs() / 60_000 - 59) * 60)
+  assert.equal(history.outcomes.delivered.length, 60)
+  assert.equal(history.outcomes.delivered[57], 2)
+  assert.equal(history.outcomes.timed_out[57], 1)
+  assert.equal(history.mean_ms[57], 60)
+  assert.equal(history.max_ms[57], 90)
+  assert.equal(history.mean_ms[56], null)
+})
+
+test('a tail shows what is pushed until the worker gives up the queue', async () => {
+  const { app, bots } = await open()
+  await bots.register(100)
+  const asked = app.inject({
+    url: '/v1/bots/100/tail?payload=true',
+    headers: { host, authorization },
+  })
+  const queue = await bots.registry.queueOf(100, false)
+  await app.ready()
+  for (let round = 0; round < 5; round++) await settle()
+  const [id] = await bots.push(bots.request(100))
+  await bots.wait(bots.registry.bots.drain(1_000))
+  const { statusCode, headers, body } = await asked
+  assert.equal(statusCode, 200)
+  assert.equal(headers['content-type'], 'text/event-stream')
+  assert.equal(
+    body,
+    `retry: 500\n\nevent: update\ndata: {"update_id":${id},"type":"message","bytes":12,"update":{"message":{}}}\n\n`,
+  )
+  await bots.clock.advance(600_000)
+  assert.equal(queue.isQuiet, true)
+})
+
+test('a reader that is gone is forgotten, so that its bot can leave memory', async () => {
+  const { app, bots } = await open()
+  await bots.register(100)
+  const queue = await bots.registry.queueOf(100, false)
+  const { raw } = await app.inject({
+    url: '/v1/bots/100/tail',
+    headers: { host, authorization },
+    payloadAsStream: true,
+  })
+  assert.equal(queue.isQuiet, false)
+  raw.res.req.socket.emit('close')
+  assert.equal(queue.isQuiet, true)
+})
