@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { wait } from '../support/database.ts'
 import type { TestEnd } from '../support/server.ts'
 import { postgresObstacle } from '../support/postgres.ts'
 import { Luck } from '../support/simulation/luck.ts'
@@ -18,12 +19,15 @@ const names = Object.keys(nemesisEvents)
 const patroniNames = Object.keys(patroniEvents)
 /** Some events begin before the shards are spread over all nodes again. */
 const balancedShare = 0.5
+/** With --calm. A node that has just started is busy with compiling its own code. */
+const calmPauseMs = 4_000
 
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '5' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     patroni: { type: 'boolean', default: false },
+    calm: { type: 'boolean', default: false },
     events: { type: 'string' },
     report: { type: 'string' },
     logs: { type: 'string' },
@@ -45,6 +49,8 @@ if (values.help) {
   --minutes M     at most so long; default 5
   --seed S        of everything that is drawn; default a random one
   --events LIST   of ${names.join(',')}; default all
+  --calm          fewer pushes, and each event some seconds after the shards are spread over all nodes: how long does it
+                  take when the machine is not busy?
   --patroni       lets Patroni run the database, with the events ${patroniNames.join(',')}
   --report FILE   a report in Markdown
   --logs DIR      the logs of all nodes, which are otherwise kept only if a rule was broken`)
@@ -53,8 +59,8 @@ if (values.help) {
 async function main(): Promise<void> {
   const obstacle = postgresObstacle() ?? (values.patroni ? patroniObstacle() : undefined)
   if (obstacle !== undefined) fail(obstacle)
-  const { report, minutes, seed, patroni } = values
-  const kind = patroni ? ' --patroni' : ''
+  const { report, minutes, seed, patroni, calm } = values
+  const kind = `${patroni ? ' --patroni' : ''}${calm ? ' --calm' : ''}`
   const command = `npm run cluster-soak -- --minutes ${minutes} --seed ${seed} --events ${eventNames}${kind}`
   say(command)
   const ends: TestEnd[] = []
@@ -74,7 +80,12 @@ async function run(command: string, ends: TestEnd[]): Promise<string> {
   const endMs = startMs + Number(values.minutes) * 60_000
   const luck = new Luck(seed)
   const t = { after: (end: TestEnd) => void ends.push(end) }
-  const world = await NemesisWorld.start(t, { seed, log: say, hasPatroni: values.patroni })
+  const world = await NemesisWorld.start(t, {
+    seed,
+    log: say,
+    hasPatroni: values.patroni,
+    isCalm: values.calm,
+  })
   const measurements: Measurement[] = []
   const chosen = eventNames.split(',').map(eventOf)
   const failures: string[] = []
@@ -86,7 +97,8 @@ async function run(command: string, ends: TestEnd[]): Promise<string> {
       if (round.length === 0) round = shuffled(chosen, luck)
       const event = round.pop()
       if (event !== undefined) measurements.push(await world.measure(event))
-      if (luck.chance(balancedShare)) await world.balanced()
+      if (values.calm || luck.chance(balancedShare)) await world.balanced()
+      if (values.calm) await wait(calmPauseMs)
     }
   } catch (error) {
     failures.push(error instanceof Error ? String(error.stack) : 'something was thrown')

@@ -32,6 +32,8 @@ export interface LoadOptions {
   readonly balancer: Balancer
   readonly luck: Luck
   readonly polling: readonly RegisteredBot[]
+  /** Only pushes without a key, so that a small machine has time left. */
+  readonly isCalm?: boolean | undefined
 }
 
 export class Load {
@@ -56,9 +58,13 @@ export class Load {
   constructor(options: LoadOptions, ledgers: readonly BotLedger[]) {
     this.#options = options
     this.ledgers = ledgers
-    const { polling } = options
-    for (const ledger of ledgers) this.#pushing.push(this.#single(ledger), this.#keyed(ledger))
-    for (let lane = 0; lane < streamLanes; lane++) this.#pushing.push(this.#streams())
+    const { polling, isCalm = false } = options
+    for (const ledger of ledgers) {
+      this.#pushing.push(this.#single(ledger))
+      if (!isCalm) this.#pushing.push(this.#keyed(ledger))
+    }
+    const lanes = isCalm ? 0 : streamLanes
+    for (let lane = 0; lane < lanes; lane++) this.#pushing.push(this.#streams())
     for (const [nth, bot] of polling.entries()) {
       const ledger = ledgers[nth]
       if (ledger !== undefined) this.#polling.push(this.#poll(bot, ledger))

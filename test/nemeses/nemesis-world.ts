@@ -57,6 +57,8 @@ export interface NemesisOptions {
   readonly log: (line: string) => void
   /** Whether Patroni runs the database. */
   readonly hasPatroni?: boolean
+  /** Fewer pushes, see `Load`. */
+  readonly isCalm?: boolean
 }
 
 type AnyPair = DatabasePair | PatroniPair
@@ -99,7 +101,7 @@ export class NemesisWorld {
     await startWitness(pair.primary, database)
     const world = new NemesisWorld(t, pair, options)
     for (const name of firstNodes) await world.startNode(name)
-    await world.#startLoad()
+    await world.#startLoad(options.isCalm)
     return world
   }
 
@@ -265,7 +267,7 @@ export class NemesisWorld {
     this.logs.add(name, server)
   }
 
-  async #startLoad(): Promise<void> {
+  async #startLoad(isCalm: boolean | undefined): Promise<void> {
     const node = this.cluster.node('a')
     const polling = await botsOfAllShards(node)
     const hooked = await botsOfAllShards(node)
@@ -279,7 +281,7 @@ export class NemesisWorld {
     })
     await Promise.all(hooked.map((bot) => setWebhook(node, bot, sink)))
     const { balancer } = this
-    this.#load = new Load({ balancer, luck: this.luck, polling }, ledgers)
+    this.#load = new Load({ balancer, luck: this.luck, polling, isCalm }, ledgers)
     this.#t.after(() => this.load.stop())
     await this.load.recovered()
   }
