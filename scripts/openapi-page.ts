@@ -1,4 +1,5 @@
 /** Generates docs/openapi.json: the response of a server without bots to GET /v1/openapi.json. */
+import { systemClock } from '../src/clock.ts'
 import { PrivateApiGuard } from '../src/private-api/private-api-guard.ts'
 import { createPrivateApi, type PrivateApiOptions } from '../src/private-api/private-api.ts'
 
@@ -13,7 +14,7 @@ export async function openApiPage(): Promise<string> {
 /** Returns a private API whose routes are registered and whose bots are not there. Its key is `key`. */
 export function unusedPrivateApi(): ReturnType<typeof createPrivateApi> {
   const unused: PrivateApiOptions = Object.create(null)
-  const guard = new PrivateApiGuard({ adminKey: 'key', hosts: [] })
+  const guard = new PrivateApiGuard({ adminKey: 'key', hosts: [], clock: systemClock })
   return createPrivateApi({
     ...unused,
     guard,

@@ -151,7 +151,12 @@ test('the next attempt of a webhook is in the list', async () => {
   await setWebhook(bots, await bots.register(100))
   await bots.push(bots.request(100))
   const nextAttemptMs = bots.clock.nowMs() + 4_000
-  bots.webhooks.last.toldWaiting = { parkedKeys: 1, nextAttemptMs, unansweredMs: undefined }
+  bots.webhooks.last.toldWaiting = {
+    parkedKeys: 1,
+    nextAttemptMs,
+    unansweredMs: undefined,
+    recoveryPerSecond: undefined,
+  }
   const { bots: listed } = await bots.registry.list({ after: 0, limit: 10 })
   assert.equal(listed[0]?.status?.nextAttemptMs, nextAttemptMs)
 })
