@@ -9,12 +9,7 @@
 import { PostboteError } from '../errors.ts'
 import { offsetBelowOldestMax, queueUnreadAfterMs, updateIdRenumber } from './limits.ts'
 import type { QueueId } from '../shard/keys.ts'
-import type {
-  AdvanceOperation,
-  IdempotencyFact,
-  Operation,
-  PushOperation,
-} from '../shard/operations.ts'
+import type { AdvanceOperation, Operation, PushOperation } from '../shard/operations.ts'
 import { emptyQueueState, type QueueState } from '../shard/record.ts'
 import type {
   DeliverySource,
@@ -22,6 +17,7 @@ import type {
   PendingUpdate,
   UpdateHolder,
 } from '../webhook/delivery-source.ts'
+import type { AcceptedUpdate } from './accepted-update.ts'
 import { type Advanced, Backlog } from './backlog.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { randomFirstId } from './first-id.ts'
@@ -38,16 +34,6 @@ export interface UpdateQueueOptions extends RemovalServices {
   readonly random: () => number
   readonly limits: QueueLimits
   readonly budget: WindowBudget
-}
-
-/** A checked update that is about to be pushed. */
-export interface AcceptedUpdate {
-  readonly typeNumber: number
-  readonly orderingKey: string
-  /** Wall time in seconds. */
-  readonly expiresAtS: number
-  readonly text: Buffer
-  readonly idempotency?: IdempotencyFact | undefined
 }
 
 /** One queue of one bot. */
