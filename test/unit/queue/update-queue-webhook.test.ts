@@ -208,15 +208,15 @@ test('getUpdates after a webhook begins with the updates that the webhook left',
 
 test('an update that is read from disk keeps no others in memory', async () => {
   const life = await QueueLife.open({ windowBytes: 0 })
-  const text = `"message":{"text":"${'long '.repeat(100)}"}`
+  const text = `"message":{"text":"${'long '.repeat(190)}"}`
   const operations = keysOf(100).map((key) => life.accept(text, 60, key))
   await life.life.shard.commit(operations, { waited: true })
   const [first] = await life.queue.pendingAfter(0, 128)
   assert(first !== undefined)
   assert.equal(life.budget.usedBytes, 0)
   const body = first.body()
-  // The page has over 50,000 bytes, and short bodies share blocks of Node's pool.
-  assert(body.buffer.byteLength <= Buffer.poolSize)
+  // The page has over 95,000 bytes. Short bodies share blocks of Node's pool, which have 64 bytes more in some versions.
+  assert(body.buffer.byteLength <= Buffer.poolSize + 64)
   assert.equal(body.toString(), `{"update_id":${first.updateId},${text}}`)
 })
 
