@@ -88,7 +88,7 @@ export function openApiDocument(
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'http://127.0.0.1:8082', description: 'The default address' }],
-    security: [{ adminKey: [] }],
+    security: [{ adminKey: [] }, { session: [] }],
     tags: Object.entries(operationTags).map(([name, description]) => ({ name, description })),
     paths,
     components: components.object(),
@@ -109,7 +109,7 @@ function operationObject(
   operation: Operation,
   components: OpenApiComponents,
 ): JsonObject {
-  const { id, tag, summary, description, isOpen = false } = operation
+  const { id, tag, summary, description, isOpen = false, needsKey = false } = operation
   const parameters = [
     ...pathParameters(route.url),
     ...parametersIn('query', components.published(operation.query ?? route.querystring)),
@@ -122,6 +122,7 @@ function operationObject(
     summary,
     ...(description === undefined ? {} : { description }),
     ...(isOpen ? { security: [] } : {}),
+    ...(needsKey ? { security: [{ adminKey: [] }] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined ? {} : { requestBody: body }),
     responses: responsesObject(operation, route.method, components),

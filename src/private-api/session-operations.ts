@@ -20,8 +20,9 @@ export function sessionOperations(): Operations {
       id: 'beginSession',
       tag: 'server',
       summary: 'Begins a session of a browser',
-      description: 'The cookie in the response stands for the admin key, except for this call.',
+      description: 'The cookie in the response stands for the admin key, except in this call.',
       results: { 200: json(session) },
+      needsKey: true,
     },
     'DELETE /v1/session': {
       id: 'endSession',
