@@ -98,7 +98,7 @@ test('ten failures and a second without a success halve the rate, and below 1 th
   const rates = [3_100, 4_100, 5_100, 6_100].map((nowMs) => fall(ramp, nowMs))
   assert.deepEqual(rates, [5, 2.5, 1.25, none])
   assert.equal(
-    ratesOfFailures(ramp, 7, 17).at(-1),
+    ratesOfFailures(ramp, 7, 18).at(-1),
     50,
     'an outage, although all have failed before',
   )
