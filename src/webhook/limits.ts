@@ -244,8 +244,8 @@ export const webhookRampStepMs = 1_000
  */
 export const webhookFallFailuresMin = 10
 /**
- * While nothing succeeds and the pace of attempts holds them back, they become fewer for some seconds after this time, for
- * an endpoint that recovers only then. Chosen: the other attempts still come with two thirds of that pace.
+ * If nothing succeeds and the pace of attempts holds them back for this long, they become fewer for some seconds, because
+ * an overloaded endpoint may recover only then. Chosen: on average, attempts still come at two thirds of that pace.
  */
 export const webhookProbePeriodMs = 10_000
 /** The ramp ends below this rate, so that the end of another outage is noticed within a second. */
