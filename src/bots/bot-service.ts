@@ -44,11 +44,10 @@ export interface BotList {
   readonly shards: readonly number[]
 }
 
-/** The sums over all bots of this owner. */
-export interface FleetSummary {
+/** The sums over all bots of one shard. */
+export interface ShardSums {
+  readonly shard: number
   readonly counts: FleetCounts
-  /** Numbers of the shards that the sums cover. */
-  readonly shards: readonly number[]
 }
 
 /** A bot with the state of its two queues. */
@@ -208,9 +207,9 @@ export interface BotService {
   /**
    * Sums up the bots of this owner's open shards, from memory.
    *
-   * @returns The sums. A shard whose bots are not known yet is left out.
+   * @returns The sums of each shard. A shard whose bots are not known yet is left out.
    */
-  summary(): Promise<FleetSummary>
+  summary(): Promise<readonly ShardSums[]>
   /**
    * Pushes updates. Never throws: a request that fails has its error as its result.
    *

@@ -16,9 +16,9 @@ import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { BotQueue } from './bot-queue.ts'
-import type { BotList, FleetSummary, ListedBot } from './bot-service.ts'
+import type { BotList, ListedBot, ShardSums } from './bot-service.ts'
 import { fillFleetIndex } from './fill-fleet-index.ts'
-import { type FleetCounts, noFleetCounts, older } from './fleet-counts.ts'
+import { addFleetCounts, type FleetCounts, noFleetCounts, older } from './fleet-counts.ts'
 import { type DueOldest, FleetIndex, type FleetRow, type OldestUpdate } from './fleet-index.ts'
 import {
   fleetOrder,
@@ -131,11 +131,9 @@ export class Fleet {
     return { bots: bots.toSorted(fleetOrder(query.sort)), shards }
   }
 
-  /** Returns the sums over all bots, and the numbers of the shards that they cover. */
-  async summary(): Promise<FleetSummary> {
-    const covered = await this.#settled()
-    const counts = await this.#count(covered)
-    return { counts, shards: covered.map(({ shard }) => shard.index) }
+  /** Returns the sums over all bots of each shard. */
+  async summary(): Promise<readonly ShardSums[]> {
+    return this.#count(await this.#settled())
   }
 
   async #fill(of: {
@@ -235,31 +233,36 @@ export class Fleet {
     }
   }
 
-  async #count(indexed: readonly Indexed[]): Promise<FleetCounts> {
-    const { clock, loadedQueue } = this.#options
-    const sums: Mutable<FleetCounts> = { ...noFleetCounts }
-    const health: Mutable<FleetCounts['health']> = { ...noFleetCounts.health }
-    await this.#visit(indexed, (queue, row) => {
-      const loaded = loadedQueue(queue)
-      sums.pending += loaded?.updates.pendingCount ?? row.pendingCount
-      sums.pendingBytes += loaded?.updates.pendingBytes ?? row.pendingBytes
-      sums.deadLetters += row.deadLetters
-      const ageS = ageOf(row, loaded, clock.nowMs())
-      if (ageS !== undefined) {
-        const place = { botId: botIdOf(queue), isTest: isTestQueue(queue), ageS }
-        sums.oldest = older(sums.oldest, place)
-      }
-      if (row.username === undefined) return
-      const status = this.#statusOf(queue, row)
-      sums[status.mode] += 1
-      if (status.isPaused) sums.paused += 1
-      if (status.health !== undefined) health[status.health] += 1
+  async #count(indexed: readonly Indexed[]): Promise<readonly ShardSums[]> {
+    const all = new Map(indexed.map((each) => [each, noSums()]))
+    await this.#visit(indexed, (queue, row, of) => {
+      const sums = all.get(of)
+      if (sums !== undefined) this.#add(sums, queue, row)
     })
-    return { ...sums, health }
+    return Array.from(all, ([{ shard }, counts]) => ({ shard: shard.index, counts }))
+  }
+
+  #add(sums: Sums, queue: QueueId, row: FleetRow): void {
+    const { clock, loadedQueue } = this.#options
+    const loaded = loadedQueue(queue)
+    sums.pending += loaded?.updates.pendingCount ?? row.pendingCount
+    sums.pendingBytes += loaded?.updates.pendingBytes ?? row.pendingBytes
+    sums.deadLetters += row.deadLetters
+    const ageS = ageOf(row, loaded, clock.nowMs())
+    if (ageS !== undefined) {
+      const place = { botId: botIdOf(queue), isTest: isTestQueue(queue), ageS }
+      sums.oldest = older(sums.oldest, place)
+    }
+    if (row.username === undefined) return
+    const status = this.#statusOf(queue, row)
+    sums[status.mode] += 1
+    if (status.isPaused) sums.paused += 1
+    if (status.health !== undefined) sums.health[status.health] += 1
   }
 
   async #showGauges(): Promise<void> {
-    const counts = await this.#count(await this.#readDue())
+    const shards = await this.#count(await this.#readDue())
+    const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
     this.#show('updates_pending', counts.pending)
     this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
     this.#show(fleetHealthMetrics.none, counts.polling)
@@ -278,6 +281,13 @@ export class Fleet {
 }
 
 type Mutable<T> = { -readonly [key in keyof T]: T[key] }
+type Sums = Mutable<Omit<FleetCounts, 'health'>> & {
+  readonly health: Mutable<FleetCounts['health']>
+}
+
+function noSums(): Sums {
+  return { ...noFleetCounts, health: { ...noFleetCounts.health } }
+}
 
 const noWebhook = { health: undefined, nextAttemptMs: undefined }
 

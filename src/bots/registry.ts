@@ -15,11 +15,11 @@ import type {
   BotService,
   IssuedToken,
   DeadLetterName,
-  FleetSummary,
   PushReceipt,
   PushRequest,
   Registration,
   ReplayResult,
+  ShardSums,
 } from './bot-service.ts'
 import { Fleet } from './fleet.ts'
 import type { FleetQuery, FleetStatus } from './fleet-status.ts'
@@ -175,7 +175,7 @@ export class BotRegistry implements BotService {
     return this.fleet.list(query)
   }
 
-  summary(): Promise<FleetSummary> {
+  summary(): Promise<readonly ShardSums[]> {
     return this.fleet.summary()
   }
 

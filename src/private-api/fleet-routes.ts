@@ -7,7 +7,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { BotList, BotService, FleetSummary, ListedBot } from '../bots/bot-service.ts'
+import type { BotList, BotService, ListedBot, ShardSums } from '../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../bots/fleet-counts.ts'
 import {
   fleetOrder,
@@ -20,7 +20,7 @@ import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { botIdMax } from '../limits.ts'
 import type { MetricName } from '../metrics.ts'
-import { askOwners, type OwnerAnswer } from './ask-owners.ts'
+import { askOwners } from './ask-owners.ts'
 import { botSummaryJson } from './bot-summary-json.ts'
 import { listedPerPageMax } from './limits.ts'
 import type { OwnerLinks } from './owner-links.ts'
@@ -82,7 +82,8 @@ const shownCounters = {
 
 type ShownCounters = Readonly<Record<keyof typeof shownCounters, number>>
 
-interface SummaryPart extends FleetSummary {
+interface SummaryPart {
+  readonly sums: readonly ShardSums[]
   /** Of the node; undefined if another worker of it answers for them. */
   readonly counters: ShownCounters | undefined
 }
@@ -125,11 +126,12 @@ async function listBots(
   if (isPlain(query) && answers.length <= links.others.length) {
     throw new PostboteError('STORE_UNAVAILABLE')
   }
-  const bots = answers
-    .flatMap(({ answer }) => answer.bots)
-    .toSorted(fleetOrder(query.sort))
-    .slice(0, query.limit)
-  return { bots: bots.map((bot) => listedJson(bot)), ...missingJson(options.shards, answers) }
+  const found = answers.flatMap(({ answer }) => answer.bots)
+  // Two workers answer for a shard that moves from one to the other.
+  const distinct = new Map(found.map((bot) => [bot.botId, bot]))
+  const bots = [...distinct.values()].toSorted(fleetOrder(query.sort)).slice(0, query.limit)
+  const covered = answers.flatMap(({ answer }) => answer.shards)
+  return { bots: bots.map((bot) => listedJson(bot)), ...missingJson(options.shards, covered) }
 }
 
 /** Without a new parameter, only the names are read, in the order in which they are stored. */
@@ -154,10 +156,10 @@ async function summarize(options: FleetRoutesOptions, request: FastifyRequest): 
     path: '/internal/summary',
     own: () => ownSummary(options),
   })
-  const counts = answers.reduce(
-    (sum, { answer }) => addFleetCounts(sum, answer.counts),
-    noFleetCounts,
-  )
+  const sums = answers.flatMap(({ answer }) => answer.sums)
+  // Two workers answer for a shard that moves from one to the other.
+  const ofShards = new Map(sums.map(({ shard, counts }) => [shard, counts]))
+  const counts = [...ofShards.values()].reduce(addFleetCounts, noFleetCounts)
   const ofOtherNodes = answers.flatMap(({ answer, isOtherNode }) =>
     isOtherNode && answer.counters !== undefined ? [answer.counters] : [],
   )
@@ -166,14 +168,13 @@ async function summarize(options: FleetRoutesOptions, request: FastifyRequest): 
     updates: sumOf([countersOf(options.totals()), ...ofOtherNodes]),
     workers: links.others.length + (links.self >= 0 ? 1 : 0),
     shards: options.shards,
-    ...missingJson(options.shards, answers),
+    ...missingJson(options.shards, [...ofShards.keys()]),
   }
 }
 
 async function ownSummary(options: FleetRoutesOptions): Promise<SummaryPart> {
-  const summary = await options.bots.summary()
   return {
-    ...summary,
+    sums: await options.bots.summary(),
     counters: options.isFirstWorker ? countersOf(options.totals()) : undefined,
   }
 }
@@ -217,13 +218,10 @@ function countsJson(counts: FleetCounts): object {
 }
 
 /** The shards that no worker has answered for. */
-function missingJson(
-  shards: number,
-  answers: readonly OwnerAnswer<{ readonly shards: readonly number[] }>[],
-): object {
-  const covered = new Set(answers.flatMap(({ answer }) => answer.shards))
+function missingJson(shards: number, covered: readonly number[]): object {
   const all = Array.from({ length: shards }, (_, shard) => shard)
-  const missing = all.filter((shard) => !covered.has(shard))
+  const known = new Set(covered)
+  const missing = all.filter((shard) => !known.has(shard))
   return missing.length > 0 ? { missing_shards: missing } : {}
 }
 

@@ -33,6 +33,11 @@ export class AttemptPace {
     this.#fullMs = Math.max(this.#fullMs, nowMs) + this.#periodMs
   }
 
+  /** Tells whether half of the tokens are gone, because attempts fail faster than the bucket refills. */
+  isTight(nowMs: number): boolean {
+    return this.#fullMs - nowMs >= this.#capacityMs / 2
+  }
+
   /** Returns how long the next attempt must wait, in milliseconds; 0 if it may be made now. */
   waitMs(nowMs: number): number {
     return Math.max(this.#fullMs + this.#periodMs - this.#capacityMs - nowMs, 0)

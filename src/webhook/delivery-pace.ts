@@ -74,9 +74,9 @@ export class DeliveryPace {
   /** Counts a delivery that is sent now, or when a connection was opened for it. */
   taken(nowMs: number): void {
     const gate = this.#gate
-    if (gate === undefined) return
-    if (gate.isTight(nowMs)) this.#ramp.held(nowMs)
-    gate.taken(nowMs)
+    const isHeld = gate?.isTight(nowMs) === true || this.#attempts.isTight(nowMs)
+    if (isHeld) this.#ramp.held(nowMs)
+    gate?.taken(nowMs)
   }
 
   /** Counts a delivery that is sent now. The clock is read only if the rate is limited. */

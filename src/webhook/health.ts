@@ -52,7 +52,7 @@ export interface HealthReport {
 export function healthOf(facts: HealthFacts): HealthReport {
   const health = healthWord(facts)
   if (health === 'paused') return { health, reason: pausedReason(facts) }
-  return { health, reason: reasonOf(health, facts) + waitingText(facts) + paceText(facts) }
+  return { health, reason: reasonOf(health, facts) + waitingText(facts) + paceText(health, facts) }
 }
 
 /** Returns the word alone, for questions about thousands of webhooks: the sentence takes ten times as long. */
@@ -139,15 +139,18 @@ function waitingText({ parkedKeys, nextAttemptMs, unansweredMs = 0, nowMs }: Hea
 }
 
 /** For example `; limited to 5 deliveries a second by the operator; 1200 updates wait`. */
-function paceText({ limitPerSecond, recoveryPerSecond, pendingCount }: HealthFacts): string {
+function paceText(
+  health: Health,
+  { limitPerSecond, recoveryPerSecond, pendingCount }: HealthFacts,
+): string {
   const paces: string[] = []
   if (limitPerSecond !== undefined) {
     paces.push(`limited to ${perSecond(limitPerSecond)} by the operator`)
   }
   if (recoveryPerSecond !== undefined) {
-    paces.push(
-      `recovering with ${perSecond(Math.max(Math.round(recoveryPerSecond), 1))} at present`,
-    )
+    const what = health === 'failing' ? 'slowed down to' : 'recovering with'
+    const rate = perSecond(Math.max(Math.round(recoveryPerSecond), 1))
+    paces.push(`${what} ${rate} at present`)
   }
   if (paces.length > 0 && pendingCount > 0) paces.push(thatWait(pendingCount, 'update'))
   return paces.map((pace) => `; ${pace}`).join('')

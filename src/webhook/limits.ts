@@ -243,7 +243,12 @@ export const webhookRampStepMs = 1_000
  * before it is noticed.
  */
 export const webhookFallFailuresMin = 10
-/** The ramp never falls below this rate, so that the end of another outage is noticed within a second. */
+/**
+ * If nothing succeeds and the pace of attempts holds them back for this long, they become fewer for some seconds, because
+ * an overloaded endpoint may recover only then. Chosen: on average, attempts still come at two thirds of that pace.
+ */
+export const webhookProbePeriodMs = 10_000
+/** The ramp ends below this rate, so that the end of another outage is noticed within a second. */
 export const webhookRampFloorPerSecond = 1
 /** The ramp ends above this rate, which is more than one webhook can get from a worker. */
 export const webhookRampTopPerSecond = 10_000

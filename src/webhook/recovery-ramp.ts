@@ -5,7 +5,14 @@
  *     inactive --the first success after an outage--> active, at 10 per second
  *        ^                                              |   while attempts succeed: twice the rate each second
  *        |                                              |   ten failures and a second without a success: half the rate
- *        +--nothing held back for 10 s, or the rate is above 10,000--+
+ *        +--nothing held back for 10 s, or the rate is above 10,000, or below 1 without a success--+
+ *
+ * An overloaded endpoint may spend as much on a request that it refuses as on any other, and then recovers only if
+ * attempts come more slowly than it can take them. Therefore, whenever the pace of attempts (attempt-pace.ts) has held
+ * back an outage for 10 s, the ramp becomes active at 50 per second and halves the rate down to 1. The first success
+ * begins it anew, at 10. Without this, an endpoint that takes 50 requests per second, refused ones included, got 100 per
+ * second of a backlog of 20,000 keys and never accepted one (test/sim/overload.test.ts). The rate does not stay low: among
+ * thousands of keys that always fail, the few others would come too late.
  *
  * If an endpoint falls over above some rate, doubling alone would make it fall over every few seconds. Therefore the
  * rate at which it fell over is remembered: the rate doubles up to half of it, and then takes 30 s to reach it again. In
@@ -25,7 +32,9 @@ import type { TriedConnection } from './attempt-recorder.ts'
 import type { Lane } from './lane.ts'
 import {
   webhookFailingMin,
+  webhookFailuresPerSecond,
   webhookFallFailuresMin,
+  webhookProbePeriodMs,
   webhookOutageMsMin,
   webhookRampCalmMs,
   webhookRampClimbS,
@@ -45,7 +54,7 @@ export interface FailedTry {
 
 /** The ramp of one webhook. It is told the result of each attempt. All times are monotonic, in milliseconds. */
 export class RecoveryRamp {
-  /** Infinity while the ramp is not active. */
+  /** Infinity while the ramp is inactive. */
   #perSecond = Number.POSITIVE_INFINITY
   /** The rate at which the endpoint last fell over; Infinity if it has not since the ramp began. */
   #fellAt = Number.POSITIVE_INFINITY
@@ -60,45 +69,57 @@ export class RecoveryRamp {
   /** Whether the rate was lowered since the last success. */
   #isFalling = false
 
-  /** Deliveries per second; Infinity while the ramp is not active. */
+  /** Deliveries per second; Infinity while the ramp is inactive. */
   get perSecond(): number {
     return this.#perSecond
   }
 
   /** Reports a successful attempt. */
   succeeded(nowMs: number): void {
-    const wasOutage = this.#newFailures > 0 && this.#isOutage(nowMs)
+    const isFirst = this.#isProbing || (!this.#isActive && this.#isOutage(nowMs))
     this.#succeededMs = nowMs
     this.#failures = 0
     this.#newFailures = 0
     this.#isFalling = false
-    if (this.#perSecond !== Number.POSITIVE_INFINITY) this.#goOn(nowMs)
-    else if (wasOutage) this.#begin(nowMs)
+    if (isFirst) this.#begin(nowMs)
+    else if (this.#isActive) this.#goOn(nowMs)
   }
 
   /** Reports a failed attempt. */
   failed({ on, lane }: FailedTry, nowMs: number): void {
     if (this.#failures++ === 0) this.#failingSinceMs = Math.max(on.startedMs, this.#succeededMs)
     if (lane.failures === 0) this.#newFailures++
-    if (this.#perSecond !== Number.POSITIVE_INFINITY && this.#hasFallen(nowMs)) this.#lower(nowMs)
+    const mayLower = this.#isActive || this.#isFalling || this.#newFailures >= webhookFailingMin
+    if (mayLower && this.#hasFallen(nowMs)) this.#lower(nowMs)
   }
 
-  /** Reports that deliveries come as fast as the rate permits. */
+  /** Reports that deliveries come as fast as the rate permits, or the pace of failing attempts. */
   held(nowMs: number): void {
     this.#heldMs = nowMs
   }
 
+  get #isActive(): boolean {
+    return this.#perSecond !== Number.POSITIVE_INFINITY
+  }
+
+  /** Nothing has succeeded since the rate was lowered from Infinity. */
+  get #isProbing(): boolean {
+    return this.#isFalling && this.#fellAt === Number.POSITIVE_INFINITY
+  }
+
   #isOutage(nowMs: number): boolean {
+    if (this.#newFailures === 0) return false
     const msMin = this.#newFailures >= webhookFailingMin ? webhookOutageMsMin : webhookSilenceMsMin
     return nowMs - this.#failingSinceMs >= msMin
   }
 
   #hasFallen(nowMs: number): boolean {
     const sinceMs = Math.max(this.#failingSinceMs, this.#changedMs)
+    const msMin = this.#isActive ? webhookRampStepMs : webhookProbePeriodMs
     return (
       this.#failures >= webhookFallFailuresMin &&
-      nowMs - sinceMs >= webhookRampStepMs &&
-      this.#heldMs > this.#changedMs
+      nowMs - sinceMs >= msMin &&
+      this.#heldMs > (this.#isActive ? this.#changedMs : sinceMs)
     )
   }
 
@@ -124,11 +145,13 @@ export class RecoveryRamp {
     return perSecond < this.#fellAt ? perSecond + half / webhookRampClimbS : perSecond * 2
   }
 
-  /** Further steps down without a success belong to the same fall. */
+  /** Further steps without a success belong to the same fall. After the last one only the pace of attempts counts. */
   #lower(nowMs: number): void {
     if (!this.#isFalling) this.#fellAt = this.#perSecond
     this.#isFalling = true
-    this.#change(Math.max(this.#perSecond / 2, webhookRampFloorPerSecond), nowMs)
+    const half = (this.#isActive ? this.#perSecond : webhookFailuresPerSecond) / 2
+    if (half < webhookRampFloorPerSecond) this.#fellAt = Number.POSITIVE_INFINITY
+    this.#change(half < webhookRampFloorPerSecond ? Number.POSITIVE_INFINITY : half, nowMs)
   }
 
   #change(perSecond: number, nowMs: number): void {

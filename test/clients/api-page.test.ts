@@ -189,7 +189,8 @@ function documentsOf(text: string): unknown[] {
 
 function assertForm(actual: unknown, shown: unknown, where: string): void {
   if (Array.isArray(shown)) {
-    assert(Array.isArray(actual) && actual.length > 0, where)
+    assert(Array.isArray(actual), where)
+    assert.equal(actual.length > 0, shown.length > 0, where)
     actual.forEach((each, index) => assertForm(each, shown[index] ?? shown.at(-1), where))
   } else if (isRecord(shown)) {
     assert(isRecord(actual), where)

@@ -27,7 +27,7 @@ function assertWithin(perSecond: number, deliveries: readonly Delivery[]): void 
   }
 }
 
-test('a limit holds through a raise, kill -9 and setWebhook, and the bot sees nothing of it', async (t) => {
+test('a limit holds through a raise, kill -9, a reload and setWebhook, and the bot sees nothing of it', async (t) => {
   const sink = await startSink(t)
   const server = await startServer(t, { flags: ['--local'] })
   const { botId, token } = await hookedBot(server, sink.url('/a'))
@@ -35,13 +35,13 @@ test('a limit holds through a raise, kill -9 and setWebhook, and the bot sees no
   const set = await server.admin('PUT', path, { deliveries_per_second: 0.1 })
   assert.deepEqual([set.status, set.text], [200, '{"deliveries_per_second":0.1}'])
   const info = await server.call(token, 'getWebhookInfo')
-  await pushMany(server, botId, 40)
+  await pushMany(server, botId, 60)
   const { body } = await server.admin('GET', `/v1/bots/${botId}`)
   assert.equal(body.deliveries_per_second, 0.1)
   assert.equal(body.test.deliveries_per_second, null)
   assert.match(
     body.health_reason,
-    /; limited to 0\.1 deliveries a second by the operator; (39|40) updates wait$/,
+    /; limited to 0\.1 deliveries a second by the operator; (59|60) updates wait$/,
   )
   assert(sink.deliveries.length <= 1)
 
@@ -51,15 +51,20 @@ test('a limit holds through a raise, kill -9 and setWebhook, and the bot sees no
   const again = await server.restart()
   assert.deepEqual((await again.admin('GET', path)).body, { deliveries_per_second: 10 })
   await sink.atLeast(20)
+  const before = again.workerPids()
+  process.kill(again.primaryPid, 'SIGHUP')
+  // The processes that were replaced end later.
+  await until(() => again.workerPids().filter((pid) => !before.includes(pid)).length === 2)
+  await sink.atLeast(40)
   await again.call(token, 'setWebhook', { url: sink.url('/b') })
   await until(async () => (await again.admin('GET', `/v1/bots/${botId}`)).body.pending === 0)
   assertWithin(10, sink.deliveries)
 
-  const before = sink.deliveries.length
+  const limited = sink.deliveries.length
   assert.equal((await again.admin('PUT', path, { deliveries_per_second: null })).status, 200)
   await pushMany(again, botId, 50)
-  await sink.atLeast(before + 50)
-  const { atMs: first } = sink.deliveries[before]!
+  await sink.atLeast(limited + 50)
+  const { atMs: first } = sink.deliveries[limited]!
   assert(sink.deliveries.at(-1)!.atMs - first < 4_000, 'no limit any more')
   const { body: after } = await again.call(token, 'getWebhookInfo')
   assert.deepEqual(Object.keys(after.result), Object.keys(info.body.result))

@@ -12,6 +12,7 @@ import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
 import { drawnRuns } from '../../support/drawn-runs.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { fleetSums } from '../../support/fleet-sums.ts'
 import { LateStore } from '../../support/late-store.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-life.ts'
 import { bot as record, freshState, push } from '../../support/shard-records.ts'
@@ -215,7 +216,7 @@ async function assertSame(fleet: Fleet, model: Model, clock: FakeClock): Promise
   const expected = model.expected(Math.floor(clock.nowMs() / 1_000))
   const { bots, shards } = await fleet.list({ after: 0, limit: 10 })
   assert.deepEqual(shards, [3])
-  const { counts } = await fleet.summary()
+  const { counts } = await fleetSums(fleet)
   const { pending, pendingBytes, deadLetters, oldest } = counts
   assert.deepEqual(
     {

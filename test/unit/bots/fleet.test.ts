@@ -10,6 +10,7 @@ import {
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
 import { BotsLife, type BotsLifeOptions } from '../../support/bots-life.ts'
+import { fleetSums } from '../../support/fleet-sums.ts'
 
 const poll = { offset: 0, limit: 100, timeoutMs: 0, allowedTypes: undefined }
 const presence = { onGone: undefined }
@@ -139,7 +140,7 @@ test('the health of a webhook selects its bot, also when the bot has left memory
     assert.deepEqual(await select(bots, { state: 'degraded' }), [101])
     assert.deepEqual(await select(bots, { state: 'healthy' }), [102])
     assert.deepEqual(await select(bots, { state: 'paused' }), [103, 104], 'with or without webhook')
-    const { counts } = await bots.registry.summary()
+    const { counts } = await fleetSums(bots.registry)
     assert.deepEqual(counts.health, { healthy: 1, degraded: 1, failing: 1, paused: 1 })
     assert.deepEqual([counts.polling, counts.webhook, counts.paused], [1, 4, 2])
     await bots.clock.advance(200_000)
@@ -185,7 +186,7 @@ test('the sums cover both queues of all bots, and dead letters', async () => {
   await bots.push(bots.request(100, { ttlS: 2 }))
   await bots.clock.advance(1_000)
   await bots.push(bots.request(101), bots.request(101, { isTest: true }))
-  const before = (await bots.registry.summary()).counts
+  const before = (await fleetSums(bots.registry)).counts
   assert.deepEqual(before.oldest, { botId: 100, isTest: false, ageS: 1 })
   assert.equal(before.pending, 3)
   assert.equal(before.pendingBytes, 3 * '"message":{}'.length)
@@ -193,11 +194,11 @@ test('the sums cover both queues of all bots, and dead letters', async () => {
   const { updates } = await bots.queueOf(token)
   await updates.removeExpired()
   await bots.clock.advance(1_000)
-  const { counts } = await bots.registry.summary()
+  const { counts } = await fleetSums(bots.registry)
   assert.deepEqual([counts.pending, counts.deadLetters], [2, 1])
   assert.deepEqual(counts.oldest, { botId: 101, isTest: false, ageS: 3 })
   await bots.registry.remove(101)
-  const after = (await bots.registry.summary()).counts
+  const after = (await fleetSums(bots.registry)).counts
   assert.deepEqual([after.pending, after.polling, after.oldest], [0, 0, undefined])
 })
 
@@ -257,7 +258,7 @@ test('a shard that cannot be read is left out, and found again later', async () 
   for (const botId of [100, 101]) await bots.register(botId)
   const list = bots.registry.select({ after: 0, limit: 9, state: 'idle' })
   assert.deepEqual((await bots.wait(list)).shards, [0])
-  assert.deepEqual((await bots.wait(bots.registry.summary())).shards, [0])
+  assert.deepEqual((await bots.wait(fleetSums(bots.registry))).shards, [0])
   const plain = await bots.registry.list({ after: 0, limit: 9 })
   assert.deepEqual(plain.shards, [0])
   isBroken = false
@@ -278,12 +279,26 @@ test('a question waits for a shard that was just opened, but not forever', async
   }
   const bots = await open({ store: () => new SlowStore() })
   await bots.register(100)
-  const early = bots.registry.summary()
+  const early = fleetSums(bots.registry)
   await bots.clock.advance(fleetFillWaitMs)
   assert.deepEqual((await early).shards, [])
-  const late = bots.registry.summary()
+  const late = fleetSums(bots.registry)
   release()
   assert.deepEqual((await late).shards, [0])
+})
+
+test('each shard has its own sums', async () => {
+  const bots = await open({ shards: 2 })
+  for (const botId of [100, 101, 103]) await bots.register(botId)
+  await bots.push(bots.request(101), bots.request(103))
+  const sums = await bots.registry.summary()
+  assert.deepEqual(
+    sums.map(({ shard, counts }) => [shard, counts.polling, counts.pending]),
+    [
+      [0, 1, 0],
+      [1, 2, 2],
+    ],
+  )
 })
 
 test('a shard that has left, or was read anew, is counted once', async () => {
@@ -293,11 +308,11 @@ test('a shard that has left, or was read anew, is counted once', async () => {
   const [even, odd] = bots.lives
   bots.registry.fleet.start(even!.shard)
   bots.registry.fleet.forget(odd!.shard)
-  const { counts, shards } = await bots.registry.summary()
+  const { counts, shards } = await fleetSums(bots.registry)
   assert.deepEqual(shards, [0])
   assert.deepEqual([counts.pending, counts.polling], [1, 1])
   bots.registry.fleet.close()
-  assert.deepEqual((await bots.registry.summary()).shards, [])
+  assert.deepEqual((await fleetSums(bots.registry)).shards, [])
 })
 
 test('the gauges follow the bots, and stand still after the end', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
+import type { ShardSums } from '../../../src/bots/bot-service.ts'
 import { forEachMetric } from '../../../src/metrics.ts'
 import { addFleetRoutes } from '../../../src/private-api/fleet-routes.ts'
 import { ownersAnswerMs } from '../../../src/private-api/limits.ts'
@@ -103,9 +104,10 @@ test('the sums are those of all nodes, and the counters of a node count once', a
   const { bots, get } = await setUp()
   await bots.register(100)
   await bots.push(bots.request(100))
-  const { counts } = await bots.registry.summary()
+  const [own] = await bots.registry.summary()
+  const sums = [{ shard: 2, counts: own?.counts }]
   const counters = { pushed: 5, confirmed: 4, delivered: 3, expired: 2, refused: 1 }
-  const { body } = await get('/v1/summary', { counts, shards: [2], counters })
+  const { body } = await get('/v1/summary', { sums, counters })
   assert.deepEqual([body.bots, body.pending, body.workers, body.shards], [2, 2, 2, 3])
   assert.deepEqual(body.updates, {
     pushed: 6,
@@ -114,8 +116,26 @@ test('the sums are those of all nodes, and the counters of a node count once', a
     expired: 3,
     refused: 2,
   })
-  const again = await get('/v1/summary', { counts, shards: [2] })
+  const again = await get('/v1/summary', { sums })
   assert.equal(again.body.updates.pushed, 1, 'another worker of that node answers for them')
+})
+
+test('a shard that two workers answer for, because it moves, is listed and counted once', async () => {
+  const { bots, get } = await setUp()
+  for (const botId of [100, 101]) await bots.register(botId)
+  await bots.push(bots.request(100))
+  const sums = await bots.registry.summary()
+  const { body } = await get('/v1/summary', { sums: [...sums, { ...sums[0], shard: 2 }] })
+  assert.deepEqual([body.bots, body.pending, body.missing_shards], [3, 2, undefined])
+  const { bots: listed } = await bots.registry.list({ after: 0, limit: 9 })
+  for (const url of ['/v1/bots', '/v1/bots?sort=pending']) {
+    const list = await get(url, { bots: [...listed, otherBot], shards: [0, 1, 2] })
+    assert.deepEqual(
+      new Set(list.body.bots.map((bot: { bot_id: number }) => bot.bot_id)),
+      new Set([100, 101, 102]),
+    )
+    assert.equal(list.body.bots.length, 3)
+  }
 })
 
 test('only another worker may ask what this worker has', async () => {
@@ -125,6 +145,7 @@ test('only another worker may ask what this worker has', async () => {
     assert.match(response.body, /NOT_FOUND/)
     const headers = { 'x-forwarded': 'yes' }
     const forwarded = await app.inject({ method: 'POST', url, headers })
-    assert.deepEqual(forwarded.json().shards, [0, 1])
+    const { shards, sums } = forwarded.json()
+    assert.deepEqual(shards ?? sums.map(({ shard }: ShardSums) => shard), [0, 1])
   }
 })

@@ -44,3 +44,12 @@ test('a hundred keys have their first retry immediately', () => {
   for (let failures = 200; failures <= webhookFailuresInARowMax; failures++) pace.failed(0)
   assert.equal(pace.waitMs(0), 1_000 / webhookFailuresPerSecond)
 })
+
+test('the bucket is tight while half of its tokens are gone', () => {
+  const pace = new AttemptPace({ failuresMax: 4, failuresPerSecond: 1 })
+  pace.failed(0)
+  assert.equal(pace.isTight(0), false)
+  pace.failed(0)
+  assert.equal(pace.isTight(0), true)
+  assert.equal(pace.isTight(1), false)
+})

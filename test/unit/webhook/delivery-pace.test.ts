@@ -98,3 +98,20 @@ test('a delivery that was taken earlier is not sent before its turn', () => {
   assert.equal(pace.maySend(200), false)
   assert.equal(pace.maySend(291), true)
 })
+
+test('the rate falls although the pace of attempts is lower, because this pace holds deliveries back, too', () => {
+  const pace = new DeliveryPace()
+  failFor(pace, 0, 2_000)
+  pace.succeeded(2_000)
+  for (let nowMs = 2_000; nowMs < 8_000; nowMs += 1_000) sendAll(pace, nowMs, nowMs + 1_000)
+  const before = pace.recoveryPerSecond ?? 0
+  assert(before >= 320, `${before}`)
+  for (let nowMs = 8_000; nowMs < 14_000; nowMs++) {
+    pace.refresh(nowMs)
+    if (pace.waitMs(nowMs) > 0) continue
+    pace.taken(nowMs)
+    pace.sent({ monotonicMs: () => nowMs })
+    pace.failed({ on: { startedMs: nowMs }, lane: { failures: 1 } }, nowMs)
+  }
+  assert((pace.recoveryPerSecond ?? before) <= before / 16, `${pace.recoveryPerSecond}`)
+})

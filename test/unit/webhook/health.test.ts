@@ -141,7 +141,7 @@ test('a limit of the operator and a recovery are part of every sentence, with wh
       pendingCount: 7,
       parkedKeys: 3,
     }),
-    'failing: no success for 9 s, 3 failures: Connection refused; 3 keys wait; limited to 0.5 deliveries a second by the operator; recovering with 1 delivery a second at present; 7 updates wait',
+    'failing: no success for 9 s, 3 failures: Connection refused; 3 keys wait; limited to 0.5 deliveries a second by the operator; slowed down to 1 delivery a second at present; 7 updates wait',
   )
 })
 

@@ -88,15 +88,30 @@ test('updates that fail again and again are no outage', () => {
   assert.equal(ramp.perSecond, none)
 })
 
-test('ten failures and a second without a success halve the rate, down to 1', () => {
+test('ten failures and a second without a success halve the rate, and below 1 the ramp ends', () => {
   const ramp = begun()
   goOn(ramp, 1_000)
-  fail(ramp, 1_100, { count: 50 })
+  fail(ramp, 1_100, { count: 50, earlier: 1 })
   assert.equal(ramp.perSecond, 20, 'not yet a second')
   assert.equal(fall(ramp, 2_100), 10)
   assert.equal(fall(ramp, 3_000), 10, 'not yet a second since the last change')
-  const rates = [3_100, 4_100, 5_100, 6_100, 7_100].map((nowMs) => fall(ramp, nowMs))
-  assert.deepEqual(rates, [5, 2.5, 1.25, 1, 1])
+  const rates = [3_100, 4_100, 5_100, 6_100].map((nowMs) => fall(ramp, nowMs))
+  assert.deepEqual(rates, [5, 2.5, 1.25, none])
+  assert.equal(
+    ratesOfFailures(ramp, 7, 18).at(-1),
+    50,
+    'an outage, although all have failed before',
+  )
+  ramp.succeeded(17_100)
+  assert.equal(ramp.perSecond, 10)
+})
+
+test('after a fall below 1 the next success begins the ramp anew', () => {
+  const ramp = begun()
+  for (const nowMs of [1_100, 2_200, 3_300, 4_400]) fall(ramp, nowMs)
+  assert.equal(ramp.perSecond, none)
+  ramp.succeeded(4_500)
+  assert.equal(ramp.perSecond, 10)
 })
 
 test('one success in a second is enough to go on, because some updates always fail', () => {
@@ -165,4 +180,45 @@ test('the failures of the moment of the first success do not lower the rate', ()
   ramp.held(1)
   fail(ramp, 1, { count: 40 })
   assert.equal(ramp.perSecond, 10)
+})
+
+/** Lets one attempt of an update that had failed before fail each second, held back by the pace of attempts. */
+function ratesOfFailures(ramp: RecoveryRamp, fromS: number, toS: number): number[] {
+  const rates: number[] = []
+  for (let second = fromS; second < toS; second++) {
+    ramp.held(second * 1_000)
+    fail(ramp, second * 1_000, { earlier: 1 })
+    rates.push(ramp.perSecond)
+  }
+  return rates
+}
+
+test('after 10 s of an outage that holds attempts back they become fewer for 6 s, again and again', () => {
+  const ramp = new RecoveryRamp()
+  fail(ramp, 0, { count: 10 })
+  const steps = [50, 25, 12.5, 6.25, 3.125, 1.5625, none]
+  const calm = Array.from({ length: 9 }, () => none)
+  assert.deepEqual(ratesOfFailures(ramp, 1, 33), [...calm, ...steps, ...calm, ...steps])
+})
+
+test('the first success ends an outage at any rate, and begins the ramp', () => {
+  for (const seconds of [11, 13, 16, 20]) {
+    const ramp = new RecoveryRamp()
+    fail(ramp, 0, { count: 10 })
+    ratesOfFailures(ramp, 1, seconds)
+    ramp.succeeded(seconds * 1_000)
+    assert.equal(ramp.perSecond, 10)
+    assert.equal(goOn(ramp, (seconds + 1) * 1_000), 20)
+  }
+})
+
+test('attempts do not become fewer if nothing holds them back, or if only known updates fail', () => {
+  const free = new RecoveryRamp()
+  free.held(1)
+  free.succeeded(2)
+  for (let nowMs = 3; nowMs < 60_000; nowMs += 500) fail(free, nowMs)
+  assert.equal(free.perSecond, none)
+  const known = new RecoveryRamp()
+  fail(known, 0, { count: 2 })
+  assert(ratesOfFailures(known, 0, 60).every((rate) => rate === none))
 })
