@@ -6,10 +6,11 @@
  *     tables of operations:  names, texts, results, error codes     --+
  *
  * A schema with an `$id` becomes a component of that name, and `$ref` takes its place. A route without an operation, and
- * an operation without a route, is an error. Routes under /internal/ are between workers and are left out.
+ * an operation without a route, is an error. `isPublic` says which routes are left out.
  */
 import { type ErrorCode, errorKinds } from '../errors.ts'
 import { botIdMax, botIdMin, updateIdMax } from '../limits.ts'
+import { dashboardPaths } from './dashboard-files.ts'
 import {
   asObject,
   type Json,
@@ -94,8 +95,9 @@ export function openApiDocument(
   }
 }
 
+/** Leaves out the routes between workers and the files of the dashboard, which are no calls of programs. */
 function isPublic({ url }: DescribedRoute): boolean {
-  return !url.startsWith('/internal/')
+  return !url.startsWith('/internal/') && !dashboardPaths.includes(url)
 }
 
 function keyOf({ method, url }: DescribedRoute): string {

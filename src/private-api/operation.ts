@@ -45,12 +45,12 @@ export interface MediaType {
 
 /** The groups of calls in the document. */
 export const operationTags = {
-  updates: 'Pushing updates',
+  updates: 'Pushing updates, and watching what is pushed',
   bots: 'Registering, listing and removing bots',
-  webhooks: 'Attempts to deliver to webhooks, and pauses',
+  webhooks: 'Attempts to deliver to webhooks, pauses and limits',
   'dead letters': 'Updates that a webhook could not deliver',
   'signing keys': 'The keys that sign deliveries',
-  server: 'Health, metrics and checks of the server',
+  server: 'Health, metrics and checks of the server, and sessions',
 } as const
 
 export type OperationTag = keyof typeof operationTags
