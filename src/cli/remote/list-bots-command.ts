@@ -1,7 +1,7 @@
 /** `postbote bots list`: the bots of the server, all or those in a state, with what operators look for. */
 import { type FleetQuery, fleetSorts, fleetStates } from '../../bots/fleet-status.ts'
 import { ConfigError } from '../../config/config.ts'
-import { anyText, oneOf, wholeNumber } from '../../config/config-values.ts'
+import { type Kind, oneOf, refused, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax } from '../../limits.ts'
 import { listedPerPageMax } from '../../private-api/limits.ts'
 import type { CommandCall } from '../command-call.ts'
@@ -15,11 +15,16 @@ import { tellMissingShards } from './tell-missing-shards.ts'
 import { printResult, tableLines, tell } from './print-result.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 
+const namePart: Kind<string> = {
+  expected: '1 to 64 letters, digits or underscores',
+  placeholder: 'TEXT',
+  parse: (text) => (/^[A-Za-z0-9_]{1,64}$/.test(text) ? text : refused),
+}
 const stateOption = {
   name: 'state',
   kind: oneOf(fleetStates),
   defaultShown: 'all bots',
-  sentence: 'Lists only bots in this state, as [api.md](api.md#all-bots) explains it.',
+  sentence: 'Lists only bots in this state.',
 } as const
 const sortOption = {
   name: 'sort',
@@ -29,7 +34,7 @@ const sortOption = {
 } as const
 const prefixOption = {
   name: 'prefix',
-  kind: anyText,
+  kind: namePart,
   sentence: 'Lists only bots whose id or username begins with this.',
 } as const
 const afterOption = {

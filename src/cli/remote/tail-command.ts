@@ -36,6 +36,8 @@ async function tail(call: CommandCall): Promise<void> {
   const { signal } = ending
   const end = (): void => ending.abort()
   process.once('SIGINT', end)
+  // Such as a pipe whose reader has ended.
+  process.stdout.once('error', end)
   try {
     await followTail({
       clock: waitingClock,
@@ -49,5 +51,6 @@ async function tail(call: CommandCall): Promise<void> {
     })
   } finally {
     process.off('SIGINT', end)
+    process.stdout.off('error', end)
   }
 }

@@ -8,7 +8,6 @@ interface TailData {
   readonly update_id: number
   readonly type: string
   readonly bytes: number
-  readonly update?: object
   readonly count: number
   readonly below: number
 }
@@ -18,22 +17,20 @@ interface TailData {
  * line breaks in it are between tokens of JSON, because none can be within a string.
  */
 export function tailJson({ name, data }: StreamedEvent): string {
-  return `{"event":${JSON.stringify(name)},${data.slice(1).replaceAll('\n', ' ')}`
+  return `{"event":${JSON.stringify(name)},${onOneLine(data).slice(1)}`
 }
 
 /** Returns an event for people. `nowMs` is the wall time at which it has arrived, since events have no time of their own. */
-export function tailLine({ name, data }: StreamedEvent, nowMs: number): string {
-  const fields: TailData = JSON.parse(data)
-  return harmless(`${utcText(nowMs)}  ${textOf(name, fields)}`)
+export function tailLine(event: StreamedEvent, nowMs: number): string {
+  return harmless(`${utcText(nowMs)}  ${textOf(event)}`)
 }
 
-function textOf(name: string, { update, ...fields }: TailData): string {
+function textOf({ name, data }: StreamedEvent): string {
+  const fields: TailData = JSON.parse(data)
   const { update_id: id, type, bytes, count, below } = fields
   switch (name) {
-    case 'update': {
-      const facts = `update ${id}  ${type}  ${bytes} bytes`
-      return update === undefined ? facts : `${facts}  ${JSON.stringify(update)}`
-    }
+    case 'update':
+      return `update ${id}  ${type}  ${bytes} bytes${updateIn(data)}`
     case 'confirmed':
       return `confirmed ${updatesText(count)} below ${below}`
     case 'dropped':
@@ -42,8 +39,18 @@ function textOf(name: string, { update, ...fields }: TailData): string {
       return `missed ${count} events, because this reader was too slow`
     default:
       // A later server may have more.
-      return `${name} ${JSON.stringify(fields)}`
+      return `${name} ${onOneLine(data)}`
   }
+}
+
+/** Not from the parsed data, which may have other digits: numbers of JSON can be longer than those of JavaScript. */
+function updateIn(data: string): string {
+  const [, update] = /,"update":(.*)\}$/s.exec(data) ?? []
+  return update === undefined ? '' : `  ${onOneLine(update)}`
+}
+
+function onOneLine(json: string): string {
+  return json.replaceAll('\n', ' ')
 }
 
 function updatesText(count: number): string {
