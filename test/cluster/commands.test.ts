@@ -125,10 +125,6 @@ test('bots list selects and sorts as the server does, and refuses what cannot be
     /^4721 +select_one_bot +polling +1 +\d+ s +- +-$/,
     /^4722 +select_two_bot +polling +0 +- +paused +-$/,
   ] as const
-  const assertRows = (lines: readonly string[], expected: readonly RegExp[]): void => {
-    assert.equal(lines.length, expected.length, lines.join('\n'))
-    for (const [nth, row] of expected.entries()) assert.match(lines[nth] ?? '', row)
-  }
   assertRows(await listed(), rows)
   assertRows(await listed('--state', 'paused'), [rows[1]])
   assertRows(await listed('--sort', 'pending'), rows)
@@ -147,6 +143,11 @@ test('bots list selects and sorts as the server does, and refuses what cannot be
     assert.match(err, problem)
   }
 })
+
+function assertRows(lines: readonly string[], expected: readonly RegExp[]): void {
+  assert.equal(lines.length, expected.length, lines.join('\n'))
+  for (const [nth, row] of expected.entries()) assert.match(lines[nth] ?? '', row)
+}
 
 test('summary shows the sums, and limits shows, sets and removes the limit of a queue', async () => {
   const server = await localServer()

@@ -121,9 +121,6 @@ test('a response that lasts fails if its connection is lost or silent, and the s
     open.push(response)
     response.write('begun')
   })
-  const readAll = async (text: AsyncIterable<string>): Promise<void> => {
-    for await (const _ of text);
-  }
   const lost = await client.open('/', { idleMs: 10_000 })
   open.at(-1)?.destroy()
   await assert.rejects(readAll(lost), /^Error: the connection to .* was lost/)
@@ -135,3 +132,7 @@ test('a response that lasts fails if its connection is lost or silent, and the s
   await assert.rejects(readAll(ended))
   open.forEach((response) => response.destroy())
 })
+
+async function readAll(parts: AsyncIterable<string>): Promise<void> {
+  for await (const _ of parts);
+}
