@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { commandTable } from './cli/command-table.ts'
 import { commandsNamed, findCommand } from './cli/find-command.ts'
 import { helpText } from './cli/help-text.ts'
+import { outliveReaders } from './cli/outlive-readers.ts'
 import { parseCommand } from './cli/parse-command.ts'
 import { configOf, runCommand } from './cli/run-command.ts'
 import { isHelpAsked } from './config/config.ts'
@@ -23,4 +24,5 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
+outliveReaders(process)
 await runCommand(() => main(process.argv.slice(2)))

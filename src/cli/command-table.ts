@@ -4,7 +4,10 @@ import type { CommandRow } from './command-row.ts'
 import { doctorCommand } from './doctor/doctor-command.ts'
 import { botsCommands } from './remote/bots-commands.ts'
 import { deadLettersCommands } from './remote/dead-letters-commands.ts'
+import { limitsCommand } from './remote/limits-command.ts'
 import { queueCommands } from './remote/queue-commands.ts'
+import { summaryCommand } from './remote/summary-command.ts'
+import { tailCommand } from './remote/tail-command.ts'
 import { databaseCommands, serverCommands } from './server-commands.ts'
 
 /** In the order in which the help lists them. */
@@ -13,7 +16,10 @@ export const commandTable: readonly CommandRow[] = [
   ...databaseCommands,
   doctorCommand,
   ...botsCommands,
+  summaryCommand,
   ...queueCommands,
+  limitsCommand,
+  tailCommand,
   ...deadLettersCommands,
   completionCommand(() => commandTable),
 ]

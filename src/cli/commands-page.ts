@@ -39,7 +39,21 @@ With \`--url\`, the options of the server on this machine do not count, and \`--
 Results are on standard output. Errors, remarks and the progress of long work are on standard error. Without \`--json\`, results are text for
 people, which may change from version to version: on a terminal, tables are cut to its width, and \`…\` stands for what is missing; in a pipe nothing is
 cut. Times are in UTC. With \`--json\`, a command prints the JSON of the private API, whose fields [api.md](api.md) describes. \`bots list\` joins the pages that it
-reads into one object. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`.
+reads into one object. \`tail\` prints one object for each event on a line of its own: the data of the event, and its name as \`event\`. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`.
+
+If the reader of a pipe ends early, as in \`postbote bots list | head -3\`, the command finishes without an error. \`tail\` ends then, at the next event.
+
+## Selecting bots
+
+\`bots list --state stuck --sort oldest_age\` answers which bots need attention. [api.md](api.md#all-bots) explains the states. The
+columns are about the main queue of a bot: \`oldest\` is the age of the oldest pending update, and \`health\` is the [health](api.md#why-nothing-arrives) of the webhook, or
+\`paused\`. A \`-\` is for no value.
+
+## Following a tail
+
+\`tail\` shows what is pushed to a bot and confirmed from now on. It reads nothing out of the queue, so the bot misses nothing. When the server restarts or reloads,
+\`tail\` says so on standard error and connects again until the server is back; what happens in between is not shown. It ends by SIGINT (Ctrl+C), with exit code 0, or
+with 4 if the server refuses the tail, such as because the bot was removed.
 
 ## Exit codes
 `

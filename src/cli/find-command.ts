@@ -23,7 +23,7 @@ export function findCommand(rows: readonly CommandRow[], argv: readonly string[]
   const group = commandsNamed(rows, [first])
   if (group.length > 0) {
     const actions = group.map(({ name }) => name.slice(first.length + 1))
-    throw new ConfigError([`postbote ${first}: expected ${choiceOf(actions)}`])
+    throw new ConfigError([`${first}: expected ${choiceOf(actions)}`])
   }
   const words = [...new Set(rows.map(({ name }) => name.replace(/ .*/, '')))]
   throw new ConfigError([`unknown command ${JSON.stringify(first)}: expected ${choiceOf(words)}`])

@@ -1,5 +1,6 @@
 /** The bounds of the commands. */
 import { mib } from '../limits.ts'
+import { tailSilenceMs } from '../private-api/limits.ts'
 
 /** `postbote database` copies this many records at a time. Chosen: one statement for each of these steps. */
 export const entriesPerCopy = 1_000
@@ -24,3 +25,7 @@ export const privateApiIdleMsMax = 120_000
 export const privateApiResponseBytesMax = 16 * mib
 /** `postbote bots list` lists this many bots at most. Chosen: their JSON fits into the memory of a command. */
 export const botsListedMax = 1_000_000
+/** A tail that sends nothing for this long, not even a comment, is opened again. Chosen: three comments are missing. */
+export const tailIdleMsMax = 3 * tailSilenceMs
+/** The pause before a tail is opened again doubles up to this. Chosen: nobody notices it after a restart of the server. */
+export const tailReopenMsMax = 5_000

@@ -1,5 +1,5 @@
 /** Calls to the private API of a running server, for the command line. */
-import { request as requestHttp, type RequestOptions } from 'node:http'
+import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { urlToHttpOptions } from 'node:url'
 import type { Config } from '../config/config.ts'
@@ -10,7 +10,7 @@ import { privateApiIdleMsMax, privateApiResponseBytesMax } from './limits.ts'
 
 /** One call of the private API. */
 export interface PrivateApiCall {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   /** Sent as JSON; a Buffer is sent as it is. */
   readonly body?: object | Buffer | undefined
@@ -20,6 +20,14 @@ export interface PrivateApiCall {
 export interface PrivateApiResponse {
   readonly status: number
   readonly body: string
+}
+
+/** How long to wait for a server. */
+interface Patience {
+  /** The call fails if the server sends nothing for so many milliseconds. */
+  readonly idleMs: number
+  /** Ends the call. */
+  readonly signal?: AbortSignal
 }
 
 /** The server refused a call. The message has the code and the message of its error. */
@@ -101,9 +109,35 @@ export class PrivateApiClient {
    * @returns the response with any status
    * @throws Error if no server responds.
    */
-  send(call: PrivateApiCall): Promise<PrivateApiResponse> {
+  async send(call: PrivateApiCall): Promise<PrivateApiResponse> {
+    return this.#whole(await this.#begin(call, { idleMs: privateApiIdleMsMax }))
+  }
+
+  /**
+   * Opens a response that lasts, such as a tail.
+   *
+   * @returns the parts of its text as they arrive. Its iterator throws an Error if the connection is lost.
+   * @throws CallRefusedError for any status but 200; Error if no server responds.
+   */
+  async open(path: string, patience: Patience): Promise<AsyncIterable<string>> {
+    const response = await this.#begin({ method: 'GET', path }, patience)
+    if (response.statusCode !== 200) throw new CallRefusedError(await this.#whole(response))
+    return this.#parts(response)
+  }
+
+  async *#parts(response: IncomingMessage): AsyncGenerator<string> {
+    response.setEncoding('utf8')
+    try {
+      for await (const text of response) yield String(text)
+    } catch (cause) {
+      throw new Error(lostText(this.#place.shown, cause), { cause })
+    }
+  }
+
+  /** Resolves when the response begins. */
+  #begin(call: PrivateApiCall, { idleMs, signal }: Patience): Promise<IncomingMessage> {
     const { target, prefix, isSecure, shown } = this.#place
-    const { method, path, body } = call
+    const { method, path, body, headers } = call
     const request = isSecure ? requestHttps : requestHttp
     return new Promise((resolve, reject) => {
       const options: RequestOptions = {
@@ -111,26 +145,16 @@ export class PrivateApiClient {
         method,
         path: `${prefix}${path}`,
         headers: {
-          ...call.headers,
+          ...headers,
           authorization: `Bearer ${this.#key}`,
           'content-type': 'application/json',
         },
         agent: false,
-        timeout: privateApiIdleMsMax,
+        timeout: idleMs,
+        ...(signal === undefined ? {} : { signal }),
       }
       let isSent = false
-      const outgoing = request(options, (response) => {
-        let text = ''
-        response.setEncoding('utf8')
-        response.on('data', (chunk: string) => {
-          text += chunk
-          if (text.length > privateApiResponseBytesMax) {
-            response.destroy(new Error('the response is too large'))
-          }
-        })
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }))
-        response.on('error', (cause) => reject(lost(shown, cause)))
-      })
+      const outgoing = request(options, resolve)
       // With TLS the request is on its way only after the handshake.
       outgoing.on('socket', (socket) =>
         socket.once(isSecure ? 'secureConnect' : 'connect', () => (isSent = true)),
@@ -145,11 +169,31 @@ export class PrivateApiClient {
       )
     })
   }
+
+  /** Reads a response to its end. */
+  #whole(response: IncomingMessage): Promise<PrivateApiResponse> {
+    return new Promise((resolve, reject) => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => {
+        text += chunk
+        if (text.length > privateApiResponseBytesMax) {
+          response.destroy(new Error('the response is too large'))
+        }
+      })
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }))
+      response.on('error', (cause) => reject(lost(this.#place.shown, cause)))
+    })
+  }
 }
 
 function lost(shown: string, cause: Error): Error {
-  const text = `the connection to ${shown} was lost${reasonOf(cause)}, so the call may have been made or not`
+  const text = `${lostText(shown, cause)}, so the call may have been made or not`
   return new Error(text, { cause })
+}
+
+function lostText(shown: string, cause: unknown): string {
+  return `the connection to ${shown} was lost${cause instanceof Error ? reasonOf(cause) : ''}`
 }
 
 /** The message of an error of a connection names its address again, so its code is shown, if it has one. */

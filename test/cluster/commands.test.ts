@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
@@ -47,7 +47,7 @@ test('bots are registered, listed, shown and removed, and get new tokens', async
   const listed = await postbote(server, ['bots', 'list', '--after', '4710', '--limit', '1'])
   assert.match(
     listed.out,
-    /^bot_id {2}username {2}first_name {2}registered\n4711 {4}echo_bot {2}Echo {8}\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n$/,
+    /^bot_id {2}username {2}mode {5}pending {2}oldest {2}health {2}next_attempt\n4711 {4}echo_bot {2}polling {2}0 {8}- {7}- {7}-\n$/,
   )
   assert.equal(listed.err, 'there may be more bots: --after 4711\n')
   const json = await postbote(server, ['bots', 'list', '--after=4710', '--limit=1', '--json'])
@@ -98,6 +98,116 @@ test('bots list reads as many pages as it needs', async (t) => {
   const part = await postbote(server, ['bots', 'list', '--limit', '1100'])
   assert.equal(part.out.split('\n').length, 1_102)
 })
+
+test('bots list selects and sorts as the server does, and refuses what cannot be', async () => {
+  const server = await localServer()
+  for (const [botId, username] of [
+    [4_721, 'select_one_bot'],
+    [4_722, 'select_two_bot'],
+  ] as const) {
+    const bot = { bot_id: botId, first_name: 'Select', username }
+    assert.equal((await server.admin('POST', '/v1/bots', bot)).status, 200)
+  }
+  await server.push(4_721, { message: { text: 'one' } })
+  await postbote(server, ['pause', '4722'])
+  const listed = async (...args: string[]): Promise<readonly string[]> => {
+    const { code, out, err } = await postbote(server, [
+      'bots',
+      'list',
+      '--prefix',
+      'SELECT_',
+      ...args,
+    ])
+    assert.equal(code, 0, err)
+    return out.trimEnd().split('\n').slice(1)
+  }
+  const rows = [
+    /^4721 +select_one_bot +polling +1 +\d+ s +- +-$/,
+    /^4722 +select_two_bot +polling +0 +- +paused +-$/,
+  ] as const
+  assertRows(await listed(), rows)
+  assertRows(await listed('--state', 'paused'), [rows[1]])
+  assertRows(await listed('--sort', 'pending'), rows)
+  assertRows(await listed('--after', '4721'), [rows[1]])
+  assert.deepEqual(await listed('--state', 'failing'), [])
+  const cut = await postbote(server, ['bots', 'list', '--sort=oldest_age', '--limit=1'])
+  assert.equal(cut.err, 'there may be more bots: raise --limit\n')
+  for (const [args, problem] of [
+    [['--sort=pending', '--after=4721'], /^postbote: --after: expected none with --sort/],
+    [['--sort=pending', '--limit=1001'], /^postbote: --limit: expected at most 1000 with --sort/],
+    [['--state=odd'], /^postbote: --state: expected one of healthy, degraded, failing, paused/],
+    [['--prefix=a-b'], /^postbote: --prefix: expected 1 to 64 letters, digits or underscores/],
+  ] as const) {
+    const { code, out, err } = await postbote(server, ['bots', 'list', ...args])
+    assert.deepEqual([code, out], [2, ''])
+    assert.match(err, problem)
+  }
+})
+
+function assertRows(lines: readonly string[], expected: readonly RegExp[]): void {
+  assert.equal(lines.length, expected.length, lines.join('\n'))
+  for (const [nth, row] of expected.entries()) assert.match(lines[nth] ?? '', row)
+}
+
+test('summary shows the sums, and limits shows, sets and removes the limit of a queue', async () => {
+  const server = await localServer()
+  const { botId } = await server.register()
+  await server.push(botId, { message: { text: 'one' } })
+  const summary = await postbote(server, ['summary'])
+  assert.deepEqual([summary.code, summary.err], [0, ''])
+  assert.match(summary.out, /^mode +polling \d+, webhook \d+$/m)
+  assert.match(summary.out, /^oldest +\d+ (?:s|min), of bot \d+$/m)
+  const sums = JSON.parse((await postbote(server, ['summary', '--json'])).out)
+  const { body } = await server.admin('GET', '/v1/summary')
+  assert.deepEqual(Object.keys(sums), Object.keys(body))
+
+  const limits = async (...args: string[]): Promise<string> => {
+    const { out, err } = await postbote(server, ['limits', `${botId}`, ...args])
+    return out + err
+  }
+  const isFree = `deliveries of bot ${botId} are not limited\n`
+  assert.equal(await limits(), isFree)
+  const isLimited = `deliveries of bot ${botId} are limited to 2.5 per second\n`
+  assert.equal(await limits('--deliveries-per-second', '2.5'), isLimited)
+  assert.equal(await limits(), isLimited)
+  assert.equal(await limits('--test'), isFree)
+  assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.deliveries_per_second, 2.5)
+  assert.equal(
+    await limits('--deliveries-per-second=none', '--json'),
+    '{"deliveries_per_second":null}\n',
+  )
+  assert.match(
+    await limits('--deliveries-per-second=0'),
+    /^postbote: --deliveries-per-second: expected a number from 0\.1 to 10000, or none, got "0"\n$/,
+  )
+})
+
+test('a reader that has seen enough is no failure of a command, and a full disk is one', async () => {
+  const server = await localServer()
+  const place = ['--dir', server.dir, '--admin-port', new URL(server.privateUrl).port]
+  for (const args of [
+    ['--help'],
+    ['bots', 'list', ...place],
+    ['bots', 'list', '--json', ...place],
+  ]) {
+    const child = spawn(process.execPath, [mainFile, ...args])
+    const ended = once(child, 'close')
+    child.stdout.destroy()
+    assert.equal(await text(child.stderr).then(withoutHints), '', args.join(' '))
+    assert.deepEqual(await ended, [0, null])
+  }
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [mainFile, '--help'], { stdio: ['ignore', full, 'pipe'] })
+  const ended = once(child, 'close')
+  assert(child.stderr !== null)
+  assert.equal(await text(child.stderr), 'postbote: cannot write to standard output (ENOSPC)\n')
+  assert.deepEqual(await ended, [1, null])
+  closeSync(full)
+})
+
+function withoutHints(said: string): string {
+  return said.replace(/^there may be more bots: .*\n/, '')
+}
 
 test('an update is pushed from an argument or from standard input, byte for byte', async () => {
   const server = await localServer()

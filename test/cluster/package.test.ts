@@ -40,6 +40,7 @@ test('the package works when it is installed', async (t) => {
         'dist/dashboard/app.js',
         'dist/dashboard/index.html',
         'docs/api.md',
+        'docs/cli.md',
         'docs/clients.md',
         'docs/cluster-haproxy.cfg',
         'docs/cluster-nginx.conf',

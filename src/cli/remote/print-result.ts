@@ -22,9 +22,10 @@ export function printResult<Result>(
   for (const line of lines(result)) process.stdout.write(`${harmless(line)}\n`)
 }
 
-/** Returns a table that fits into the terminal, if there is one. */
+/** Returns a table that fits into the terminal, if there is one. Some terminals say 0 for a width that they do not know. */
 export function tableLines(rows: TableRows): readonly string[] {
-  return textTable(rows, process.stdout.isTTY ? process.stdout.columns : Infinity)
+  const { isTTY, columns } = process.stdout
+  return textTable(rows, isTTY && columns > 0 ? columns : Infinity)
 }
 
 /** Writes a line about the result for people, which is no part of it. */

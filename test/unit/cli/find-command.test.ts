@@ -23,11 +23,11 @@ test('an unknown command is an error that lists the commands, or those of the gr
   })
   for (const argv of [['database'], ['database', 'drop'], ['database', '--dir', 'x']]) {
     assert.throws(() => findCommand(commandTable, argv), {
-      message: 'postbote database: expected init, import or export',
+      message: 'database: expected init, import or export',
     })
   }
   assert.throws(() => findCommand(commandTable, ['node', 'drian']), {
-    message: 'postbote node: expected drain or undrain',
+    message: 'node: expected drain or undrain',
   })
 })
 

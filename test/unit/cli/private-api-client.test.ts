@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -88,3 +88,51 @@ test('a response without end is not read forever', async (t) => {
   })
   await assert.rejects(client.send({ method: 'GET', path: '/' }), /the response is too large/)
 })
+
+test('a response that lasts is read part by part, and a refusal of it is an error as of a call', async (t) => {
+  const open: ServerResponse[] = []
+  const client = await clientOf(t, (request, response) => {
+    if (request.url === '/behind/gone') {
+      response.statusCode = 404
+      response.end('{"error":{"code":"UNKNOWN_BOT","message":"No bot"}}')
+      return
+    }
+    open.push(response)
+    response.write('one \u00e4')
+  })
+  const read = async (): Promise<string[]> => {
+    const parts: string[] = []
+    for await (const part of await client.open('/tail', { idleMs: 10_000 })) {
+      parts.push(part)
+      if (parts.length === 1) open.at(-1)?.end('two')
+    }
+    return parts
+  }
+  assert.deepEqual(await read(), ['one \u00e4', 'two'])
+  await assert.rejects(client.open('/gone', { idleMs: 10_000 }), {
+    name: 'CallRefusedError',
+    message: 'the server refused the call: 404 UNKNOWN_BOT: No bot',
+  })
+})
+
+test('a response that lasts fails if its connection is lost or silent, and the signal ends it', async (t) => {
+  const open: ServerResponse[] = []
+  const client = await clientOf(t, (_request, response) => {
+    open.push(response)
+    response.write('begun')
+  })
+  const lost = await client.open('/', { idleMs: 10_000 })
+  open.at(-1)?.destroy()
+  await assert.rejects(readAll(lost), /^Error: the connection to .* was lost/)
+  const silent = await client.open('/', { idleMs: 50 })
+  await assert.rejects(readAll(silent), /^Error: the connection to .* was lost/)
+  const ending = new AbortController()
+  const ended = await client.open('/', { idleMs: 10_000, signal: ending.signal })
+  ending.abort()
+  await assert.rejects(readAll(ended))
+  open.forEach((response) => response.destroy())
+})
+
+async function readAll(parts: AsyncIterable<string>): Promise<void> {
+  for await (const _ of parts);
+}

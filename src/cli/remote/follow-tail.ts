@@ -1,0 +1,76 @@
+/**
+ * Follows a tail across the moments at which it ends: at a reload or a restart of the server, when a worker is lost, or
+ * when the connection breaks.
+ *
+ *   opening --responds--> following --ends or breaks--> waiting --a pause--> opening
+ *
+ * Only the first opening may fail because no server responds, since a wrong address should be reported at once. Later
+ * ones are repeated until the server is back.
+ */
+import { type Clock, sleep } from '../../clock.ts'
+import { messageOf } from '../../message-of.ts'
+import { tailReconnectMs } from '../../private-api/limits.ts'
+import { tailReopenMsMax } from '../limits.ts'
+import { CallRefusedError } from '../private-api-client.ts'
+import { EventStreamReader, type StreamedEvent } from './event-stream-reader.ts'
+
+export interface FollowTailOptions {
+  readonly clock: Clock
+  /** Ends the tail without an error. */
+  readonly signal: AbortSignal
+  /** Begins a response. Its text throws if the connection is lost. */
+  readonly open: () => Promise<AsyncIterable<string>>
+  readonly onEvent: (event: StreamedEvent) => void
+  /** Tells people what happens to the tail. */
+  readonly tell: (text: string) => void
+}
+
+/**
+ * Follows a tail until `signal` is aborted.
+ *
+ * @throws CallRefusedError if the server refuses the tail for good, such as because the bot was removed; Error if no
+ *   server responds at first.
+ */
+export async function followTail(options: FollowTailOptions): Promise<void> {
+  const { clock, signal, tell } = options
+  let hasBegun = false
+  let pauseMs = tailReconnectMs
+  let lastProblem = ''
+  while (!signal.aborted) {
+    try {
+      const parts = await options.open()
+      if (hasBegun) tell('the tail continues; what happened in between is not shown')
+      hasBegun = true
+      pauseMs = tailReconnectMs
+      lastProblem = ''
+      await readEvents(parts, options)
+      if (!signal.aborted) tell('the server has ended the tail, as at a reload; connecting again')
+    } catch (error) {
+      if (signal.aborted) return
+      if (!hasBegun || isForGood(error)) throw error
+      const problem = messageOf(error)
+      if (problem !== lastProblem) tell(`${problem}; connecting again`)
+      lastProblem = problem
+    }
+    await sleep(clock, pauseMs, signal)
+    pauseMs = Math.min(2 * pauseMs, tailReopenMsMax)
+  }
+}
+
+async function readEvents(
+  parts: AsyncIterable<string>,
+  { signal, onEvent }: FollowTailOptions,
+): Promise<void> {
+  const reader = new EventStreamReader()
+  for await (const text of parts) {
+    if (signal.aborted) return
+    for (const event of reader.take(text)) onEvent(event)
+  }
+}
+
+/** Too many tails, and a server or proxy that cannot serve at the moment, do not last. */
+function isForGood(error: unknown): boolean {
+  if (!(error instanceof CallRefusedError)) return false
+  const { status } = error.response
+  return status < 500 && status !== 429
+}

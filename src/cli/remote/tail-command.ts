@@ -1,0 +1,56 @@
+/** `postbote tail`: shows live what happens to a queue of a bot. */
+import { waitingClock } from '../../clock.ts'
+import { onOff } from '../../config/config-values.ts'
+import type { CommandCall } from '../command-call.ts'
+import type { ParsedCommand } from '../command-row.ts'
+import { jsonOption } from '../json-option.ts'
+import { tailIdleMsMax } from '../limits.ts'
+import { botIdArgument } from './bot-id-argument.ts'
+import { followTail } from './follow-tail.ts'
+import { tell } from './print-result.ts'
+import { privateApiOf, remoteOptions } from './private-api-of.ts'
+import { queuePath, testOption } from './queue-path.ts'
+import { tailJson, tailLine } from './tail-line.ts'
+
+const payloadsOption = {
+  name: 'payloads',
+  kind: onOff,
+  sentence: 'Shows the updates themselves, too.',
+} as const
+
+export const tailCommand: ParsedCommand = {
+  kind: 'parsed',
+  name: 'tail',
+  sentence:
+    'shows live what is pushed to a bot and confirmed, until SIGINT (Ctrl+C); it begins with the next event',
+  arguments: [botIdArgument],
+  options: [payloadsOption, testOption, ...remoteOptions],
+  run: tail,
+}
+
+async function tail(call: CommandCall): Promise<void> {
+  const path = queuePath(call, 'tail', { payload: call.has(payloadsOption) ? 'true' : undefined })
+  const isJson = call.has(jsonOption)
+  const api = await privateApiOf(call)
+  const ending = new AbortController()
+  const { signal } = ending
+  const end = (): void => ending.abort()
+  process.once('SIGINT', end)
+  // Such as a pipe whose reader has ended.
+  process.stdout.once('error', end)
+  try {
+    await followTail({
+      clock: waitingClock,
+      signal,
+      open: () => api.open(path, { idleMs: tailIdleMsMax, signal }),
+      onEvent: (event) => {
+        const line = isJson ? tailJson(event) : tailLine(event, waitingClock.nowMs())
+        process.stdout.write(`${line}\n`)
+      },
+      tell,
+    })
+  } finally {
+    process.off('SIGINT', end)
+    process.stdout.off('error', end)
+  }
+}

@@ -1,0 +1,58 @@
+/** One event of a tail as a line, for people or for programs. Pure. */
+import { utcText } from '../../clock.ts'
+import { harmless } from '../text-table.ts'
+import type { StreamedEvent } from './event-stream-reader.ts'
+
+/** What the events have, all of them together. docs/api.md says which event has what. */
+interface TailData {
+  readonly update_id: number
+  readonly type: string
+  readonly bytes: number
+  readonly count: number
+  readonly below: number
+}
+
+/**
+ * Returns an event as JSON on one line: the fields that the server sent, byte for byte, after the name of the event. The
+ * line breaks in it are between tokens of JSON, because none can be within a string.
+ */
+export function tailJson({ name, data }: StreamedEvent): string {
+  return `{"event":${JSON.stringify(name)},${onOneLine(data).slice(1)}`
+}
+
+/** Returns an event for people. `nowMs` is the wall time at which it has arrived, since events have no time of their own. */
+export function tailLine(event: StreamedEvent, nowMs: number): string {
+  return harmless(`${utcText(nowMs)}  ${textOf(event)}`)
+}
+
+function textOf({ name, data }: StreamedEvent): string {
+  const fields: TailData = JSON.parse(data)
+  const { update_id: id, type, bytes, count, below } = fields
+  switch (name) {
+    case 'update':
+      return `update ${id}  ${type}  ${bytes} bytes${updateIn(data)}`
+    case 'confirmed':
+      return `confirmed ${updatesText(count)} below ${below}`
+    case 'dropped':
+      return `dropped ${updatesText(count)} below ${below}, which the bot did not want`
+    case 'missed':
+      return `missed ${count} events, because this reader was too slow`
+    default:
+      // A later server may have more.
+      return `${name} ${onOneLine(data)}`
+  }
+}
+
+/** Not from the parsed data, which may have other digits: numbers of JSON can be longer than those of JavaScript. */
+function updateIn(data: string): string {
+  const [, update] = /,"update":(.*)\}$/s.exec(data) ?? []
+  return update === undefined ? '' : `  ${onOneLine(update)}`
+}
+
+function onOneLine(json: string): string {
+  return json.replaceAll('\n', ' ')
+}
+
+function updatesText(count: number): string {
+  return count === 1 ? '1 update' : `${count} updates`
+}

@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ageCell, cell, timeCell } from '../../../../src/cli/remote/cells.ts'
+
+test('an age is shown in the largest unit that leaves it at least two', () => {
+  const ages = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, null].map((ageS) => ageCell(ageS))
+  assert.deepEqual(ages, ['0 s', '119 s', '2 min', '119 min', '2 h', '47 h', '2 d', '-'])
+})
+
+test('what is unknown is a dash', () => {
+  assert.deepEqual([cell(null), cell(''), cell(undefined), timeCell(null)], ['-', '-', '-', '-'])
+  assert.deepEqual([cell(true), cell(false), cell(0), cell('x')], ['yes', 'no', '0', 'x'])
+})
