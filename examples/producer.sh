@@ -19,9 +19,11 @@ run=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')
 directory=$(mktemp -d)
 trap 'rm -r "$directory"' EXIT
 
-# The key is not an argument of curl, because other users of the machine can read those.
+# The key is not an argument of curl, because other users of the machine can read those. --silent alone does not stop the
+# progress meter of --upload-file.
 call() {
-  curl --config <(printf 'header = "Authorization: Bearer %s"\n' "$ADMIN_KEY") --silent --show-error "$@"
+  curl --config <(printf 'header = "Authorization: Bearer %s"\n' "$ADMIN_KEY") --silent --show-error \
+    --no-progress-meter "$@"
 }
 
 # Prints the lines of the input. read fails at a last line without a line break, but it reads the line.
