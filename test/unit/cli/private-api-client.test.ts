@@ -129,7 +129,7 @@ test('a response that lasts fails if its connection is lost or silent, and the s
   const ending = new AbortController()
   const ended = await client.open('/', { idleMs: 10_000, signal: ending.signal })
   ending.abort()
-  await assert.rejects(readAll(ended))
+  await assert.rejects(readAll(ended), /aborted/)
   open.forEach((response) => response.destroy())
 })
 
