@@ -51,6 +51,23 @@ test('a session stands for the key in every worker, also for calls that are forw
   }
 })
 
+test('the list and the sums that a session gets have the bots of all workers', async () => {
+  const server = await shared()
+  const cookie = await logIn(server)
+  await Promise.all(Array.from({ length: 8 }, () => server.register()))
+  const byKey = await server.admin('GET', '/v1/summary')
+  // A GET request that changes nothing needs no header of the dashboard.
+  for (const headers of [{ cookie }, { cookie, 'postbote-dashboard': '1' }]) {
+    const get = (path: string) => send({ method: 'GET', url: server.privateUrl + path, headers })
+    const summary = await get('/v1/summary')
+    assert.equal(summary.body.missing_shards, undefined)
+    assert.equal(summary.body.bots, byKey.body.bots)
+    const list = await get('/v1/bots?sort=pending&limit=1000')
+    assert.equal(list.body.missing_shards, undefined)
+    assert.equal(list.body.bots.length, byKey.body.bots)
+  }
+})
+
 test('a page of another site cannot change anything with the session of a browser', async () => {
   const server = await shared()
   const cookie = await logIn(server)
