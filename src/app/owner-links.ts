@@ -61,7 +61,10 @@ export function ownerLinks(
  * the request already, so a session gets the header of the dashboard, which each POST request of a session needs, even if
  * the browser sent a GET request without it.
  */
-function accessOf({ authorization, cookie }: IncomingHttpHeaders): Readonly<Record<string, string>> {
+function accessOf({
+  authorization,
+  cookie,
+}: IncomingHttpHeaders): Readonly<Record<string, string>> {
   if (authorization !== undefined) return { authorization }
   return cookie === undefined ? {} : { cookie, [dashboardHeader]: '1' }
 }

@@ -1,6 +1,10 @@
 /**
  * Calls the private API with the session of this browser. The admin key is used once, to log in; it is kept nowhere.
+ *
+ * The page repeats its calls, so one that gets no response needs no handling: the client reports it as trouble of the
+ * server, until the same call succeeds.
  */
+import type { BrowserClock } from './browser-clock.ts'
 
 /** A response that is an error, or none. */
 export class ApiError extends Error {
@@ -19,15 +23,24 @@ export class ApiError extends Error {
 export interface ApiClientOptions {
   /** The session has ended, or there was none. */
   onLoggedOut(): void
-  /** Called with each outcome: whether the server responds. */
-  onReached(isReached: boolean): void
+  /** Called with a sentence when calls get no response, or one that blames the server; undefined: all calls succeed again. */
+  onTrouble(trouble: string | undefined): void
+  readonly clock: BrowserClock
+  readonly fetch: (path: string, init: RequestInit) => Promise<Response>
 }
+
+/** Chosen: longer than the server waits for a worker that starts. A call without an end would stop the page. */
+const callMsMax = 20_000
 
 /** The server sees by this header that the request comes from its own page. */
 const ownHeader = { 'postbote-dashboard': '1' }
 
 export class ApiClient {
   readonly #options: ApiClientOptions
+  /** By the path of the call. */
+  readonly #troubles = new Map<string, string>()
+  /** Counts the views: what a call of an earlier view meets is of no interest. */
+  #view = 0
 
   constructor(options: ApiClientOptions) {
     this.#options = options
@@ -58,24 +71,80 @@ export class ApiClient {
     return jsonOf(await this.#send(path, body === undefined ? init : { ...init, body }))
   }
 
+  async put<Shape>(path: string, body: object): Promise<Shape> {
+    const init = { method: 'PUT', headers: ownHeader, body: JSON.stringify(body) }
+    return jsonOf(await this.#send(path, init))
+  }
+
   async delete<Shape>(path: string): Promise<Shape> {
     return jsonOf(await this.#send(path, { method: 'DELETE', headers: ownHeader }))
   }
 
-  async #send(path: string, init: RequestInit): Promise<Response> {
-    let response: Response
-    try {
-      response = await fetch(path, { ...init, credentials: 'same-origin', cache: 'no-store' })
-    } catch {
-      this.#options.onReached(false)
-      throw new ApiError(0, 'UNREACHABLE', 'The server does not respond.')
-    }
-    this.#options.onReached(true)
-    if (response.ok) return response
-    const error = await errorOf(response)
-    if (error.status === 401) this.#options.onLoggedOut()
-    throw error
+  /** Forgets the troubles of the calls so far, because another view makes other calls. */
+  beginView(): void {
+    this.#view += 1
+    this.#troubles.clear()
+    this.#options.onTrouble(undefined)
   }
+
+  async #send(path: string, init: RequestInit): Promise<Response> {
+    const view = this.#view
+    try {
+      const response = await this.#fetch(path, init)
+      if (!response.ok) throw await errorOf(response)
+      this.#note({ view, path, trouble: undefined })
+      return response
+    } catch (error) {
+      const shown = error instanceof ApiError ? error : unreachable()
+      this.#note({ view, path, trouble: isTrouble(shown) ? shown.message : undefined })
+      if (shown.status === 401) this.#options.onLoggedOut()
+      throw shown
+    }
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    const late = new AbortController()
+    const cancel = this.#options.clock.after(callMsMax, () => late.abort())
+    const { signal } = late
+    try {
+      return await this.#options.fetch(path, {
+        ...init,
+        signal,
+        credentials: 'same-origin',
+        cache: 'no-store',
+      })
+    } finally {
+      cancel()
+    }
+  }
+
+  #note({ view, path, trouble }: Noted): void {
+    if (view !== this.#view) return
+    const [call = ''] = path.split('?', 1)
+    if (trouble === undefined) this.#troubles.delete(call)
+    else this.#troubles.set(call, trouble)
+    const [first] = this.#troubles.values()
+    this.#options.onTrouble(first)
+  }
+}
+
+interface Noted {
+  readonly view: number
+  readonly path: string
+  readonly trouble: string | undefined
+}
+
+/**
+ * Returns whether the server is to blame, so that the same call may succeed later.
+ *
+ * @param error - what a call ended with
+ */
+export function isTrouble(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 0 || error.status >= 500)
+}
+
+function unreachable(): ApiError {
+  return new ApiError(0, 'UNREACHABLE', 'The server does not respond.')
 }
 
 async function jsonOf<Shape>(response: Response): Promise<Shape> {

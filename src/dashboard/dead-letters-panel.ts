@@ -28,6 +28,8 @@ export class DeadLettersPanel {
   readonly #payload = element('pre', { tabindex: 0, 'aria-label': 'Payload', hidden: true })
   readonly #next: HTMLButtonElement
   readonly #first: HTMLButtonElement
+  /** What is of use only if there are dead letters. */
+  readonly #list: HTMLElement
   /** The list begins above this id. */
   #after = 0
   #shown = ''
@@ -38,11 +40,9 @@ export class DeadLettersPanel {
     this.#next = buttonOf('Next page', () => this.#turn(Number(this.#next.value)))
     const titles = ['Update', 'Type', 'Reason', 'Time', 'Attempts', 'Size', 'Last error', 'Actions']
     const heads = titles.map((title) => element('th', { scope: 'col' }, title))
-    this.root = element(
-      'section',
-      { class: 'card' },
-      element('h2', {}, 'Dead letters'),
-      this.#count,
+    this.#list = element(
+      'div',
+      { hidden: true },
       element(
         'div',
         { class: 'controls' },
@@ -58,6 +58,13 @@ export class DeadLettersPanel {
       ),
       this.#payload,
     )
+    this.root = element(
+      'section',
+      { class: 'card' },
+      element('h2', {}, 'Dead letters'),
+      this.#count,
+      this.#list,
+    )
   }
 
   async refresh(): Promise<void> {
@@ -66,7 +73,10 @@ export class DeadLettersPanel {
     const { dead_letters: letters, total } = await api.get<Listed>(
       botPath(queue, '/dead-letters', query),
     )
-    setElementText(this.#count, `${formatCount(total)} dead letters`)
+    const text = total === 0 ? 'No dead letters.' : `${formatCount(total)} dead letters`
+    setElementText(this.#count, text)
+    this.#list.hidden = total === 0
+    this.#payload.hidden ||= total === 0
     this.#first.hidden = this.#after === 0
     this.#next.hidden = letters.length < perPage
     this.#next.value = `${letters.at(-1)?.update_id ?? 0}`
@@ -97,7 +107,7 @@ export class DeadLettersPanel {
       element('td', { class: 'wrap' }, letter.last_error ?? '–'),
       element(
         'td',
-        {},
+        { class: 'actions' },
         button('Show', () => void this.#show(path)),
         button('Replay', () => void this.#act(`${path}/replay`)),
         button('Drop', () => void this.#drop(path, `Drop dead letter ${id}?`)),
