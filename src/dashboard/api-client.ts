@@ -26,8 +26,26 @@ export interface ApiClientOptions {
   /** Called with a sentence when calls get no response, or one that blames the server; undefined: all calls succeed again. */
   onTrouble(trouble: string | undefined): void
   readonly clock: BrowserClock
-  readonly fetch: (path: string, init: RequestInit) => Promise<Response>
+  /** As that of the browser. */
+  readonly fetch: (path: string, request: ApiRequest) => Promise<ApiResponse>
 }
+
+/** The options of `fetch` that a call needs. */
+export interface ApiRequest {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal: AbortSignal
+}
+
+/** The part of a response that the page uses. */
+export interface ApiResponse {
+  readonly ok: boolean
+  readonly status: number
+  text(): Promise<string>
+}
+
+type Call = Omit<ApiRequest, 'signal'>
 
 /** Chosen: longer than the server waits for a worker that starts. A call without an end would stop the page. */
 const callMsMax = 20_000
@@ -58,22 +76,22 @@ export class ApiClient {
 
   /** @returns the response as the shape that the caller knows from docs/api.md */
   async get<Shape>(path: string): Promise<Shape> {
-    return jsonOf(await this.#send(path, { headers: ownHeader }))
+    return jsonOf(await this.#send(path, { method: 'GET', headers: ownHeader }))
   }
 
   async text(path: string): Promise<string> {
-    const response = await this.#send(path, { headers: ownHeader })
+    const response = await this.#send(path, { method: 'GET', headers: ownHeader })
     return response.text()
   }
 
   async post<Shape>(path: string, body?: string): Promise<Shape> {
-    const init: RequestInit = { method: 'POST', headers: ownHeader }
-    return jsonOf(await this.#send(path, body === undefined ? init : { ...init, body }))
+    const call = { method: 'POST', headers: ownHeader }
+    return jsonOf(await this.#send(path, body === undefined ? call : { ...call, body }))
   }
 
   async put<Shape>(path: string, body: object): Promise<Shape> {
-    const init = { method: 'PUT', headers: ownHeader, body: JSON.stringify(body) }
-    return jsonOf(await this.#send(path, init))
+    const call = { method: 'PUT', headers: ownHeader, body: JSON.stringify(body) }
+    return jsonOf(await this.#send(path, call))
   }
 
   async delete<Shape>(path: string): Promise<Shape> {
@@ -87,10 +105,10 @@ export class ApiClient {
     this.#options.onTrouble(undefined)
   }
 
-  async #send(path: string, init: RequestInit): Promise<Response> {
+  async #send(path: string, call: Call): Promise<ApiResponse> {
     const view = this.#view
     try {
-      const response = await this.#fetch(path, init)
+      const response = await this.#fetch(path, call)
       if (!response.ok) throw await errorOf(response)
       this.#note({ view, path, trouble: undefined })
       return response
@@ -102,17 +120,12 @@ export class ApiClient {
     }
   }
 
-  async #fetch(path: string, init: RequestInit): Promise<Response> {
+  async #fetch(path: string, call: Call): Promise<ApiResponse> {
     const late = new AbortController()
     const cancel = this.#options.clock.after(callMsMax, () => late.abort())
     const { signal } = late
     try {
-      return await this.#options.fetch(path, {
-        ...init,
-        signal,
-        credentials: 'same-origin',
-        cache: 'no-store',
-      })
+      return await this.#options.fetch(path, { ...call, signal })
     } finally {
       cancel()
     }
@@ -147,12 +160,12 @@ function unreachable(): ApiError {
   return new ApiError(0, 'UNREACHABLE', 'The server does not respond.')
 }
 
-async function jsonOf<Shape>(response: Response): Promise<Shape> {
-  const shape: Shape = await response.json()
+async function jsonOf<Shape>(response: ApiResponse): Promise<Shape> {
+  const shape: Shape = JSON.parse(await response.text())
   return shape
 }
 
-async function errorOf(response: Response): Promise<ApiError> {
+async function errorOf(response: ApiResponse): Promise<ApiError> {
   const text = await response.text()
   try {
     const body: { readonly error: { readonly code: string; readonly message: string } } =

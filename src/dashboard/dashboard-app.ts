@@ -30,7 +30,8 @@ export class DashboardApp {
           trouble === undefined ? '' : `${trouble} The page tries again.`,
         ),
       clock: browserClock,
-      fetch: (path, init) => fetch(path, init),
+      fetch: (path, request) =>
+        fetch(path, { ...request, credentials: 'same-origin', cache: 'no-store' }),
     })
     this.#context = { api, clock: browserClock, visibility: document }
     this.#logout.addEventListener('click', () => void this.#end())

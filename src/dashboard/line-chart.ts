@@ -33,7 +33,7 @@ export interface LineChartData {
   readonly sentence: string
 }
 
-const heightPx = 170
+const heightPx = 200
 /** Room for a time below the axis. */
 const timeSpacePx = 64
 const dark = '(prefers-color-scheme: dark)'
@@ -137,7 +137,12 @@ export class LineChart {
         y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] },
       },
       axes: [
-        { ...axis, space: timeSpacePx, values: (_plot, at) => at.map((s) => timeText(s, spanS)) },
+        {
+          ...axis,
+          size: 28,
+          space: timeSpacePx,
+          values: (_plot, at) => at.map((s) => timeText(s, spanS)),
+        },
         { ...axis, size: 52 },
       ],
       series: [

@@ -30,7 +30,12 @@ test('the page needs no key, and its files load nothing from elsewhere', async (
   for (const path of ['/', '/app.js', '/app.css']) {
     const { status, headers, text } = await send({ method: 'GET', url: server.privateUrl + path })
     assert.equal(status, 200, path)
-    assert.match(String(headers['content-security-policy']), /^default-src 'none'/)
+    const policy = String(headers['content-security-policy'])
+    assert.match(
+      policy,
+      /^default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';/,
+    )
+    assert(!policy.includes('unsafe'))
     assert(!/(?:src|href)="https?:|@import|url\(https?:/.test(text), path)
     assert(!text.includes(server.key))
   }
