@@ -73,8 +73,7 @@ export class DeadLettersPanel {
     const { dead_letters: letters, total } = await api.get<Listed>(
       botPath(queue, '/dead-letters', query),
     )
-    const text = total === 0 ? 'No dead letters.' : `${formatCount(total)} dead letters`
-    setElementText(this.#count, text)
+    setElementText(this.#count, countText(total))
     this.#list.hidden = total === 0
     this.#payload.hidden ||= total === 0
     this.#first.hidden = this.#after === 0
@@ -160,6 +159,11 @@ export class DeadLettersPanel {
   readonly #fail = (error: unknown): undefined => {
     setElementText(this.#count, error instanceof Error ? error.message : String(error))
   }
+}
+
+function countText(total: number): string {
+  if (total === 0) return 'No dead letters.'
+  return total === 1 ? '1 dead letter' : `${formatCount(total)} dead letters`
 }
 
 function buttonOf(text: string, act: () => void): HTMLButtonElement {

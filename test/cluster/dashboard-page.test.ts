@@ -139,7 +139,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await picture(page, `overview-${colorScheme}-${size}`)
       await assertAccessible(page)
       await openBot(page, brokenId)
-      await page.getByText('1 dead letters').waitFor()
+      await page.getByText(/^1 dead letters?$/).waitFor()
       await page
         .getByRole('cell', { name: /500 Internal Server Error/ })
         .first()
