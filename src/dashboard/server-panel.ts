@@ -63,11 +63,7 @@ export class ServerPanel {
 
   constructor(options: ServerPanelOptions) {
     this.#context = options
-    this.#failing = element(
-      'button',
-      { type: 'button', class: 'link', 'aria-label': 'Show failing webhooks', disabled: true },
-      '–',
-    )
+    this.#failing = element('button', { type: 'button', class: 'link', disabled: true }, '–')
     this.#failing.addEventListener('click', () => options.onFailing())
     const tiles = Object.entries(tileTitles).map(([name, title]) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.entries forgets the names
@@ -131,6 +127,7 @@ export class ServerPanel {
     this.#set('oldest', formatAge(summary?.oldest_age))
     const failing = summary?.health['failing'] ?? (summary && 0)
     this.#set('failing', formatCount(failing))
+    this.#failing.setAttribute('aria-label', `${formatCount(failing)}: show failing webhooks`)
     this.#failing.toggleAttribute('disabled', !failing)
     this.#failing.classList.toggle('failing', Boolean(failing))
     this.#set('dead', formatCount(summary?.dead_letters))
