@@ -22,6 +22,8 @@ export class BotList {
   readonly #api: ListApi
   #query: BotListQuery = { prefix: '', state: '', sort: 'pending' }
   #bots: readonly ListedBotShape[] = []
+  /** The query that the bots are the answer to. */
+  #listed: BotListQuery | undefined
   #missing: readonly number[] = []
   /** Whether the server has more bots than the list. */
   #hasMore = false
@@ -61,9 +63,11 @@ export class BotList {
     const page = await this.#page(0)
     if (asked !== this.#asked) return
     const last = page.bots.at(-1)?.bot_id ?? 0
-    const isPaged = this.#query.sort === 'id' && page.bots.length === perPage
+    const isPaged =
+      this.#query.sort === 'id' && this.#listed === this.#query && page.bots.length === perPage
     const later = isPaged ? this.#bots.filter((bot) => bot.bot_id > last) : []
     const isSame = later.length > 0
+    this.#listed = this.#query
     this.#bots = [...page.bots, ...later]
     this.#missing = page.missing_shards ?? []
     if (!isSame) this.#hasMore = page.bots.length === perPage

@@ -55,6 +55,17 @@ test('a list in the order of ids grows to its end, and keeps its pages when it i
   assert.equal(list.hasMore, false)
 })
 
+test('a new list has no bots of the one before', async () => {
+  const api = new FakeApi(600)
+  const list = new BotList(api)
+  const query = { prefix: '', state: '', sort: 'id' } as const
+  await list.ask(query)
+  while (list.hasMore) await list.more()
+  await list.ask({ ...query, prefix: 'shop' })
+  assert.equal(list.bots.length, 200)
+  assert.equal(list.hasMore, true)
+})
+
 test('the response to an earlier question is dropped', async () => {
   const api = new FakeApi(10)
   const list = new BotList(api)
