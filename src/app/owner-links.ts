@@ -1,4 +1,5 @@
 /** How the private API of a worker reaches the owners of bots, for one request. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
@@ -6,6 +7,7 @@ import type { RequestRouter } from '../cluster/forward/request-router.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { Ways } from '../cluster/worker/worker.ts'
 import type { OwnerLinks } from '../private-api/owner-links.ts'
+import { dashboardHeader } from '../private-api/private-api-guard.ts'
 
 export interface OwnerLinksParts {
   readonly start: WorkerStart
@@ -21,7 +23,7 @@ export function ownerLinks(
   { start, ways: { peers, routes }, router, memory }: OwnerLinksParts,
   request: FastifyRequest,
 ): OwnerLinks {
-  const { authorization, host, 'content-type': contentType } = request.headers
+  const { host, 'content-type': contentType } = request.headers
   // After this worker has left, pushes go to its successor, like all other requests.
   const self = router.hasLeft ? -1 : start.worker
   return {
@@ -45,11 +47,24 @@ export function ownerLinks(
         isRepeat,
         clientAddress: requestOrigin(request.raw)?.clientAddress ?? '',
         headers: {
-          ...(authorization === undefined ? {} : { authorization }),
+          ...accessOf(request.headers),
           ...(host === undefined ? {} : { host }),
           ...(contentType === undefined ? {} : { 'content-type': contentType }),
         },
       })
     },
   }
+}
+
+/**
+ * What proves to the other worker that the sender may ask: the key, or the session of a browser. This worker has checked
+ * the request already, so a session gets the header of the dashboard, which each POST request of a session needs, even if
+ * the browser sent a GET request without it.
+ */
+function accessOf({
+  authorization,
+  cookie,
+}: IncomingHttpHeaders): Readonly<Record<string, string>> {
+  if (authorization !== undefined) return { authorization }
+  return cookie === undefined ? {} : { cookie, [dashboardHeader]: '1' }
 }

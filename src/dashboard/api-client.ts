@@ -1,6 +1,10 @@
 /**
  * Calls the private API with the session of this browser. The admin key is used once, to log in; it is kept nowhere.
+ *
+ * The page repeats its calls, so one that gets no response needs no handling: the client reports it as trouble of the
+ * server, until the same call succeeds.
  */
+import type { BrowserClock } from './browser-clock.ts'
 
 /** A response that is an error, or none. */
 export class ApiError extends Error {
@@ -19,15 +23,42 @@ export class ApiError extends Error {
 export interface ApiClientOptions {
   /** The session has ended, or there was none. */
   onLoggedOut(): void
-  /** Called with each outcome: whether the server responds. */
-  onReached(isReached: boolean): void
+  /** Called with a sentence when calls get no response, or one that blames the server; undefined: all calls succeed again. */
+  onTrouble(trouble: string | undefined): void
+  readonly clock: BrowserClock
+  /** As that of the browser. */
+  readonly fetch: (path: string, request: ApiRequest) => Promise<ApiResponse>
 }
+
+/** The options of `fetch` that a call needs. */
+export interface ApiRequest {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal: AbortSignal
+}
+
+/** The part of a response that the page uses. */
+export interface ApiResponse {
+  readonly ok: boolean
+  readonly status: number
+  text(): Promise<string>
+}
+
+type Call = Omit<ApiRequest, 'signal'>
+
+/** Chosen: longer than the server waits for a worker that starts. A call without an end would stop the page. */
+const callMsMax = 20_000
 
 /** The server sees by this header that the request comes from its own page. */
 const ownHeader = { 'postbote-dashboard': '1' }
 
 export class ApiClient {
   readonly #options: ApiClientOptions
+  /** By the path of the call. */
+  readonly #troubles = new Map<string, string>()
+  /** Counts the views: what a call of an earlier view meets is of no interest. */
+  #view = 0
 
   constructor(options: ApiClientOptions) {
     this.#options = options
@@ -45,45 +76,96 @@ export class ApiClient {
 
   /** @returns the response as the shape that the caller knows from docs/api.md */
   async get<Shape>(path: string): Promise<Shape> {
-    return jsonOf(await this.#send(path, { headers: ownHeader }))
+    return jsonOf(await this.#send(path, { method: 'GET', headers: ownHeader }))
   }
 
   async text(path: string): Promise<string> {
-    const response = await this.#send(path, { headers: ownHeader })
+    const response = await this.#send(path, { method: 'GET', headers: ownHeader })
     return response.text()
   }
 
   async post<Shape>(path: string, body?: string): Promise<Shape> {
-    const init: RequestInit = { method: 'POST', headers: ownHeader }
-    return jsonOf(await this.#send(path, body === undefined ? init : { ...init, body }))
+    const call = { method: 'POST', headers: ownHeader }
+    return jsonOf(await this.#send(path, body === undefined ? call : { ...call, body }))
+  }
+
+  async put<Shape>(path: string, body: object): Promise<Shape> {
+    const call = { method: 'PUT', headers: ownHeader, body: JSON.stringify(body) }
+    return jsonOf(await this.#send(path, call))
   }
 
   async delete<Shape>(path: string): Promise<Shape> {
     return jsonOf(await this.#send(path, { method: 'DELETE', headers: ownHeader }))
   }
 
-  async #send(path: string, init: RequestInit): Promise<Response> {
-    let response: Response
+  /** Forgets the troubles of the calls so far, because another view makes other calls. */
+  beginView(): void {
+    this.#view += 1
+    this.#troubles.clear()
+    this.#options.onTrouble(undefined)
+  }
+
+  async #send(path: string, call: Call): Promise<ApiResponse> {
+    const view = this.#view
     try {
-      response = await fetch(path, { ...init, credentials: 'same-origin', cache: 'no-store' })
-    } catch {
-      this.#options.onReached(false)
-      throw new ApiError(0, 'UNREACHABLE', 'The server does not respond.')
+      const response = await this.#fetch(path, call)
+      if (!response.ok) throw await errorOf(response)
+      this.#note({ view, path, trouble: undefined })
+      return response
+    } catch (error) {
+      const shown = error instanceof ApiError ? error : unreachable()
+      this.#note({ view, path, trouble: isTrouble(shown) ? shown.message : undefined })
+      if (shown.status === 401) this.#options.onLoggedOut()
+      throw shown
     }
-    this.#options.onReached(true)
-    if (response.ok) return response
-    const error = await errorOf(response)
-    if (error.status === 401) this.#options.onLoggedOut()
-    throw error
+  }
+
+  async #fetch(path: string, call: Call): Promise<ApiResponse> {
+    const late = new AbortController()
+    const cancel = this.#options.clock.after(callMsMax, () => late.abort())
+    const { signal } = late
+    try {
+      return await this.#options.fetch(path, { ...call, signal })
+    } finally {
+      cancel()
+    }
+  }
+
+  #note({ view, path, trouble }: Noted): void {
+    if (view !== this.#view) return
+    const [call = ''] = path.split('?', 1)
+    if (trouble === undefined) this.#troubles.delete(call)
+    else this.#troubles.set(call, trouble)
+    const [first] = this.#troubles.values()
+    this.#options.onTrouble(first)
   }
 }
 
-async function jsonOf<Shape>(response: Response): Promise<Shape> {
-  const shape: Shape = await response.json()
+interface Noted {
+  readonly view: number
+  readonly path: string
+  readonly trouble: string | undefined
+}
+
+/**
+ * Returns whether the server is to blame, so that the same call may succeed later.
+ *
+ * @param error - what a call ended with
+ */
+export function isTrouble(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 0 || error.status >= 500)
+}
+
+function unreachable(): ApiError {
+  return new ApiError(0, 'UNREACHABLE', 'The server does not respond.')
+}
+
+async function jsonOf<Shape>(response: ApiResponse): Promise<Shape> {
+  const shape: Shape = JSON.parse(await response.text())
   return shape
 }
 
-async function errorOf(response: Response): Promise<ApiError> {
+async function errorOf(response: ApiResponse): Promise<ApiError> {
   const text = await response.text()
   try {
     const body: { readonly error: { readonly code: string; readonly message: string } } =

@@ -6,20 +6,30 @@ import type { AttemptShape } from './shapes.ts'
 export class AttemptsPanel {
   readonly root: HTMLElement
   readonly #body = element('tbody')
+  readonly #empty = element('p', { class: 'faint' }, 'No attempts yet.')
+  readonly #table: HTMLElement
   #shown = ''
 
   constructor() {
     const titles = ['Time', 'Update', 'Status', 'Took', 'Result', 'Next try']
     const heads = titles.map((title) => element('th', { scope: 'col' }, title))
+    this.#table = element(
+      'div',
+      {
+        class: 'scroll short',
+        tabindex: 0,
+        role: 'region',
+        'aria-label': 'Attempts',
+        hidden: true,
+      },
+      element('table', {}, element('thead', {}, element('tr', {}, ...heads)), this.#body),
+    )
     this.root = element(
       'section',
       { class: 'card' },
       element('h2', {}, 'Attempts'),
-      element(
-        'div',
-        { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Attempts' },
-        element('table', {}, element('thead', {}, element('tr', {}, ...heads)), this.#body),
-      ),
+      this.#empty,
+      this.#table,
     )
   }
 
@@ -28,6 +38,8 @@ export class AttemptsPanel {
     const shown = JSON.stringify(attempts)
     if (shown === this.#shown) return
     this.#shown = shown
+    this.#empty.hidden = attempts.length > 0
+    this.#table.hidden = attempts.length === 0
     this.#body.replaceChildren(...attempts.map(rowOf))
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The bots that the table shows. The server selects and sorts them, so the page never holds more than it was asked for:
- * the first 1,000 of a sorted list, or, in the order of ids, as many pages as the reader has scrolled to.
+ * the first ones of a sorted list, or, in the order of ids, as many pages as the reader has scrolled to.
  */
 import type { BotListShape, ListedBotShape } from './shapes.ts'
 
@@ -15,13 +15,15 @@ export interface ListApi {
   get<Shape>(path: string): Promise<Shape>
 }
 
-/** The server's bound for a page. */
-const perPage = 1_000
+/** Chosen: fills several screens. The table asks for it every few seconds, and the server allows 1,000. */
+const perPage = 200
 
 export class BotList {
   readonly #api: ListApi
   #query: BotListQuery = { prefix: '', state: '', sort: 'pending' }
   #bots: readonly ListedBotShape[] = []
+  /** The query that the bots are the answer to. */
+  #listed: BotListQuery | undefined
   #missing: readonly number[] = []
   /** Whether the server has more bots than the list. */
   #hasMore = false
@@ -61,9 +63,11 @@ export class BotList {
     const page = await this.#page(0)
     if (asked !== this.#asked) return
     const last = page.bots.at(-1)?.bot_id ?? 0
-    const isPaged = this.#query.sort === 'id' && page.bots.length === perPage
+    const isPaged =
+      this.#query.sort === 'id' && this.#listed === this.#query && page.bots.length === perPage
     const later = isPaged ? this.#bots.filter((bot) => bot.bot_id > last) : []
     const isSame = later.length > 0
+    this.#listed = this.#query
     this.#bots = [...page.bots, ...later]
     this.#missing = page.missing_shards ?? []
     if (!isSame) this.#hasMore = page.bots.length === perPage

@@ -4,7 +4,7 @@
  */
 import { BotList, type BotListQuery } from './bot-list.ts'
 import { element, setElementText } from './element.ts'
-import { formatAge, formatCount } from './format.ts'
+import { formatAge, formatCount, shardsText } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import type { ListedBotShape } from './shapes.ts'
 import { type RowRange, visibleRows } from './visible-rows.ts'
@@ -19,7 +19,7 @@ const columns = [
   { title: 'Username', sort: undefined, style: '' },
   { title: 'Mode', sort: undefined, style: 'wide' },
   { title: 'Pending', sort: 'pending', style: 'number' },
-  { title: 'Oldest', sort: 'oldest_age', style: 'number' },
+  { title: 'Oldest', sort: 'oldest_age', style: 'number wide' },
   { title: 'Health', sort: undefined, style: '' },
 ] as const
 
@@ -101,6 +101,13 @@ export class BotTable {
     this.#show()
   }
 
+  /** Shows only the bots in a state, as if the reader had chosen it. */
+  select(state: string): void {
+    this.#state.value = state
+    this.#state.focus()
+    this.#changed()
+  }
+
   #head({ title, sort, style }: (typeof columns)[number]): HTMLElement {
     if (sort === undefined) return element('th', { scope: 'col', class: style }, title)
     const by = (): void => {
@@ -178,13 +185,18 @@ export class BotTable {
 
   #countText(): string {
     const { bots, hasMore, missingShards, query } = this.#list
-    const count = formatCount(bots.length)
-    const more =
-      query.sort === 'id' ? 'more follow when you scroll' : 'narrow the list to see others'
     const missing =
-      missingShards.length > 0 ? `; shards ${missingShards.join(', ')} are missing` : ''
-    return `${count} bots${hasMore ? `, ${more}` : ''}${missing}`
+      missingShards.length > 0 ? ` The bots of ${shardsText(missingShards)} are missing.` : ''
+    return `${shownText(formatCount(bots.length), hasMore ? query.sort : undefined)}${missing}`
   }
+}
+
+/** @param cutBy - the order of a list that goes on */
+function shownText(count: string, cutBy: BotListQuery['sort'] | undefined): string {
+  if (cutBy === undefined) return count === '1' ? '1 bot.' : `${count} bots.`
+  if (cutBy === 'id') return `The first ${count} bots. Others follow when you scroll.`
+  const what = cutBy === 'pending' ? 'with the most' : 'with the oldest'
+  return `The ${count} bots ${what} pending updates. Narrow the list to see others.`
 }
 
 function rowOf(bot: ListedBotShape, index: number): HTMLElement {
@@ -194,10 +206,10 @@ function rowOf(bot: ListedBotShape, index: number): HTMLElement {
     'tr',
     { 'aria-rowindex': index + 2 },
     element('td', {}, element('a', { href: `#/bots/${id}`, 'data-bot': id }, id)),
-    element('td', {}, bot.username),
+    element('td', { class: 'name', title: bot.first_name }, bot.username),
     element('td', { class: 'wide' }, bot.mode ?? '–'),
     element('td', { class: 'number' }, formatCount(bot.pending)),
-    element('td', { class: 'number' }, formatAge(bot.oldest_age)),
+    element('td', { class: 'number wide' }, formatAge(bot.oldest_age)),
     element('td', { class: health }, health),
   )
 }

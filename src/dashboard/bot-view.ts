@@ -1,10 +1,12 @@
 /** The page of one queue of one bot: its state, and everything that an operator does with it. */
+import { isTrouble } from './api-client.ts'
 import { AttemptsPanel } from './attempts-panel.ts'
 import { type BotQueueName, botPath } from './bot-path.ts'
 import { DeadLettersPanel } from './dead-letters-panel.ts'
 import { element, setElementText } from './element.ts'
 import { formatAge, formatBytes, formatCount, formatTime } from './format.ts'
 import { HistoryPanel } from './history-panel.ts'
+import { LimitPanel } from './limit-panel.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import { PushPanel } from './push-panel.ts'
 import type { AttemptShape, BotShape, HistoryShape, QueueShape } from './shapes.ts'
@@ -21,10 +23,14 @@ export interface BotViewOptions extends PageContext {
 }
 
 export class BotView implements PageView {
+  readonly title: string
   readonly root: HTMLElement
   readonly #options: BotViewOptions
-  readonly #title: HTMLElement
-  readonly #health = element('p', { role: 'status' })
+  readonly #heading: HTMLElement
+  readonly #health = element('p')
+  /** The sentence of the health counts seconds; a screen reader hears only its word. */
+  readonly #heard = element('p', { role: 'status', class: 'hidden-label' })
+  readonly #result = element('p', { role: 'alert', class: 'error note' })
   readonly #facts = element('dl', { class: 'facts' })
   readonly #pause = element(
     'button',
@@ -33,6 +39,7 @@ export class BotView implements PageView {
   )
   readonly #attempts = new AttemptsPanel()
   readonly #history = new HistoryPanel()
+  readonly #limit: LimitPanel
   readonly #deadLetters: DeadLettersPanel
   readonly #push: PushPanel
   readonly #tail: TailPanel
@@ -42,39 +49,14 @@ export class BotView implements PageView {
   constructor(options: BotViewOptions) {
     this.#options = options
     const { queue, clock } = options
+    this.#limit = new LimitPanel(options)
     this.#deadLetters = new DeadLettersPanel(options)
     this.#push = new PushPanel({ ...options, nowMs: clock.nowMs() })
     this.#tail = new TailPanel({ ...options, listener: this.#push })
-    this.#title = element('h1', {}, `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`)
-    const other = queue.isTest ? ['', 'the main queue'] : ['/test', 'the /test/ queue']
-    this.root = element(
-      'div',
-      {},
-      element(
-        'p',
-        {},
-        element('a', { href: '#/' }, 'All bots'),
-        ' · ',
-        element('a', { href: `#/bots/${queue.botId}${other[0]}` }, `Show ${other[1]}`),
-      ),
-      this.#title,
-      element(
-        'div',
-        { class: 'pair' },
-        element(
-          'section',
-          { class: 'card' },
-          element('h2', {}, 'State'),
-          this.#health,
-          this.#facts,
-          element('p', {}, this.#pause),
-        ),
-        this.#push.root,
-      ),
-      this.#history.root,
-      element('div', { class: 'pair' }, this.#tail.root, this.#attempts.root),
-      this.#deadLetters.root,
-    )
+    this.title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
+    this.#heading = element('h1', {}, this.title)
+    this.root = this.#layout()
+    this.#showMode(true)
     this.#pollers = [
       new VisiblePoller({ ...options, pauseMs, work: () => this.#refresh() }),
       new VisiblePoller({ ...options, pauseMs: slowPauseMs, work: () => this.#refreshSlowly() }),
@@ -85,6 +67,43 @@ export class BotView implements PageView {
     for (const poller of this.#pollers) poller.close()
     this.#tail.close()
     this.#history.close()
+  }
+
+  #layout(): HTMLElement {
+    const { queue } = this.#options
+    const other = queue.isTest ? ['', 'the main queue'] : ['/test', 'the /test/ queue']
+    return element(
+      'div',
+      {},
+      element(
+        'p',
+        {},
+        element('a', { href: '#/' }, 'All bots'),
+        ' · ',
+        element('a', { href: `#/bots/${queue.botId}${other[0]}` }, `Show ${other[1]}`),
+      ),
+      this.#heading,
+      element(
+        'div',
+        { class: 'row' },
+        element(
+          'section',
+          { class: 'card' },
+          element('h2', {}, 'State'),
+          this.#health,
+          this.#heard,
+          this.#facts,
+          element('p', { class: 'note' }, this.#pause),
+          this.#result,
+          this.#limit.root,
+        ),
+        this.#history.outcomes.root,
+        this.#history.latency.root,
+      ),
+      this.#attempts.root,
+      this.#deadLetters.root,
+      element('div', { class: 'pair' }, this.#push.root, this.#tail.root),
+    )
   }
 
   async #refresh(): Promise<void> {
@@ -106,6 +125,7 @@ export class BotView implements PageView {
     const { api, queue } = this.#options
     try {
       this.#history.show(await api.get<HistoryShape>(botPath(queue, '/history')))
+      await this.#limit.refresh()
       await this.#deadLetters.refresh()
     } catch (error) {
       this.#fail(error)
@@ -114,29 +134,43 @@ export class BotView implements PageView {
 
   #showState(bot: BotShape, queue: QueueShape): void {
     const name = `${bot.first_name} (@${bot.username}), ${bot.bot_id}`
-    setElementText(this.#title, this.#options.queue.isTest ? `${name}, /test/ queue` : name)
+    setElementText(this.#heading, this.#options.queue.isTest ? `${name}, /test/ queue` : name)
     this.#isPaused = queue.paused
+    this.#showMode(queue.mode === 'webhook')
     setElementText(this.#pause, queue.paused ? 'Resume deliveries' : 'Pause deliveries')
     const { health, health_reason: reason } = queue
     this.#health.className = health ?? 'faint'
     setElementText(this.#health, health === null ? 'No webhook is set.' : `${health}: ${reason}`)
+    setElementText(this.#heard, health ?? 'polling')
     const facts = factsOf(queue)
     this.#facts.replaceChildren(
       ...facts.flatMap(([fact, value]) => [element('dt', {}, fact), element('dd', {}, value)]),
     )
   }
 
+  /** A bot that polls has no deliveries. */
+  #showMode(hasWebhook: boolean): void {
+    const { outcomes, latency } = this.#history
+    for (const { root } of [outcomes, latency, this.#attempts, this.#limit]) {
+      root.hidden = !hasWebhook
+    }
+    this.#pause.hidden = !hasWebhook && !this.#isPaused
+  }
+
   async #togglePause(): Promise<void> {
     const { api, queue } = this.#options
+    setElementText(this.#result, '')
     try {
       await api.post(botPath(queue, this.#isPaused ? '/resume' : '/pause'))
     } catch (error) {
-      this.#fail(error)
+      setElementText(this.#result, error instanceof Error ? error.message : String(error))
     }
     this.#pollers[0]?.hurry()
   }
 
+  /** The header of the page says that the server is in trouble; what was read before stays. */
   #fail(error: unknown): void {
+    if (isTrouble(error)) return
     this.#health.className = 'error'
     setElementText(this.#health, error instanceof Error ? error.message : String(error))
   }

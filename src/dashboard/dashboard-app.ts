@@ -24,8 +24,14 @@ export class DashboardApp {
   constructor() {
     const api = new ApiClient({
       onLoggedOut: () => this.#askForKey(),
-      onReached: (isReached) =>
-        setElementText(this.#connection, isReached ? '' : 'The server does not respond.'),
+      onTrouble: (trouble) =>
+        setElementText(
+          this.#connection,
+          trouble === undefined ? '' : `${trouble} The page tries again.`,
+        ),
+      clock: browserClock,
+      fetch: (path, request) =>
+        fetch(path, { ...request, credentials: 'same-origin', cache: 'no-store' }),
     })
     this.#context = { api, clock: browserClock, visibility: document }
     this.#logout.addEventListener('click', () => void this.#end())
@@ -52,7 +58,7 @@ export class DashboardApp {
     if (this.#view instanceof LoginView) return
     this.#logout.hidden = true
     this.#open(new LoginView(this.#context.api, () => this.#show()))
-    this.#place.querySelector('input')?.focus()
+    this.#place.querySelector<HTMLElement>('input:not([hidden])')?.focus()
   }
 
   #show(): void {
@@ -66,7 +72,8 @@ export class DashboardApp {
     if (hash === '' || hash === '#/') return new OverviewView(this.#context)
     const [, botId, test] = /^#\/bots\/(\d{1,16})(\/test)?$/.exec(hash) ?? []
     if (botId === undefined) {
-      return { root: element('p', {}, 'There is no such page.'), close: () => undefined }
+      const root = element('p', {}, 'There is no such page.')
+      return { title: 'Unknown page', root, close: () => undefined }
     }
     const queue = { botId, isTest: test !== undefined }
     return new BotView({ ...this.#context, queue, confirm: (question) => confirm(question) })
@@ -74,7 +81,9 @@ export class DashboardApp {
 
   #open(view: PageView): void {
     this.#view?.close()
+    this.#context.api.beginView()
     this.#view = view
+    document.title = `${view.title} – Postbote`
     this.#place.replaceChildren(view.root)
   }
 }

@@ -28,6 +28,8 @@ export class DeadLettersPanel {
   readonly #payload = element('pre', { tabindex: 0, 'aria-label': 'Payload', hidden: true })
   readonly #next: HTMLButtonElement
   readonly #first: HTMLButtonElement
+  /** What is of use only if there are dead letters. */
+  readonly #list: HTMLElement
   /** The list begins above this id. */
   #after = 0
   #shown = ''
@@ -38,11 +40,9 @@ export class DeadLettersPanel {
     this.#next = buttonOf('Next page', () => this.#turn(Number(this.#next.value)))
     const titles = ['Update', 'Type', 'Reason', 'Time', 'Attempts', 'Size', 'Last error', 'Actions']
     const heads = titles.map((title) => element('th', { scope: 'col' }, title))
-    this.root = element(
-      'section',
-      { class: 'card' },
-      element('h2', {}, 'Dead letters'),
-      this.#count,
+    this.#list = element(
+      'div',
+      { hidden: true },
       element(
         'div',
         { class: 'controls' },
@@ -58,6 +58,13 @@ export class DeadLettersPanel {
       ),
       this.#payload,
     )
+    this.root = element(
+      'section',
+      { class: 'card' },
+      element('h2', {}, 'Dead letters'),
+      this.#count,
+      this.#list,
+    )
   }
 
   async refresh(): Promise<void> {
@@ -66,7 +73,9 @@ export class DeadLettersPanel {
     const { dead_letters: letters, total } = await api.get<Listed>(
       botPath(queue, '/dead-letters', query),
     )
-    setElementText(this.#count, `${formatCount(total)} dead letters`)
+    setElementText(this.#count, countText(total))
+    this.#list.hidden = total === 0
+    this.#payload.hidden ||= total === 0
     this.#first.hidden = this.#after === 0
     this.#next.hidden = letters.length < perPage
     this.#next.value = `${letters.at(-1)?.update_id ?? 0}`
@@ -97,7 +106,7 @@ export class DeadLettersPanel {
       element('td', { class: 'wrap' }, letter.last_error ?? '–'),
       element(
         'td',
-        {},
+        { class: 'actions' },
         button('Show', () => void this.#show(path)),
         button('Replay', () => void this.#act(`${path}/replay`)),
         button('Drop', () => void this.#drop(path, `Drop dead letter ${id}?`)),
@@ -150,6 +159,11 @@ export class DeadLettersPanel {
   readonly #fail = (error: unknown): undefined => {
     setElementText(this.#count, error instanceof Error ? error.message : String(error))
   }
+}
+
+function countText(total: number): string {
+  if (total === 0) return 'No dead letters.'
+  return total === 1 ? '1 dead letter' : `${formatCount(total)} dead letters`
 }
 
 function buttonOf(text: string, act: () => void): HTMLButtonElement {

@@ -41,3 +41,8 @@ export function formatTime(unixSeconds: Shown): string {
     ? new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' }).format(unixSeconds * 1_000)
     : none
 }
+
+/** For example `shard 3` or `shards 0, 1, 2`. */
+export function shardsText(shards: readonly number[]): string {
+  return `${shards.length === 1 ? 'shard' : 'shards'} ${shards.join(', ')}`
+}

@@ -4,6 +4,7 @@ import { element } from './element.ts'
 import type { PageView } from './page-context.ts'
 
 export class LoginView implements PageView {
+  readonly title = 'Log in'
   readonly root: HTMLElement
   readonly #api: ApiClient
   readonly #onLoggedIn: () => void
@@ -29,11 +30,17 @@ export class LoginView implements PageView {
       element(
         'form',
         { onsubmit: submit },
+        // Managers of passwords want a name beside the key.
+        element('input', { autocomplete: 'username', value: 'admin', hidden: true }),
         element('label', {}, 'Admin key', this.#key),
         element('button', { type: 'submit' }, 'Log in'),
         this.#result,
       ),
-      element('p', { class: 'faint' }, 'The server keeps the key in the file data/admin.key.'),
+      element(
+        'p',
+        { class: 'faint' },
+        'The key is in the file admin.key of the data directory, unless --admin-key-file names another file.',
+      ),
     )
   }
 

@@ -10,14 +10,15 @@ const pauseMs = 1_000
 const tablePauseMs = 3_000
 
 export class OverviewView implements PageView {
+  readonly title = 'Overview'
   readonly root: HTMLElement
   readonly #server: ServerPanel
   readonly #table: BotTable
   readonly #pollers: readonly VisiblePoller[]
 
   constructor(context: PageContext) {
-    this.#server = new ServerPanel(context)
     this.#table = new BotTable(context)
+    this.#server = new ServerPanel({ ...context, onFailing: () => this.#table.select('failing') })
     this.root = element(
       'div',
       {},

@@ -11,6 +11,8 @@ export interface PageContext {
 
 /** What fills the page. */
 export interface PageView {
+  /** For the title of the browser's window. */
+  readonly title: string
   readonly root: HTMLElement
   /** Ends everything that it has begun. */
   close(): void

@@ -2,7 +2,7 @@
 import type { ApiClient } from './api-client.ts'
 import { ApiError } from './api-client.ts'
 import { element, setElementText } from './element.ts'
-import { formatAge, formatBytes, formatCount, formatRate } from './format.ts'
+import { formatAge, formatBytes, formatCount, formatRate, shardsText } from './format.ts'
 import { LineChart } from './line-chart.ts'
 import type { PageContext } from './page-context.ts'
 import { type CounterSample, RateMeter, type Rates } from './rate-meter.ts'
@@ -10,47 +10,70 @@ import { readMetricsText } from './read-metrics-text.ts'
 import type { ReadinessShape, SummaryShape } from './shapes.ts'
 
 type RateName = 'push' | 'poll' | 'deliver' | 'errors'
-type TileName = RateName | 'bots' | 'pending' | 'oldest' | 'failing' | 'dead'
+type TileName = RateName | 'pending' | 'oldest' | 'failing' | 'dead'
 type Metrics = ReadonlyMap<string, number>
 
 const rateNames: readonly RateName[] = ['push', 'poll', 'deliver', 'errors']
 /** Two minutes, if the server is asked every second. */
 const samplesMax = 120
 const tileTitles: Readonly<Record<TileName, string>> = {
-  push: 'Pushed per second',
-  poll: 'Confirmed by polls per second',
-  deliver: 'Delivered per second',
-  errors: 'Errors per second',
-  pending: 'Pending updates',
-  oldest: 'Oldest pending update',
   failing: 'Failing webhooks',
+  pending: 'Pending updates',
+  oldest: 'Oldest pending',
   dead: 'Dead letters',
-  bots: 'Bots',
+  push: 'Pushed / s',
+  poll: 'Polled / s',
+  deliver: 'Delivered / s',
+  errors: 'Errors / s',
+}
+/** What a status of /readyz means to the reader. */
+const statusTexts: Readonly<Record<string, string>> = {
+  starting: 'Some shards are not served at present. Their bots wait for a worker that starts.',
+  'no database': 'The server does not serve, because none of its databases responds.',
+  broken: 'The server serves no shard, because all are broken.',
+}
+
+export interface ServerPanelOptions extends PageContext {
+  /** The reader wants to see the bots whose webhooks fail. */
+  onFailing(): void
 }
 
 export class ServerPanel {
   readonly root: HTMLElement
   readonly #context: PageContext
+  readonly #status = element('p', { role: 'status', class: 'banner', hidden: true })
+  readonly #failing: HTMLElement
+  readonly #oldest = element('a', {}, '–')
   readonly #meter = new RateMeter(rateNames)
   readonly #tiles = new Map<TileName, HTMLElement>()
   readonly #chart = new LineChart({
     title: 'Rates per second',
-    lines: ['push', 'poll', 'deliver', 'errors'],
+    lines: [
+      { name: 'pushed', color: 5 },
+      { name: 'polled', color: 4 },
+      { name: 'delivered', color: 1 },
+      { name: 'errors', color: 2 },
+    ],
+    spanS: samplesMax,
+    emptyText: 'The rates appear in a moment.',
+    formatValue: formatRate,
   })
   readonly #facts = element('dl', { class: 'facts' })
   #samples: { readonly atMs: number; readonly rates: Rates<RateName> }[] = []
 
-  constructor(context: PageContext) {
-    this.#context = context
+  constructor(options: ServerPanelOptions) {
+    this.#context = options
+    this.#failing = element('button', { type: 'button', class: 'link', disabled: true }, '–')
+    this.#failing.addEventListener('click', () => options.onFailing())
     const tiles = Object.entries(tileTitles).map(([name, title]) => {
-      const value = element('dd', {}, '–')
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.entries forgets the names
-      this.#tiles.set(name as TileName, value)
-      return element('div', { class: 'tile' }, element('dt', {}, title), value)
+      const value = this.#tileOf(name as TileName)
+      return element('div', { class: 'tile' }, element('dt', {}, title), element('dd', {}, value))
     })
     this.root = element(
       'div',
       {},
+      this.#status,
       element('dl', { class: 'tiles' }, ...tiles),
       element(
         'div',
@@ -65,6 +88,13 @@ export class ServerPanel {
     this.#chart.close()
   }
 
+  #tileOf(name: TileName): HTMLElement {
+    const value = name === 'oldest' ? this.#oldest : element('span', {}, '–')
+    const shown = name === 'failing' ? this.#failing : value
+    this.#tiles.set(name, shown)
+    return shown
+  }
+
   async refresh(): Promise<void> {
     const { api, clock } = this.#context
     const [summary, metrics, readiness] = await Promise.all([
@@ -75,6 +105,7 @@ export class ServerPanel {
     const atMs = clock.nowMs()
     this.#addSample({ atMs, counts: countsOf(summary, metrics) })
     this.#showTotals(summary)
+    this.#showStatus(summary, readiness)
     this.#showServer(summary, metrics, readiness)
   }
 
@@ -86,16 +117,39 @@ export class ServerPanel {
     this.#chart.show({
       times: this.#samples.map(({ atMs }) => atMs / 1_000),
       values: rateNames.map((name) => this.#samples.map((each) => each.rates[name])),
+      notes: rateNames.map((name) => formatRate(rates[name])),
       sentence: `now ${shown.join(', ')}`,
     })
   }
 
   #showTotals(summary: SummaryShape | undefined): void {
-    this.#set('bots', formatCount(summary?.bots))
     this.#set('pending', formatCount(summary?.pending))
     this.#set('oldest', formatAge(summary?.oldest_age))
-    this.#set('failing', formatCount(summary?.health['failing'] ?? (summary && 0)))
+    const failing = summary?.health['failing'] ?? (summary && 0)
+    this.#set('failing', formatCount(failing))
+    this.#failing.setAttribute('aria-label', `${formatCount(failing)}: show failing webhooks`)
+    this.#failing.toggleAttribute('disabled', !failing)
+    this.#failing.classList.toggle('failing', Boolean(failing))
     this.#set('dead', formatCount(summary?.dead_letters))
+    this.#showOldest(summary)
+  }
+
+  #showOldest(summary: SummaryShape | undefined): void {
+    const id = summary?.oldest_bot_id ?? null
+    if (id === null) this.#oldest.removeAttribute('href')
+    else this.#oldest.href = `#/bots/${id}${summary?.oldest_test === true ? '/test' : ''}`
+  }
+
+  /** What keeps some of the bots from being served, above everything else. */
+  #showStatus(summary: SummaryShape | undefined, readiness: ReadinessShape | undefined): void {
+    const missing = summary?.missing_shards ?? []
+    const texts = [
+      ...(readiness === undefined ? [] : [statusTexts[readiness.status] ?? '']),
+      ...(missing.length > 0 ? [`The numbers below lack the bots of ${shardsText(missing)}.`] : []),
+    ]
+    const text = texts.filter((each) => each !== '').join(' ')
+    this.#status.hidden = text === ''
+    setElementText(this.#status, text)
   }
 
   #showServer(
@@ -111,11 +165,12 @@ export class ServerPanel {
         name.replaceAll('_', ' '),
         JSON.stringify(value),
       ]),
+      ['Bots', formatCount(summary?.bots)],
       ['Workers', formatCount(summary?.workers)],
       ['Shards', formatCount(summary?.shards)],
       ...(missing.length > 0 ? [['Missing shards', missing.join(', ')] as [string, string]] : []),
+      ['Event-loop delay, 99 %', formatMs(metrics.get('event_loop_delay_p99_us'))],
       ['Event-loop delay, longest', formatMs(metrics.get('event_loop_delay_max_us'))],
-      ['Event-loop delay, 99th percentile', formatMs(metrics.get('event_loop_delay_p99_us'))],
       ['Pending bytes', formatBytes(summary?.pending_bytes)],
       ['Polls that wait', formatCount(metrics.get('polls_waiting'))],
       ['Connections to webhooks', formatCount(metrics.get('webhook_connections_active'))],
@@ -169,5 +224,5 @@ function countsOf(
 }
 
 function formatMs(us: number | undefined): string {
-  return us === undefined ? formatCount(us) : `${(us / 1_000).toFixed(1)} ms`
+  return us === undefined ? formatCount(us) : `${formatRate(us / 1_000)} ms`
 }

@@ -19,6 +19,8 @@ export interface TailPanelOptions extends PageContext {
 }
 
 const shownMax = 200
+/** A browser gives up after a response that is an error, which a worker that starts may send. */
+const retryMs = 3_000
 
 interface UpdateEvent {
   readonly update_id: number
@@ -43,6 +45,7 @@ export class TailPanel {
   #lines: string[] = []
   #frame: number | undefined
   #source: EventSource | undefined
+  #cancelRetry: (() => void) | undefined
   #isClosed = false
 
   constructor(options: TailPanelOptions) {
@@ -64,7 +67,7 @@ export class TailPanel {
       this.#state,
       element(
         'div',
-        { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Live tail' },
+        { class: 'scroll short', tabindex: 0, role: 'region', 'aria-label': 'Live tail' },
         this.#events,
       ),
     )
@@ -75,6 +78,7 @@ export class TailPanel {
   close(): void {
     this.#isClosed = true
     this.#source?.close()
+    this.#cancelRetry?.()
     this.#options.visibility.removeEventListener('visibilitychange', this.#visibilityChanged)
     if (this.#frame !== undefined) cancelAnimationFrame(this.#frame)
   }
@@ -82,19 +86,17 @@ export class TailPanel {
   /** A tail costs a connection, so a page in the background has none. */
   #restart(): void {
     this.#source?.close()
+    this.#cancelRetry?.()
     if (this.#isClosed || this.#options.visibility.hidden) return
     const query = this.#hasPayloads.checked ? { payload: 'true' } : {}
     const source = new EventSource(botPath(this.#options.queue, '/tail', query))
     this.#source = source
     this.#say('Connecting…')
     source.addEventListener('open', () => this.#say('Connected: new updates appear here.'))
-    source.addEventListener('error', () =>
-      this.#say(
-        source.readyState === EventSource.CLOSED
-          ? 'The tail was refused: the session has ended, the bot is gone, or too many tails are open.'
-          : 'Connecting again…',
-      ),
-    )
+    source.addEventListener('error', () => {
+      if (source.readyState === EventSource.CLOSED) this.#retry()
+      else this.#say('Connecting again…')
+    })
     this.#on('update', (data) => {
       const event: UpdateEvent = JSON.parse(data)
       this.#add(lineOf(event))
@@ -110,6 +112,15 @@ export class TailPanel {
         this.#options.listener.confirmedBelow(below)
       })
     }
+  }
+
+  #retry(): void {
+    if (this.#isClosed) return
+    this.#say(
+      'The tail was refused, because its worker starts, too many tails are open, or the bot is gone. Trying again…',
+    )
+    this.#cancelRetry?.()
+    this.#cancelRetry = this.#options.clock.after(retryMs, () => this.#restart())
   }
 
   #on(name: string, handle: (data: string) => void): void {

@@ -8,8 +8,8 @@ import {
 } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
-import type { TestContext } from 'node:test'
 import type { KeyPair } from './certificates.ts'
+import type { EndingTest } from './server.ts'
 
 /** An update as a bot receives it, with the fields that tests use. */
 export interface ReceivedUpdate {
@@ -42,7 +42,7 @@ export interface WebhookSink {
 
 /** Responds with 200 unless a receiver responds otherwise. With a certificate it uses https, as localhost. */
 export async function startSink(
-  t: TestContext,
+  t: EndingTest,
   receive: Receiver = accept,
   identity?: KeyPair,
 ): Promise<WebhookSink> {
@@ -81,7 +81,7 @@ export async function startSink(
   })
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 })
   await once(server, 'listening')
-  t.after(() => {
+  t.after(async () => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })

@@ -36,8 +36,8 @@ test('a sorted list is one page, which the server selects', async () => {
   const list = new BotList(api)
   await list.ask({ prefix: 'shop', state: 'failing', sort: 'oldest_age' })
   await list.more()
-  assert.deepEqual(api.asked, ['/v1/bots?limit=1000&prefix=shop&state=failing&sort=oldest_age'])
-  assert.equal(list.bots.length, 1_000)
+  assert.deepEqual(api.asked, ['/v1/bots?limit=200&prefix=shop&state=failing&sort=oldest_age'])
+  assert.equal(list.bots.length, 200)
   assert.equal(list.hasMore, true)
 })
 
@@ -53,6 +53,17 @@ test('a list in the order of ids grows to its end, and keeps its pages when it i
   await list.refresh()
   assert.equal(list.bots.length, 2_500)
   assert.equal(list.hasMore, false)
+})
+
+test('a new list has no bots of the one before', async () => {
+  const api = new FakeApi(600)
+  const list = new BotList(api)
+  const query = { prefix: '', state: '', sort: 'id' } as const
+  await list.ask(query)
+  while (list.hasMore) await list.more()
+  await list.ask({ ...query, prefix: 'shop' })
+  assert.equal(list.bots.length, 200)
+  assert.equal(list.hasMore, true)
 })
 
 test('the response to an earlier question is dropped', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { VisiblePoller } from '../../../src/dashboard/visible-poller.ts'
+import { browserClockOf } from '../../support/browser-clock-of.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 function setUp(hidden = false) {
@@ -15,13 +16,7 @@ function setUp(hidden = false) {
   const poller = new VisiblePoller({
     visibility,
     pauseMs: 1_000,
-    clock: {
-      nowMs: () => fake.nowMs(),
-      after: (delayMs, fire) => {
-        const timer = fake.after(delayMs, fire)
-        return () => timer.cancel()
-      },
-    },
+    clock: browserClockOf(fake),
     work: () => {
       works += 1
       return Promise.resolve()

@@ -1,0 +1,74 @@
+/** Shows and sets the limit of deliveries per second that an operator gives to a queue. */
+import type { ApiClient } from './api-client.ts'
+import { type BotQueueName, botPath } from './bot-path.ts'
+import { element, setElementText } from './element.ts'
+
+interface Limits {
+  readonly deliveries_per_second: number | null
+}
+
+export interface LimitPanelOptions {
+  readonly api: ApiClient
+  readonly queue: BotQueueName
+}
+
+export class LimitPanel {
+  readonly root: HTMLElement
+  readonly #options: LimitPanelOptions
+  readonly #limit = element('input', {
+    type: 'number',
+    min: 0.1,
+    max: 10_000,
+    step: 'any',
+    placeholder: 'no limit',
+    oninput: () => {
+      this.#isEdited = true
+    },
+  })
+  readonly #result = element('p', { role: 'status', class: 'note' })
+  /** The reader has typed a limit that is not set. */
+  #isEdited = false
+
+  constructor(options: LimitPanelOptions) {
+    this.#options = options
+    const submit = (event: Event): void => {
+      event.preventDefault()
+      void this.#set()
+    }
+    this.root = element(
+      'form',
+      { onsubmit: submit },
+      element(
+        'div',
+        { class: 'controls' },
+        element('label', {}, 'Deliveries per second, at most', this.#limit),
+        element('button', { type: 'submit' }, 'Set limit'),
+      ),
+      this.#result,
+    )
+  }
+
+  /** Reads the limit, unless the reader is changing it. */
+  async refresh(): Promise<void> {
+    const { api, queue } = this.#options
+    const limits = await api.get<Limits>(botPath(queue, '/limits'))
+    if (!this.#isEdited) this.#limit.value = `${limits.deliveries_per_second ?? ''}`
+  }
+
+  async #set(): Promise<void> {
+    const { api, queue } = this.#options
+    const { value } = this.#limit
+    const limit = value === '' ? null : Number(value)
+    try {
+      await api.put(botPath(queue, '/limits'), { deliveries_per_second: limit })
+      this.#isEdited = false
+      this.#say(limit === null ? 'There is no limit now.' : `The limit is ${limit} per second now.`)
+    } catch (error) {
+      this.#say(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  #say(text: string): void {
+    setElementText(this.#result, text)
+  }
+}
