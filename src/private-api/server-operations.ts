@@ -25,6 +25,8 @@ export function serverOperations(): Operations {
       tag: 'server',
       summary: 'Reports whether the server serves, and what needs attention',
       results: { 200: json(readiness()), 503: json(readiness()) },
+      // A worker whose shards this one asks about may be gone.
+      errors: ['STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN'],
       isOpen: true,
     }),
     'GET /metrics': {

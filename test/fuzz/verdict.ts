@@ -97,13 +97,24 @@ function undocumentedFault(
   if (listener === 'bot') return undefined
   const line = /^([A-Z]+) (\S+) HTTP/.exec(bytes.toString('latin1', 0, 4_096))
   if (expected.kind !== 'answer' || line === null) return undefined
-  const [, method = '', path = ''] = line
+  const [, method = '', target = ''] = line
+  const path = pathOf(target)
   const headers = Object.fromEntries(answer.headers)
   try {
     assertDocumented({ method, path }, { status: answer.status, headers, text: answer.body })
     return undefined
   } catch (error) {
     return messageOf(error)
+  }
+}
+
+/** Returns the path as the server reads it: decoded, and without the host that the absolute form has in front. */
+function pathOf(target: string): string {
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? ''
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
   }
 }
 
