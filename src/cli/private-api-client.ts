@@ -1,5 +1,5 @@
 /** Calls to the private API of a running server, for the command line. */
-import { request as requestHttp, type RequestOptions } from 'node:http'
+import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { urlToHttpOptions } from 'node:url'
 import type { Config } from '../config/config.ts'
@@ -101,7 +101,39 @@ export class PrivateApiClient {
    * @returns the response with any status
    * @throws Error if no server responds.
    */
-  send(call: PrivateApiCall): Promise<PrivateApiResponse> {
+  async send(call: PrivateApiCall): Promise<PrivateApiResponse> {
+    return this.#complete(await this.#open(call))
+  }
+
+  /**
+   * Makes a call whose result may be of any size.
+   *
+   * @returns the response with status 200. Read it to its end, or destroy it.
+   * @throws CallRefusedError for any other status; Error if no server responds.
+   */
+  async stream(call: PrivateApiCall): Promise<IncomingMessage> {
+    const response = await this.#open(call)
+    if (response.statusCode === 200) return response
+    throw new CallRefusedError(await this.#complete(response))
+  }
+
+  async #complete(response: IncomingMessage): Promise<PrivateApiResponse> {
+    try {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        chunks.push(chunk)
+        bytes += chunk.length
+        if (bytes > privateApiResponseBytesMax) throw new Error('the response is too large')
+      }
+      return { status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }
+    } catch (cause) {
+      throw lost(this.#place.shown, cause)
+    }
+  }
+
+  /** Resolves with the beginning of a response. */
+  #open(call: PrivateApiCall): Promise<IncomingMessage> {
     const { target, prefix, isSecure, shown } = this.#place
     const { method, path, body } = call
     const request = isSecure ? requestHttps : requestHttp
@@ -119,18 +151,7 @@ export class PrivateApiClient {
         timeout: privateApiIdleMsMax,
       }
       let isSent = false
-      const outgoing = request(options, (response) => {
-        let text = ''
-        response.setEncoding('utf8')
-        response.on('data', (chunk: string) => {
-          text += chunk
-          if (text.length > privateApiResponseBytesMax) {
-            response.destroy(new Error('the response is too large'))
-          }
-        })
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }))
-        response.on('error', (cause) => reject(lost(shown, cause)))
-      })
+      const outgoing = request(options, resolve)
       // With TLS the request is on its way only after the handshake.
       outgoing.on('socket', (socket) =>
         socket.once(isSecure ? 'secureConnect' : 'connect', () => (isSent = true)),
@@ -147,13 +168,14 @@ export class PrivateApiClient {
   }
 }
 
-function lost(shown: string, cause: Error): Error {
+function lost(shown: string, cause: unknown): Error {
   const text = `the connection to ${shown} was lost${reasonOf(cause)}, so the call may have been made or not`
   return new Error(text, { cause })
 }
 
 /** The message of an error of a connection names its address again, so its code is shown, if it has one. */
-function reasonOf(cause: Error): string {
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return ''
   if ('code' in cause && typeof cause.code === 'string') return ` (${cause.code})`
   return cause.message === '' ? '' : ` (${cause.message})`
 }
