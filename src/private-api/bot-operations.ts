@@ -3,11 +3,11 @@ import { Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { json, type Operations } from './operation.ts'
 
-const { botId, count, orNull, shard, time } = fieldSchemas
+const { botId, botNames, count, health, mode, orNull, preciseTime, time } = fieldSchemas
 
 /** Returns the operations of these routes. */
 export function botOperations(): Operations {
-  const { issuedToken, botList, botState, removedBot } = botSchemas()
+  const { issuedToken, botState, removedBot } = botSchemas()
   return {
     'POST /v1/bots': {
       id: 'createBot',
@@ -17,12 +17,6 @@ export function botOperations(): Operations {
         'Without `bot_id`, the server chooses a free id. `first_name` and `username` are what getMe returns.',
       results: { 200: json(issuedToken) },
       errors: ['BOT_EXISTS', 'BOT_NOT_SERVED'],
-    },
-    'GET /v1/bots': {
-      id: 'listBots',
-      tag: 'bots',
-      summary: 'Lists bots in the order of their ids',
-      results: { 200: json(botList) },
     },
     'GET /v1/bots/:id': {
       id: 'getBot',
@@ -51,19 +45,10 @@ export function botOperations(): Operations {
 
 /** Returns the schemas of the results. postbote/client publishes types of some of them. */
 export function botSchemas() {
-  const summary = {
-    bot_id: botId(),
-    first_name: Type.String(),
-    username: Type.String(),
-    created_at: time('When the bot was registered.'),
-  }
   const queue = queueFields()
   const queueState = Type.Object(queue, {
     $id: 'QueueState',
     description: 'The state of one queue of a bot, and of its webhook.',
-  })
-  const missingShards = Type.Array(shard(), {
-    description: 'The shards whose bots are missing from the list, if there are any.',
   })
   return {
     issuedToken: Type.Object(
@@ -73,15 +58,8 @@ export function botSchemas() {
       },
       { $id: 'IssuedToken', description: 'A bot with its new token.' },
     ),
-    botList: Type.Object(
-      {
-        bots: Type.Array(Type.Object(summary, { $id: 'BotSummary' })),
-        missing_shards: Type.Optional(missingShards),
-      },
-      { $id: 'BotList', description: 'One page of the list.' },
-    ),
     botState: Type.Object(
-      { ...summary, ...queue, test: queueState },
+      { ...botNames(), ...queue, test: queueState },
       { $id: 'BotState', description: 'The bot with its queue; `test` is its /test/ queue.' },
     ),
     removedBot: Type.Object(
@@ -94,9 +72,8 @@ export function botSchemas() {
 /** The fields of one queue. docs/api.md explains them. */
 function queueFields() {
   const text = Type.String()
-  const seconds = Type.Number({ minimum: 0, description: 'In Unix seconds, with milliseconds.' })
   return {
-    mode: Type.Enum(['polling', 'webhook'], { type: 'string' }),
+    mode: mode(),
     pending: count('Updates that the bot has not confirmed, or its webhook has not accepted.'),
     pending_bytes: count('Their bytes.'),
     next_update_id: count('The id of the next update.'),
@@ -108,7 +85,10 @@ function queueFields() {
     last_error_date: orNull(time('When the last attempt failed.')),
     last_error_message: orNull(text),
     paused: Type.Boolean({ description: 'Whether the operator has stopped deliveries.' }),
-    health: orNull(Type.Enum(['healthy', 'degraded', 'failing', 'paused'], { type: 'string' })),
+    deliveries_per_second: orNull(
+      Type.Number({ exclusiveMinimum: 0, description: 'The limit of deliveries.' }),
+    ),
+    health: orNull(health()),
     health_reason: orNull(text),
     deliveries: Type.Object(
       {
@@ -123,6 +103,6 @@ function queueFields() {
       { $id: 'DeliveryCounts', description: 'Outcomes since the worker of the bot started.' },
     ),
     parked_keys: count('Ordering keys whose first update has failed and waits for its retry.'),
-    next_attempt: orNull(seconds),
+    next_attempt: orNull(preciseTime('When the webhook is tried next.')),
   }
 }

@@ -1,5 +1,5 @@
 /** Schemas of the fields that several operations have. They are functions, as all of the operations: see operation.ts. */
-import { type TInteger, type TSchema, type TUnion, type TNull, Type } from 'typebox'
+import { type TInteger, type TNumber, type TSchema, type TUnion, type TNull, Type } from 'typebox'
 import { botIdMax, botIdMin, updateIdMax } from '../limits.ts'
 
 /** Functions that each return a new schema. */
@@ -19,6 +19,20 @@ export const fieldSchemas = {
       maximum: Number.MAX_SAFE_INTEGER,
       description: `${description} In Unix seconds.`,
     }),
+  /** A point in time that whole seconds are too coarse for. */
+  preciseTime: (description: string): TNumber =>
+    Type.Number({ minimum: 0, description: `${description} In Unix seconds, with milliseconds.` }),
+  /** How a bot gets its updates. */
+  mode: () => Type.Enum(['polling', 'webhook'], { type: 'string' }),
+  /** The health of a webhook. */
+  health: () => Type.Enum(['healthy', 'degraded', 'failing', 'paused'], { type: 'string' }),
+  /** The fields of botSummaryJson. */
+  botNames: () => ({
+    bot_id: fieldSchemas.botId(),
+    first_name: Type.String(),
+    username: Type.String(),
+    created_at: fieldSchemas.time('When the bot was registered.'),
+  }),
   /** The number of things that a call has removed. */
   removedCount: (): TSchema =>
     Type.Object(

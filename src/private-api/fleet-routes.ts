@@ -44,9 +44,24 @@ const listQuery = Type.Object(
   {
     after: Type.Integer({ minimum: 0, maximum: botIdMax, default: 0 }),
     limit: Type.Integer({ minimum: 1, maximum: listedPerPageMax, default: 100 }),
-    state: Type.Optional(Type.Enum([...fleetStates])),
-    sort: Type.Optional(Type.Enum([...fleetSorts])),
-    prefix: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' })),
+    state: Type.Optional(
+      Type.Enum([...fleetStates], {
+        type: 'string',
+        description: 'Selects bots in this state. docs/api.md explains the states.',
+      }),
+    ),
+    sort: Type.Optional(
+      Type.Enum([...fleetSorts], {
+        type: 'string',
+        description: 'The bots with the highest of these values come first.',
+      }),
+    ),
+    prefix: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9_]{1,64}$',
+        description: 'Selects bots whose id or username begins with this.',
+      }),
+    ),
   },
   { additionalProperties: false },
 )

@@ -3,6 +3,7 @@
  * place wherever it occurs. One name cannot stand for two things.
  */
 import type { Content } from './operation.ts'
+import { sessionCookieName } from './session-cookie.ts'
 
 /** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | JsonObject
@@ -43,11 +44,18 @@ export class OpenApiComponents {
     return { $ref: `#/components/responses/${add(this.#responses, name, response)}` }
   }
 
-  /** Returns the `components` of the document: what was added so far, and the admin key. */
+  /** Returns the `components` of the document: what was added so far, and what authorizes a call. */
   object(): JsonObject {
     return {
       securitySchemes: {
         adminKey: { type: 'http', scheme: 'bearer', description: 'The key in data/admin.key.' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: sessionCookieName,
+          description:
+            'The cookie of a browser (beginSession). A call that may change something then needs the header Postbote-Dashboard.',
+        },
       },
       responses: Object.fromEntries(this.#responses),
       schemas: Object.fromEntries(this.#schemas),

@@ -6,10 +6,11 @@
  *     tables of operations:  names, texts, results, error codes     --+
  *
  * A schema with an `$id` becomes a component of that name, and `$ref` takes its place. A route without an operation, and
- * an operation without a route, is an error. Routes under /internal/ are between workers and are left out.
+ * an operation without a route, is an error. `isPublic` says which routes are left out.
  */
 import { type ErrorCode, errorKinds } from '../errors.ts'
 import { botIdMax, botIdMin, updateIdMax } from '../limits.ts'
+import { dashboardPaths } from './dashboard-files.ts'
 import {
   asObject,
   type Json,
@@ -87,15 +88,16 @@ export function openApiDocument(
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'http://127.0.0.1:8082', description: 'The default address' }],
-    security: [{ adminKey: [] }],
+    security: [{ adminKey: [] }, { session: [] }],
     tags: Object.entries(operationTags).map(([name, description]) => ({ name, description })),
     paths,
     components: components.object(),
   }
 }
 
+/** Leaves out the routes between workers and the files of the dashboard, which are no calls of programs. */
 function isPublic({ url }: DescribedRoute): boolean {
-  return !url.startsWith('/internal/')
+  return !url.startsWith('/internal/') && !dashboardPaths.includes(url)
 }
 
 function keyOf({ method, url }: DescribedRoute): string {
@@ -107,7 +109,7 @@ function operationObject(
   operation: Operation,
   components: OpenApiComponents,
 ): JsonObject {
-  const { id, tag, summary, description, isOpen = false } = operation
+  const { id, tag, summary, description, isOpen = false, needsKey = false } = operation
   const parameters = [
     ...pathParameters(route.url),
     ...parametersIn('query', components.published(operation.query ?? route.querystring)),
@@ -120,6 +122,7 @@ function operationObject(
     summary,
     ...(description === undefined ? {} : { description }),
     ...(isOpen ? { security: [] } : {}),
+    ...(needsKey ? { security: [{ adminKey: [] }] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined ? {} : { requestBody: body }),
     responses: responsesObject(operation, route.method, components),

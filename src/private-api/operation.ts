@@ -21,6 +21,8 @@ export interface Operation {
   readonly errors?: readonly ErrorCode[]
   /** Whether the call needs no admin key. */
   readonly isOpen?: boolean
+  /** Whether the call needs the admin key itself, and a session does not stand for it. */
+  readonly needsKey?: boolean
   /** The parts of the request that the route reads by itself, without a schema of Fastify. */
   readonly query?: TSchema
   readonly headers?: TSchema
@@ -45,12 +47,12 @@ export interface MediaType {
 
 /** The groups of calls in the document. */
 export const operationTags = {
-  updates: 'Pushing updates',
+  updates: 'Pushing updates, and watching what is pushed',
   bots: 'Registering, listing and removing bots',
-  webhooks: 'Attempts to deliver to webhooks, and pauses',
+  webhooks: 'Attempts to deliver to webhooks, pauses and limits',
   'dead letters': 'Updates that a webhook could not deliver',
   'signing keys': 'The keys that sign deliveries',
-  server: 'Health, metrics and checks of the server',
+  server: 'Health, metrics and checks of the server, and sessions',
 } as const
 
 export type OperationTag = keyof typeof operationTags
@@ -66,10 +68,11 @@ export const openErrors = [
   'TOO_MANY_CONNECTIONS',
 ] as const satisfies readonly ErrorCode[]
 
-/** The codes that any call with the admin key can get: a request is checked, counted and forwarded before its route. */
+/** The codes that any call with the admin key or a session can get: a request is checked, counted and forwarded before its route. */
 export const commonErrors = [
   ...openErrors,
   'UNAUTHORIZED',
+  'CROSS_SITE_REQUEST',
   'NOT_FOUND',
   'REQUEST_TOO_LARGE',
   'UPDATE_TOO_LARGE',

@@ -27,7 +27,8 @@ export interface Session {
   readonly expiresAtS: number
 }
 
-const cookieName = 'postbote_session'
+/** The name of the cookie. */
+export const sessionCookieName = 'postbote_session'
 const attributes = 'Path=/; HttpOnly; SameSite=Strict'
 
 /** Creates and checks the cookies of sessions. */
@@ -53,14 +54,14 @@ export class SessionCookie {
     const value = `${expiry}.${this.#macOf(expiry).toString('base64url')}`
     const secure = isSecure ? '; Secure' : ''
     return {
-      setCookie: `${cookieName}=${value}; ${attributes}; Max-Age=${sessionS}${secure}`,
+      setCookie: `${sessionCookieName}=${value}; ${attributes}; Max-Age=${sessionS}${secure}`,
       expiresAtS,
     }
   }
 
   /** The Set-Cookie header that removes the cookie from the browser. */
   get removal(): string {
-    return `${cookieName}=; ${attributes}; Max-Age=0`
+    return `${sessionCookieName}=; ${attributes}; Max-Age=0`
   }
 
   /**
@@ -84,7 +85,7 @@ export class SessionCookie {
 
 /** Returns the first cookie with the name of the session's. */
 function valueIn(cookies: string): string | undefined {
-  const prefix = `${cookieName}=`
+  const prefix = `${sessionCookieName}=`
   return cookies
     .split(';')
     .map((cookie) => cookie.trim())

@@ -20,7 +20,12 @@ export interface TailRoutesOptions {
   readonly clock: Clock
 }
 
-const tailQuery = queueQuery({ payload: Type.Boolean({ default: false }) })
+const tailQuery = queueQuery({
+  payload: Type.Boolean({
+    default: false,
+    description: 'Whether the events have the updates themselves.',
+  }),
+})
 
 interface TailRequest extends OfQueue {
   Querystring: OfQueue['Querystring'] & { readonly payload: boolean }

@@ -1,9 +1,10 @@
 /** Describes the routes of webhook-routes.ts for docs/openapi.json. */
 import { type TSchema, Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
+import { deliveriesPerSecondMax, deliveriesPerSecondMin } from './limits.ts'
 import { json, type Operations } from './operation.ts'
 
-const { count, orNull, updateId } = fieldSchemas
+const { count, orNull, preciseTime, updateId } = fieldSchemas
 
 /** Returns the operations of these routes. */
 export function webhookOperations(): Operations {
@@ -33,19 +34,50 @@ export function webhookOperations(): Operations {
       results: { 200: json(isPaused) },
       errors: ['UNKNOWN_BOT'],
     },
+    ...limitOperations(),
+  }
+}
+
+function limitOperations(): Operations {
+  const limit = Type.Number({
+    minimum: deliveriesPerSecondMin,
+    maximum: deliveriesPerSecondMax,
+    description: 'The most requests that the webhook gets in a second, retries included.',
+  })
+  const fields = { deliveries_per_second: orNull(limit) }
+  const limits = Type.Object(fields, {
+    $id: 'DeliveryLimits',
+    description: 'The limit, or null for none. It is on disk.',
+  })
+  return {
+    'GET /v1/bots/:id/limits': {
+      id: 'getLimits',
+      tag: 'webhooks',
+      summary: 'Returns the limit of deliveries per second',
+      results: { 200: json(limits) },
+      errors: ['UNKNOWN_BOT'],
+    },
+    'PUT /v1/bots/:id/limits': {
+      id: 'setLimits',
+      tag: 'webhooks',
+      summary: 'Sets or removes the limit of deliveries per second',
+      body: json(Type.Object(fields, { additionalProperties: false })),
+      results: { 200: json(limits) },
+      errors: ['UNKNOWN_BOT'],
+    },
   }
 }
 
 function attemptList(): TSchema {
   const attempt = Type.Object(
     {
-      time: seconds('When the attempt ended.'),
+      time: preciseTime('When the attempt ended.'),
       update_id: orNull(updateId()),
       address: orNull(Type.String()),
       status: orNull(Type.Integer({ minimum: 100, maximum: 999 })),
       duration_ms: count('How long it took, in milliseconds.'),
       error: orNull(Type.String()),
-      next_retry: orNull(seconds('When the update is tried again at the earliest.')),
+      next_retry: orNull(preciseTime('When the update is tried again at the earliest.')),
     },
     { $id: 'Attempt' },
   )
@@ -53,9 +85,4 @@ function attemptList(): TSchema {
     { attempts: Type.Array(attempt) },
     { $id: 'AttemptList', description: 'The attempts, the newest first.' },
   )
-}
-
-function seconds(description: string): TSchema {
-  const text = `${description} In Unix seconds, with milliseconds.`
-  return Type.Number({ minimum: 0, description: text })
 }

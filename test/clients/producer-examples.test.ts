@@ -30,16 +30,20 @@ const producers: readonly Producer[] = [
     input: (texts) => linesOf(texts.map((text) => JSON.stringify({ message: { text } }))),
   },
 ]
+const few = ['hello', 'one', 'two', 'three']
+/** The environment of an example that pushes to an `answeringServer`, but for its address. */
+const ofAnswering = { ADMIN_KEY: producerKey, API_ROOT: 'none', BOT_TOKEN: '4711:x' }
 const texts = ['hello', ...Array.from({ length: 120 }, (_, nth) => `text ${nth} of "ä"`)]
 
 for (const producer of producers) {
   const { name } = producer
   const isMissing = name.endsWith('.py') && spawnSync('python3', ['--version']).status !== 0
   describe(name, { skip: isMissing ? 'python3 is missing' : false }, () => {
-    test('pushes its input in order', async (t) => {
+    test('pushes its input in order, even if its last line has no line break', async (t) => {
       const server = await startServer(t)
       const bot = await server.register()
-      const example = startExample(t, producer, { POSTBOTE_DIR: server.dir, BOT_TOKEN: bot.token })
+      const env = { POSTBOTE_DIR: server.dir, BOT_TOKEN: bot.token }
+      const example = startExample(t, producer, env, producer.input(texts).trimEnd())
       assert.equal(await example.exitCode(), 0, example.output)
       assert.deepEqual(await messagesOf(server, bot), texts)
       assert.equal(idsIn(example.output).length, texts.length)
@@ -55,14 +59,9 @@ for (const producer of producers) {
         brokenAfter('{"update_id":6}\n{"upd'),
         lines('{"update_id":7}\n{"filtered":true}\n'),
       ])
-      const env = {
-        ADMIN_URL: server.url,
-        ADMIN_KEY: producerKey,
-        API_ROOT: 'none',
-        BOT_TOKEN: '4711:x',
-      }
+      const env = { ...ofAnswering, ADMIN_URL: server.url }
       const startMs = performance.now()
-      const example = startExample(t, producer, env, ['hello', 'one', 'two', 'three'])
+      const example = startExample(t, producer, env, producer.input(few))
       assert.equal(await example.exitCode(), 0, example.output)
       assert(performance.now() - startMs > 2_000, 'Retry-After was not honored')
       assert.deepEqual(idsIn(example.output), ['5', '6', '7'])
@@ -82,6 +81,38 @@ for (const producer of producers) {
       assert.equal(server.received.length, 6)
     })
 
+    test('repeats a stream that is refused for now, and the pairs of a stream that may succeed later', async (t) => {
+      const server = await answeringServer(t, [
+        stored,
+        refused('UNAVAILABLE', 503, { 'retry-after': '1' }),
+        lines(`{"update_id":6}\n${errorLine('STORE_UNAVAILABLE')}{"update_id":8}\n`),
+        lines(errorLine('OUTCOME_UNKNOWN')),
+        lines('{"update_id":7,"duplicate":true}\n'),
+      ])
+      const env = { ...ofAnswering, ADMIN_URL: server.url }
+      const example = startExample(t, producer, env, producer.input(few))
+      assert.equal(await example.exitCode(), 0, example.output)
+      assert.deepEqual(idsIn(example.output), ['5', '6', '8', '7'])
+      const [refusedBody = '', body = '', ...others] = server.received
+        .slice(1)
+        .map((each) => each.body)
+      assert.equal(body, refusedBody)
+      const second = body.split('\n').slice(2, 4)
+      for (const other of others) assert.deepEqual(other.trimEnd().split('\n'), second)
+      assert.equal(server.received.length, 5)
+    })
+
+    test('shows what is refused in the middle of a stream, and fails at the end', async (t) => {
+      const body = `{"update_id":6}\n${errorLine('QUEUE_FULL')}{"update_id":8}\n`
+      const server = await answeringServer(t, [stored, lines(body)])
+      const env = { ...ofAnswering, ADMIN_URL: server.url }
+      const example = startExample(t, producer, env, producer.input(few))
+      assert.equal(await example.exitCode(), 1, example.output)
+      assert.match(example.output, /QUEUE_FULL/)
+      assert.deepEqual(idsIn(example.output), ['5', '6', '8'])
+      assert.equal(server.received.length, 2)
+    })
+
     test('ends with the reason of a push that is refused, and never shows the key', async (t) => {
       const server = await startServer(t)
       const env = { POSTBOTE_DIR: server.dir, BOT_TOKEN: '123456789:none' }
@@ -97,10 +128,10 @@ function startExample(
   t: TestContext,
   producer: Producer,
   env: NodeJS.ProcessEnv,
-  said: readonly string[] = texts,
+  input = producer.input(texts),
 ): RunningScript {
   const file = join(temporaryDirectory(t), 'input')
-  writeFileSync(file, producer.input(said))
+  writeFileSync(file, input)
   return new RunningScript(t, `./scripts/example ${producer.name} < ${file}`, env)
 }
 
@@ -121,6 +152,10 @@ function idsIn(output: string): string[] {
 
 function linesOf(all: readonly string[]): string {
   return all.map((line) => `${line}\n`).join('')
+}
+
+function errorLine(code: string): string {
+  return `${JSON.stringify({ error: { code, message: 'no' } })}\n`
 }
 
 function lines(body: string): Answer {

@@ -27,17 +27,21 @@ const parameter = closed({
   description: text,
   schema: anySchema,
 })
+/** The name of one scheme, with no scopes. */
+const requirement = Type.Union(
+  ['adminKey', 'session'].map((scheme) => closed({ [scheme]: Type.Array(Type.Never()) })),
+)
 const operation = closed({
   operationId: Type.String({ pattern: '^[a-z][A-Za-z]+$' }),
   tags: Type.Array(text, { minItems: 1, maxItems: 1 }),
   summary: text,
   description: Type.Optional(text),
-  security: Type.Optional(Type.Array(Type.Never())),
+  security: Type.Optional(Type.Array(requirement)),
   parameters: Type.Optional(Type.Array(parameter)),
   requestBody: Type.Optional(closed({ required: Type.Boolean(), content })),
   responses: named('^[1-5]\\d\\d$', Type.Union([response, reference])),
 })
-const verbs = ['get', 'post', 'delete', 'head'] as const
+const verbs = ['get', 'post', 'put', 'delete', 'head'] as const
 const pathItem = closed(Object.fromEntries(verbs.map((verb) => [verb, Type.Optional(operation)])))
 
 /** The schema of the document. */
@@ -50,7 +54,7 @@ export const openApiForm = closed({
     license: closed({ name: text, identifier: text }),
   }),
   servers: Type.Array(closed({ url: text, description: text })),
-  security: Type.Array(closed({ adminKey: Type.Array(Type.Never()) })),
+  security: Type.Array(requirement, { minItems: 1 }),
   tags: Type.Array(closed({ name: text, description: text })),
   paths: named('^/[a-z]', pathItem),
   components: closed({
@@ -58,6 +62,12 @@ export const openApiForm = closed({
       adminKey: closed({
         type: Type.Literal('http'),
         scheme: Type.Literal('bearer'),
+        description: text,
+      }),
+      session: closed({
+        type: Type.Literal('apiKey'),
+        in: Type.Literal('cookie'),
+        name: text,
         description: text,
       }),
     }),

@@ -11,20 +11,45 @@ import { openApiForm } from '../../support/openapi-form.ts'
 const document: any = JSON.parse(await openApiPage())
 
 test('the document has the form of OpenAPI 3.1', () => {
-  const ajv = new Ajv2020({ allErrors: true })
-  const validate = ajv.compile(openApiForm)
-  assert(validate(document), ajv.errorsText(validate.errors))
+  assertForm(document)
 })
 
 test('every schema in the document is one of JSON Schema 2020-12, with known keywords only', () => {
-  const ajv = new Ajv2020({ strictTypes: false, formats: { int64: true } })
-  const text = JSON.stringify(document)
-  const local = JSON.parse(text.replaceAll('#/components/schemas/', 'components#/$defs/'))
-  ajv.addSchema({ $id: 'components', $defs: local.components.schemas })
-  const schemas = schemasIn(local)
-  assert(schemas.length > 100)
-  for (const schema of schemas) {
-    assert.doesNotThrow(() => ajv.compile(Object(schema)), JSON.stringify(schema))
+  assert(schemasIn(document).length > 100)
+  assertSchemas(document)
+})
+
+test('a document with a mistake in its form is found', () => {
+  for (const [at, value] of [
+    [['openapi'], '3.0.3'],
+    [['info', 'licence'], 'MIT'],
+    [['paths', '/v1/summary', 'fetch'], {}],
+    [['paths', '/v1/summary', 'get', 'responses'], undefined],
+    [['paths', '/v1/summary', 'get', 'responses', '2000'], { description: 'A status' }],
+    [['paths', '/v1/summary', 'get', 'responses', '200', 'schema'], {}],
+    [['paths', '/v1/bots', 'get', 'parameters', '0', 'in'], 'body'],
+    [['components', 'schemes'], {}],
+  ] as const) {
+    assert.throws(() => assertForm(changed(at, value)), at.join())
+  }
+})
+
+test('a mistake in any schema of a document is found', () => {
+  const parameter = ['paths', '/v1/bots', 'get', 'parameters', '0', 'schema']
+  const response = ['paths', '/v1/openapi.json', 'get', 'responses', '200', 'content']
+  for (const at of [
+    ['components', 'schemas', 'BotList'],
+    ['components', 'schemas', 'BotState', 'properties', 'pending'],
+    parameter,
+    [...response, 'application/json', 'schema'],
+  ]) {
+    for (const [keyword, value] of [
+      ['type', 'objekt'],
+      ['minimun', 1],
+      ['$ref', '#/components/schemas/Nothing'],
+    ] as const) {
+      assert.throws(() => assertSchemas(changed([...at, keyword], value)), [...at, keyword].join())
+    }
   }
 })
 
@@ -69,6 +94,20 @@ test('routes between workers are left out', () => {
   assert.deepEqual(documentOf('/internal/a', {})['paths'], {})
 })
 
+test('a call needs the admin key or a session, unless its operation says otherwise', () => {
+  assert.deepEqual(document.security, [{ adminKey: [] }, { session: [] }])
+  const needs = operationsIn(document).flatMap(({ operation: { operationId, security } }) =>
+    security === undefined ? [] : [[operationId, security]],
+  )
+  assert.deepEqual(Object.fromEntries(needs), {
+    checkHealth: [],
+    checkHealthHead: [],
+    checkReadiness: [],
+    checkReadinessHead: [],
+    beginSession: [{ adminKey: [] }],
+  })
+})
+
 test('a parameter with a default is not required, and one without is', () => {
   const querystring = Type.Object({ a: Type.Integer({ default: 0 }), b: Type.String() })
   const { paths } = JSON.parse(
@@ -97,6 +136,35 @@ test('integers that need more than 32 bits say so', () => {
 })
 
 const operation: Operation = { id: 'a', tag: 'server', summary: 'A', results: { 200: {} } }
+
+function assertForm(shown: unknown): void {
+  const ajv = new Ajv2020({ allErrors: true })
+  const validate = ajv.compile(openApiForm)
+  assert(validate(shown), ajv.errorsText(validate.errors))
+}
+
+/** Ajv checks each schema against the meta-schema of JSON Schema 2020-12, and in its strict mode refuses other keywords. */
+function assertSchemas(shown: typeof document): void {
+  const ajv = new Ajv2020({ strictTypes: false, formats: { int64: true } })
+  const text = JSON.stringify(shown)
+  const local = JSON.parse(text.replaceAll('#/components/schemas/', 'components#/$defs/'))
+  ajv.addSchema({ $id: 'components', $defs: local.components.schemas })
+  for (const schema of schemasIn(local)) {
+    assert.doesNotThrow(() => ajv.compile(Object(schema)), JSON.stringify(schema))
+  }
+}
+
+/** Returns a copy of the document with another value at a place; undefined removes what is there. */
+function changed(at: readonly string[], value: unknown): typeof document {
+  const copy = structuredClone(document)
+  const last = at.at(-1) ?? ''
+  const parent = at.slice(0, -1).reduce((node, name) => {
+    assert(name in node, at.join())
+    return node[name]
+  }, copy)
+  parent[last] = value
+  return JSON.parse(JSON.stringify(copy))
+}
 
 function documentOf(
   url: string,
