@@ -6,9 +6,7 @@ import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { PrivateApiGuard } from '../private-api/private-api-guard.ts'
-import type { IngestStream } from '../private-api/ingest-stream.ts'
 import { createPrivateApi } from '../private-api/private-api.ts'
-import type { RecordStream } from '../private-api/record-stream.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { KeySweeper } from '../bots/key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
@@ -51,7 +49,7 @@ import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
-import { WorkerLife, type WorkerStreams } from './worker-life.ts'
+import { noStreams, WorkerLife, type WorkerStreams } from './worker-life.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import type { Ways, WorkerApp } from '../cluster/worker/worker.ts'
 
@@ -118,11 +116,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = checkerOf(parts, registry.bots, marks)
-  const streams = {
-    streams: new Set<IngestStream>(),
-    peerStreams: new Set<IngestStream>(),
-    recordStreams: new Set<RecordStream>(),
-  }
+  const streams = noStreams()
   const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker })

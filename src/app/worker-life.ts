@@ -22,6 +22,11 @@ import { WebhookStarter } from './webhook-starter.ts'
 export type WorkerStreams = Pick<IngestRoutesOptions, 'streams' | 'peerStreams'> &
   Pick<RecordRoutesOptions, 'recordStreams'>
 
+/** Returns the streams of a worker that has just started. */
+export function noStreams(): WorkerStreams {
+  return { streams: new Set(), peerStreams: new Set(), recordStreams: new Set() }
+}
+
 export interface WorkerLifeOptions
   extends Omit<ShardSetOptions, 'boot' | 'counters' | 'files' | 'lease' | 'onServed'> {
   readonly slot: MetricSlot

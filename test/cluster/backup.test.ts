@@ -10,7 +10,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startCluster } from '../support/cluster.ts'
@@ -324,10 +324,8 @@ test('a shard whose sending breaks off is asked for again, and one that is set a
     asked.push(url)
     const shard = Number(/\d(?=\/records)/.exec(url))
     const attempt = asked.filter((each) => each === url).length
-    if (attempt === 1) {
-      const body = JSON.stringify({ error: { code: 'STORE_UNAVAILABLE', message: 'wait' } })
-      response.writeHead(503, { 'content-type': 'application/json' }).end(body)
-    } else if (attempt === 2) {
+    if (attempt === 1) refuse(response, 'STORE_UNAVAILABLE')
+    else if (attempt === 2) {
       response.write(bytesOf(shard).subarray(0, 100), () => response.destroy())
     } else if (attempt === 3) response.end(bytesOf(shard).subarray(0, -1))
     else response.end(bytesOf(shard))
@@ -339,15 +337,18 @@ test('a shard whose sending breaks off is asked for again, and one that is set a
   const dir = join(temporaryDirectory(t), 'data')
   assert.match(await done(postbote(['import', file, `--dir=${dir}`])), /\n15 records of the export/)
 
-  const broken: RequestListener = (_request, response) => {
-    const body = JSON.stringify({ error: { code: 'SHARD_BROKEN', message: 'shard 0 is aside' } })
-    response.writeHead(503, { 'content-type': 'application/json' }).end(body)
-  }
   const none = join(temporaryDirectory(t), 'none')
-  const end = await postbote(['export', none, ...(await fakeServer(t, broken))])
-  assert.deepEqual([end.code, /SHARD_BROKEN: shard 0 is aside/.test(end.output)], [4, true])
+  const end = await postbote(['export', none, ...(await fakeServer(t, isAside))])
+  assert.deepEqual([end.code, /503 SHARD_BROKEN: a text/.test(end.output)], [4, true])
   assert(!existsSync(none) && !existsSync(`${none}.part`))
 })
+
+const isAside: RequestListener = (_request, response) => refuse(response, 'SHARD_BROKEN')
+
+function refuse(response: ServerResponse, code: string): void {
+  response.writeHead(503, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ error: { code, message: 'a text' } }))
+}
 
 async function fakeServer(t: TestContext, listener: RequestListener): Promise<readonly string[]> {
   const server = createServer(listener)

@@ -306,10 +306,10 @@ function rangeContract(opened: () => Promise<Store>): void {
   test('a snapshot has every entry of one moment, in steps, whatever is written meanwhile', async () => {
     const store = await opened()
     const value = '.'.repeat(1_000)
-    const before = Array.from({ length: 3_000 }, (_, at) => put(numbered(at), `${at}${value}`))
-    await store.write(before, { sync: false })
+    const stored = Array.from({ length: 3_000 }, (_, at) => put(numbered(at), `${at}${value}`))
+    await store.write(stored, { sync: false })
     const snapshot = await store.snapshot()
-    const changes = before.map((operation, at): StoreOperation => {
+    const changes = stored.map((operation, at): StoreOperation => {
       return at % 2 === 0 ? { type: 'del', key: operation.key } : put(numbered(at), 'later')
     })
     const steps = [await snapshot.next()]
@@ -324,7 +324,7 @@ function rangeContract(opened: () => Promise<Store>): void {
     }
     assert.deepEqual(
       steps.flat().map((entry) => [String(entry.key), String(entry.value)]),
-      before.map((_, at) => [numbered(at), `${at}${value}`]),
+      stored.map((_, at) => [numbered(at), `${at}${value}`]),
     )
     await snapshot.close()
     await snapshot.close()
