@@ -34,7 +34,8 @@ export class BackupFile {
     process.exit(1)
   }
 
-  private constructor(path: string, file: FileHandle) {
+  /** Use `create`. */
+  constructor(path: string, file: FileHandle) {
     this.#path = path
     this.#file = file
     for (const signal of endSignals) process.once(signal, this.#onSignal)

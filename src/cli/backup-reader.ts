@@ -26,7 +26,8 @@ export class BackupReader {
   /** By the numbers of the shards. */
   readonly #spans: Span[] = []
 
-  private constructor(file: FileHandle) {
+  /** Use `open`. */
+  constructor(file: FileHandle) {
     this.#file = file
   }
 

@@ -34,7 +34,7 @@ export function shardOperations(): Operations {
       results: {
         200: {
           'application/octet-stream': {
-            schema: Type.String({ description: 'Frames with the records.', format: 'binary' }),
+            schema: Type.String({ description: 'Bytes: frames with the records.' }),
           },
         },
       },

@@ -12,7 +12,8 @@ export class ShardSection {
   readonly #snapshot: StoreSnapshot
   readonly #head: SectionHead
 
-  private constructor(snapshot: StoreSnapshot, head: SectionHead) {
+  /** Use `begin`. */
+  constructor(snapshot: StoreSnapshot, head: SectionHead) {
     this.#snapshot = snapshot
     this.#head = head
   }

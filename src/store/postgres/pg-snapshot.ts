@@ -32,7 +32,8 @@ export class PgSnapshot implements StoreSnapshot {
   #from: Buffer = firstKey
   #isEnded = false
 
-  private constructor(options: PgSnapshotOptions) {
+  /** Use `begin`. */
+  constructor(options: PgSnapshotOptions) {
     this.#options = options
     this.#statement = rangeStatement(options.shard, {
       table: undefined,
