@@ -117,3 +117,8 @@ export const tailReconnectMs = 500
 export const recordStreamsMax = 4
 /** An export that takes nothing for this long is cut off. Chosen: longer than a disk stands still while it writes back. */
 export const recordStreamIdleMs = 30_000
+/**
+ * An export reads a shard this fast at most. Chosen: 10 GiB take 5 minutes, and a step of 2 ms comes every 8 ms, so the worker
+ * has three quarters of its time for its bots.
+ */
+export const recordStreamBytesPerS = 32 * mib

@@ -1,13 +1,13 @@
 /**
  * One response with the records of a shard. A frame is read when the reader has taken the one before, so an export takes
- * the memory of a few frames. A reader that stands still is cut off, because a snapshot keeps the database from freeing what
+ * the memory of a few frames, and not faster than `recordStreamBytesPerS`, so that it leaves the worker to its bots. A reader that stands still is cut off, because a snapshot keeps the database from freeing what
  * was deleted. Half a section has no end frame, and its reader asks again.
  */
 import type { ServerResponse } from 'node:http'
-import { type Clock, nextTurn } from '../clock.ts'
+import { type Clock, sleep } from '../clock.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import type { ShardSection } from '../shard/shard-section.ts'
-import { recordStreamIdleMs } from './limits.ts'
+import { recordStreamBytesPerS, recordStreamIdleMs } from './limits.ts'
 
 export interface RecordStreamOptions {
   /** Its head is written. */
@@ -38,7 +38,7 @@ export class RecordStream {
         if (this.#isStopped) return
         if (!response.write(frame)) await this.#untilTaken()
         // Pushes that came during this frame go first.
-        await nextTurn(clock)
+        await sleep(clock, (frame.length / recordStreamBytesPerS) * 1_000)
       }
       if (!this.#isStopped) response.end()
     } catch {

@@ -10,16 +10,20 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { spawnSync } from 'node:child_process'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { startCluster } from '../support/cluster.ts'
 import { botsOfAllShards, type CommandEnd, databaseWorld, postbote } from '../support/database.ts'
 import { type EndingTest, type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { sectionBytes, sectionsOf } from '../support/small-backup.ts'
+import { SmallDisk, smallDiskObstacle } from '../support/small-disk.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const world = databaseWorld()
 const skip = world.obstacle
 /** Of each bot, before an export and after it. */
@@ -291,6 +295,22 @@ test('files that are not whole, and places that are in use, are refused and not 
   const gone = await postbote(['export', join(directory, 'none'), ...remote(server, t)])
   assert.deepEqual([gone.code, /no server responds/.test(gone.output)], [1, true], gone.output)
   assert.deepEqual(readdirSync(directory).toSorted(), ['backup', 'half'])
+})
+
+test('a full disk leaves no file, and says what is wrong', {
+  skip: smallDiskObstacle() ?? false,
+}, async (t) => {
+  const server = await startServer(t)
+  const { botId } = await server.register()
+  await server.push(botId, { message: { text: 'x'.repeat(400_000) } })
+  const disk = await SmallDisk.start(t, { mebibytes: 1 })
+  disk.fill()
+  const [program = '', ...prefix] = disk.prefix({})
+  const args = ['export', join(disk.directory, 'backup'), ...remote(server, t)]
+  const { status, stderr } = spawnSync(program, [...prefix, process.execPath, mainFile, ...args])
+  assert.deepEqual([status, /ENOSPC/.test(String(stderr))], [1, true], String(stderr))
+  const { stdout } = spawnSync(program, [...prefix, 'ls', disk.directory])
+  assert(!String(stdout).includes('backup'), String(stdout))
 })
 
 test('an import that was interrupted is never served, and can be repeated', async (t) => {

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { recordStreamIdleMs } from '../../../src/private-api/limits.ts'
+import { recordStreamBytesPerS, recordStreamIdleMs } from '../../../src/private-api/limits.ts'
 import { RecordStream } from '../../../src/private-api/record-stream.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { whileTimePasses } from '../../support/shard-life.ts'
 
 /** The part of a response that a stream uses. */
 class Reader extends EventEmitter {
@@ -30,11 +31,12 @@ class Reader extends EventEmitter {
 class Section {
   closes = 0
   failsAt = Infinity
+  frameBytes = 1
 
   async *frames(): AsyncGenerator<Buffer, void, void> {
     for (let at = 0; at < 4; at++) {
       if (at === this.failsAt) throw new Error('the shard is closed')
-      yield Buffer.from(`${at}`)
+      yield Buffer.from(`${at}`.padEnd(this.frameBytes))
     }
   }
 
@@ -53,7 +55,7 @@ function begin(reader = new Reader(), section = new Section()) {
 
 test('a reader gets all frames, and then the end', async () => {
   const { reader, section, sent, clock } = begin()
-  await sent
+  await whileTimePasses(clock, sent)
   assert.deepEqual(reader.written, ['0', '1', '2', '3'])
   assert.deepEqual([reader.ending, section.closes, clock.timers], ['whole', 1, 0])
   assert.equal(reader.listenerCount('drain'), 0)
@@ -70,8 +72,9 @@ test('no frame is read before the reader has taken the one before', async () => 
     assert.equal(clock.timers, 1)
     await clock.advance(recordStreamIdleMs - 1)
     reader.emit('drain')
+    await clock.advance(1)
   }
-  await sent
+  await whileTimePasses(clock, sent)
   assert.deepEqual([reader.ending, section.closes, clock.timers], ['whole', 1, 0])
 })
 
@@ -81,7 +84,7 @@ test('a reader that takes nothing for long is cut off, and the section is closed
   const { sent, clock, section } = begin(reader)
   await settle()
   await clock.advance(recordStreamIdleMs)
-  await sent
+  await whileTimePasses(clock, sent)
   assert.deepEqual([reader.written, reader.ending, section.closes], [['0'], 'broken off', 1])
 })
 
@@ -91,19 +94,34 @@ test('a reader that is gone costs no further frame', async () => {
   const { sent, clock, section } = begin(reader)
   await settle()
   reader.req.socket.emit('close')
-  await sent
+  await whileTimePasses(clock, sent)
   assert.deepEqual([reader.written, section.closes, clock.timers], [['0'], 1, 0])
 })
 
 test('a stream that is stopped, or whose shard is closed, is broken off and not ended', async () => {
   const stopped = begin()
   stopped.stream.stop()
-  await stopped.sent
+  await whileTimePasses(stopped.clock, stopped.sent)
   assert.deepEqual([stopped.reader.ending, stopped.section.closes], ['broken off', 1])
   const section = new Section()
   section.failsAt = 2
   const failed = begin(new Reader(), section)
-  await failed.sent
+  await whileTimePasses(failed.clock, failed.sent)
   assert.deepEqual(failed.reader.written, ['0', '1'])
   assert.deepEqual([failed.reader.ending, section.closes], ['broken off', 1])
+})
+
+test('no more is sent than the pace of an export allows, so that pushes have their turn', async () => {
+  const section = new Section()
+  section.frameBytes = recordStreamBytesPerS / 100
+  const { reader, clock, sent } = begin(new Reader(), section)
+  for (let frames = 1; frames <= 4; frames++) {
+    await clock.advance(0)
+    assert.equal(reader.written.length, frames)
+    await clock.advance(9)
+    assert.equal(reader.written.length, frames)
+    await clock.advance(1)
+  }
+  await sent
+  assert.equal(reader.ending, 'whole')
 })
