@@ -22,6 +22,8 @@ export interface ClaimedShardsOptions
   readonly leases: Pick<DatabaseLeases, 'ofShard'>
   /** Streams of other workers, whose pairs may be for a shard that leaves. */
   readonly peerStreams: ReadonlySet<{ stop(): void }>
+  /** Exports, of this shard or of others: they ask again. */
+  readonly recordStreams: ReadonlySet<{ stop(): void }>
   /** Whether this worker is answering the request, which is for this shard, from its own shards. */
   readonly isUnderWay: (response: ServerResponse, shard: number) => boolean
   /** The shard is served from now on, or was read anew. */
@@ -109,7 +111,7 @@ export class ClaimedShards {
   }
 
   #departureOf(shard: Shard): Departure {
-    const { bots, clock, isUnderWay, peerStreams } = this.#options
+    const { bots, clock, isUnderWay, peerStreams, recordStreams } = this.#options
     return new Departure({
       clock,
       router: {
@@ -121,7 +123,7 @@ export class ClaimedShards {
         pauseDeliveries: (deadlineMs) => bots.pauseDeliveries(deadlineMs, shard),
         drain: (deadlineMs) => bots.drain(deadlineMs, shard),
       },
-      streams: [peerStreams],
+      streams: [peerStreams, recordStreams],
       pacing: { releaseAll: ignore },
       sweepers: [],
       closeShards: () => this.#close(shard),

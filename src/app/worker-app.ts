@@ -6,8 +6,6 @@ import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { PrivateApiGuard } from '../private-api/private-api-guard.ts'
-import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
-import type { IngestStream } from '../private-api/ingest-stream.ts'
 import { createPrivateApi } from '../private-api/private-api.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { KeySweeper } from '../bots/key-sweeper.ts'
@@ -51,7 +49,7 @@ import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
-import { WorkerLife } from './worker-life.ts'
+import { noStreams, WorkerLife, type WorkerStreams } from './worker-life.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import type { Ways, WorkerApp } from '../cluster/worker/worker.ts'
 
@@ -118,7 +116,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = checkerOf(parts, registry.bots, marks)
-  const streams = { streams: new Set<IngestStream>(), peerStreams: new Set<IngestStream>() }
+  const streams = noStreams()
   const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker })
@@ -340,7 +338,7 @@ function privateApiOf(
   parts: Parts,
   own: {
     readonly registry: BotRegistry
-    readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
+    readonly streams: WorkerStreams
     readonly checkPool: CheckPool
     readonly checker: ShardChecker
   },
@@ -370,6 +368,7 @@ function privateApiOf(
     shards: parts.map.shards,
     isFirstWorker: parts.start.worker === 0,
     checkShard: (shard) => own.checker.request(shard),
+    shardAt: (shard) => own.registry.bots.shardAt(shard),
     totals: () => memory.totals(),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',

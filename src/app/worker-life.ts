@@ -1,5 +1,6 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
 import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
+import type { RecordRoutesOptions } from '../private-api/record-routes.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
 import { drainMs } from '../limits.ts'
@@ -17,6 +18,15 @@ import type { UpstreamServices } from './upstream-services.ts'
 import type { WebhookFactory } from './webhook-factory.ts'
 import { WebhookStarter } from './webhook-starter.ts'
 
+/** What the private API sends or receives for as long as its clients like. */
+export type WorkerStreams = Pick<IngestRoutesOptions, 'streams' | 'peerStreams'> &
+  Pick<RecordRoutesOptions, 'recordStreams'>
+
+/** Returns the streams of a worker that has just started. */
+export function noStreams(): WorkerStreams {
+  return { streams: new Set(), peerStreams: new Set(), recordStreams: new Set() }
+}
+
 export interface WorkerLifeOptions
   extends Omit<ShardSetOptions, 'boot' | 'counters' | 'files' | 'lease' | 'onServed'> {
   readonly slot: MetricSlot
@@ -32,7 +42,7 @@ export interface WorkerLifeOptions
   readonly fleet: Fleet
   readonly loopDelay: LoopDelay
   readonly leases: DatabaseLeases
-  readonly streams: Pick<IngestRoutesOptions, 'streams' | 'peerStreams'>
+  readonly streams: WorkerStreams
   readonly upstream: UpstreamServices | undefined
 }
 
@@ -57,7 +67,7 @@ export class WorkerLife {
       engine.files === undefined
         ? new ClaimedShards({
             ...common,
-            peerStreams: streams.peerStreams,
+            ...streams,
             onLeft: (shard) => this.#left(shard),
             isUnderWay: (response, shard) =>
               router.shardOf(response.req) === shard && router.isUnderWay(response),
@@ -124,8 +134,9 @@ export class WorkerLife {
     await this.#closeShards()
   }
 
-  /** Ends the producers' own streams; streams of other workers end with those of their producers. */
+  /** Ends exports and the producers' own streams; streams of other workers end with those of their producers. */
   async #endStreams(): Promise<void> {
+    for (const stream of this.#options.streams.recordStreams) stream.stop()
     await Promise.all(Array.from(this.#options.streams.streams, (stream) => stream.end()))
   }
 

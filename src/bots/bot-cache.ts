@@ -103,7 +103,11 @@ export class BotCache {
    * STORE_UNAVAILABLE if it is not open yet.
    */
   shardOf(botId: number): Shard {
-    const index = this.#options.shardOf(botId)
+    return this.shardAt(this.#options.shardOf(botId))
+  }
+
+  /** Returns the shard with a number, which belongs to this worker. Throws as `shardOf`. */
+  shardAt(index: number): Shard {
     const shard = this.#shards.get(index)
     if (shard !== undefined) return shard
     if (!this.#broken.has(index)) throw new PostboteError('STORE_UNAVAILABLE')

@@ -2,8 +2,10 @@
 import { completionCommand } from './completion/completion-command.ts'
 import type { CommandRow } from './command-row.ts'
 import { doctorCommand } from './doctor/doctor-command.ts'
+import { importCommand } from './import-command.ts'
 import { botsCommands } from './remote/bots-commands.ts'
 import { deadLettersCommands } from './remote/dead-letters-commands.ts'
+import { exportCommand } from './remote/export-command.ts'
 import { limitsCommand } from './remote/limits-command.ts'
 import { queueCommands } from './remote/queue-commands.ts'
 import { summaryCommand } from './remote/summary-command.ts'
@@ -13,6 +15,8 @@ import { databaseCommands, serverCommands } from './server-commands.ts'
 /** In the order in which the help lists them. */
 export const commandTable: readonly CommandRow[] = [
   ...serverCommands,
+  exportCommand,
+  importCommand,
   ...databaseCommands,
   doctorCommand,
   ...botsCommands,

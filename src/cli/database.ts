@@ -7,28 +7,24 @@ import { rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { waitingClock } from '../clock.ts'
 import { lockDirectory } from '../cluster/primary/directory-lock.ts'
-import { Member } from '../cluster/membership/member.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { IdMark } from '../shard/id-mark.ts'
 import { keyAfter } from '../shard/keys.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import { readDirectoryRecord, writeDirectoryRecord } from '../shard/directory-record.ts'
-import { databaseOfShard } from '../store/database-of-shard.ts'
 import { exists } from '../store/exists.ts'
 import { levelEngine } from '../store/level/level-engine.ts'
 import { commitSchema, createSchema, newCluster } from '../store/postgres/create-schema.ts'
-import { PgEngine } from '../store/postgres/pg-engine.ts'
-import { PgNodes } from '../store/postgres/pg-nodes.ts'
-import {
-  type ClusterRow,
-  holdRecords,
-  setFormat,
-  schemaFormat,
-  unfinishedFormat,
-} from '../store/postgres/cluster-row.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
-import type { OpenedStore, StoreEngine } from '../store/store-engine.ts'
+import type { OpenedStore } from '../store/store-engine.ts'
 import { makePrivateDirectory, syncDirectory } from '../store/write-file.ts'
+import {
+  assertEmpty,
+  type ClusterDatabases,
+  fillDatabases,
+  shownUrls,
+  useDatabases,
+} from './cluster-databases.ts'
 import { createLog } from './log.ts'
 import { bytesPerCopy, entriesPerCopy } from './limits.ts'
 import { ProgressBar } from './progress-bar.ts'
@@ -60,21 +56,11 @@ async function init(config: Config, urls: readonly PgUrl[]): Promise<void> {
     })
     await forEach(commitSchema)
   })
-  process.stdout.write(`cluster ${rows[0]?.id} with ${shards} shards in ${shownOf(urls)}\n`)
+  process.stdout.write(`cluster ${rows[0]?.id} with ${shards} shards in ${shownUrls(urls)}\n`)
 }
 
-function shownOf(urls: readonly PgUrl[]): string {
-  return urls.map(({ shown }) => shown).join(', ')
-}
-
-interface Copying {
+interface Copying extends ClusterDatabases {
   readonly directory: string
-  readonly urls: readonly PgUrl[]
-  /** The rows of the databases. */
-  readonly rows: readonly ClusterRow[]
-  readonly shards: number
-  /** Opens a shard in its database. */
-  readonly open: (shard: number) => Promise<OpenedStore>
 }
 
 /** Keeps servers away from both sides while `work` copies. */
@@ -83,77 +69,43 @@ async function copy(
   urls: readonly PgUrl[],
   work: (copying: Copying) => Promise<void>,
 ): Promise<void> {
-  const rows = await readClusterRows(urls)
-  const shards = rows[0]?.shards ?? 0
   const directory = config.dir
+  // The error of a database comes before those of the directory.
+  await readClusterRows(urls)
   if (work === importInto && !(await exists(directory))) throw noDataDirectory(directory)
   await makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
-  const engine = new PgEngine({ databases: urls, node: nodeName, bytesMax: undefined })
-  /** The life of this process in each database. */
-  const boots = new Map<number, string>()
-  const members = urls.map((url, number) => memberOf(url, (boot) => boots.set(number, boot)))
-  const openOne = (shard: number): Promise<OpenedStore> =>
-    open(engine, directory, { shard, boot: boots.get(databaseOfShard(shard, urls.length)) })
   try {
-    for (const member of members) await member.start()
-    await work({ directory, urls, rows, shards, open: openOne })
+    await useDatabases(urls, (databases) => work({ ...databases, directory }))
   } finally {
-    await Promise.all(members.map((member) => member.leave()))
     lock.release()
   }
 }
 
-const nodeName = 'postbote database'
-
-function memberOf(url: PgUrl, onBoot: (boot: string) => void): Member {
-  return new Member({
-    clock: waitingClock,
-    log: createLog('warn'),
-    table: new PgNodes(url, nodeName),
-    node: { name: nodeName, address: '', workers: 0 },
-    onJoined: (self) => onBoot(self.boot),
-    // Whoever evicted it uses the database now.
-    onEvicted: () => process.exit(1),
-    onRefused: () => process.exit(1),
-  })
-}
-
 async function importInto(copying: Copying): Promise<void> {
-  const { directory, urls, rows, shards } = copying
+  const { directory, urls, shards } = copying
   const record = await readDirectoryRecord(directory)
   if (record === undefined) throw noDataDirectory(directory)
   if (record.shards !== shards) {
     throw new ConfigError([
-      `--dir: ${directory} has ${record.shards} shards, and ${shownOf(urls)} has ${shards}`,
+      `--dir: ${directory} has ${record.shards} shards, and ${shownUrls(urls)} has ${shards}`,
     ])
   }
-  const full = new Set<PgUrl>()
-  await withDatabases(urls, (forEach) =>
-    forEach(async (connection, number) => {
-      const [url, row] = [urls[number], rows[number]]
-      if (url !== undefined && row !== undefined && (await holdRecords(connection, row)))
-        full.add(url)
-    }),
-  )
-  if (full.size > 0) {
-    throw new Error(`${shownOf([...full])} is not empty: import into a new database`)
-  }
+  await assertEmpty(copying)
   // What is wrong with a shard is found before anything is changed.
   for (let shard = 0; shard < shards; shard++) {
     const { store } = await openSound(directory, shard)
     await store.close()
   }
-  const setFormats = (format: number): Promise<void> =>
-    withDatabases(urls, (forEach) => forEach((connection) => setFormat(connection, format)))
-  // A server refuses this format: half of an import must not be served.
-  await setFormats(unfinishedFormat)
-  const entries = await copyShards(shards, {
-    from: (shard) => openSound(directory, shard),
-    to: copying.open,
-  })
-  await setFormats(schemaFormat)
-  process.stdout.write(`${entries} records of ${shards} shards were copied into ${shownOf(urls)}\n`)
+  const entries = await fillDatabases(copying, () =>
+    copyShards(shards, {
+      from: (shard) => openSound(directory, shard),
+      to: copying.open,
+    }),
+  )
+  process.stdout.write(
+    `${entries} records of ${shards} shards were copied into ${shownUrls(urls)}\n`,
+  )
 }
 
 function noDataDirectory(directory: string): ConfigError {
@@ -173,13 +125,13 @@ async function exportFrom({ directory, urls, shards, open: from }: Copying): Pro
   }
   const entries = await copyShards(shards, {
     from,
-    to: (shard) => open(levelEngine, unfinished, { shard }),
+    to: (shard) => openFiles(unfinished, shard),
   })
   await rename(join(unfinished, 'shards'), join(directory, 'shards'))
   await syncDirectory(directory)
   await rmdir(unfinished)
   process.stdout.write(
-    `${entries} records of ${shards} shards were copied from ${shownOf(urls)} into ${directory}\n`,
+    `${entries} records of ${shards} shards were copied from ${shownUrls(urls)} into ${directory}\n`,
   )
 }
 
@@ -235,14 +187,9 @@ async function copyShard(
   }
 }
 
-async function open(
-  engine: StoreEngine,
-  directory: string,
-  { shard, boot }: { readonly shard: number; readonly boot?: string | undefined },
-): Promise<OpenedStore> {
-  const opened = await engine.open({
+async function openFiles(directory: string, shard: number): Promise<OpenedStore> {
+  const opened = await levelEngine.open({
     shard,
-    boot,
     directory: shardPath(directory, shard),
     clock: waitingClock,
     log: createLog('warn'),
@@ -253,7 +200,7 @@ async function open(
 
 /** A shard that lost records has ids that are not certain, and only its own server can settle that. */
 async function openSound(directory: string, shard: number): Promise<OpenedStore> {
-  const opened = await open(levelEngine, directory, { shard })
+  const opened = await openFiles(directory, shard)
   const { isDistrusted } = await IdMark.read({ directory, shard })
   if (!opened.hasLost && !isDistrusted) return opened
   await opened.store.close()

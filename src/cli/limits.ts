@@ -1,5 +1,5 @@
 /** The bounds of the commands. */
-import { mib } from '../limits.ts'
+import { kib, mib } from '../limits.ts'
 import { tailSilenceMs } from '../private-api/limits.ts'
 
 /** `postbote database` copies this many records at a time. Chosen: one statement for each of these steps. */
@@ -29,3 +29,16 @@ export const botsListedMax = 1_000_000
 export const tailIdleMsMax = 3 * tailSilenceMs
 /** The pause before a tail is opened again doubles up to this. Chosen: nobody notices it after a restart of the server. */
 export const tailReopenMsMax = 5_000
+/** `postbote export` asks for a shard again after this pause. Chosen: a reload or a take-over lasts a second or two. */
+export const exportAgainMs = 1_000
+/** It gives up a shard that nobody has sent for this long. Chosen: a database fails over in half a minute. */
+export const exportShardMsMax = 120_000
+/** `postbote import` reads the file in pieces of this size. Chosen: the size of most frames. */
+export const backupReadBytes = 256 * kib
+/**
+ * `postbote import` fills this many shards at a time. Chosen: each of them holds an open database, and a backup of few shards
+ * is read once for so many new ones.
+ */
+export const shardsFilledMax = 16
+/** `--skip-ids` may be as large as this: below 2^31, since that is where ids end. */
+export const skippedIdsMax = 1_000_000_000

@@ -125,6 +125,18 @@ export class PrivateApiClient {
     return this.#parts(response)
   }
 
+  /**
+   * Makes a call whose result may be of any size.
+   *
+   * @returns the response with status 200. Read it to its end, or destroy it.
+   * @throws CallRefusedError for any other status; Error if no server responds.
+   */
+  async stream(call: PrivateApiCall): Promise<IncomingMessage> {
+    const response = await this.#begin(call, { idleMs: privateApiIdleMsMax })
+    if (response.statusCode === 200) return response
+    throw new CallRefusedError(await this.#whole(response))
+  }
+
   async *#parts(response: IncomingMessage): AsyncGenerator<string> {
     response.setEncoding('utf8')
     try {
@@ -187,17 +199,18 @@ export class PrivateApiClient {
   }
 }
 
-function lost(shown: string, cause: Error): Error {
+function lost(shown: string, cause: unknown): Error {
   const text = `${lostText(shown, cause)}, so the call may have been made or not`
   return new Error(text, { cause })
 }
 
 function lostText(shown: string, cause: unknown): string {
-  return `the connection to ${shown} was lost${cause instanceof Error ? reasonOf(cause) : ''}`
+  return `the connection to ${shown} was lost${reasonOf(cause)}`
 }
 
 /** The message of an error of a connection names its address again, so its code is shown, if it has one. */
-function reasonOf(cause: Error): string {
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return ''
   if ('code' in cause && typeof cause.code === 'string') return ` (${cause.code})`
   return cause.message === '' ? '' : ` (${cause.message})`
 }

@@ -9,8 +9,13 @@ export class ProgressBar {
   readonly #isTerminal = process.stderr.isTTY
   #shown = ''
 
-  /** Shows the progress. `what` names the step, such as `shard 3: reading`. */
-  show(what: string, done: number, of: number): void {
+  /**
+   * Shows the progress.
+   *
+   * @param what - names the step, such as `shard 3: reading`
+   * @param detail - changes all the time, such as a number of bytes, and is shown on a terminal only
+   */
+  show(what: string, done: number, of: number, detail = ''): void {
     const share = of === 0 ? 1 : Math.min(done / of, 1)
     if (!this.#isTerminal) {
       const text = `${what}: ${Math.floor(share * 4) * 25}%`
@@ -20,7 +25,7 @@ export class ProgressBar {
     }
     const filled = Math.round(share * barWidth)
     const bar = '#'.repeat(filled).padEnd(barWidth, '.')
-    const text = `[${bar}] ${String(Math.floor(share * 100)).padStart(3)}% ${what}`
+    const text = `[${bar}] ${String(Math.floor(share * 100)).padStart(3)}% ${what}${detail}`
     if (text === this.#shown) return
     process.stderr.write(`\r${text}\u001B[K`)
     this.#shown = text

@@ -111,3 +111,14 @@ export const tailWaitingBytesMax = 256 * kib
 export const tailSilenceMs = 15_000
 /** The reader of a tail that has ended connects again after this time. Chosen: as long as a usual hand-over takes. */
 export const tailReconnectMs = 500
+
+// Exports
+/** So many exports read the shards of a worker at a time. Chosen: one export asks for one shard after the other. */
+export const recordStreamsMax = 4
+/** An export that takes nothing for this long is cut off. Chosen: longer than a disk stands still while it writes back. */
+export const recordStreamIdleMs = 30_000
+/**
+ * An export reads a shard this fast at most. Chosen: 10 GiB take 5 minutes, and a step of 2 ms comes every 8 ms, so the worker
+ * has three quarters of its time for its bots.
+ */
+export const recordStreamBytesPerS = 32 * mib

@@ -26,6 +26,7 @@ import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { metricsPage } from './metrics-page.ts'
 import { addOpenApiRoute } from './openapi-route.ts'
 import { privateErrorText } from './private-error.ts'
+import { addRecordRoutes, type RecordRoutesOptions } from './record-routes.ts'
 import { addSessionRoutes } from './session-routes.ts'
 import { addShardRoutes, type ShardRoutesOptions } from './shard-routes.ts'
 import { addSigningKeyRoutes } from './signing-key-routes.ts'
@@ -35,6 +36,7 @@ import { addWebhookRoutes } from './webhook-routes.ts'
 export type PrivateApiOptions = BotRoutesOptions &
   FleetRoutesOptions &
   IngestRoutesOptions &
+  RecordRoutesOptions &
   ShardRoutesOptions &
   PrivateApiContext
 
@@ -150,6 +152,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     addHistoryRoutes(jsonRoutes, options)
     addTailRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
+    addRecordRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options.guard)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))

@@ -25,6 +25,20 @@ export function shardOperations(): Operations {
         'Responds when all files of the shard have been read. The shard is served meanwhile.',
       results: { 200: json(check) },
     },
+    'GET /v1/shards/:shard/records': {
+      id: 'exportShard',
+      tag: 'server',
+      summary: 'Sends all records of a shard',
+      description:
+        'For `postbote export`: the section of the shard in a backup, whose format docs/storage.md describes. It is one moment of the shard, with everything that was acknowledged before the call. A response without its end frame is incomplete. The records contain secrets.',
+      results: {
+        200: {
+          'application/octet-stream': {
+            schema: Type.String({ description: 'Bytes: frames with the records.' }),
+          },
+        },
+      },
+    },
   }
 }
 

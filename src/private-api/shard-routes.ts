@@ -31,7 +31,13 @@ export function addShardRoutes(app: FastifyInstance, options: ShardRoutesOptions
   })
 }
 
-function shardParam(text: string, shards: number): number {
+/**
+ * Returns the number of a shard in a path.
+ *
+ * @param shards - the number of shards
+ * @throws PostboteError BAD_REQUEST
+ */
+export function shardParam(text: string, shards: number): number {
   if (/^\d{1,3}$/.test(text) && Number(text) < shards) return Number(text)
   throw new PostboteError('BAD_REQUEST', {
     detail: `expected the number of a shard, 0 to ${shards - 1}, got ${JSON.stringify(text.slice(0, 20))}`,

@@ -58,6 +58,15 @@ export class IdMark {
     return new IdMark(place, await readBounds(pathOf(place)))
   }
 
+  /** Writes the mark of a new shard, with records that were imported. */
+  static async create(
+    place: IdMarkPlace,
+    { below, from }: { readonly below: number; readonly from: number },
+  ): Promise<void> {
+    const mark = new IdMark(place, undefined)
+    await mark.#change(() => ({ below, from, isDistrusted: false }))
+  }
+
   /** False if the file is missing or damaged, until `reserve`. */
   get isKnown(): boolean {
     return this.#bounds !== undefined

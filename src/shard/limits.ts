@@ -79,6 +79,18 @@ export const lostRangesMax = 5
  */
 export const expiryBucketsRememberedMax = 64
 
+// Backups
+/**
+ * A frame of a backup may have this many bytes: a step of a snapshot ends with the record that reaches its size, and the
+ * largest record is a dead letter of 4 MiB.
+ */
+export const backupFrameBytesMax = 8 * mib
+/**
+ * After an import, the ids of each queue go on this much higher, unless `--skip-ids` says otherwise: more than most bots get
+ * while an export is moved to its new place. docs/guarantees.md says what that means.
+ */
+export const importSkippedIds = 1_000_000
+
 // Data directory
 /** An admin key has at least this many characters: 16 random visible ones have 104 bits and cannot be guessed. */
 export const adminKeyLengthMin = 16

@@ -22,7 +22,7 @@ import type { QueueState } from './record.ts'
 import { ShardCodec } from './shard-codec.ts'
 import { ShardLists } from './shard-lists.ts'
 import { ShardRecovery, type ShardRecoveryOptions, type ShardStatus } from './shard-recovery.ts'
-import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
+import type { Store, StoreEntry, StoreOperation, StoreSnapshot } from '../store/store.ts'
 import type {
   ExpiryBucket,
   DeadLettersRead,
@@ -160,6 +160,19 @@ export class Shard {
   /** The lowest id at which a queue without an `s` record may begin. */
   get firstIdMin(): number {
     return this.#options.idMark?.from ?? 0
+  }
+
+  /** The bounds of the ids of the shard, as in its mark; 0 without one. */
+  get idBounds(): { readonly below: number; readonly from: number } {
+    const { idMark } = this.#options
+    return { below: idMark?.below ?? 0, from: this.firstIdMin }
+  }
+
+  /** Begins to read all records of this moment, with all that was acknowledged. */
+  snapshot(): Promise<StoreSnapshot> {
+    // A poisoned shard may show writes that are gone when it is read again.
+    if (this.status !== 'serving') return Promise.reject(new PostboteError('STORE_UNAVAILABLE'))
+    return this.#read(() => this.#store.snapshot())
   }
 
   /** Starts to fold operations of a queue into a copy of `state`. Every queue needs this before its first commit. */

@@ -12,6 +12,10 @@ export const levelBatchBytesKeptMax = 4 * mib
  * less than 1 ms.
  */
 export const rangeReadBytesMax = 256 * kib
+/** A step of a snapshot reads about this many bytes, so that an export shares the event loop with all other work. */
+export const snapshotStepBytes = 256 * kib
+/** And at most this many entries. Chosen: small records take as long to handle as large ones. */
+export const snapshotStepEntries = 1_000
 /**
  * A database that another process still has open is tried again after this time. Chosen: 100 attempts within
  * `storeLockWaitMs`.

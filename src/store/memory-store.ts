@@ -7,7 +7,9 @@
  * Inserting moves the rest of the array, which is fast enough up to about 100,000 entries.
  */
 
-import type { RangeOptions, Store, StoreEntry, StoreOperation } from './store.ts'
+import { PostboteError } from '../errors.ts'
+import { snapshotStepBytes, snapshotStepEntries } from './limits.ts'
+import type { RangeOptions, Store, StoreEntry, StoreOperation, StoreSnapshot } from './store.ts'
 import { StoreLife } from './store-life.ts'
 
 export interface MemoryStoreOptions {
@@ -20,6 +22,8 @@ const emptyValue = Buffer.alloc(0)
 export class MemoryStore implements Store {
   readonly #life: StoreLife
   readonly #entries: StoreEntry[] = []
+  /** How often it was opened. */
+  #lives = 0
   /** Operations that restore the last synced state, to be applied in reverse order. */
   #undo: StoreOperation[] = []
 
@@ -29,6 +33,7 @@ export class MemoryStore implements Store {
       open: async () => {
         const failure = options.openFailure?.()
         if (failure !== undefined) throw failure
+        this.#lives++
       },
       close: async () => undefined,
     })
@@ -82,6 +87,28 @@ export class MemoryStore implements Store {
     })
   }
 
+  snapshot(): Promise<StoreSnapshot> {
+    return this.#call(() => {
+      // Entries are replaced and never changed, so a copy of the array is a view of this moment.
+      const left = [...this.#entries]
+      const life = this.#lives
+      let isClosed = false
+      return {
+        next: () =>
+          this.#call(() => {
+            if (isClosed || life !== this.#lives) throw new PostboteError('STORE_UNAVAILABLE')
+            const limits = { limit: snapshotStepEntries, valueBytesMax: snapshotStepBytes }
+            const taken = take(left, limits)
+            left.splice(0, taken.length)
+            return taken
+          }),
+        close: async () => {
+          isClosed = true
+        },
+      }
+    })
+  }
+
   async #call<T>(work: () => T): Promise<T> {
     const refusal = this.#life.enter()
     if (refusal !== undefined) throw refusal
@@ -121,7 +148,10 @@ export class MemoryStore implements Store {
   }
 }
 
-function take(inside: readonly StoreEntry[], options: RangeOptions): StoreEntry[] {
+function take(
+  inside: readonly StoreEntry[],
+  options: Pick<RangeOptions, 'limit' | 'valueBytesMax' | 'keysOnly'>,
+): StoreEntry[] {
   const taken: StoreEntry[] = []
   let valueBytes = 0
   for (const { key, value } of inside) {

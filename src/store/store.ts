@@ -42,6 +42,20 @@ export interface RangeOptions {
   readonly keysOnly?: boolean
 }
 
+/** One consistent view of all entries of a store, read in steps. Writes after its creation do not change it. */
+export interface StoreSnapshot {
+  /**
+   * Reads on. Call it again only after the last call has settled.
+   *
+   * @returns the next entries in the order of their keys: at most `snapshotStepEntries`, and the step ends with the entry
+   *   with which the values reach `snapshotStepBytes`. No entries: that was all.
+   * @throws PostboteError STORE_UNAVAILABLE after `close` of the snapshot or of the store, or the error of the database.
+   */
+  next(): Promise<readonly StoreEntry[]>
+  /** Frees what the snapshot holds. Idempotent. */
+  close(): Promise<void>
+}
+
 /**
  * The port to the database. Until `open` and after `close`, every other call rejects with PostboteError
  * STORE_UNAVAILABLE.
@@ -79,6 +93,13 @@ export interface Store {
    * @throws the error of the database if a file cannot be read.
    */
   range(options: RangeOptions): Promise<readonly StoreEntry[]>
+  /**
+   * Begins to read all entries. As long as the snapshot is open, the database cannot free what is overwritten or deleted:
+   * close it soon. `close` of the store ends it.
+   *
+   * @returns a view of one moment between the call and its result.
+   */
+  snapshot(): Promise<StoreSnapshot>
   /** Waits for calls in progress, then refuses every later call. Idempotent. */
   close(): Promise<void>
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { RangeOptions, Store, StoreOperation } from '../../src/store/store.ts'
+import { snapshotStepBytes, snapshotStepEntries } from '../../src/store/limits.ts'
+import type { RangeOptions, Store, StoreEntry, StoreOperation } from '../../src/store/store.ts'
 
 export interface StoreHarness {
   /** Creates an empty store that was never opened. */
@@ -301,4 +302,76 @@ function rangeContract(opened: () => Promise<Store>): void {
     assert.deepEqual(await store.range(everything), [])
     await store.close()
   })
+
+  test('a snapshot has every entry of one moment, in steps, whatever is written meanwhile', async () => {
+    const store = await opened()
+    const value = '.'.repeat(1_000)
+    const stored = Array.from({ length: 3_000 }, (_, at) => put(numbered(at), `${at}${value}`))
+    await store.write(stored, { sync: false })
+    const snapshot = await store.snapshot()
+    const changes = stored.map((operation, at): StoreOperation => {
+      return at % 2 === 0 ? { type: 'del', key: operation.key } : put(numbered(at), 'later')
+    })
+    const steps = [await snapshot.next()]
+    await store.write([...changes, put(numbered(9_999), 'new')], synced)
+    for (let step = await snapshot.next(); step.length > 0; step = await snapshot.next()) {
+      steps.push(step)
+    }
+    assert(steps.length >= 3_000 / snapshotStepEntries)
+    for (const step of steps) {
+      assert(step.length <= snapshotStepEntries)
+      assert(bytesOf(step.slice(0, -1)) < snapshotStepBytes)
+    }
+    assert.deepEqual(
+      steps.flat().map((entry) => [String(entry.key), String(entry.value)]),
+      stored.map((_, at) => [numbered(at), `${at}${value}`]),
+    )
+    await snapshot.close()
+    await snapshot.close()
+    await assert.rejects(snapshot.next(), { code: 'STORE_UNAVAILABLE' })
+    assert.equal((await store.range(everything)).length, 1_501)
+    await store.close()
+  })
+
+  test('a snapshot of an empty store ends at once', async () => {
+    const store = await opened()
+    const snapshot = await store.snapshot()
+    assert.deepEqual(await snapshot.next(), [])
+    assert.deepEqual(await snapshot.next(), [])
+    await snapshot.close()
+    await store.close()
+  })
+
+  test('closing a store ends its snapshots, for good', async () => {
+    const store = await opened()
+    await store.write([put('a', '1')], synced)
+    const snapshots = [await store.snapshot(), await store.snapshot(), await store.snapshot()]
+    const [read, idle, closed] = snapshots
+    assert(read !== undefined && idle !== undefined && closed !== undefined)
+    assert.equal((await read.next()).length, 1)
+    await Promise.all([store.close(), closed.close()])
+    for (const snapshot of snapshots) {
+      await assert.rejects(snapshot.next(), { code: 'STORE_UNAVAILABLE' })
+    }
+    await assert.rejects(store.snapshot(), { code: 'STORE_UNAVAILABLE' })
+    await store.open()
+    for (const snapshot of snapshots) {
+      await assert.rejects(snapshot.next(), { code: 'STORE_UNAVAILABLE' })
+    }
+    await Promise.all(snapshots.map((snapshot) => snapshot.close()))
+    await store.close()
+  })
+
+  test('a snapshot can be closed while it reads', async () => {
+    const store = await opened()
+    await store.write([put('a', '1')], synced)
+    const snapshot = await store.snapshot()
+    const reading = snapshot.next().catch(() => [])
+    await Promise.all([snapshot.close(), reading])
+    await store.close()
+  })
+}
+
+function bytesOf(entries: readonly StoreEntry[]): number {
+  return entries.reduce((sum, { value }) => sum + value.length, 0)
 }

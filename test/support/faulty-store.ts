@@ -1,4 +1,10 @@
-import type { RangeOptions, Store, StoreEntry, StoreOperation } from '../../src/store/store.ts'
+import type {
+  RangeOptions,
+  Store,
+  StoreEntry,
+  StoreOperation,
+  StoreSnapshot,
+} from '../../src/store/store.ts'
 
 export interface HeldWrite {
   readonly operations: readonly StoreOperation[]
@@ -104,6 +110,10 @@ export class FaultyStore implements Store {
 
   range(options: RangeOptions): Promise<readonly StoreEntry[]> {
     return this.#store.range(options)
+  }
+
+  snapshot(): Promise<StoreSnapshot> {
+    return this.#store.snapshot()
   }
 
   async #write(

@@ -9,6 +9,7 @@ import {
   type Store,
   type StoreEntry,
   type StoreOperation,
+  type StoreSnapshot,
   WriteRefused,
 } from '../../src/store/store.ts'
 import { StoreLife } from '../../src/store/store-life.ts'
@@ -75,6 +76,10 @@ export class FencedMemoryStore implements Store {
 
   range(options: RangeOptions): Promise<readonly StoreEntry[]> {
     return this.#call(() => this.#shard.records.range(options))
+  }
+
+  snapshot(): Promise<StoreSnapshot> {
+    return this.#call(() => this.#shard.records.snapshot())
   }
 
   async #claim(): Promise<void> {

@@ -1,5 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { RangeOptions, Store, StoreEntry, StoreOperation } from '../../src/store/store.ts'
+import type {
+  RangeOptions,
+  Store,
+  StoreEntry,
+  StoreOperation,
+  StoreSnapshot,
+} from '../../src/store/store.ts'
 
 /**
  * A store on another machine: every call reaches it some turns of the event loop later, in any order among reads, and its
@@ -34,6 +40,10 @@ export class LateStore implements Store {
 
   range(options: RangeOptions): Promise<readonly StoreEntry[]> {
     return this.#travel(() => this.#store.range(options))
+  }
+
+  snapshot(): Promise<StoreSnapshot> {
+    return this.#travel(() => this.#store.snapshot())
   }
 
   async #travel<Result>(call: () => Promise<Result>): Promise<Result> {

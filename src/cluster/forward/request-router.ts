@@ -14,6 +14,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { isPush, isPushStream } from '../../private-api/ingest-routes.ts'
+import { recordsShardOf } from '../../private-api/record-routes.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import type { Counters } from '../../counters.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
@@ -173,8 +174,12 @@ export class RequestRouter {
   shardOf(request: IncomingMessage): number | undefined {
     const shard = requestOrigin(request)?.shard
     if (shard !== undefined) return shard
-    const botId = botIdOfTarget(request.url ?? '/')
-    return botId === undefined ? undefined : this.#options.routes.shardOf(botId)
+    const { url = '/' } = request
+    const { routes } = this.#options
+    const named = recordsShardOf(url)
+    if (named !== undefined) return named < routes.shards ? named : undefined
+    const botId = botIdOfTarget(url)
+    return botId === undefined ? undefined : routes.shardOf(botId)
   }
 
   /** True for pushes to this process: private-api/push-order.ts stores them in order, and many of them in one group. */

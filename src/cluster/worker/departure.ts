@@ -3,7 +3,7 @@
  *
  *   settle   serves on; resolves when nothing is under way that takes long: bodies that arrive slowly, setWebhook's
  *            verification, and deliveries (no new ones begin)
- *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, tails end, and requests
+ *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, exports and tails end, and requests
  *            in progress have a moment to finish; then the shards are closed
  *
  * The first step may take a minute and delays nobody. It keeps the second step short: requests wait from its start until
@@ -11,8 +11,8 @@
  */
 import type { ServerResponse } from 'node:http'
 import { isPushStream } from '../../private-api/ingest-routes.ts'
+import { recordsShardOf } from '../../private-api/record-routes.ts'
 import { isTail } from '../../private-api/tail-routes.ts'
-import type { IngestStream } from '../../private-api/ingest-stream.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import {
   leaveDeliveriesMs,
@@ -37,7 +37,7 @@ export interface DepartureOptions {
     pauseDeliveries(deadlineMs: number): Promise<void>
     drain(deadlineMs: number): Promise<void>
   }
-  readonly streams: readonly ReadonlySet<Pick<IngestStream, 'stop'>>[]
+  readonly streams: readonly ReadonlySet<{ stop(): void }>[]
   readonly pacing: { releaseAll(): void }
   readonly sweepers: readonly { close(): void }[]
   closeShards(): Promise<void>
@@ -91,7 +91,8 @@ export class Departure {
   }
 }
 
-/** Polls, streams and tails are not brief: `leave` ends them. */
+/** Polls, streams, exports and tails are not brief: `leave` ends them. */
 function isBrief({ req: { url = '/' } }: ServerResponse): boolean {
-  return !isPoll(url) && !isPushStream(url) && !isTail(url)
+  const isExport = recordsShardOf(url) !== undefined
+  return !isPoll(url) && !isPushStream(url) && !isTail(url) && !isExport
 }

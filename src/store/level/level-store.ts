@@ -1,6 +1,6 @@
 /**
- * The embedded default `Store`: one LevelDB directory, opened through levelup and leveldown. Only this file holds the
- * handle, and it turns callbacks into promises.
+ * The embedded default `Store`: one LevelDB directory, opened through levelup and leveldown. Only this file and its
+ * snapshots (level-snapshot.ts) hold the handle, and they turn callbacks into promises.
  *
  * store-life.ts has the states and refuses calls after close. level-handle.ts explains the speed of a write. Writes
  * run on threads, and the order in which concurrent writes are applied is not defined: await the first one. A write
@@ -15,9 +15,11 @@ import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
 import { levelLockRetryMs, rangeReadBytesMax } from '../limits.ts'
 import { DirectorySync } from './directory-sync.ts'
-import type { LevelHandle, LevelIterator, LevelOptions } from './level-handle.ts'
+import type { LevelHandle, LevelOptions } from './level-handle.ts'
 import { openLevel } from './level-handle.ts'
-import type { RangeOptions, Store, StoreEntry, StoreOperation } from '../store.ts'
+import type { RangeOptions, Store, StoreEntry, StoreOperation, StoreSnapshot } from '../store.ts'
+import { LevelSnapshot } from './level-snapshot.ts'
+import { readRange } from './read-range.ts'
 import { StoreLife } from '../store-life.ts'
 import { messageOf } from '../../message-of.ts'
 
@@ -51,13 +53,13 @@ const levelOptions: Omit<LevelOptions, 'createIfMissing'> = {
   maxOpenFiles: 64,
 }
 
-const emptyValue = Buffer.alloc(0)
 const int32Max = 2 ** 31 - 1
 
 export class LevelStore implements Store {
   readonly #options: LevelStoreOptions
   readonly #life: StoreLife
   readonly #names: DirectorySync
+  readonly #snapshots = new Set<LevelSnapshot>()
   #handle: LevelHandle | undefined
 
   constructor(options: LevelStoreOptions) {
@@ -125,6 +127,18 @@ export class LevelStore implements Store {
         if (error) reject(error)
         else resolve(entries)
       })
+    })
+  }
+
+  snapshot(): Promise<StoreSnapshot> {
+    return this.#call((handle, resolve) => {
+      const snapshot = new LevelSnapshot({
+        handle,
+        life: this.#life,
+        onEnded: () => this.#snapshots.delete(snapshot),
+      })
+      this.#snapshots.add(snapshot)
+      resolve(snapshot)
     })
   }
 
@@ -209,8 +223,10 @@ export class LevelStore implements Store {
     }
   }
 
-  #close(): Promise<void> {
-    return new Promise((resolve, reject) => {
+  async #close(): Promise<void> {
+    // No read of them is in progress any more. An iterator that outlives its database is a segmentation fault.
+    await Promise.all(Array.from(this.#snapshots, (snapshot) => snapshot.end()))
+    await new Promise<void>((resolve, reject) => {
       const handle = this.#handle
       this.#handle = undefined
       if (handle === undefined) return resolve()
@@ -231,37 +247,4 @@ function isLocked(error: unknown): boolean {
     error instanceof Error &&
     /LOCK: (?:already held by process|Resource temporarily unavailable)/.test(error.message)
   )
-}
-
-/**
- * Reads to the end of the range or to the byte limit. leveldown returns one entry for each tick; entries that it has
- * read ahead are taken directly from its cache instead.
- */
-function readRange(
-  iterator: LevelIterator,
-  limits: { readonly limit: number; readonly valueBytesMax: number; readonly keysOnly: boolean },
-  done: (error: Error | null | undefined, entries: StoreEntry[]) => void,
-): void {
-  const entries: StoreEntry[] = []
-  let valueBytes = 0
-  visit()
-
-  function visit(): void {
-    iterator.next((error, firstKey, firstValue) => {
-      let key = firstKey
-      let value = firstValue
-      if (error || key === undefined) return done(error, entries)
-      while (key !== undefined && value !== undefined) {
-        entries.push({ key, value: limits.keysOnly ? emptyValue : value })
-        valueBytes += value.length
-        // Another `next` at the limit would be one more call on the thread pool.
-        if (valueBytes >= limits.valueBytesMax || entries.length >= limits.limit) {
-          return done(null, entries)
-        }
-        key = iterator.cache?.pop()
-        value = iterator.cache?.pop()
-      }
-      visit()
-    })
-  }
 }

@@ -16,6 +16,7 @@ import {
   type Store,
   type StoreEntry,
   type StoreOperation,
+  type StoreSnapshot,
   WriteRefused,
 } from '../store.ts'
 import { byteaArray } from './bytea-array.ts'
@@ -24,6 +25,7 @@ import { PgConnection } from './pg-connection.ts'
 import { isRefusal, sqlState, uniqueViolation } from './sql-state.ts'
 import { type PgGroup, pgGroup, type TableKind, tableOf } from './pg-group.ts'
 import type { PgReaders, PgReadPool } from './pg-readers.ts'
+import { PgSnapshot } from './pg-snapshot.ts'
 import {
   getManyStatement,
   groupStatement,
@@ -63,6 +65,7 @@ export class PgStore implements Store {
   readonly #group: NamedStatement
   readonly #groupReplacing: NamedStatement
   readonly #getMany: NamedStatement
+  readonly #snapshots = new Set<PgSnapshot>()
   #opened: Opened | undefined
 
   constructor(options: PgStoreOptions) {
@@ -74,7 +77,10 @@ export class PgStore implements Store {
     this.#life = new StoreLife({
       name: `shard ${shard} at ${database.shown}`,
       open: () => this.#open(),
-      close: async () => this.#close(),
+      close: async () => {
+        await Promise.all(Array.from(this.#snapshots, (snapshot) => snapshot.close()))
+        this.#close()
+      },
     })
   }
 
@@ -134,6 +140,24 @@ export class PgStore implements Store {
       const values = hasBytesMax ? [gte, lt, limit, valueBytesMax] : [gte, lt, limit]
       const rows = await connection.run<EntryRow>(statement, values)
       return rows.map(({ key, value = emptyValue }) => ({ key, value }))
+    })
+  }
+
+  snapshot(): Promise<StoreSnapshot> {
+    return this.#call(async ({ writer: { server } }) => {
+      const { database, shard, owner } = this.#options
+      const connection = await PgConnection.open({
+        database,
+        name: `postbote/${owner.node}/copy`,
+        server,
+      })
+      const snapshot = await PgSnapshot.begin({
+        connection,
+        shard,
+        onEnded: () => this.#snapshots.delete(snapshot),
+      })
+      this.#snapshots.add(snapshot)
+      return snapshot
     })
   }
 

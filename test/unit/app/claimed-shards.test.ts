@@ -35,6 +35,7 @@ async function setUp() {
     leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
     counters: { add: skip },
     peerStreams: new Set(),
+    recordStreams: new Set(),
     isUnderWay: () => false,
     onServed: ({ index }: Shard) => void life.served.push(index),
     onLeft: ({ index }: Shard) => void life.left.push(index),

@@ -60,6 +60,12 @@ async function setUp(t: TestContext) {
       connection.write(text)
       await until(() => arrived.length > before)
     },
+    /** Each on a connection of its own. */
+    get: async (name: string, path: string): Promise<void> => {
+      const before = arrived.length
+      server.connect().write(`GET ${path} HTTP/1.1\r\nHost: x\r\nX-Name: ${name}\r\n\r\n`)
+      await until(() => arrived.length > before)
+    },
     answer: (name: string): void => {
       const response = open.get(name)
       assert(response !== undefined, `${name} is not among ${seen.join(', ')}`)
@@ -164,4 +170,19 @@ test('a request of another worker for a shard that is not here gets 421, and its
   missing.clear()
   assert.equal(await statusOf('/v1/updates', shard), undefined)
   assert.deepEqual(seen, [])
+})
+
+test('an export of a shard goes to the worker of that shard, and one of no shard is refused here', async (t) => {
+  const { router, get, seen } = await setUp(t)
+  const places = [0, 1, 2, 3, 4, 5, 6, 7].map((shard) => map.workerOf(shard))
+  assert(places.includes(0) && places.includes(1))
+  for (const shard of [...places.keys(), 8, 999])
+    await get(`${shard}`, `/v1/shards/${shard}/records`)
+  const expected = [...places, 0, 0].map((place, shard) => {
+    return `${place === 0 ? 'here' : 'sent on'} ${shard === 9 ? 999 : shard}`
+  })
+  assert.deepEqual(seen, expected)
+  router.toElsewhere()
+  await get('left', '/v1/shards/0/records')
+  assert.equal(seen.at(-1), 'sent on left')
 })

@@ -49,12 +49,13 @@ function setUp(...urls: string[]) {
   }
 }
 
-test('settling waits for requests in progress, but not for polls, streams, tails, or later requests', async () => {
+test('settling waits for requests in progress, but not for polls, streams, tails, exports, or later requests', async () => {
   const set = setUp(
     '/v1/bots/1/updates',
     '/bot1:x/getUpdates',
     '/v1/updates',
     '/v1/bots/1/tail?test=true',
+    '/v1/shards/3/records',
   )
   set.settle()
   await set.clock.advance(1_000)
