@@ -2,6 +2,7 @@
  * A shard in memory that several owners open in turn, as they do in a database: opening claims it, and the stores of
  * earlier claims write nothing any more. So everything but SQL can be tested without a database.
  */
+import { PostboteError } from '../../src/errors.ts'
 import { NotOwnerError } from '../../src/store/not-owner-error.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import {
@@ -37,6 +38,8 @@ export class FencedMemoryStore implements Store {
   readonly #owner: string
   readonly #life: StoreLife
   #epoch = 0
+  /** How often it was opened. */
+  #lives = 0
   #hasFailed = false
 
   constructor(shard: FencedMemoryShard, owner: string) {
@@ -79,7 +82,16 @@ export class FencedMemoryStore implements Store {
   }
 
   snapshot(): Promise<StoreSnapshot> {
-    return this.#call(() => this.#shard.records.snapshot())
+    return this.#call(async () => {
+      const snapshot = await this.#shard.records.snapshot()
+      const life = this.#lives
+      const next = (): Promise<readonly StoreEntry[]> =>
+        this.#call(async () => {
+          if (life !== this.#lives) throw new PostboteError('STORE_UNAVAILABLE')
+          return snapshot.next()
+        })
+      return { next, close: () => snapshot.close() }
+    })
   }
 
   async #claim(): Promise<void> {
@@ -90,6 +102,7 @@ export class FencedMemoryStore implements Store {
     if (shard.epoch !== epoch || (owner !== this.#owner && shard.alive.has(owner)))
       throw new NotOwnerError(0, shard.owner)
     shard.epoch += 1
+    this.#lives += 1
     shard.owner = this.#owner
     this.#epoch = shard.epoch
     this.#hasFailed = false
