@@ -239,7 +239,8 @@ test('dead letters are shown, replayed and dropped', { skip }, async (t) => {
 
 test('everything can be reached with the keyboard', { skip }, async (t) => {
   const { page, server } = await openPage(t)
-  // The field has the focus.
+  // The field gets the focus when the page has found that there is no session.
+  await page.locator('input:focus').waitFor()
   await page.keyboard.type(server.key)
   await page.keyboard.press('Enter')
   const link = page.getByRole('link', { name: /^1\d{4}$/ }).first()
