@@ -15,6 +15,8 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { SectionCheck } from '../../src/shard/backup-check.ts'
+import { BackupError, BackupFrames } from '../../src/shard/backup-frame.ts'
 import { startCluster } from '../support/cluster.ts'
 import { botsOfAllShards, type CommandEnd, databaseWorld, postbote } from '../support/database.ts'
 import { type EndingTest, type RegisteredBot, type Server, startServer } from '../support/server.ts'
@@ -254,18 +256,24 @@ test('an export survives reloads of its server', async (t) => {
 })
 
 async function slowReader(server: Server, shard: number) {
-  const { body } = await fetch(`${server.privateUrl}/v1/shards/${shard}/records`, {
+  const { status, body } = await fetch(`${server.privateUrl}/v1/shards/${shard}/records`, {
     headers: { authorization: `Bearer ${server.key}` },
   })
+  assert.equal(status, 200)
   assert(body !== null)
   return {
+    /** Whether the response ends without the last frame, however its connection ended. */
     async isCut(): Promise<boolean> {
+      const frames = new BackupFrames()
+      const section = new SectionCheck()
       try {
-        for await (const part of body) void part
-        return false
-      } catch {
-        return true
+        for await (const part of body) {
+          for (const frame of frames.take(Buffer.from(part))) section.take(frame)
+        }
+      } catch (error) {
+        if (error instanceof BackupError) throw error
       }
+      return !section.isComplete
     },
   }
 }
