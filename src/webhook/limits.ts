@@ -209,6 +209,11 @@ export const webhookFailuresInARowMax = 200
  */
 export const webhookFailuresPerSecond = 100
 /**
+ * After this many failures in a row, without a success, other keys are probed: half of those after which attempts are
+ * slowed down, so that the rest of the queue is known by then.
+ */
+export const webhookProbeFailuresMin = webhookFailuresInARowMax / 2
+/**
  * A webhook that the server-wide gate turned away waits this long before it asks again. Chosen: as long as a period of
  * the flood gate (`webhookFastOpeningsMs`).
  */
@@ -243,6 +248,12 @@ export const webhookRampStepMs = 1_000
  * before it is noticed.
  */
 export const webhookFallFailuresMin = 10
+/**
+ * If failures are usual, because many keys fail for a reason of their own, an endpoint has fallen over after this many
+ * times as many failures in a row as usually come before a success. Chosen: if failures come at random, one in twenty
+ * successes comes later than that.
+ */
+export const webhookFallUsualTimes = 3
 /**
  * If nothing succeeds and the pace of attempts holds them back for this long, they become fewer for some seconds, because
  * an overloaded endpoint may recover only then. Chosen: on average, attempts still come at two thirds of that pace.

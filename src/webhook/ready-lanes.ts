@@ -1,6 +1,6 @@
 /**
  * The lanes whose first update can be sent. Lanes that try again and lanes whose first update has not failed yet take turns,
- * so that new keys get theirs however many keys fail.
+ * so that new keys get theirs however many keys fail. If there is a probe (probes.ts), every other turn is its.
  */
 import { Fifo } from '../kit/fifo.ts'
 import type { Lane } from './lane.ts'
@@ -9,9 +9,11 @@ export class ReadyLanes {
   readonly #fresh = new Fifo<Lane>()
   readonly #again = new Fifo<Lane>()
   #isTurnOfAgain = false
+  #probe: Lane | undefined
+  #isTurnOfProbe = true
 
   get length(): number {
-    return this.#fresh.length + this.#again.length
+    return this.#fresh.length + this.#again.length + (this.hasProbe ? 1 : 0)
   }
 
   /** The number of lanes whose first update has not failed yet. */
@@ -24,12 +26,34 @@ export class ReadyLanes {
     return this.#again.length
   }
 
+  get hasProbe(): boolean {
+    return this.#probe !== undefined
+  }
+
+  /** Call this only if there is no probe. */
+  pushProbe(lane: Lane): void {
+    this.#probe = lane
+  }
+
   push(lane: Lane): void {
     if (lane.failures > 0) this.#again.push(lane)
     else this.#fresh.push(lane)
   }
 
   shift(): Lane | undefined {
+    this.#isTurnOfProbe = !this.#isTurnOfProbe
+    return this.#isTurnOfProbe
+      ? (this.#shiftProbe() ?? this.#shiftInOrder())
+      : (this.#shiftInOrder() ?? this.#shiftProbe())
+  }
+
+  #shiftProbe(): Lane | undefined {
+    const probe = this.#probe
+    this.#probe = undefined
+    return probe
+  }
+
+  #shiftInOrder(): Lane | undefined {
     this.#isTurnOfAgain = !this.#isTurnOfAgain
     return this.#isTurnOfAgain
       ? (this.#again.shift() ?? this.#fresh.shift())
@@ -38,6 +62,8 @@ export class ReadyLanes {
 
   /** Takes out every lane once; `visit` may push it again. */
   each(visit: (lane: Lane) => void): void {
+    const probe = this.#shiftProbe()
+    if (probe !== undefined) visit(probe)
     for (const lanes of [this.#fresh, this.#again]) {
       for (let left = lanes.length; left > 0; left--) {
         const lane = lanes.shift()

@@ -11,23 +11,23 @@
  * updates, and concerns only keys that have failed or have a backlog.
  */
 
-import { webhookLanesMax, webhookLoadedBytesMax, webhookWindowUpdatesMax } from './limits.ts'
+import { webhookLanesMax, webhookReadUpdatesMax } from './limits.ts'
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
 import { Lane } from './lane.ts'
+import { LaneWindow, type LaneWindowOptions } from './lane-window.ts'
+import { Probes } from './probes.ts'
 import { ReadScan } from './read-scan.ts'
 import { ReadyLanes } from './ready-lanes.ts'
 import { retryDelayMs } from './retry.ts'
 
 /** The settings and limits of a `DeliveryState`. */
-export interface DeliveryStateOptions {
-  readonly maxConnections: number
+export interface DeliveryStateOptions extends LaneWindowOptions {
   readonly random: () => number
   /** Updates up to this id are ignored. */
   readonly afterId: number
   readonly lanesMax?: number
-  readonly windowUpdatesMax?: number
-  readonly windowBytesMax?: number
+  readonly probeFailuresMin?: number | undefined
 }
 
 /** One moment on both clocks, in milliseconds. */
@@ -44,23 +44,19 @@ type Tries = Pick<Lane, 'failures' | 'lastError'>
 export class DeliveryState {
   readonly #random: () => number
   readonly #maxConnections: number
-  readonly #windowMax: number
-  readonly #windowBytesMax: number
-  readonly #laneMax: number
-  readonly #laneBytesMax: number
   readonly #lanesMax: number
 
   readonly #lanes = new Map<string, Lane>()
   readonly #ready = new ReadyLanes()
   readonly #waiting = new DueHeap()
   readonly #hungry = new Set<Lane>()
-  #loaded = 0
-  #loadedBytes = 0
-  /** Lanes that hold updates: ready or in flight. */
-  #activeLanes = 0
+  readonly #window: LaneWindow
   #lost: LostUpdate[] = []
 
   readonly #scan: ReadScan
+  readonly #probes: Probes
+  /** The lane for which the present read is. */
+  #probed: Lane | undefined
   #atEnd = false
   /** An update was pushed since the last read began, so that read may not contain it. */
   #isPushed = false
@@ -69,16 +65,10 @@ export class DeliveryState {
     const { maxConnections } = options
     this.#random = options.random
     this.#maxConnections = maxConnections
-    this.#windowMax = Math.max(
-      options.windowUpdatesMax ?? webhookWindowUpdatesMax,
-      maxConnections * 2,
-    )
-    this.#windowBytesMax = options.windowBytesMax ?? webhookLoadedBytesMax
-    // These limits keep lanes whose deliveries hang from filling the window while a connection is free.
-    this.#laneMax = Math.max(Math.floor(this.#windowMax / maxConnections), 1)
-    this.#laneBytesMax = Math.max(Math.floor(this.#windowBytesMax / maxConnections), 1)
+    this.#window = new LaneWindow(options)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
     this.#scan = new ReadScan(options.afterId)
+    this.#probes = new Probes(options.random, options.probeFailuresMin)
   }
 
   get readyLanes(): number {
@@ -86,7 +76,7 @@ export class DeliveryState {
   }
 
   get loadedUpdates(): number {
-    return this.#loaded
+    return this.#window.updates
   }
 
   /** The number of lanes whose first update has failed and will be tried again, later or when its turn comes. */
@@ -98,7 +88,7 @@ export class DeliveryState {
 
   /** The bytes of the texts of the loaded updates. */
   get loadedBytes(): number {
-    return this.#loadedBytes
+    return this.#window.bytes
   }
 
   get lanes(): number {
@@ -135,6 +125,7 @@ export class DeliveryState {
     }
     this.#waiting.clear()
     this.#hungry.clear()
+    this.#probes.clear()
     this.#scan.restart()
     this.pushed()
   }
@@ -146,18 +137,22 @@ export class DeliveryState {
    */
   nextRead(): number | undefined {
     this.#isPushed = false
-    if (!this.#hasRoom) return undefined
+    if (!this.#window.hasRoom && !this.#probes.areWanted) return undefined
+    this.#probed = this.#nextProbed()
+    if (this.#probed !== undefined) return this.#probed.missedId - 1
     const scan = this.#scan
     if (!scan.isRewound && this.#hungry.size > 0) scan.rewind(this.#hungry)
-    // New lanes are for free connections, so there is no need to read ahead of them.
-    const wantsNew =
-      !this.#atEnd &&
-      this.#lanes.size < this.#lanesMax &&
-      this.#ready.freshLength < this.#maxConnections
-    const wantsOld = scan.isRewound && this.readyLanes < this.#maxConnections * 2
+    const wantsNew = this.#wantsNew
+    const wantsOld =
+      scan.isRewound && this.readyLanes < this.#maxConnections * 2 && this.#window.hasRoom
     // The two kinds of read alternate, so that failing keys and new keys do not block each other.
     if (wantsOld && (scan.isAhead || !wantsNew)) return scan.readAgain()
     return wantsNew ? scan.readNew() : undefined
+  }
+
+  /** How many updates the read that `nextRead` returned should have at most. */
+  get readLimit(): number {
+    return this.#probed === undefined ? webhookReadUpdatesMax : 1
   }
 
   /**
@@ -166,7 +161,8 @@ export class DeliveryState {
    * @param updates - in id order; empty if there is nothing above that id
    */
   loaded(updates: readonly PendingUpdate[]): void {
-    if (this.#scan.isRewound && !this.#scan.isAhead) this.#loadedOld(updates)
+    if (this.#probed !== undefined) this.#loadedProbe(this.#probed, updates)
+    else if (this.#scan.isRewound && !this.#scan.isAhead) this.#loadedOld(updates)
     else this.#loadedNew(updates)
   }
 
@@ -192,6 +188,7 @@ export class DeliveryState {
 
   /** Ends the delivery of the lane's first update: delivered, or refused for good. */
   delivered(lane: Lane): void {
+    this.#probes.succeeded()
     this.#advance(lane)
   }
 
@@ -212,6 +209,7 @@ export class DeliveryState {
     const update = lane.first
     if (update === undefined) return
     lane.failures++
+    this.#probes.failed()
     const delayMs = retryDelayMs({ failures: lane.failures, retryAfterMs }, this.#random)
     if (now.wallMs + delayMs >= update.expiresAtS * 1_000) {
       this.#lose(update, lane)
@@ -219,10 +217,7 @@ export class DeliveryState {
     } else if (delayMs === 0) {
       this.returned(lane)
     } else {
-      this.#loaded -= lane.size
-      this.#loadedBytes -= lane.bytes
-      this.#activeLanes--
-      lane.unload(this.#scan.number)
+      this.#window.unload(lane, this.#scan.number)
       lane.status = 'waiting'
       lane.dueMs = now.monotonicMs + delayMs
       this.#waiting.push(lane)
@@ -260,10 +255,10 @@ export class DeliveryState {
     return lost
   }
 
-  /** A lane may always load its first update as long as a connection may be available for it. */
-  get #hasRoom(): boolean {
-    if (this.#loaded >= this.#windowMax) return false
-    return this.#loadedBytes < this.#windowBytesMax || this.#activeLanes < this.#maxConnections
+  /** New lanes are for free connections and for probes, so there is no need to read ahead of them. */
+  get #wantsNew(): boolean {
+    if (this.#atEnd || this.#lanes.size >= this.#lanesMax) return false
+    return this.#ready.freshLength < this.#maxConnections || this.#probes.areWanted
   }
 
   #lose(update: PendingUpdate, { failures: attempts, lastError }: Tries): void {
@@ -272,18 +267,14 @@ export class DeliveryState {
 
   #expireIn(lane: Lane, wallMs: number): void {
     const { first, failures, lastError } = lane
-    for (const update of lane.dropExpired(wallMs)) {
-      this.#loaded--
-      this.#loadedBytes -= update.textBytes
+    for (const update of this.#window.dropExpired(lane, wallMs)) {
       this.#lose(update, update === first ? { failures, lastError } : noTries)
     }
   }
 
   /** Removes the lane's first update. */
   #advance(lane: Lane): void {
-    this.#loaded--
-    this.#loadedBytes -= lane.first?.textBytes ?? 0
-    lane.dropFirst()
+    this.#window.dropFirst(lane)
     this.#goOn(lane)
   }
 
@@ -292,7 +283,7 @@ export class DeliveryState {
       this.returned(lane)
       return
     }
-    this.#activeLanes--
+    this.#window.emptied()
     if (this.#scan.ranEmpty(lane)) this.#toHungry(lane)
     else this.#lanes.delete(lane.key)
   }
@@ -300,6 +291,22 @@ export class DeliveryState {
   #toHungry(lane: Lane): void {
     lane.status = 'hungry'
     this.#hungry.add(lane)
+  }
+
+  #nextProbed(): Lane | undefined {
+    if (this.#hungry.size === 0) this.#probes.clear()
+    if (this.#ready.hasProbe || !this.#window.hasRoomForProbe) return undefined
+    return this.#probes.pick((lane) => this.#hungry.has(lane))
+  }
+
+  /** The lane stays one that has missed something: a scan must still read what follows the probed update. */
+  #loadedProbe(lane: Lane, [update]: readonly PendingUpdate[]): void {
+    this.#probed = undefined
+    // Otherwise its updates have expired, and a scan finds that out.
+    if (update?.orderingKey !== lane.key || !this.#hungry.delete(lane)) return
+    this.#window.append(lane, update)
+    lane.status = 'ready'
+    this.#ready.pushProbe(lane)
   }
 
   #loadedNew(updates: readonly PendingUpdate[]): void {
@@ -330,29 +337,19 @@ export class DeliveryState {
     const lane = this.#lanes.get(update.orderingKey)
     if (lane === undefined) return this.#placeInNewLane(update)
     if (update.updateId <= lane.loadedId || this.#scan.isForAnotherRead(lane)) return true
-    if (
-      lane.status === 'waiting' ||
-      lane.size >= this.#laneMax ||
-      lane.bytes >= this.#laneBytesMax
-    ) {
+    if (lane.status === 'waiting' || this.#window.isFull(lane)) {
       lane.miss(update.updateId, this.#scan.number)
       return true
     }
-    if (!this.#hasRoom) return false
-    if (lane.first !== undefined && this.#loadedBytes >= this.#windowBytesMax) {
-      lane.miss(update.updateId, this.#scan.number)
-    } else {
-      this.#append(lane, update)
-    }
+    if (!this.#window.hasRoom && !this.#probes.areWanted) return false
+    if (this.#window.hasRoomFor(lane)) this.#append(lane, update)
+    else lane.miss(update.updateId, this.#scan.number)
     return true
   }
 
   #append(lane: Lane, update: PendingUpdate): void {
     if (lane.missedId !== 0) this.#scan.feed(lane)
-    if (lane.first === undefined) this.#activeLanes++
-    lane.append(update)
-    this.#loaded++
-    this.#loadedBytes += update.textBytes
+    this.#window.append(lane, update)
     if (lane.status === 'hungry') {
       this.#hungry.delete(lane)
       this.returned(lane)
@@ -362,13 +359,19 @@ export class DeliveryState {
   #placeInNewLane(update: PendingUpdate): boolean {
     // An update that was read before and has no lane any more was delivered since this read began.
     if (update.updateId <= this.#scan.frontier) return true
-    if (this.#lanes.size >= this.#lanesMax || !this.#hasRoom) return false
+    const isFull = !this.#window.hasRoom || this.#ready.freshLength >= this.#maxConnections
+    const isParked = isFull && this.#probes.areWanted
+    if (this.#lanes.size >= this.#lanesMax || !(this.#window.hasRoom || isParked)) return false
     const lane = new Lane(update)
     this.#lanes.set(lane.key, lane)
+    if (isParked) {
+      lane.unload(this.#scan.number)
+      this.#probes.park(lane)
+      this.#toHungry(lane)
+      return true
+    }
     this.#ready.push(lane)
-    this.#activeLanes++
-    this.#loaded++
-    this.#loadedBytes += update.textBytes
+    this.#window.added(lane)
     return true
   }
 

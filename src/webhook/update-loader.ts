@@ -4,12 +4,7 @@
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { DeliverySource, PendingUpdate } from './delivery-source.ts'
-import {
-  webhookFruitlessReadPauseMs,
-  webhookPagesPerTurn,
-  webhookReadRetryMs,
-  webhookReadUpdatesMax,
-} from './limits.ts'
+import { webhookFruitlessReadPauseMs, webhookPagesPerTurn, webhookReadRetryMs } from './limits.ts'
 import type { DeliveryState } from './state.ts'
 
 export interface UpdateLoaderOptions {
@@ -43,7 +38,7 @@ export class UpdateLoader {
         clock.soon(() => this.#end(undefined))
         return
       }
-      const page = source.pendingAfter(afterId, webhookReadUpdatesMax)
+      const page = source.pendingAfter(afterId, state.readLimit)
       if (page instanceof Promise) {
         this.#isReading = true
         page.then(

@@ -72,11 +72,15 @@ class Deliveries {
     for (const endMs = this.nowMs + seconds * 1_000; this.nowMs < endMs; this.nowMs++) {
       each()
       this.#receive()
-      this.#state.due(this.nowMs)
-      this.pace.refresh(this.nowMs)
-      this.#read()
-      this.#send()
+      this.#pump()
     }
+  }
+
+  #pump(): void {
+    this.#state.due(this.nowMs)
+    this.pace.refresh(this.nowMs)
+    this.#read()
+    this.#send()
   }
 
   #receive(): void {
@@ -95,6 +99,7 @@ class Deliveries {
         this.pace.failed({ on: { startedMs: atMs }, lane }, this.nowMs)
         this.#state.failed(lane, undefined, now)
       }
+      this.#pump()
     }
   }
 
@@ -196,3 +201,22 @@ test('a key that does not fail is found within minutes after 10,000 keys that do
   deliveries.run(400)
   assert(deliveries.deliveredMs.has(updateId))
 })
+
+for (const { when, beforeS } of [
+  { when: 'at once', beforeS: 0 },
+  { when: 'after they have failed for 5 s', beforeS: 5 },
+  { when: 'after they have failed for a minute', beforeS: 60 },
+]) {
+  test(`keys that do not fail are found within 2 s behind 2,000 keys that do, ${when}`, () => {
+    const endpoint = new StrainedEndpoint(Number.POSITIVE_INFINITY)
+    endpoint.isPoisoned = (key) => key.startsWith('failing')
+    const deliveries = new Deliveries(endpoint)
+    for (let key = 0; key < 2_000; key++) deliveries.push(`failing ${key}`)
+    deliveries.run(beforeS)
+    const others = Array.from({ length: 200 }, (_, key) => deliveries.push(`other ${key}`))
+    deliveries.run(2)
+    assert(others.some((updateId) => deliveries.deliveredMs.has(updateId)))
+    deliveries.run(18)
+    assert(others.every((updateId) => deliveries.deliveredMs.has(updateId)))
+  })
+}

@@ -85,10 +85,11 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       parts: {
         createState: (options) => {
-          const { windowUpdatesMax, windowBytesMax } = world
+          const { windowUpdatesMax, windowBytesMax, probeFailuresMin } = world
           this.#state = new WatchedState(
             {
               ...options,
+              probeFailuresMin,
               ...(windowUpdatesMax === undefined ? {} : { windowUpdatesMax }),
               ...(windowBytesMax === undefined ? {} : { windowBytesMax }),
             },
@@ -298,10 +299,11 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     const { windowUpdatesMax = 1_000, windowBytesMax = 4 * 2 ** 20 } = this.#parts.world
     const { maxConnections } = this.request.webhook
     if (state === undefined) return
-    const updatesMax = Math.max(windowUpdatesMax, maxConnections * 2)
+    // Two probes for each connection may come on top.
+    const updatesMax = Math.max(windowUpdatesMax, maxConnections * 2) + maxConnections * 2
     if (state.loadedUpdates > updatesMax) this.#fail(`holds ${state.loadedUpdates} updates`)
     // For each connection one update is loaded whatever its size.
-    const bytesMax = windowBytesMax + maxConnections * updateBytesMax
+    const bytesMax = windowBytesMax + maxConnections * 2 * updateBytesMax
     if (state.loadedBytes > bytesMax) this.#fail(`holds ${state.loadedBytes} bytes`)
     if (this.#connections.size > maxConnections) this.#fail('too many connections')
   }

@@ -35,6 +35,7 @@ export interface Plan {
   readonly windowBytesMax: number | undefined
   readonly connectionsMax: number
   readonly pace: AttemptPaceOptions | undefined
+  readonly probeFailuresMin: number | undefined
   /** Undefined: no sweep. */
   readonly sweepMs: number | undefined
 }
@@ -71,5 +72,6 @@ export function drawPlan(luck: Luck): Plan {
       undefined,
       { failuresMax: luck.int(1, 12), failuresPerSecond: luck.pick([0.5, 1, 10]) },
     ]),
+    probeFailuresMin: luck.pick([undefined, luck.int(1, 10)]),
   }
 }

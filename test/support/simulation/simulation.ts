@@ -58,6 +58,7 @@ export class Simulation {
     }
     this.#world.goneTimeoutMs = this.#plan.goneTimeoutMs
     this.#world.windowUpdatesMax = this.#plan.windowUpdatesMax
+    this.#world.probeFailuresMin = this.#plan.probeFailuresMin
     this.#world.windowBytesMax = this.#plan.windowBytesMax
     this.#world.pace = this.#plan.pace
     this.#world.connectionsMax = this.#plan.connectionsMax

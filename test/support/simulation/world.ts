@@ -34,6 +34,7 @@ export class World {
   goneTimeoutMs: number
   /** Small limits that a seed can reach; undefined for the server's own limits. */
   windowUpdatesMax: number | undefined
+  probeFailuresMin: number | undefined
   windowBytesMax: number | undefined
   pace: AttemptPaceOptions | undefined
 

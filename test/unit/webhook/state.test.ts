@@ -163,6 +163,7 @@ class Simulation {
       windowUpdatesMax: 4 + Math.floor(random() * 30),
       windowBytesMax: 100 + Math.floor(random() * 2_000),
       lanesMax: 3 + Math.floor(random() * 20),
+      probeFailuresMin: 1 + Math.floor(random() * 8),
     })
   }
 

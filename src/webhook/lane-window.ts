@@ -1,0 +1,107 @@
+/**
+ * Counts the updates that the lanes of one bot hold, and says for which there is room. A lane may always load its first
+ * update as long as a connection may be available for it, so that updates of any size are delivered.
+ */
+import type { PendingUpdate } from './delivery-source.ts'
+import type { Lane } from './lane.ts'
+import { webhookLoadedBytesMax, webhookWindowUpdatesMax } from './limits.ts'
+
+export interface LaneWindowOptions {
+  readonly maxConnections: number
+  readonly windowUpdatesMax?: number
+  readonly windowBytesMax?: number
+}
+
+export class LaneWindow {
+  readonly #maxConnections: number
+  readonly #updatesMax: number
+  readonly #bytesMax: number
+  readonly #laneUpdatesMax: number
+  readonly #laneBytesMax: number
+  #updates = 0
+  #bytes = 0
+  /** Lanes that hold updates: ready or in flight. */
+  #activeLanes = 0
+
+  constructor({ maxConnections, windowUpdatesMax, windowBytesMax }: LaneWindowOptions) {
+    this.#maxConnections = maxConnections
+    this.#updatesMax = Math.max(windowUpdatesMax ?? webhookWindowUpdatesMax, maxConnections * 2)
+    this.#bytesMax = windowBytesMax ?? webhookLoadedBytesMax
+    // These limits keep lanes whose deliveries hang from filling the window while a connection is free.
+    this.#laneUpdatesMax = Math.max(Math.floor(this.#updatesMax / maxConnections), 1)
+    this.#laneBytesMax = Math.max(Math.floor(this.#bytesMax / maxConnections), 1)
+  }
+
+  /** The number of updates. */
+  get updates(): number {
+    return this.#updates
+  }
+
+  /** The bytes of their texts. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get hasRoom(): boolean {
+    if (this.#updates >= this.#updatesMax) return false
+    return this.#bytes < this.#bytesMax || this.#activeLanes < this.#maxConnections
+  }
+
+  /** A full window has room for probes besides: those in flight, and those that try again. */
+  get hasRoomForProbe(): boolean {
+    return this.hasRoom || this.#activeLanes < this.#maxConnections * 2
+  }
+
+  /** Whether there is room for the next update of a lane. */
+  hasRoomFor(lane: Lane): boolean {
+    return this.hasRoom && (lane.first === undefined || this.#bytes < this.#bytesMax)
+  }
+
+  /** Whether a lane has its share. */
+  isFull(lane: Lane): boolean {
+    return lane.size >= this.#laneUpdatesMax || lane.bytes >= this.#laneBytesMax
+  }
+
+  /** Adds an update to a lane, as its last one. */
+  append(lane: Lane, update: PendingUpdate): void {
+    if (lane.first === undefined) this.#activeLanes++
+    lane.append(update)
+    this.#updates++
+    this.#bytes += update.textBytes
+  }
+
+  /** A new lane holds its first update. */
+  added(lane: Lane): void {
+    this.#activeLanes++
+    this.#updates++
+    this.#bytes += lane.bytes
+  }
+
+  /** Removes the first update of a lane. Call `emptied` if nothing is left. */
+  dropFirst(lane: Lane): void {
+    this.#updates--
+    this.#bytes -= lane.first?.textBytes ?? 0
+    lane.dropFirst()
+  }
+
+  /** Removes and returns the updates of a lane that have expired. Call `emptied` if nothing is left. */
+  dropExpired(lane: Lane, wallMs: number): readonly PendingUpdate[] {
+    const expired = lane.dropExpired(wallMs)
+    this.#updates -= expired.length
+    for (const { textBytes } of expired) this.#bytes -= textBytes
+    return expired
+  }
+
+  /** A lane has lost its last update. */
+  emptied(): void {
+    this.#activeLanes--
+  }
+
+  /** Releases all updates of a lane, as `Lane.unload`. */
+  unload(lane: Lane, scan: number): void {
+    this.#updates -= lane.size
+    this.#bytes -= lane.bytes
+    this.#activeLanes--
+    lane.unload(scan)
+  }
+}

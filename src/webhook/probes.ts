@@ -1,0 +1,65 @@
+/**
+ * Chooses what to try while an endpoint accepts nothing: the first updates of keys anywhere in the queue, at random.
+ *
+ * If many keys fail for a reason of their own, the pace of failing attempts (attempt-pace.ts) and the order of the queue
+ * together would keep back all keys after them. Therefore, after many failures in a row, `DeliveryState` reads on to the
+ * end of the queue and parks all keys that it finds: their lanes are hungry and hold no updates. Every other attempt that
+ * follows a failure is then a probe: the first update of a parked lane that is chosen at random. All other attempts
+ * continue in the order of the queue, so an endpoint that accepts everything again gets the oldest updates first.
+ *
+ * Each parked key takes as much memory as one that has failed, and each probe costs one read of one update.
+ */
+import type { Lane } from './lane.ts'
+import { webhookProbeFailuresMin } from './limits.ts'
+
+export class Probes {
+  readonly #random: () => number
+  readonly #failuresMin: number
+  #parked: Lane[] = []
+  #failuresInARow = 0
+
+  constructor(random: () => number, failuresMin: number = webhookProbeFailuresMin) {
+    this.#random = random
+    this.#failuresMin = failuresMin
+  }
+
+  /** Whether new keys should be parked, because nothing has succeeded for long. */
+  get areWanted(): boolean {
+    return this.#failuresInARow >= this.#failuresMin
+  }
+
+  failed(): void {
+    this.#failuresInARow++
+  }
+
+  succeeded(): void {
+    this.#failuresInARow = 0
+  }
+
+  park(lane: Lane): void {
+    this.#parked.push(lane)
+  }
+
+  clear(): void {
+    if (this.#parked.length > 0) this.#parked = []
+  }
+
+  /**
+   * Removes a parked lane.
+   *
+   * @param isParked - whether a lane is still hungry; others are dropped
+   * @returns undefined if the last attempt has succeeded, or if no lane is parked
+   */
+  pick(isParked: (lane: Lane) => boolean): Lane | undefined {
+    if (this.#failuresInARow === 0) return undefined
+    const parked = this.#parked
+    while (parked.length > 0) {
+      const at = Math.floor(this.#random() * parked.length)
+      const lane = parked[at]
+      const last = parked.pop()
+      if (last !== undefined && at < parked.length) parked[at] = last
+      if (lane !== undefined && isParked(lane)) return lane
+    }
+    return undefined
+  }
+}
