@@ -50,7 +50,10 @@ const disturbances: readonly Disturbance[] = [
 ]
 
 test('frameworks survive restarts of the server', { concurrency: true }, async (t) => {
-  let server = await startServer(t, { flags: ['--local', '--webhook-verify-timeout=60'] })
+  let server = await startServer(t, {
+    workers: 2,
+    flags: ['--local', '--webhook-verify-timeout=60'],
+  })
   let polls = takingPart({}).length
   const together = new Together(polls + 1)
   const meet = (): Promise<void> => together.meet(() => until(() => doPollsWait(server, polls)))

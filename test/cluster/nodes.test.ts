@@ -11,7 +11,7 @@ const skip = world.obstacle
 test('any node takes any request, and shards are handed over to a node that joins', {
   skip,
 }, async (t) => {
-  const cluster = await startCluster(t, await world.database('nodes'), { nodes: ['a'] })
+  const cluster = await startCluster(t, await world.database('nodes'), { nodes: ['a'], workers: 2 })
   const bots = await botsOfAllShards(cluster.node('a'))
   const ledgers = bots.map((bot) => new PushLedger(t, bot, () => cluster.any()))
   await cluster.start('b')

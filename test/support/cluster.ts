@@ -1,5 +1,5 @@
 /**
- * Nodes of one cluster on this machine: each a real server with two workers, on the ports of the loopback interface, with a
+ * Nodes of one cluster on this machine: each a real server, on the ports of the loopback interface, with a
  * PostgreSQL database between them.
  *
  *     const cluster = await startCluster(t, database, { nodes: 3 })
@@ -17,7 +17,6 @@ import { type EndingTest, type Server, startSingleServer } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { until } from './until.ts'
 
-const workers = 2
 const balancedMsMax = 60_000
 /** Far longer than the pause between two shards that are handed over. */
 const settledMs = 2_000
@@ -26,6 +25,8 @@ export interface ClusterOptions {
   /** Names of nodes. */
   readonly nodes?: readonly string[]
   readonly flags?: readonly string[]
+  /** Of each node. Default: 1, because a start of a second one takes half a second of CPU. */
+  readonly workers?: number
   /** The other databases, if there are several. */
   readonly others?: readonly TestDatabase[]
   /** The environment of a node. Default: that of the database. */
@@ -36,19 +37,18 @@ export class TestCluster {
   readonly database: TestDatabase
   readonly #t: EndingTest
   readonly #flags: readonly string[]
+  readonly #workers: number
   readonly #envOf: (name: string) => NodeJS.ProcessEnv
   readonly #others: readonly TestDatabase[]
   readonly #keys: { readonly admin: string; readonly cluster: string }
   readonly #nodes = new Map<string, Server>()
   #turn = 0
 
-  constructor(
-    t: EndingTest,
-    database: TestDatabase,
-    { flags = [], others = [], envOf = () => database.env }: Omit<ClusterOptions, 'nodes'> = {},
-  ) {
+  constructor(t: EndingTest, database: TestDatabase, options: Omit<ClusterOptions, 'nodes'> = {}) {
+    const { flags = [], workers = 1, others = [], envOf = () => database.env } = options
     this.#t = t
     this.database = database
+    this.#workers = workers
     this.#flags = flags
     this.#envOf = envOf
     this.#others = others
@@ -66,7 +66,7 @@ export class TestCluster {
   /** Starts a node with a new data directory. */
   async start(name: string, flags: readonly string[] = []): Promise<Server> {
     const server = await startSingleServer(this.#t, {
-      workers,
+      workers: this.#workers,
       env: this.#envOf(name),
       adminKeyFile: this.#keys.admin,
       flags: [...(await this.flagsOf(name)), ...flags],
@@ -79,7 +79,7 @@ export class TestCluster {
   async flagsOf(name: string): Promise<readonly string[]> {
     return [
       `--node-name=${name}`,
-      `--cluster-listen=127.0.0.1:${await freePorts(workers)}`,
+      `--cluster-listen=127.0.0.1:${await freePorts(this.#workers)}`,
       `--cluster-key-file=${this.#keys.cluster}`,
       ...this.#flags,
     ]
@@ -89,7 +89,7 @@ export class TestCluster {
   async refusedFlags(name: string): Promise<readonly string[]> {
     return [
       `--dir=${join(temporaryDirectory(this.#t), 'data')}`,
-      `--workers=${workers}`,
+      `--workers=${this.#workers}`,
       '--http-ip-address=127.0.0.1',
       '--http-port=0',
       '--admin-port=0',

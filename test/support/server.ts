@@ -33,7 +33,7 @@ export interface EndingTest {
 }
 
 export interface ServerOptions {
-  /** Default: 2, because a single worker forwards nothing. `unset` leaves the choice to the server. */
+  /** Default: 1, because each takes half a second of CPU to start. `unset` leaves the choice to the server. */
   readonly workers?: number | 'unset'
   /** Further flags of `postbote serve`, such as `--local`; later ones win. */
   readonly flags?: readonly string[]
@@ -119,7 +119,7 @@ export class ServerProcess {
 
   constructor(
     place: Place,
-    { workers = 2, flags = [], env, adminKeyFile, descriptorsMax }: ServerOptions,
+    { workers = 1, flags = [], env, adminKeyFile, descriptorsMax }: ServerOptions,
   ) {
     const args = [
       mainFile,

@@ -1,6 +1,6 @@
 /**
  * One server for all tests of a file that need no special options and leave nothing behind that other tests would
- * notice. A start costs more than most of these tests.
+ * notice. A start costs more than most of these tests. It has two workers, because a single one forwards nothing.
  *
  *     const shared = sharedServer()
  *     test('…', async () => {
@@ -14,7 +14,7 @@ import { type EndingTest, type Server, startServer, type TestEnd } from './serve
 
 /** Call this when the file is loaded; the first test that needs the server starts it. */
 export function sharedServer(): () => Promise<Server> {
-  return shared((owner) => startServer(owner))
+  return shared((owner) => startServer(owner, { workers: 2 }))
 }
 
 /** Shares anything that takes a while to start. Functions registered with its owner end it. */

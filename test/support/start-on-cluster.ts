@@ -32,7 +32,7 @@ export async function startServer(t: EndingTest, options: ServerOptions = {}): P
   const env = { ...options.env, POSTBOTE_DATABASE: url }
   const { code, output } = await postbote(['database', 'init', `--shards=${shards}`], env)
   assert.equal(code, 0, output)
-  const cluster = await startCluster(owner, { name, url, env, postgres }, { flags })
+  const cluster = await startCluster(owner, { name, url, env, postgres }, { flags, workers: 2 })
   await cluster.balanced(['a', 'b', 'c'])
   await cluster.settled()
   const logs = process.env['TEST_CLUSTER_LOGS']
