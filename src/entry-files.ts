@@ -1,10 +1,12 @@
 /**
- * The entry files of processes and threads. The build replaces each of them, and main.js, with a bundle, in which
- * `import.meta.url` is the bundle's: so all files that use it lie one folder below dist/.
+ * The entry files of processes and threads, and the file with the version of the program. The build replaces each entry
+ * file, and main.js, with a bundle, in which `import.meta.url` is the bundle's: so all files that use it lie one folder
+ * below dist/.
  */
 export const entryFiles = {
   worker: new URL('../workers/cluster-worker.js', import.meta.url),
   checkUpdates: new URL('../workers/check-updates.js', import.meta.url),
   compressUpdates: new URL('../workers/compress-updates.js', import.meta.url),
   checkAddress: new URL('../workers/check-address.js', import.meta.url),
+  manifest: new URL('../../package.json', import.meta.url),
 } as const

@@ -8,6 +8,7 @@ import { outliveReaders } from './cli/outlive-readers.ts'
 import { parseCommand } from './cli/parse-command.ts'
 import { configOf, runCommand } from './cli/run-command.ts'
 import { isHelpAsked } from './config/config.ts'
+import { entryFiles } from './entry-files.ts'
 
 async function main(argv: readonly string[]): Promise<void> {
   const [first] = argv
@@ -15,8 +16,7 @@ async function main(argv: readonly string[]): Promise<void> {
     const named = commandsNamed(commandTable, first === 'help' ? argv.slice(1) : argv)
     process.stdout.write(helpText(named, commandTable))
   } else if (first === '--version') {
-    const file = new URL('../../package.json', import.meta.url)
-    const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'))
+    const { version }: { version: string } = JSON.parse(readFileSync(entryFiles.manifest, 'utf8'))
     process.stdout.write(`${version}\n`)
   } else {
     const { row, argv: rest } = findCommand(commandTable, argv)

@@ -44,6 +44,7 @@ import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { WorkerPast } from './opening-verdict.ts'
+import { ownNode } from './own-node.ts'
 import { ownerLinks } from './owner-links.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
@@ -62,6 +63,8 @@ export interface WorkerSettings {
   readonly regionPath: string
   /** Where the shards are, if this machine does not hold them. */
   readonly database: PgEngineOptions | undefined
+  /** When the server started, on the clock of the machine. */
+  readonly startedAtMs: number
 }
 
 export interface WorkerAppContext {
@@ -368,6 +371,8 @@ function privateApiOf(
     shards: parts.map.shards,
     isFirstWorker: parts.start.worker === 0,
     checkShard: (shard) => own.checker.request(shard),
+    ownNode: () => ownNode(parts),
+    members: () => parts.ways.routes.members(),
     shardAt: (shard) => own.registry.bots.shardAt(shard),
     totals: () => memory.totals(),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,

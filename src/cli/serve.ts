@@ -41,16 +41,11 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const lock = lockDirectory(directory)
   const joined = await joinedDatabasesOf(config, directory, log)
   const { data, workers } = await prepared(config, directory, joined)
-  const key = await adminKeyOf(config, data, log)
+  const adminKey = await adminKeyOf(config, data, log)
   const regionPath = join(data.runPath, 'shared-memory')
   const memory = SharedMemory.create({ path: regionPath, workers, shards: data.shards })
-  const settings: WorkerSettings = {
-    config,
-    dataDir: data.path,
-    adminKey: key,
-    regionPath,
-    database: joined?.engine,
-  }
+  const [database, dataDir, startedAtMs] = [joined?.engine, data.path, systemClock.machineMs()]
+  const settings: WorkerSettings = { config, dataDir, adminKey, regionPath, database, startedAtMs }
   let primary: Primary | undefined
   const closeCommands = await openCommandSocket({
     directory: data.path,
@@ -65,9 +60,9 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     process.exit(code)
   }
   const joining = joined?.start({
-    adminKey: key,
+    adminKey,
     workers,
-    onLease: (database, boot, validUntilMs) => memory.setLease(database, boot, validUntilMs),
+    onLease: (...lease) => memory.setLease(...lease),
     onEnd: (code) => void (code === 0 ? primary?.end() : exit(code)),
   })
   // An open socket would keep the process alive.

@@ -6,6 +6,7 @@
  * owners have changed.
  */
 import { workersMax } from '../limits.ts'
+import type { ClusterMember } from '../private-api/node-report.ts'
 import { ShardMap } from './shard-map.ts'
 
 /** The nodes and the owners of the shards, as heartbeats have read them in each database. */
@@ -21,6 +22,9 @@ export interface RouteTable {
 
 export interface RouteNode {
   readonly boot: string
+  /** The same in each database. */
+  readonly name: string
+  readonly isLeaving: boolean
   /** Where its first worker can be reached, as host:port; the others follow on the next ports. Empty if nowhere. */
   readonly address: string
   readonly workers: number
@@ -92,6 +96,19 @@ export class Routes {
   /** Returns who has a shard, as far as is known here; undefined on one machine. */
   ownerOf(shard: number): ShardOwnerHint | undefined {
     return this.#owners[shard]
+  }
+
+  /** Returns all nodes that are members; none on one machine. */
+  members(): readonly ClusterMember[] {
+    const members = new Map<string, ClusterMember>()
+    for (const { boot, name, isLeaving } of this.#members.values()) {
+      const { isLeaving: wasLeaving = false, shards = [] } = members.get(name) ?? {}
+      const own = Array.from(this.#owners.keys()).filter(
+        (shard) => this.ownerOf(shard)?.boot === boot,
+      )
+      members.set(name, { name, isLeaving: isLeaving || wasLeaving, shards: [...shards, ...own] })
+    }
+    return [...members.values()]
   }
 
   /** Takes what another node knows of a shard, if it is newer: a node that is cut off from the database has old routes. */

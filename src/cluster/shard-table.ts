@@ -1,9 +1,11 @@
 /**
- * The port to the table that says which worker serves which shard. All processes can read the table.
+ * The port to the tables that say which worker serves which shard, and what each worker does. All processes can read them.
  *
  * The implementation is in shared memory (shared-memory.ts); tests use one in plain memory. Only the primary writes, and
  * this interface has only what the primary needs.
  */
+import type { WorkerRecord } from './worker-record.ts'
+
 export interface ShardOwner {
   readonly worker: number
   readonly generation: number
@@ -18,6 +20,8 @@ export interface ShardTable {
   isServed(shard: number): boolean
   /** Counts a process of this worker that hangs and is about to be killed: requests sent to it must not be repeated. */
   countHang(worker: number): void
+  /** Records what became of the process of a worker. */
+  noteWorker(worker: number, record: WorkerRecord): void
   /** Records that the process of this worker and generation is gone: its gauges become zero and nobody serves its shards. */
   release(owner: ShardOwner): void
 }

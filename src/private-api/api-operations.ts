@@ -4,6 +4,7 @@ import { deadLetterOperations } from './dead-letter-operations.ts'
 import { fleetOperations } from './fleet-operations.ts'
 import { historyOperations } from './history-operations.ts'
 import { ingestOperations } from './ingest-operations.ts'
+import { nodeOperations } from './node-operations.ts'
 import type { Operations } from './operation.ts'
 import { serverOperations } from './server-operations.ts'
 import { sessionOperations } from './session-operations.ts'
@@ -24,6 +25,7 @@ export function apiOperations(): Operations {
     ...deadLetterOperations(),
     ...signingKeyOperations(),
     ...serverOperations(),
+    ...nodeOperations(),
     ...sessionOperations(),
     ...shardOperations(),
   }

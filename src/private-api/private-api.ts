@@ -24,6 +24,7 @@ import { type FleetRoutesOptions, addFleetRoutes } from './fleet-routes.ts'
 import { addHistoryRoutes } from './history-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { metricsPage } from './metrics-page.ts'
+import { addNodeRoutes, type NodeRoutesOptions } from './node-routes.ts'
 import { addOpenApiRoute } from './openapi-route.ts'
 import { privateErrorText } from './private-error.ts'
 import { addRecordRoutes, type RecordRoutesOptions } from './record-routes.ts'
@@ -36,6 +37,7 @@ import { addWebhookRoutes } from './webhook-routes.ts'
 export type PrivateApiOptions = BotRoutesOptions &
   FleetRoutesOptions &
   IngestRoutesOptions &
+  NodeRoutesOptions &
   RecordRoutesOptions &
   ShardRoutesOptions &
   PrivateApiContext
@@ -146,6 +148,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
     addFleetRoutes(jsonRoutes, options)
+    addNodeRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options)
     addWebhookRoutes(jsonRoutes, options.bots)
     addDeadLetterRoutes(jsonRoutes, options.bots)

@@ -31,6 +31,9 @@ export class MemoryShardTable implements ShardTable {
   countHang(): void {
     // Only a test with the table in shared memory needs this.
   }
+  noteWorker(): void {
+    // Only GET /v1/nodes reads this, in the shared memory of a real server.
+  }
   markServing(shard: number): void {
     this.serving.add(shard)
   }

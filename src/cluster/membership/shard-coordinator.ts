@@ -280,8 +280,10 @@ function routesOf(
   const owners = rows.map((row) => {
     return { shard: row.shard, boot: row.boot, epoch: Number(row.epoch) }
   })
-  const nodes = (read?.nodes ?? []).map(({ boot: of, address, workers }) => ({
+  const nodes = (read?.nodes ?? []).map(({ boot: of, name, state, address, workers }) => ({
     boot: of,
+    name,
+    isLeaving: state === 'leaving',
     address,
     workers,
   }))

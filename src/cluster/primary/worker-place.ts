@@ -26,11 +26,12 @@ import {
 import { drainMs } from '../../limits.ts'
 import { CrashMemory } from './crash-memory.ts'
 import type { HandOff } from './hand-off.ts'
-import { changedPlaceMode, type PlaceMode } from './place-mode.ts'
+import type { PlaceMode } from './place-mode.ts'
 import type { WorkerStart } from '../channel/worker-control.ts'
 import type { Log } from '../log.ts'
 import type { NodeLinks } from '../node-links.ts'
 import { PlaceShards } from './place-shards.ts'
+import { PlaceState } from './place-state.ts'
 import type { ShardAssignment } from '../shard-assignment.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
@@ -73,7 +74,7 @@ export class WorkerPlace {
   readonly #retiring = new Set<WorkerChild>()
   /** The process that has the shards open, as long as it lives. */
   #serving: WorkerChild | undefined
-  #mode: PlaceMode = 'empty'
+  readonly #state: PlaceState
   #generation = 0
   readonly #restart: RestartPause
   #starting: Promise<void> | undefined
@@ -84,6 +85,7 @@ export class WorkerPlace {
   constructor(options: WorkerPlaceOptions) {
     this.#options = options
     this.#settings = options.settings
+    this.#state = new PlaceState(options)
     this.#restart = new RestartPause(options.clock)
     this.shards = new PlaceShards({
       ...options,
@@ -158,7 +160,7 @@ export class WorkerPlace {
         return
       } catch (error) {
         const crash = this.#crashes.last
-        if (crash === undefined || this.#mode === 'stopped' || deaths > this.shards.range.length)
+        if (crash === undefined || this.#state.isStopped || deaths > this.shards.range.length)
           throw error
         const { worker, log } = this.#options
         log.error({ worker }, `worker was ended by ${crash.signal} while it opened its shards`)
@@ -167,9 +169,9 @@ export class WorkerPlace {
   }
 
   async #startOnce(triesAgain: boolean): Promise<void> {
-    if (this.#mode !== 'stopped') this.#to('starting')
     const child = this.#fork()
     this.#current = child
+    if (!this.#state.isStopped) this.#to('starting')
     this.shards.assign(child.generation)
     let open: readonly number[]
     try {
@@ -177,7 +179,7 @@ export class WorkerPlace {
       open = await child.control.call('serve', [this.shards.openings()], workerStartMs)
     } catch (error) {
       await this.#discard(child)
-      if (this.#mode === 'starting') this.#to('empty')
+      if (this.#state.mode === 'starting') this.#to('empty')
       throw error
     }
     this.#serves(child, open)
@@ -185,7 +187,7 @@ export class WorkerPlace {
 
   /** Starts a process for a worker that has died, and that could perhaps not be started with the previous settings. */
   async #startAnew(): Promise<void> {
-    if (this.#mode === 'stopped') throw ending()
+    if (this.#state.isStopped) throw ending()
     this.#restart.cancel()
     try {
       await this.start({ triesAgain: true })
@@ -197,7 +199,7 @@ export class WorkerPlace {
 
   async #replace(): Promise<void> {
     const old = this.#current
-    if (this.#mode === 'stopped' || old === undefined) throw ending()
+    if (this.#state.isStopped || old === undefined) throw ending()
     const next = this.#fork()
     this.#next = next
     const { log, worker } = this.#options
@@ -209,7 +211,7 @@ export class WorkerPlace {
       await this.#takeOver(old, next)
     } catch (error) {
       await this.#discard(next)
-      if (isPrepared && this.#mode === 'serving') await this.#resume(old)
+      if (isPrepared && this.#state.mode === 'serving') await this.#resume(old)
       throw error
     } finally {
       this.#next = undefined
@@ -219,7 +221,7 @@ export class WorkerPlace {
 
   async #takeOver(old: WorkerChild, next: WorkerChild): Promise<void> {
     if (this.#serving !== undefined) await old.tell('settle', settleMs)
-    if (this.#mode === 'stopped') throw ending()
+    if (this.#state.isStopped) throw ending()
     this.#moving = this.shards.exclusively(() => this.#move(old, next))
     try {
       await this.#moving
@@ -273,7 +275,7 @@ export class WorkerPlace {
   }
 
   async #untilFewRetire(): Promise<void> {
-    while (this.#retiring.size >= retiringWorkersMax && this.#mode !== 'stopped') {
+    while (this.#retiring.size >= retiringWorkersMax && !this.#state.isStopped) {
       await Promise.race(Array.from(this.#retiring, ({ gone }) => gone))
     }
   }
@@ -292,11 +294,10 @@ export class WorkerPlace {
   }
 
   async #prepare(child: WorkerChild, past: WorkerPast): Promise<void> {
-    const { worker, map, runDir } = this.#options
+    const { worker, map, runDir, links } = this.#options
     const { generation } = child
     const { workers, shards: shardCount } = map
     const { range: shards, routes } = this.shards
-    const { links } = this.#options
     const own = { worker, workers, shardCount, shards, routes, links, generation, runDir, ...past }
     await child.prepare({ ...own, settings: this.#settings })
   }
@@ -306,7 +307,7 @@ export class WorkerPlace {
     const { generation } = child
     this.#current = child
     this.#serving = child
-    if (this.#mode !== 'stopped') this.#to('serving')
+    if (!this.#state.isStopped) this.#to('serving')
     this.shards.serves(child, open)
     handOff.attach(child)
     log.info({ worker, generation, workerPid: child.pid }, 'worker serves')
@@ -340,7 +341,7 @@ export class WorkerPlace {
     this.shards.release(child.generation)
     const wasReplaced = this.#retiring.delete(child)
     if (!wasReplaced) this.#serving = undefined
-    if (this.#mode === 'stopped') return
+    if (this.#state.isStopped) return
     if (wasReplaced) {
       log.info({ worker, generation: child.generation }, `the replaced worker ${how}`)
       return
@@ -354,7 +355,7 @@ export class WorkerPlace {
   }
 
   #restartLater(): void {
-    if (this.#mode === 'stopped') return
+    if (this.#state.isStopped) return
     this.#to('waiting')
     this.#restart.begin(() => {
       this.start({ triesAgain: false }).catch((error: unknown) => {
@@ -383,7 +384,7 @@ export class WorkerPlace {
   }
 
   #to(mode: PlaceMode): void {
-    this.#mode = changedPlaceMode(this.#mode, mode)
+    this.#state.to(mode, this.#current)
   }
 
   /** Resolves when no shards are changing hands any more, or after `drainMs`. */

@@ -1,6 +1,6 @@
 /**
- * The file that all processes of a server map: which worker owns which shard, what each worker has counted, and which
- * client addresses were refused. It holds nothing that must survive: the primary makes it anew at every start, reserved
+ * The file that all processes of a server map: which worker owns which shard, what each worker does and has counted, and
+ * which client addresses were refused. It holds nothing that must survive: the primary makes it anew at every start, reserved
  * to its last byte (native-bindings/shared_region.c says why).
  *
  *     +---------------+  0
@@ -10,8 +10,10 @@
  *     +---------------+  320
  *     | shard table   |  768 words: 256 owners, 256 serving, 256 hangs   shared-shard-table.ts
  *     +---------------+  3,392
+ *     | worker table  |  256 records of 5 words                       shared-worker-table.ts
+ *     +---------------+  8,512
  *     | metric slots  |  workers x 4 slots of 256 words               metric-slot.ts
- *     +---------------+  3,392 + workers x 4,096
+ *     +---------------+  8,512 + workers x 4,096
  *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
  *     +---------------+
  *
@@ -31,8 +33,10 @@ import { databasesMax, shardsMax, workersMax } from '../../limits.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
 import { forEachMetric, type MetricName } from '../../metrics.ts'
 import type { ShardOwner, ShardTable } from '../shard-table.ts'
+import type { WorkerRecord } from '../worker-record.ts'
 import { ClientTable, clientTableBytes } from './client-table.ts'
 import { SharedShardTable, shardTableWords } from './shared-shard-table.ts'
+import { SharedWorkerTable, workerTableWords } from './shared-worker-table.ts'
 
 export interface SharedMemorySize {
   readonly workers: number
@@ -45,6 +49,7 @@ export class SharedMemory implements ShardTable {
   readonly workers: number
   readonly shards: number
   readonly shardTable: SharedShardTable
+  readonly workerTable: SharedWorkerTable
   readonly clients: ClientTable
   readonly #leases: BigUint64Array
   readonly #lives: BigUint64Array
@@ -60,6 +65,9 @@ export class SharedMemory implements ShardTable {
     this.shardTable = new SharedShardTable(
       new Int32Array(region, shardTableOffset, shardTableWords),
       shards,
+    )
+    this.workerTable = new SharedWorkerTable(
+      new Int32Array(region, workerTableOffset, workerTableWords),
     )
     this.#slots = Array.from(
       { length: workers * slotsPerWorker },
@@ -166,6 +174,10 @@ export class SharedMemory implements ShardTable {
     this.shardTable.countHang(worker)
   }
 
+  noteWorker(worker: number, record: WorkerRecord): void {
+    this.workerTable.note(worker, record)
+  }
+
   /** Clears the gauges of the process and keeps its counters. Shards that a successor already has stay assigned. */
   release({ worker, generation }: ShardOwner): void {
     this.slot(worker, generation).clearGauges()
@@ -186,11 +198,10 @@ export class SharedMemory implements ShardTable {
     return sumOf(this.#slots)
   }
 
-  /** Returns the values by worker, over all processes that have had its place. */
-  perWorker(): MetricValues[] {
-    return Array.from({ length: this.workers }, (_worker, index) =>
-      sumOf(this.#slots.slice(index * slotsPerWorker, (index + 1) * slotsPerWorker)),
-    )
+  /** Returns one metric of a worker, over all processes that have had its place. */
+  ofWorker(worker: number, name: MetricName): number {
+    const slots = this.#slots.slice(worker * slotsPerWorker, (worker + 1) * slotsPerWorker)
+    return totalOf(slots, { name, isWorst: isWorst[name] })
   }
 }
 
@@ -200,14 +211,15 @@ export function lifeOf(boot: string): bigint {
 }
 
 const magic = 0x50_42_53_4d // "PBSM"
-const layoutVersion = 5
+const layoutVersion = 6
 const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
 const headerWords = 16
 const headerBytes = headerWords * 4
 /** After the leases, whose times and lives have 8 bytes each. */
 const shardTableOffset = headerBytes + databasesMax * 16
 const slotBytes = metricSlotWords * 4
-const slotsOffset = shardTableOffset + shardTableWords * 4
+const workerTableOffset = shardTableOffset + shardTableWords * 4
+const slotsOffset = workerTableOffset + workerTableWords * 4
 
 function regionBytes(workers: number): number {
   return slotsOffset + workers * slotsPerWorker * slotBytes + clientTableBytes

@@ -30,8 +30,8 @@ function ofTwo(boots: readonly string[], nodes: RouteTable['nodes'], owners: str
   }
 }
 
-const own = { boot: 'own', address: '10.0.0.1:8450', workers: 2 }
-const other = { boot: 'other', address: '10.0.0.2:8450', workers: 4 }
+const own = { boot: 'own', name: 'a', isLeaving: false, address: '10.0.0.1:8450', workers: 2 }
+const other = { boot: 'other', name: 'b', isLeaving: false, address: '10.0.0.2:8450', workers: 4 }
 
 test('on one machine every shard is at the worker that has its range', () => {
   const routes = new Routes(map)
@@ -72,7 +72,9 @@ test('what another node knows of a shard counts until the next table, if it is n
 
 test('a shard whose owner is no member, or cannot be reached, is nowhere', () => {
   const routes = new Routes(map)
-  routes.set(table(['gone', 'silent'], [own, { boot: 'silent', address: '', workers: 0 }]))
+  routes.set(
+    table(['gone', 'silent'], [own, { ...other, boot: 'silent', address: '', workers: 0 }]),
+  )
   assert.equal(routes.placeOf(0), undefined)
   assert.equal(routes.placeOf(1), undefined)
   assert.equal(routes.placeOf(2), 0)
@@ -102,6 +104,13 @@ test('in several databases a node has several lives, and an eviction in one ends
       place !== undefined && routes.isRemote(place) ? routes.remote(place)?.boot : place,
     ),
     [0, 0, 0, 'o', 'o', 'p', 1, 1],
+  )
+  assert.deepEqual(
+    routes.members().map(({ name, isLeaving, shards: of }) => [name, isLeaving, ...of]),
+    [
+      ['b', false, 3, 4, 5],
+      ['a', false, 0, 2, 6, 7, 1],
+    ],
   )
   // Whoever asks all workers asks each of them once.
   assert.equal(routes.places().length, map.workers + other.workers)

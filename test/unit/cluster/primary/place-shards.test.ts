@@ -27,6 +27,7 @@ function placeWith({ call, assignment, onServing = () => undefined }: PlaceOptio
       assign: () => undefined,
       isServed: () => false,
       countHang: () => undefined,
+      noteWorker: () => undefined,
       release: () => undefined,
       markServing: onServing,
     },

@@ -26,6 +26,17 @@ test('one mapping reads what another one writes', (t) => {
   assert.equal(worker.shardTable.owner(7)?.worker, 2)
   worker.slot(2, 1).add('updates_pushed', 4)
   assert.equal(primary.total('updates_pushed'), 4)
+  assert.equal(worker.workerTable.of(2).state, 'down')
+  const record = {
+    state: 'serving',
+    pid: 4_711,
+    generation: 3,
+    restarts: 1,
+    servingSinceS: 9,
+  } as const
+  primary.noteWorker(2, record)
+  assert.deepEqual(worker.workerTable.of(2), record)
+  assert.equal(worker.workerTable.of(1).pid, 0)
   assert.equal(worker.clients.mayRefuseNow('192.0.2.1', 1_000_000), true)
   assert.equal(primary.clients.mayRefuseNow('192.0.2.1', 1_000_001), false)
 })
@@ -41,7 +52,10 @@ test('the slots of workers and of their successive processes do not affect each 
     }
   }
   assert.deepEqual(
-    memory.perWorker().map((values) => [values.requests_bot, values.polls_waiting]),
+    [0, 1].map((worker) => [
+      memory.ofWorker(worker, 'requests_bot'),
+      memory.ofWorker(worker, 'polls_waiting'),
+    ]),
     [
       [1_111, 4],
       [11_110_000, 4],
@@ -77,7 +91,7 @@ test('the total of a gauge that shows the worst worker is the worst value', (t) 
   assert.equal(memory.total('event_loop_delay_max_us'), 30_000)
   assert.equal(memory.totals().event_loop_delay_max_us, 30_000)
   assert.deepEqual(
-    memory.perWorker().map((values) => values.event_loop_delay_max_us),
+    [0, 1].map((worker) => memory.ofWorker(worker, 'event_loop_delay_max_us')),
     [30_000, 20_000],
   )
 })
@@ -165,8 +179,8 @@ test('a foreign, truncated, unfinished or other-version file is refused with its
   }
   assert.throws(() => SharedMemory.attach(changed(0, 0)), /its primary has not finished it/)
   assert.throws(
-    () => SharedMemory.attach(changed(4, 6)),
-    /has layout version 6, this program has 5/,
+    () => SharedMemory.attach(changed(4, 7)),
+    /has layout version 7, this program has 6/,
   )
   assert.throws(() => SharedMemory.attach(changed(8, 3)), /is not the shared memory/)
   assert.throws(() => SharedMemory.attach(changed(8, 257)), /is not the shared memory/)

@@ -1,0 +1,89 @@
+/**
+ * What this node says about itself for GET /v1/nodes, in any of its workers: from the shared memory, the routes and the
+ * marks of its shards. No other process is asked.
+ */
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import type { Clock } from '../clock.ts'
+import { nodeLeaseMs } from '../cluster/membership/limits.ts'
+import type { Routes } from '../cluster/routes.ts'
+import type { ShardMap } from '../cluster/shard-map.ts'
+import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
+import { entryFiles } from '../entry-files.ts'
+import type { NodeReport, ReportedShard, WorkerReport } from '../private-api/node-report.ts'
+import { shardTroubles, type ShardTroubles } from '../shard/shard-marks.ts'
+import type { DatabaseLeases } from './database-leases.ts'
+import type { WorkerSettings } from './worker-app.ts'
+
+export interface OwnNodeParts {
+  readonly clock: Clock
+  readonly settings: WorkerSettings
+  readonly ways: { readonly routes: Routes }
+  readonly memory: SharedMemory
+  readonly map: ShardMap
+  readonly leases: DatabaseLeases
+}
+
+export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
+  const { clock, settings, ways, leases, map } = parts
+  const { database, config } = settings
+  const name = database?.node ?? config.nodeName ?? hostname()
+  const own = ways.routes.members().find((member) => member.name === name)
+  const owned = database === undefined ? Array.from({ length: map.shards }).keys() : own?.shards
+  const troubles = await shardTroubles(settings.dataDir)
+  return {
+    name,
+    state: !leases.isAnyValid() ? 'no database' : own?.isLeaving === true ? 'leaving' : 'serving',
+    version,
+    uptimeS: Math.floor((clock.machineMs() - settings.startedAtMs) / 1_000),
+    heartbeatAgeMs: heartbeatAgeMs(parts),
+    workers: Array.from({ length: map.workers }, (_, worker) => workerReport(parts, worker)),
+    shards: [...(owned ?? [])]
+      .toSorted((a, b) => a - b)
+      .map((shard) => shardReport(parts, shard, troubles)),
+  }
+}
+
+const { version }: { version: string } = JSON.parse(readFileSync(entryFiles.manifest, 'utf8'))
+
+function workerReport({ clock, memory }: OwnNodeParts, worker: number): WorkerReport {
+  const { state, pid, generation, restarts, servingSinceS } = memory.workerTable.of(worker)
+  const isServing = state === 'serving'
+  return {
+    worker,
+    state,
+    pid: pid === 0 ? undefined : pid,
+    generation,
+    restarts,
+    uptimeS: isServing
+      ? Math.max(0, Math.floor(clock.machineMs() / 1_000) - servingSinceS)
+      : undefined,
+    loopDelayP99Us: memory.ofWorker(worker, 'event_loop_delay_p99_us'),
+    loopDelayMaxUs: memory.ofWorker(worker, 'event_loop_delay_max_us'),
+  }
+}
+
+function shardReport(parts: OwnNodeParts, shard: number, troubles: ShardTroubles): ReportedShard {
+  return { shard, worker: parts.map.workerOf(shard), state: shardState(parts, shard, troubles) }
+}
+
+/** A broken shard has a worker that serves it by refusing its requests. */
+function shardState(
+  { leases, memory }: OwnNodeParts,
+  shard: number,
+  { broken, checking }: ShardTroubles,
+): ReportedShard['state'] {
+  if (leases.isOver(shard)) return 'no database'
+  if (broken.some((trouble) => trouble.shard === shard)) return 'broken'
+  if (checking.includes(shard)) return 'checking'
+  return memory.shardTable.isServed(shard) ? 'serving' : 'starting'
+}
+
+/** A database that this node has not joined yet has no heartbeat. */
+function heartbeatAgeMs({ clock, memory, settings }: OwnNodeParts): number | undefined {
+  const count = settings.database?.databases.length ?? 0
+  const beats = Array.from({ length: count }, (_, database) => memory.leaseMs(database))
+    .filter((leaseMs) => leaseMs > 0)
+    .map((leaseMs) => clock.machineMs() - (leaseMs - nodeLeaseMs))
+  return beats.length === 0 ? undefined : Math.max(0, Math.round(Math.max(...beats)))
+}

@@ -1,0 +1,56 @@
+/** What a node says about itself for GET /v1/nodes. Nodes pass it to each other as JSON. */
+
+/** `no database`: none of its databases responds, so it may not serve. `unreachable`: it does not answer other nodes. */
+export const nodeStates = ['serving', 'leaving', 'no database', 'unreachable'] as const
+/** `unknown`: its node is unreachable. The other states are those of docs/api.md. */
+export const shardStates = [
+  'serving',
+  'starting',
+  'checking',
+  'broken',
+  'no database',
+  'unknown',
+] as const
+
+/** As the primary records them: `down` until the next process is started, `ending` when none is started any more. */
+export const workerStates = ['serving', 'starting', 'down', 'ending'] as const
+
+export type NodeState = (typeof nodeStates)[number]
+export type ShardState = (typeof shardStates)[number]
+
+export interface NodeReport {
+  readonly name: string
+  readonly state: NodeState
+  readonly version: string
+  readonly uptimeS: number
+  /** Since the last heartbeat that the database acknowledged; of several databases the longest time. */
+  readonly heartbeatAgeMs?: number | undefined
+  readonly workers: readonly WorkerReport[]
+  readonly shards: readonly ReportedShard[]
+}
+
+export interface WorkerReport {
+  readonly worker: number
+  readonly state: (typeof workerStates)[number]
+  readonly pid?: number | undefined
+  readonly generation: number
+  readonly restarts: number
+  readonly uptimeS?: number | undefined
+  readonly loopDelayP99Us: number
+  readonly loopDelayMaxUs: number
+}
+
+export interface ReportedShard {
+  readonly shard: number
+  readonly worker: number | null
+  readonly state: ShardState
+}
+
+/** A node of the cluster, in all databases that it is a member of. */
+export interface ClusterMember {
+  readonly name: string
+  /** Whether it hands its shards over, in one of the databases at least. */
+  readonly isLeaving: boolean
+  /** The shards that it has. */
+  readonly shards: readonly number[]
+}
