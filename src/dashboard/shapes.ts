@@ -20,6 +20,40 @@ export interface SummaryShape {
   readonly missing_shards?: readonly number[]
 }
 
+/** A worker of GET /v1/nodes. */
+export interface WorkerShape {
+  readonly worker: number
+  readonly state: string
+  readonly pid: number | null
+  readonly restarts: number
+  readonly uptime: number | null
+  readonly event_loop_delay_p99_ms: number
+  readonly event_loop_delay_max_ms: number
+}
+
+/** A shard of GET /v1/nodes. */
+export interface NodeShardShape {
+  readonly shard: number
+  readonly worker: number | null
+  readonly state: string
+}
+
+/** A node of GET /v1/nodes. */
+export interface NodeShape {
+  readonly name: string
+  readonly state: string
+  readonly version: string | null
+  readonly uptime: number | null
+  readonly heartbeat_age_ms: number | null
+  readonly workers: readonly WorkerShape[]
+  readonly shards: readonly NodeShardShape[]
+}
+
+/** GET /v1/nodes */
+export interface NodeListShape {
+  readonly nodes: readonly NodeShape[]
+}
+
 /** A bot of GET /v1/bots. */
 export interface ListedBotShape {
   readonly bot_id: number

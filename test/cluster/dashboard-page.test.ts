@@ -1,14 +1,19 @@
-/**
- * The dashboard in a real browser, with 1,000 bots. With DASHBOARD_SCREENSHOTS=DIR it writes pictures of the page, to be
- * looked at by a person.
- */
+/** The dashboard in a real browser, with 1,000 bots. `picture` in ../support/dashboard.ts writes pictures of it. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/chromium.ts'
+import {
+  appearances,
+  assertAccessible,
+  assertFits,
+  type Dashboard,
+  logIn,
+  openBot,
+  openBotWithWebhook,
+  openDashboard,
+  picture,
+} from '../support/dashboard.ts'
 import { type EndingTest, type Server, startServer } from '../support/server.ts'
 import { shared } from '../support/shared-server.ts'
 import { until } from '../support/until.ts'
@@ -16,10 +21,6 @@ import { startSink } from '../support/webhook-sink.ts'
 
 const obstacle = chromiumObstacle()
 const skip = obstacle ?? false
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-)
 const botsCount = 1_000
 const firstId = 10_000
 const brokenId = firstId + botsCount
@@ -53,58 +54,26 @@ async function breakWebhook(owner: EndingTest, server: Server): Promise<void> {
   for (const text of ['lost', 'kept']) await server.push(brokenId, { message: { text } })
 }
 
-/** A page whose errors, and whose requests to anything but the server, fail the test. */
-async function openPage(
-  t: TestContext,
-  options: BrowserContextOptions = {},
-): Promise<{ readonly page: Page; readonly server: Server }> {
-  const { server, browser } = await world()
-  const context = await browser.newContext(options)
-  t.after(() => context.close())
-  const page = await context.newPage()
-  const problems: string[] = []
-  page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
-  page.on('console', (message) => {
-    if (/Content Security Policy|TrustedHTML/.test(message.text())) problems.push(message.text())
-  })
-  page.on('request', (request) => {
-    const url = request.url()
-    if (!url.startsWith(server.privateUrl) && !url.startsWith('data:'))
-      problems.push(`request: ${url}`)
-  })
-  t.after(async () => assert.deepEqual(problems, []))
-  await page.goto(server.privateUrl)
-  return { page, server }
+async function openPage(t: TestContext, options: BrowserContextOptions = {}): Promise<Dashboard> {
+  return openDashboard(t, { ...(await world()), ...options })
 }
 
-async function logIn(page: Page, server: Server): Promise<void> {
-  await page.getByLabel('Admin key').fill(server.key)
-  await page.getByRole('button', { name: 'Log in' }).click()
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
-  await page
+/** Opens the page, logs in, and waits for the table of bots. */
+async function openOverview(
+  t: TestContext,
+  options: BrowserContextOptions = {},
+): Promise<Dashboard> {
+  const dashboard = await openPage(t, options)
+  await logInToBots(dashboard)
+  return dashboard
+}
+
+async function logInToBots(dashboard: Dashboard): Promise<void> {
+  await logIn(dashboard)
+  await dashboard.page
     .getByRole('link', { name: /^1\d{4}$/ })
     .first()
     .waitFor()
-}
-
-async function openBot(page: Page, botId: number): Promise<void> {
-  await page.evaluate(`location.hash = '#/bots/${botId}'`)
-  await page.getByText('Connected: new updates appear here.').waitFor()
-}
-
-async function assertAccessible(page: Page): Promise<void> {
-  await page.addScriptTag({ content: axeSource })
-  const violations: unknown = await page.evaluate(
-    `axe.run().then(({ violations }) =>
-       violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]))`,
-  )
-  assert.deepEqual(violations, [])
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env['DASHBOARD_SCREENSHOTS']
-  if (folder !== undefined)
-    await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
 }
 
 test('a wrong key is refused, and the right one is kept nowhere in the page', {
@@ -115,7 +84,7 @@ test('a wrong key is refused, and the right one is kept nowhere in the page', {
   await page.getByRole('button', { name: 'Log in' }).click()
   await page.getByText('This is not the admin key.').waitFor()
   await picture(page, 'login')
-  await logIn(page, server)
+  await logInToBots({ page, server })
   const kept = await page.evaluate<string>(
     'JSON.stringify([document.documentElement.outerHTML, localStorage, sessionStorage, document.cookie])',
   )
@@ -126,37 +95,29 @@ test('a wrong key is refused, and the right one is kept nowhere in the page', {
   assert.equal(cookie?.sameSite, 'Strict')
 })
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  for (const [size, viewport] of [
-    ['wide', { width: 1_280, height: 900 }],
-    ['phone', { width: 375, height: 720 }],
-  ] as const) {
-    test(`the page is accessible and fits, ${colorScheme} and ${size}`, { skip }, async (t) => {
-      // The policy of the page forbids the script of axe.
-      const { page, server } = await openPage(t, { colorScheme, viewport, bypassCSP: true })
-      await assertAccessible(page)
-      await logIn(page, server)
-      await picture(page, `overview-${colorScheme}-${size}`)
-      await assertAccessible(page)
-      await openBot(page, brokenId)
-      await page.getByText(/^1 dead letters?$/).waitFor()
-      await page
-        .getByRole('cell', { name: /500 Internal Server Error/ })
-        .first()
-        .waitFor()
-      await picture(page, `bot-${colorScheme}-${size}`)
-      await assertAccessible(page)
-      const overflow = await page.evaluate(
-        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-      )
-      assert.equal(overflow, 0)
-    })
-  }
+for (const { name, colorScheme, viewport } of appearances) {
+  test(`the page is accessible and fits, ${name}`, { skip }, async (t) => {
+    const { page, server } = await openPage(t, { colorScheme, viewport, bypassCSP: true })
+    await assertAccessible(page)
+    await logInToBots({ page, server })
+    await page.getByRole('region', { name: 'Workers' }).waitFor()
+    await picture(page, `overview-${name}`)
+    await assertAccessible(page)
+    await assertFits(page)
+    await openBot({ page }, brokenId)
+    await page.getByText(/^1 dead letters?$/).waitFor()
+    await page
+      .getByRole('cell', { name: /500 Internal Server Error/ })
+      .first()
+      .waitFor()
+    await picture(page, `bot-${name}`)
+    await assertAccessible(page)
+    await assertFits(page)
+  })
 }
 
 test('the table has few rows of many bots, and finds one by its id', { skip }, async (t) => {
-  const { page, server } = await openPage(t)
-  await logIn(page, server)
+  const { page } = await openOverview(t)
   await page.getByRole('button', { name: 'Bot', exact: true }).click()
   await page.getByText(/^The first 200 bots\./).waitFor()
   assert((await page.locator('tbody tr').count()) < 80)
@@ -165,12 +126,9 @@ test('the table has few rows of many bots, and finds one by its id', { skip }, a
 })
 
 test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, async (t) => {
-  const { page, server } = await openPage(t)
-  await logIn(page, server)
-  const { botId, token } = await server.register()
-  const sink = await startSink(t)
-  await server.call(token, 'setWebhook', { url: sink.url('/') })
-  await openBot(page, botId)
+  const dashboard = await openOverview(t)
+  const { page } = dashboard
+  const { sink } = await openBotWithWebhook(t, dashboard)
   await page.getByRole('button', { name: 'Pause deliveries' }).click()
   await page.getByText('paused: paused by the operator').waitFor()
   await page.getByRole('button', { name: 'Push' }).click()
@@ -188,12 +146,9 @@ test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, 
 })
 
 test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => {
-  const { page, server } = await openPage(t)
-  await logIn(page, server)
-  const { botId, token } = await server.register()
-  const sink = await startSink(t)
-  await server.call(token, 'setWebhook', { url: sink.url('/') })
-  await openBot(page, botId)
+  const dashboard = await openOverview(t)
+  const { page, server } = dashboard
+  const { botId } = await openBotWithWebhook(t, dashboard)
   const limit = page.getByLabel('Deliveries per second, at most')
   await limit.fill('2.5')
   await page.getByRole('button', { name: 'Set limit' }).click()
@@ -209,23 +164,19 @@ test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => 
 })
 
 test('the tile of failing webhooks leads to their bots', { skip }, async (t) => {
-  const { page, server } = await openPage(t)
-  await logIn(page, server)
+  const { page } = await openOverview(t)
   await page.getByRole('button', { name: 'Show failing webhooks' }).click()
   await page.getByRole('link', { name: String(firstId) }).waitFor({ state: 'detached' })
   await page.getByRole('link', { name: String(brokenId) }).waitFor()
 })
 
 test('dead letters are shown, replayed and dropped', { skip }, async (t) => {
-  const { page, server } = await openPage(t)
-  await logIn(page, server)
-  const { botId, token } = await server.register()
-  const sink = await startSink(t, (_delivery, response) =>
+  const dashboard = await openOverview(t)
+  const { page, server } = dashboard
+  const { botId, sink } = await openBotWithWebhook(t, dashboard, (_delivery, response) =>
     response.writeHead(400, { 'Webhook-Delivery': 'abort-message' }).end(),
   )
-  await server.call(token, 'setWebhook', { url: sink.url('/') })
   const id = await server.push(botId, { message: { text: '<b>not markup</b>' } })
-  await openBot(page, botId)
   await page.getByRole('button', { name: `Show ${id}` }).click()
   await page.getByLabel('Payload').getByText('<b>not markup</b>').waitFor()
   await picture(page, 'dead-letter')
@@ -260,8 +211,7 @@ test('everything can be reached with the keyboard', { skip }, async (t) => {
 })
 
 test('the overview says when shards have no worker, and takes it back', { skip }, async (t) => {
-  const { page, server } = await openPage(t)
-  await logIn(page, server)
+  const { page, server } = await openOverview(t)
   const said = page.getByText(/^Some shards are not served at present\./)
   // The other worker answers the page. The killed one may be back before the page asks. The pause before a restart grows with each kill.
   await until(async () => {
@@ -286,8 +236,8 @@ test('the page says that the server does not respond, and recovers when it is ba
   const page = await context.newPage()
   await page.goto(server.privateUrl)
   const { botId } = await server.register(firstId)
-  await logIn(page, server)
-  await openBot(page, botId)
+  await logInToBots({ page, server })
+  await openBot({ page }, botId)
   await server.kill()
   const said = page.getByText('The server does not respond. The page tries again.')
   await said.waitFor()
@@ -300,19 +250,18 @@ test('the page says that the server does not respond, and recovers when it is ba
 })
 
 test('the page goes on while a worker is killed and during a reload', { skip }, async (t) => {
-  const { page, server } = await openPage(t)
-  await logIn(page, server)
+  const { page, server } = await openOverview(t)
   const ids = [firstId, firstId + 1, firstId + 2, firstId + 3]
   for (const disturb of [
     () => process.kill(server.workerPids()[0] ?? 0, 'SIGKILL'),
     () => process.kill(server.primaryPid, 'SIGHUP'),
   ]) {
     const before = server.workerPids()
-    await openBot(page, ids[0] ?? 0)
+    await openBot({ page }, ids[0] ?? 0)
     disturb()
     await until(() => server.workerPids().some((pid) => !before.includes(pid)), 60_000)
     for (const id of ids) {
-      await openBot(page, id)
+      await openBot({ page }, id)
       await page.getByRole('button', { name: 'Push' }).click()
       await page.getByText(/^Update \d+ is stored/).waitFor({ timeout: 60_000 })
       await page
@@ -324,12 +273,17 @@ test('the page goes on while a worker is killed and during a reload', { skip }, 
   await page.evaluate(`location.hash = '#/'`)
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   await page.getByText('ready', { exact: true }).waitFor()
+  // A worker was killed, so another process was started at least once.
+  const workers = page.getByRole('region', { name: 'Workers' }).getByRole('row')
+  await workers
+    .filter({ hasText: /^\dserving(?:0–3|4–7)[1-9]\d* s/ })
+    .first()
+    .waitFor()
   await picture(page, 'after-reload')
 })
 
 test('a session that has ended leads back to the login', { skip }, async (t) => {
-  const { page, server } = await openPage(t)
-  await logIn(page, server)
+  const { page } = await openOverview(t)
   await page.context().clearCookies()
   await page.getByLabel('Admin key').waitFor()
 })

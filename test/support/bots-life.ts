@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { BotRegistry } from '../../src/bots/registry.ts'
 import type { PushRequest, PushOutcome } from '../../src/bots/bot-service.ts'
 import type {
@@ -226,6 +227,27 @@ export class BotsLife {
   wait<T>(given: Promise<T>): Promise<T> {
     return whileTimePasses(this.clock, given)
   }
+}
+
+/** A bot in memory, with its main queue. */
+export interface OneBot {
+  readonly bots: BotsLife
+  readonly token: string
+  readonly queue: BotQueue
+}
+
+/** Opens a registry with the bot 100. */
+export async function openOneBot(store: Store = new MemoryStore()): Promise<OneBot> {
+  const bots = await BotsLife.open({ store: () => store })
+  const token = await bots.register(100)
+  return { bots, token, queue: await bots.queueOf(token) }
+}
+
+/** Sets the webhook of a queue, which accepts messages. */
+export async function setWebhook(queue: BotQueue, url = 'https://example.com/a'): Promise<void> {
+  const webhook = { url, maxConnections: 40 }
+  const description = await queue.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
+  assert.equal(description, 'Webhook was set')
 }
 
 export function codeOf(result: PushOutcome): string | number {

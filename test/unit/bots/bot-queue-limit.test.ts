@@ -1,24 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { BotQueue } from '../../../src/bots/bot-queue.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife } from '../../support/bots-life.ts'
+import { BotsLife, openOneBot, setWebhook } from '../../support/bots-life.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 
-async function setWebhook(queue: BotQueue, url = 'https://example.com/a'): Promise<void> {
-  const webhook = { url, maxConnections: 40 }
-  await queue.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
-}
-
-async function open(store = new MemoryStore()) {
-  const bots = await BotsLife.open({ store: () => store })
-  const token = await bots.register(100)
-  const queue = await bots.queueOf(token)
-  return { bots, token, queue }
-}
-
 test('the running dispatcher gets a new limit, and is woken for it', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   await setWebhook(queue)
   await bots.push(bots.request(100))
   const { request, calls } = bots.webhooks.last
@@ -35,7 +22,7 @@ test('the running dispatcher gets a new limit, and is woken for it', async () =>
 
 test('a limit survives setWebhook, deleteWebhook and a restart, and belongs to one queue', async () => {
   const store = new MemoryStore()
-  const { bots, token, queue } = await open(store)
+  const { bots, token, queue } = await openOneBot(store)
   const testQueue = await bots.queueOf(token, true)
   await queue.setDeliveryLimit(5)
   await setWebhook(queue)
@@ -55,8 +42,7 @@ test('a limit survives setWebhook, deleteWebhook and a restart, and belongs to o
 
 test('a limit that cannot be stored is refused and has no effect', async () => {
   const store = new FaultyStore(new MemoryStore())
-  const bots = await BotsLife.open({ store: () => store })
-  const queue = await bots.queueOf(await bots.register(100))
+  const { bots, queue } = await openOneBot(store)
   await setWebhook(queue)
   await bots.push(bots.request(100))
   store.failNextWrite('EIO')
@@ -65,7 +51,7 @@ test('a limit that cannot be stored is refused and has no effect', async () => {
 })
 
 test('the report has the limit, also without a webhook, and its sentence says what waits', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   assert.equal((await queue.report()).deliveriesPerSecond, null)
   await queue.setDeliveryLimit(5)
   const { deliveriesPerSecond, webhook } = await queue.report()

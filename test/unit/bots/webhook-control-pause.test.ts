@@ -1,32 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { BotQueue } from '../../../src/bots/bot-queue.ts'
 import { webhookAttemptLogsMax } from '../../../src/webhook/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife } from '../../support/bots-life.ts'
+import { BotsLife, openOneBot, setWebhook } from '../../support/bots-life.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 
-const url = 'https://example.com/a'
-
-async function setWebhook(queue: BotQueue, at = url): Promise<void> {
-  const description = await queue.webhook.set({
-    webhook: { url: at, maxConnections: 40 },
-    allowedTypes: 1,
-    dropsPending: false,
-  })
-  assert.equal(description, 'Webhook was set')
-}
-
-async function open(store = new MemoryStore()) {
-  const bots = await BotsLife.open({ store: () => store })
-  const token = await bots.register(100)
-  const queue = await bots.queueOf(token)
-  return { bots, token, queue }
-}
-
 test('a pause stops the dispatcher from sending, a resume lets it continue, and both may be repeated', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   await setWebhook(queue)
   await bots.push(bots.request(100))
   await queue.webhook.setPaused(true)
@@ -41,7 +22,7 @@ test('a pause stops the dispatcher from sending, a resume lets it continue, and 
 })
 
 test('a paused queue gets no dispatcher, and gets one with its pending updates when it is resumed', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   await setWebhook(queue)
   await queue.webhook.setPaused(true)
   await bots.push(bots.request(100), bots.request(100))
@@ -55,7 +36,7 @@ test('a paused queue gets no dispatcher, and gets one with its pending updates w
 
 test('a pause survives setWebhook, deleteWebhook and a restart', async () => {
   const store = new MemoryStore()
-  const { bots, queue } = await open(store)
+  const { bots, queue } = await openOneBot(store)
   await setWebhook(queue)
   await queue.webhook.setPaused(true)
   await bots.clock.advance(1_000)
@@ -79,8 +60,7 @@ test('a pause survives setWebhook, deleteWebhook and a restart', async () => {
 
 test('a pause that cannot be stored is refused and has no effect', async () => {
   const store = new FaultyStore(new MemoryStore())
-  const bots = await BotsLife.open({ store: () => store })
-  const queue = await bots.queueOf(await bots.register(100))
+  const { bots, queue } = await openOneBot(store)
   await setWebhook(queue)
   await bots.push(bots.request(100))
   store.failNextWrite('EIO')
@@ -90,7 +70,7 @@ test('a pause that cannot be stored is refused and has no effect', async () => {
 })
 
 test('the last of simultaneous pauses and resumes wins', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   await setWebhook(queue)
   await bots.push(bots.request(100))
   await Promise.all([true, false, true].map((isPaused) => queue.webhook.setPaused(isPaused)))
@@ -99,14 +79,14 @@ test('the last of simultaneous pauses and resumes wins', async () => {
 })
 
 test('the /test/ queue is paused separately', async () => {
-  const { bots, token, queue } = await open()
+  const { bots, token, queue } = await openOneBot()
   const testQueue = await bots.queueOf(token, true)
   await testQueue.webhook.setPaused(true)
   assert.deepEqual([queue.settings.isPaused, testQueue.settings.isPaused], [undefined, true])
 })
 
 test('the report has health, waiting keys and counts, and without a webhook no health', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   const noCounts = {
     delivered: 0,
     rejected: 0,
@@ -158,7 +138,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
 })
 
 test('attempts survive the unloading of the bot, a new webhook begins healthy, and a removed bot forgets them', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   await setWebhook(queue)
   await bots.push(bots.request(100))
   const { attempts } = bots.webhooks.last.request
@@ -193,7 +173,7 @@ test('attempts survive the unloading of the bot, a new webhook begins healthy, a
 })
 
 test('a webhook in use keeps its attempts despite any number of others, for as long as the others', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   const logs = bots.webhooks.attempts
   await setWebhook(queue)
   await bots.push(bots.request(100))
@@ -213,7 +193,7 @@ test('a webhook in use keeps its attempts despite any number of others, for as l
 })
 
 test('the last error of a webhook keeps no bot in memory and is reported until the webhook is set again or deleted', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   await setWebhook(queue)
   await bots.push(bots.request(100))
   const atMs = bots.clock.nowMs()
@@ -236,7 +216,7 @@ test('the last error of a webhook keeps no bot in memory and is reported until t
 })
 
 test('the last error is reported after a webhook was removed for 410, until the bot sets or deletes one', async () => {
-  const { bots, queue } = await open()
+  const { bots, queue } = await openOneBot()
   const giveUp = async (): Promise<void> => {
     await bots.clock.advance(1_000)
     await setWebhook(queue)

@@ -1,0 +1,70 @@
+/** The dashboard of a cluster of three nodes in a real browser. `picture` in ../support/dashboard.ts writes pictures of it. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
+import { chromiumObstacle, startChromium } from '../support/chromium.ts'
+import { startCluster } from '../support/cluster.ts'
+import {
+  appearances,
+  assertAccessible,
+  assertFits,
+  logIn,
+  openDashboard,
+  picture,
+} from '../support/dashboard.ts'
+import { databaseWorld } from '../support/database.ts'
+
+const world = databaseWorld()
+const skip = world.obstacle ?? chromiumObstacle() ?? false
+
+function rowOf(page: Page, node: string): Locator {
+  return page
+    .getByRole('region', { name: 'Nodes' })
+    .getByRole('row')
+    .filter({ has: page.getByRole('cell', { name: node, exact: true }) })
+}
+
+/** Whether a node serves, with two workers and shards, and beats. */
+function whole(page: Page, node: string): Locator {
+  return rowOf(page, node).filter({ hasText: new RegExp(`^${node}serving[1-8]0\\.\\d s ago2`) })
+}
+
+test('the overview shows each node of a cluster, and those that are gone', {
+  skip,
+}, async (t) => {
+  const names = ['a', 'b', 'c']
+  const cluster = await startCluster(t, await world.database('dashboard'), { nodes: names })
+  await cluster.balanced(names)
+  await cluster.settled()
+  const server = cluster.node('a')
+  const browser = await startChromium(t)
+  for (const { name, colorScheme, viewport } of appearances) {
+    const options = { browser, server, colorScheme, viewport, bypassCSP: true }
+    const dashboard = await openDashboard(t, options)
+    await logIn(dashboard)
+    for (const node of names) await whole(dashboard.page, node).waitFor()
+    await picture(dashboard.page, `nodes-${name}`)
+    await assertAccessible(dashboard.page)
+    await assertFits(dashboard.page)
+    await dashboard.page.context().close()
+  }
+
+  const dashboard = await openDashboard(t, { browser, server })
+  const { page } = dashboard
+  await logIn(dashboard)
+  for (const node of names) await whole(page, node).waitFor()
+  assert.equal(await page.getByRole('region', { name: 'Workers' }).count(), 0)
+
+  await cluster.forget('c').kill()
+  await rowOf(page, 'c')
+    .filter({ hasText: /^cgone/ })
+    .waitFor()
+  await picture(page, 'node-gone')
+  await cluster.forget('b').stop()
+  await rowOf(page, 'b')
+    .filter({ hasText: /^bgone/ })
+    .waitFor()
+  await whole(page, 'a')
+    .filter({ hasText: /^aserving8/ })
+    .waitFor()
+})
