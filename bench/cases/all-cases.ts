@@ -5,6 +5,7 @@ import { backlogCase } from './backlog.ts'
 import { clusterCases } from './cluster.ts'
 import { connectCases } from './connect.ts'
 import { fairnessCases } from './fairness.ts'
+import { fleetCase } from './fleet.ts'
 import { forwardedCases } from './forwarded.ts'
 import { gzipCase } from './gzip.ts'
 import { holdsCase } from './holds.ts'
@@ -27,6 +28,7 @@ export const caseGroups: readonly CaseGroup[] = [
   { name: 'connect', title: 'A connection for each request', cases: connectCases },
   { name: 'idle', title: 'Waiting polls', cases: [idleCase, idleForwardedCase] },
   { name: 'backlog', title: 'A deep backlog', cases: [holdsCase, backlogCase] },
+  { name: 'fleet', title: 'Questions about all bots', cases: [fleetCase] },
   { name: 'scaling', title: 'Two workers and one', cases: scalingCases },
   { name: 'cluster', title: 'Shards in a database', cases: clusterCases },
   { name: 'abuse', title: 'Beside a hostile client', cases: [abuseCase] },

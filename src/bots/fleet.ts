@@ -37,7 +37,7 @@ import {
   fleetRowsPerTurnMax,
 } from './limits.ts'
 import { summaryOf } from './list-bots.ts'
-import { webhookStatus } from './webhook-report.ts'
+import { type WebhookStatus, webhookStatus } from './webhook-report.ts'
 
 export interface FleetOptions {
   readonly clock: Clock
@@ -61,6 +61,14 @@ interface Found {
   readonly botId: number
   readonly shard: Shard
   readonly status: FleetStatus
+}
+
+/** A row, and what is in memory of its queue. */
+interface Seen {
+  readonly queue: QueueId
+  readonly row: FleetRow
+  readonly loaded: BotQueue | undefined
+  readonly nowMs: number
 }
 
 /** The bots of the shards that a worker has open. */
@@ -112,18 +120,19 @@ export class Fleet {
   statusOf(shard: Shard, botId: number): FleetStatus | undefined {
     const index = this.#shards.get(shard)?.index
     const row = index?.isFilled === true ? index.row(botId) : undefined
-    return row === undefined ? undefined : this.#statusOf(botId, row)
+    return row === undefined ? undefined : this.#statusOf(botId, row, this.#options.clock.nowMs())
   }
 
   /** Returns the bots that a query selects, and the numbers of the shards that were searched. */
   async list(query: FleetQuery): Promise<BotList> {
     const searched = await this.#settled()
     const first = new FirstInOrder<Found>(fleetOrder(query.sort), query.limit)
+    const nowMs = this.#options.clock.nowMs()
     await this.#visit(searched, (queue, row, { shard }) => {
       const { username } = row
       if (username === undefined || queue <= query.after) return
       if (query.prefix !== undefined && !hasPrefix(query.prefix, queue, username)) return
-      const status = this.#statusOf(queue, row)
+      const status = this.#statusOf(queue, row, nowMs)
       if (query.state !== undefined && !isInState(status, query.state)) return
       first.offer({ botId: queue, shard, status })
     })
@@ -193,15 +202,11 @@ export class Fleet {
     }
   }
 
-  #statusOf(queue: QueueId, row: FleetRow): FleetStatus {
-    const { clock, attempts, loadedQueue } = this.#options
+  #statusOf(queue: QueueId, row: FleetRow, nowMs: number): FleetStatus {
+    const { clock, loadedQueue } = this.#options
     const loaded = loadedQueue(queue)
     const { hasWebhook, isPaused } = row
-    const nowMs = clock.nowMs()
-    const waiting = loaded?.webhook.waiting()
-    const { health, nextAttemptMs } = hasWebhook
-      ? webhookStatus({ log: attempts.find(queue), waiting, isPaused, nowMs })
-      : noWebhook
+    const { health, nextAttemptMs } = this.#webhookOf({ queue, row, loaded, nowMs })
     const takenMs = loaded?.updates.lastTakenMs ?? Number.NEGATIVE_INFINITY
     return {
       mode: hasWebhook ? 'webhook' : 'polling',
@@ -214,6 +219,12 @@ export class Fleet {
       // JSON has no infinity.
       takenBeforeMs: Number.isFinite(takenMs) ? clock.monotonicMs() - takenMs : undefined,
     }
+  }
+
+  #webhookOf({ queue, row: { hasWebhook, isPaused }, loaded, nowMs }: Seen): WebhookStatus {
+    if (!hasWebhook) return noWebhook
+    const log = this.#options.attempts.find(queue)
+    return webhookStatus({ log, waiting: loaded?.webhook.waiting(), isPaused, nowMs })
   }
 
   /** Calls `visit` with every row. It yields to other work now and then. */
@@ -235,29 +246,30 @@ export class Fleet {
 
   async #count(indexed: readonly Indexed[]): Promise<readonly ShardSums[]> {
     const all = new Map(indexed.map((each) => [each, noSums()]))
+    const nowMs = this.#options.clock.nowMs()
     await this.#visit(indexed, (queue, row, of) => {
       const sums = all.get(of)
-      if (sums !== undefined) this.#add(sums, queue, row)
+      if (sums === undefined) return
+      this.#add(sums, { queue, row, loaded: this.#options.loadedQueue(queue), nowMs })
     })
     return Array.from(all, ([{ shard }, counts]) => ({ shard: shard.index, counts }))
   }
 
-  #add(sums: Sums, queue: QueueId, row: FleetRow): void {
-    const { clock, loadedQueue } = this.#options
-    const loaded = loadedQueue(queue)
+  #add(sums: Sums, seen: Seen): void {
+    const { queue, row, loaded, nowMs } = seen
     sums.pending += loaded?.updates.pendingCount ?? row.pendingCount
     sums.pendingBytes += loaded?.updates.pendingBytes ?? row.pendingBytes
     sums.deadLetters += row.deadLetters
-    const ageS = ageOf(row, loaded, clock.nowMs())
+    const ageS = ageOf(row, loaded, nowMs)
     if (ageS !== undefined) {
       const place = { botId: botIdOf(queue), isTest: isTestQueue(queue), ageS }
       sums.oldest = older(sums.oldest, place)
     }
     if (row.username === undefined) return
-    const status = this.#statusOf(queue, row)
-    sums[status.mode] += 1
-    if (status.isPaused) sums.paused += 1
-    if (status.health !== undefined) sums.health[status.health] += 1
+    sums[row.hasWebhook ? 'webhook' : 'polling'] += 1
+    if (row.isPaused) sums.paused += 1
+    const { health } = this.#webhookOf(seen)
+    if (health !== undefined) sums.health[health] += 1
   }
 
   async #showGauges(): Promise<void> {
@@ -289,7 +301,7 @@ function noSums(): Sums {
   return { ...noFleetCounts, health: { ...noFleetCounts.health } }
 }
 
-const noWebhook = { health: undefined, nextAttemptMs: undefined }
+const noWebhook: WebhookStatus = { health: undefined, nextAttemptMs: undefined }
 
 /** The age of the oldest pending update of a queue in seconds; undefined if none is pending. */
 function ageOf(row: FleetRow, loaded: BotQueue | undefined, nowMs: number): number | undefined {

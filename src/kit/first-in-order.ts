@@ -1,11 +1,13 @@
 /**
  * Keeps the first items in an order, of any number of items that are offered one by one. It holds at most twice as many as
- * it keeps, and sorts only when it is full, so an item costs a constant time and the logarithm of `count`.
+ * it keeps, and sorts only when it is full. From then on an item that comes after all that are kept costs one comparison.
  */
 export class FirstInOrder<Item> {
   readonly #order: (a: Item, b: Item) => number
   readonly #count: number
   #items: Item[] = []
+  /** The last of the items that were kept when it was full the last time. */
+  #last: Item | undefined
 
   /**
    * @param order - negative if `a` comes before `b`.
@@ -17,8 +19,11 @@ export class FirstInOrder<Item> {
   }
 
   offer(item: Item): void {
+    if (this.#last !== undefined && this.#order(item, this.#last) > 0) return
     this.#items.push(item)
-    if (this.#items.length >= this.#count * 2) this.#items = [...this.items()]
+    if (this.#items.length < this.#count * 2) return
+    this.#items = [...this.items()]
+    this.#last = this.#items.at(-1)
   }
 
   /** Returns the first items in order. */

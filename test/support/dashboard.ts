@@ -10,15 +10,18 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { EndingTest, Server } from './server.ts'
 import { type Receiver, startSink, type WebhookSink } from './webhook-sink.ts'
 
+/** What a page needs to know of its server. */
+export type DashboardServer = Pick<Server, 'privateUrl' | 'key'>
+
 /** A page of the dashboard of a server. */
-export interface Dashboard {
+export interface Dashboard<Of extends DashboardServer = Server> {
   readonly page: Page
-  readonly server: Server
+  readonly server: Of
 }
 
-export interface DashboardOptions extends BrowserContextOptions {
+export interface DashboardOptions<Of extends DashboardServer> extends BrowserContextOptions {
   readonly browser: Browser
-  readonly server: Server
+  readonly server: Of
 }
 
 /** Each size and color scheme that a page must fit. */
@@ -35,10 +38,10 @@ const axeSource = readFileSync(
 )
 
 /** Opens a page whose errors, and whose requests to anything but the server, fail the test. */
-export async function openDashboard(
+export async function openDashboard<Of extends DashboardServer>(
   t: EndingTest,
-  { browser, server, ...options }: DashboardOptions,
-): Promise<Dashboard> {
+  { browser, server, ...options }: DashboardOptions<Of>,
+): Promise<Dashboard<Of>> {
   const context = await browser.newContext(options)
   t.after(() => context.close())
   const page = await context.newPage()
@@ -58,7 +61,7 @@ export async function openDashboard(
 }
 
 /** Logs in with the admin key, and waits for the overview. */
-export async function logIn({ page, server }: Dashboard): Promise<void> {
+export async function logIn({ page, server }: Dashboard<DashboardServer>): Promise<void> {
   await page.getByLabel('Admin key').fill(server.key)
   await page.getByRole('button', { name: 'Log in' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()

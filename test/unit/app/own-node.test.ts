@@ -67,7 +67,7 @@ test('a node has the shards of its lives in all databases, and the age of its ol
     routes.set({
       boots: ['a', 'b'],
       nodes: [{ ...node, boot: 'a' }, { ...node, boot: 'b', isLeaving }, other],
-      owners: [...'abcbacca'].map((boot, shard) => ({ shard, boot, epoch: 1 })),
+      owners: Array.from('abcbacca', (boot, shard) => ({ shard, boot, epoch: 1 })),
       servers: [],
     })
   }

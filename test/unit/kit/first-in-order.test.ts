@@ -18,3 +18,16 @@ test('the first items are those of the sorted list, however many were offered', 
   )
   fc.assert(property, { numRuns: drawnRuns(100) })
 })
+
+test('an item that comes after all that are kept costs one comparison', () => {
+  let comparisons = 0
+  const counted = (a: number, b: number): number => {
+    comparisons += 1
+    return a - b
+  }
+  const first = new FirstInOrder(counted, 10)
+  for (let item = 0; item < 20; item++) first.offer(item)
+  comparisons = 0
+  for (let item = 20; item < 1_020; item++) first.offer(item)
+  assert.equal(comparisons, 1_000)
+})
