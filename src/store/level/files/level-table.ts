@@ -133,7 +133,7 @@ function readIndex(
   faults: TableFault[],
 ): readonly IndexEntry[] | undefined {
   const { offset, length } = footer.index
-  const block = readTableBlock(file, offset, length)
+  const block = readTableBlock(file, offset, length, 'index')
   if (block.what !== undefined) faults.push({ offset, what: `index: ${block.what}` })
   if (!block.isTrusted) return undefined
   const index = indexEntries(block)

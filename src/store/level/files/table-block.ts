@@ -36,19 +36,22 @@ export interface TableBlock {
   readonly what: string | undefined
 }
 
+/** What a block holds: `raw` is a block without internal keys, of which only the checksum is verified. */
+export type BlockForm = 'entries' | 'index' | 'raw'
+
 /**
  * Reads what can be read of one block.
  *
  * @param file - the bytes of a table.
  * @param offset - offset of the block's contents.
  * @param length - length of the contents, which may reach past the end of a file that was cut off.
- * @param form - `raw` for a block without internal keys: only its checksum is verified, and it has no entries.
+ * @param form - what the block holds. A `raw` block has no entries.
  */
 export function readTableBlock(
   file: Buffer,
   offset: number,
   length: number,
-  form: 'entries' | 'raw' = 'entries',
+  form: BlockForm = 'entries',
 ): TableBlock {
   const trailerEnd = offset + length + blockTrailerBytes
   if (trailerEnd > file.length) {
@@ -60,11 +63,11 @@ export function readTableBlock(
     const what = hasRightCrc(block) ? undefined : 'checksum mismatch of the block'
     return { offset, length, entries: [], unbroken: 0, isTrusted: what === undefined, what }
   }
-  if (hasRightCrc(block)) return decode(block, offset)
+  if (hasRightCrc(block)) return decode(block, offset, form)
   const mended = withBitUndone(block)
   if (mended !== undefined) {
     const what = 'checksum mismatch: one bit of the block is flipped'
-    return { ...decode(mended, offset), what }
+    return { ...decode(mended, offset, form), what }
   }
   const contents = file.subarray(offset, offset + length)
   return { offset, length, ...salvage(contents), what: 'checksum mismatch of the block' }
@@ -108,12 +111,12 @@ function withBitUndone(block: Buffer): Buffer | undefined {
 }
 
 /** Decodes a block whose checksum matches. */
-function decode(block: Buffer, offset: number): TableBlock {
+function decode(block: Buffer, offset: number, form: BlockForm): TableBlock {
   const length = block.length - blockTrailerBytes
   const packed = block.subarray(0, length)
   const isPacked = block[length] === 1
   const unpacked = isPacked ? unpackSnappy(packed) : { bytes: packed, isWhole: block[length] === 0 }
-  const { entries, unbroken, isWhole } = readEntries(unpacked.bytes)
+  const { entries, unbroken, isWhole } = readEntries(unpacked.bytes, form)
   const what =
     unpacked.isWhole && isWhole
       ? undefined
@@ -139,7 +142,7 @@ interface Entries {
   readonly isWhole: boolean
 }
 
-function readEntries(contents: Buffer): Entries {
+function readEntries(contents: Buffer, form: BlockForm = 'entries'): Entries {
   const { points, end, isSound } = readRestartPoints(contents)
   const entries: RecordVersion[] = []
   let isWhole = isSound
@@ -157,7 +160,7 @@ function readEntries(contents: Buffer): Entries {
       keyBefore = undefined
       nextPoint = nextPoints.next().value
     }
-    const read = readEntry(contents, { at, end, keyBefore })
+    const read = readEntry(contents, { at, end, keyBefore, form })
     const before = entries.at(-1)
     const isInOrder =
       read !== undefined && (before === undefined || compareEntries(before, read.entry) < 0)
@@ -200,7 +203,12 @@ function readRestartPoints(contents: Buffer): {
 
 function readEntry(
   contents: Buffer,
-  from: { readonly at: number; readonly end: number; readonly keyBefore: Buffer | undefined },
+  from: {
+    readonly at: number
+    readonly end: number
+    readonly keyBefore: Buffer | undefined
+    readonly form: BlockForm
+  },
 ):
   | { readonly entry: RecordVersion; readonly internalKey: Buffer; readonly next: number }
   | undefined {
@@ -217,13 +225,15 @@ function readEntry(
     shared === 0 || from.keyBefore === undefined
       ? keyEnd
       : Buffer.concat([from.keyBefore.subarray(0, shared), keyEnd])
-  const entry = entryOf(internalKey, value)
+  const entry = entryOf(internalKey, value, from.form)
   return entry === undefined ? undefined : { entry, internalKey, next: cursor.at }
 }
 
-function entryOf(internalKey: Buffer, value: Buffer): RecordVersion | undefined {
+function entryOf(internalKey: Buffer, value: Buffer, form: BlockForm): RecordVersion | undefined {
   const parsed = parseInternalKey(internalKey)
   if (parsed === undefined) return undefined
-  // LevelDB writes no value with a deletion, so a bit of the type was flipped.
-  return parsed.isDeletion && value.length > 0 ? undefined : { ...parsed, value }
+  // LevelDB writes no value with a deletion, so a bit of the type was flipped. Only in an index, the key may be that of
+  // a deletion, the last one of a block, and the value is the handle of the block.
+  const isFlipped = parsed.isDeletion && value.length > 0 && form !== 'index'
+  return isFlipped ? undefined : { ...parsed, value }
 }

@@ -196,6 +196,20 @@ test('a flipped bit anywhere after the data blocks is reported, and no block is 
   }
 })
 
+test('a table whose blocks end with deletions, which its index then names, is sound', async (t) => {
+  const deletions = Array.from({ length: 10 * updates }, (_, id) => {
+    return { type: 'del', key: updateKey(levelShardBot, id) } as const
+  })
+  const parts = [...levelTable(await tableOf(t, [deletions]), shardRecords)]
+  assert.deepEqual(
+    parts.flatMap(({ what }) => what ?? []),
+    [],
+  )
+  const blocks = parts.filter(isTableBlock)
+  assert(blocks.length > 1, 'several blocks')
+  assert.equal(keysOf(blocks).length, deletions.length)
+})
+
 test('damage in the middle of a packed block leaves what was packed before it', () => {
   // "abcabcabcabc": a literal of three bytes, then a copy of nine bytes that begins three bytes before the end.
   const packed = Buffer.from([12, 2 << 2, 0x61, 0x62, 0x63, 1 | (5 << 2), 3])
