@@ -10,14 +10,16 @@ module.exports = {
     {
       name: 'postbote',
       script: join(__dirname, '../../dist/src/main.js'),
-      args: ['serve', '--dir', join(__dirname, '../../data')],
+      args: ['serve'],
+      // npm replaces an installed package as a whole, so its data belongs elsewhere: set POSTBOTE_DIR.
+      env: { POSTBOTE_DIR: process.env.POSTBOTE_DIR ?? join(__dirname, '../../data') },
       exec_mode: 'fork',
       instances: 1,
       // The primary ends its workers in order; pm2 would otherwise signal all of them.
       treekill: false,
       kill_timeout: 60_000,
-      // Exit code 2 means unusable options, 3 that another server has the directory, and 0 that the server was drained.
-      stop_exit_codes: [0, 2, 3],
+      // pm2 starts the server again after every end that it did not order, at first soon and then every 15 s. Do not add
+      // stop_exit_codes: pm2 takes a server that was killed by a signal for one that ended with code 0.
       exp_backoff_restart_delay: 100,
     },
   ],
