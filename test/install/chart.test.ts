@@ -1,6 +1,7 @@
 /**
- * The chart for Kubernetes, as far as that can be checked without helm and without a cluster: its templates, rendered by
- * `renderTemplate`, are YAML, fit together, and start a server with options that exist.
+ * The chart for Kubernetes, as far as that can be checked without a cluster: its templates, rendered by `renderTemplate`, are
+ * YAML, fit together, and start a server with options that exist. Where there is helm, it finds no fault with the chart, and
+ * renders the same.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -8,6 +9,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Config, parseConfig } from '../../src/config/config.ts'
 import { stopMsMax } from '../../scripts/service-limits.ts'
+import { Helm, helmObstacle } from '../support/helm.ts'
 import { root } from '../support/package-user.ts'
 import { renderTemplate } from '../support/render-template.ts'
 import { yamlDocuments, yamlObstacle } from '../support/yaml.ts'
@@ -170,6 +172,40 @@ test('the schema of the values knows each value that it restricts', { skip }, ()
   const unknown = Object.keys(properties).filter((name) => !(name in (defaults ?? {})))
   assert.deepEqual(unknown, [])
 })
+
+test('helm finds no fault with the chart, and renders it as these tests do', {
+  skip: skip === false ? helmObstacle() : skip,
+}, async (t) => {
+  const helm = new Helm(chart)
+  const own = {
+    existingSecret: 'mine',
+    adminHosts: ['push.example'],
+    image: { repository: 'registry.example/postbote' },
+    resources: { limits: { memory: '1Gi' } },
+    persistence: { storageClass: 'fast', size: '1Gi' },
+  }
+  for (const [name, values] of Object.entries({ alone: {}, clustered, own })) {
+    await t.test(name, () => {
+      const all = { adminKey, ...values }
+      assert.match(helm.lint(all), /1 chart\(s\) linted, 0 chart\(s\) failed/)
+      const byHelm = yamlDocuments<Manifest>(helm.template(release, all))
+      assert.deepEqual(byHelm.toSorted(byName), rendered(values).toSorted(byName))
+    })
+  }
+  await t.test('it refuses values that cannot work', () => {
+    for (const [values, reason] of [
+      [{}, 'adminKey'],
+      [{ adminKey, replicas: 2 }, 'replicas'],
+      [{ adminKey, cluster: { enabled: true } }, 'key'],
+    ] as const) {
+      assert.throws(() => helm.template(release, values), new RegExp(reason))
+    }
+  })
+})
+
+function byName(one: Manifest, other: Manifest): number {
+  return `${one.kind} ${one.metadata.name}`.localeCompare(`${other.kind} ${other.metadata.name}`)
+}
 
 function checksum(options: object): string {
   const { template } = manifestOf(rendered({ options }), 'StatefulSet').spec
