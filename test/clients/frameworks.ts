@@ -29,6 +29,8 @@ export interface Framework {
   readonly hasTestSwitch: boolean
   /** Why it receives no webhooks; undefined if it does. */
   readonly withoutWebhook?: string
+  /** Why it cannot upload a certificate; undefined if it can. */
+  readonly withoutUpload?: string | undefined
   /**
    * What its receiver does with an update with a wrong secret: responds with an error, responds with 200 and drops it,
    * or accepts it.
@@ -39,6 +41,7 @@ export interface Framework {
 }
 
 const require = createRequire(import.meta.url)
+const isNode26OrNewer = Number(process.versions.node.split('.')[0]) >= 26
 
 export const frameworks: readonly Framework[] = [
   fromNpm('grammY', 'grammy', {
@@ -67,6 +70,7 @@ export const frameworks: readonly Framework[] = [
     onWebhook: 'deletes it',
     hasTestSwitch: true,
     callsByAnswer: true,
+    withoutUpload: isNode26OrNewer ? 'on Node.js 26 it never ends an upload' : undefined,
   }),
   fromNpm('node-telegram-bot-api', 'node-telegram-bot-api', {
     confirmsAtStop: false,

@@ -8,7 +8,7 @@ import { heldBodiesSharedAddressBytesMax, heldBodiesShareBytesMax } from '../../
 import { unwantedPiecesMax } from '../../src/http/limits.ts'
 import { botOf, freshBotOf } from '../support/bot-of.ts'
 import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
-import type { Server } from '../support/server.ts'
+import { type Server, startServer } from '../support/server.ts'
 import { sharedServer } from '../support/shared-server.ts'
 import { until } from '../support/until.ts'
 
@@ -81,8 +81,9 @@ function address(nth: number): string {
   return `198.51.100.${nth}`
 }
 
-test('a body in chunks of one byte takes memory for its bytes and not for its chunks', async () => {
-  const server = await shared()
+test('a body in chunks of one byte takes memory for its bytes and not for its chunks', async (t) => {
+  // What is not collected yet would count, too, and newer versions of Node.js collect later.
+  const server = await startServer(t, { env: { NODE_OPTIONS: '--max-semi-space-size=1' } })
   const askOneByOne = async (nth: number): Promise<number> => {
     const connection = await forwardingConnection(server, 'bot')
     // Each request has another address, so that no refusal is delayed.
@@ -98,8 +99,8 @@ test('a body in chunks of one byte takes memory for its bytes and not for its ch
     const statuses = await Promise.all([1, 2, 3, 4].map(askOneByOne))
     assert.deepEqual(statuses, [401, 401, 401, 401])
   })
-  // With a Buffer per chunk it would be 300 MiB. What is collected later takes up to 130.
-  assert(grownMib < 200, `${grownMib} MiB for 0.75 MiB`)
+  // With a Buffer per chunk it would be 315 to 335 MiB. What is collected later takes 130 to 170.
+  assert(grownMib < 240, `${grownMib} MiB for 0.75 MiB`)
 })
 
 test('bodies that stall fill only their share of the memory, and other clients are served', async (t) => {

@@ -57,6 +57,8 @@ export async function openDashboard<Of extends DashboardServer>(
   })
   t.after(async () => assert.deepEqual(problems, []))
   await page.goto(server.privateUrl)
+  // The program of the page makes all of it.
+  await page.getByRole('heading', { level: 1 }).waitFor()
   return { page, server }
 }
 
