@@ -268,6 +268,27 @@ export const metrics = [
   },
   { name: 'updates_refused_internal', kind: 'counter', help: 'Pushes that got INTERNAL.' },
   { name: 'updates_refused_other', kind: 'counter', help: 'Pushes that got any other error.' },
+  { name: 'operator_events', kind: 'counter', help: 'Events for the operator.' },
+  {
+    name: 'operator_events_lost',
+    kind: 'counter',
+    help: 'Events for the operator that were not recorded, because there were too many.',
+  },
+  {
+    name: 'operator_events_delivered',
+    kind: 'counter',
+    help: 'Events that the endpoint of --events-url accepted with 2xx.',
+  },
+  {
+    name: 'operator_events_failed',
+    kind: 'counter',
+    help: 'Attempts to deliver events to --events-url that did not end in 2xx.',
+  },
+  {
+    name: 'operator_events_skipped',
+    kind: 'counter',
+    help: 'Events that were not delivered to --events-url, because it did not accept them in time.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']

@@ -23,6 +23,7 @@ const levels = [
   ['queue'],
   ['webhook'],
   ['shard'],
+  ['events'],
   ['store'],
   ['http'],
   ['net'],

@@ -66,3 +66,15 @@ export const uploadTimeoutMs = 600_000
  * thread takes 5 to 10 MB.
  */
 export const addressPoolIdleMs = 30_000
+
+// Events for the operator
+/** An event that `--events-url` has not accepted for this long is skipped. Chosen: nobody acts on an older one. */
+export const eventDeliveryS = 86_400
+/** A question for new events waits this long. Chosen: it costs nothing while it waits, and ends soon with its process. */
+export const eventReadWaitMs = 20_000
+/** After a question that was not answered, the next one waits this long. */
+export const eventReadAgainMs = 1_000
+/** A worker that ends waits this long for the delivery of an event. Chosen: below `leaveDeliveriesMs`; the next process sends it again. */
+export const eventDrainMs = 1_000
+/** A file of `--events-secret-file` has at most this many secrets: the new one and an old one, with room for a mistake. */
+export const eventSecretsMax = 4

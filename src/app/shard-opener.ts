@@ -3,6 +3,7 @@ import type { BotCache } from '../bots/bot-cache.ts'
 import type { Fleet } from '../bots/fleet.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
+import type { ReportEvent } from '../events/operator-event.ts'
 import type { Lease } from '../lease.ts'
 import { countedPerReadMax } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
@@ -21,6 +22,7 @@ export interface ShardOpenerOptions {
   /** Learns what every group has changed. */
   readonly fleet: Pick<Fleet, 'committed'>
   readonly counters: Counters
+  readonly report: ReportEvent
   /** The life of this node; files need none. */
   readonly boot?: string | undefined
   /** If absent, no other server can serve the shard. */
@@ -61,6 +63,7 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     onFailed: () => {
       counters.add('store_failures', 1)
       counters.add('shards_poisoned', 1)
+      options.report({ type: 'shard.poisoned', timeMs: clock.nowMs(), shard: index })
     },
     onReset: () => {
       counters.add('shards_poisoned', -1)

@@ -207,6 +207,7 @@ export class ShardSet {
       counters.add('shards_broken', 1)
     }
     const { file, offset, reason } = damage
+    this.#reportBroken(index, damage)
     log.error({ shard: index, file, offset, reason }, isSetAside)
   }
 
@@ -245,7 +246,13 @@ export class ShardSet {
     if (damage === undefined || this.#aside.has(index)) return
     this.#aside.add(index)
     counters.add('shards_broken', 1)
+    this.#reportBroken(index, damage)
     void marks.setBroken(index, damage)
+  }
+
+  #reportBroken(shard: number, { reason }: FileDamage): void {
+    const { clock, report } = this.#options
+    report({ type: 'shard.broken', timeMs: clock.nowMs(), shard, reason })
   }
 
   #damageOf(error: unknown, index: number): FileDamage | undefined {

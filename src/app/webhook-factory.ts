@@ -11,6 +11,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Counters } from '../counters.ts'
 import type { UpstreamReplies } from '../upstream/upstream-replies.ts'
+import type { OperatorEventType, ReportEvent } from '../events/operator-event.ts'
 import { entryFiles } from '../entry-files.ts'
 import { addressPoolIdleMs } from './limits.ts'
 import { outcomeMetrics } from '../metrics.ts'
@@ -23,12 +24,15 @@ import { checkCertificates } from '../webhook/certificate.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
+import type { DeliverySource } from '../webhook/delivery-source.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import type { ReplyIntake } from '../webhook/reply-reader.ts'
 import { createHostLookup, systemLookup } from '../webhook/host-lookup.ts'
 import { AddressBook } from '../webhook/known-addresses.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type Verified, type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
+import type { EventDispatcher } from './event-sender.ts'
+import type { EventTarget } from './worker-events.ts'
 import type { Log } from '../cluster/log.ts'
 import { SharedServerGate } from '../cluster/shared-memory/shared-server-gate.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
@@ -40,6 +44,7 @@ export interface WebhookFactoryOptions {
   readonly counters: Counters
   readonly memory: SharedMemory
   readonly log: Log
+  readonly report: ReportEvent
   /** Set only with `--upstream`. */
   readonly replies: UpstreamReplies | undefined
 }
@@ -75,7 +80,7 @@ export class WebhookFactory implements WebhookServices {
     this.#network = {
       lookup: createHostLookup({
         clock,
-        readHosts: () => readFile('/etc/hosts', 'utf8').catch(() => ''),
+        readHosts,
         // Names of a private network matter only if its addresses are allowed.
         local: config.local || config.allowCidrs.length > 0 ? systemLookup : undefined,
       }),
@@ -117,6 +122,17 @@ export class WebhookFactory implements WebhookServices {
 
   createDispatcher(request: DispatcherRequest): WebhookDispatcher {
     const { clock, config, counters, log, random } = this.#options
+    const report = (type: OperatorEventType, reason?: string): void => {
+      const { queueId, webhook } = request
+      this.#options.report({
+        type,
+        timeMs: clock.nowMs(),
+        botId: botIdOf(queueId),
+        isTest: isTestQueue(queueId),
+        host: new URL(webhook.url).host,
+        reason,
+      })
+    }
     return new Dispatcher({
       settings: request.webhook,
       source: request.source,
@@ -133,12 +149,45 @@ export class WebhookFactory implements WebhookServices {
       onGone: () => {
         const bot = `bot${botIdOf(request.queueId)}`
         log.warn({ bot }, 'a webhook returned 410 Gone for too long and was removed')
+        report('webhook.removed')
         request.onGone()
       },
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
+      onFailing: (error) => report('webhook.failing', error),
+      onRecovered: () => report('webhook.recovered'),
       counters: deliveryCounters(counters),
       attempts: request.attempts,
       replies: this.#repliesOf(request),
+    })
+  }
+
+  /** Creates the dispatcher of events for the operator, who may name any address. */
+  createEventDispatcher(
+    { url, keys, idPrefix }: EventTarget,
+    source: DeliverySource,
+  ): EventDispatcher {
+    const { clock, counters, random } = this.#options
+    return new Dispatcher({
+      settings: { url, maxConnections: 1 },
+      source,
+      clock,
+      random,
+      network: {
+        ...this.#network,
+        lookup: createHostLookup({ clock, readHosts, local: systemLookup }),
+        judge: async (addresses) => addresses.map(() => true),
+      },
+      secretHeaderNames: [],
+      signing: { idPrefix, keys: () => keys },
+      goneTimeoutMs: Number.POSITIVE_INFINITY,
+      serverGate: openGate,
+      onGone: ignore,
+      onGoneClock: ignore,
+      counters: {
+        add: (outcome, count) => {
+          if (outcome !== 'delivered') counters.add('operator_events_failed', count)
+        },
+      },
     })
   }
 
@@ -152,6 +201,24 @@ export class WebhookFactory implements WebhookServices {
   async close(): Promise<void> {
     await this.#addresses.close({ force: true })
   }
+}
+
+function readHosts(): Promise<string> {
+  return readFile('/etc/hosts', 'utf8').catch(() => '')
+}
+
+/** The one connection for events does not count among those of webhooks. */
+const openGate: ServerGate = {
+  mayOpen: () => true,
+  opened: ignore,
+  closed: ignore,
+  mayIdle: () => true,
+  turnedAway: ignore,
+  mustYield: () => false,
+}
+
+function ignore(): void {
+  // Nothing to do.
 }
 
 /** Returns `4711-` or, for a /test/ queue, `4711-test-`: followed by the update id, it identifies one delivery. */

@@ -24,6 +24,7 @@ import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
 import { CheckPool } from '../queue/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
+import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
 import { engineOf } from '../store/engine-of.ts'
@@ -49,7 +50,9 @@ import { ownerLinks } from './owner-links.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
+import { eventTarget, WorkerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
+import { workerPools } from './worker-pools.ts'
 import { noStreams, WorkerLife, type WorkerStreams } from './worker-life.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import type { Ways, WorkerApp } from '../cluster/worker/worker.ts'
@@ -80,6 +83,7 @@ interface Parts extends WorkerAppContext {
   readonly engine: StoreEngine
   readonly leases: DatabaseLeases
   readonly slot: MetricSlot
+  readonly events: WorkerEvents
   readonly map: ShardMap
   readonly router: RequestRouter
   readonly guard: PrivateApiGuard
@@ -101,7 +105,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
   const engine = await engineOf(settings.database)
   const leases = leasesOf(context, memory)
-  const common = { ...context, memory, engine, leases, slot, map, guard, gate, bodies, upstream }
+  const events = await eventsOf(context, slot)
+  const made = { memory, engine, leases, slot, map, guard, gate, bodies, upstream, events }
+  const common = { ...context, ...made }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
   const disk = await startedSpace(parts)
@@ -112,11 +118,12 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     counters: slot,
     memory,
     log,
+    report: events.report,
     replies: upstream?.replies,
   })
   const registry = registryOf(parts, webhooks, disk)
   const loopDelay = new LoopDelay({ clock, gauges: slot })
-  const { pool, checkPool } = poolsOf(parts)
+  const { pool, checkPool } = workerPools(config, log)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = checkerOf(parts, registry.bots, marks)
   const streams = noStreams()
@@ -128,6 +135,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     clock,
     log,
     slot,
+    events,
     router,
     bots: registry.bots,
     disk,
@@ -164,21 +172,14 @@ function guardOf({ settings, clock }: WorkerAppContext): PrivateApiGuard {
   return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock })
 }
 
-function poolsOf({ settings, log }: Parts): {
-  readonly pool: CompressPool
-  readonly checkPool: CheckPool
-} {
-  return {
-    pool: new CompressPool({
-      onFailure: (error) =>
-        log.error({ error: String(error) }, 'the thread that compresses lists failed'),
-    }),
-    checkPool: new CheckPool({
-      updateBytesMin: settings.config.checkOverBytes,
-      onFailure: (error) =>
-        log.error({ error: String(error) }, 'the thread that checks updates failed'),
-    }),
-  }
+/** The first worker delivers the events of its server. */
+async function eventsOf(
+  { start, settings, ways, clock }: WorkerAppContext,
+  counters: Counters,
+): Promise<WorkerEvents> {
+  const { config, database } = settings
+  const target = start.worker === 0 ? await eventTarget(config, database?.node) : undefined
+  return new WorkerEvents({ clock, counters, primary: ways.primary, target })
 }
 
 /** What works on the shards in the background. */
@@ -282,10 +283,16 @@ function listenerOf(app: FastifyInstance): RequestListener {
 }
 
 function registryOf(
-  { settings: { config }, clock, log, map, slot }: Parts,
+  { settings: { config }, clock, events, log, map, slot }: Parts,
   webhooks: WebhookFactory,
   disk: StoreSpace | undefined,
 ): BotRegistry {
+  const { report } = events
+  const limits = {
+    updateBytesMax: config.maxUpdateBytes,
+    pendingUpdatesMax: config.maxPendingUpdates,
+    pendingBytesMax: config.maxPendingBytes,
+  }
   return new BotRegistry({
     clock,
     shardOf: (botId) => map.shardOf(botId),
@@ -296,11 +303,9 @@ function registryOf(
       random,
       counters: slot,
       budget: new WindowBudget(config.windowBytes),
-      limits: {
-        updateBytesMax: config.maxUpdateBytes,
-        pendingUpdatesMax: config.maxPendingUpdates,
-        pendingBytesMax: config.maxPendingBytes,
-      },
+      limits,
+      levels: new QueueLevels({ clock, limits, report }),
+      report,
       webhooks,
       log,
     },
@@ -354,6 +359,7 @@ function privateApiOf(
     counters: parts.slot,
     log,
     ...own.streams,
+    readEvents: (question) => parts.events.read(question),
     checkPool: own.checkPool,
     guard: parts.guard,
     onRefused: (request) => parts.gate.noteRefused(request),

@@ -1,8 +1,10 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
+import type { EventRoutesOptions } from '../private-api/event-routes.ts'
 import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
 import type { RecordRoutesOptions } from '../private-api/record-routes.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
+import { eventDrainMs } from './limits.ts'
 import { drainMs } from '../limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
 import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
@@ -15,21 +17,29 @@ import type { Shard } from '../shard/shard.ts'
 import { ClaimedShards } from './claimed-shards.ts'
 import { ShardSet, type ShardSetOptions } from './shard-set.ts'
 import type { UpstreamServices } from './upstream-services.ts'
+import type { WorkerEvents } from './worker-events.ts'
 import type { WebhookFactory } from './webhook-factory.ts'
 import { WebhookStarter } from './webhook-starter.ts'
 
 /** What the private API sends or receives for as long as its clients like. */
 export type WorkerStreams = Pick<IngestRoutesOptions, 'streams' | 'peerStreams'> &
-  Pick<RecordRoutesOptions, 'recordStreams'>
+  Pick<RecordRoutesOptions, 'recordStreams'> &
+  Pick<EventRoutesOptions, 'eventStreams'>
 
 /** Returns the streams of a worker that has just started. */
 export function noStreams(): WorkerStreams {
-  return { streams: new Set(), peerStreams: new Set(), recordStreams: new Set() }
+  return {
+    streams: new Set(),
+    peerStreams: new Set(),
+    recordStreams: new Set(),
+    eventStreams: new Set(),
+  }
 }
 
 export interface WorkerLifeOptions
-  extends Omit<ShardSetOptions, 'boot' | 'counters' | 'files' | 'lease' | 'onServed'> {
+  extends Omit<ShardSetOptions, 'boot' | 'counters' | 'files' | 'lease' | 'onServed' | 'report'> {
   readonly slot: MetricSlot
+  readonly events: WorkerEvents
   readonly router: RequestRouter
   /** Undefined if nothing limits the room for records. */
   readonly disk: StoreSpace | undefined
@@ -57,10 +67,11 @@ export class WorkerLife {
   constructor(options: WorkerLifeOptions) {
     this.#options = options
     this.#webhookStarter = new WebhookStarter(options)
-    const { engine, router, slot, streams } = options
+    const { engine, events, router, slot, streams } = options
     const common = {
       ...options,
       counters: slot,
+      report: events.report,
       onServed: (shard: Shard) => this.#served(shard),
     }
     this.#shards =
@@ -80,8 +91,11 @@ export class WorkerLife {
     })
   }
 
-  open(openings: readonly ShardOpening[]): Promise<readonly number[]> {
-    return this.#shards.open(openings)
+  async open(openings: readonly ShardOpening[]): Promise<readonly number[]> {
+    const { events, webhooks } = this.#options
+    const open = await this.#shards.open(openings)
+    events.deliver((target, source) => webhooks.createEventDispatcher(target, source))
+    return open
   }
 
   /** Whether requests for a shard are answered here. */
@@ -105,8 +119,9 @@ export class WorkerLife {
     this.#options.engine.databaseIsAt?.(database, server)
   }
 
-  settle(responses: OpenResponsesView): Promise<void> {
-    return this.#departure.settle(responses)
+  async settle(responses: OpenResponsesView): Promise<void> {
+    await this.#departure.settle(responses)
+    await this.#options.events.stopDelivery(eventDrainMs)
   }
 
   leave(responses: OpenResponsesView): Promise<void> {
@@ -119,10 +134,10 @@ export class WorkerLife {
   }
 
   async drain(): Promise<void> {
-    const { sweepers, pacing, bots, upstream } = this.#options
+    const { sweepers, pacing, bots, events, upstream } = this.#options
     for (const sweeper of sweepers) sweeper.close()
     pacing.releaseAll()
-    await Promise.all([bots.drain(drainMs), this.#endStreams()])
+    await Promise.all([bots.drain(drainMs), events.stopDelivery(eventDrainMs), this.#endStreams()])
     // The last deliveries may have been answered with replies.
     await upstream?.replies.settled()
   }
@@ -132,12 +147,14 @@ export class WorkerLife {
     await Promise.all([...pools.map((pool) => pool.close()), upstream?.close()])
     loopDelay.close()
     await this.#closeShards()
+    await this.#options.events.close()
   }
 
-  /** Ends exports and the producers' own streams; streams of other workers end with those of their producers. */
+  /** Ends exports, streams of events, and the producers' own streams; streams of other workers end with those of their producers. */
   async #endStreams(): Promise<void> {
-    for (const stream of this.#options.streams.recordStreams) stream.stop()
-    await Promise.all(Array.from(this.#options.streams.streams, (stream) => stream.end()))
+    const { recordStreams, eventStreams, streams } = this.#options.streams
+    for (const stream of [...recordStreams, ...eventStreams]) stream.stop()
+    await Promise.all(Array.from(streams, (stream) => stream.end()))
   }
 
   #served(shard: Shard): void {
@@ -161,9 +178,10 @@ export class WorkerLife {
   }
 
   async #close(): Promise<void> {
-    const { webhooks, disk, slot, checker } = this.#options
+    const { events, webhooks, disk, slot, checker } = this.#options
     this.#webhookStarter.close()
     checker.close()
+    await events.stopDelivery(0)
     await webhooks.close()
     disk?.close()
     await this.#shards.close()

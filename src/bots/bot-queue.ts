@@ -6,12 +6,14 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
+import type { ReportEvent } from '../events/operator-event.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { conflictMetrics } from '../metrics.ts'
 import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import type { PollConflict } from '../queue/poll.ts'
 import { type TypeMask, allTypesMask, defaultTypesMask } from '../queue/update-types.ts'
+import type { QueueLevels } from '../queue/queue-levels.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
 import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-record.ts'
@@ -38,6 +40,8 @@ export interface BotQueueServices {
   readonly budget: WindowBudget
   readonly counters: Counters
   readonly webhooks: WebhookServices
+  readonly levels: Pick<QueueLevels, 'note'>
+  readonly report: ReportEvent
   readonly log?: { debug(details: object, message: string): void }
 }
 
@@ -327,6 +331,10 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
     return this.#services.limits
   }
 
+  get levels(): Pick<QueueLevels, 'note'> {
+    return this.#services.levels
+  }
+
   get budget(): WindowBudget {
     return this.#services.budget
   }
@@ -373,6 +381,14 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   lostByExpiry(count: number): void {
     this.#of.webhook.lostByExpiry(count)
+  }
+
+  deadLettersAdded(count: number, lastError: string | undefined): void {
+    const { clock, report } = this.#services
+    const { id } = this.#of
+    const of = { botId: botIdOf(id), isTest: isTestQueue(id) }
+    const type = 'dead_letters.added'
+    report({ type, timeMs: clock.nowMs(), ...of, count, reason: lastError })
   }
 
   cancelPoll(): void {

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../clock.ts'
+import { openEventLog } from '../events/open-event-log.ts'
 import { lockDirectory } from '../cluster/primary/directory-lock.ts'
 import { describeAddress } from '../cluster/listener.ts'
 import { type Primary, runPrimary } from '../cluster/primary/primary.ts'
@@ -46,6 +47,13 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const memory = SharedMemory.create({ path: regionPath, workers, shards: data.shards })
   const [database, dataDir, startedAtMs] = [joined?.engine, data.path, systemClock.machineMs()]
   const settings: WorkerSettings = { config, dataDir, adminKey, regionPath, database, startedAtMs }
+  const { events, close: closeEvents } = await openEventLog({
+    directory: data.path,
+    clock: systemClock,
+    counters: memory.slot(0),
+    node: joined?.engine.node,
+    log,
+  })
   let primary: Primary | undefined
   const closeCommands = await openCommandSocket({
     directory: data.path,
@@ -55,6 +63,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   })
   const exit = async (code: number): Promise<void> => {
     await joined?.leave()
+    await closeEvents()
     closeCommands()
     lock.release()
     process.exit(code)
@@ -79,6 +88,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
     counters: memory.slot(0),
     workerFile: fileURLToPath(entryFiles.worker),
+    events,
     settings,
     ...joined?.forPrimary,
     newSettings: () => reloadedSettings({ settings, log, readAgain }),

@@ -8,6 +8,7 @@ import {
   botFilter,
   cidr,
   databaseUrls,
+  eventsUrl,
   headerName,
   hostName,
   hostPort,
@@ -287,6 +288,20 @@ export const optionTable = {
     kind: integer(0, 1_048_576, { unit: 'MiB', bytes: mib }),
     default: '256',
     sentence: 'Free disk space below which updates are refused.',
+  },
+  eventsUrl: {
+    name: 'events-url',
+    kind: eventsUrl,
+    defaultShown: 'none',
+    sentence:
+      'Endpoint that receives the events for the operator, signed; https, or also http with --local. Set it in the environment or the file if it has a password, because other users of the machine can read flags.',
+  },
+  eventsSecretFile: {
+    name: 'events-secret-file',
+    kind: path,
+    defaultShown: 'none; required with --events-url',
+    sentence:
+      'File with the secret that signs these events: `whsec_` and the base64 text of 24 to 64 random bytes. A second line signs, too, while a new secret is rolled out.',
   },
   logLevel: {
     name: 'log-level',

@@ -291,6 +291,19 @@ export const upstreamUrl: Kind<UpstreamUrl> = {
   },
 }
 
+/** Any host and port, because the operator names it. */
+export const eventsUrl: Kind<string> = {
+  expected: 'https://[user:password@]host[:port][/path]',
+  placeholder: 'URL',
+  isSecret: true,
+  parse(text) {
+    const isPlain = /^https?:\/\/[^/\\\s?#][^\s#]{0,2000}$/i.test(text)
+    if (!isPlain || !URL.canParse(text)) return refused
+    const { hostname, port } = new URL(text)
+    return hostname === '' || port === '0' ? refused : text
+  },
+}
+
 function proxyCredentials(url: URL): string | typeof refused {
   if (url.username === '' && url.password === '') return ''
   try {

@@ -252,7 +252,26 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${source ?? 'max-pending-bytes'}: expected max-pending-bytes (${maxPendingBytes}) to be at least max-update-bytes (${maxUpdateBytes}), so that the largest update fits in a queue`,
     )
   }
-  problems.push(...clusterConfigProblems(config, sourceOf))
+  problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))
+}
+
+function eventsProblems(
+  { eventsUrl, eventsSecretFile, local }: Config,
+  sourceOf: (name: string) => string | undefined,
+): readonly string[] {
+  if (eventsUrl === undefined) {
+    if (eventsSecretFile === undefined) return []
+    return [`${sourceOf('events-secret-file')}: expected events-url, too, which it signs for`]
+  }
+  const source = sourceOf('events-url')
+  const problems: string[] = []
+  if (eventsSecretFile === undefined) {
+    problems.push(`${source}: expected events-secret-file, too, whose secret signs the events`)
+  }
+  if (!local && !/^https:/i.test(eventsUrl)) {
+    problems.push(`${source}: expected https, because http is allowed only with --local`)
+  }
+  return problems
 }
 
 /** Returns text for a message: quoted, cut, and without what looks like the password of a URL. */

@@ -1,6 +1,7 @@
 /** All operations of the private API, in the order of docs/openapi.json. */
 import { botOperations } from './bot-operations.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
+import { eventOperations } from './event-operations.ts'
 import { fleetOperations } from './fleet-operations.ts'
 import { historyOperations } from './history-operations.ts'
 import { ingestOperations } from './ingest-operations.ts'
@@ -24,6 +25,7 @@ export function apiOperations(): Operations {
     ...historyOperations(),
     ...deadLetterOperations(),
     ...signingKeyOperations(),
+    ...eventOperations(),
     ...serverOperations(),
     ...nodeOperations(),
     ...sessionOperations(),

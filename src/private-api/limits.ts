@@ -112,6 +112,12 @@ export const tailSilenceMs = 15_000
 /** The reader of a tail that has ended connects again after this time. Chosen: as long as a usual hand-over takes. */
 export const tailReconnectMs = 500
 
+// Events for the operator
+/** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
+export const eventStreamsMax = 32
+/** The reader of a stream of events that has ended connects again after this time, as that of a tail. */
+export const eventsReconnectMs = tailReconnectMs
+
 // Exports
 /** So many exports read the shards of a worker at a time. Chosen: one export asks for one shard after the other. */
 export const recordStreamsMax = 4

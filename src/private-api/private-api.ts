@@ -20,6 +20,7 @@ import type { PrivateApiGuard } from './private-api-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
 import { addDashboardRoutes, DashboardFiles, dashboardPaths } from './dashboard-files.ts'
 import { addDeadLetterRoutes } from './dead-letter-routes.ts'
+import { addEventRoutes, type EventRoutesOptions } from './event-routes.ts'
 import { type FleetRoutesOptions, addFleetRoutes } from './fleet-routes.ts'
 import { addHistoryRoutes } from './history-routes.ts'
 import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
@@ -35,6 +36,7 @@ import { addTailRoutes } from './tail-routes.ts'
 import { addWebhookRoutes } from './webhook-routes.ts'
 
 export type PrivateApiOptions = BotRoutesOptions &
+  EventRoutesOptions &
   FleetRoutesOptions &
   IngestRoutesOptions &
   NodeRoutesOptions &
@@ -154,6 +156,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     addDeadLetterRoutes(jsonRoutes, options.bots)
     addHistoryRoutes(jsonRoutes, options)
     addTailRoutes(jsonRoutes, options)
+    addEventRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
     addRecordRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options.guard)

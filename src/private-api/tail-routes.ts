@@ -13,6 +13,7 @@ import { PostboteError } from '../errors.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { tailsMax } from './limits.ts'
 import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
+import { serverSentEventsHead } from './server-sent-events.ts'
 import { TailStream } from './tail-stream.ts'
 
 export interface TailRoutesOptions {
@@ -49,7 +50,7 @@ export function addTailRoutes(app: FastifyInstance, { bots, clock }: TailRoutesO
       open += 1
       reply.hijack()
       const { raw: response } = reply
-      response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
+      response.writeHead(200, serverSentEventsHead)
       follow(queue, {
         response,
         clock,

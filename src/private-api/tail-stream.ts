@@ -16,6 +16,7 @@ import type { QueueTail } from '../bots/queue-tails.ts'
 import type { Advanced } from '../queue/backlog.ts'
 import { updateTypes } from '../queue/update-types.ts'
 import type { AdvanceOperation, PushOperation } from '../shard/operations.ts'
+import { serverSentComment, serverSentEvent, serverSentRetry } from './server-sent-events.ts'
 import { tailReconnectMs, tailSilenceMs, tailWaitingBytesMax } from './limits.ts'
 
 /** The part of a response that a tail uses. */
@@ -48,9 +49,9 @@ export class TailStream implements QueueTail {
   constructor(options: TailStreamOptions) {
     this.#options = options
     this.#alive = every(options.clock, tailSilenceMs, () => {
-      if (!this.#isFull) this.#write(Buffer.from(':\n\n'))
+      if (!this.#isFull) this.#write(serverSentComment)
     })
-    this.#write(Buffer.from(`retry: ${tailReconnectMs}\n\n`))
+    this.#write(serverSentRetry(tailReconnectMs))
   }
 
   pushed({ updateId, typeNumber, text }: PushOperation): void {
@@ -88,7 +89,7 @@ export class TailStream implements QueueTail {
     if (this.#missed === 0 || this.#isFull) return
     const notice = JSON.stringify({ count: this.#missed })
     this.#missed = 0
-    this.#write(eventOf('missed', notice))
+    this.#write(serverSentEvent('missed', notice))
   }
 
   /** Ends the response; an EventSource then connects again, to whoever has the queue by then. */
@@ -109,7 +110,7 @@ export class TailStream implements QueueTail {
 
   #add(name: string, data: string): void {
     if (this.#isEnded) return
-    const event = eventOf(name, data)
+    const event = serverSentEvent(name, data)
     if (this.#mustMiss(event.length)) this.#missed += 1
     else if (this.#isFull) {
       this.#waiting.push(event)
@@ -131,9 +132,4 @@ export class TailStream implements QueueTail {
   #write(bytes: Buffer): void {
     if (!this.#options.sink.write(bytes)) this.#isFull = true
   }
-}
-
-/** A line break within the data begins another `data:` line. JSON allows line breaks between its parts only. */
-function eventOf(name: string, data: string): Buffer {
-  return Buffer.from(`event: ${name}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`)
 }

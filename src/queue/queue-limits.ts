@@ -24,17 +24,26 @@ export interface QueueLoad {
  * @throws UPDATE_TOO_LARGE, QUEUE_FULL or ID_SPACE_EXHAUSTED.
  */
 export function assertRoom(limits: QueueLimits, load: QueueLoad, textBytes: number): void {
-  const { updateBytesMax, pendingUpdatesMax, pendingBytesMax } = limits
-  const { count, bytes, nextId } = load
+  const { updateBytesMax } = limits
   if (textBytes > updateBytesMax) {
     throw new PostboteError('UPDATE_TOO_LARGE', {
       detail: `expected at most ${updateBytesMax} bytes, got ${textBytes}`,
     })
   }
-  if (count >= pendingUpdatesMax || bytes + textBytes > pendingBytesMax) {
-    throw new PostboteError('QUEUE_FULL', {
-      detail: `it has ${count} of at most ${pendingUpdatesMax} updates and ${bytes} of at most ${pendingBytesMax} bytes`,
-    })
+  if (!hasRoom(limits, load, textBytes)) {
+    throw new PostboteError('QUEUE_FULL', { detail: loadText(limits, load) })
   }
-  if (nextId > updateIdMax) throw new PostboteError('ID_SPACE_EXHAUSTED')
+  if (load.nextId > updateIdMax) throw new PostboteError('ID_SPACE_EXHAUSTED')
+}
+
+/** Whether an update with a text of this length fits. */
+export function hasRoom(limits: QueueLimits, load: QueueLoad, textBytes: number): boolean {
+  const { pendingUpdatesMax, pendingBytesMax } = limits
+  return load.count < pendingUpdatesMax && load.bytes + textBytes <= pendingBytesMax
+}
+
+/** Describes how full a queue is. */
+export function loadText(limits: QueueLimits, { count, bytes }: QueueLoad): string {
+  const { pendingUpdatesMax, pendingBytesMax } = limits
+  return `it has ${count} of at most ${pendingUpdatesMax} updates and ${bytes} of at most ${pendingBytesMax} bytes`
 }

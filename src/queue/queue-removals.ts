@@ -26,6 +26,8 @@ export interface RemovalServices {
   isWebhookActive(): boolean
   /** Reports how many updates a webhook lost because they expired. */
   lostByExpiry(count: number): void
+  /** Reports how many updates became dead letters, and the error of the last one's last attempt. */
+  deadLettersAdded(count: number, lastError: string | undefined): void
 }
 
 export interface QueueRemovalsOptions {
@@ -86,6 +88,7 @@ export class QueueRemovals {
       this.#services.counters.add('webhook_expired', expired.length)
       this.#services.lostByExpiry(expired.length)
     }
+    this.#services.deadLettersAdded(dying.length, dying.at(-1)?.lastError)
     this.#commitRemoval(removed, this.deadLetters.addDeadLetters(dying))
   }
 

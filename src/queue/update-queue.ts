@@ -21,6 +21,7 @@ import type { AcceptedUpdate } from './accepted-update.ts'
 import { type Advanced, Backlog } from './backlog.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { randomFirstId } from './first-id.ts'
+import type { QueueLevels } from './queue-levels.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import type { QueueWatcher } from './queue-watcher.ts'
 import { QueueReader } from './queue-reader.ts'
@@ -33,6 +34,7 @@ import type { WindowBudget } from './window-budget.ts'
 export interface UpdateQueueOptions extends RemovalServices {
   readonly random: () => number
   readonly limits: QueueLimits
+  readonly levels: Pick<QueueLevels, 'note'>
   readonly budget: WindowBudget
 }
 
@@ -148,6 +150,7 @@ export class UpdateQueue implements DeliverySource {
       bytes: this.#backlog.liveBytes + this.#syncingBytes,
       nextId: this.#nextId,
     }
+    this.#options.levels.note(this.id, load, update.text.length)
     assertRoom(this.#options.limits, load, update.text.length)
     const updateId = this.#nextId
     this.#nextId += 1

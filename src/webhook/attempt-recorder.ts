@@ -3,6 +3,7 @@
  * worker's counters. A success costs a few writes into existing memory.
  */
 
+import { webhookFailingMin } from './limits.ts'
 import type { Attempt, AttemptLog, AttemptOutcome } from './attempt-log.ts'
 import type { Moment } from './state.ts'
 
@@ -30,9 +31,18 @@ export interface FailedAttempt {
   readonly nextRetryMs: number | undefined
 }
 
+/** Who else learns of attempts. */
+export interface AttemptRecorderOptions {
+  readonly counters?: DeliveryCounters | undefined
+  /** The webhook fails from now on, with this error. */
+  onFailing?(error: string): void
+  /** The webhook has failed, and a delivery has succeeded. */
+  onRecovered?(): void
+}
+
 export class AttemptRecorder {
   readonly #log: AttemptLog
-  readonly #counters: DeliveryCounters | undefined
+  readonly #options: AttemptRecorderOptions
   /** Reused for each attempt. */
   readonly #attempt: Attempt = {
     atMs: Number.NaN,
@@ -44,9 +54,9 @@ export class AttemptRecorder {
     error: undefined,
   }
 
-  constructor(log: AttemptLog, counters: DeliveryCounters | undefined) {
+  constructor(log: AttemptLog, options: AttemptRecorderOptions) {
     this.#log = log
-    this.#counters = counters
+    this.#options = options
   }
 
   /** Returns one shared object for equal texts, because thousands of waiting keys may refer to it. */
@@ -61,7 +71,9 @@ export class AttemptRecorder {
     attempt.updateId = updateId
     attempt.nextRetryMs = Number.NaN
     attempt.error = undefined
+    const wasFailing = this.#log.failuresInRow >= webhookFailingMin
     this.#log.add(attempt, 'delivered')
+    if (wasFailing) this.#options.onRecovered?.()
   }
 
   failed(failed: FailedAttempt, now: Moment): void {
@@ -73,11 +85,12 @@ export class AttemptRecorder {
     attempt.nextRetryMs = now.wallMs + (nextRetryMs - now.monotonicMs)
     attempt.error = error
     this.#log.add(attempt, outcome)
-    this.#counters?.add(outcome, 1)
+    this.#options.counters?.add(outcome, 1)
+    if (this.#log.failuresInRow === webhookFailingMin) this.#options.onFailing?.(error)
   }
 
   removed(deliveredCount: number): void {
-    this.#counters?.add('delivered', deliveredCount)
+    this.#options.counters?.add('delivered', deliveredCount)
   }
 
   #fill(on: TriedConnection, now: Moment): void {

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import type { AttemptLog } from './attempt-log.ts'
-import type { DeliveryCounters } from './attempt-recorder.ts'
+import type { AttemptRecorderOptions } from './attempt-recorder.ts'
 import type { Connection, ConnectionOptions } from './connection.ts'
 import type { DeliveryLimit, DeliveryPace } from './delivery-pace.ts'
 import type { DeliverySource } from './delivery-source.ts'
@@ -21,7 +21,7 @@ export interface DispatcherParts {
   readonly createPace: (limit: DeliveryLimit | undefined) => DeliveryPace
 }
 
-export interface DispatcherOptions {
+export interface DispatcherOptions extends AttemptRecorderOptions {
   readonly settings: WebhookSettings
   readonly source: DeliverySource
   /** The known addresses of the host. They outlive this dispatcher. */
@@ -43,7 +43,6 @@ export interface DispatcherOptions {
   onGone(): void
   /** The start of the 410 clock, to be persisted; undefined when the clock was stopped. */
   onGoneClock(sinceMs: number | undefined): void
-  readonly counters?: DeliveryCounters | undefined
   /** The log of attempts. It outlives this dispatcher. */
   readonly attempts?: AttemptLog | undefined
   readonly connectTimeoutMs?: number | undefined

@@ -81,7 +81,7 @@ export class Dispatcher implements UpdateHolder {
       loaded: () => this.#pump(),
     })
     this.#goneClock = new GoneClock(options.goneTimeoutMs, settings.goneSinceMs)
-    this.#recorder = new AttemptRecorder(options.attempts ?? new AttemptLog(), options.counters)
+    this.#recorder = new AttemptRecorder(options.attempts ?? new AttemptLog(), options)
     this.#connections = new ConnectionSet({
       endpoint: parseEndpoint(settings.url, { local: true }),
       settings,

@@ -5,11 +5,13 @@ import { systemClock } from '../../src/clock.ts'
 import { runPrimary } from '../../src/cluster/primary/primary.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'
+import { memoryEventLog } from '../support/memory-event-log.ts'
 
 test('a worker that fails during its start leaves no gauges', async (t) => {
   const table = new MemoryShardTable()
   const starting = runPrimary({
     clock: systemClock,
+    events: memoryEventLog(),
     log: silent,
     listeners: [{ listener: 'bot', address: { host: '127.0.0.1', port: 0 } }],
     workers: 2,

@@ -9,6 +9,7 @@ import { SharedMemory } from '../../src/cluster/shared-memory/shared-memory.ts'
 import { botOf } from '../support/bot-of.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { ask, silent, viaWorker0, workerFile } from './support.ts'
+import { memoryEventLog } from '../support/memory-event-log.ts'
 
 test('a request that hangs its worker is refused and does not hang a second worker', async (t) => {
   const directory = temporaryDirectory(t)
@@ -16,6 +17,7 @@ test('a request that hangs its worker is refused and does not hang a second work
   const memory = SharedMemory.create({ path: memoryFile, workers: 2, shards: 8 })
   const primary = await runPrimary({
     clock: systemClock,
+    events: memoryEventLog(),
     log: silent,
     listeners: [
       { listener: 'bot', address: { host: '127.0.0.1', port: 0 } },

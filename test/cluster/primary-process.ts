@@ -2,9 +2,11 @@
 import { systemClock } from '../../src/clock.ts'
 import { runPrimary } from '../../src/cluster/primary/primary.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'
+import { memoryEventLog } from '../support/memory-event-log.ts'
 
 const primary = await runPrimary({
   clock: systemClock,
+  events: memoryEventLog(),
   log: silent,
   listeners: [{ listener: 'bot', address: { host: '127.0.0.1', port: 0 } }],
   workers: 2,

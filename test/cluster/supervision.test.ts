@@ -19,6 +19,7 @@ import {
 } from './support.ts'
 import { botOf } from '../support/bot-of.ts'
 import { until } from '../support/until.ts'
+import { memoryEventLog } from '../support/memory-event-log.ts'
 
 test('100 clients that wait for a worker when it is killed all get responses from its successor', async (t) => {
   const cluster = await startCluster(t)
@@ -167,6 +168,7 @@ test('an address in use is found before any worker starts', async (t) => {
   const table = new MemoryShardTable()
   const starting = runPrimary({
     clock: systemClock,
+    events: memoryEventLog(),
     log: silent,
     listeners: [{ listener: 'bot', address: { host: '127.0.0.1', port: cluster.port('bot') } }],
     workers: 2,

@@ -9,6 +9,7 @@ import type { ListenAddress, ListenerKind } from '../../src/cluster/listener.ts'
 import { type Primary, runPrimary } from '../../src/cluster/primary/primary.ts'
 import type { ShardOwner, ShardTable } from '../../src/cluster/shard-table.ts'
 import { botOf, map } from '../support/bot-of.ts'
+import { memoryEventLog } from '../support/memory-event-log.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 export const workerFile = new URL('./test-worker.js', import.meta.url).pathname
@@ -69,6 +70,7 @@ export async function startCluster(
   const table = new MemoryShardTable()
   const primary = await runPrimary({
     clock: systemClock,
+    events: memoryEventLog(),
     log: process.env['POSTBOTE_TEST_LOG'] === undefined ? silent : console,
     listeners: [
       { listener: 'bot', address: { host: '127.0.0.1', port: 0 } },

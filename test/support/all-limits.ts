@@ -5,6 +5,7 @@ import * as botApi from '../../src/bot-api/limits.ts'
 import * as bots from '../../src/bots/limits.ts'
 import * as client from '../../src/client/limits.ts'
 import * as cluster from '../../src/cluster/limits.ts'
+import * as events from '../../src/events/limits.ts'
 import * as http from '../../src/http/limits.ts'
 import * as privateApi from '../../src/private-api/limits.ts'
 import * as queue from '../../src/queue/limits.ts'
@@ -20,6 +21,7 @@ export const allLimits: Readonly<Record<string, unknown>> = {
   ...bots,
   ...client,
   ...cluster,
+  ...events,
   ...http,
   ...privateApi,
   ...queue,

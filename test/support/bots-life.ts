@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { BotRegistry } from '../../src/bots/registry.ts'
+import type { NewOperatorEvent } from '../../src/events/operator-event.ts'
 import type { PushRequest, PushOutcome } from '../../src/bots/bot-service.ts'
 import type {
   DispatcherRequest,
@@ -10,6 +11,7 @@ import type {
 import { readToken } from '../../src/bots/token.ts'
 import { PostboteError } from '../../src/errors.ts'
 import type { BotQueue } from '../../src/bots/bot-queue.ts'
+import { QueueLevels } from '../../src/queue/queue-levels.ts'
 import { WindowBudget } from '../../src/queue/window-budget.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { Shard } from '../../src/shard/shard.ts'
@@ -138,6 +140,8 @@ export class BotsLife {
   readonly clock: FakeClock
   readonly counters = new TestCounters()
   readonly webhooks = new FakeWebhooks()
+  /** The events that were reported. */
+  readonly events: NewOperatorEvent[] = []
   readonly registry: BotRegistry
   readonly lives: ShardLife[] = []
   /** Whether the disk of a shard is nearly full. */
@@ -147,6 +151,8 @@ export class BotsLife {
 
   private constructor(shards: number, clock: FakeClock) {
     this.clock = clock
+    const limits = { updateBytesMax: 1_000, pendingUpdatesMax: 5, pendingBytesMax: 10_000 }
+    const report = (event: NewOperatorEvent): void => void this.events.push(event)
     this.registry = new BotRegistry({
       clock,
       shardOf: (botId) => botId % shards,
@@ -157,7 +163,9 @@ export class BotsLife {
         random: () => 0.5,
         counters: this.counters,
         budget: new WindowBudget(1_000_000),
-        limits: { updateBytesMax: 1_000, pendingUpdatesMax: 5, pendingBytesMax: 10_000 },
+        limits,
+        levels: new QueueLevels({ clock, limits, report }),
+        report,
         webhooks: this.webhooks,
       },
     })

@@ -64,6 +64,8 @@ export class QueueLife {
         lostByExpiry: (count) => {
           this.lostByExpiry += count
         },
+        levels: { note: () => undefined },
+        deadLettersAdded: () => undefined,
       },
       stored!.state,
     )

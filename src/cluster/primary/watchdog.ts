@@ -11,6 +11,9 @@
  */
 import { type Clock, sleep } from '../../clock.ts'
 import { workerPingPeriodMs, workerHangMs, workerHangSurelyMs } from '../limits.ts'
+import type { Log } from '../log.ts'
+import type { ShardTable } from '../shard-table.ts'
+import type { WorkerChild } from './worker-child.ts'
 
 export interface WatchdogTimes {
   readonly askPeriodMs: number
@@ -32,6 +35,35 @@ export interface WatchdogOptions {
   ask(limitMs: number): Promise<void>
   /** Called at most once, after the last question. */
   onHang(): void
+}
+
+/** Kills a worker when it hangs. */
+export function watchWorker(
+  child: WorkerChild,
+  at: {
+    readonly clock: Clock
+    readonly log: Log
+    readonly worker: number
+    readonly shardTable: ShardTable
+    readonly watchdogTimes?: WatchdogTimes | undefined
+  },
+): void {
+  const { clock, log, worker, shardTable, watchdogTimes: times } = at
+  const watchdog = new Watchdog({
+    clock,
+    times,
+    ask: (limitMs) => child.ping(limitMs),
+    onHang: () => {
+      log.error(
+        { worker, workerPid: child.pid },
+        'a worker does not respond any more and is killed',
+      )
+      // Count the hang first, so that the workers that notice the end of this one know the reason.
+      shardTable.countHang(worker)
+      child.kill()
+    },
+  })
+  void child.gone.finally(() => watchdog.close())
 }
 
 export class Watchdog {

@@ -10,6 +10,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { closeSync } from 'node:fs'
 import { sendDescriptor, descriptorSocketPair } from '../../../native-bindings/descriptor-socket.ts'
 import { type Clock, sleep } from '../../clock.ts'
+import type { EventLog } from '../../events/event-log.ts'
 import { connectionPacketBytesMax, workerChannelEndMs, workerStartMs } from '../limits.ts'
 import {
   type ConnectionsMessage,
@@ -18,10 +19,11 @@ import {
 } from '../channel/channel-message.ts'
 import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts'
 import { writeConnectionPacket } from '../channel/connection-packet.ts'
-import { Control } from '../channel/control.ts'
+import { Control, exposeControl } from '../channel/control.ts'
 import type { HandOff, HandOffChannel, WaitingConnection } from './hand-off.ts'
 import type { Log } from '../log.ts'
 import type { NativeHandle } from '../connection/native-handle.ts'
+import { primaryControl } from '../channel/primary-control.ts'
 import type { WorkerControl, WorkerStart } from '../channel/worker-control.ts'
 
 export interface WorkerChildOptions {
@@ -32,6 +34,8 @@ export interface WorkerChildOptions {
   readonly log: Log
   readonly worker: number
   readonly generation: number
+  /** The log that the worker reports to and reads. */
+  readonly events: EventLog
 }
 
 /** Holds one packet while it is sent; nothing keeps a reference. */
@@ -74,6 +78,7 @@ export class WorkerChild implements HandOffChannel {
     worker.on('error', () => undefined)
     this.#process = worker.process
     this.control = new Control(this.#process, clock)
+    exposeControl(this.#process, primaryControl(options.events))
     this.gone = this.#watchEnd(clock)
     this.ready = new Promise((resolve) => {
       this.#process.on('message', (message: unknown) => {

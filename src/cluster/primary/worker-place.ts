@@ -23,6 +23,7 @@ import {
   workerSettledMs,
   workerStartMs,
 } from '../limits.ts'
+import type { EventLog } from '../../events/event-log.ts'
 import { drainMs } from '../../limits.ts'
 import { CrashMemory } from './crash-memory.ts'
 import type { HandOff } from './hand-off.ts'
@@ -36,7 +37,7 @@ import type { ShardAssignment } from '../shard-assignment.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
 import { RestartPause } from './restart-pause.ts'
-import { Watchdog, type WatchdogTimes } from './watchdog.ts'
+import { type WatchdogTimes, watchWorker } from './watchdog.ts'
 import { WorkerChild } from './worker-child.ts'
 
 export interface WorkerPlaceOptions {
@@ -44,6 +45,8 @@ export interface WorkerPlaceOptions {
   readonly handOff: HandOff
   readonly clock: Clock
   readonly log: Log
+  /** The log of events for the operator, which the workers report to and read. */
+  readonly events: EventLog
   readonly map: ShardMap
   readonly shardTable: ShardTable
   /** The compiled entry file of a worker; it calls `runWorker`. */
@@ -79,6 +82,8 @@ export class WorkerPlace {
   readonly #restart: RestartPause
   #starting: Promise<void> | undefined
   readonly #crashes = new CrashMemory()
+  /** How the last process that served has ended, if it should not have; undefined once a successor serves. */
+  #death: string | undefined
   /** Set while the shards change hands. */
   #moving: Promise<void> | undefined
 
@@ -281,7 +286,7 @@ export class WorkerPlace {
   }
 
   #fork(): WorkerChild {
-    const { clock, workerFile, env, handOff, log, worker } = this.#options
+    const { clock, workerFile, env, events, handOff, log, worker } = this.#options
     // Successive generations use the metric slots in turn: skip those that other living processes of this place use.
     const taken = [...this.#occupants()].map(({ generation }) => generation % slotsPerWorker)
     do this.#generation++
@@ -289,7 +294,7 @@ export class WorkerPlace {
     // LevelDB's synced writes block threads of libuv's pool; dns.lookup must not wait for them.
     const threads = { UV_THREADPOOL_SIZE: String(2 * this.shards.range.length + 8) }
     const generation = this.#generation
-    const place = { worker, generation, handOff }
+    const place = { worker, generation, handOff, events }
     return new WorkerChild({ ...place, clock, log, workerFile, env: { ...env, ...threads } })
   }
 
@@ -312,27 +317,17 @@ export class WorkerPlace {
     handOff.attach(child)
     log.info({ worker, generation, workerPid: child.pid }, 'worker serves')
     const servedFromMs = clock.monotonicMs()
-    this.#watch(child)
+    watchWorker(child, this.#options)
+    this.#reportRestart()
     void child.gone.then((how) => this.#ended(child, how, clock.monotonicMs() - servedFromMs))
   }
 
-  #watch(child: WorkerChild): void {
-    const { clock, worker, log, shardTable, watchdogTimes: times } = this.#options
-    const watchdog = new Watchdog({
-      clock,
-      times,
-      ask: (limitMs) => child.ping(limitMs),
-      onHang: () => {
-        log.error(
-          { worker, workerPid: child.pid },
-          'a worker does not respond any more and is killed',
-        )
-        // Count the hang first, so that the workers that notice the end of this one know the reason.
-        shardTable.countHang(worker)
-        child.kill()
-      },
-    })
-    void child.gone.finally(() => watchdog.close())
+  #reportRestart(): void {
+    const { clock, events, worker } = this.#options
+    if (this.#death === undefined) return
+    const reason = `it ${this.#death}`
+    this.#death = undefined
+    events.report({ type: 'worker.restarted', timeMs: clock.nowMs(), worker, reason })
   }
 
   #ended(child: WorkerChild, how: string, livedMs: number): void {
@@ -347,6 +342,7 @@ export class WorkerPlace {
       return
     }
     this.#to('empty')
+    this.#death = how
     this.#noteEnd(child)
     log.error({ worker, livedMs: Math.round(livedMs) }, `worker ${how}`)
     if (livedMs >= workerSettledMs) this.#restart.reset()

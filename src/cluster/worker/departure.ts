@@ -3,13 +3,14 @@
  *
  *   settle   serves on; resolves when nothing is under way that takes long: bodies that arrive slowly, setWebhook's
  *            verification, and deliveries (no new ones begin)
- *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, exports and tails end, and requests
+ *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, exports, tails and streams of events end, and requests
  *            in progress have a moment to finish; then the shards are closed
  *
  * The first step may take a minute and delays nobody. It keeps the second step short: requests wait from its start until
  * the successor has opened the shards.
  */
 import type { ServerResponse } from 'node:http'
+import { isEventStream } from '../../private-api/event-routes.ts'
 import { isPushStream } from '../../private-api/ingest-routes.ts'
 import { recordsShardOf } from '../../private-api/record-routes.ts'
 import { isTail } from '../../private-api/tail-routes.ts'
@@ -91,8 +92,9 @@ export class Departure {
   }
 }
 
-/** Polls, streams, exports and tails are not brief: `leave` ends them. */
+/** Polls, streams, exports, tails and streams of events are not brief: `leave` ends them. */
 function isBrief({ req: { url = '/' } }: ServerResponse): boolean {
   const isExport = recordsShardOf(url) !== undefined
-  return !isPoll(url) && !isPushStream(url) && !isTail(url) && !isExport
+  const isTailing = isTail(url) || isEventStream(url)
+  return !isPoll(url) && !isPushStream(url) && !isTailing && !isExport
 }

@@ -19,7 +19,8 @@ import { pipelinedPerTurnMax, retireResponsesMs, retireGraceMs, retireMs } from 
 import { drainMs } from '../../limits.ts'
 import { isMessage, type ReadyMessage, type TakenMessage } from '../channel/channel-message.ts'
 import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts'
-import { exposeControl } from '../channel/control.ts'
+import { Control, exposeControl } from '../channel/control.ts'
+import type { PrimaryCalls, PrimaryControl } from '../channel/primary-control.ts'
 import type { OpenResponsesView } from './departure.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { Log } from '../log.ts'
@@ -66,8 +67,9 @@ export interface WorkerApp {
   close(): Promise<void>
 }
 
-/** The ways to other workers, which outlast an application. */
+/** The ways to other processes, which outlast an application. */
 export interface Ways {
+  readonly primary: PrimaryCalls
   readonly peers: Peers
   readonly routes: Routes
 }
@@ -123,6 +125,7 @@ interface Begun extends Ways {
 
 class WorkerProcess {
   readonly #options: WorkerOptions
+  readonly #primary: PrimaryCalls
   readonly #inbox = new ConnectionInbox(inboxDescriptor)
   readonly #noDescriptors: RareWarning
   #begun: Begun | undefined
@@ -130,6 +133,7 @@ class WorkerProcess {
 
   constructor(options: WorkerOptions) {
     this.#options = options
+    this.#primary = new Control<PrimaryControl>(process, options.clock)
     this.#noDescriptors = new RareWarning(
       options,
       'connections cannot be taken: the process has no free file descriptors',
@@ -144,7 +148,8 @@ class WorkerProcess {
     if (start.routes !== undefined) routes.set(start.routes)
     const { links } = start
     const peers = new Peers({ clock, log, runDir, routes, security: links?.security })
-    const app = await this.#options.prepare(start, { peers, routes })
+    const primary = this.#primary
+    const app = await this.#options.prepare(start, { peers, primary, routes })
     const { handlers, botRequestTimeoutMs } = app
     const servers = new WorkerServers({
       clock,
@@ -159,7 +164,7 @@ class WorkerProcess {
       onRefused: () => app.onRefused?.(),
     })
     await servers.listen()
-    this.#begun = { start, peers, routes, app, servers }
+    this.#begun = { start, peers, primary, routes, app, servers }
   }
 
   async serve(openings: readonly ShardOpening[]): Promise<readonly number[]> {
@@ -210,13 +215,13 @@ class WorkerProcess {
     openings: readonly ShardOpening[],
     crash: WorkerCrash | undefined,
   ): Promise<readonly number[]> {
-    const { start: firstStart, peers, routes, app: before, servers } = this.#work
+    const { start: firstStart, app: before, servers, ...ways } = this.#work
     if (!this.#hasLeft) await this.leave()
     await before.close()
     const start = { ...firstStart, crash, triesAgain: false }
-    const app = await this.#options.prepare(start, { peers, routes })
+    const app = await this.#options.prepare(start, ways)
     const open = await app.open(openings)
-    this.#begun = { start, peers, routes, app, servers }
+    this.#begun = { ...ways, start, app, servers }
     this.#hasLeft = false
     servers.goOn(app.handlers)
     await servers.show()

@@ -34,6 +34,7 @@ async function setUp() {
     fleet: registry.fleet,
     leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
     counters: { add: skip },
+    report: skip,
     peerStreams: new Set(),
     recordStreams: new Set(),
     isUnderWay: () => false,

@@ -153,6 +153,8 @@ class Life {
         counters: new TestCounters(),
         isWebhookActive: () => true,
         lostByExpiry: () => undefined,
+        levels: { note: () => undefined },
+        deadLettersAdded: () => undefined,
       },
       stored!.state,
     )

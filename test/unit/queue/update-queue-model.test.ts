@@ -63,6 +63,8 @@ class World {
         counters: this.counters,
         isWebhookActive: () => false,
         lostByExpiry: () => undefined,
+        levels: { note: () => undefined },
+        deadLettersAdded: () => undefined,
       },
       stored!.state,
     )

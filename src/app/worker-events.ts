@@ -1,0 +1,132 @@
+/** The events of a worker: what it reports, what its readers ask for, and in the first worker the delivery to `--events-url`. */
+import { readFile } from 'node:fs/promises'
+import type { PrimaryCalls } from '../cluster/channel/primary-control.ts'
+import { controlCallMs } from '../cluster/limits.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import type { Counters } from '../counters.ts'
+import { EventGate } from '../events/event-gate.ts'
+import type { EventPage, EventQuestion, ReportEvent } from '../events/operator-event.ts'
+import type { StoredSigningKey } from '../shard/bot-record.ts'
+import type { DeliverySource } from '../webhook/delivery-source.ts'
+import { eventSecretsMax } from './limits.ts'
+import { type EventDispatcher, type EventFeed, EventSender } from './event-sender.ts'
+
+/** Where events are delivered, and the keys that sign them. */
+export interface EventTarget {
+  readonly url: string
+  readonly keys: readonly StoredSigningKey[]
+  /** Before the id of an event in `webhook-id`: ids are unique within one server. */
+  readonly idPrefix: string
+}
+
+export interface WorkerEventsOptions {
+  readonly clock: Clock
+  readonly counters: Counters
+  readonly primary: PrimaryCalls
+  /** Where this worker delivers events; undefined if it does not. */
+  readonly target: EventTarget | undefined
+}
+
+export class WorkerEvents {
+  readonly #options: WorkerEventsOptions
+  readonly #gate: EventGate
+  #sender: EventSender | undefined
+
+  constructor(options: WorkerEventsOptions) {
+    const { primary } = options
+    this.#options = options
+    this.#gate = new EventGate({
+      ...options,
+      send: (events) => primary.call('reportEvents', [events]),
+    })
+  }
+
+  readonly report: ReportEvent = (event) => this.#gate.report(event)
+
+  /** Asks the log of the server. Rejects if the primary does not answer. */
+  read(question: EventQuestion): Promise<EventPage> {
+    const { primary } = this.#options
+    return primary.call('readEvents', [question], question.waitMs + controlCallMs)
+  }
+
+  /** Delivers the events from now on, if this worker does. */
+  deliver(
+    createDispatcher: (target: EventTarget, source: DeliverySource) => EventDispatcher,
+  ): void {
+    const { clock, counters, primary, target } = this.#options
+    if (target === undefined) return
+    const feed: EventFeed = {
+      read: (question) => this.read(question),
+      position: () => primary.call('eventDeliveryPosition', []),
+      deliveredTo: (id) => primary.call('eventsDeliveredTo', [id]),
+    }
+    this.#sender = new EventSender({
+      clock,
+      counters,
+      feed,
+      createDispatcher: (source) => createDispatcher(target, source),
+    })
+    void this.#sender.start()
+  }
+
+  /** Ends the delivery, after what is in flight. */
+  async stopDelivery(deadlineMs: number): Promise<void> {
+    await this.#sender?.stop(deadlineMs)
+  }
+
+  /** Passes on what was reported, and ends. */
+  async close(): Promise<void> {
+    await this.stopDelivery(0)
+    await this.#gate.close()
+  }
+}
+
+/**
+ * Reads where events are delivered.
+ *
+ * @param node - the name of this server among several that share a database
+ * @returns undefined without `--events-url`
+ * @throws Error, with a message for the operator, if the secrets cannot be used
+ */
+export async function eventTarget(
+  config: Pick<Config, 'eventsUrl' | 'eventsSecretFile'>,
+  node: string | undefined,
+): Promise<EventTarget | undefined> {
+  const { eventsUrl: url, eventsSecretFile: file } = config
+  if (url === undefined || file === undefined) return undefined
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    throw new Error(`cannot read the secrets of --events-secret-file from ${file}`, {
+      cause: error,
+    })
+  }
+  const secrets = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  if (secrets.length === 0 || secrets.length > eventSecretsMax || !secrets.every(isSecret)) {
+    throw new Error(
+      `expected 1 to ${eventSecretsMax} lines in ${file}, each with whsec_ and the base64 text of 24 to 64 bytes`,
+    )
+  }
+  const keys = secrets.map((secret, nth) => ({
+    id: `${nth}`,
+    type: 'hmac-sha256' as const,
+    secret: secret.slice(secretPrefix.length),
+    createdAtMs: 0,
+  }))
+  const idPrefix = node === undefined ? 'event-' : `event-${node}-`
+  return { url, keys, idPrefix }
+}
+
+/** The form of Standard Webhooks. */
+const secretPrefix = 'whsec_'
+
+function isSecret(line: string): boolean {
+  if (!/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(line)) return false
+  const { length } = Buffer.from(line.slice(secretPrefix.length), 'base64')
+  return length >= 24 && length <= 64
+}

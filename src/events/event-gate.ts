@@ -1,0 +1,139 @@
+/**
+ * Between the parts of a worker that report events and the log: merges events that repeat, so that neither a webhook that
+ * fails and recovers all the time nor a bot whose updates all expire fills the log.
+ *
+ *   new --due--> quiet, for `eventQuietMs` --nothing was held--> forgotten
+ *                  ^  |
+ *                  +--+ an event was held meanwhile: it is sent now, with the sum of the counts
+ *
+ * Events of one kind about one thing have one key. `webhook.failing` and `webhook.recovered` share theirs: only the last
+ * one counts, and if it is the one that was sent last, nothing has changed for its reader.
+ */
+import { type Clock, every, type Timer } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import {
+  eventFlushMs,
+  eventGatherMs,
+  eventKeysMax,
+  eventQuietMs,
+  eventReasonLengthMax,
+  eventsPerBatchMax,
+} from './limits.ts'
+import type { NewOperatorEvent, OperatorEventType } from './operator-event.ts'
+
+export interface EventGateOptions {
+  readonly clock: Clock
+  readonly counters: Counters
+  /** Passes events to the log. If it rejects, they are lost and counted. */
+  send(events: readonly NewOperatorEvent[]): Promise<void>
+}
+
+interface Entry {
+  readonly lastType: OperatorEventType | undefined
+  held: NewOperatorEvent | undefined
+  /** Monotonic. */
+  readonly dueMs: number
+}
+
+export class EventGate {
+  readonly #options: EventGateOptions
+  readonly #entries = new Map<string, Entry>()
+  #timer: Timer | undefined
+  #isSending = false
+  #isClosed = false
+
+  constructor(options: EventGateOptions) {
+    this.#options = options
+  }
+
+  /** Takes an event. It is sent soon, or merged with later ones. */
+  report(event: NewOperatorEvent): void {
+    if (this.#isClosed) return
+    const { clock, counters } = this.#options
+    const key = keyOf(event)
+    const entry = this.#entries.get(key)
+    if (entry !== undefined) {
+      entry.held = merged(entry.held, event)
+      return
+    }
+    if (this.#entries.size >= eventKeysMax) {
+      counters.add('operator_events_lost', 1)
+      return
+    }
+    const gatherMs = event.type === 'dead_letters.added' ? eventGatherMs : 0
+    const dueMs = clock.monotonicMs() + gatherMs
+    this.#entries.set(key, { lastType: undefined, held: merged(undefined, event), dueMs })
+    this.#timer ??= every(clock, eventFlushMs, () => this.#flush())
+  }
+
+  /** Sends what is held, and takes nothing more into account. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    const held = [...this.#entries.values()].flatMap((entry) => this.#changeOf(entry) ?? [])
+    this.#entries.clear()
+    await this.#send(held.slice(0, eventsPerBatchMax))
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#isSending) return
+    this.#isSending = true
+    await this.#send(this.#takeDue())
+    this.#isSending = false
+    if (this.#entries.size > 0) return
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+
+  #takeDue(): readonly NewOperatorEvent[] {
+    const nowMs = this.#options.clock.monotonicMs()
+    const due: NewOperatorEvent[] = []
+    for (const [key, entry] of this.#entries) {
+      if (entry.dueMs > nowMs) continue
+      if (due.length >= eventsPerBatchMax) break
+      const event = this.#changeOf(entry)
+      if (event === undefined) {
+        this.#entries.delete(key)
+        continue
+      }
+      due.push(event)
+      const dueMs = nowMs + eventQuietMs
+      this.#entries.set(key, { lastType: event.type, held: undefined, dueMs })
+    }
+    return due
+  }
+
+  /** Returns the event that tells something new. */
+  #changeOf({ held, lastType }: Entry): NewOperatorEvent | undefined {
+    if (held === undefined) return undefined
+    return isState(held.type) && held.type === lastType ? undefined : held
+  }
+
+  async #send(events: readonly NewOperatorEvent[]): Promise<void> {
+    if (events.length === 0) return
+    try {
+      await this.#options.send(events)
+    } catch {
+      this.#options.counters.add('operator_events_lost', events.length)
+    }
+  }
+}
+
+/** Whether the event says in which of two states something is. */
+function isState(type: OperatorEventType): boolean {
+  return type === 'webhook.failing' || type === 'webhook.recovered'
+}
+
+function keyOf({ type, botId, isTest, shard, worker }: NewOperatorEvent): string {
+  const kind = isState(type) ? 'webhook' : type
+  return `${kind}/${botId}/${isTest === true}/${shard}/${worker}`
+}
+
+function merged(before: NewOperatorEvent | undefined, event: NewOperatorEvent): NewOperatorEvent {
+  const { count, reason } = event
+  return {
+    ...event,
+    ...(reason === undefined ? {} : { reason: reason.slice(0, eventReasonLengthMax) }),
+    ...(count === undefined ? {} : { count: count + (before?.count ?? 0) }),
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * The last events of a server, in the memory of its primary. Readers ask for what comes after an id and wait for more; so a
+ * slow reader holds nothing but its position, and it learns how much it has missed.
+ *
+ * Ids grow by 1 while the server runs. A start begins with the time in milliseconds, or after the last id that was stored if
+ * that is higher: so an id is never given twice, even if the files (event-file.ts) have lost their end.
+ */
+import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import type { StoredEvents } from './event-file.ts'
+import { eventsKeptMax, eventsPerPageMax } from './limits.ts'
+import {
+  type EventPage,
+  type EventQuestion,
+  type LoggedEvent,
+  loggedEvent,
+  type NewOperatorEvent,
+} from './operator-event.ts'
+
+export interface EventLogOptions {
+  readonly clock: Clock
+  readonly counters?: Counters | undefined
+  /** The name of this server among several that share a database. */
+  readonly node?: string | undefined
+  /** What an earlier process has stored. */
+  readonly stored: StoredEvents
+  /** Where events and positions are stored. */
+  readonly file: { add(event: LoggedEvent): void; deliveredTo(id: number): void }
+}
+
+export class EventLog {
+  readonly #options: EventLogOptions
+  readonly #events: LoggedEvent[]
+  readonly #firstId: number
+  #lastId: number
+  /** The last event that is not kept any more. */
+  #evictedTo = 0
+  #deliveredTo: number | undefined
+  readonly #waiting = new Set<() => void>()
+
+  constructor(options: EventLogOptions) {
+    const { clock, stored } = options
+    this.#options = options
+    this.#events = [...stored.events]
+    this.#deliveredTo = stored.deliveredTo
+    const lastStoredId = Math.max(this.#events.at(-1)?.id ?? 0, stored.deliveredTo ?? 0)
+    this.#firstId = Math.max(lastStoredId + 1, Math.floor(clock.nowMs()))
+    this.#lastId = this.#firstId - 1
+  }
+
+  /** Adds an event. */
+  report(event: NewOperatorEvent): void {
+    const { counters, file, node } = this.#options
+    this.#lastId += 1
+    const logged = loggedEvent(this.#lastId, event, node)
+    this.#events.push(logged)
+    while (this.#events.length > eventsKeptMax) {
+      this.#evictedTo = this.#events.shift()?.id ?? this.#evictedTo
+    }
+    file.add(logged)
+    counters?.add('operator_events', 1)
+    for (const wake of this.#waiting) wake()
+  }
+
+  /** Returns the next events for a reader, as soon as there is one. Never rejects. */
+  async read(question: EventQuestion): Promise<EventPage> {
+    const { clock } = this.#options
+    const untilMs = clock.monotonicMs() + question.waitMs
+    let after = this.#beginOf(question)
+    for (;;) {
+      const page = this.#page(after, question)
+      const leftMs = untilMs - clock.monotonicMs()
+      if (page.events.length > 0 || page.missed > 0 || leftMs <= 0) return page
+      after = page.next
+      await this.#change(leftMs)
+    }
+  }
+
+  /** Returns where a delivery of all events goes on: after those of an earlier delivery, or with the next event. */
+  deliveryPosition(): number {
+    this.#deliveredTo ??= this.#lastId
+    return this.#deliveredTo
+  }
+
+  /** All events up to this one were delivered or given up. */
+  deliveredTo(id: number): void {
+    this.#deliveredTo = id
+    this.#options.file.deliveredTo(id)
+  }
+
+  #beginOf({ after, last = 0, type }: EventQuestion): number {
+    // An id of another server, or of a lost data directory.
+    if (after !== undefined) return Math.min(after, this.#lastId)
+    if (last === 0) return this.#lastId
+    const wanted = this.#events.filter((event) => type === undefined || event.type === type)
+    const first = wanted.slice(-last)[0]
+    return first === undefined ? this.#lastId : first.id - 1
+  }
+
+  #page(after: number, { type, limit }: EventQuestion): EventPage {
+    const from = 1 + this.#events.findLastIndex(({ id }) => id <= after)
+    const max = Math.min(limit, eventsPerPageMax)
+    const events: LoggedEvent[] = []
+    let next = after
+    for (let at = from; at < this.#events.length && events.length < max; at++) {
+      const event = this.#events[at]
+      if (event === undefined) break
+      next = event.id
+      if (type === undefined || event.type === type) events.push(event)
+    }
+    return { events, next, missed: this.#missedSince(after) }
+  }
+
+  /** Ids of this process have no gaps. How many events an earlier one had is not known. */
+  #missedSince(after: number): number {
+    // Who begins with 0 wants what there is.
+    if (after === 0 || after >= this.#evictedTo) return 0
+    return Math.max(this.#evictedTo - Math.max(after, this.#firstId - 1), 1)
+  }
+
+  #change(waitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const finish = (): void => {
+        timer.cancel()
+        this.#waiting.delete(finish)
+        resolve()
+      }
+      const timer = this.#options.clock.after(waitMs, finish)
+      this.#waiting.add(finish)
+    })
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * What an operator should know at once: the events that GET /v1/events shows and `--events-url` receives. Workers report
+ * them (event-gate.ts), and the primary of the server keeps them (event-log.ts).
+ */
+
+import { unreachable } from '../errors.ts'
+
+/** The types of events. docs/operations.md explains each. */
+export const operatorEventTypes = [
+  'webhook.failing',
+  'webhook.recovered',
+  'webhook.removed',
+  'dead_letters.added',
+  'queue.high',
+  'queue.full',
+  'shard.poisoned',
+  'shard.broken',
+  'worker.restarted',
+] as const
+
+/** One of the types. */
+export type OperatorEventType = (typeof operatorEventTypes)[number]
+
+/** An event as it is reported, with all that its type needs. It never has a token, or more of a webhook than its host. */
+export interface NewOperatorEvent {
+  readonly type: OperatorEventType
+  /** Wall time in milliseconds. */
+  readonly timeMs: number
+  readonly botId?: number | undefined
+  /** Whether it concerns the /test/ queue of the bot. */
+  readonly isTest?: boolean | undefined
+  readonly shard?: number | undefined
+  readonly worker?: number | undefined
+  /** For events that are counted, such as dead letters. The gate adds up the counts of those that it merges. */
+  readonly count?: number | undefined
+  /** The host of the webhook, with its port if that is not the usual one. */
+  readonly host?: string | undefined
+  /** What caused it, such as the last error of a webhook. */
+  readonly reason?: string | undefined
+}
+
+/** Reports an event. Never throws, and never waits. */
+export type ReportEvent = (event: NewOperatorEvent) => void
+
+/** An event with its place in the log. */
+export interface LoggedEvent {
+  /** Grows with each event of the server, also across restarts. */
+  readonly id: number
+  readonly type: string
+  readonly timeMs: number
+  /** The event as the private API shows it. */
+  readonly json: string
+}
+
+/** What a reader asks the log for. */
+export interface EventQuestion {
+  /** Events with higher ids. If absent, `last` decides where to begin. */
+  readonly after?: number | undefined
+  /** Begins so many events before the end. */
+  readonly last?: number | undefined
+  /** Only events of this type. */
+  readonly type?: string | undefined
+  /** The maximum number of events in the answer. */
+  readonly limit: number
+  /** How long to wait for an event if there is none, in milliseconds. */
+  readonly waitMs: number
+}
+
+/** What the log answers. */
+export interface EventPage {
+  readonly events: readonly LoggedEvent[]
+  /** The next question begins after this id. */
+  readonly next: number
+  /** How many events before these were lost to this reader, because the log no longer had them: at least so many. */
+  readonly missed: number
+}
+
+/** Returns an event with an id, in the form of the private API. */
+export function loggedEvent(
+  id: number,
+  event: NewOperatorEvent,
+  node: string | undefined,
+): LoggedEvent {
+  const { type, timeMs, botId, isTest = false, host, shard, worker, count, reason } = event
+  const fields = {
+    id,
+    type,
+    time: Math.round(timeMs) / 1_000,
+    node,
+    ...(botId === undefined ? {} : { bot_id: botId, test: isTest }),
+    webhook_host: host,
+    shard,
+    worker,
+    count,
+    reason,
+    text: eventText(event),
+  }
+  return { id, type, timeMs, json: JSON.stringify(fields) }
+}
+
+/** Returns an event as one sentence for people. */
+function eventText(event: NewOperatorEvent): string {
+  const { type, shard, worker, count = 1 } = event
+  const because = event.reason === undefined ? '' : `: ${event.reason}`
+  const bot = `${event.isTest === true ? 'the /test/ queue of ' : ''}bot ${event.botId}`
+  switch (type) {
+    case 'webhook.failing':
+      return `The webhook of ${bot} is failing${because}`
+    case 'webhook.recovered':
+      return `The webhook of ${bot} accepts deliveries again`
+    case 'webhook.removed':
+      return `The webhook of ${bot} was removed, because it returned 410 Gone for too long`
+    case 'dead_letters.added':
+      return `${count === 1 ? '1 update' : `${count} updates`} of ${bot} became dead letters`
+    case 'queue.high':
+      return `The queue of ${bot} is more than 80 % full${because}`
+    case 'queue.full':
+      return `The queue of ${bot} is full, and pushes for it are refused${because}`
+    case 'shard.poisoned':
+      return `Shard ${shard} refuses changes after a failed write, until it can be written again`
+    case 'shard.broken':
+      return `Shard ${shard} is set aside, because its files are damaged${because}`
+    case 'worker.restarted':
+      return `Worker ${worker} was restarted${because}`
+    default:
+      return unreachable(type)
+  }
+}

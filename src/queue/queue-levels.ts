@@ -1,0 +1,68 @@
+/**
+ * Notices when queues become full, before their producers do: reports a queue that is almost full, and one that refuses
+ * pushes.
+ *
+ *   calm --above `queueHighShare`--> high --a push is refused--> full
+ *     ^                               |                           |
+ *     +---- below `queueCalmShare` ---+---------------------------+
+ *
+ * Each step is reported once, so a queue whose bot takes as much as is pushed stays silent. Only the queues that are not
+ * calm are remembered, and a push for any other costs two comparisons.
+ */
+import type { Clock } from '../clock.ts'
+import { highQueuesMax, queueCalmShare, queueHighShare } from '../events/limits.ts'
+import type { ReportEvent } from '../events/operator-event.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
+import { hasRoom, loadText, type QueueLimits, type QueueLoad } from './queue-limits.ts'
+
+export interface QueueLevelsOptions {
+  readonly clock: Clock
+  readonly limits: QueueLimits
+  readonly report: ReportEvent
+}
+
+export class QueueLevels {
+  readonly #options: QueueLevelsOptions
+  readonly #levels = new Map<QueueId, 'high' | 'full'>()
+
+  constructor(options: QueueLevelsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Call this at each push, before the update is accepted or refused.
+   *
+   * @param textBytes - the text length of the update, in bytes
+   */
+  note(queue: QueueId, load: QueueLoad, textBytes: number): void {
+    const { limits } = this.#options
+    if (isAbove(queueHighShare, limits, load) || !hasRoom(limits, load, textBytes)) {
+      this.#rise(queue, load, textBytes)
+    } else if (this.#levels.size > 0 && !isAbove(queueCalmShare, limits, load)) {
+      this.#levels.delete(queue)
+    }
+  }
+
+  #rise(queue: QueueId, load: QueueLoad, textBytes: number): void {
+    const { clock, limits, report } = this.#options
+    const level = hasRoom(limits, load, textBytes) ? 'high' : 'full'
+    const before = this.#levels.get(queue)
+    if (before === level || before === 'full') return
+    if (this.#levels.size >= highQueuesMax && before === undefined) {
+      const [oldest] = this.#levels.keys()
+      if (oldest !== undefined) this.#levels.delete(oldest)
+    }
+    this.#levels.set(queue, level)
+    report({
+      type: `queue.${level}`,
+      timeMs: clock.nowMs(),
+      botId: botIdOf(queue),
+      isTest: isTestQueue(queue),
+      reason: loadText(limits, load),
+    })
+  }
+}
+
+function isAbove(share: number, limits: QueueLimits, { count, bytes }: QueueLoad): boolean {
+  return count > share * limits.pendingUpdatesMax || bytes > share * limits.pendingBytesMax
+}
