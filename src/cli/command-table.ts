@@ -5,6 +5,7 @@ import { doctorCommand } from './doctor/doctor-command.ts'
 import { importCommand } from './import-command.ts'
 import { botsCommands } from './remote/bots-commands.ts'
 import { deadLettersCommands } from './remote/dead-letters-commands.ts'
+import { eventsCommand } from './remote/events-command.ts'
 import { exportCommand } from './remote/export-command.ts'
 import { limitsCommand } from './remote/limits-command.ts'
 import { queueCommands } from './remote/queue-commands.ts'
@@ -25,5 +26,6 @@ export const commandTable: readonly CommandRow[] = [
   limitsCommand,
   tailCommand,
   ...deadLettersCommands,
+  eventsCommand,
   completionCommand(() => commandTable),
 ]

@@ -3,6 +3,7 @@
  *
  *   webhook.failing ...   an event, by its type; its id is the position after it
  *   missed                the log did not keep so many events for this reader: {"count":N}
+ *   an id without data    the position, after each silence: nothing has happened, and the connection is alive
  *
  * The reader pulls: a page is asked for when the one before was taken. So a slow reader costs a page of memory, and what it
  * misses is decided by the log, which keeps the last 10,000 events.
@@ -10,7 +11,7 @@
 import type { EventPage, EventQuestion } from '../events/operator-event.ts'
 import { eventsPerPageMax } from '../events/limits.ts'
 import { eventsReconnectMs, tailSilenceMs } from './limits.ts'
-import { serverSentComment, serverSentEvent, serverSentRetry } from './server-sent-events.ts'
+import { serverSentEvent, serverSentPosition, serverSentRetry } from './server-sent-events.ts'
 
 /** The part of a response that is used here. */
 export interface EventSink {
@@ -61,9 +62,9 @@ export class EventStream {
   }
 
   /** Returns false if nothing more should be written. */
-  #write({ events, missed }: EventPage): boolean {
+  #write({ events, missed, next }: EventPage): boolean {
     const { sink } = this.#options
-    if (events.length === 0 && missed === 0) return sink.write(serverSentComment)
+    if (events.length === 0 && missed === 0) return sink.write(serverSentPosition(`${next}`))
     const texts = events.map(({ id, type, json }) => serverSentEvent(type, json, `${id}`))
     if (missed > 0) texts.unshift(serverSentEvent('missed', JSON.stringify({ count: missed })))
     return sink.write(Buffer.concat(texts))

@@ -14,6 +14,11 @@ export function serverSentRetry(ms: number): Buffer {
   return Buffer.from(`retry: ${ms}\n\n`)
 }
 
+/** Tells the reader what it sends as Last-Event-ID from now on, without an event. */
+export function serverSentPosition(id: string): Buffer {
+  return Buffer.from(`id: ${id}\n\n`)
+}
+
 /**
  * Returns an event.
  *

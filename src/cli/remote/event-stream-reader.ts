@@ -1,6 +1,6 @@
 /**
- * Splits the text of server-sent events (HTML standard, 9.2), which arrives in any parts, into events. Comments, ids and
- * times to reconnect are skipped. Lines end with LF alone, as the server writes them. Pure.
+ * Splits the text of server-sent events (HTML standard, 9.2), which arrives in any parts, into events. Comments and times
+ * to reconnect are skipped. Lines end with LF alone, as the server writes them. Pure.
  */
 import { privateApiResponseBytesMax } from '../limits.ts'
 
@@ -11,9 +11,12 @@ export interface StreamedEvent {
 }
 
 export class EventStreamReader {
+  /** The id of the last event that had one, or of the position after it; undefined if there was none. */
+  lastId: string | undefined
   #line: string[] = []
   #name = ''
   #data: string[] = []
+  #id: string | undefined
   /** Of the event that is not complete. */
   #length = 0
 
@@ -42,10 +45,12 @@ export class EventStreamReader {
     const [, name, value = ''] = /^(\w+): ?(.*)$/s.exec(line) ?? []
     if (name === 'event') this.#name = value
     else if (name === 'data') this.#data.push(value)
+    else if (name === 'id') this.#id = value
   }
 
   #complete(): readonly StreamedEvent[] {
     const event = { name: this.#name, data: this.#data.join('\n') }
+    this.lastId = this.#id ?? this.lastId
     this.#name = ''
     this.#data = []
     this.#length = 0

@@ -1,5 +1,5 @@
 /**
- * Follows a tail across the moments at which it ends: at a reload or a restart of the server, when a worker is lost, or
+ * Follows a tail, or the events for the operator, across the moments at which it ends: at a reload or a restart of the server, when a worker is lost, or
  * when the connection breaks.
  *
  *   opening --responds--> following --ends or breaks--> waiting --a pause--> opening
@@ -18,8 +18,16 @@ export interface FollowTailOptions {
   readonly clock: Clock
   /** Ends the tail without an error. */
   readonly signal: AbortSignal
-  /** Begins a response. Its text throws if the connection is lost. */
-  readonly open: () => Promise<AsyncIterable<string>>
+  /** How people are told of it, such as `the tail`. */
+  readonly name: string
+  /** What people should know of the time between the end and the next opening. */
+  readonly afterGap: string
+  /**
+   * Begins a response. Its text throws if the connection is lost.
+   *
+   * @param lastId - the position in the response before; undefined if it had none
+   */
+  readonly open: (lastId: string | undefined) => Promise<AsyncIterable<string>>
   readonly onEvent: (event: StreamedEvent) => void
   /** Tells people what happens to the tail. */
   readonly tell: (text: string) => void
@@ -32,19 +40,27 @@ export interface FollowTailOptions {
  *   server responds at first.
  */
 export async function followTail(options: FollowTailOptions): Promise<void> {
-  const { clock, signal, tell } = options
+  const { clock, signal, tell, name, afterGap } = options
   let hasBegun = false
+  let lastId: string | undefined
   let pauseMs = tailReconnectMs
   let lastProblem = ''
   while (!signal.aborted) {
     try {
-      const parts = await options.open()
-      if (hasBegun) tell('the tail continues; what happened in between is not shown')
+      const parts = await options.open(lastId)
+      if (hasBegun) tell(`${name} continues; ${afterGap}`)
       hasBegun = true
       pauseMs = tailReconnectMs
       lastProblem = ''
-      await readEvents(parts, options)
-      if (!signal.aborted) tell('the server has ended the tail, as at a reload; connecting again')
+      const reader = new EventStreamReader()
+      try {
+        await readEvents(parts, reader, options)
+      } finally {
+        lastId = reader.lastId ?? lastId
+      }
+      if (!signal.aborted) {
+        tell(`the server has ended ${name}, as at a reload; connecting again`)
+      }
     } catch (error) {
       if (signal.aborted) return
       if (!hasBegun || isForGood(error)) throw error
@@ -59,9 +75,9 @@ export async function followTail(options: FollowTailOptions): Promise<void> {
 
 async function readEvents(
   parts: AsyncIterable<string>,
+  reader: EventStreamReader,
   { signal, onEvent }: FollowTailOptions,
 ): Promise<void> {
-  const reader = new EventStreamReader()
   for await (const text of parts) {
     if (signal.aborted) return
     for (const event of reader.take(text)) onEvent(event)

@@ -10,6 +10,7 @@ import { followTail } from './follow-tail.ts'
 import { tell } from './print-result.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { queuePath, testOption } from './queue-path.ts'
+import { untilInterrupted } from './until-interrupted.ts'
 import { tailJson, tailLine } from './tail-line.ts'
 
 const payloadsOption = {
@@ -32,25 +33,18 @@ async function tail(call: CommandCall): Promise<void> {
   const path = queuePath(call, 'tail', { payload: call.has(payloadsOption) ? 'true' : undefined })
   const isJson = call.has(jsonOption)
   const api = await privateApiOf(call)
-  const ending = new AbortController()
-  const { signal } = ending
-  const end = (): void => ending.abort()
-  process.once('SIGINT', end)
-  // Such as a pipe whose reader has ended.
-  process.stdout.once('error', end)
-  try {
-    await followTail({
+  await untilInterrupted((signal) =>
+    followTail({
       clock: waitingClock,
       signal,
+      name: 'the tail',
+      afterGap: 'what happened in between is not shown',
       open: () => api.open(path, { idleMs: tailIdleMsMax, signal }),
       onEvent: (event) => {
         const line = isJson ? tailJson(event) : tailLine(event, waitingClock.nowMs())
         process.stdout.write(`${line}\n`)
       },
       tell,
-    })
-  } finally {
-    process.off('SIGINT', end)
-    process.stdout.off('error', end)
-  }
+    }),
+  )
 }

@@ -20,10 +20,14 @@ function following(openings: readonly Opening[]) {
   const seen: string[] = []
   const left = [...openings]
   const openedAtMs: number[] = []
+  const lastIds: (string | undefined)[] = []
   const done = followTail({
     clock,
     signal: ending.signal,
-    open: async () => {
+    name: 'the tail',
+    afterGap: 'what happened in between is not shown',
+    open: async (lastId) => {
+      lastIds.push(lastId)
       openedAtMs.push(clock.monotonicMs())
       const next = left.shift()
       if (next === undefined) return silence(ending.signal)
@@ -35,7 +39,7 @@ function following(openings: readonly Opening[]) {
   })
   // Tests look at the promise later.
   done.catch(() => undefined)
-  return { clock, ending, seen, openedAtMs, done }
+  return { clock, ending, seen, openedAtMs, lastIds, done }
 }
 
 async function* parts(texts: readonly (string | Error)[]): AsyncGenerator<string> {
@@ -113,4 +117,14 @@ test('the signal ends a tail at once, while it reads and while it waits', async 
   waiting.ending.abort()
   await waiting.done
   assert.deepEqual([reading.seen.length, waiting.clock.timers], [0, 0])
+})
+
+test('each opening gets the last id of those before, also one without an event, and none of a torn event', async () => {
+  const withId = `id: 7\n${one}`
+  const openings = [[one], [withId, 'id: 8\n\n'], ['id: 9\nevent: up'], []]
+  const { clock, ending, lastIds, done } = following(openings)
+  await clock.advance(100 * tailReopenMsMax)
+  assert.deepEqual(lastIds.slice(0, 4), [undefined, undefined, '8', '8'])
+  ending.abort()
+  await done
 })

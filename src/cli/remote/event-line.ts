@@ -1,0 +1,31 @@
+/** One event for the operator as a line, for people or for programs. Pure. */
+import { utcText } from '../../clock.ts'
+import { harmless } from '../text-table.ts'
+import type { StreamedEvent } from './event-stream-reader.ts'
+
+/** The fields of an event that every type has. docs/operations.md explains the others. */
+interface EventData {
+  /** Unix time in seconds. */
+  readonly time: number
+  readonly node?: string
+  readonly text: string
+}
+
+/** Returns an event as JSON on one line. Events that the server no longer had are `{"type":"missed","count":N}`. */
+export function eventJson({ name, data }: StreamedEvent): string {
+  return name === 'missed' ? `{"type":"missed",${data.slice(1)}` : data
+}
+
+/** Returns an event for people. */
+export function eventLine({ name, data }: StreamedEvent): string {
+  if (name === 'missed') {
+    const { count }: { readonly count: number } = JSON.parse(data)
+    return `${count} or more events are missing: the server keeps the last 10,000`
+  }
+  const { time, node, text }: EventData = JSON.parse(data)
+  const where = node === undefined ? '' : `${node}  `
+  return harmless(`${utcText(time * 1_000)}  ${where}${name.padEnd(nameLength)}  ${text}`)
+}
+
+/** That of the longest type. */
+const nameLength = 18

@@ -1,0 +1,64 @@
+/** `postbote events`: shows what the operator of a server should know, and follows it. */
+import { waitingClock } from '../../clock.ts'
+import { wholeNumber, oneOf } from '../../config/config-values.ts'
+import { eventsKeptMax } from '../../events/limits.ts'
+import { operatorEventTypes } from '../../events/operator-event.ts'
+import type { CommandCall } from '../command-call.ts'
+import type { ParsedCommand } from '../command-row.ts'
+import { jsonOption } from '../json-option.ts'
+import { tailIdleMsMax } from '../limits.ts'
+import { eventJson, eventLine } from './event-line.ts'
+import { followTail } from './follow-tail.ts'
+import { tell } from './print-result.ts'
+import { privateApiOf, remoteOptions } from './private-api-of.ts'
+import { untilInterrupted } from './until-interrupted.ts'
+
+const lastOption = {
+  name: 'last',
+  kind: wholeNumber(0, eventsKeptMax),
+  default: '10',
+  sentence: 'Begins with so many events of the past.',
+} as const
+
+const typeOption = {
+  name: 'type',
+  kind: oneOf(operatorEventTypes),
+  defaultShown: 'all types',
+  sentence: 'Shows only events of this type.',
+} as const
+
+export const eventsCommand: ParsedCommand = {
+  kind: 'parsed',
+  name: 'events',
+  sentence:
+    'shows events for the operator, such as failing webhooks, full queues and lost workers, until SIGINT (Ctrl+C)',
+  arguments: [],
+  options: [lastOption, typeOption, ...remoteOptions],
+  run: events,
+}
+
+async function events(call: CommandCall): Promise<void> {
+  const isJson = call.has(jsonOption)
+  const type = call.get(typeOption)
+  const last = `${call.get(lastOption)}`
+  const api = await privateApiOf(call)
+  await untilInterrupted((signal) =>
+    followTail({
+      clock: waitingClock,
+      signal,
+      name: 'the stream of events',
+      afterGap: 'it has all events since',
+      open: (lastId) => {
+        const query = new URLSearchParams({
+          ...(lastId === undefined ? { last } : { after: lastId }),
+          ...(type === undefined ? {} : { type }),
+        })
+        return api.open(`/v1/events?${query.toString()}`, { idleMs: tailIdleMsMax, signal })
+      },
+      onEvent: (event) => {
+        process.stdout.write(`${isJson ? eventJson(event) : eventLine(event)}\n`)
+      },
+      tell,
+    }),
+  )
+}

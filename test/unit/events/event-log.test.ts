@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { StoredEvents } from '../../../src/events/event-file.ts'
+import { EventLog } from '../../../src/events/event-log.ts'
+import { eventsKeptMax, eventsPerPageMax } from '../../../src/events/limits.ts'
+import type { EventQuestion } from '../../../src/events/operator-event.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { TestCounters } from '../../support/shard-life.ts'
+
+class LogLife {
+  readonly clock: FakeClock
+  readonly counters = new TestCounters()
+  readonly stored: string[] = []
+  readonly log: EventLog
+
+  constructor(stored: Partial<StoredEvents> = {}, startMs?: number) {
+    this.clock = new FakeClock(startMs)
+    this.log = new EventLog({
+      clock: this.clock,
+      counters: this.counters,
+      stored: { events: [], deliveredTo: undefined, ...stored },
+      file: {
+        add: ({ json }) => void this.stored.push(json),
+        deliveredTo: (id) => void this.stored.push(`to ${id}`),
+      },
+    })
+  }
+
+  report(botId: number, count = 1): void {
+    for (let nth = 0; nth < count; nth++) {
+      this.log.report({ type: 'queue.high', timeMs: this.clock.nowMs(), botId })
+    }
+  }
+
+  async read(question: Partial<EventQuestion> = {}) {
+    const { events, ...rest } = await this.log.read({ limit: 1_000, waitMs: 0, ...question })
+    const bots = events.map(({ json }): number => JSON.parse(json).bot_id)
+    return { ids: events.map(({ id }) => id), bots, ...rest }
+  }
+}
+
+test('a reader begins with the next event, with the last ones, or after an id', async () => {
+  const life = new LogLife()
+  for (const botId of [1, 2, 3]) life.report(botId)
+  assert.deepEqual((await life.read()).bots, [])
+  const { bots, ids, next } = await life.read({ last: 2 })
+  assert.deepEqual(bots, [2, 3])
+  assert.equal(next, ids[1])
+  assert.deepEqual((await life.read({ after: ids[0]! })).bots, [3])
+  assert.deepEqual((await life.read({ after: 0 })).bots, [1, 2, 3])
+  assert.deepEqual(
+    (await life.read({ after: Number.MAX_SAFE_INTEGER })).bots,
+    [],
+    'an id of nobody',
+  )
+})
+
+test('a reader waits for an event, and gets none when the time is over', async () => {
+  const life = new LogLife()
+  const first = life.read({ waitMs: 1_000 })
+  await life.clock.advance(500)
+  life.report(1)
+  assert.deepEqual((await first).bots, [1])
+  const second = life.read({ waitMs: 1_000 })
+  await life.clock.advance(1_000)
+  assert.deepEqual((await second).bots, [])
+  assert.equal(life.clock.timers, 0)
+})
+
+test('a reader of one type waits for that type only, and does not see the others again', async () => {
+  const life = new LogLife()
+  const reading = life.read({ type: 'queue.full', waitMs: 1_000 })
+  life.report(1)
+  await life.clock.advance(10)
+  life.log.report({ type: 'queue.full', timeMs: life.clock.nowMs(), botId: 2 })
+  const { bots, next } = await reading
+  assert.deepEqual(bots, [2])
+  life.report(3)
+  assert.deepEqual((await life.read({ after: next })).bots, [3])
+  assert.deepEqual((await life.read({ type: 'queue.full', last: 5 })).bots, [2])
+})
+
+test('a page has a bound, and the next one goes on', async () => {
+  const life = new LogLife()
+  life.report(1, eventsPerPageMax + 1)
+  const first = await life.read({ after: 0 })
+  assert.equal(first.ids.length, eventsPerPageMax)
+  assert.equal((await life.read({ after: first.next })).ids.length, 1)
+})
+
+test('the last 10,000 events are kept, and a slower reader learns how many it has missed', async () => {
+  const life = new LogLife()
+  life.report(1)
+  const [first = 0] = (await life.read({ last: 1 })).ids
+  life.report(2, eventsKeptMax + 4)
+  const { ids, missed } = await life.read({ after: first })
+  assert.equal(missed, 4)
+  assert.equal(ids[0], first + 5)
+  assert.equal((await life.read({ after: first + 4 })).missed, 0)
+  assert.equal((await life.read({ after: 0 })).missed, 0, 'who asks for all gets what there is')
+})
+
+test('ids grow across restarts, also if the clock was put back or the files were lost', async () => {
+  const before = new LogLife()
+  before.report(1)
+  const [id = 0] = (await before.read({ last: 1 })).ids
+  const event = { id, type: 'queue.high', timeMs: 0, json: before.stored[0]! }
+
+  const lost = new LogLife({}, before.clock.nowMs() + 1)
+  lost.report(2)
+  assert((await lost.read({ last: 1 })).ids[0]! > id)
+
+  const putBack = new LogLife({ events: [event] }, before.clock.nowMs() - 1_000_000)
+  putBack.report(3)
+  const { ids, bots } = await putBack.read({ after: 0 })
+  assert.deepEqual(bots, [1, 3])
+  assert(ids[1]! > id)
+})
+
+test('a delivery begins with the next event, and goes on where an earlier one has ended', async () => {
+  const life = new LogLife()
+  life.report(1)
+  const [id = 0] = (await life.read({ last: 1 })).ids
+  assert.equal(life.log.deliveryPosition(), id)
+  life.report(2)
+  assert.equal(life.log.deliveryPosition(), id, 'the second one is not delivered yet')
+  life.log.deliveredTo(id + 1)
+  assert.equal(life.stored.at(-1), `to ${id + 1}`)
+  assert.equal(new LogLife({ deliveredTo: 5 }).log.deliveryPosition(), 5)
+})
+
+test('an event says what it concerns, with a sentence, and is counted and stored', () => {
+  const life = new LogLife()
+  const timeMs = 1_800_000_000_250
+  const reason = 'Connection refused'
+  life.log.report({ type: 'webhook.failing', timeMs, botId: 7, host: 'bots.example', reason })
+  assert.deepEqual(JSON.parse(life.stored[0]!), {
+    id: life.clock.nowMs(),
+    type: 'webhook.failing',
+    time: 1_800_000_000.25,
+    bot_id: 7,
+    test: false,
+    webhook_host: 'bots.example',
+    reason,
+    text: 'The webhook of bot 7 is failing: Connection refused',
+  })
+  assert.equal(life.counters.counts.operator_events, 1)
+})
