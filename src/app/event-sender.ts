@@ -49,11 +49,11 @@ export class EventSender implements DeliverySource {
 
   /** Begins to deliver. Never rejects. */
   async start(): Promise<void> {
-    const { feed, createDispatcher } = this.#options
+    const { feed } = this.#options
     const position = await this.#untilAnswered(() => feed.position())
     if (position === undefined) return
     this.#position = position
-    this.#dispatcher = createDispatcher(this)
+    this.#dispatcher = this.#options.createDispatcher(this)
     this.#dispatcher.start(position)
     await this.#watch(this.#dispatcher)
   }

@@ -22,8 +22,8 @@ import { UpdatesReply } from '../bot-api/updates-reply.ts'
 import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
 import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
-import { CheckPool } from '../queue/check-pool.ts'
-import { CompressPool } from '../queue/compress-pool.ts'
+import type { CheckPool } from '../queue/check-pool.ts'
+import type { CompressPool } from '../queue/compress-pool.ts'
 import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
@@ -111,16 +111,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
   const disk = await startedSpace(parts)
-  const webhooks = new WebhookFactory({
-    config,
-    clock,
-    random,
-    counters: slot,
-    memory,
-    log,
-    report: events.report,
-    replies: upstream?.replies,
-  })
+  const webhooks = webhooksOf(parts)
   const registry = registryOf(parts, webhooks, disk)
   const loopDelay = new LoopDelay({ clock, gauges: slot })
   const { pool, checkPool } = workerPools(config, log)
@@ -280,6 +271,20 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
 
 function listenerOf(app: FastifyInstance): RequestListener {
   return (request, response) => app.routing(request, response)
+}
+
+function webhooksOf(parts: Parts): WebhookFactory {
+  const { settings, slot: counters, events, upstream } = parts
+  const { config } = settings
+  const { report } = events
+  return new WebhookFactory({
+    ...parts,
+    config,
+    random,
+    counters,
+    report,
+    replies: upstream?.replies,
+  })
 }
 
 function registryOf(

@@ -47,13 +47,10 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const memory = SharedMemory.create({ path: regionPath, workers, shards: data.shards })
   const [database, dataDir, startedAtMs] = [joined?.engine, data.path, systemClock.machineMs()]
   const settings: WorkerSettings = { config, dataDir, adminKey, regionPath, database, startedAtMs }
-  const { events, close: closeEvents } = await openEventLog({
-    directory: data.path,
-    clock: systemClock,
-    counters: memory.slot(0),
-    node: joined?.engine.node,
-    log,
-  })
+  // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
+  const counters = memory.slot(0)
+  const node = joined?.engine.node
+  const eventLog = await openEventLog({ directory, clock: systemClock, counters, node, log })
   let primary: Primary | undefined
   const closeCommands = await openCommandSocket({
     directory: data.path,
@@ -63,7 +60,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   })
   const exit = async (code: number): Promise<void> => {
     await joined?.leave()
-    await closeEvents()
+    await eventLog.close()
     closeCommands()
     lock.release()
     process.exit(code)
@@ -85,10 +82,9 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     shards: data.shards,
     runDir: data.runPath,
     shardTable: memory,
-    // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
-    counters: memory.slot(0),
+    counters,
     workerFile: fileURLToPath(entryFiles.worker),
-    events,
+    events: eventLog.events,
     settings,
     ...joined?.forPrimary,
     newSettings: () => reloadedSettings({ settings, log, readAgain }),
@@ -105,10 +101,23 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   })
   primary = await starting
   await joined?.begin(primary.shards)
-  const { bot, private: admin } = statusOf(primary)
-  log.info({ bot, private: admin, workers, shards: data.shards }, 'ready')
-  manager.ready(`Serving bots at ${bot} and producers at ${admin}, workers: ${workers}`)
+  tellReady(primary, { log, manager, workers, shards: data.shards })
   return primary
+}
+
+function tellReady(
+  primary: Primary,
+  as: {
+    readonly log: Log
+    readonly manager: ServiceManager
+    readonly workers: number
+    readonly shards: number
+  },
+): void {
+  const { log, manager, workers, shards } = as
+  const { bot, private: admin } = statusOf(primary)
+  log.info({ bot, private: admin, workers, shards }, 'ready')
+  manager.ready(`Serving bots at ${bot} and producers at ${admin}, workers: ${workers}`)
 }
 
 /** Where the log goes, and what started this process. */

@@ -6,8 +6,9 @@
  *                  ^  |
  *                  +--+ an event was held meanwhile: it is sent now, with the sum of the counts
  *
- * Events of one kind about one thing have one key. `webhook.failing` and `webhook.recovered` share theirs: only the last
- * one counts, and if it is the one that was sent last, nothing has changed for its reader.
+ * Events of one type about one thing have one key. `webhook.failing` and `webhook.recovered` share theirs: each is sent once
+ * in `eventQuietMs`, only the last one that is held counts, and if it is the one that was sent last, nothing has changed for
+ * its reader.
  */
 import { type Clock, every, type Timer } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -29,10 +30,11 @@ export interface EventGateOptions {
 }
 
 interface Entry {
-  readonly lastType: OperatorEventType | undefined
   held: NewOperatorEvent | undefined
-  /** Monotonic. */
-  readonly dueMs: number
+  /** The event that was sent last. */
+  lastType: OperatorEventType | undefined
+  /** From when on an event of each type may be sent, monotonic. A type without one may be sent at once. */
+  readonly quietUntilMs: Map<OperatorEventType, number>
 }
 
 export class EventGate {
@@ -60,9 +62,10 @@ export class EventGate {
       counters.add('operator_events_lost', 1)
       return
     }
-    const gatherMs = event.type === 'dead_letters.added' ? eventGatherMs : 0
-    const dueMs = clock.monotonicMs() + gatherMs
-    this.#entries.set(key, { lastType: undefined, held: merged(undefined, event), dueMs })
+    const quietUntilMs = new Map<OperatorEventType, number>()
+    const { type } = event
+    if (type === 'dead_letters.added') quietUntilMs.set(type, clock.monotonicMs() + eventGatherMs)
+    this.#entries.set(key, { held: merged(undefined, event), lastType: undefined, quietUntilMs })
     this.#timer ??= every(clock, eventFlushMs, () => this.#flush())
   }
 
@@ -89,16 +92,16 @@ export class EventGate {
     const nowMs = this.#options.clock.monotonicMs()
     const due: NewOperatorEvent[] = []
     for (const [key, entry] of this.#entries) {
-      if (entry.dueMs > nowMs) continue
       if (due.length >= eventsPerBatchMax) break
       const event = this.#changeOf(entry)
       if (event === undefined) {
-        this.#entries.delete(key)
-        continue
+        if (Math.max(...entry.quietUntilMs.values()) <= nowMs) this.#entries.delete(key)
+      } else if ((entry.quietUntilMs.get(event.type) ?? nowMs) <= nowMs) {
+        due.push(event)
+        entry.held = undefined
+        entry.lastType = event.type
+        entry.quietUntilMs.set(event.type, nowMs + eventQuietMs)
       }
-      due.push(event)
-      const dueMs = nowMs + eventQuietMs
-      this.#entries.set(key, { lastType: event.type, held: undefined, dueMs })
     }
     return due
   }

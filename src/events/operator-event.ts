@@ -3,8 +3,6 @@
  * them (event-gate.ts), and the primary of the server keeps them (event-log.ts).
  */
 
-import { unreachable } from '../errors.ts'
-
 /** The types of events. docs/operations.md explains each. */
 export const operatorEventTypes = [
   'webhook.failing',
@@ -100,29 +98,32 @@ export function loggedEvent(
 
 /** Returns an event as one sentence for people. */
 function eventText(event: NewOperatorEvent): string {
-  const { type, shard, worker, count = 1 } = event
   const because = event.reason === undefined ? '' : `: ${event.reason}`
-  const bot = `${event.isTest === true ? 'the /test/ queue of ' : ''}bot ${event.botId}`
-  switch (type) {
-    case 'webhook.failing':
-      return `The webhook of ${bot} is failing${because}`
-    case 'webhook.recovered':
-      return `The webhook of ${bot} accepts deliveries again`
-    case 'webhook.removed':
-      return `The webhook of ${bot} was removed, because it returned 410 Gone for too long`
-    case 'dead_letters.added':
-      return `${count === 1 ? '1 update' : `${count} updates`} of ${bot} became dead letters`
-    case 'queue.high':
-      return `The queue of ${bot} is more than 80 % full${because}`
-    case 'queue.full':
-      return `The queue of ${bot} is full, and pushes for it are refused${because}`
-    case 'shard.poisoned':
-      return `Shard ${shard} refuses changes after a failed write, until it can be written again`
-    case 'shard.broken':
-      return `Shard ${shard} is set aside, because its files are damaged${because}`
-    case 'worker.restarted':
-      return `Worker ${worker} was restarted${because}`
-    default:
-      return unreachable(type)
-  }
+  return texts[event.type](event, because)
+}
+
+function botOf({ botId, isTest }: NewOperatorEvent): string {
+  return `${isTest === true ? 'the /test/ queue of ' : ''}bot ${botId}`
+}
+
+/** The sentence of each type, for an event and its reason. */
+const texts: Readonly<
+  Record<OperatorEventType, (event: NewOperatorEvent, because: string) => string>
+> = {
+  'webhook.failing': (event, because) => `The webhook of ${botOf(event)} is failing${because}`,
+  'webhook.recovered': (event) => `The webhook of ${botOf(event)} accepts deliveries again`,
+  'webhook.removed': (event) =>
+    `The webhook of ${botOf(event)} was removed, because it returned 410 Gone for too long`,
+  'dead_letters.added': (event) => {
+    const what = event.count === 1 ? '1 update' : `${event.count} updates`
+    return `${what} of ${botOf(event)} became dead letters`
+  },
+  'queue.high': (event, because) => `The queue of ${botOf(event)} is more than 80 % full${because}`,
+  'queue.full': (event, because) =>
+    `The queue of ${botOf(event)} is full, and pushes for it are refused${because}`,
+  'shard.poisoned': ({ shard }) =>
+    `Shard ${shard} refuses changes after a failed write, until it can be written again`,
+  'shard.broken': ({ shard }, because) =>
+    `Shard ${shard} is set aside, because its files are damaged${because}`,
+  'worker.restarted': ({ worker }, because) => `Worker ${worker} was restarted${because}`,
 }

@@ -71,13 +71,20 @@ export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions
       reply.hijack()
       const { raw: response } = reply
       response.writeHead(200, serverSentEventsHead)
-      const stream = new EventStream({ sink: sinkOf(response), read, from: { after, last, type } })
-      eventStreams.add(stream)
-      const forget = onceClosed(response.req.socket, () => stream.stop())
-      void stream.run().finally(() => {
-        forget()
-        eventStreams.delete(stream)
+      let forget: (() => void) | undefined
+      const stream = new EventStream({
+        sink: sinkOf(response),
+        read,
+        from: { after, last, type },
+        onEnd: () => {
+          forget?.()
+          eventStreams.delete(stream)
+        },
       })
+      eventStreams.add(stream)
+      void stream.run()
+      // Last, because the reader may be gone already.
+      forget = onceClosed(response.req.socket, () => stream.stop())
     },
   )
 }

@@ -30,6 +30,8 @@ export interface EventStreamOptions {
   readonly read: ReadEvents
   /** Where to begin, and which events are wanted. */
   readonly from: Pick<EventQuestion, 'after' | 'last' | 'type'>
+  /** Called once, when the stream has ended for whatever reason. */
+  onEnd(): void
 }
 
 export class EventStream {
@@ -58,6 +60,7 @@ export class EventStream {
   stop(): void {
     if (this.#isEnded) return
     this.#isEnded = true
+    this.#options.onEnd()
     this.#options.sink.end()
   }
 

@@ -1,9 +1,10 @@
-/** Reads a tail (`GET /v1/bots/:id/tail`) as a browser does. */
+/** Reads a tail (`GET /v1/bots/:id/tail`), or the events for the operator (`GET /v1/events`), as a browser does. */
 import type { Server } from './server.ts'
 import { until } from './until.ts'
 
 export interface TailEvent {
   readonly name: string
+  readonly id?: string | undefined
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
   readonly data: any
 }
@@ -15,10 +16,14 @@ export class TailReader {
   readonly #stopping = new AbortController()
 
   /** Resolves when the response has begun. */
-  static async open(server: Server, path: string): Promise<TailReader> {
+  static async open(
+    server: Server,
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<TailReader> {
     const reader = new TailReader()
     const response = await fetch(server.privateUrl + path, {
-      headers: { authorization: `Bearer ${server.key}` },
+      headers: { authorization: `Bearer ${server.key}`, ...headers },
       signal: reader.#stopping.signal,
     })
     reader.status = response.status
@@ -51,9 +56,9 @@ export class TailReader {
   }
 
   #take(part: string): void {
-    const [, name, data] = /^event: (\w+)\ndata: ([\s\S]*)$/.exec(part) ?? []
+    const [, id, name, data] = /^(?:id: (\w+)\n)?event: ([\w.]+)\ndata: ([\s\S]*)$/.exec(part) ?? []
     if (name !== undefined && data !== undefined) {
-      this.events.push({ name, data: JSON.parse(data.replaceAll('\ndata: ', '\n')) })
+      this.events.push({ id, name, data: JSON.parse(data.replaceAll('\ndata: ', '\n')) })
     }
   }
 }

@@ -84,6 +84,8 @@ test('without any source every option has its default', () => {
     maxPendingBytes: 134_217_728,
     windowBytes: 268_435_456,
     diskReserveBytes: 268_435_456,
+    eventsUrl: undefined,
+    eventsSecretFile: undefined,
     logLevel: 'info',
     logFile: undefined,
   })
@@ -262,6 +264,8 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['max-pending-bytes', '1023'],
   ['window-memory', '0'],
   ['disk-reserve', '-1', '1048577'],
+  ['events-url', 'a.example', 'ftp://a', 'https://', 'https://a:0', 'https://a/ b', 'https://a/#x'],
+  ['events-secret-file', ''],
   ['log-level', 'verbose', 'INFO'],
   ['log-file', ''],
 ]
@@ -277,7 +281,8 @@ test('every option refuses values out of its range, and the error has its name a
       const flag = problemsOf({ argv: [`--${option}=${value}`] })
       assert.equal(flag.length, 1, `${option} ${value}`)
       assert.ok(flag[0]!.startsWith(`--${option}: expected ${expected}, got `), flag[0])
-      const isShown = !['database', 'proxy', 'upstream'].includes(option) && value.length <= 100
+      const isShown =
+        !['database', 'proxy', 'upstream', 'events-url'].includes(option) && value.length <= 100
       if (isShown) assert.ok(flag[0]!.endsWith(JSON.stringify(value)), flag[0])
       if (value === '') continue
       const variable = problemsOf({ env: { [environmentName(option)]: value } })
@@ -286,6 +291,20 @@ test('every option refuses values out of its range, and the error has its name a
       assert.ok(key[0]!.startsWith(`key "${option}" of postbote.json: expected`), key[0])
     }
   }
+})
+
+test('events need https and a secret, and a secret needs an address', () => {
+  const url = 'events-url'
+  assert.match(
+    problemsOf({ argv: ['--events-secret-file', 'x'] }).join(),
+    /expected events-url, too/,
+  )
+  const alone = problemsOf({ argv: [`--${url}=http://user:secret@a/`] })
+  assert.equal(alone.length, 2)
+  assert.match(alone.join(), /expected events-secret-file, too.*expected https/)
+  assert(!alone.join().includes('secret@'))
+  const both = ['--events-url=http://a:8/x', '--events-secret-file=x', '--local']
+  assert.deepEqual(problemsOf({ argv: both }), [])
 })
 
 test('unknown flags, variables and keys are errors, all reported together', () => {

@@ -18,6 +18,7 @@ class Reader {
   questions = 0
   isFull = false
   isEnded = false
+  ends = 0
   failure: Error | undefined
   #drain: (() => void) | undefined
 
@@ -37,6 +38,9 @@ class Reader {
         end: () => {
           this.isEnded = true
         },
+      },
+      onEnd: () => {
+        this.ends += 1
       },
     })
     void stream.run()
@@ -107,7 +111,9 @@ test('a stream that is stopped ends its response and writes nothing more', async
   const stream = reader.follow()
   await settle()
   stream.stop()
+  stream.stop()
   assert(reader.isEnded)
+  assert.equal(reader.ends, 1, 'at once, and not when the log answers')
   reader.text = ''
   reader.report(1)
   assert.deepEqual(await reader.take(), [])
