@@ -39,6 +39,8 @@ test('the package works when it is installed', async (t) => {
         'dist/dashboard/app.css',
         'dist/dashboard/app.js',
         'dist/dashboard/index.html',
+        'docs/alerts/grafana-dashboard.json',
+        'docs/alerts/prometheus-rules.yml',
         'docs/api.md',
         'docs/cli.md',
         'docs/clients.md',

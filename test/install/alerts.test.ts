@@ -1,0 +1,145 @@
+/** The rules for Prometheus and the dashboard for Grafana name metrics, labels and commands that exist. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { commandTable } from '../../src/cli/command-table.ts'
+import { operatorEventTypes } from '../../src/events/operator-event.ts'
+import { startServer } from '../support/server.ts'
+import { yamlDocuments, yamlObstacle } from '../support/yaml.ts'
+
+const folder = new URL('../../../docs/alerts/', import.meta.url)
+
+interface Rules {
+  readonly groups: readonly {
+    readonly rules: readonly {
+      readonly alert: string
+      readonly expr: string
+      readonly annotations: { readonly summary: string; readonly description: string }
+    }[]
+  }[]
+}
+
+interface Dashboard {
+  readonly panels: readonly {
+    readonly id: number
+    readonly title: string
+    readonly gridPos: Readonly<Record<'x' | 'y' | 'w' | 'h', number>>
+    readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[]
+  }[]
+  readonly templating: unknown
+}
+
+const dashboard: Dashboard = JSON.parse(read('grafana-dashboard.json'))
+const expressionsOfDashboard = dashboard.panels.flatMap(({ targets }) =>
+  targets.map(({ expr }) => expr),
+)
+
+function rules(): Rules['groups'][number]['rules'] {
+  const [{ groups }] = yamlDocuments<Rules>(read('prometheus-rules.yml')) as [Rules]
+  return groups.flatMap((group) => group.rules)
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(name, folder), 'utf8')
+}
+
+/** The names of metrics in a text, wherever they are. */
+function metricsIn(text: string): string[] {
+  return text.match(/postbote_\w+/g) ?? []
+}
+
+test('every metric of the rules and of the dashboard is on /metrics, with the labels and values that they select', async (t) => {
+  const server = await startServer(t)
+  const { text } = await server.admin('GET', '/metrics')
+  const shown = new Set(text.match(/^postbote_\w+/gm))
+  const named = [read('prometheus-rules.yml'), read('grafana-dashboard.json')].flatMap(metricsIn)
+  assert(named.length > 40)
+  assert.deepEqual(
+    named.filter((name) => !shown.has(name)),
+    [],
+  )
+  const expressions = [...expressionsOfDashboard, read('prometheus-rules.yml')].join('\n')
+  const selected = [...expressions.matchAll(/(postbote_\w+)\{([^}]*)\}/g)].flatMap(
+    ([, name = '', labels = '']) =>
+      [...labels.matchAll(/(\w+)(!?=~?)"([^"]*)"/g)]
+        .filter(([, label]) => label !== 'instance')
+        .map(([, label = '', , value = '']) => `${name}{${label}="${value}"}`),
+  )
+  assert(selected.length > 2)
+  assert.deepEqual(
+    selected.filter((series) => !text.includes(`\n${series} `)),
+    [],
+  )
+  const grouped = [...expressions.matchAll(/by \((\w+)\) \(\w*\(?(postbote_\w+)/g)]
+    .filter(([, label]) => label !== 'instance')
+    .map(([, label = '', name = '']) => `${name}{${label}="`)
+  assert(grouped.length > 2)
+  assert.deepEqual(
+    grouped.filter((series) => !text.includes(`\n${series}`)),
+    [],
+  )
+})
+
+test('every counter is shown as a rate or an increase, and no gauge is', async () => {
+  const expressions = [...expressionsOfDashboard, ...expressionsOfRules()]
+  for (const expression of expressions) {
+    for (const [, before = '', name = ''] of expression.matchAll(/(\w*\(?)(postbote_\w+)/g)) {
+      const isRate = /^(?:rate|increase)\($/.test(before)
+      assert.equal(isRate, name.endsWith('_total'), `${name} in ${expression}`)
+    }
+  }
+})
+
+function expressionsOfRules(): string[] {
+  return [...read('prometheus-rules.yml').matchAll(/^ +expr: (.*)$/gm)].map(([, expr = '']) => expr)
+}
+
+test('the rules are YAML, and each has a name of its own, a sentence and what to do', {
+  skip: yamlObstacle(),
+}, () => {
+  const all = rules()
+  assert(all.length > 10)
+  assert.equal(new Set(all.map(({ alert }) => alert)).size, all.length)
+  for (const { alert, expr, annotations } of all) {
+    assert.match(alert, /^Postbote\w+$/)
+    assert(expr.includes('postbote'), alert)
+    assert.match(annotations.summary, /\.$/, alert)
+    assert.match(annotations.description, /\.$/, alert)
+  }
+  assert.deepEqual(
+    all.map(({ expr }) => expr),
+    expressionsOfRules(),
+  )
+})
+
+test('the commands and types of events that the rules name exist', () => {
+  const text = read('prometheus-rules.yml')
+  const names = commandTable.map(({ name }) => name)
+  const named = [...text.matchAll(/`postbote ([a-z -]*[a-z])/g)].map(([, command = '']) => command)
+  assert(named.length > 5)
+  for (const command of named) {
+    const isKnown = names.some((name) => command === name || command.startsWith(`${name} `))
+    assert(isKnown, command)
+  }
+  for (const [, type] of text.matchAll(/--type ([\w.]+)/g)) {
+    assert(
+      operatorEventTypes.some((known) => known === type),
+      type,
+    )
+  }
+})
+
+test('the panels of the dashboard do not overlap, and each has a query', () => {
+  const cells = new Set<string>()
+  for (const { title, gridPos, targets } of dashboard.panels) {
+    assert(targets.length > 0, title)
+    assert(gridPos.x + gridPos.w <= 24, title)
+    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+        assert(!cells.has(`${x},${y}`), title)
+        cells.add(`${x},${y}`)
+      }
+    }
+  }
+  assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length)
+})
