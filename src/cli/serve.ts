@@ -43,10 +43,8 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const joined = await joinedDatabasesOf(config, directory, log)
   const { data, workers } = await prepared(config, directory, joined)
   const adminKey = await adminKeyOf(config, data, log)
-  const regionPath = join(data.runPath, 'shared-memory')
-  const memory = SharedMemory.create({ path: regionPath, workers, shards: data.shards })
-  const [database, dataDir, startedAtMs] = [joined?.engine, data.path, systemClock.machineMs()]
-  const settings: WorkerSettings = { config, dataDir, adminKey, regionPath, database, startedAtMs }
+  const settings = settingsOf({ config, data, adminKey, joined })
+  const memory = SharedMemory.create({ path: settings.regionPath, workers, shards: data.shards })
   // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
   const counters = memory.slot(0)
   const node = joined?.engine.node
@@ -132,6 +130,23 @@ function surroundingsOf(config: Config): {
   const { env, pid } = process
   const manager = new ServiceManager({ clock: systemClock, log, env, pid, send: sendDatagram })
   return { log, manager, reopenLog: () => logOfServer.reopen() }
+}
+
+function settingsOf(from: {
+  readonly config: Config
+  readonly data: DataDirectory
+  readonly adminKey: string
+  readonly joined: JoinedDatabases | undefined
+}): WorkerSettings {
+  const { config, data, adminKey, joined } = from
+  return {
+    config,
+    dataDir: data.path,
+    adminKey,
+    regionPath: join(data.runPath, 'shared-memory'),
+    database: joined?.engine,
+    startedAtMs: systemClock.machineMs(),
+  }
 }
 
 async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promise<string> {
