@@ -1,35 +1,45 @@
 /**
- * Measures how long a worker's event loop makes its work wait, as two gauges. Whatever blocks the loop, such as a large
+ * Measures how long a worker's event loop makes its work wait, as two gauges, and notes that it turns. Whatever blocks the loop, such as a large
  * request or a garbage collection, delays every bot of the worker.
  *
  * Every 20 ms Node checks in C++ how late one of its timers is, without running JavaScript. A gauge shows the worst value
  * of the last minute, so that Prometheus misses nothing between two scrapes and several readers see the same value.
  */
 import { type Clock, type DelayHistogram, type Timer, every, watchEventLoop } from '../clock.ts'
-import { loopDelayPeriodMs, loopDelayPeriodsShown, loopDelayResolutionMs } from './limits.ts'
+import {
+  loopDelayPeriodMs,
+  loopDelayPeriodsShown,
+  loopDelayResolutionMs,
+  loopTurnPeriodMs,
+} from './limits.ts'
 import type { GaugeName } from '../metrics.ts'
 
 export interface LoopDelayOptions {
   readonly clock: Clock
   readonly gauges: { set(name: GaugeName, value: number): void }
   readonly histogram?: DelayHistogram
+  /** Called once a second while the loop turns. */
+  readonly turned: () => void
 }
 
 export class LoopDelay {
   readonly #gauges: LoopDelayOptions['gauges']
   readonly #histogram: DelayHistogram
-  readonly #timer: Timer
+  readonly #timers: readonly Timer[]
   readonly #maxUs: number[] = []
   readonly #p99Us: number[] = []
 
-  constructor({ clock, gauges, histogram }: LoopDelayOptions) {
+  constructor({ clock, gauges, histogram, turned }: LoopDelayOptions) {
     this.#gauges = gauges
     this.#histogram = histogram ?? watchEventLoop(loopDelayResolutionMs)
-    this.#timer = every(clock, loopDelayPeriodMs, () => this.#show())
+    this.#timers = [
+      every(clock, loopDelayPeriodMs, () => this.#show()),
+      every(clock, loopTurnPeriodMs, turned),
+    ]
   }
 
   close(): void {
-    this.#timer.cancel()
+    for (const timer of this.#timers) timer.cancel()
   }
 
   #show(): void {

@@ -13,6 +13,7 @@ import { entryFiles } from '../entry-files.ts'
 import type { NodeReport, ReportedShard, WorkerReport } from '../private-api/node-report.ts'
 import { shardTroubles, type ShardTroubles } from '../shard/shard-marks.ts'
 import type { DatabaseLeases } from './database-leases.ts'
+import { workerHangsAfterS } from './limits.ts'
 import type { WorkerSettings } from './worker-app.ts'
 
 export interface OwnNodeParts {
@@ -49,15 +50,15 @@ const { version }: { version: string } = JSON.parse(readFileSync(entryFiles.mani
 function workerReport({ clock, memory }: OwnNodeParts, worker: number): WorkerReport {
   const { state, pid, generation, restarts, servingSinceS } = memory.workerTable.of(worker)
   const isServing = state === 'serving'
+  const nowS = Math.floor(clock.machineMs() / 1_000)
+  const isHanging = isServing && nowS - memory.workerTable.turnedAtS(worker) > workerHangsAfterS
   return {
     worker,
-    state,
+    state: isHanging ? 'hanging' : state,
     pid: pid === 0 ? undefined : pid,
     generation,
     restarts,
-    uptimeS: isServing
-      ? Math.max(0, Math.floor(clock.machineMs() / 1_000) - servingSinceS)
-      : undefined,
+    uptimeS: isServing ? Math.max(0, nowS - servingSinceS) : undefined,
     loopDelayP99Us: memory.ofWorker(worker, 'event_loop_delay_p99_us'),
     loopDelayMaxUs: memory.ofWorker(worker, 'event_loop_delay_max_us'),
   }

@@ -113,7 +113,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const disk = await startedSpace(parts)
   const webhooks = webhooksOf(parts)
   const registry = registryOf(parts, webhooks, disk)
-  const loopDelay = new LoopDelay({ clock, gauges: slot })
+  const loopDelay = loopDelayOf(parts)
   const { pool, checkPool } = workerPools(config, log)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = checkerOf(parts, registry.bots, marks)
@@ -156,6 +156,13 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     pipelinedPerTurnMax: pipelinedPerTurnMaxOf(parts),
     onRefused: () => slot.add('connections_refused', 1),
   })
+}
+
+function loopDelayOf({ start, memory, clock, slot }: Parts): LoopDelay {
+  const turned = (): void => {
+    memory.workerTable.turned(start.worker, process.pid, Math.floor(clock.machineMs() / 1_000))
+  }
+  return new LoopDelay({ clock, gauges: slot, turned })
 }
 
 function guardOf({ settings, clock }: WorkerAppContext): PrivateApiGuard {

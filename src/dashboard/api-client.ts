@@ -114,7 +114,7 @@ export class ApiClient {
       return response
     } catch (error) {
       const shown = error instanceof ApiError ? error : unreachable()
-      this.#note({ view, path, trouble: isTrouble(shown) ? shown.message : undefined })
+      this.#note({ view, path, trouble: isTrouble(shown) ? troubleText(shown) : undefined })
       if (shown.status === 401) this.#options.onLoggedOut()
       throw shown
     }
@@ -154,6 +154,19 @@ interface Noted {
  */
 export function isTrouble(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status >= 500)
+}
+
+/** The codes of calls whose worker is lost or starts. Their messages are written for one call of a bot. */
+const lostCodes: ReadonlySet<string> = new Set([
+  'STORE_UNAVAILABLE',
+  'OUTCOME_UNKNOWN',
+  'UNAVAILABLE',
+])
+
+/** Returns a sentence. */
+function troubleText({ code, message }: ApiError): string {
+  if (lostCodes.has(code)) return 'A part of the server does not respond at the moment.'
+  return message.endsWith('.') ? message : `${message}.`
 }
 
 function unreachable(): ApiError {

@@ -12,7 +12,7 @@ import { type RowRange, visibleRows } from './visible-rows.ts'
 /** As the style says. */
 const rowHeight = 32
 /** A list is asked for this long after the last key, so that a word is one question. */
-const typingPauseMs = 200
+const typingPauseMs = 150
 const states = ['failing', 'degraded', 'healthy', 'paused', 'stuck', 'idle']
 const columns = [
   { title: 'Bot', sort: 'id', style: '' },
@@ -187,8 +187,13 @@ export class BotTable {
     const { bots, hasMore, missingShards, query } = this.#list
     const missing =
       missingShards.length > 0 ? ` The bots of ${shardsText(missingShards)} are missing.` : ''
+    if (bots.length === 0) return `${noneText(query)}${missing}`
     return `${shownText(formatCount(bots.length), hasMore ? query.sort : undefined)}${missing}`
   }
+}
+
+function noneText({ prefix, state }: BotListQuery): string {
+  return prefix === '' && state === '' ? 'No bot is registered.' : 'There is no such bot.'
 }
 
 /** @param cutBy - the order of a list that goes on */

@@ -45,6 +45,8 @@ export class BotView implements PageView {
   readonly #tail: TailPanel
   readonly #pollers: readonly VisiblePoller[]
   #isPaused = false
+  /** Whether the state of the bot was read. */
+  #isKnown = false
 
   constructor(options: BotViewOptions) {
     this.#options = options
@@ -56,7 +58,7 @@ export class BotView implements PageView {
     this.title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
     this.#heading = element('h1', {}, this.title)
     this.root = this.#layout()
-    this.#showMode(true)
+    this.#showMode(false)
     this.#pollers = [
       new VisiblePoller({ ...options, pauseMs, work: () => this.#refresh() }),
       new VisiblePoller({ ...options, pauseMs: slowPauseMs, work: () => this.#refreshSlowly() }),
@@ -136,6 +138,7 @@ export class BotView implements PageView {
     const name = `${bot.first_name} (@${bot.username}), ${bot.bot_id}`
     setElementText(this.#heading, this.#options.queue.isTest ? `${name}, /test/ queue` : name)
     this.#isPaused = queue.paused
+    this.#isKnown = true
     this.#showMode(queue.mode === 'webhook')
     setElementText(this.#pause, queue.paused ? 'Resume deliveries' : 'Pause deliveries')
     const { health, health_reason: reason } = queue
@@ -148,9 +151,10 @@ export class BotView implements PageView {
     )
   }
 
-  /** A bot that polls has no deliveries. */
+  /** A bot that polls has no deliveries. Nothing can be done with one that is not known. */
   #showMode(hasWebhook: boolean): void {
     const { outcomes, latency } = this.#history
+    for (const { root } of [this.#deadLetters, this.#push, this.#tail]) root.hidden = !this.#isKnown
     for (const { root } of [outcomes, latency, this.#attempts, this.#limit]) {
       root.hidden = !hasWebhook
     }
@@ -170,7 +174,7 @@ export class BotView implements PageView {
 
   /** The header of the page says that the server is in trouble; what was read before stays. */
   #fail(error: unknown): void {
-    if (isTrouble(error)) return
+    if (isTrouble(error) && this.#isKnown) return
     this.#health.className = 'error'
     setElementText(this.#health, error instanceof Error ? error.message : String(error))
   }

@@ -7,6 +7,7 @@ import { LineChart } from './line-chart.ts'
 import type { PageContext } from './page-context.ts'
 import { type CounterSample, RateMeter, type Rates } from './rate-meter.ts'
 import { readMetricsText } from './read-metrics-text.ts'
+import { readinessTexts } from './readiness-text.ts'
 import type { ReadinessShape, SummaryShape } from './shapes.ts'
 
 type RateName = 'push' | 'poll' | 'deliver' | 'errors'
@@ -25,12 +26,6 @@ const tileTitles: Readonly<Record<TileName, string>> = {
   poll: 'Polled / s',
   deliver: 'Delivered / s',
   errors: 'Errors / s',
-}
-/** What a status of /readyz means to the reader. */
-const statusTexts: Readonly<Record<string, string>> = {
-  starting: 'Some shards are not served at present. Their bots wait for a worker that starts.',
-  'no database': 'The server does not serve, because none of its databases responds.',
-  broken: 'The server serves no shard, because all are broken.',
 }
 
 export interface ServerPanelOptions extends PageContext {
@@ -140,14 +135,14 @@ export class ServerPanel {
     else this.#oldest.href = `#/bots/${id}${summary?.oldest_test === true ? '/test' : ''}`
   }
 
-  /** What keeps some of the bots from being served, above everything else. */
+  /** What needs attention, above everything else. */
   #showStatus(summary: SummaryShape | undefined, readiness: ReadinessShape | undefined): void {
     const missing = summary?.missing_shards ?? []
     const texts = [
-      ...(readiness === undefined ? [] : [statusTexts[readiness.status] ?? '']),
+      ...(readiness === undefined ? [] : readinessTexts(readiness)),
       ...(missing.length > 0 ? [`The numbers below lack the bots of ${shardsText(missing)}.`] : []),
     ]
-    const text = texts.filter((each) => each !== '').join(' ')
+    const text = texts.join(' ')
     this.#status.hidden = text === ''
     setElementText(this.#status, text)
   }
@@ -157,14 +152,9 @@ export class ServerPanel {
     metrics: Metrics,
     readiness: ReadinessShape | undefined,
   ): void {
-    const { status = 'does not respond', ...troubles } = readiness ?? {}
     const missing = summary?.missing_shards ?? []
     const facts: [string, string][] = [
-      ['Status', status],
-      ...Object.entries(troubles).map(([name, value]): [string, string] => [
-        name.replaceAll('_', ' '),
-        JSON.stringify(value),
-      ]),
+      ['Status', readiness?.status ?? 'does not respond'],
       ['Bots', formatCount(summary?.bots)],
       ['Workers', formatCount(summary?.workers)],
       ['Shards', formatCount(summary?.shards)],

@@ -127,8 +127,20 @@ export interface DeadLetterShape {
   readonly bytes: number
 }
 
+/** A damaged file of GET /readyz. */
+export interface DamageShape {
+  readonly shard: number
+  readonly file: string
+  readonly reason: string
+}
+
 /** GET /readyz */
 export interface ReadinessShape {
   readonly status: string
-  readonly [trouble: string]: unknown
+  readonly away_databases?: readonly number[]
+  readonly poisoned_shards?: number
+  readonly damaged?: readonly string[]
+  readonly broken_shards?: readonly DamageShape[]
+  readonly damaged_files?: readonly DamageShape[]
+  readonly checking_shards?: readonly number[]
 }

@@ -12,8 +12,11 @@ export const shardStates = [
   'unknown',
 ] as const
 
-/** As the primary records them: `down` until the next process is started, `ending` when none is started any more. */
-export const workerStates = ['serving', 'starting', 'down', 'ending'] as const
+/**
+ * As the primary records them: `down` until the next process is started, `ending` when none is started any more. A process
+ * that serves and whose event loop does not turn is `hanging`.
+ */
+export const workerStates = ['serving', 'hanging', 'starting', 'down', 'ending'] as const
 
 export type NodeState = (typeof nodeStates)[number]
 export type ShardState = (typeof shardStates)[number]

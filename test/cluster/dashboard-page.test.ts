@@ -282,6 +282,17 @@ test('the page goes on while a worker is killed and during a reload', { skip }, 
   await picture(page, 'after-reload')
 })
 
+test('a bot that is not registered has a page that says so and offers nothing', {
+  skip,
+}, async (t) => {
+  const { page } = await openOverview(t)
+  await page.evaluate(`location.hash = '#/bots/4711'`)
+  await page.getByText('No bot with this id is registered').waitFor()
+  for (const name of ['Pause deliveries', 'Set limit', 'Push', 'Clear']) {
+    assert.equal(await page.getByRole('button', { name }).count(), 0, name)
+  }
+})
+
 test('a session that has ended leads back to the login', { skip }, async (t) => {
   const { page } = await openOverview(t)
   await page.context().clearCookies()

@@ -79,6 +79,18 @@ test('one server is one node with all shards, and says what became of its worker
   assert.deepEqual([workers[0].restarts, workers[1].restarts], [1, 0], 'a reload is no restart')
 })
 
+test('a worker that hangs is reported by the other one', async (t) => {
+  const server = await startServer(t)
+  const [, hanging] = (await nodesOf(server)).nodes[0].workers
+  process.kill(hanging.pid, 'SIGSTOP')
+  // A connection may get to the worker that hangs, so several ask, and the first answer counts.
+  const anyNodes = () => Promise.any([nodesOf(server), nodesOf(server), nodesOf(server)])
+  const stateOf = async () => (await anyNodes()).nodes[0].workers[1].state
+  await until(async () => (await stateOf()) === 'hanging', 30_000)
+  process.kill(hanging.pid, 'SIGKILL')
+  await until(async () => (await stateOf()) === 'serving')
+})
+
 test('each node of a cluster describes itself to whichever node is asked', { skip }, async (t) => {
   const names = ['a', 'b', 'c']
   const cluster = await startCluster(t, await world.database('nodes_api'), { nodes: names })

@@ -10,10 +10,10 @@
  *     +---------------+  320
  *     | shard table   |  768 words: 256 owners, 256 serving, 256 hangs   shared-shard-table.ts
  *     +---------------+  3,392
- *     | worker table  |  256 records of 5 words                       shared-worker-table.ts
- *     +---------------+  8,512
+ *     | worker table  |  256 records of 6 words                       shared-worker-table.ts
+ *     +---------------+  9,536
  *     | metric slots  |  workers x 4 slots of 256 words               metric-slot.ts
- *     +---------------+  8,512 + workers x 4,096
+ *     +---------------+  9,536 + workers x 4,096
  *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
  *     +---------------+
  *

@@ -11,6 +11,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 function setUp() {
   const clock = new FakeClock()
   const shown: Record<string, number> = {}
+  const turns = { count: 0 }
   const histogram = {
     max: 0,
     p99: 0,
@@ -24,14 +25,24 @@ function setUp() {
     clock,
     gauges: { set: (name, value) => void (shown[name] = value) },
     histogram,
+    turned: () => void (turns.count += 1),
   })
   const pass = async (maxMs: number, p99Ms: number): Promise<void> => {
     histogram.max = (maxMs + loopDelayResolutionMs) * 1e6
     histogram.p99 = (p99Ms + loopDelayResolutionMs) * 1e6
     await clock.advance(loopDelayPeriodMs)
   }
-  return { clock, shown, delay, pass }
+  return { clock, shown, turns, delay, pass }
 }
+
+test('a loop that turns says so once a second, until the worker ends', async () => {
+  const { clock, turns, delay } = setUp()
+  await clock.advance(3_000)
+  assert.equal(turns.count, 3)
+  delay.close()
+  await clock.advance(3_000)
+  assert.equal(turns.count, 3)
+})
 
 test('the gauges show the worst delay of the last minute, without the time between two samples', async () => {
   const { shown, pass } = setUp()

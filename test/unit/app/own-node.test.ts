@@ -59,6 +59,20 @@ test('a shard that is set aside or checked says so, although its worker serves',
   )
 })
 
+test('a worker whose event loop has not turned for a while hangs', async (t) => {
+  const { clock, memory, parts } = setUp(t, 0)
+  await clock.advance(60_000)
+  const nowS = (): number => Math.floor(clock.machineMs() / 1_000)
+  const record = { state: 'serving', pid: 7, generation: 1, restarts: 0 } as const
+  for (const worker of [0, 1]) memory.noteWorker(worker, { ...record, servingSinceS: nowS() })
+  const states = async () => (await ownNode(parts)).workers.map(({ state }) => state)
+  await clock.advance(5_000)
+  memory.workerTable.turned(0, 7, nowS())
+  assert.deepEqual(await states(), ['serving', 'serving'])
+  await clock.advance(1_000)
+  assert.deepEqual(await states(), ['serving', 'hanging'])
+})
+
 test('a node has the shards of its lives in all databases, and the age of its oldest heartbeat', async (t) => {
   const { clock, memory, routes, parts } = setUp(t, 2)
   const node = { name: 'own', isLeaving: false, address: 'h:1', workers: 2 }

@@ -54,9 +54,13 @@ test('a call without a response is trouble until the same call succeeds', async 
 
 test('a response that blames the server is trouble, and one that blames the call is not', async () => {
   const it = world()
-  it.reply = refusal(503, 'STORE_UNAVAILABLE', 'The shard has no worker.')
+  it.reply = refusal(503, 'SHARD_BROKEN', 'The storage of this bot is damaged')
   await assert.rejects(it.api.get('/v1/bots/1'), ApiError)
-  assert.equal(it.troubles.at(-1), 'The shard has no worker.')
+  assert.equal(it.troubles.at(-1), 'The storage of this bot is damaged.')
+  // The message says that the storage of this bot is not available, and the page asks about all bots.
+  it.reply = refusal(503, 'STORE_UNAVAILABLE', 'try again')
+  await assert.rejects(it.api.get('/v1/bots/1'), ApiError)
+  assert.equal(it.troubles.at(-1), 'A part of the server does not respond at the moment.')
   it.reply = refusal(404, 'UNKNOWN_BOT', 'There is no such bot.')
   await assert.rejects(it.api.get('/v1/bots/1'), { status: 404, code: 'UNKNOWN_BOT' })
   assert.equal(it.troubles.at(-1), undefined)
