@@ -91,7 +91,7 @@ interface FleetParts {
 interface AskParts extends FleetParts {
   readonly name: string
   /** Asks once. Returns the time that it took in ms, if that is not all of the call. */
-  ask(): Promise<number | undefined>
+  readonly ask: () => Promise<number | undefined>
 }
 
 /** Asks one question after the other for as long as the polls go on. */
@@ -132,9 +132,9 @@ async function askWhile(
   polling: Promise<HttpSample>,
 ): Promise<{ readonly tookMs: readonly number[]; readonly delaysMs: readonly number[] }> {
   const tookMs: number[] = []
-  let isOver = false
-  const polled = polling.finally(() => (isOver = true))
-  while (!isOver) {
+  const over = new AbortController()
+  const polled = polling.finally(() => over.abort())
+  while (!over.signal.aborted) {
     const sentMs = performance.now()
     const own = await ask()
     tookMs.push(own ?? performance.now() - sentMs)

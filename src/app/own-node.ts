@@ -9,16 +9,22 @@ import { nodeLeaseMs } from '../cluster/membership/limits.ts'
 import type { Routes } from '../cluster/routes.ts'
 import type { ShardMap } from '../cluster/shard-map.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
+import type { Config } from '../config/config.ts'
 import { entryFiles } from '../entry-files.ts'
 import type { NodeReport, ReportedShard, WorkerReport } from '../private-api/node-report.ts'
 import { shardTroubles, type ShardTroubles } from '../shard/shard-marks.ts'
+import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
 import type { DatabaseLeases } from './database-leases.ts'
 import { workerHangsAfterS } from './limits.ts'
-import type { WorkerSettings } from './worker-app.ts'
 
 export interface OwnNodeParts {
   readonly clock: Clock
-  readonly settings: WorkerSettings
+  readonly settings: {
+    readonly config: Pick<Config, 'nodeName'>
+    readonly dataDir: string
+    readonly database: Pick<PgEngineOptions, 'databases' | 'node'> | undefined
+    readonly startedAtMs: number
+  }
   readonly ways: { readonly routes: Routes }
   readonly memory: SharedMemory
   readonly map: ShardMap

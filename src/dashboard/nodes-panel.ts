@@ -9,7 +9,7 @@ import {
   nodeColumns,
   workerCells,
   workerColumns,
-} from './node-rows.ts'
+} from './node-cells.ts'
 import type { PageContext } from './page-context.ts'
 import { SeenNodes } from './seen-nodes.ts'
 import type { NodeListShape, NodeShape } from './shapes.ts'

@@ -13,30 +13,48 @@ const namedMax = 3
 
 /** Returns a sentence for each thing that needs attention. */
 export function readinessTexts(readiness: ReadinessShape): readonly string[] {
-  const {
-    status,
-    broken_shards: broken = [],
-    checking_shards: checking = [],
-    poisoned_shards: poisoned = 0,
-    away_databases: away = [],
-    damaged_files: damaged = [],
-    damaged: copies = [],
-  } = readiness
   const texts = [
-    statusTexts[status],
-    broken.length > 0 &&
-      `The bots of ${shardsText(shardsOf(broken))} are refused, because damaged files are set aside (${filesText(broken)}). Repair them as docs/operations.md describes.`,
-    poisoned > 0 &&
-      `${poisoned === 1 ? 'One shard refuses' : `${poisoned} shards refuse`} changes until the disk or the database can be written again.`,
-    away.length > 0 &&
-      `${away.length === 1 ? 'Database' : 'Databases'} ${away.join(', ')} of several ${away.length === 1 ? 'does' : 'do'} not respond, and the bots there wait.`,
-    checking.length > 0 &&
-      `The files of ${shardsText(checking)} are checked before they are opened.`,
-    damaged.length > 0 &&
-      `Files of ${shardsText(shardsOf(damaged))} are damaged, and the bots are still served (${filesText(damaged)}).`,
-    copies.length > 0 && `Damaged files were copied aside: ${namesText(copies)}.`,
+    statusTexts[readiness.status],
+    brokenText(readiness.broken_shards ?? []),
+    poisonedText(readiness.poisoned_shards ?? 0),
+    awayText(readiness.away_databases ?? []),
+    checkingText(readiness.checking_shards ?? []),
+    damagedText(readiness.damaged_files ?? []),
+    copiesText(readiness.damaged ?? []),
   ]
-  return texts.filter((text) => typeof text === 'string')
+  return texts.filter((text) => text !== undefined)
+}
+
+function brokenText(damages: readonly DamageShape[]): string | undefined {
+  if (damages.length === 0) return undefined
+  return `The bots of ${shardsText(shardsOf(damages))} are refused, because damaged files are set aside (${filesText(damages)}). Repair them as docs/operations.md describes.`
+}
+
+function poisonedText(count: number): string | undefined {
+  if (count === 0) return undefined
+  const which = count === 1 ? 'One shard refuses' : `${count} shards refuse`
+  return `${which} changes until the disk or the database can be written again.`
+}
+
+function awayText(databases: readonly number[]): string | undefined {
+  if (databases.length === 0) return undefined
+  const which = databases.length === 1 ? 'Database' : 'Databases'
+  const verb = databases.length === 1 ? 'does' : 'do'
+  return `${which} ${databases.join(', ')} of several ${verb} not respond, and the bots there wait.`
+}
+
+function checkingText(shards: readonly number[]): string | undefined {
+  if (shards.length === 0) return undefined
+  return `The files of ${shardsText(shards)} are checked before they are opened.`
+}
+
+function damagedText(damages: readonly DamageShape[]): string | undefined {
+  if (damages.length === 0) return undefined
+  return `Files of ${shardsText(shardsOf(damages))} are damaged, and the bots are still served (${filesText(damages)}).`
+}
+
+function copiesText(files: readonly string[]): string | undefined {
+  return files.length === 0 ? undefined : `Damaged files were copied aside: ${namesText(files)}.`
 }
 
 function shardsOf(damages: readonly DamageShape[]): readonly number[] {

@@ -2,7 +2,7 @@
  * Remembers the nodes that the page has seen, because a node that is lost is removed from the cluster, and then the server
  * does not list it any more. It is forgotten when the page is opened again.
  */
-import type { GoneNode } from './node-rows.ts'
+import type { GoneNode } from './node-cells.ts'
 import type { NodeShape } from './shapes.ts'
 
 /** Chosen: as many as fit into the table. The one that has been gone for the longest time is forgotten first. */

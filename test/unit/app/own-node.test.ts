@@ -3,8 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { DatabaseLeases } from '../../../src/app/database-leases.ts'
-import { ownNode } from '../../../src/app/own-node.ts'
-import type { WorkerSettings } from '../../../src/app/worker-app.ts'
+import { ownNode, type OwnNodeParts } from '../../../src/app/own-node.ts'
 import { nodeLeaseMs } from '../../../src/cluster/membership/limits.ts'
 import { Routes } from '../../../src/cluster/routes.ts'
 import { ShardMap } from '../../../src/cluster/shard-map.ts'
@@ -27,7 +26,7 @@ function setUp(t: TestContext, databases: number) {
     config: { nodeName: 'own' },
     database: databases === 0 ? undefined : { node: 'own', databases: Array(databases) },
     startedAtMs: clock.machineMs(),
-  } as unknown as WorkerSettings
+  } as unknown as OwnNodeParts['settings']
   const ways = { routes: new Routes(map) }
   const leases = new DatabaseLeases({ databases, clock, memory })
   return {

@@ -7,8 +7,8 @@ import {
   rangesText,
   workerCells,
   workerColumns,
-} from '../../../src/dashboard/node-rows.ts'
-import type { Cell } from '../../../src/dashboard/node-rows.ts'
+} from '../../../src/dashboard/node-cells.ts'
+import type { Cell } from '../../../src/dashboard/node-cells.ts'
 import type { NodeShape, WorkerShape } from '../../../src/dashboard/shapes.ts'
 
 function worker(nth: number, state = 'serving'): WorkerShape {
