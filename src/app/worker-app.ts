@@ -372,6 +372,7 @@ function privateApiOf(
     log,
     ...own.streams,
     readEvents: (question) => parts.events.read(question),
+    node: settings.database?.node,
     checkPool: own.checkPool,
     guard: parts.guard,
     onRefused: (request) => parts.gate.noteRefused(request),

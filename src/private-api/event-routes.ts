@@ -1,55 +1,68 @@
-/** GET /v1/events: what the operator should know, live and from the log of the server (event-stream.ts). */
+/**
+ * GET /v1/events: what the operator should know, live and from the logs of all nodes (event-stream.ts). Any worker serves it:
+ * it asks its primary, and of each other node the first worker, which asks its own primary.
+ */
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { eventsKeptMax } from '../events/limits.ts'
-import { operatorEventTypes } from '../events/operator-event.ts'
+import { eventsKeptMax, eventsPerPageMax } from '../events/limits.ts'
+import { type EventPage, type EventQuestion, operatorEventTypes } from '../events/operator-event.ts'
 import { onceClosed } from '../http/once-closed.ts'
-import { type EventSink, EventStream, type ReadEvents } from './event-stream.ts'
-import { eventStreamsMax } from './limits.ts'
+import { idInPosition } from './event-position.ts'
+import { type EventSink, EventStream, type NodePage, type NodeQuestion } from './event-stream.ts'
+import { eventStreamsMax, tailSilenceMs } from './limits.ts'
+import { type OwnerLinks, type OwnerStream, postToOwner } from './owner-links.ts'
 import { serverSentEventsHead } from './server-sent-events.ts'
 
 export interface EventRoutesOptions {
-  readonly readEvents: ReadEvents
+  readonly clock: Clock
+  /** Asks the log of this server. */
+  readEvents(question: EventQuestion): Promise<EventPage>
+  /** The name of this server; undefined if it has none, because it is the only one. */
+  readonly node: string | undefined
+  /** Whether this is the first worker of its node, which answers for it. */
+  readonly isFirstWorker: boolean
+  linksOf(request: FastifyRequest): OwnerLinks
+  isForwarded(request: FastifyRequest): boolean
   /** The streams that are open. A worker that leaves stops them. */
   readonly eventStreams: Set<{ stop(): void }>
 }
 
-const eventsQuery = Type.Object(
-  {
-    after: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description:
-          'Begins after the event with this id; 0 is before all. Last-Event-ID has precedence.',
-      }),
-    ),
-    last: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: eventsKeptMax,
-        default: 0,
-        description: 'Without a position: begins with so many events of the past.',
-      }),
-    ),
-    type: Type.Optional(
-      Type.Enum([...operatorEventTypes], {
-        type: 'string',
-        description: 'Only events of this type.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const fields = {
+  after: Type.Optional(
+    Type.String({
+      maxLength: 8_192,
+      description:
+        'Begins after this position, which is the id of an event in the stream; 0 is before all. Last-Event-ID has precedence.',
+    }),
+  ),
+  last: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: eventsKeptMax,
+      default: 0,
+      description: 'Without a position: begins with so many events of the past, of each node.',
+    }),
+  ),
+  type: Type.Optional(
+    Type.Enum([...operatorEventTypes], {
+      type: 'string',
+      description: 'Only events of this type.',
+    }),
+  ),
+}
+const eventsQuery = Type.Object(fields, { additionalProperties: false })
+const wait = Type.Integer({ minimum: 0, maximum: tailSilenceMs })
+const nodeQuery = Type.Object({ ...fields, wait }, { additionalProperties: false })
 
 interface EventsRequest {
-  Querystring: {
-    readonly after?: number
-    readonly last?: number
-    readonly type?: string
-  }
+  Querystring: Omit<NodeQuestion, 'waitMs'>
+}
+
+interface NodeEventsRequest {
+  Querystring: EventsRequest['Querystring'] & { readonly wait: number }
 }
 
 /** Whether a request with this target is a stream of events, which lasts as long as its reader wants. */
@@ -58,43 +71,111 @@ export function isEventStream(url: string): boolean {
 }
 
 export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions): void {
-  const { readEvents: read, eventStreams } = options
   app.get<EventsRequest>(
     '/v1/events',
     { schema: { querystring: eventsQuery } },
     async (request, reply) => {
-      const { last, type } = request.query
-      const after = positionOf(request)
-      if (eventStreams.size >= eventStreamsMax) {
+      const given = request.headers['last-event-id']
+      const after = given === undefined || given === '' ? request.query.after : String(given)
+      // Refuses a wrong position before the response begins.
+      if (after !== undefined) idInPosition(after, options.node)
+      if (options.eventStreams.size >= eventStreamsMax) {
         throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 10 })
       }
       reply.hijack()
-      const { raw: response } = reply
-      response.writeHead(200, serverSentEventsHead)
-      let forget: (() => void) | undefined
-      const stream = new EventStream({
-        sink: sinkOf(response),
-        read,
-        from: { after, last, type },
-        onEnd: () => {
-          forget?.()
-          eventStreams.delete(stream)
-        },
-      })
-      eventStreams.add(stream)
-      void stream.run()
-      // Last, because the reader may be gone already.
-      forget = onceClosed(response.req.socket, () => stream.stop())
+      reply.raw.writeHead(200, serverSentEventsHead)
+      follow(options, request, { response: reply.raw, after })
+    },
+  )
+
+  // Used between nodes only.
+  app.post<NodeEventsRequest>(
+    '/internal/events',
+    { schema: { querystring: nodeQuery } },
+    async (request) => {
+      const isForNode = options.isForwarded(request) && options.isFirstWorker
+      if (!isForNode) throw new PostboteError('NOT_FOUND')
+      const { wait: waitMs, ...question } = request.query
+      return ownEvents(options, { ...question, waitMs })
     },
   )
 }
 
-/** Returns the event after which a reader goes on. Throws BAD_REQUEST for a Last-Event-ID that this server did not send. */
-function positionOf(request: FastifyRequest<EventsRequest>): number | undefined {
-  const given = request.headers['last-event-id']
-  if (given === undefined || given === '') return request.query.after
-  if (typeof given === 'string' && /^\d{1,15}$/.test(given)) return Number(given)
-  throw new PostboteError('BAD_REQUEST', { detail: 'Last-Event-ID: expected the id of an event' })
+function follow(
+  options: EventRoutesOptions,
+  request: FastifyRequest<EventsRequest>,
+  to: { readonly response: ServerResponse; readonly after: string | undefined },
+): void {
+  const { eventStreams } = options
+  const { response, after } = to
+  const { last, type } = request.query
+  let forget: (() => void) | undefined
+  const stream = new EventStream({
+    sink: sinkOf(response),
+    from: { after, last, type },
+    own: (question) => ownEvents(options, question),
+    others() {
+      const links = options.linksOf(request)
+      return links.others.filter((owner) => links.isOtherNode(owner))
+    },
+    ask: (owner, question, signal) => {
+      const links = options.linksOf(request)
+      return askNode({ clock: options.clock, links, owner, signal }, question)
+    },
+    onEnd: () => {
+      forget?.()
+      eventStreams.delete(stream)
+    },
+  })
+  eventStreams.add(stream)
+  void stream.run()
+  // Last, because the reader may be gone already.
+  forget = onceClosed(response.req.socket, () => stream.stop())
+}
+
+async function ownEvents(
+  options: EventRoutesOptions,
+  { after, last, type, waitMs }: NodeQuestion,
+): Promise<NodePage> {
+  const { node } = options
+  const id = after === undefined ? undefined : idInPosition(after, node)
+  const page = await options.readEvents({ after: id, last, type, waitMs, limit: eventsPerPageMax })
+  return { ...page, node }
+}
+
+/** Asks another node. Returns undefined if another worker answers for it. */
+async function askNode(
+  of: {
+    readonly clock: Clock
+    readonly links: OwnerLinks
+    readonly owner: number
+    readonly signal: AbortSignal
+  },
+  question: NodeQuestion,
+): Promise<NodePage | undefined> {
+  const { clock, links, owner, signal } = of
+  let stream: OwnerStream | undefined
+  const end = (): void => stream?.destroy()
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    const { status, text } = await postToOwner(clock, () => {
+      stream = links.openStream(owner, `/internal/events?${queryText(question)}`)
+      return stream
+    })
+    if (status === 404) return undefined
+    if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
+    return JSON.parse(text)
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
+
+function queryText({ after, last, type, waitMs }: NodeQuestion): string {
+  const query = new URLSearchParams({ wait: `${waitMs}` })
+  if (after !== undefined) query.set('after', after)
+  if (last !== undefined) query.set('last', `${last}`)
+  if (type !== undefined) query.set('type', type)
+  return query.toString()
 }
 
 function sinkOf(response: ServerResponse): EventSink {

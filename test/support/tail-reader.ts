@@ -56,7 +56,7 @@ export class TailReader {
   }
 
   #take(part: string): void {
-    const [, id, name, data] = /^(?:id: (\w+)\n)?event: ([\w.]+)\ndata: ([\s\S]*)$/.exec(part) ?? []
+    const [, id, name, data] = /^(?:id: (\S+)\n)?event: ([\w.]+)\ndata: ([\s\S]*)$/.exec(part) ?? []
     if (name !== undefined && data !== undefined) {
       this.events.push({ id, name, data: JSON.parse(data.replaceAll('\ndata: ', '\n')) })
     }

@@ -2,33 +2,67 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EventLog } from '../../../src/events/event-log.ts'
 import { eventsKeptMax } from '../../../src/events/limits.ts'
-import type { EventQuestion } from '../../../src/events/operator-event.ts'
 import { tailSilenceMs } from '../../../src/private-api/limits.ts'
-import { EventStream } from '../../../src/private-api/event-stream.ts'
+import { idInPosition } from '../../../src/private-api/event-position.ts'
+import {
+  EventStream,
+  type NodePage,
+  type NodeQuestion,
+} from '../../../src/private-api/event-stream.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
+
+class Node {
+  readonly log: EventLog
+  failure: Error | undefined
+  questions = 0
+  readonly #name: string | undefined
+
+  constructor(clock: FakeClock, name?: string) {
+    this.#name = name
+    this.log = new EventLog({
+      clock,
+      node: name,
+      stored: { events: [], deliveredTo: undefined },
+      file: { add: () => undefined, deliveredTo: () => undefined },
+    })
+  }
+
+  async ask({ after, ...rest }: NodeQuestion): Promise<NodePage> {
+    this.questions += 1
+    if (this.failure !== undefined) throw this.failure
+    const id = after === undefined ? undefined : idInPosition(after, this.#name)
+    return { ...(await this.log.read({ ...rest, after: id, limit: 1_000 })), node: this.#name }
+  }
+
+  report(botId: number): void {
+    this.log.report({ type: 'queue.high', timeMs: 0, botId })
+  }
+}
 
 class Reader {
   readonly clock = new FakeClock()
-  readonly log = new EventLog({
-    clock: this.clock,
-    stored: { events: [], deliveredTo: undefined },
-    file: { add: () => undefined, deliveredTo: () => undefined },
-  })
+  readonly own: Node
+  readonly others = new Map<number, Node | undefined>()
   text = ''
-  questions = 0
   isFull = false
   isEnded = false
   ends = 0
-  failure: Error | undefined
   #drain: (() => void) | undefined
 
-  follow(from: Partial<EventQuestion> = {}): EventStream {
+  constructor(name?: string) {
+    this.own = new Node(this.clock, name)
+  }
+
+  get log(): EventLog {
+    return this.own.log
+  }
+
+  follow(from: Omit<NodeQuestion, 'waitMs'> = {}): EventStream {
     const stream = new EventStream({
       from,
-      read: (question) => {
-        this.questions += 1
-        return this.failure === undefined ? this.log.read(question) : Promise.reject(this.failure)
-      },
+      own: (question) => this.own.ask(question),
+      others: () => [...this.others.keys()],
+      ask: async (other, question) => this.others.get(other)?.ask(question),
       sink: {
         write: (bytes) => {
           this.text += bytes.toString()
@@ -48,7 +82,7 @@ class Reader {
   }
 
   report(botId: number): void {
-    this.log.report({ type: 'queue.high', timeMs: this.clock.nowMs(), botId })
+    this.own.report(botId)
   }
 
   drained(): void {
@@ -94,10 +128,10 @@ test('a reader that takes nothing is asked for nothing, and learns later how muc
   reader.isFull = true
   reader.follow()
   await settle()
-  const { questions } = reader
+  const { questions } = reader.own
   for (let botId = 0; botId < eventsKeptMax + 7; botId++) reader.report(botId)
   await reader.clock.advance(10 * tailSilenceMs)
-  assert.equal(reader.questions, questions)
+  assert.equal(reader.own.questions, questions)
   reader.drained()
   await settle()
   assert.match(reader.text, /event: missed\ndata: \{"count":7\}\n\nid: /)
@@ -122,8 +156,74 @@ test('a stream that is stopped ends its response and writes nothing more', async
 
 test('a stream ends if the log does not answer, so that its reader tries another worker', async () => {
   const reader = new Reader()
-  reader.failure = new Error('the process that was called is gone')
+  reader.own.failure = new Error('the process that was called is gone')
   reader.follow()
   await settle()
   assert(reader.isEnded)
+})
+
+test('in a cluster a stream shows the events of all nodes, and its position names each', async () => {
+  const reader = new Reader('east')
+  const west = new Node(reader.clock, 'west')
+  reader.others.set(300, west)
+  // The second worker of that node.
+  reader.others.set(301, undefined)
+  west.report(1)
+  reader.report(2)
+  reader.follow({ last: 5 })
+  assert.deepEqual((await reader.take()).toSorted(), ['1', '2'])
+  west.report(3)
+  await reader.clock.advance(1)
+  const [east, other] = [reader.log.deliveryPosition(), west.log.deliveryPosition()]
+  assert.match(
+    reader.text,
+    new RegExp(`^id: (?:east:${east},west:${other}|west:${other},east:${east})\n`),
+  )
+  const position = /id: (.*)/.exec(reader.text)?.[1] ?? ''
+  reader.text = ''
+  west.report(4)
+  assert.deepEqual(await reader.take(), ['4'])
+  reader.follow({ after: position })
+  assert.deepEqual(
+    await reader.take(),
+    ['4'],
+    'a reader that comes back misses nothing of any node',
+  )
+})
+
+test('a node that does not answer is asked again, goes on where it was, and holds up nobody', async () => {
+  const reader = new Reader('east')
+  const west = new Node(reader.clock, 'west')
+  reader.others.set(300, west)
+  reader.follow()
+  await settle()
+  west.failure = new Error('the node is gone')
+  west.report(1)
+  await reader.clock.advance(tailSilenceMs)
+  reader.text = ''
+  west.report(2)
+  reader.report(3)
+  assert.deepEqual(await reader.take(), ['3'])
+  west.failure = undefined
+  await reader.clock.advance(2 * tailSilenceMs)
+  assert.deepEqual(await reader.take(), ['2'], 'the first one had reached the reader')
+})
+
+test('a node that joins later shows everything, and a worker that does not answer for its node is asked once', async () => {
+  const reader = new Reader('east')
+  reader.others.set(301, undefined)
+  let asked = 0
+  const has = reader.others.get.bind(reader.others)
+  reader.others.get = (other) => {
+    if (other === 301) asked += 1
+    return has(other)
+  }
+  reader.follow()
+  await settle()
+  const south = new Node(reader.clock, 'south')
+  south.report(7)
+  reader.others.set(400, south)
+  await reader.clock.advance(2 * tailSilenceMs)
+  assert.deepEqual(await reader.take(), ['7'])
+  assert.equal(asked, 1)
 })
