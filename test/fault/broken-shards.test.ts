@@ -16,6 +16,7 @@ import { shardPath } from '../../src/shard/data-directory.ts'
 import { addTables, tablesOf, zeroSector } from '../support/damaged-tables.ts'
 import { type RegisteredBot, type Server, send, startServer } from '../support/server.ts'
 import { startSink } from '../support/webhook-sink.ts'
+import { TailReader } from '../support/tail-reader.ts'
 import { until } from '../support/until.ts'
 import { SimulatedDisk } from './power/simulated-disk.ts'
 
@@ -126,6 +127,12 @@ test('shards whose CURRENT, MANIFEST or table is damaged are set aside at the st
   assert.match(damaged.output(), /a shard is set aside because its files are damaged/)
   const metrics = await damaged.admin('GET', '/metrics')
   assert.match(metrics.text, /postbote_shards_broken 3/)
+  const events = await TailReader.open(damaged, '/v1/events?after=0&type=shard.broken')
+  await events.atLeast(3)
+  events.close()
+  const reported = events.events.map(({ data }) => data)
+  assert.deepEqual(reported.map(({ shard }) => shard).toSorted(), [0, 1, 2])
+  assert(reported.every(({ reason, text }) => reason !== '' && text.includes('is set aside')))
   assert.deepEqual(deathsIn(damaged.output()), [])
 
   await assertRefusedAlone(damaged, bots)

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ClaimedShards } from '../../../src/app/claimed-shards.ts'
+import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { StoreEngine } from '../../../src/store/store-engine.ts'
 import { BotsLife } from '../../support/bots-life.ts'
+import { settle } from '../../support/fake-clock.ts'
 
 const skip = (): void => undefined
 const boot = 'boot'
@@ -16,9 +18,17 @@ async function setUp() {
   const bots = await BotsLife.open({ shards: all.length, aside: all })
   const { clock, registry } = bots
   const stores = new Map<number, MemoryStore>()
-  const life = { served: [] as number[], left: [] as number[], failure: undefined as unknown, boot }
+  const life = {
+    served: [] as number[],
+    left: [] as number[],
+    failure: undefined as unknown,
+    boot,
+    events: [] as NewOperatorEvent[],
+    onEnded: new Map<number, (error: Error) => void>(),
+  }
   const engine: StoreEngine = {
-    async open({ shard }) {
+    async open({ shard, onEnded }) {
+      if (onEnded !== undefined) life.onEnded.set(shard, onEnded)
       if (life.failure !== undefined) throw life.failure
       const store = stores.get(shard) ?? new MemoryStore()
       stores.set(shard, store)
@@ -34,7 +44,7 @@ async function setUp() {
     fleet: registry.fleet,
     leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
     counters: { add: skip },
-    report: skip,
+    report: (event) => void life.events.push(event),
     peerStreams: new Set(),
     recordStreams: new Set(),
     isUnderWay: () => false,
@@ -118,3 +128,16 @@ test('nothing is opened after the end', async () => {
 })
 
 const pollRequest = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
+
+test('a shard that cannot be written any more is reported', async () => {
+  const { shards, life } = await setUp()
+  await shards.openOne({ shard: 1, boot })
+  await shards.openOne({ shard: 2, boot })
+  assert.deepEqual(life.events, [])
+  life.onEnded.get(2)?.(new Error('the connection is lost'))
+  await settle()
+  assert.deepEqual(
+    life.events.map(({ type, shard }) => [type, shard]),
+    [['shard.poisoned', 2]],
+  )
+})

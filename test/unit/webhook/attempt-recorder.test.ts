@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AttemptLog } from '../../../src/webhook/attempt-log.ts'
+import { AttemptRecorder } from '../../../src/webhook/attempt-recorder.ts'
+import { webhookFailingMin } from '../../../src/webhook/limits.ts'
+
+const on = { address: undefined, startedMs: 0, status: 0 }
+const now = { monotonicMs: 1, wallMs: 1 }
+
+function setUp() {
+  const told: string[] = []
+  const log = new AttemptLog()
+  const recorder = new AttemptRecorder(log, {
+    onFailing: (error) => told.push(error),
+    onRecovered: () => told.push('recovered'),
+  })
+  const fail = (times: number): void => {
+    for (let nth = 1; nth <= times; nth++) {
+      const failed = { on, updateId: 1, outcome: 'rejected', nextRetryMs: undefined } as const
+      recorder.failed({ ...failed, error: `error ${nth}` }, now)
+    }
+  }
+  return { told, log, fail, succeed: () => recorder.delivered(on, 1, now) }
+}
+
+test('a webhook is reported once when it fails, with its last error, and once when a delivery succeeds', () => {
+  const { told, fail, succeed } = setUp()
+  succeed()
+  fail(webhookFailingMin - 1)
+  succeed()
+  assert.deepEqual(told, [], 'some failures are usual')
+  fail(webhookFailingMin + 5)
+  assert.deepEqual(told, [`error ${webhookFailingMin}`])
+  succeed()
+  succeed()
+  assert.deepEqual(told, [`error ${webhookFailingMin}`, 'recovered'])
+})
+
+test('another endpoint begins anew', () => {
+  const { told, log, fail, succeed } = setUp()
+  fail(webhookFailingMin)
+  log.newEndpoint()
+  succeed()
+  assert.equal(told.length, 1)
+})
