@@ -5,11 +5,11 @@ import { eventPosition, idInPosition } from '../../../src/private-api/event-posi
 test('each node finds its own part of a position, and one that is not named begins before all', () => {
   const position = eventPosition(
     new Map([
-      ['east', 5],
       ['east-2', 7],
+      ['east', 5],
     ]),
   )
-  assert.equal(position, 'east:5,east-2:7')
+  assert.equal(position, 'east-2:7,east:5')
   assert.deepEqual(
     ['east', 'east-2', 'west'].map((node) => idInPosition(position, node)),
     [5, 7, 0],
