@@ -33,6 +33,7 @@ postbote bots list --url http://127.0.0.1:9082 --key-file ./server.key
 \`\`\`
 
 With \`--url\`, the options of the server on this machine do not count, and \`--key-file\` is required: the key of one server never goes to another.
+If no authority that Node.js knows has signed the certificate of the other server, name a file with its authority in \`NODE_EXTRA_CA_CERTS\`.
 
 ## Output
 

@@ -38,8 +38,8 @@ export async function fillDirectory<Result>(
   await makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
   try {
-    const unfinished = join(directory, 'unfinished-import')
-    await assertUnused(directory, unfinished)
+    await assertUnused(directory)
+    const unfinished = unfinishedIn(directory)
     await writeDirectoryRecord(directory, { shards, isMade: true })
     await rm(unfinished, { recursive: true, force: true })
     await makePrivateDirectory(unfinished)
@@ -51,13 +51,22 @@ export async function fillDirectory<Result>(
   }
 }
 
-async function assertUnused(directory: string, unfinished: string): Promise<void> {
-  const isUnfinished = await exists(unfinished)
+/**
+ * Changes nothing.
+ *
+ * @throws ConfigError if the directory has the data of a server.
+ */
+export async function assertUnused(directory: string): Promise<void> {
+  const isUnfinished = await exists(unfinishedIn(directory))
   const names = isUnfinished ? ['shards'] : [directoryRecordName, 'shards', 'ids']
   for (const name of names) {
     if (!(await exists(join(directory, name)))) continue
     throw new ConfigError([`--dir: expected a new directory, but ${directory} has ${name}`])
   }
+}
+
+function unfinishedIn(directory: string): string {
+  return join(directory, 'unfinished-import')
 }
 
 function targetIn(unfinished: string, { directory, shards }: FilledDirectory): ImportTarget {

@@ -65,12 +65,17 @@ interface Imported {
 async function importAll(call: CommandCall): Promise<void> {
   const file = resolve(call.need(fileArgument))
   const skippedIds = call.need(skipIdsOption)
+  const config = call.config()
+  if (config.databases.length === 0) {
+    // It takes minutes to check a large file.
+    await (await import('./fill-directory.ts')).assertUnused(config.dir)
+  }
   const bar = new ProgressBar()
   const backup = await BackupReader.open(file, (read, of) =>
     bar.show('checking the file', read, of),
   )
   try {
-    const imported = await intoTarget(call.config(), backup, async (target) => {
+    const imported = await intoTarget(config, backup, async (target) => {
       const shards = new ImportedShards({ backup, target, skippedIds, random })
       const records = await shards.fill((done, of) => bar.show('importing shards', done, of))
       return { target: target.shown, began: backup.began, shards: target.shards, records }

@@ -118,5 +118,6 @@ function expectedOf(rows: readonly Pick<OptionRow, 'name' | 'kind'>[], name: str
 }
 
 function countText(count: number): string {
-  return count === 0 ? 'no argument' : `at most ${count} arguments`
+  if (count === 0) return 'no argument'
+  return count === 1 ? 'one argument' : `at most ${count} arguments`
 }

@@ -42,6 +42,16 @@ export class CallRefusedError extends Error {
   }
 }
 
+/** Another program has responded. */
+export class ForeignResponseError extends Error {
+  constructor(shown: string) {
+    super(
+      `the response of ${shown} does not come from the private API of Postbote: check the address`,
+    )
+    this.name = 'ForeignResponseError'
+  }
+}
+
 /** Where the private API is. */
 export interface PrivateApiPlace {
   /** How errors name it. */
@@ -94,13 +104,12 @@ export class PrivateApiClient {
   /**
    * Makes a call.
    *
-   * @returns the body of a response with status 200
-   * @throws CallRefusedError for any other status; Error if no server responds.
+   * @returns the body of a response with status 200, which is JSON
+   * @throws CallRefusedError for any other status; Error if no server responds, or another program than Postbote.
    */
   async call(call: PrivateApiCall): Promise<string> {
-    const response = await this.send(call)
-    if (response.status !== 200) throw new CallRefusedError(response)
-    return response.body
+    const response = await this.#begin(call, { idleMs: privateApiIdleMsMax })
+    return (await this.#whole(await this.#accepted(response, 'application/json'))).body
   }
 
   /**
@@ -117,24 +126,33 @@ export class PrivateApiClient {
    * Opens a response that lasts, such as a tail.
    *
    * @returns the parts of its text as they arrive. Its iterator throws an Error if the connection is lost.
-   * @throws CallRefusedError for any status but 200; Error if no server responds.
+   * @throws CallRefusedError for any status but 200; Error if no server responds, or another program than Postbote.
    */
   async open(path: string, patience: Patience): Promise<AsyncIterable<string>> {
     const response = await this.#begin({ method: 'GET', path }, patience)
-    if (response.statusCode !== 200) throw new CallRefusedError(await this.#whole(response))
-    return this.#parts(response)
+    return this.#parts(await this.#accepted(response, 'text/event-stream'))
   }
 
   /**
    * Makes a call whose result may be of any size.
    *
    * @returns the response with status 200. Read it to its end, or destroy it.
-   * @throws CallRefusedError for any other status; Error if no server responds.
+   * @throws CallRefusedError for any other status; Error if no server responds, or another program than Postbote.
    */
   async stream(call: PrivateApiCall): Promise<IncomingMessage> {
     const response = await this.#begin(call, { idleMs: privateApiIdleMsMax })
-    if (response.statusCode === 200) return response
-    throw new CallRefusedError(await this.#whole(response))
+    return this.#accepted(response, 'application/octet-stream')
+  }
+
+  /**
+   * Returns the response if the server has accepted the call. The address may be that of another program, which may
+   * respond to anything with 200.
+   */
+  async #accepted(response: IncomingMessage, type: string): Promise<IncomingMessage> {
+    if (response.statusCode !== 200) throw new CallRefusedError(await this.#whole(response))
+    if (response.headers['content-type']?.startsWith(type) === true) return response
+    response.destroy()
+    throw new ForeignResponseError(this.#place.shown)
   }
 
   async *#parts(response: IncomingMessage): AsyncGenerator<string> {
@@ -208,10 +226,18 @@ function lostText(shown: string, cause: unknown): string {
   return `the connection to ${shown} was lost${reasonOf(cause)}`
 }
 
+/** The codes of OpenSSL for a chain that does not end at a known authority. */
+const certificateCodes = /SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/
+const certificateAdvice =
+  'no known authority has signed its certificate; if the certificate is right, name its authority in NODE_EXTRA_CA_CERTS'
+
 /** The message of an error of a connection names its address again, so its code is shown, if it has one. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return ''
-  if ('code' in cause && typeof cause.code === 'string') return ` (${cause.code})`
+  if ('code' in cause && typeof cause.code === 'string') {
+    const advice = certificateCodes.test(cause.code) ? `: ${certificateAdvice}` : ''
+    return ` (${cause.code})${advice}`
+  }
   return cause.message === '' ? '' : ` (${cause.message})`
 }
 

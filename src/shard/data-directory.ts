@@ -111,7 +111,9 @@ export async function readAdminKey(options: AdminKeyOptions): Promise<string> {
   try {
     key = (await readFile(path, 'utf8')).trim()
   } catch (error) {
-    throw new Error(`cannot read the admin key from ${path}`, { cause: error })
+    const { code }: { code?: unknown } = Object(error)
+    const reason = typeof code === 'string' ? ` (${code})` : ''
+    throw new Error(`cannot read the admin key from ${path}${reason}`, { cause: error })
   }
   // The characters that a header field may contain after "Bearer ".
   if (key.length < adminKeyLengthMin || !/^[\x21-\x7e]+$/.test(key)) {

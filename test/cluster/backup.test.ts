@@ -285,8 +285,12 @@ test('files that are not whole, and places that are in use, are refused and not 
   await done(postbote(['export', file, ...remote(server, t)]))
   const onto = await postbote(['export', file, ...remote(server, t)])
   assert.deepEqual([onto.code, /expected a new file/.test(onto.output)], [2, true], onto.output)
+  const piped = await postbote(['export', '-', ...remote(server, t)])
+  assert.deepEqual([piped.code, /standard output/.test(piped.output)], [2, true], piped.output)
   const used = await postbote(['import', file, `--dir=${server.dir}`])
   assert.notEqual(used.code, 0)
+  // Reading a large file takes minutes, so what can be known before is said before.
+  assert.doesNotMatch(used.output, /checking the file/)
   await server.stop()
   const full = await postbote(['import', file, `--dir=${server.dir}`])
   assert.deepEqual([full.code, /expected a new directory/.test(full.output)], [2, true])
@@ -294,6 +298,7 @@ test('files that are not whole, and places that are in use, are refused and not 
   const dir = join(directory, 'data')
   const odd = await postbote(['import', file, `--dir=${dir}`, '--shards=7'])
   assert.deepEqual([odd.code, /--shards: expected/.test(odd.output)], [2, true], odd.output)
+  assert.doesNotMatch(odd.output, /checking the file/)
   const half = join(directory, 'half')
   writeFileSync(half, readFileSync(file))
   truncateSync(half, statSync(file).size - 1)
@@ -352,6 +357,7 @@ test('a shard whose sending breaks off is asked for again, and one that is set a
     asked.push(url)
     const shard = Number(/\d(?=\/records)/.exec(url))
     const attempt = asked.filter((each) => each === url).length
+    response.setHeader('Content-Type', 'application/octet-stream')
     if (attempt === 1) refuse(response, 'STORE_UNAVAILABLE')
     else if (attempt === 2) {
       response.write(bytesOf(shard).subarray(0, 100), () => response.destroy())

@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { resolve } from 'node:path'
 import { sleep, waitingClock } from '../../clock.ts'
+import { ConfigError } from '../../config/config.ts'
 import { path } from '../../config/config-values.ts'
 import { messageOf } from '../../message-of.ts'
 import { SectionCheck, type SectionHead } from '../../shard/backup-check.ts'
@@ -43,7 +44,13 @@ interface Exported {
 }
 
 async function exportAll(call: CommandCall): Promise<void> {
-  const file = resolve(call.need(fileArgument))
+  const given = call.need(fileArgument)
+  if (given === '-') {
+    throw new ConfigError([
+      '<file>: expected a path, because standard output cannot take back a shard whose copying breaks off',
+    ])
+  }
+  const file = resolve(given)
   const api = await privateApiOf(call)
   const began = Math.floor(waitingClock.nowMs() / 1_000)
   const backup = await BackupFile.create(file, began)

@@ -85,6 +85,13 @@ test('options of the server reach its parser, with repetitions and negations', (
   assert.equal(call('100').config().dir, './data')
 })
 
+test('a command with one argument says so', () => {
+  const one = { ...row, arguments: [idArgument] }
+  assert.throws(() => parseCommand(one, ['100', '1'], configOf), {
+    message: /expected one argument besides options/,
+  })
+})
+
 test('an error names the argument and what is expected', () => {
   for (const [argv, expected] of [
     [[], 'things list: expected <bot_id>, a whole number from 100 to 999; see --help'],

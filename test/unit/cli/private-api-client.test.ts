@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { CallRefusedError, PrivateApiClient } from '../../../src/cli/private-api-client.ts'
+import { makeCertificate } from '../../support/certificates.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const key = 'k'.repeat(32)
@@ -31,6 +33,7 @@ test('a call has the prefix of the URL, the key, and its body as it is', async (
   const client = await clientOf(t, (request, response) => {
     const answer = async (): Promise<void> => {
       seen.push([request.method, request.url, request.headers.authorization, await text(request)])
+      response.setHeader('Content-Type', 'application/json; charset=utf-8')
       response.end('{"update_id":7}')
     }
     void answer()
@@ -67,6 +70,22 @@ test('a refusal has the code and the message of the server, and nothing of anoth
   })
 })
 
+test('another program that responds with 200 is named as such, and nothing of its response is shown', async (t) => {
+  const client = await clientOf(t, (_request, response) => {
+    response.setHeader('Content-Type', 'text/html')
+    response.end('<html>s3cret</html>')
+  })
+  const call = { method: 'GET', path: '/' } as const
+  const foreign = {
+    name: 'ForeignResponseError',
+    message:
+      /^the response of http:\S+ does not come from the private API of Postbote: check the address$/,
+  }
+  await assert.rejects(client.call(call), foreign)
+  await assert.rejects(client.stream(call), foreign)
+  await assert.rejects(client.open('/', { idleMs: 10_000 }), foreign)
+})
+
 test('a server that cannot be reached differs from a connection that was lost during a call', async (t) => {
   const client = await clientOf(t, (request) => request.socket.destroy())
   const call = { method: 'POST', path: '/' } as const
@@ -74,6 +93,22 @@ test('a server that cannot be reached differs from a connection that was lost du
   // Port 1 of the loopback address is never used.
   const nobody = await clientAt(t, 'http://127.0.0.1:1')
   await assert.rejects(nobody.send(call), /^Error: no server responds at .* \(ECONNREFUSED\)$/)
+})
+
+test('an untrusted certificate is an error that says what to do', async (t) => {
+  const { key: privateKey, cert } = makeCertificate('127.0.0.1')
+  const server = createSecureServer({ key: privateKey, cert }, (_request, response) => {
+    response.end('{}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const client = await clientAt(t, `https://127.0.0.1:${port}`)
+  await assert.rejects(
+    client.call({ method: 'GET', path: '/' }),
+    /\(DEPTH_ZERO_SELF_SIGNED_CERT\): .* name its authority in NODE_EXTRA_CA_CERTS$/,
+  )
 })
 
 test('a response without end is not read forever', async (t) => {
@@ -98,6 +133,7 @@ test('a response that lasts is read part by part, and a refusal of it is an erro
       return
     }
     open.push(response)
+    response.setHeader('Content-Type', 'text/event-stream')
     response.write('one \u00e4')
   })
   const read = async (): Promise<string[]> => {
@@ -121,6 +157,7 @@ test('a response that lasts fails if its connection is lost or silent, and the s
   const open: ServerResponse[] = []
   const client = await clientOf(t, (_request, response) => {
     open.push(response)
+    response.setHeader('Content-Type', 'text/event-stream')
     response.write('begun')
   })
   const lost = await client.open('/', { idleMs: 10_000 })
