@@ -1,6 +1,6 @@
 # An image of the server. docs/install.md explains how to run it; test/cluster/container.test.ts runs the files that it
 # copies as process 1 of an unprivileged user with a read-only root.
-ARG NODE_VERSION=20
+ARG NODE_VERSION=24
 
 FROM node:${NODE_VERSION}-bookworm AS build
 WORKDIR /build
@@ -14,6 +14,7 @@ WORKDIR /postbote
 COPY --from=build /build/package.json /build/LICENSE ./
 COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/native-bindings/prebuilds native-bindings/prebuilds
+COPY --from=build /build/dist/dashboard dist/dashboard
 COPY --from=build /build/dist/src dist/src
 COPY --from=build /build/dist/workers dist/workers
 RUN ln -s /postbote/dist/src/main.js /usr/local/bin/postbote \

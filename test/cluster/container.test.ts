@@ -1,6 +1,6 @@
 /**
- * The image of the Dockerfile, as far as that can be checked without Docker: the files that it copies are enough, and they
- * run as process 1 of an unprivileged user whose root is read-only.
+ * The image of the Dockerfile, as far as that can be checked without building it (test/install/image.test.ts): the files that
+ * it copies are enough, and they run as process 1 of an unprivileged user whose root is read-only.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -78,6 +78,7 @@ test('the image serves as process 1 of an unprivileged user with a read-only roo
     })
     return (await response.json()) as { bot_id: number; token: string }
   }
+  assert.equal((await fetch(`${admin}/`)).status, 200, 'the page is missing')
   const bot = await call('/v1/bots', { first_name: 'Test', username: 'test_bot' })
   await call(`/v1/bots/${bot.bot_id}/updates`, { message: { text: 'hello' } })
   const updates = await fetch(

@@ -143,6 +143,8 @@ export class RunningImage {
   }
 
   async kill(): Promise<void> {
+    // Process 1 has changed its user, so it does not die with the process that started it.
+    if (this.firstPid !== undefined) process.kill(this.firstPid, 'SIGKILL')
     this.#child.kill('SIGKILL')
     await this.#closed
   }
