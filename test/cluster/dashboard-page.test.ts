@@ -31,7 +31,7 @@ interface World {
 }
 
 const world = shared(async (owner): Promise<World> => {
-  const server = await startServer(owner, { flags: ['--local'] })
+  const server = await startServer(owner, { workers: 2, flags: ['--local'] })
   const browser = await startChromium(owner)
   const ids = Array.from({ length: botsCount }, (_, nth) => firstId + nth)
   for (let at = 0; at < botsCount; at += 50) {
@@ -230,7 +230,7 @@ test('the page says that the server does not respond, and recovers when it is ba
   skip,
 }, async (t) => {
   const { browser } = await world()
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const context = await browser.newContext()
   t.after(() => context.close())
   const page = await context.newPage()

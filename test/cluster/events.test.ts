@@ -104,7 +104,7 @@ test('a queue that becomes full, and updates that become dead letters, are repor
 })
 
 test('a reader goes on after its last event, at another worker, after a reload and after a restart', async (t) => {
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   await killWorker(server)
   const first = await follow(server)
   await first.atLeast(1)
@@ -200,7 +200,7 @@ test('a server does not start with secrets that it cannot use, and says why with
 })
 
 test('postbote events shows the last events for people and for programs, and follows them', async (t) => {
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   await killWorker(server)
   const place = ['--dir', server.dir, '--admin-port', new URL(server.privateUrl).port]
   const { spawn } = await import('node:child_process')

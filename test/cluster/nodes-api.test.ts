@@ -30,7 +30,7 @@ function pidsOf({ workers }: { readonly workers: readonly { readonly pid: number
 }
 
 test('one server is one node with all shards, and says what became of its workers', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const before = await nodesOf(server)
   assert.equal(before.missing_shards, undefined)
   const [node, ...others] = before.nodes
@@ -80,7 +80,7 @@ test('one server is one node with all shards, and says what became of its worker
 })
 
 test('a worker that hangs is reported by the other one', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const [, hanging] = (await nodesOf(server)).nodes[0].workers
   process.kill(hanging.pid, 'SIGSTOP')
   // A connection may get to the worker that hangs or is lost, so several ask, and the first answer counts.
