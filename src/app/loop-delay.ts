@@ -12,6 +12,8 @@ import {
   loopDelayResolutionMs,
   loopTurnPeriodMs,
 } from './limits.ts'
+import type { WorkerStart } from '../cluster/channel/worker-control.ts'
+import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { GaugeName } from '../metrics.ts'
 
 export interface LoopDelayOptions {
@@ -49,6 +51,21 @@ export class LoopDelay {
     gauges.set('event_loop_delay_p99_us', worstOf(this.#p99Us, delayUs(histogram.percentile(99))))
     histogram.reset()
   }
+}
+
+interface LoopDelayContext {
+  readonly start: Pick<WorkerStart, 'worker'>
+  readonly memory: Pick<SharedMemory, 'workerTable'>
+  readonly clock: Clock
+  readonly slot: LoopDelayOptions['gauges']
+}
+
+/** Watches the event loop of a worker, and shows in shared memory that it turns. */
+export function loopDelayOf({ start, memory, clock, slot }: LoopDelayContext): LoopDelay {
+  const turned = (): void => {
+    memory.workerTable.turned(start.worker, process.pid, Math.floor(clock.machineMs() / 1_000))
+  }
+  return new LoopDelay({ clock, gauges: slot, turned })
 }
 
 function delayUs(betweenNs: number): number {

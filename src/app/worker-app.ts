@@ -38,7 +38,7 @@ import type { Log } from '../cluster/log.ts'
 import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
 import { DatabaseLeases } from './database-leases.ts'
 import { holdConnection } from '../cluster/worker/client-connections.ts'
-import { LoopDelay } from './loop-delay.ts'
+import { loopDelayOf } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import { BodyFilter } from '../cluster/forward/body-filter.ts'
 import { RequestRouter } from '../cluster/forward/request-router.ts'
@@ -50,7 +50,7 @@ import { ownerLinks } from './owner-links.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { WebhookFactory } from './webhook-factory.ts'
-import { eventTarget, WorkerEvents } from './worker-events.ts'
+import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
 import { workerPools } from './worker-pools.ts'
 import { noStreams, WorkerLife, type WorkerStreams } from './worker-life.ts'
@@ -105,7 +105,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
   const engine = await engineOf(settings.database)
   const leases = leasesOf(context, memory)
-  const events = await eventsOf(context, slot)
+  const events = await workerEvents(context, slot)
   const made = { memory, engine, leases, slot, map, guard, gate, bodies, upstream, events }
   const common = { ...context, ...made }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
@@ -158,26 +158,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   })
 }
 
-function loopDelayOf({ start, memory, clock, slot }: Parts): LoopDelay {
-  const turned = (): void => {
-    memory.workerTable.turned(start.worker, process.pid, Math.floor(clock.machineMs() / 1_000))
-  }
-  return new LoopDelay({ clock, gauges: slot, turned })
-}
-
 function guardOf({ settings, clock }: WorkerAppContext): PrivateApiGuard {
   const { adminKey, config } = settings
   return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock })
-}
-
-/** The first worker delivers the events of its server. */
-async function eventsOf(
-  { start, settings, ways, clock }: WorkerAppContext,
-  counters: Counters,
-): Promise<WorkerEvents> {
-  const { config, database } = settings
-  const target = start.worker === 0 ? await eventTarget(config, database?.node) : undefined
-  return new WorkerEvents({ clock, counters, primary: ways.primary, target })
 }
 
 /** What works on the shards in the background. */

@@ -1,7 +1,9 @@
 /** The events of a worker: what it reports, what its readers ask for, and in the first worker the delivery to `--events-url`. */
 import { readFile } from 'node:fs/promises'
 import type { PrimaryCalls } from '../cluster/channel/primary-control.ts'
+import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import { controlCallMs } from '../cluster/limits.ts'
+import type { Ways } from '../cluster/worker/worker.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Counters } from '../counters.ts'
@@ -80,6 +82,27 @@ export class WorkerEvents {
     await this.stopDelivery(0)
     await this.#gate.close()
   }
+}
+
+/** What the events of a worker depend on, as `prepareWorkerApp` has it. */
+interface EventsContext {
+  readonly start: Pick<WorkerStart, 'worker'>
+  readonly settings: {
+    readonly config: Config
+    readonly database: { readonly node?: string | undefined } | undefined
+  }
+  readonly ways: Pick<Ways, 'primary'>
+  readonly clock: Clock
+}
+
+/** The first worker delivers the events of its server. */
+export async function workerEvents(
+  { start, settings, ways, clock }: EventsContext,
+  counters: Counters,
+): Promise<WorkerEvents> {
+  const { config, database } = settings
+  const target = start.worker === 0 ? await eventTarget(config, database?.node) : undefined
+  return new WorkerEvents({ clock, counters, primary: ways.primary, target })
 }
 
 /**
