@@ -79,7 +79,7 @@ test('a node has the shards of its lives in all databases, and the age of its ol
   const set = (isLeaving: boolean): void => {
     routes.set({
       boots: ['a', 'b'],
-      nodes: [{ ...node, boot: 'a' }, { ...node, boot: 'b', isLeaving }, other],
+      nodes: [{ ...node, boot: 'a', isLeaving }, { ...node, boot: 'b' }, other],
       owners: Array.from('abcbacca', (boot, shard) => ({ shard, boot, epoch: 1 })),
       servers: [],
     })
