@@ -4,6 +4,7 @@ import { commandTable } from '../src/cli/command-table.ts'
 import { commandsPage } from '../src/cli/commands-page.ts'
 import { optionsPage } from '../src/config/config-text.ts'
 import { type Cell, columns, withColumn } from './clients-table.ts'
+import { withSignatures } from './client-signatures.ts'
 import { errorsPage } from './errors-page.ts'
 import { openApiPage } from './openapi-page.ts'
 
@@ -16,6 +17,8 @@ writeFileSync(new URL('options.md', docs), optionsPage())
 writeFileSync(new URL('errors.md', docs), errorsPage())
 writeFileSync(new URL('clients.md', docs), clientsPage())
 writeFileSync(new URL('openapi.json', docs), await openApiPage())
+const clientPage = new URL('producer-client.md', docs)
+writeFileSync(clientPage, withSignatures(readFileSync(clientPage, 'utf8')))
 
 function clientsPage(): string {
   let page = readFileSync(new URL('clients.md', docs), 'utf8')

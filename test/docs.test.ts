@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { withSignatures } from '../scripts/client-signatures.ts'
 import { errorsPage } from '../scripts/errors-page.ts'
 import { openApiPage } from '../scripts/openapi-page.ts'
 import { metricsPage } from '../src/private-api/metrics-page.ts'
@@ -11,6 +12,7 @@ import { commandTable } from '../src/cli/command-table.ts'
 import { commandsPage } from '../src/cli/commands-page.ts'
 import { clientDefaults, streamDefaults } from '../src/client/client-options.ts'
 import { clientErrorKinds } from '../src/client/postbote-client-error.ts'
+import { PostboteClient } from '../src/client/postbote-client.ts'
 import { slotOfBot } from '../src/cluster/shard-map.ts'
 import { optionRows } from '../src/config/config-options.ts'
 import { errorKinds } from '../src/errors.ts'
@@ -110,6 +112,14 @@ test('error codes named in the documentation exist', () => {
       .map((code) => `${page}: ${code}`),
   )
   assert.deepEqual(unknown, [])
+})
+
+test('docs/producer-client.md has every signature of the client (npm run docs writes them)', () => {
+  const page = read('docs/producer-client.md')
+  assert.equal(page, withSignatures(page))
+  for (const name of Object.getOwnPropertyNames(PostboteClient.prototype)) {
+    assert(page.includes(`  ${name}`), name)
+  }
 })
 
 test('docs/producer-client.md shows the example, every error code of the client and every default', () => {
