@@ -131,8 +131,11 @@ test('shards whose CURRENT, MANIFEST or table is damaged are set aside at the st
   await events.atLeast(3)
   events.close()
   const reported = events.events.map(({ data }) => data)
-  assert.deepEqual(reported.map(({ shard }) => shard).toSorted(), [0, 1, 2])
-  assert(reported.every(({ reason, text }) => reason !== '' && text.includes('is set aside')))
+  assert.deepEqual(
+    reported.map(({ shard }) => shard).toSorted((a, b) => a - b),
+    [0, 1, 2],
+  )
+  assert(reported.every((event) => event.reason !== '' && event.text.includes('is set aside')))
   assert.deepEqual(deathsIn(damaged.output()), [])
 
   await assertRefusedAlone(damaged, bots)

@@ -161,10 +161,7 @@ function readEntries(contents: Buffer, form: BlockForm = 'entries'): Entries {
       nextPoint = nextPoints.next().value
     }
     const read = readEntry(contents, { at, end, keyBefore, form })
-    const before = entries.at(-1)
-    const isInOrder =
-      read !== undefined && (before === undefined || compareEntries(before, read.entry) < 0)
-    if (read !== undefined && isInOrder) {
+    if (read !== undefined && follows(entries.at(-1), read.entry)) {
       entries.push(read.entry)
       keyBefore = read.internalKey
       at = read.next
@@ -176,6 +173,10 @@ function readEntries(contents: Buffer, form: BlockForm = 'entries'): Entries {
     }
   }
   return { entries, unbroken: unbroken ?? entries.length, isWhole }
+}
+
+function follows(before: RecordVersion | undefined, entry: RecordVersion): boolean {
+  return before === undefined || compareEntries(before, entry) < 0
 }
 
 /**
