@@ -1,7 +1,7 @@
 /**
  * The entry files of processes and threads, and the file with the version of the program. The build replaces each entry
- * file, and main.js, with a bundle, in which `import.meta.url` is the bundle's: so all files that use it lie one folder
- * below dist/.
+ * file but the bench, and main.js, with a bundle, in which `import.meta.url` is the bundle's: so all files that use it lie
+ * one folder below dist/.
  */
 export const entryFiles = {
   worker: new URL('../workers/cluster-worker.js', import.meta.url),
@@ -9,4 +9,6 @@ export const entryFiles = {
   compressUpdates: new URL('../workers/compress-updates.js', import.meta.url),
   checkAddress: new URL('../workers/check-address.js', import.meta.url),
   manifest: new URL('../../package.json', import.meta.url),
+  /** Only in a checkout. */
+  bench: new URL('../bench/main.js', import.meta.url),
 } as const

@@ -12,7 +12,7 @@ import { entryFiles } from './entry-files.ts'
 
 async function main(argv: readonly string[]): Promise<void> {
   const [first] = argv
-  if (first === undefined || first === 'help' || isHelpAsked(argv)) {
+  if (first === undefined || first === 'help' || (isHelpAsked(argv) && !printsOwnHelp(argv))) {
     const named = commandsNamed(commandTable, first === 'help' ? argv.slice(1) : argv)
     process.stdout.write(helpText(named, commandTable))
   } else if (first === '--version') {
@@ -22,6 +22,11 @@ async function main(argv: readonly string[]): Promise<void> {
     const { row, argv: rest } = findCommand(commandTable, argv)
     await (row.kind === 'raw' ? row.run(rest) : row.run(parseCommand(row, rest, configOf)))
   }
+}
+
+function printsOwnHelp(argv: readonly string[]): boolean {
+  const [row, ...others] = commandsNamed(commandTable, argv)
+  return others.length === 0 && row?.kind === 'raw' && row.printsOwnHelp === true
 }
 
 outliveReaders(process)

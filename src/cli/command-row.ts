@@ -38,6 +38,8 @@ export interface RawCommand extends DocumentedCommand {
   readonly synopsis: string
   /** The help lists the options of the server. */
   readonly takesServerOptions?: boolean
+  /** `--help` after its name is an argument of it. */
+  readonly printsOwnHelp?: boolean
   run(argv: readonly string[]): Promise<unknown>
 }
 

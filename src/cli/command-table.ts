@@ -1,4 +1,5 @@
 /** All commands. Dispatch, `--help`, docs/cli.md and the shell completions are derived from this table. */
+import { benchCommand } from './bench-command.ts'
 import { completionCommand } from './completion/completion-command.ts'
 import type { CommandRow } from './command-row.ts'
 import { doctorCommand } from './doctor/doctor-command.ts'
@@ -20,6 +21,7 @@ export const commandTable: readonly CommandRow[] = [
   importCommand,
   ...databaseCommands,
   doctorCommand,
+  benchCommand,
   ...botsCommands,
   summaryCommand,
   ...queueCommands,
