@@ -40,7 +40,8 @@ If no authority that Node.js knows has signed the certificate of the other serve
 Results are on standard output. Errors, remarks and the progress of long work are on standard error. Without \`--json\`, results are text for
 people, which may change from version to version: on a terminal, tables are cut to its width, and \`…\` stands for what is missing; in a pipe nothing is
 cut. Times are in UTC. With \`--json\`, a command prints the JSON of the private API, whose fields [api.md](api.md) describes. \`bots list\` joins the pages that it
-reads into one object. \`tail\` prints one object for each event on a line of its own: the data of the event, and its name as \`event\`. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`.
+reads into one object. \`tail\` prints one object for each event on a line of its own: the data of the event, and its name as \`event\`. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`. \`verify\`
+prints \`{"damages":0,"lines":["..."]}\` and \`repair\` prints \`{"failed_shards":[],"lines":["..."]}\`, with the lines that they print for people.
 
 If the reader of a pipe ends early, as in \`postbote bots list | head -3\`, the command finishes without an error. \`tail\` ends then, at the next event.
 

@@ -7,7 +7,18 @@ const barWidth = 30
 
 export class ProgressBar {
   readonly #isTerminal = process.stderr.isTTY
+  readonly #kept: string[] | undefined
   #shown = ''
+
+  /** @param keepsLines - whether `line` keeps the lines for `kept` and writes nothing */
+  constructor(keepsLines = false) {
+    this.#kept = keepsLines ? [] : undefined
+  }
+
+  /** The lines of the result so far, if they are kept. */
+  get kept(): readonly string[] {
+    return this.#kept ?? []
+  }
 
   /**
    * Shows the progress.
@@ -31,10 +42,11 @@ export class ProgressBar {
     this.#shown = text
   }
 
-  /** Writes a line to standard output. */
+  /** Writes a line to standard output, or keeps it. */
   line(text: string): void {
     this.clear()
-    process.stdout.write(`${text}\n`)
+    if (this.#kept === undefined) process.stdout.write(`${text}\n`)
+    else this.#kept.push(text)
   }
 
   /** Erases the bar; the next `show` draws it again. */

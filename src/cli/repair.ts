@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { waitingClock } from '../clock.ts'
 import { lockDirectory } from '../cluster/primary/directory-lock.ts'
 import type { Config } from '../config/config.ts'
+import { printJson } from './print-json.ts'
 import { ProgressBar } from './progress-bar.ts'
 import {
   foreignKeyIn,
@@ -44,18 +45,21 @@ export async function repair(
         isMade: true,
       })
     }
-    const bar = new ProgressBar()
+    const bar = new ProgressBar(selection.isJson)
+    const failed: number[] = []
     for (const shard of selection.shards) {
       try {
         await repairIfDamaged(selection, shard, bar)
       } catch (error) {
         process.exitCode = 1
+        failed.push(shard)
         bar.line(
           `shard ${shard}: the repair failed and the shard is unchanged: ${messageOf(error)}`,
         )
       }
     }
     bar.clear()
+    if (selection.isJson) printJson({ failed_shards: failed, lines: bar.kept })
   } finally {
     lock.release()
   }

@@ -6,6 +6,7 @@ import { type OptionRow, optionRows, optionTable } from '../config/config-option
 import { anyText, onOff, wholeNumber } from '../config/config-values.ts'
 import { configFileOption } from './config-file-option.ts'
 import type { RawCommand } from './command-row.ts'
+import { jsonOption } from './json-option.ts'
 import { shardsMax } from '../limits.ts'
 import { register } from './register.ts'
 import { reload } from './reload.ts'
@@ -66,19 +67,19 @@ export const serverCommands: readonly RawCommand[] = [
   {
     kind: 'raw',
     name: 'verify',
-    synopsis: 'verify [--shard N] [--dir DIR]',
+    synopsis: 'verify [--shard N] [--json] [--dir DIR]',
     sentence:
       'searches the files of all shards, or of the given ones, for damage and changes nothing; the exit code is 1 if there is damage',
-    options: [shardOption, optionTable.dir, configFileOption],
+    options: [shardOption, jsonOption, optionTable.dir, configFileOption],
     run: (argv) => verify(argv, configOf),
   },
   {
     kind: 'raw',
     name: 'repair',
-    synopsis: 'repair [--shard N] [--rebuild] [--dir DIR]',
+    synopsis: 'repair [--shard N] [--rebuild] [--json] [--dir DIR]',
     sentence:
       'copies every readable record of damaged shards into new shards and prints what is lost; the server must be stopped; --rebuild includes shards without damage',
-    options: [shardOption, rebuildOption, optionTable.dir, configFileOption],
+    options: [shardOption, rebuildOption, jsonOption, optionTable.dir, configFileOption],
     run: (argv) => repair(argv, configOf),
   },
 ]

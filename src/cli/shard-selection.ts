@@ -32,6 +32,8 @@ export interface ShardSelection {
   /** Whether all shards have been made; undefined if an old version wrote postbote.json, which does not record it. */
   readonly isMade: boolean | undefined
   readonly isRebuildAsked: boolean
+  /** The result is wanted as JSON. */
+  readonly isJson: boolean
   isOwn(queue: QueueId, shard: number): boolean
 }
 
@@ -44,8 +46,8 @@ export interface ShardCommand {
 /**
  * Reads the arguments of `verify` or `repair` and the record of the data directory.
  *
- * @param argv - any number of `--shard N` (all shards without it), `--dir DIR` or `--config FILE`, and `--rebuild` for a
- *   repair
+ * @param argv - any number of `--shard N` (all shards without it), `--dir DIR` or `--config FILE`, `--json`, and `--rebuild`
+ *   for a repair
  * @throws ConfigError if an option is unknown or a number is no shard of the directory; Error if there is no data
  *   directory
  */
@@ -53,7 +55,7 @@ export async function shardSelection(
   argv: readonly string[],
   { command, configOf }: ShardCommand,
 ): Promise<ShardSelection> {
-  const { shards: asked, isRebuildAsked, rest } = split(argv)
+  const { shards: asked, isRebuildAsked, isJson, rest } = split(argv)
   assertOptions(command, { rest, isRebuildAsked })
   const directory = configOf(rest).dir
   const { shards: shardCount, isMade } = await recordOf(directory)
@@ -72,6 +74,7 @@ export async function shardSelection(
     surplus: present.filter((number) => number >= shardCount),
     isMade,
     isRebuildAsked,
+    isJson,
     isOwn: (queue, shard) => map.shardOf(botIdOf(queue)) === shard,
   }
 }
@@ -140,7 +143,8 @@ function assertOptions(
   )
   const wrong = unknown ?? (isRebuildAsked && command === 'verify' ? '--rebuild' : undefined)
   if (wrong === undefined) return
-  const expected = command === 'verify' ? '--shard, --dir' : '--shard, --rebuild, --dir'
+  const expected =
+    command === 'verify' ? '--shard, --json, --dir' : '--shard, --rebuild, --json, --dir'
   throw new ConfigError([
     `${wrong.split('=')[0]}: expected only ${expected} or --config with ${command}`,
   ])
@@ -149,17 +153,20 @@ function assertOptions(
 function split(argv: readonly string[]): {
   readonly shards: readonly string[]
   readonly isRebuildAsked: boolean
+  readonly isJson: boolean
   readonly rest: readonly string[]
 } {
   const shards: string[] = []
   const rest: string[] = []
   let isRebuildAsked = false
+  let isJson = false
   for (let index = 0; index < argv.length; index++) {
     const argument = argv[index] ?? ''
     const [isShard, inline] = /^--shard(?:=(.*))?$/s.exec(argument) ?? []
     if (isShard !== undefined) shards.push(inline ?? argv[++index] ?? '')
     else if (argument === '--rebuild') isRebuildAsked = true
+    else if (argument === '--json') isJson = true
     else rest.push(argument)
   }
-  return { shards, isRebuildAsked, rest }
+  return { shards, isRebuildAsked, isJson, rest }
 }

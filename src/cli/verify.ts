@@ -5,6 +5,7 @@
 import { waitingClock } from '../clock.ts'
 import { DirectoryLockedError, lockDirectory } from '../cluster/primary/directory-lock.ts'
 import type { Config } from '../config/config.ts'
+import { printJson } from './print-json.ts'
 import { ProgressBar } from './progress-bar.ts'
 import {
   foreignText,
@@ -23,7 +24,7 @@ export async function verify(
   configOf: (argv: readonly string[]) => Config,
 ): Promise<void> {
   const selection = await shardSelection(argv, { command: 'verify', configOf })
-  const bar = new ProgressBar()
+  const bar = new ProgressBar(selection.isJson)
   if (isServed(selection.directory)) {
     bar.line(
       'a server runs on this directory: the check does not include what the server writes meanwhile',
@@ -43,6 +44,7 @@ export async function verify(
     }
   }
   bar.line(damages === 0 ? 'no damage was found' : `${damages} damages were found`)
+  if (selection.isJson) printJson({ damages, lines: bar.kept })
   if (damages > 0) process.exitCode = 1
 }
 

@@ -28,6 +28,11 @@ async function command(...args: string[]): Promise<{ code: number | null; output
   return { code: child.exitCode, output: (await output).join('') }
 }
 
+/** The progress is on lines of its own. */
+function jsonIn(output: string): string {
+  return output.split('\n').find((line) => line.startsWith('{')) ?? ''
+}
+
 /** Returns an id whose bot belongs to this shard. */
 function idIn(shard: number): number {
   for (let id = 5_000; ; id++) if (slotOfBot(id) % shards === shard) return id
@@ -123,8 +128,17 @@ test('verify names all damage that repair mends, with different damage in each s
   for (const [shard, { damage }] of damages.entries()) damage(join(dir, 'shards', `${shard}`))
   const verified = await command('verify', `--dir=${dir}`)
   assert.equal(verified.code, 1)
-  const one = await command('repair', `--dir=${dir}`, '--shard=0')
+  const inJson = await command('verify', `--dir=${dir}`, '--json')
+  assert.equal(inJson.code, 1)
+  const found: { damages: number; lines: string[] } = JSON.parse(jsonIn(inJson.output))
+  assert.equal(found.lines.at(-1), `${found.damages} damages were found`)
+  assert.deepEqual(
+    found.lines.filter((line) => !verified.output.includes(line)),
+    [],
+  )
+  const one = await command('repair', `--dir=${dir}`, '--shard=0', '--json')
   assert.equal(one.code, 0, one.output)
+  assert.deepEqual(JSON.parse(jsonIn(one.output)).failed_shards, [])
   assert.match(one.output, /shard 0: rescued \d+ records/)
   assert.doesNotMatch(one.output, /shard [1-9]/)
   const repaired = await command('repair', `--dir=${dir}`)
