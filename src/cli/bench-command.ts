@@ -29,9 +29,10 @@ export async function bench(file: string, argv: readonly string[]): Promise<void
   }
   const child = spawn(process.execPath, [file, ...argv], { stdio: 'inherit' })
   // The terminal sends it to both processes, and the bench ends its servers.
-  const ignore = (): void => undefined
   process.on('SIGINT', ignore)
   const [code] = await once(child, 'exit')
   process.off('SIGINT', ignore)
   process.exitCode = typeof code === 'number' ? code : 1
 }
+
+function ignore(): void {}
