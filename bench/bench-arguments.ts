@@ -74,7 +74,7 @@ Without a case, all of them run but the extra ones. 'webhook-*' names all cases 
   --quick        one short round: does it run? The figures are not representative
   --pairs N      number of rounds, 1 to 100
   --workers N    number of workers of the server, 1 to 8; 2 without it
-  --into REPORT  puts the results into a report that exists, such as 2026-11-21-abc1234
+  --into REPORT  puts the results into a report that exists, such as 2026-11-21-abc1234, or makes one: new
   --against FILE measures another build instead of the programs beside it: its dist/src/main.js
   --profile      profiles the CPU of the server only, without the programs beside it
   --help         prints this text

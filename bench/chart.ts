@@ -47,7 +47,8 @@ export function barChart(options: ChartOptions): string {
   const valueMax = Math.max(...bars.flatMap(({ value, target }) => [value, target ?? 0]))
   const scale = valueMax > 0 ? plotWidth / valueMax : 0
   const height = top + bars.length * rowHeight + bottom
-  const hint = `${isLowerBetter ? 'shorter' : 'longer'} is better; a mark shows the target`
+  const marks = bars.some(({ target }) => target !== undefined) ? '; a mark shows the target' : ''
+  const hint = `${isLowerBetter ? 'shorter' : 'longer'} is better${marks}`
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">`,
     `<title>${escaped(title)}</title>`,

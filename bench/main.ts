@@ -57,7 +57,7 @@ function optionsOf(given: BenchArguments, machine: Machine): BenchOptions {
 async function reportOf(options: BenchOptions, machine: Machine): Promise<Report | undefined> {
   if (!options.isSaved) return undefined
   const place = { directory: resultsDirectory, machine, groups: caseGroups }
-  if (options.into === undefined) return Report.begin(place)
+  if (options.into === undefined || options.into === 'new') return Report.begin(place)
   return Report.continued({ ...place, name: options.into })
 }
 

@@ -1,6 +1,6 @@
 /**
  * The report under bench/results: <name>.json with every sample, and generated from it <name>.md with its charts,
- * <name>-<group>.svg. The JSON has everything that is shown, so cases that are run again can replace their earlier
+ * <name>-<group>.svg and <name>-overview.svg. The JSON has everything that is shown, so cases that are run again can replace their earlier
  * results, and an interrupted run leaves what it had.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -10,6 +10,7 @@ import { caseTable } from './case-table.ts'
 import type { CaseGroup } from './contestant.ts'
 import { groupCharts } from './group-charts.ts'
 import type { Machine } from './machine.ts'
+import { overviewChart } from './overview-chart.ts'
 import type { ProfileShares, Share } from './profile-summary.ts'
 
 /** Where the workers of a case spent their time. */
@@ -87,6 +88,11 @@ export class Report {
     const saved: SavedReport = { machine, cases, profiles: [...this.#profiles.values()] }
     await writeFile(join(directory, `${name}.json`), `${JSON.stringify(saved, null, 1)}\n`)
     const parts: string[] = [reportHead(machine)]
+    const overview = overviewChart(cases)
+    if (overview !== undefined) {
+      await writeFile(join(directory, `${name}-overview.svg`), overview)
+      parts.push(`![What an operation costs](${name}-overview.svg)\n`)
+    }
     for (const { group, results } of inOrder) {
       if (results.length === 0) continue
       parts.push(`## ${group.title}\n`)
