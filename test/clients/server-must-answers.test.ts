@@ -84,7 +84,7 @@ async function lostServers(t: TestContext): Promise<void> {
   })
   const bot = await RawBot.register(server)
   assertRefused(await bot.call('sendMessage'), 502, /^Bad Gateway: the upstream server /)
-  const [worker = 0] = server.workerPids()
+  const worker = server.workerPid()
   process.kill(worker, 'SIGSTOP')
   try {
     const answers = await Promise.all(

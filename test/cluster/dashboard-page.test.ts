@@ -215,7 +215,8 @@ test('the overview says when shards have no worker, and takes it back', { skip }
   const said = page.getByText(/^Some shards are not served at present\./)
   // The other worker answers the page. The killed one may be back before the page asks. The pause before a restart grows with each kill.
   await until(async () => {
-    process.kill(server.workerPids()[0] ?? 0, 'SIGKILL')
+    await until(() => server.workerPids().length === 2)
+    process.kill(server.workerPid(), 'SIGKILL')
     return said.waitFor({ timeout: 3_000 }).then(
       () => true,
       () => false,
@@ -253,7 +254,7 @@ test('the page goes on while a worker is killed and during a reload', { skip }, 
   const { page, server } = await openOverview(t)
   const ids = [firstId, firstId + 1, firstId + 2, firstId + 3]
   for (const disturb of [
-    () => process.kill(server.workerPids()[0] ?? 0, 'SIGKILL'),
+    () => process.kill(server.workerPid(), 'SIGKILL'),
     () => process.kill(server.primaryPid, 'SIGHUP'),
   ]) {
     const before = server.workerPids()

@@ -66,8 +66,7 @@ test('no token, secret or key is logged, returned or shown to other users of the
   secrets.push(webhookSecret, badSecret, urlPassword, urlPath)
 
   // A worker that dies during a request may log something.
-  const [worker] = server.workerPids()
-  process.kill(worker!, 'SIGKILL')
+  process.kill(server.workerPid(), 'SIGKILL')
   answers.push(...(await exchangeAll(server, tokens.flatMap(botRequests))))
   const commandLines = server.pids().map(commandLineOf)
   assert.equal(commandLines.length, 3)

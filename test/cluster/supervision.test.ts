@@ -68,7 +68,9 @@ test('the other workers continue while one worker restarts repeatedly', async (t
   const killing = (async () => {
     for (let times = 0; times < 3; times++) {
       await until(() => (cluster.primary.workerPids()[1] ?? -1) > 0 && cluster.table.allServed())
-      process.kill(cluster.primary.workerPids()[1] ?? 0, 'SIGKILL')
+      const pid = cluster.primary.workerPids()[1] ?? -1
+      assert(pid > 0, 'the worker has a process')
+      process.kill(pid, 'SIGKILL')
       await until(() => cluster.table.cleared.length === times + 1)
     }
   })()

@@ -257,7 +257,7 @@ test('if writes fail while a worker opens its shards, none of them is set aside'
   t.after(() => rmSync(place, { recursive: true, force: true }))
   const bots = await registerAll(server)
   disk.fail('write')
-  const [worker = 0] = server.workerPids()
+  const worker = server.workerPid()
   process.kill(worker, 'SIGKILL')
   // LevelDB writes its logs into tables when it opens a shard.
   await until(() => /worker could not be restarted|is set aside/.test(server.output()))

@@ -9,7 +9,7 @@ import { until } from './until.ts'
  */
 export async function killWorker(server: Server, which = 0): Promise<void> {
   const before = server.workerPids()
-  const pid = before[which] ?? -1
+  const pid = server.workerPid(which)
   process.kill(pid, 'SIGKILL')
   await until(() => {
     const now = server.workerPids()

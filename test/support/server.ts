@@ -245,6 +245,18 @@ export class Server {
     return this.#parts.child.workerPids()
   }
 
+  /**
+   * Returns the id of one of them. Fails if there is none: a signal to 0 or -1, in place of an id, would end other
+   * processes.
+   *
+   * @param which - its place among the processes, the oldest first
+   */
+  workerPid(which = 0): number {
+    const pid = this.workerPids()[which]
+    assert(pid !== undefined, `there is no worker process ${which}`)
+    return pid
+  }
+
   pids(): readonly number[] {
     return [this.primaryPid, ...this.workerPids()]
   }
