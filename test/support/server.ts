@@ -246,10 +246,8 @@ export class Server {
   }
 
   /**
-   * Returns the id of one of them. Fails if there is none: a signal to 0 or -1, in place of an id, would end other
-   * processes.
-   *
-   * @param which - its place among the processes, the oldest first
+   * Returns the id of one of them, the oldest first. Fails if there is none: a signal to 0 or -1, in place of an id, would
+   * end other processes.
    */
   workerPid(which = 0): number {
     const pid = this.workerPids()[which]
