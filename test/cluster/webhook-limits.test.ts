@@ -29,7 +29,7 @@ function assertWithin(perSecond: number, deliveries: readonly Delivery[]): void 
 
 test('a limit holds through a raise, kill -9, a reload and setWebhook, and the bot sees nothing of it', async (t) => {
   const sink = await startSink(t)
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   const { botId, token } = await hookedBot(server, sink.url('/a'))
   const path = `/v1/bots/${botId}/limits`
   const set = await server.admin('PUT', path, { deliveries_per_second: 0.1 })
