@@ -279,7 +279,7 @@ export class ConnectionSet {
   #sendOn(connection: Connection, lane: Lane): void {
     const update = lane.first
     if (update === undefined) return
-    this.#options.pace.sent(this.#options.clock)
+    connection.onWritten = this.#options.pace.sent(this.#options.clock)
     const body = update.body()
     const signature = this.#signature?.of(update.updateId, body)
     if (signature === undefined) connection.send(lane, body)

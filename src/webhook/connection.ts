@@ -73,6 +73,8 @@ export class Connection {
   deliveryOrder: string | undefined
   /** When the present or the last delivery began, monotonic. */
   startedMs = 0
+  /** Called when the next delivery is written. */
+  onWritten: (() => void) | undefined
 
   readonly #options: ConnectionOptions
   readonly #client: Client
@@ -165,6 +167,7 @@ export class Connection {
     }
     // undici writes on a used connection one turn of the event loop after `send`, and a server may be frozen in between.
     if (!lease.isValid()) controller.abort(leaseIsOver)
+    else this.onWritten?.()
   }
 
   onResponseStart(

@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts'
 import { AttemptPace } from './attempt-pace.ts'
 import { RateGate } from './rate-gate.ts'
 import { type FailedTry, RecoveryRamp } from './recovery-ramp.ts'
+import { SentWindow } from './sent-window.ts'
 
 /** Returns the limit of the operator in deliveries per second, above 0; undefined if there is none. */
 export type DeliveryLimit = () => number | undefined
@@ -27,6 +28,8 @@ export class DeliveryPace {
   readonly #attempts: AttemptPace
   readonly #ramp: RecoveryRamp
   #gate: RateGate | undefined
+  /** Only with a limit: what the ramp does need not be exact. */
+  #window: SentWindow | undefined
 
   constructor({ limit, attempts, ramp }: DeliveryPaceOptions = {}) {
     this.#limit = limit
@@ -54,7 +57,11 @@ export class DeliveryPace {
 
   /** Takes over the limit and the rate of the ramp. Call this whenever something may be sent. */
   refresh(nowMs: number): void {
-    const perSecond = Math.min(this.#limit?.() ?? Number.POSITIVE_INFINITY, this.#ramp.perSecond)
+    const limit = this.#limit?.()
+    if (limit !== this.#window?.perSecond) {
+      this.#window = limit === undefined ? undefined : new SentWindow(limit, this.#window)
+    }
+    const perSecond = Math.min(limit ?? Number.POSITIVE_INFINITY, this.#ramp.perSecond)
     if (perSecond === Number.POSITIVE_INFINITY) this.#gate = undefined
     else if (this.#gate === undefined) this.#gate = new RateGate(perSecond, nowMs)
     else this.#gate.setRate(perSecond, nowMs)
@@ -63,12 +70,13 @@ export class DeliveryPace {
   /** Returns how long the next delivery must wait; 0 if it may be taken and sent now. */
   waitMs(nowMs: number): number {
     const attemptsMs = this.#attempts.waitMs(nowMs)
-    return this.#gate === undefined ? attemptsMs : Math.max(attemptsMs, this.#gate.waitMs(nowMs))
+    if (this.#gate === undefined) return attemptsMs
+    return Math.max(attemptsMs, this.#gate.waitMs(nowMs), this.#window?.waitMs(nowMs) ?? 0)
   }
 
   /** Tells whether a delivery that was taken earlier may be sent now. */
   maySend(nowMs: number): boolean {
-    return this.#gate?.maySend(nowMs) ?? true
+    return this.#gate?.maySend(nowMs) !== false && (this.#window?.waitMs(nowMs) ?? 0) === 0
   }
 
   /** Counts a delivery that is sent now, or when a connection was opened for it. */
@@ -79,8 +87,18 @@ export class DeliveryPace {
     gate?.taken(nowMs)
   }
 
-  /** Counts a delivery that is sent now. The clock is read only if the rate is limited. */
-  sent(clock: Pick<Clock, 'monotonicMs'>): void {
-    this.#gate?.sent(clock.monotonicMs())
+  /**
+   * Counts a delivery that is sent now. The clock is read only if the rate is limited.
+   *
+   * @returns if there is a limit, what to call when the delivery is written
+   */
+  sent(clock: Pick<Clock, 'monotonicMs'>): (() => void) | undefined {
+    if (this.#gate === undefined) return undefined
+    const nowMs = clock.monotonicMs()
+    this.#gate.sent(nowMs)
+    const window = this.#window
+    if (window === undefined) return undefined
+    const place = window.add(nowMs)
+    return () => window.written(place, clock.monotonicMs())
   }
 }
