@@ -139,7 +139,7 @@ function push(server: Server, bot: RegisteredBot, text: string) {
 }
 
 test('one key stores one update, through either worker and across kill -9 of all processes', async (t) => {
-  const before = await startServer(t)
+  const before = await startServer(t, { workers: 2 })
   const bots = await registerFour(before)
   const ids: number[] = []
   for (const bot of bots) {
@@ -172,7 +172,7 @@ test('one key stores one update, through either worker and across kill -9 of all
 })
 
 test('a producer that repeats pushes without a response stores each key once, however often workers are killed', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
   const pairs = pairsFor(bots, 2_400)
   const producer = new Producer(() => server, pairs)
@@ -195,7 +195,7 @@ test('a producer that repeats pushes without a response stores each key once, ho
 })
 
 test('a producer does so across kill -9 of all processes and with another number of workers', async (t) => {
-  let server = await startServer(t)
+  let server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
   const pairs = pairsFor(bots, 1_600)
   const producer = new Producer(() => server, pairs)
@@ -213,7 +213,7 @@ test('a producer does so across kill -9 of all processes and with another number
 })
 
 test('two streams that push the same keys at once get the same ids, and each key is stored once', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
   const pairs = pairsFor(bots, 1_000)
   const producers = [new Producer(() => server, pairs), new Producer(() => server, pairs)]

@@ -113,7 +113,7 @@ test('a call sees the effects of the calls before it on its connection', async (
 })
 
 test('pushes with keys that the successor of a killed owner gets again stay in their order', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const botId = botOf(1, 1)
   await server.register(botId)
   const connection = await connectionTo(t, server, 0)
@@ -144,7 +144,7 @@ test('pushes with keys that the successor of a killed owner gets again stay in t
 })
 
 test('a reload keeps pushes in their order, whichever worker has their connection', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const bots = [botOf(0, 1), botOf(1, 1)]
   for (const botId of bots) await server.register(botId)
   const isReloaded = (): boolean => server.output().includes('"msg":"reloaded"')

@@ -23,7 +23,7 @@ const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
 
 test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything over', async (t) => {
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   const busy: { stop(): Promise<void> }[] = []
   // The server is killed by then. Without this, they would call it forever after a failed assertion.
   t.after(() => Promise.all(busy.map((each) => each.stop())))

@@ -20,7 +20,7 @@ test(
   'a thousand bots poll and receive pushes through nginx while a worker dies',
   options,
   async (t) => {
-    const server = await startServer(t, { flags: [`--admin-host=${pushHost}`] })
+    const server = await startServer(t, { workers: 2, flags: [`--admin-host=${pushHost}`] })
     const nginx = await Nginx.start(t, {
       bots: new URL(server.botUrl).host,
       private: new URL(server.privateUrl).host,
