@@ -28,7 +28,10 @@ interface Example {
 
 test('every command of docs/api.md gets the response that the page shows', async (t) => {
   // On a busy machine the verification of a webhook takes longer.
-  const server = await startServer(t, { flags: ['--local', '--webhook-verify-timeout=60'] })
+  const server = await startServer(t, {
+    workers: 2,
+    flags: ['--local', '--webhook-verify-timeout=60'],
+  })
   const home = temporaryDirectory(t)
   symlinkSync(server.dir, join(home, 'data'))
   writeFileSync(join(home, '.curlrc'), 'silent\nshow-error\n')
@@ -43,7 +46,7 @@ test('every command of docs/api.md gets the response that the page shows', async
 })
 
 test('the table of docs/api.md lists every call', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const calls = callsOf(page)
   assert(calls.length > 20, String(calls.length))
   for (const { method, path } of calls) {

@@ -61,6 +61,7 @@ if (isInNamespace) {
     const identity = issueCertificate({ name: botHost, issuer: authority })
     const endpoint = await CapturedEndpoint.start(t, address, identity)
     const server = await startServer(t, {
+      workers: 2,
       // A handshake takes longer on a busy machine, and no deadline is tested here.
       flags: ['--webhook-verify-timeout=60'],
       env: { NODE_EXTRA_CA_CERTS: file },
@@ -79,7 +80,7 @@ if (isInNamespace) {
     test('captured requests of clients without webhooks', {
       concurrency: clientsAtOnce,
     }, async (t) => {
-      const server = await startServer(t)
+      const server = await startServer(t, { workers: 2 })
       await replayAll(t, { server, endpoint: undefined, nextBotId: 123_000_000 })
     })
   }

@@ -35,7 +35,7 @@ interface Scene {
 test('frameworks run beside another poller and with a webhook set', {
   concurrency: true,
 }, async (t) => {
-  const server = await startServer(t, { flags: ['--local', patient] })
+  const server = await startServer(t, { workers: 2, flags: ['--local', patient] })
   const log = await startCallLog(t, server.botUrl)
   const sink = await startSink(t)
   await testEachFramework(t, {

@@ -24,7 +24,7 @@ test('the command without an example lists the examples', async (t) => {
 describe('the examples', { concurrency: 2 }, () => {
   test('each bot echoes in order, survives a restart of the server, and leaves nothing unconfirmed', async (t) => {
     const upstream = await startUpstream(t, answerWithMessage)
-    const first = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
+    const first = await startServer(t, { workers: 2, flags: [`--upstream=${upstream.url}`] })
     const echoers = await Promise.all(
       bots.map(async (name) => new Echoer(t, { name, upstream, bot: await first.register() })),
     )
@@ -54,7 +54,7 @@ describe('the examples', { concurrency: 2 }, () => {
 
   test('bots that handle one message at a time keep the order of a hundred pending messages', async (t) => {
     const upstream = await startUpstream(t, answerWithMessage)
-    const server = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
+    const server = await startServer(t, { workers: 2, flags: [`--upstream=${upstream.url}`] })
     const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`)
     const orderly = ['grammy-echo', 'fetch-echo'].map(async (name) => {
       const echoer = new Echoer(t, { name, upstream, bot: await server.register() })
@@ -73,7 +73,7 @@ describe('the examples', { concurrency: 2 }, () => {
       if (isDown) response.writeHead(500).end('{"ok":false,"error_code":500,"description":"Down"}')
       else answerWithMessage(call, response)
     })
-    const server = await startServer(t, { flags: [`--upstream=${upstream.url}`] })
+    const server = await startServer(t, { workers: 2, flags: [`--upstream=${upstream.url}`] })
     const echoer = new Echoer(t, { name: 'fetch-echo', upstream, bot: await server.register() })
     await server.push(echoer.bot.botId, messageOf('hello'))
     await echoer.start(server)
@@ -118,7 +118,7 @@ describe('the examples', { concurrency: 2 }, () => {
   })
 
   test('without an upstream server a bot says what to start, and continues', async (t) => {
-    const server = await startServer(t)
+    const server = await startServer(t, { workers: 2 })
     const homeless = bots.map(async (name) => {
       const bot = await server.register()
       const example = startExample(t, [name, bot.token], server.dir)
@@ -142,7 +142,7 @@ describe('the examples', { concurrency: 2 }, () => {
       /^postbote: unknown example "grammy": expected one of .*fetch-echo, grammy-echo/,
     )
     assert.equal(unknown.code, 2)
-    const server = await startServer(t)
+    const server = await startServer(t, { workers: 2 })
     const nameless = await failureOf(t, ['fetch-echo'], server.dir)
     assert.match(nameless.output, /^postbote: there is no demo bot in .*: run \.\/scripts\/start/)
     const strangers = bots.map(async (name) => {

@@ -166,7 +166,7 @@ async function closing(_t: TestContext, server: Server): Promise<void> {
 
 /** Compares as the frameworks do: by substrings, in some cases without regard to case. */
 async function lookingForWords(t: TestContext): Promise<void> {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const words: readonly (readonly [string, object])[] = [
     ['https url must be provided for webhook', { url: 'http://bot.example/' }],
     ['webhook can be set up only on ports 80, 88, 443 or 8443', { url: 'https://bot.example:9/' }],

@@ -10,7 +10,7 @@ import type { Framework } from './frameworks.ts'
 const names = ['one', 'two', 'three', 'four', 'five', 'six']
 
 test('frameworks poll', { concurrency: true }, async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   // Some frameworks take ten seconds to stop, so all scenarios run at the same time.
   await Promise.all(
     [stopAndStart, stopInTheMiddle, endInTheMiddle, askForTypes].map((each) => each(t, server)),

@@ -40,7 +40,7 @@ for (const producer of producers) {
   const isMissing = name.endsWith('.py') && spawnSync('python3', ['--version']).status !== 0
   describe(name, { skip: isMissing ? 'python3 is missing' : false }, () => {
     test('pushes its input in order, even if its last line has no line break', async (t) => {
-      const server = await startServer(t)
+      const server = await startServer(t, { workers: 2 })
       const bot = await server.register()
       const env = { POSTBOTE_DIR: server.dir, BOT_TOKEN: bot.token }
       const example = startExample(t, producer, env, producer.input(texts).trimEnd())
@@ -114,7 +114,7 @@ for (const producer of producers) {
     })
 
     test('ends with the reason of a push that is refused, and never shows the key', async (t) => {
-      const server = await startServer(t)
+      const server = await startServer(t, { workers: 2 })
       const env = { POSTBOTE_DIR: server.dir, BOT_TOKEN: '123456789:none' }
       const example = startExample(t, producer, env)
       assert.equal(await example.exitCode(), 1)

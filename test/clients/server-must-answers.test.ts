@@ -80,6 +80,7 @@ async function setTooFast(bot: RawBot): Promise<Reply> {
 
 async function lostServers(t: TestContext): Promise<void> {
   const server = await startServer(t, {
+    workers: 2,
     flags: [`--upstream=http://127.0.0.1:${await freePort()}`],
   })
   const bot = await RawBot.register(server)
@@ -188,7 +189,7 @@ async function info(t: TestContext, server: Server): Promise<void> {
  * it keeps to the bound that it is given). Here an idle connection outlives the 5 s after which node:http would close it.
  */
 async function idleAndQuick(t: TestContext): Promise<void> {
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   assert(keepAliveTimeoutMs >= 75_000)
   assert(Number(optionTable.webhookVerifyTimeoutMs.default) < 5)
   const hanging = await startHanging(t)
@@ -210,7 +211,7 @@ async function idleAndQuick(t: TestContext): Promise<void> {
 }
 
 async function goingDown(t: TestContext): Promise<void> {
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   const bots = await RawBot.registerBoth(server)
   const waiting = bots.map((bot) => bot.call('getUpdates?timeout=50'))
   for (const bot of bots) await until(() => bot.isWaiting())

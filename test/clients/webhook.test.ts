@@ -25,7 +25,10 @@ const patient = '--webhook-verify-timeout=60'
 
 test('frameworks receive by webhook', { concurrency: true }, async (t) => {
   const upstream = await startUpstream(t)
-  const server = await startServer(t, { flags: ['--local', patient, `--upstream=${upstream.url}`] })
+  const server = await startServer(t, {
+    workers: 2,
+    flags: ['--local', patient, `--upstream=${upstream.url}`],
+  })
   await testEachFramework(t, {
     column: 'webhook',
     title: 'sets a webhook with a secret, receives in order, and deletes the webhook',
@@ -58,7 +61,7 @@ test('frameworks receive by webhook', { concurrency: true }, async (t) => {
 })
 
 test('frameworks receive a wrong secret', { concurrency: true }, async (t) => {
-  const server = await startServer(t, { flags: ['--local', patient] })
+  const server = await startServer(t, { workers: 2, flags: ['--local', patient] })
   await testEachFramework(t, {
     column: 'secret',
     title:
@@ -87,7 +90,7 @@ test('frameworks upload a certificate', { concurrency: true }, async (t) => {
   const certificate = join(temporaryDirectory(t), 'certificate.pem')
   writeFileSync(certificate, own.cert)
   const sink = await startSink(t, (_delivery, response) => void response.end(), own)
-  const server = await startServer(t, { flags: ['--local', patient] })
+  const server = await startServer(t, { workers: 2, flags: ['--local', patient] })
   await testEachFramework(t, {
     title: 'uploads a certificate, which the receiver must then present',
     without: (framework) => framework.withoutWebhook ?? framework.withoutUpload,

@@ -65,7 +65,7 @@ const kinds: readonly Kind[] = [
 
 for (const spread of ['one address', 'many addresses'] as const) {
   test(`when ${spread} fill the server, health checks, pushes and polls succeed`, async (t) => {
-    const server = await startServer(t, { descriptorsMax })
+    const server = await startServer(t, { workers: 2, descriptorsMax })
     const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
     for (const kind of spread === 'one address' ? kinds : kinds.slice(0, 3)) {
       const crowd = new Set<Socket>()
@@ -94,7 +94,7 @@ for (const spread of ['one address', 'many addresses'] as const) {
 }
 
 test('one address that fills the server closes neither idle connections of others nor a waiting poll', async (t) => {
-  const server = await startServer(t, { descriptorsMax })
+  const server = await startServer(t, { workers: 2, descriptorsMax })
   const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
   const [bot = { botId: 0, token: '' }] = bots
   const waiting = server.call(bot.token, 'getUpdates', { timeout: 50 })

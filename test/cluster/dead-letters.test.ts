@@ -36,7 +36,7 @@ test('dead letters are stored, listed, replayed and dropped, and kill -9 neither
     delivered.set(name, (delivered.get(name) ?? new Set()).add(update.update_id))
     return response.end()
   })
-  let server = await startServer(t, { flags: ['--local'] })
+  let server = await startServer(t, { workers: 2, flags: ['--local'] })
   const bot = await server.register()
   const path = `/v1/bots/${bot.botId}/dead-letters`
   await server.call(bot.token, 'setWebhook', { url: sink.url('/') })

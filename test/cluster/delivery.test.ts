@@ -64,7 +64,7 @@ test('every acknowledged update arrives in order through kill -9 of a worker and
   const sink = await startSink(t, (_delivery, response) => {
     setTimeout(() => response.end(), 5)
   })
-  const scenario = await setUp(await startServer(t, { flags: ['--local'] }), sink)
+  const scenario = await setUp(await startServer(t, { workers: 2, flags: ['--local'] }), sink)
   t.after(() => Promise.all(scenario.bots.map(async ({ poller }) => poller?.stop())))
   for (let round = 0; round < roundCount; round++) {
     await pushRound(scenario, round)

@@ -95,7 +95,7 @@ function namesAt(deliveries: readonly Delivery[], path: string): string[] {
 }
 
 test('an endpoint that hangs gets at most four connections, and other bots get every update', async (t) => {
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   const sink = await startSink(t)
   const endpoint = await startHangingEndpoint(t)
   const sick = await hookedBot(server, endpoint.url)

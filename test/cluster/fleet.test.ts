@@ -17,7 +17,7 @@ async function idsOf(server: Server, query: string): Promise<number[]> {
 
 /** A server with a bot of each worker that has updates, one that fails, and one that has nothing. */
 async function setUp(t: TestContext) {
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   const ids = [botOf(0), botOf(1), botOf(0, 1), botOf(1, 1)] as const
   const [first, second, failing, quiet] = ids
   const tokens: string[] = []
@@ -102,7 +102,7 @@ test('the summary and the gauges cover the bots of all workers, and of those tha
 })
 
 test('the shards of a worker that does not answer are missing from the summary and from lists by state', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   for (const botId of [botOf(0), botOf(1)]) {
     await server.register(botId)
     await server.push(botId, message)
@@ -126,7 +126,7 @@ test('the shards of a worker that does not answer are missing from the summary a
 })
 
 test('every refused push is counted by its code, wherever it was refused', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const [own, other] = [botOf(0), botOf(1)]
   for (const botId of [own, other]) await server.register(botId)
   const large = JSON.stringify({ message: { text: 'x'.repeat(600 * 1024) } })

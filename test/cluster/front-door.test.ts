@@ -23,7 +23,7 @@ const tooFew = Number(descriptors) < halfRequests * 1.5 && `only ${descriptors} 
 test('10,000 incomplete requests neither stop the server nor affect other clients', {
   skip: tooFew,
 }, async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
   const [{ token } = { token: '' }] = bots
   for (let nth = 0; nth < 50; nth++) await getMe(server, token)
@@ -71,7 +71,7 @@ test('10,000 incomplete requests neither stop the server nor affect other client
 })
 
 test('without free descriptors the server still serves clients, stores updates, and logs the shortage', async (t) => {
-  const server = await startServer(t, { descriptorsMax: 256 })
+  const server = await startServer(t, { workers: 2, descriptorsMax: 256 })
   const bot = await server.register(botOf(0))
   const heads = [
     ['GET', 'the oldest waiting connections are closed'],
@@ -103,7 +103,7 @@ test('without free descriptors the server still serves clients, stores updates, 
 })
 
 test('a client that opens connections and sends nothing keeps no other client out', async (t) => {
-  const server = await startServer(t, { descriptorsMax: 256 })
+  const server = await startServer(t, { workers: 2, descriptorsMax: 256 })
   const bot = await server.register(botOf(1))
   const silent: Socket[] = []
   t.after(() => silent.forEach((socket) => socket.destroy()))
@@ -119,7 +119,7 @@ test('a client that opens connections and sends nothing keeps no other client ou
 })
 
 test('clients that fill one worker and reconnect keep no client from another worker', async (t) => {
-  const server = await startServer(t, { descriptorsMax: 512 })
+  const server = await startServer(t, { workers: 2, descriptorsMax: 512 })
   const [greedy, other] = [await server.register(botOf(0)), await server.register(botOf(1))]
   const live = liveClient(server, other.token)
   const greedyOnes: Socket[] = []
@@ -160,7 +160,7 @@ test('a dual-stack listener serves IPv6 and IPv4, and an IPv4 client counts as o
   skip: noIpv6 && 'no IPv6 here',
 }, async (t) => {
   const flags = ['--http-ip-address=::', '--admin-ip-address=::1']
-  const server = await startServer(t, { flags })
+  const server = await startServer(t, { workers: 2, flags })
   const bot = await server.register()
   const { port } = new URL(server.botUrl)
   const through = async (host: string, network: string): Promise<void> => {
@@ -182,6 +182,7 @@ test('both listeners may be Unix sockets', async (t) => {
   const dir = temporaryDirectory(t)
   const [bots, own] = [join(dir, 'bots.sock'), join(dir, 'private.sock')]
   const server = await startServer(t, {
+    workers: 2,
     flags: [`--http-ip-address=${bots}`, `--admin-ip-address=${own}`],
   })
   const key = readFileSync(join(server.dir, 'admin.key'), 'utf8').trim()

@@ -26,7 +26,7 @@ async function pollTexts(server: Server, token: string, method = 'getUpdates'): 
 }
 
 test('results come in the order of the pairs, and a bad pair fails alone', async (t) => {
-  const server = await startServer(t, { flags: ['--max-update-bytes=4096'] })
+  const server = await startServer(t, { workers: 2, flags: ['--max-update-bytes=4096'] })
   const bots = await registerBoth(server)
   const stream = new RawPushStream(server)
   const expected: [string, string][] = []
@@ -76,7 +76,7 @@ test('results come in the order of the pairs, and a bad pair fails alone', async
 })
 
 test('a blank line of a stream is skipped before a header and is an empty update after one', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const { botId, token } = await server.register()
   const header = `{"bot_id":${botId}}`
   const [one, two] = ['{"message":{"text":1}}', '{"message":{"text":2}}']
@@ -94,7 +94,7 @@ test('a blank line of a stream is skipped before a header and is an empty update
 })
 
 test('a stream may arrive in pieces of any size, and its last line needs no line break', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const bots = await registerBoth(server)
   const text = bots
     .map(({ botId: bot_id }) => pairText({ bot_id }, { message: { text: 'ü€' } }))
@@ -116,7 +116,7 @@ test('a stream may arrive in pieces of any size, and its last line needs no line
 })
 
 test('pairs of almost a megabyte arrive whole at both workers', async (t) => {
-  const server = await startServer(t, { flags: ['--max-update-bytes=1048576'] })
+  const server = await startServer(t, { workers: 2, flags: ['--max-update-bytes=1048576'] })
   const bots = await registerBoth(server)
   const stream = new RawPushStream(server)
   const results: Promise<PairResult | undefined>[] = []
@@ -145,7 +145,7 @@ test('pairs of almost a megabyte arrive whole at both workers', async (t) => {
 })
 
 test('a producer that disconnects during a stream loses none of the complete pairs that it sent', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const bots = await registerBoth(server)
   const stream = new RawPushStream(server)
   const results = [0, 1, 2, 3].map((at) =>
@@ -162,7 +162,7 @@ test('a producer that disconnects during a stream loses none of the complete pai
 })
 
 test('a producer that never reads its results is slowed down, and others are not', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const bots = await registerBoth(server)
   const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.privateUrl).port) })
   t.after(() => socket.destroy())
@@ -202,7 +202,7 @@ async function drainsWithin(socket: Socket, ms: number): Promise<boolean> {
 }
 
 test('a stream without the key, or with a wrong one, is refused before it is read', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   for (const key of ['', 'wrong']) {
     const stream = new RawPushStream({ privateUrl: server.privateUrl, key })
     const { statusCode } = await stream.response

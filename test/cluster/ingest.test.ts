@@ -15,7 +15,7 @@ const shared = sharedServer()
 const message = (fields: object = {}): { message: object } => ({ message: fields })
 
 test('bots are registered, listed, given new tokens and removed, whichever worker owns them', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const named = { first_name: 'Test', username: 'test_bot' }
   const bots = []
   for (const worker of [0, 1, 0, 1]) bots.push(await server.register(botOf(worker, bots.length)))
@@ -132,7 +132,7 @@ test('invalid registrations, pages, bot ids and options get their error codes', 
 })
 
 test('every route except the health routes requires the key and the Host header', async (t) => {
-  const server = await startServer(t, { flags: ['--admin-host=push.example'] })
+  const server = await startServer(t, { workers: 2, flags: ['--admin-host=push.example'] })
   const { botId } = await server.register(botOf(1))
   const { port } = new URL(server.privateUrl)
   const good = `Bearer ${server.key}`
@@ -234,7 +234,7 @@ test('an update is stored and returned byte for byte, for each test, ttl, orderi
 
 test('a push over a limit gets its error code and leaves the queue unchanged', async (t) => {
   const flags = ['--max-pending-updates=3', '--max-pending-bytes=4096', '--max-update-bytes=2048']
-  const server = await startServer(t, { flags })
+  const server = await startServer(t, { workers: 2, flags })
   for (const worker of [0, 1]) {
     const [many, big] = [botOf(worker, 1), botOf(worker, 2)]
     await server.register(many)

@@ -45,7 +45,7 @@ const rules: readonly (readonly [string, Rule])[] = [
 
 for (const way of ['direct', 'forwarded'] as const) {
   test(`getUpdates over ${way} connections`, { concurrency: rules.length }, async (t) => {
-    const server = await startServer(t, { flags: ['--local'] })
+    const server = await startServer(t, { workers: 2, flags: ['--local'] })
     const over = (await server.register(botOf(1, 500))).token
     await Promise.all(
       rules.map(([name, rule], at) =>
@@ -308,7 +308,7 @@ async function gzipRule(_t: TestContext, { client, push }: Place): Promise<void>
 }
 
 test('one connection may name bots of both workers in turn, also when it is pipelined', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
   const connection = RawConnection.to(server.botUrl)
   t.after(() => connection.socket.destroy())
@@ -338,7 +338,7 @@ function assertTook({ tookMs }: BotAnswer, ms: number): void {
 }
 
 test('a call whose body is still arriving when its token ends is refused', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   for (const end of ['renewed', 'kept for a while', 'removed'] as const) {
     const { botId, token } = await server.register()
     const id = await server.push(botId, { message: { text: 'hello' } })

@@ -50,7 +50,7 @@ async function readAll(server: Server, { token }: RegisteredBot) {
 
 test('a hundred thousand updates are stored once and in order while workers are killed, reloaded and restarted', async (t) => {
   const count = 100_000
-  let server = await startServer(t)
+  let server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
   const retries: Retry[] = []
   const client = clientOf(t, server, (retry) => retries.push(retry))
@@ -112,7 +112,7 @@ test('a hundred thousand updates are stored once and in order while workers are 
 })
 
 test('a client sends a server that stands still no more pairs than may be under way', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const { botId } = await server.register()
   const client = clientOf(t, server)
   const text = 'x'.repeat(100_000)
@@ -147,7 +147,7 @@ test('a client sends a server that stands still no more pairs than may be under 
 })
 
 test('single pushes continue after a kill of all processes, and each is stored once', async (t) => {
-  let server = await startServer(t)
+  let server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
   const client = clientOf(t, server)
   const ids = new Map<number, number>()

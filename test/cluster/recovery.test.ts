@@ -165,7 +165,7 @@ for (const [name, lose] of losses) {
     const sink = await startSink(t, (_delivery, response) => {
       response.writeHead(filled[0]?.isAccepting === true ? 200 : 500).end()
     })
-    const server = await startServer(t, { flags: ['--local'] })
+    const server = await startServer(t, { workers: 2, flags: ['--local'] })
     const [poller, receiver] = [await server.register(), await server.register()]
     const state = new Filled({ sink, poller, receiver })
     filled.push(state)
@@ -175,7 +175,7 @@ for (const [name, lose] of losses) {
 }
 
 test('a start with another --shards than the directory has fails and names both numbers', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   await server.stop()
   await assert.rejects(server.restart({ flags: ['--shards=16'] }), (error: Error) => {
     assert.match(error.message, /\b16\b/)
@@ -187,7 +187,7 @@ test('a start with another --shards than the directory has fails and names both 
 })
 
 test('a second server on the same directory does not start and does not affect the first one', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const { botId, token } = await server.register()
   const second = spawn(
     process.execPath,
@@ -222,7 +222,7 @@ test('a second server on the same directory does not start and does not affect t
 })
 
 test("a killed worker is replaced soon, its bots' calls wait, and calls of all other bots succeed", async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const dying = await server.register(botOf(0))
   const living = await server.register(botOf(1))
   // This connection belongs to the living worker, which forwards calls for the dying one.

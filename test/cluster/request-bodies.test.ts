@@ -83,7 +83,10 @@ function address(nth: number): string {
 
 test('a body in chunks of one byte takes memory for its bytes and not for its chunks', async (t) => {
   // What is not collected yet would count, too, and newer versions of Node.js collect later.
-  const server = await startServer(t, { env: { NODE_OPTIONS: '--max-semi-space-size=1' } })
+  const server = await startServer(t, {
+    workers: 2,
+    env: { NODE_OPTIONS: '--max-semi-space-size=1' },
+  })
   const askOneByOne = async (nth: number): Promise<number> => {
     const connection = await forwardingConnection(server, 'bot')
     // Each request has another address, so that no refusal is delayed.

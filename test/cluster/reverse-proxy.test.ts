@@ -51,7 +51,10 @@ const rules: readonly (readonly [string, Rule])[] = [
 ]
 
 test('the server behind nginx', { ...options, concurrency: rules.length }, async (t) => {
-  const server = await startServer(t, { flags: ['--local', `--admin-host=${pushHost}`] })
+  const server = await startServer(t, {
+    workers: 2,
+    flags: ['--local', `--admin-host=${pushHost}`],
+  })
   const nginx = await Nginx.start(t, {
     bots: new URL(server.botUrl).host,
     private: new URL(server.privateUrl).host,
@@ -269,6 +272,7 @@ test(
     const directory = temporaryDirectory(t)
     const [bots, own] = ['bots.sock', 'private.sock'].map((name) => join(directory, name))
     const server = await startServer(t, {
+      workers: 2,
       flags: [`--http-ip-address=${bots}`, `--admin-ip-address=${own}`],
     })
     const nginx = await Nginx.start(t, { bots: `unix:${bots}`, private: `unix:${own}` })

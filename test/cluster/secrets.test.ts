@@ -41,6 +41,7 @@ const botMethods = [
 
 test('no token, secret or key is logged, returned or shown to other users of the machine', async (t) => {
   const server = await startServer(t, {
+    workers: 2,
     flags: ['--local', '--log-level=trace', '--webhook-verify-timeout=0.5'],
   })
   const bots = [await server.register(), await server.register()]
@@ -88,14 +89,20 @@ test('no token, secret or key is logged, returned or shown to other users of the
 
 test('the proxy password in the environment is not logged, even if the option is refused', async (t) => {
   const good = { POSTBOTE_PROXY: `http://user:${proxyPassword}@127.0.0.1:9` }
-  const server = await startServer(t, { env: good, flags: ['--local', '--log-level=trace'] })
+  const server = await startServer(t, {
+    workers: 2,
+    env: good,
+    flags: ['--local', '--log-level=trace'],
+  })
   const { token } = await server.register()
   const { text } = await server.call(token, 'setWebhook', { url: 'https://localhost/x' })
   await server.stop()
   for (const place of [server.output(), text]) assertAbsent(proxyPassword, place, 'the output')
 
   const bad = { POSTBOTE_PROXY: `ftp://user:${proxyPassword}@127.0.0.1:9` }
-  const refused: unknown = await startServer(t, { env: bad }).catch((error: unknown) => error)
+  const refused: unknown = await startServer(t, { workers: 2, env: bad }).catch(
+    (error: unknown) => error,
+  )
   assert(refused instanceof Error)
   assert.match(refused.message, /POSTBOTE_PROXY: expected/)
   assertAbsent(proxyPassword, refused.message, 'the refusal')

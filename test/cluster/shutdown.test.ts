@@ -24,7 +24,7 @@ async function stopTook(server: Server, signal: NodeJS.Signals): Promise<[number
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`on ${signal} waiting polls get an empty list and the server exits with code 0`, async (t) => {
-    const server = await startServer(t)
+    const server = await startServer(t, { workers: 2 })
     const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
     const [first, second] = bots.map(({ token }) => token)
     assert(first !== undefined && second !== undefined)
@@ -47,7 +47,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 test('refusals that are held are sent when the server ends', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const { token } = await server.register(botOf(0))
   const wrong = (): Promise<unknown> =>
     send({ method: 'GET', url: `${server.botUrl}/bot123:x/getMe` }).then(({ status }) => status)
@@ -77,7 +77,7 @@ async function startSlowSink(t: TestContext): Promise<WebhookSink & { answer(): 
 
 async function startWithDelivery(t: TestContext) {
   const sink = await startSlowSink(t)
-  const server = await startServer(t, { flags: ['--local'] })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   const { botId, token } = await server.register(botOf(1))
   assert.equal((await server.call(token, 'setWebhook', { url: sink.url('/') })).status, 200)
   const id = await server.push(botId, { message: {} })
@@ -128,7 +128,7 @@ test('deliveries', { concurrency: 3 }, async (t) => {
 })
 
 test('an open stream gets a result for every pair that was read, and ends normally', async (t) => {
-  let server = await startServer(t)
+  let server = await startServer(t, { workers: 2 })
   const bots = [await server.register(botOf(0)), await server.register(botOf(1))]
   // One stream in each worker, both for the bots of both.
   const streams = [new RawPushStream(server), new RawPushStream(server)]
@@ -176,7 +176,7 @@ test('an open stream gets a result for every pair that was read, and ends normal
 })
 
 test('no update that is accepted during a shutdown is lost', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { workers: 2 })
   const bots = await Promise.all([0, 1, 2, 3].map((at) => server.register(botOf(at % 2, at))))
   const accepted = new Map<number, number[]>(bots.map(({ botId }) => [botId, []]))
   const ended = new AbortController()

@@ -40,6 +40,7 @@ const keptFilesMax = 8
 
 test('every request gets exactly one correct response, and other clients are not affected', async (t) => {
   const server = await startServer(t, {
+    workers: 2,
     // No request may cause a connection to another machine.
     flags: ['--block-cidr=0.0.0.0/0', '--block-cidr=::/0'],
     env: { NODE_OPTIONS: `--import=${tellMemoryFile}` },
