@@ -5,6 +5,7 @@
  *   b queue_id                   a bot (main namespace only)    w queue_id        webhook and allowed_updates
  *   x minute(4) queue_id         something in this queue may expire in this minute
  *   i halfday(4) queue_id hash(16)  idempotency key             d queue_id update_id  dead letter
+ *   k access_key_id(8)           a key of the private API (shard 0 only)
  *   q and a complete key         a copy of the damaged record that was found under that key
  *
  * All numbers are big-endian, so that keys sort in numeric order. queue_id has 8 bytes: the namespace (0, or 1 for
@@ -40,7 +41,7 @@ export function isTestQueue(queue: QueueId): boolean {
 }
 
 /** The first letter of a key, which is the kind of its record. */
-export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'q'
+export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'k' | 'q'
 
 const prefixes: Readonly<Record<RecordKind, number>> = {
   u: 0x75,
@@ -50,6 +51,7 @@ const prefixes: Readonly<Record<RecordKind, number>> = {
   x: 0x78,
   i: 0x69,
   d: 0x64,
+  k: 0x6b,
   q: 0x71,
 }
 
@@ -183,6 +185,20 @@ export function keyAfter(key: Buffer): Buffer {
   return Buffer.concat([key, Buffer.from([0])])
 }
 
+/**
+ * Returns the `k` key of a key of the private API.
+ *
+ * @param id - its id, 16 hexadecimal digits.
+ */
+export function accessKeyKey(id: string): Buffer {
+  return Buffer.concat([startOf('k'), Buffer.from(id, 'hex')])
+}
+
+/** Returns the id of a `k` key. */
+export function accessKeyIdOfKey(key: Buffer): string {
+  return key.toString('hex', 1)
+}
+
 /** Returns the exclusive upper bound of the keys of `kind`. */
 export function endOf(kind: RecordKind): Buffer {
   return Buffer.from([prefixes[kind] + 1])
@@ -215,6 +231,7 @@ const recordNames: ReadonlyMap<number, string> = new Map([
   [prefixes.x, 'expiry'],
   [prefixes.i, 'idempotency key'],
   [prefixes.d, 'dead letter'],
+  [prefixes.k, 'access key'],
   [prefixes.q, 'copy of a damaged record'],
 ])
 
@@ -228,8 +245,8 @@ export function logFieldsOfKey(key: Buffer): KeyLogFields {
   const record = recordNames.get(kind) ?? 'unknown'
   const isTimed = kind === prefixes.x || kind === prefixes.i
   const at = isTimed ? 5 : 1
-  if (record === 'unknown' || kind === prefixes.q || key.length < at + queueIdBytes)
-    return { record }
+  const isOfQueue = record !== 'unknown' && kind !== prefixes.q && kind !== prefixes.k
+  if (!isOfQueue || key.length < at + queueIdBytes) return { record }
   const queue = readQueueId(key, at)
   const of = { record, botId: botIdOf(queue), isTest: isTestQueue(queue) }
   const hasUpdate = kind === prefixes.u || kind === prefixes.d

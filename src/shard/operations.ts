@@ -3,6 +3,7 @@
  * state: in its owner, after a restart, and in a copy on another machine. An operation therefore carries facts, not
  * intentions: ids are allocated and removed updates are counted before it is committed.
  */
+import type { AccessKeyRecord } from './access-key-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './keys.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
@@ -88,6 +89,14 @@ export interface SettingsOperation {
   readonly record: QueueSettings | null
 }
 
+/** Stores a key of the private API, or removes it (null). Only shard 0 has these. */
+export interface AccessKeyOperation {
+  readonly kind: 'accessKey'
+  /** 16 hexadecimal digits. */
+  readonly id: string
+  readonly record: AccessKeyRecord | null
+}
+
 /** Operations that change the ids and counts of a queue. */
 export type QueueOperation = PushOperation | AdvanceOperation | DeleteOperation | RenumberOperation
 
@@ -95,7 +104,12 @@ export type QueueOperation = PushOperation | AdvanceOperation | DeleteOperation 
 export type DeadLetterOperation = AddDeadLettersOperation | RemoveDeadLettersOperation
 
 /** Any operation that `Shard.commit` accepts. */
-export type Operation = QueueOperation | DeadLetterOperation | BotOperation | SettingsOperation
+export type Operation =
+  | QueueOperation
+  | DeadLetterOperation
+  | BotOperation
+  | SettingsOperation
+  | AccessKeyOperation
 
 /**
  * Applies an operation to the ids and counts of its queue.

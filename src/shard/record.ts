@@ -9,7 +9,7 @@
  *   d   0 version | 1 type | 2 reason | 3 buried_at_ms(6) | 9 accepted_at_s(4) | 13 attempts(4)
  *       | 17 error_length(2) | 19 key_length(2) | 21 error | ordering key | text | crc(4)
  *   i   0 version | 1 update_id(4) | 5 accepted_at_ms(6) | 11 hash of the text(16) | 27 crc(4)
- *   b, w   0 version | JSON | crc(4)
+ *   b, w, k   0 version | JSON | crc(4)
  *   x   0 version | 1 crc(4)
  *
  * In version 1 the CRC covers the bytes before it, and `x` has an empty value. In version 2 the CRC covers the

@@ -12,6 +12,7 @@ import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import {
+  type AccessKeyOperation,
   type AddDeadLettersOperation,
   type DeleteOperation,
   type IdempotencyFact,
@@ -28,6 +29,7 @@ import type {
   DeadLettersRead,
   ListedKind,
   ListedRecord,
+  StoredAccessKey,
   StoredDeadLetter,
   StoredQueue,
   StoredUpdate,
@@ -93,6 +95,8 @@ export class ShardCodec {
     for (const operation of operations) {
       if (operation.kind === 'bot' || operation.kind === 'settings') {
         batch.push(encodeMeta(operation))
+      } else if (operation.kind === 'accessKey') {
+        batch.push(encodeAccessKey(operation))
       } else if (operation.kind === 'addDeadLetters') {
         encodeBurial(operation, this.#tracked.get(operation.queue), batch)
       } else if (operation.kind === 'removeDeadLetters') {
@@ -148,6 +152,14 @@ export class ShardCodec {
     return this.#decodeEach(entries, (entry) => ({
       queue: keys.queueIdOfKey(entry.key),
       record: decode(entry),
+    }))
+  }
+
+  /** Decodes `k` records; leaves out damaged ones, so nobody can use those keys. */
+  decodeAccessKeys(entries: readonly StoreEntry[]): StoredAccessKey[] {
+    return this.#decodeEach(entries, (entry) => ({
+      id: keys.accessKeyIdOfKey(entry.key),
+      record: record.decodeJson(entry),
     }))
   }
 
@@ -290,4 +302,10 @@ function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreO
   const key = keys.queueKey(operation.kind === 'bot' ? 'b' : 'w', operation.queue)
   if (operation.record === null) return { type: 'del', key }
   return { type: 'put', key, value: record.encodeJson(key, operation.record) }
+}
+
+function encodeAccessKey({ id, record: stored }: AccessKeyOperation): StoreOperation {
+  const key = keys.accessKeyKey(id)
+  if (stored === null) return { type: 'del', key }
+  return { type: 'put', key, value: record.encodeJson(key, stored) }
 }

@@ -1,15 +1,23 @@
 /**
  * Lists what a shard stores of many queues, page by page, in the order of their ids: bots, settings, ids and counts, dead
- * letters, and expiry buckets. Damaged records are logged and left out.
+ * letters, expiry buckets, and the keys of the private API. Damaged records are logged and left out.
  */
+import { accessKeysMax } from '../limits.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import type { ShardCodec } from './shard-codec.ts'
 import type { RangeOptions, StoreEntry } from '../store/store.ts'
-import type { DeadLetterId, ExpiryBucket, ListedKind, ListedRecord, QueuesPage } from './stored.ts'
+import type {
+  DeadLetterId,
+  ExpiryBucket,
+  ListedKind,
+  ListedRecord,
+  QueuesPage,
+  StoredAccessKey,
+} from './stored.ts'
 
 export interface ShardListsOptions {
-  readonly codec: Pick<ShardCodec, 'decodeBuckets' | 'decodeListed'>
+  readonly codec: Pick<ShardCodec, 'decodeAccessKeys' | 'decodeBuckets' | 'decodeListed'>
   /** Rejects with STORE_UNAVAILABLE, as all methods of the lists then do. */
   range(range: RangeOptions): Promise<readonly StoreEntry[]>
 }
@@ -97,6 +105,12 @@ export class ShardLists {
         : keys.keyAfter(keys.expiryKey(after.minute, after.queue))
     const entries = await this.#options.range({ gte, lt: keys.expiryKey(minute + 1, 0), limit })
     return this.#options.codec.decodeBuckets(entries)
+  }
+
+  /** Reads all keys of the private API, in the order of their ids. There are at most `accessKeysMax`. */
+  async accessKeys(): Promise<readonly StoredAccessKey[]> {
+    const range = { gte: keys.startOf('k'), lt: keys.endOf('k'), limit: accessKeysMax }
+    return this.#options.codec.decodeAccessKeys(await this.#options.range(range))
   }
 
   async #deadLetterIds(

@@ -17,6 +17,7 @@ const kinds: Readonly<
   w: { keyBytes: 9, decode: record.decodeJson },
   i: { keyBytes: 29, decode: record.decodeKey },
   x: { keyBytes: 13, decode: record.assertMark },
+  k: { keyBytes: 9, decode: record.decodeJson },
 }
 
 /**
@@ -51,16 +52,17 @@ function mayBeKey(firstByte: number, length: number): boolean {
   return kinds[String.fromCharCode(firstByte)]?.keyBytes === length
 }
 
-/** Returns the queue of a record; undefined if the key is of no known kind. */
+/** Returns the queue of a record; undefined if the key is of no known kind, or of an access key, which belongs to no queue. */
 export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
   const kind = String.fromCharCode(key[0] ?? 0)
-  if (key.length !== kinds[kind]?.keyBytes) return undefined
+  if (key.length !== kinds[kind]?.keyBytes || kind === 'k') return undefined
   return kind === 'x' || kind === 'i' ? keys.parseExpiryKey(key).queue : keys.queueIdOfKey(key)
 }
 
 /** Describes a key in words, such as `update 7 of bot 123`. */
 export function describeKey(key: Buffer): string {
   const queue = queueOfRecord(key)
+  if (key[0] === keys.startOf('k')[0]) return `access key ${keys.accessKeyIdOfKey(key)}`
   if (queue === undefined) return `key ${key.toString('hex')}`
   const bot = `bot ${keys.botIdOf(queue)}${keys.isTestQueue(queue) ? ' (/test/)' : ''}`
   switch (String.fromCharCode(key[0] ?? 0)) {

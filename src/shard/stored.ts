@@ -1,4 +1,5 @@
 /** Request and result types of shard reads. */
+import type { AccessKeyRecord } from './access-key-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './keys.ts'
 import type { DeadLetterRecord, QueueState, UpdateRecord } from './record.ts'
@@ -40,6 +41,13 @@ export interface DeadLettersRead {
   readonly damagedIds: readonly number[]
   /** The id at which to continue. */
   readonly next: number
+}
+
+/** A key of the private API as it was stored. */
+export interface StoredAccessKey {
+  /** 16 hexadecimal digits. */
+  readonly id: string
+  readonly record: AccessKeyRecord
 }
 
 /** What is stored of one queue. */
