@@ -18,6 +18,8 @@ export function unusedPrivateApi(): ReturnType<typeof createPrivateApi> {
   return createPrivateApi({
     ...unused,
     guard,
+    keys: { ...Object.create(null), ring: guard.ring },
+    counters: { add: () => undefined },
     onRefused: () => undefined,
     isUnixSocket: () => false,
     updateBytesMax: 1,

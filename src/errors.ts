@@ -23,7 +23,7 @@ export const errorKinds = {
   BAD_UPDATE: { status: 400, description: 'Bad update: %s' },
   UNAUTHORIZED: {
     status: 401,
-    description: 'Expected the admin key as "Authorization: Bearer <key>"',
+    description: 'Expected a valid key as "Authorization: Bearer <key>"',
   },
   BAD_HOST: {
     status: 403,
@@ -33,13 +33,25 @@ export const errorKinds = {
   CROSS_SITE_REQUEST: {
     status: 403,
     description:
-      'Expected the header "Postbote-Dashboard" with a call that may change something and has a session instead of the admin key',
+      'Expected the header "Postbote-Dashboard" with a call that may change something and has a session instead of a key',
+  },
+  KEY_LACKS_SCOPE: { status: 403, description: 'This key lacks the scope %s' },
+  KEY_LACKS_BOT: { status: 403, description: 'This key is for some bots only, and %s' },
+  KEY_EXCEEDED: {
+    status: 403,
+    description: 'A key cannot make or rotate a key that may do more than itself: expected %s',
   },
   BOT_NOT_SERVED: {
     status: 421,
     description: 'This server does not serve this bot, because its --filter excludes the id',
   },
   UNKNOWN_BOT: { status: 404, description: 'No bot with this id is registered' },
+  UNKNOWN_KEY: { status: 404, description: 'There is no key with this id' },
+  KEY_EXISTS: { status: 409, description: 'There is already a key with this name' },
+  TOO_MANY_ACCESS_KEYS: {
+    status: 409,
+    description: 'The server already has 1,000 keys: revoke one',
+  },
   UNKNOWN_SIGNING_KEY: { status: 404, description: 'This bot has no signing key with this id' },
   TOO_MANY_SIGNING_KEYS: {
     status: 409,
@@ -60,6 +72,16 @@ export const errorKinds = {
     status: 429,
     description:
       'This bot has used all of its idempotency keys for today: try again after midnight UTC',
+  },
+  KEY_OVER_LIMIT: {
+    status: 429,
+    description: 'This key has used up its %s, and nothing was done: try again',
+  },
+  KEYS_UNAVAILABLE: {
+    status: 503,
+    description:
+      'The server has just started and does not know its keys yet, and nothing was done: try again',
+    retryAfterS: unavailableRetryAfterS,
   },
   STORE_UNAVAILABLE: {
     status: 503,

@@ -134,10 +134,16 @@ export const shardsMax = 256
  */
 export const databasesMax = 16
 /**
- * A slot has room for this many metrics. There are fewer than 75; later versions append theirs, and their positions are
+ * A slot has room for this many metrics. There are fewer than 90; later versions append theirs, and their positions are
  * fixed by then.
  */
 export const metricsMax = 128
+
+/**
+ * A server has at most this many keys of the private API, beside the admin key. Chosen: each worker keeps all of them in
+ * memory, and the shared memory counts what each one does.
+ */
+export const accessKeysMax = 1_000
 
 // Forwarding to the owner
 /** The path of a socket between workers must be shorter than this: sun_path holds 108 bytes on Linux and 104 elsewhere. */

@@ -289,6 +289,36 @@ export const metrics = [
     kind: 'counter',
     help: 'Events that were not delivered to --events-url, because it did not accept them in time.',
   },
+  {
+    name: 'updates_refused_unauthorized',
+    kind: 'counter',
+    help: 'Updates of streams that got UNAUTHORIZED because the key of the stream was revoked or had expired.',
+  },
+  {
+    name: 'updates_refused_key_lacks_bot',
+    kind: 'counter',
+    help: 'Updates of streams that got KEY_LACKS_BOT.',
+  },
+  {
+    name: 'requests_denied_unauthorized',
+    kind: 'counter',
+    help: 'Requests on the private API that got UNAUTHORIZED.',
+  },
+  {
+    name: 'requests_denied_key_lacks_scope',
+    kind: 'counter',
+    help: 'Requests on the private API that got KEY_LACKS_SCOPE.',
+  },
+  {
+    name: 'requests_denied_key_lacks_bot',
+    kind: 'counter',
+    help: 'Requests on the private API that got KEY_LACKS_BOT.',
+  },
+  {
+    name: 'requests_denied_key_over_limit',
+    kind: 'counter',
+    help: 'Requests on the private API that got KEY_OVER_LIMIT.',
+  },
 ] as const satisfies readonly Metric[]
 
 export type MetricName = (typeof metrics)[number]['name']
@@ -342,8 +372,18 @@ export const refusalMetrics = {
   DISK_LOW: 'updates_refused_disk_low',
   ID_SPACE_EXHAUSTED: 'updates_refused_id_space_exhausted',
   INTERNAL: 'updates_refused_internal',
+  UNAUTHORIZED: 'updates_refused_unauthorized',
+  KEY_LACKS_BOT: 'updates_refused_key_lacks_bot',
   OTHER: 'updates_refused_other',
 } as const satisfies Readonly<Partial<Record<ErrorCode | 'OTHER', MetricName>>>
+
+/** Counts requests on the private API that their key does not allow; /metrics shows them as one metric with a label. */
+export const deniedMetrics = {
+  UNAUTHORIZED: 'requests_denied_unauthorized',
+  KEY_LACKS_SCOPE: 'requests_denied_key_lacks_scope',
+  KEY_LACKS_BOT: 'requests_denied_key_lacks_bot',
+  KEY_OVER_LIMIT: 'requests_denied_key_over_limit',
+} as const satisfies Readonly<Partial<Record<ErrorCode, MetricName>>>
 
 export type GaugeName = Extract<(typeof metrics)[number], { readonly kind: 'gauge' }>['name']
 

@@ -17,6 +17,7 @@ const levels = [
   ['app'],
   ['cluster'],
   ['private-api', 'config'],
+  ['access'],
   ['upstream'],
   ['bot-api'],
   ['bots'],

@@ -82,3 +82,10 @@ export const eventReadAgainMs = 1_000
 export const eventDrainMs = 1_000
 /** A file of `--events-secret-file` has at most this many secrets: the new one and an old one, with room for a mistake. */
 export const eventSecretsMax = 4
+
+// Keys of the private API
+/**
+ * A worker that starts waits this long for the keys if another worker has them, and serves without them after that. Chosen:
+ * an answer takes milliseconds.
+ */
+export const keysOpenWaitMs = 500

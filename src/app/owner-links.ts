@@ -1,15 +1,14 @@
 /** How the private API of a worker reaches the owners of bots, for one request. */
-import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { Ways } from '../cluster/worker/worker.ts'
-import type { OwnerLinks } from '../private-api/owner-links.ts'
-import { dashboardHeader } from '../private-api/private-api-guard.ts'
+import type { OwnerLinks, OwnerStream } from '../private-api/owner-links.ts'
 
 export interface OwnerLinksParts {
+  readonly settings: { readonly adminKey: string }
   readonly start: WorkerStart
   readonly ways: Ways
   readonly router: RequestRouter
@@ -20,10 +19,10 @@ export interface OwnerLinksParts {
 const firstShardOwner = 2 ** 32
 
 export function ownerLinks(
-  { start, ways: { peers, routes }, router, memory }: OwnerLinksParts,
+  { start, settings, ways: { peers, routes }, router, memory }: OwnerLinksParts,
   request: FastifyRequest,
 ): OwnerLinks {
-  const { host, 'content-type': contentType } = request.headers
+  const { 'content-type': contentType } = request.headers
   // After this worker has left, pushes go to its successor, like all other requests.
   const self = router.hasLeft ? -1 : start.worker
   return {
@@ -47,8 +46,7 @@ export function ownerLinks(
         isRepeat,
         clientAddress: requestOrigin(request.raw)?.clientAddress ?? '',
         headers: {
-          ...accessOf(request.headers),
-          ...(host === undefined ? {} : { host }),
+          ...ownHeaders(settings),
           ...(contentType === undefined ? {} : { 'content-type': contentType }),
         },
       })
@@ -56,15 +54,41 @@ export function ownerLinks(
   }
 }
 
+/** The way of a worker to whoever has a shard, for requests of its own. */
+export interface ShardLink {
+  /** Whether this worker has the shard. */
+  isOwn(): boolean
+  /** Whether some worker serves the shard now, as far as is known here. */
+  isServed(): boolean
+  openStream(path: string): OwnerStream
+}
+
+export function shardLink(
+  { start, settings, ways: { peers, routes }, router, memory }: OwnerLinksParts,
+  shard: number,
+): ShardLink {
+  return {
+    isOwn: () => !router.hasLeft && routes.placeOf(shard) === start.worker && router.serves(shard),
+    isServed() {
+      const place = routes.placeOf(shard)
+      return place !== undefined && (routes.isRemote(place) || memory.isServed(shard))
+    },
+    openStream: (path) =>
+      peers.openStream({
+        place: () => routes.placeOf(shard),
+        shard,
+        learn: (named) => routes.learn(shard, named),
+        path,
+        clientAddress: '',
+        headers: ownHeaders(settings),
+      }),
+  }
+}
+
 /**
- * What proves to the other worker that the sender may ask: the key, or the session of a browser. This worker has checked
- * the request already, so a session gets the header of the dashboard, which each POST request of a session needs, even if
- * the browser sent a GET request without it.
+ * Workers call each other with the admin key, whatever the client has: the worker that got the client's request has
+ * checked what the client may do, and asks only for that.
  */
-function accessOf({
-  authorization,
-  cookie,
-}: IncomingHttpHeaders): Readonly<Record<string, string>> {
-  if (authorization !== undefined) return { authorization }
-  return cookie === undefined ? {} : { cookie, [dashboardHeader]: '1' }
+function ownHeaders({ adminKey }: { readonly adminKey: string }): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${adminKey}`, host: 'localhost' }
 }

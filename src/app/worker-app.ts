@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { PrivateApiGuard } from '../private-api/private-api-guard.ts'
-import { createPrivateApi } from '../private-api/private-api.ts'
+import { createPrivateApi, type WorkerKeys } from '../private-api/private-api.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { KeySweeper } from '../bots/key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
@@ -49,6 +49,7 @@ import { ownNode } from './own-node.ts'
 import { ownerLinks } from './owner-links.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
+import { workerKeys } from './worker-keys.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
@@ -95,7 +96,6 @@ interface Parts extends WorkerAppContext {
 
 export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
   const { start, settings, clock, log } = context
-  const { config } = settings
   const memory = SharedMemory.attach(settings.regionPath)
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
@@ -114,13 +114,14 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const webhooks = webhooksOf(parts)
   const registry = registryOf(parts, webhooks, disk)
   const loopDelay = loopDelayOf(parts)
-  const { pool, checkPool } = workerPools(config, log)
+  const { pool, checkPool } = workerPools(settings.config, log)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = checkerOf(parts, registry.bots, marks)
   const streams = noStreams()
+  const { keys, startKeys } = workerKeys(parts, registry.bots)
   const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
-  const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker })
+  const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker, keys })
   await Promise.all([bot.app.ready(), privateApi.ready()])
   const life = new WorkerLife({
     clock,
@@ -135,6 +136,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     pacing,
     sweepers: sweepersOf(parts, registry),
     fleet: registry.fleet,
+    keys,
+    startKeys,
     loopDelay,
     streams,
     shards: start.shards,
@@ -177,7 +180,7 @@ function pacingOf({ clock, memory }: Parts): TokenRefusals {
   })
 }
 
-/** A producer with the admin key may pipeline any number of calls, a client over its budget none. */
+/** A producer with a key may pipeline any number of calls, a client over its budget none. */
 function pipelinedPerTurnMaxOf({ gate, guard }: Parts): (request: IncomingMessage) => number {
   return (request) => {
     const isPrivate = requestOrigin(request)?.listener === 'private'
@@ -344,6 +347,7 @@ function privateApiOf(
     readonly streams: WorkerStreams
     readonly checkPool: CheckPool
     readonly checker: ShardChecker
+    readonly keys: WorkerKeys
   },
 ): FastifyInstance {
   const { settings, clock, log, memory, engine } = parts
@@ -356,6 +360,7 @@ function privateApiOf(
     ...own.streams,
     readEvents: (question) => parts.events.read(question),
     node: settings.database?.node,
+    keys: own.keys,
     checkPool: own.checkPool,
     guard: parts.guard,
     onRefused: (request) => parts.gate.noteRefused(request),

@@ -1,6 +1,8 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
 import type { EventRoutesOptions } from '../private-api/event-routes.ts'
 import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
+import { keysShard } from '../private-api/key-routes.ts'
+import type { WorkerKeys } from '../private-api/private-api.ts'
 import type { RecordRoutesOptions } from '../private-api/record-routes.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
@@ -50,6 +52,9 @@ export interface WorkerLifeOptions
   /** Background tasks that work on the shards. */
   readonly sweepers: readonly { close(): void }[]
   readonly fleet: Fleet
+  readonly keys: WorkerKeys
+  /** Begins to follow the keys; resolves soon (worker-keys.ts). */
+  readonly startKeys: () => Promise<void>
   readonly loopDelay: LoopDelay
   readonly leases: DatabaseLeases
   readonly streams: WorkerStreams
@@ -95,6 +100,7 @@ export class WorkerLife {
     const { events, webhooks } = this.#options
     const open = await this.#shards.open(openings)
     events.deliver((target, source) => webhooks.createEventDispatcher(target, source))
+    await this.#options.startKeys()
     return open
   }
 
@@ -143,7 +149,9 @@ export class WorkerLife {
   }
 
   async close(): Promise<void> {
-    const { pools, loopDelay, upstream } = this.#options
+    const { pools, loopDelay, keys, upstream } = this.#options
+    keys.sync.close()
+    keys.registry.close()
     await Promise.all([...pools.map((pool) => pool.close()), upstream?.close()])
     loopDelay.close()
     await this.#closeShards()
@@ -160,6 +168,14 @@ export class WorkerLife {
   #served(shard: Shard): void {
     this.#webhookStarter.start(shard)
     this.#options.fleet.start(shard)
+    if (shard.index === keysShard) this.#takeKeys()
+  }
+
+  /** They may have been changed by the worker that had the shard before. */
+  #takeKeys(): void {
+    const { registry, sync } = this.#options.keys
+    registry.reset()
+    void sync.refresh()
   }
 
   #left(shard: Shard): void {

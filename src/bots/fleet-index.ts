@@ -19,7 +19,7 @@
 import { unreachable } from '../errors.ts'
 import type { BotRecord, QueueSettings } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/keys.ts'
-import type { Operation, QueueOperation } from '../shard/operations.ts'
+import type { AccessKeyOperation, Operation, QueueOperation } from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'
 
@@ -74,8 +74,8 @@ class Row implements FleetRow {
   }
 }
 
-/** An operation that changes no ids and counts. */
-type RecordOperation = Exclude<Operation, QueueOperation>
+/** An operation on a bot or a queue that changes no ids and counts. */
+type RecordOperation = Exclude<Operation, QueueOperation | AccessKeyOperation>
 
 const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kind']>([
   'bot',
@@ -84,7 +84,7 @@ const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kin
   'removeDeadLetters',
 ])
 
-function isOfQueue(operation: Operation): operation is QueueOperation {
+function isOfQueue(operation: QueueOperation | RecordOperation): operation is QueueOperation {
   return !recordKinds.has(operation.kind)
 }
 
@@ -133,6 +133,7 @@ export class FleetIndex {
   ): void {
     const changes = new Map<QueueId, Change>()
     for (const operation of operations) {
+      if (operation.kind === 'accessKey') continue
       if (isOfQueue(operation)) this.#note(changes, operation)
       else this.#takeRecord(operation)
     }

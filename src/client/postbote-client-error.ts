@@ -3,7 +3,7 @@
  *
  * An error tells a producer two facts: whether the same push may succeed later (`isRetryable`), and
  * whether the update may have been stored although the push failed (`isOutcomeUnknown`). No
- * message contains the admin key.
+ * message contains the key.
  */
 import { type ErrorCode, errorKinds } from '../errors.ts'
 
@@ -59,6 +59,7 @@ export type PostboteClientErrorCode = ErrorCode | ClientErrorCode
 
 /** Codes with a status of 5xx that guarantee that nothing was stored. */
 const nothingStored: ReadonlySet<string> = new Set<ErrorCode>([
+  'KEYS_UNAVAILABLE',
   'STORE_UNAVAILABLE',
   'SHARD_BROKEN',
   'TOO_MANY_CONNECTIONS',

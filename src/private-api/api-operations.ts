@@ -6,6 +6,7 @@ import { fleetOperations } from './fleet-operations.ts'
 import { historyOperations } from './history-operations.ts'
 import { ingestOperations } from './ingest-operations.ts'
 import { nodeOperations } from './node-operations.ts'
+import { keyOperations } from './key-operations.ts'
 import type { Operations } from './operation.ts'
 import { serverOperations } from './server-operations.ts'
 import { sessionOperations } from './session-operations.ts'
@@ -26,6 +27,7 @@ export function apiOperations(): Operations {
     ...deadLetterOperations(),
     ...signingKeyOperations(),
     ...eventOperations(),
+    ...keyOperations(),
     ...serverOperations(),
     ...nodeOperations(),
     ...sessionOperations(),

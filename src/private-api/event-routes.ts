@@ -5,6 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { KeyRing } from '../access/key-ring.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { eventsKeptMax, eventsPerPageMax } from '../events/limits.ts'
@@ -14,6 +15,7 @@ import { idInPosition } from './event-position.ts'
 import { type EventSink, EventStream, type NodePage, type NodeQuestion } from './event-stream.ts'
 import { eventStreamsMax, tailSilenceMs } from './limits.ts'
 import { type OwnerLinks, type OwnerStream, postToOwner } from './owner-links.ts'
+import { requestAccess } from './request-access.ts'
 import { serverSentEventsHead } from './server-sent-events.ts'
 
 export interface EventRoutesOptions {
@@ -28,6 +30,7 @@ export interface EventRoutesOptions {
   isForwarded(request: FastifyRequest): boolean
   /** The streams that are open. A worker that leaves stops them. */
   readonly eventStreams: Set<{ stop(): void }>
+  readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
 
 const fields = {
@@ -110,6 +113,7 @@ function follow(
   const { response, after } = to
   const { last, type } = request.query
   let forget: (() => void) | undefined
+  let unwatchKey: (() => void) | undefined
   const stream = new EventStream({
     sink: sinkOf(response),
     from: { after, last, type },
@@ -124,10 +128,12 @@ function follow(
     },
     onEnd: () => {
       forget?.()
+      unwatchKey?.()
       eventStreams.delete(stream)
     },
   })
   eventStreams.add(stream)
+  unwatchKey = options.keys.ring.watch(requestAccess(request), () => stream.stop())
   void stream.run()
   // Last, because the reader may be gone already.
   forget = onceClosed(response.req.socket, () => stream.stop())

@@ -1,6 +1,7 @@
 /** Routes that push updates: one at a time, or as an NDJSON stream of pairs (protocol.md §9). */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { KeyRing } from '../access/key-ring.ts'
 import type { BotService, PushOutcome } from '../bots/bot-service.ts'
 import { countRefusal } from '../bots/count-refusal.ts'
 import type { Clock } from '../clock.ts'
@@ -16,6 +17,8 @@ import { IngestTurns } from './ingest-turns.ts'
 import { Semaphore } from '../kit/semaphore.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { PushOrder } from './push-order.ts'
+import { requestAccess } from './request-access.ts'
+import { StreamAccess, type StreamAccessOptions } from './stream-access.ts'
 import { readIdempotencyHeader, readPushQuery, refusal } from './update-options.ts'
 import { pushOutcomeText } from './push-outcome.ts'
 
@@ -31,6 +34,7 @@ export interface IngestRoutesOptions {
   readonly streams: Set<IngestStream>
   /** Open streams that other workers forwarded. They end with their producers' streams, unless this worker ends alone. */
   readonly peerStreams: Set<IngestStream>
+  readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: KeyRing }
   linksOf(request: FastifyRequest): OwnerLinks
   isForwarded(request: FastifyRequest): boolean
 }
@@ -51,7 +55,7 @@ interface StreamPush {
 }
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
-  const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool } = services
+  const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool, keys } = services
   const turns = new IngestTurns({ clock })
   const order = new PushOrder()
   const longLines = new Semaphore(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
@@ -78,7 +82,10 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
       return { update, checked }
     }
+    const access = requestAccess(request)
     const [result] = await order.inOrder(request.raw.socket, prepare(), ({ update, checked }) => {
+      // The body took time to arrive.
+      if (!keys.ring.isCurrent(access)) throw new PostboteError('UNAUTHORIZED')
       const options = { botId, isTest, orderingKey, ttlS, idempotencyKey }
       return bots.push([{ ...options, update, checked }]).results
     })
@@ -100,8 +107,10 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     }
     reply.hijack()
     const links = services.isForwarded(request) ? undefined : services.linksOf(request)
+    const access = requestAccess(request)
     const stream = new IngestStream({
       ...services,
+      access: new StreamAccess({ ...keys, access, clock }),
       request: request.raw,
       response: reply.raw,
       turns,
@@ -110,9 +119,11 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     })
     const open = links === undefined ? peerStreams : streams
     open.add(stream)
+    const unwatch = keys.ring.watch(access, () => stream.stop())
     try {
       await stream.run()
     } finally {
+      unwatch()
       open.delete(stream)
     }
   })

@@ -17,12 +17,7 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { streamIdleMs } from '../limits.ts'
-import {
-  longLineIdleMs,
-  streamCarryBytesFree,
-  streamSlicePairs,
-  updateSlackBytes,
-} from './limits.ts'
+import { longLineIdleMs, streamCarryBytesFree, updateSlackBytes } from './limits.ts'
 import type { CheckPool, CheckResult } from '../queue/check-pool.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'
@@ -35,6 +30,7 @@ import { type StreamPair, PairSplitter } from './pair-splitter.ts'
 import { privateErrorText } from './private-error.ts'
 import { pushOutcomeText } from './push-outcome.ts'
 import type { ResultBatch } from './result-batch.ts'
+import type { StreamAccess } from './stream-access.ts'
 import { StreamResults, weightOf } from './stream-results.ts'
 
 export interface IngestStreamOptions {
@@ -55,6 +51,7 @@ export interface IngestStreamOptions {
   readonly longLines: Semaphore
   /** Undefined for a stream that another worker forwarded. */
   readonly links: OwnerLinks | undefined
+  readonly access: StreamAccess
 }
 
 type Read = IteratorResult<Buffer> | 'stopped'
@@ -93,6 +90,7 @@ export class IngestStream {
   /** Stops reading. Pairs that were read get their results, then the response ends normally. */
   stop(): void {
     this.#isStopped = true
+    this.#options.access.stop()
     this.#onStop?.()
     this.#results.stop()
   }
@@ -174,9 +172,13 @@ export class IngestStream {
 
   /** Processes pairs in order, a slice at a time, and waits while there are too many of them. */
   async #take(pairs: readonly StreamPair[]): Promise<void> {
-    for (let from = 0; from < pairs.length; from += streamSlicePairs) {
-      const isAll = pairs.length <= streamSlicePairs
-      const slice = isAll ? pairs : pairs.slice(from, from + streamSlicePairs)
+    const { access } = this.#options
+    const { slicePairs } = access
+    for (let from = 0; from < pairs.length; from += slicePairs) {
+      const isAll = pairs.length <= slicePairs
+      const slice = isAll ? pairs : pairs.slice(from, from + slicePairs)
+      const pace = access.pace(slice.length)
+      if (pace !== undefined) await pace
       const size = { pairs: slice.length, bytes: bytesOf(slice) }
       const turn = this.#share.take(weightOf(size))
       if (turn !== undefined) await turn
@@ -188,9 +190,15 @@ export class IngestStream {
 
   async #send(pairs: readonly StreamPair[], batch: ResultBatch): Promise<void> {
     const own: OwnPairs = { requests: [], batch, indexes: [] }
+    const refused = this.#options.access.refusal()
     for (let index = 0; index < pairs.length; index++) {
       const pair = pairs[index]
       if (pair === undefined) break
+      const refusal = refused ?? this.#botRefusal(pair)
+      if (refusal !== undefined) {
+        this.#refuse(refusal, batch, index)
+        continue
+      }
       const feed = pair.tooLarge === undefined ? this.#feedOf(pair) : undefined
       if (feed !== undefined) {
         feed.add(pair, { batch, index })
@@ -207,6 +215,14 @@ export class IngestStream {
     const flushed = [...this.#feeds.values()].map((feed) => feed.flush())
     if (own.requests.length > 0) await this.#pushInOrder(own)
     await Promise.all(flushed)
+  }
+
+  #botRefusal({ bytes, start, headerEnd, tooLarge }: StreamPair): PostboteError | undefined {
+    const { access } = this.#options
+    if (!access.isRestricted || tooLarge !== undefined) return undefined
+    const botId = botIdOf(bytes, start, headerEnd)
+    // A header without a bot is refused for another reason.
+    return botId === undefined ? undefined : access.botRefusal(botId)
   }
 
   /** Returns the feed to another owner, or undefined if this worker processes the pair. */

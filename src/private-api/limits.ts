@@ -92,11 +92,20 @@ export const signingKeyOverlapSMax = 7 * 86_400
 export const deliveriesPerSecondMin = 0.1
 /** The largest limit in deliveries per second, more than one webhook can get from a worker. */
 export const deliveriesPerSecondMax = 10_000
+
+// Keys of the private API
+/** A name of a key has at most this many characters: enough for a program, its place and a date. */
+export const accessKeyNameLengthMax = 64
+/** A stream that the limit of its key paces has this many slices in a second. Chosen: an update waits 0.1 s longer at most. */
+export const pacedSlicesPerS = 10
+/** An old secret of a key may stay valid this long beside a new one, as with tokens (`tokenOverlapSMax`). */
+export const accessKeyOverlapSMax = 7 * 86_400
+
 // The dashboard
-/** A session lasts this long: a working day with a margin. Nothing can end it earlier but a new admin key. */
+/** A session lasts this long: a working day with a margin. It ends earlier with the key that it began with. */
 export const sessionS = 12 * 3_600
-/** The cookie of a session has at most this many characters; a longer one is not looked at. It takes 50. */
-export const sessionCookieLengthMax = 64
+/** The cookie of a session has at most this many characters; a longer one is not looked at. It takes 79. */
+export const sessionCookieLengthMax = 96
 /**
  * A worker has this many tails open. Chosen: some operators with some bots each; a tail takes its connection, and
  * `tailWaitingBytesMax` if its reader is slow.

@@ -5,6 +5,7 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import {
   conflictMetrics,
+  deniedMetrics,
   fleetHealthMetrics,
   type MetricName,
   metrics,
@@ -24,6 +25,7 @@ const shownWithLabel: ReadonlySet<MetricName> = new Set([
   ...Object.values(conflictMetrics),
   ...Object.values(refusalMetrics),
   ...Object.values(fleetHealthMetrics),
+  ...Object.values(deniedMetrics),
   // The sum of those by code.
   'updates_refused',
 ])
@@ -59,6 +61,15 @@ export async function metricsPage(
   })
   for (const [code, name] of Object.entries(refusalMetrics)) {
     refused.inc({ code }, totals[name])
+  }
+  const denied = new Counter({
+    name: 'postbote_requests_denied_total',
+    help: 'Requests on the private API that their key does not allow, by the code of the error.',
+    labelNames: ['code'],
+    registers,
+  })
+  for (const [code, name] of Object.entries(deniedMetrics)) {
+    denied.inc({ code }, totals[name])
   }
   const bots = new Gauge({
     name: 'postbote_bots',

@@ -49,6 +49,12 @@ export class OpenApiComponents {
     return {
       securitySchemes: {
         adminKey: { type: 'http', scheme: 'bearer', description: 'The key in data/admin.key.' },
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'A key that createKey has made. The roles are the scopes of which it needs one; the scope `all` includes the others.',
+        },
         session: {
           type: 'apiKey',
           in: 'cookie',

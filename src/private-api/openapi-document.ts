@@ -28,6 +28,7 @@ import {
   type Operations,
   operationTags,
 } from './operation.ts'
+import { routeNeeds } from './route-needs.ts'
 
 /** A route as Fastify reports it. */
 export interface DescribedRoute {
@@ -41,7 +42,7 @@ export interface DescribedRoute {
 const parameterTexts: Readonly<Record<string, string>> = {
   id: 'The id of the bot.',
   update_id: 'The id of the update that became a dead letter.',
-  key_id: 'The id of the signing key.',
+  key_id: 'The id of the key.',
   shard: 'The number of the shard.',
   test: 'Whether the call is about the /test/ queue of the bot.',
   after: 'The list starts above this id.',
@@ -88,7 +89,7 @@ export function openApiDocument(
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'http://127.0.0.1:8082', description: 'The default address' }],
-    security: [{ adminKey: [] }, { session: [] }],
+    security: [{ adminKey: [] }],
     tags: Object.entries(operationTags).map(([name, description]) => ({ name, description })),
     paths,
     components: components.object(),
@@ -121,12 +122,20 @@ function operationObject(
     tags: [tag],
     summary,
     ...(description === undefined ? {} : { description }),
-    ...(isOpen ? { security: [] } : {}),
-    ...(needsKey ? { security: [{ adminKey: [] }] } : {}),
+    security: isOpen ? [] : securityOf(route, needsKey),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined ? {} : { requestBody: body }),
     responses: responsesObject(operation, route.method, components),
   }
+}
+
+/** The names of scopes are the roles of OpenAPI 3.1. */
+function securityOf(route: DescribedRoute, needsKey: boolean): JsonObject[] {
+  const needs = routeNeeds[keyOf(route)]
+  if (needs === undefined) return [{ adminKey: [] }]
+  const roles = needs.scope === 'any' ? [] : [needs.scope]
+  const session = needsKey ? [] : [{ session: roles }]
+  return [{ adminKey: [] }, { key: roles }, ...session]
 }
 
 function pathParameters(url: string): JsonObject[] {

@@ -19,9 +19,9 @@ export interface Operation {
   readonly results: Readonly<Record<number, Content>>
   /** The codes that this call can get in addition to `commonErrors`, or to `openErrors` if it needs no key. */
   readonly errors?: readonly ErrorCode[]
-  /** Whether the call needs no admin key. */
+  /** Whether the call needs no key. */
   readonly isOpen?: boolean
-  /** Whether the call needs the admin key itself, and a session does not stand for it. */
+  /** Whether the call needs a key itself, and a session does not stand for it. */
   readonly needsKey?: boolean
   /** The parts of the request that the route reads by itself, without a schema of Fastify. */
   readonly query?: TSchema
@@ -52,12 +52,13 @@ export const operationTags = {
   webhooks: 'Attempts to deliver to webhooks, pauses and limits',
   'dead letters': 'Updates that a webhook could not deliver',
   'signing keys': 'The keys that sign deliveries',
+  keys: 'The keys of this API, beside the admin key',
   server: 'Health, metrics and checks of the server, and sessions',
 } as const
 
 export type OperationTag = keyof typeof operationTags
 
-/** The codes that any call can get, with or without the admin key. */
+/** The codes that any call can get, with or without a key. */
 export const openErrors = [
   'BAD_REQUEST',
   'BAD_HOST',
@@ -68,11 +69,15 @@ export const openErrors = [
   'TOO_MANY_CONNECTIONS',
 ] as const satisfies readonly ErrorCode[]
 
-/** The codes that any call with the admin key or a session can get: a request is checked, counted and forwarded before its route. */
+/** The codes that any call with a key or a session can get: a request is checked, counted and forwarded before its route. */
 export const commonErrors = [
   ...openErrors,
   'UNAUTHORIZED',
   'CROSS_SITE_REQUEST',
+  'KEY_LACKS_SCOPE',
+  'KEY_LACKS_BOT',
+  'KEY_OVER_LIMIT',
+  'KEYS_UNAVAILABLE',
   'NOT_FOUND',
   'REQUEST_TOO_LARGE',
   'UPDATE_TOO_LARGE',

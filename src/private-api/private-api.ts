@@ -1,6 +1,7 @@
 /**
  * The private listener: pushes, bots, health, the dashboard. All routes but those for health and the files of the dashboard
- * require the admin key or a session. Host, key and session are checked before a body is read.
+ * require a key or a session. Host, key or session, and the rights for the route are checked before a body is read, and
+ * whether the key is still valid after that.
  */
 import type { IncomingMessage } from 'node:http'
 import Fastify, {
@@ -9,12 +10,17 @@ import Fastify, {
   type FastifyRequest,
   type RouteHandlerMethod,
 } from 'fastify'
-import { PostboteError, toPostboteError } from '../errors.ts'
+import type { Access } from '../access/access.ts'
+import { assertUnderLimit, type KeyLimiter } from '../access/key-limiter.ts'
+import type { KeyRegistry } from '../access/key-registry.ts'
+import type { KeyRing } from '../access/key-ring.ts'
+import { keysKnownWaitMs } from '../access/limits.ts'
+import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
 import { unavailableRetryAfterS } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
 import { privateBodyBytesMax } from './limits.ts'
-import type { MetricName } from '../metrics.ts'
+import { deniedMetrics, type MetricName } from '../metrics.ts'
 import type { ShardTroubles } from '../shard/shard-marks.ts'
 import type { PrivateApiGuard } from './private-api-guard.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
@@ -23,12 +29,16 @@ import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { addEventRoutes, type EventRoutesOptions } from './event-routes.ts'
 import { type FleetRoutesOptions, addFleetRoutes } from './fleet-routes.ts'
 import { addHistoryRoutes } from './history-routes.ts'
-import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
+import { type IngestRoutesOptions, addIngestRoutes, isPush } from './ingest-routes.ts'
+import { addKeyRoutes, type KeyRoutesOptions } from './key-routes.ts'
+import type { KeySync } from './key-sync.ts'
 import { metricsPage } from './metrics-page.ts'
 import { addNodeRoutes, type NodeRoutesOptions } from './node-routes.ts'
 import { addOpenApiRoute } from './openapi-route.ts'
 import { privateErrorText } from './private-error.ts'
 import { addRecordRoutes, type RecordRoutesOptions } from './record-routes.ts'
+import { addRequestAccess } from './request-access.ts'
+import { assertMay } from './route-needs.ts'
 import { addSessionRoutes } from './session-routes.ts'
 import { addShardRoutes, type ShardRoutesOptions } from './shard-routes.ts'
 import { addSigningKeyRoutes } from './signing-key-routes.ts'
@@ -37,12 +47,21 @@ import { addWebhookRoutes } from './webhook-routes.ts'
 
 export type PrivateApiOptions = BotRoutesOptions &
   EventRoutesOptions &
+  KeyRoutesOptions &
   FleetRoutesOptions &
   IngestRoutesOptions &
   NodeRoutesOptions &
   RecordRoutesOptions &
   ShardRoutesOptions &
   PrivateApiContext
+
+/** All that a worker has of keys. */
+export interface WorkerKeys {
+  readonly ring: KeyRing
+  readonly registry: KeyRegistry
+  readonly sync: KeySync
+  readonly limiter: KeyLimiter
+}
 
 /** What /readyz shows. */
 export interface Readiness {
@@ -63,6 +82,7 @@ export interface Readiness {
 
 interface PrivateApiContext {
   readonly guard: PrivateApiGuard
+  readonly keys: WorkerKeys
   readonly log: { error(details: object, message: string): void }
   /** The state that /readyz shows. */
   readiness(): Promise<Readiness>
@@ -84,6 +104,8 @@ const ajvOptions = {
   meta: false,
   code: { optimize: false },
 } as const
+
+const deniedMetricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = deniedMetrics
 
 const healthPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 /** The paths that need no key. */
@@ -111,16 +133,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     },
     ajv: { customOptions: ajvOptions },
   })
-  app.addHook('onRequest', async (request) => {
-    const path = request.routeOptions.url ?? ''
-    // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
-    const isProbe = healthPaths.has(path) && request.headers.host === undefined
-    if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
-    if (openPaths.has(path)) return
-    options.guard.checkAccess(request.raw)
-    // The body is not parsed, because Fastify would close the connection if it could not parse it.
-    if (request.is404) throw new PostboteError('NOT_FOUND')
-  })
+  addChecks(app, options)
   app.setErrorHandler((error: FastifyError | PostboteError, request, reply) => {
     const expected = expectedOf(error)
     if (expected.code === 'INTERNAL') {
@@ -129,6 +142,8 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (expected.code === 'UNAUTHORIZED' || expected.code === 'BAD_HOST') {
       options.onRefused?.(request.raw)
     }
+    const denied = deniedMetricOf[expected.code]
+    if (denied !== undefined) options.counters.add(denied, 1)
     if (expected.retryAfterS !== undefined) void reply.header('retry-after', expected.retryAfterS)
     if (mustClose(request.raw)) void reply.header('connection', 'close')
     return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
@@ -157,12 +172,61 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     addHistoryRoutes(jsonRoutes, options)
     addTailRoutes(jsonRoutes, options)
     addEventRoutes(jsonRoutes, options)
+    addKeyRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
     addRecordRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options.guard)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app
+}
+
+/** The checks before a route runs, and before the body is read. */
+function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
+  const { ring, limiter } = options.keys
+  addRequestAccess(app)
+  app.addHook('onRequest', async (request) => {
+    const path = request.routeOptions.url ?? ''
+    // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
+    const isProbe = healthPaths.has(path) && request.headers.host === undefined
+    if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
+    if (openPaths.has(path)) return
+    const access = await checkAccess(options, request)
+    request.access = access
+    // The body is not parsed, because Fastify would close the connection if it could not parse it.
+    if (request.is404) throw new PostboteError('NOT_FOUND')
+    if (access === 'root') return
+    const { params } = request
+    assertMay(access, { method: request.method, route: path, botId: idIn(params) })
+    assertUnderLimit(limiter, access, 'requests')
+    if (isPush(request.raw)) assertUnderLimit(limiter, access, 'updates')
+  })
+  app.addHook('preHandler', async ({ access }) => {
+    // A body takes time to arrive.
+    if (access !== undefined && !ring.isCurrent(access)) {
+      throw new PostboteError('UNAUTHORIZED')
+    }
+  })
+}
+
+/** Waits for the keys if this worker has just started. */
+async function checkAccess(
+  { guard, keys }: PrivateApiContext,
+  { raw }: FastifyRequest,
+): Promise<Access> {
+  try {
+    return guard.checkAccess(raw)
+  } catch (error) {
+    if (!(error instanceof PostboteError) || error.code !== 'KEYS_UNAVAILABLE') throw error
+  }
+  await keys.ring.untilKnown(keysKnownWaitMs)
+  return guard.checkAccess(raw)
+}
+
+/** The bot in the path of a request. */
+function idIn(params: unknown): string | undefined {
+  if (typeof params !== 'object' || params === null || !('id' in params)) return undefined
+  return typeof params.id === 'string' ? params.id : undefined
 }
 
 /** The server is ready even if a shard is set aside or a database is away, because it serves all other shards. */

@@ -6,12 +6,14 @@
  * is valid, no other node can have acknowledged anything for the shard.
  */
 import type { FastifyInstance } from 'fastify'
+import type { KeyRing } from '../access/key-ring.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import type { Shard } from '../shard/shard.ts'
 import { ShardSection } from '../shard/shard-section.ts'
 import { recordStreamsMax } from './limits.ts'
 import { RecordStream } from './record-stream.ts'
+import { requestAccess } from './request-access.ts'
 import { shardParam } from './shard-routes.ts'
 
 export interface RecordRoutesOptions {
@@ -26,6 +28,7 @@ export interface RecordRoutesOptions {
   shardAt(shard: number): Shard
   /** The streams that are open, which end when the worker gives its shards up. */
   readonly recordStreams: Set<RecordStream>
+  readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
 
 const recordsTarget = /^\/v1\/shards\/(\d{1,3})\/records(?:\?|$)/
@@ -58,7 +61,11 @@ export function addRecordRoutes(app: FastifyInstance, options: RecordRoutesOptio
     })
     const stream = new RecordStream({ response, section, clock })
     recordStreams.add(stream)
-    void stream.send().finally(() => recordStreams.delete(stream))
+    const unwatch = options.keys.ring.watch(requestAccess(request), () => stream.stop())
+    void stream.send().finally(() => {
+      recordStreams.delete(stream)
+      unwatch()
+    })
   })
 }
 

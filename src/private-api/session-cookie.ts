@@ -1,16 +1,20 @@
 /**
- * The session of a browser that has logged in to the dashboard: a cookie that proves that its holder had the admin key.
+ * The session of a browser that has logged in to the dashboard: a cookie that proves that its holder had a key.
  *
- *     postbote_session=<expiry>.<mac>      expiry: Unix seconds in base 36
- *                                          mac: HMAC-SHA256 of the expiry, in base64url
+ *     postbote_session=<expiry>.<mac>                    of the admin key
+ *     postbote_session=<expiry>.<id>.<tag>.<mac>         of another key, by one of its secrets
+ *
+ *     expiry: Unix seconds in base 36                    id, tag: of the key, and of its secret (access/access.ts)
+ *     mac:    HMAC-SHA256 of what stands before it, in base64url
  *
  * The key of the HMAC is derived from the admin key, so every worker and every node accepts the cookie and none stores
- * it. The cost: a session cannot be ended by the server before its expiry. A new admin key ends all sessions.
+ * it. A session ends at its expiry, or with the secret that it began with; a new admin key ends all sessions.
  *
  * A cookie is sent to every port of a host name and a page cannot read it (HttpOnly). A page of another site cannot use
  * it (SameSite=Strict), and a page on another port of this host cannot change anything with it (`dashboardHeader`).
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Access, KeyAccess } from '../access/access.ts'
 import type { Clock } from '../clock.ts'
 import { sessionCookieLengthMax, sessionS } from './limits.ts'
 
@@ -26,6 +30,9 @@ export interface Session {
   /** Unix seconds. */
   readonly expiresAtS: number
 }
+
+/** Whose session it is. */
+export type SessionHolder = 'root' | Pick<KeyAccess, 'id' | 'secretTag'>
 
 /** The name of the cookie. */
 export const sessionCookieName = 'postbote_session'
@@ -45,13 +52,15 @@ export class SessionCookie {
   /**
    * Creates a session that begins now.
    *
+   * @param access - what the session stands for
    * @param isSecure - whether the browser may send the cookie over TLS only
    * @returns the Set-Cookie header and the end of the session
    */
-  create(isSecure: boolean): Session {
+  create(access: Access, isSecure: boolean): Session {
     const expiresAtS = Math.floor(this.#clock.nowMs() / 1_000) + sessionS
     const expiry = expiresAtS.toString(36)
-    const value = `${expiry}.${this.#macOf(expiry).toString('base64url')}`
+    const text = access === 'root' ? expiry : `${expiry}.${access.id}.${access.secretTag}`
+    const value = `${text}.${this.#macOf(text).toString('base64url')}`
     const secure = isSecure ? '; Secure' : ''
     return {
       setCookie: `${sessionCookieName}=${value}; ${attributes}; Max-Age=${sessionS}${secure}`,
@@ -65,23 +74,32 @@ export class SessionCookie {
   }
 
   /**
-   * Returns whether a Cookie header has a session that has not ended.
+   * Returns whose session a Cookie header has; undefined if it has none that is valid. Whether the key is still valid is
+   * not checked here.
    *
    * @param cookies - the header; undefined if there is none
    */
-  isValid(cookies: string | undefined): boolean {
+  holderOf(cookies: string | undefined): SessionHolder | undefined {
     const value = valueIn(cookies ?? '')
-    if (value === undefined || value.length > sessionCookieLengthMax) return false
-    const [, expiry = '', mac = ''] = /^([0-9a-z]{1,10})\.([\w-]{43})$/.exec(value) ?? []
-    if (expiry === '') return false
-    const isOurs = timingSafeEqual(Buffer.from(mac, 'base64url'), this.#macOf(expiry))
-    return isOurs && this.#clock.nowMs() < Number.parseInt(expiry, 36) * 1_000
+    if (value === undefined || value.length > sessionCookieLengthMax) return undefined
+    const parts = shape.exec(value)?.groups
+    return parts === undefined ? undefined : this.#holder(parts)
   }
 
-  #macOf(expiry: string): Buffer {
-    return createHmac('sha256', this.#key).update(expiry).digest()
+  #holder(parts: Readonly<Record<string, string | undefined>>): SessionHolder | undefined {
+    const { text = '', expiry = '', id, tag: secretTag = '', mac = '' } = parts
+    const isOurs = timingSafeEqual(Buffer.from(mac, 'base64url'), this.#macOf(text))
+    if (!isOurs || this.#clock.nowMs() >= Number.parseInt(expiry, 36) * 1_000) return undefined
+    return id === undefined ? 'root' : { id, secretTag }
+  }
+
+  #macOf(text: string): Buffer {
+    return createHmac('sha256', this.#key).update(text).digest()
   }
 }
+
+const shape =
+  /^(?<text>(?<expiry>[0-9a-z]{1,10})(?:\.(?<id>[0-9a-f]{16})\.(?<tag>[\w-]{10}))?)\.(?<mac>[\w-]{43})$/
 
 /** Returns the first cookie with the name of the session's. */
 function valueIn(cookies: string): string | undefined {

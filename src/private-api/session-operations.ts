@@ -1,15 +1,25 @@
 /** Describes the routes of session-routes.ts for docs/openapi.json. */
 import { Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
+import { scopesSchema } from './key-operations.ts'
 import { json, type Operations } from './operation.ts'
 
-const { time } = fieldSchemas
+const { botId, orNull, time } = fieldSchemas
 
 /** Returns the operations of these routes. */
 export function sessionOperations(): Operations {
   const session = Type.Object(
     { expires: time('When the session ends.') },
     { $id: 'Session', description: 'The session of the cookie in the response.' },
+  )
+  const rights = Type.Object(
+    {
+      key_id: orNull(Type.String({ description: 'The id of the key; null for the admin key.' })),
+      name: orNull(Type.String({ description: 'The name of the key.' })),
+      scopes: scopesSchema(),
+      bots: orNull(Type.Array(botId())),
+    },
+    { $id: 'Rights', description: 'What the key or the session of the request may do.' },
   )
   const ended = Type.Object(
     { ended: Type.Literal(true) },
@@ -20,9 +30,15 @@ export function sessionOperations(): Operations {
       id: 'beginSession',
       tag: 'server',
       summary: 'Begins a session of a browser',
-      description: 'The cookie in the response stands for the admin key, except in this call.',
+      description: 'The cookie in the response stands for the key, except in this call.',
       results: { 200: json(session) },
       needsKey: true,
+    },
+    'GET /v1/session': {
+      id: 'getSession',
+      tag: 'server',
+      summary: 'Returns what the key or the session may do',
+      results: { 200: json(rights) },
     },
     'DELETE /v1/session': {
       id: 'endSession',

@@ -6,12 +6,14 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { KeyRing } from '../access/key-ring.ts'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { tailsMax } from './limits.ts'
+import { requestAccess } from './request-access.ts'
 import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
 import { serverSentEventsHead } from './server-sent-events.ts'
 import { TailStream } from './tail-stream.ts'
@@ -19,6 +21,7 @@ import { TailStream } from './tail-stream.ts'
 export interface TailRoutesOptions {
   readonly bots: BotService
   readonly clock: Clock
+  readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
 
 const tailQuery = queueQuery({
@@ -39,7 +42,10 @@ export function isTail(url: string): boolean {
   return tailTarget.test(url)
 }
 
-export function addTailRoutes(app: FastifyInstance, { bots, clock }: TailRoutesOptions): void {
+export function addTailRoutes(
+  app: FastifyInstance,
+  { bots, clock, keys }: TailRoutesOptions,
+): void {
   let open = 0
   app.get<TailRequest>(
     '/v1/bots/:id/tail',
@@ -53,6 +59,7 @@ export function addTailRoutes(app: FastifyInstance, { bots, clock }: TailRoutesO
       response.writeHead(200, serverSentEventsHead)
       follow(queue, {
         response,
+        watchKey: (end) => keys.ring.watch(requestAccess(request), end),
         clock,
         hasPayloads: request.query.payload,
         onEnd: () => {
@@ -68,12 +75,18 @@ interface Follower {
   readonly clock: Clock
   readonly hasPayloads: boolean
   readonly onEnd: () => void
+  /** Calls `end` when the key of the request ends. Returns a function that stops this. */
+  readonly watchKey: (end: () => void) => () => void
 }
 
-function follow(queue: BotQueue, { response, clock, hasPayloads, onEnd }: Follower): void {
+function follow(
+  queue: BotQueue,
+  { response, clock, hasPayloads, onEnd, watchKey }: Follower,
+): void {
   const { socket } = response.req
   const drained = (): void => tail.drained()
   let forget: (() => void) | undefined
+  let unwatchKey: (() => void) | undefined
   const tail = new TailStream({
     sink: response,
     clock,
@@ -81,12 +94,14 @@ function follow(queue: BotQueue, { response, clock, hasPayloads, onEnd }: Follow
     onEnd: () => {
       onEnd()
       forget?.()
+      unwatchKey?.()
       response.off('drain', drained)
       queue.unwatch(tail)
     },
   })
   response.on('drain', drained)
   queue.watch(tail)
+  unwatchKey = watchKey(() => tail.end())
   // Last, because the reader may be gone already.
   forget = onceClosed(socket, () => tail.closed())
 }

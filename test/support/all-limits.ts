@@ -1,5 +1,6 @@
 /** Every fixed bound of the server by its name. */
 import * as shared from '../../src/limits.ts'
+import * as access from '../../src/access/limits.ts'
 import * as app from '../../src/app/limits.ts'
 import * as botApi from '../../src/bot-api/limits.ts'
 import * as bots from '../../src/bots/limits.ts'
@@ -15,6 +16,7 @@ import * as upstream from '../../src/upstream/limits.ts'
 import * as webhook from '../../src/webhook/limits.ts'
 
 export const allLimits: Readonly<Record<string, unknown>> = {
+  ...access,
   ...shared,
   ...app,
   ...botApi,

@@ -64,7 +64,7 @@ export async function openDashboard<Of extends DashboardServer>(
 
 /** Logs in with the admin key, and waits for the overview. */
 export async function logIn({ page, server }: Dashboard<DashboardServer>): Promise<void> {
-  await page.getByLabel('Admin key').fill(server.key)
+  await page.getByLabel('Key', { exact: true }).fill(server.key)
   await page.getByRole('button', { name: 'Log in' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
 }

@@ -3,6 +3,7 @@
  * misplaced field is an error. The schemas in the document are checked against the meta-schema of JSON Schema 2020-12.
  */
 import { type TProperties, type TSchema, Type } from 'typebox'
+import { scopes } from '../../src/access/access.ts'
 
 const text = Type.String({ minLength: 1 })
 const anySchema = Type.Unknown()
@@ -27,10 +28,13 @@ const parameter = closed({
   description: text,
   schema: anySchema,
 })
-/** The name of one scheme, with no scopes. */
-const requirement = Type.Union(
-  ['adminKey', 'session'].map((scheme) => closed({ [scheme]: Type.Array(Type.Never()) })),
-)
+/** The name of one scheme. A key has roles, which are its scopes, and so has its session. */
+const roles = Type.Array(Type.Enum([...scopes], { type: 'string' }), { maxItems: 1 })
+const requirement = Type.Union([
+  closed({ adminKey: Type.Array(Type.Never()) }),
+  closed({ key: roles }),
+  closed({ session: roles }),
+])
 const operation = closed({
   operationId: Type.String({ pattern: '^[a-z][A-Za-z]+$' }),
   tags: Type.Array(text, { minItems: 1, maxItems: 1 }),
@@ -60,6 +64,11 @@ export const openApiForm = closed({
   components: closed({
     securitySchemes: closed({
       adminKey: closed({
+        type: Type.Literal('http'),
+        scheme: Type.Literal('bearer'),
+        description: text,
+      }),
+      key: closed({
         type: Type.Literal('http'),
         scheme: Type.Literal('bearer'),
         description: text,

@@ -17,7 +17,7 @@ export class TailReader {
 
   /** Resolves when the response has begun. */
   static async open(
-    server: Server,
+    server: Pick<Server, 'privateUrl' | 'key'>,
     path: string,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<TailReader> {
@@ -58,7 +58,8 @@ export class TailReader {
   #take(part: string): void {
     const [, id, name, data] = /^(?:id: (\S+)\n)?event: ([\w.]+)\ndata: ([\s\S]*)$/.exec(part) ?? []
     if (name !== undefined && data !== undefined) {
-      this.events.push({ id, name, data: JSON.parse(data.replaceAll('\ndata: ', '\n')) })
+      const event = { name, data: JSON.parse(data.replaceAll('\ndata: ', '\n')) }
+      this.events.push(id === undefined ? event : { id, ...event })
     }
   }
 }

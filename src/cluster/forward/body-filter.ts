@@ -1,7 +1,7 @@
 /**
- * Decides for a request that will be forwarded whether its owner reads the body. If not, the request is forwarded without
- * a body: the owner's refusal is the same in text and pacing, and the bodies of clients without a token or key take no
- * memory here.
+ * Decides for a request that will be forwarded whether its owner reads the body, so that the bodies of clients without a
+ * token or key take no memory here. If not, a request to the bot API is forwarded without its body: the owner's refusal is
+ * the same in text and pacing. A request to the private API is refused here.
  *
  * These are the checks that the owner makes before it reads a body. For the bot API: the shape, filter and checksum of
  * the token, the verb, and the method name. For the private API: the Host and the key. What only the owner knows is not

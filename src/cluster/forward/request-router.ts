@@ -14,6 +14,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { isPush, isPushStream } from '../../private-api/ingest-routes.ts'
+import { isAboutKeys, keysShard } from '../../private-api/key-routes.ts'
 import { recordsShardOf } from '../../private-api/record-routes.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import type { Counters } from '../../counters.ts'
@@ -137,7 +138,10 @@ export class RequestRouter {
         answer(request, response)
         return
       case 'other':
-        this.#forward(kind, response, way)
+        // The private API refuses it here. At the owner, which may know of a key already that is not known here, a push
+        // without its body would be another push.
+        if (kind === 'private' && !this.#isWanted(kind, request)) answer(request, response)
+        else this.#forward(kind, response, way)
         return
       case 'misdirected':
         this.#refuse(response, way)
@@ -164,6 +168,11 @@ export class RequestRouter {
       : { to: 'other', worker: undefined, shard }
   }
 
+  /** Whether somebody reads the body of a request, if it has one. */
+  #isWanted(kind: ListenerKind, request: IncomingMessage): boolean {
+    return !hasBody(request) || this.#options.judge.isWanted(kind, request)
+  }
+
   #refuse(response: ServerResponse, { shard }: MisdirectedWay): void {
     const headers = misdirectedHeaders(this.#options.routes.ownerOf(shard))
     response.writeHead(misdirected.status, misdirected.message, headers).end()
@@ -176,6 +185,7 @@ export class RequestRouter {
     if (shard !== undefined) return shard
     const { url = '/' } = request
     const { routes } = this.#options
+    if (isAboutKeys(url)) return keysShard
     const named = recordsShardOf(url)
     if (named !== undefined) return named < routes.shards ? named : undefined
     const botId = botIdOfTarget(url)
@@ -206,11 +216,11 @@ export class RequestRouter {
   }
 
   #forward(kind: ListenerKind, response: ServerResponse, { worker, shard }: OtherWay): void {
-    const { self, peers, counters, hasUpstream, judge, bodies, routes } = this.#options
+    const { self, peers, counters, hasUpstream, bodies, routes } = this.#options
     const { req: request } = response
     forwarded.add(response)
     counters.add('requests_forwarded', 1)
-    const dropsBody = hasBody(request) && !judge.isWanted(kind, request)
+    const dropsBody = kind === 'bot' && !this.#isWanted(kind, request)
     const isStreamed =
       hasUpstream && !dropsBody && kind === 'bot' && isForUpstream(request.url ?? '/')
     const anyShard = shard ?? this.#options.ownShard

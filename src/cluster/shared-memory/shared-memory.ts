@@ -16,6 +16,8 @@
  *     +---------------+  9,536 + workers x 4,096
  *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
  *     +---------------+
+ *     | key limits    |  1,000 keys of 6 words                        shared-key-limits.ts
+ *     +---------------+
  *
  * Words are 32 bits in the byte order of the machine. Every access is an Atomics call, and no process waits on a word. A
  * change of this layout needs another layout version; a metric appended to the table does not.
@@ -35,6 +37,7 @@ import { forEachMetric, type MetricName } from '../../metrics.ts'
 import type { ShardOwner, ShardTable } from '../shard-table.ts'
 import type { WorkerRecord } from '../worker-record.ts'
 import { ClientTable, clientTableBytes } from './client-table.ts'
+import { keyLimitNumbers } from './shared-key-limits.ts'
 import { SharedShardTable, shardTableWords } from './shared-shard-table.ts'
 import { SharedWorkerTable, workerTableWords } from './shared-worker-table.ts'
 
@@ -51,6 +54,8 @@ export class SharedMemory implements ShardTable {
   readonly shardTable: SharedShardTable
   readonly workerTable: SharedWorkerTable
   readonly clients: ClientTable
+  /** For SharedKeyLimits. */
+  readonly keyLimits: BigUint64Array
   readonly #leases: BigUint64Array
   readonly #lives: BigUint64Array
   /** The slots of worker 0 come first. */
@@ -74,7 +79,9 @@ export class SharedMemory implements ShardTable {
       (_slot, index) =>
         new MetricSlot(new Int32Array(region, slotsOffset + index * slotBytes, metricSlotWords)),
     )
-    this.clients = new ClientTable(region, slotsOffset + workers * slotsPerWorker * slotBytes)
+    const clientsOffset = slotsOffset + workers * slotsPerWorker * slotBytes
+    this.clients = new ClientTable(region, clientsOffset)
+    this.keyLimits = new BigUint64Array(region, clientsOffset + clientTableBytes, keyLimitNumbers)
   }
 
   /** For the primary: replaces the file of an earlier server; a process that still maps the old file is not disturbed. */
@@ -211,7 +218,7 @@ export function lifeOf(boot: string): bigint {
 }
 
 const magic = 0x50_42_53_4d // "PBSM"
-const layoutVersion = 6
+const layoutVersion = 7
 const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
 const headerWords = 16
 const headerBytes = headerWords * 4
@@ -222,7 +229,7 @@ const workerTableOffset = shardTableOffset + shardTableWords * 4
 const slotsOffset = workerTableOffset + workerTableWords * 4
 
 function regionBytes(workers: number): number {
-  return slotsOffset + workers * slotsPerWorker * slotBytes + clientTableBytes
+  return slotsOffset + workers * slotsPerWorker * slotBytes + clientTableBytes + keyLimitNumbers * 8
 }
 
 function isCount(value: number, max: number): boolean {

@@ -4,6 +4,8 @@ import Fastify from 'fastify'
 import { PostboteError } from '../../../src/errors.ts'
 import { BodyBudget } from '../../../src/http/body-budget.ts'
 import { addIngestRoutes, isPushStream } from '../../../src/private-api/ingest-routes.ts'
+import { addRequestAccess } from '../../../src/private-api/request-access.ts'
+import { keysOf } from '../../support/keys-of.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 
 test('only a stream of pairs has no time limit for its arrival', () => {
@@ -27,9 +29,15 @@ test('a push that is refused before it reaches the bots is counted by its code',
   app.setErrorHandler((error, _request, reply) =>
     reply.code(error instanceof PostboteError ? error.status : 500).send(String(error)),
   )
+  addRequestAccess(app)
+  app.addHook('onRequest', async (request) => {
+    request.access = 'root'
+  })
+  const { clock } = bots
   addIngestRoutes(app, {
+    keys: keysOf(clock, { shard: () => bots.registry.bots.shardAt(0) }),
     bots: bots.registry,
-    clock: bots.clock,
+    clock,
     counters: bots.counters,
     updateBytesMax: 1_000,
     checkPool: { takes: () => false, check: async () => undefined },

@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { IngestStream, type IngestStreamOptions } from '../../../src/private-api/ingest-stream.ts'
+import { rootStreamAccess } from '../../support/keys-of.ts'
 import { IngestTurns } from '../../../src/private-api/ingest-turns.ts'
 import { Semaphore } from '../../../src/kit/semaphore.ts'
 import type { OwnerLinks } from '../../../src/private-api/owner-links.ts'
@@ -63,6 +64,7 @@ class StreamLife {
         checkPool: life.#checkPool(),
         turns: life.turns,
         longLines: life.longLines,
+        access: rootStreamAccess(life.clock),
         links: options.isForwarded === true ? undefined : life.#links(),
       })
       life.ended = life.stream.run()

@@ -12,7 +12,7 @@ test('every metric is listed with its value, counters with the ending _total and
   assert.match(contentType, /^text\/plain; version=0\.0\.4/)
   const lines = text.split('\n')
   const labelled =
-    /^postbote_(?:webhook_outcomes_total|poll_conflicts_total|updates_refused_total|bots)\{/
+    /^postbote_(?:webhook_outcomes_total|poll_conflicts_total|updates_refused_total|requests_denied_total|bots)\{/
   const labelledValues = new Set(lines.filter((line) => labelled.test(line)).map(valueOf))
   for (const [index, { name, kind }] of metrics.entries()) {
     // The sum of the refused pushes, which are shown by their codes.

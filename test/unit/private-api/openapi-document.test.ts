@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type } from 'typebox'
 import { openApiPage } from '../../../scripts/openapi-page.ts'
 import { type DescribedRoute, openApiDocument } from '../../../src/private-api/openapi-document.ts'
+import { routeNeeds } from '../../../src/private-api/route-needs.ts'
 import { json, type Operation } from '../../../src/private-api/operation.ts'
 import { openApiForm } from '../../support/openapi-form.ts'
 
@@ -94,18 +95,29 @@ test('routes between workers are left out', () => {
   assert.deepEqual(documentOf('/internal/a', {})['paths'], {})
 })
 
-test('a call needs the admin key or a session, unless its operation says otherwise', () => {
-  assert.deepEqual(document.security, [{ adminKey: [] }, { session: [] }])
-  const needs = operationsIn(document).flatMap(({ operation: { operationId, security } }) =>
-    security === undefined ? [] : [[operationId, security]],
+test('a call needs the admin key, or a key or session with the scope of the route', () => {
+  assert.deepEqual(document.security, [{ adminKey: [] }])
+  const open = ['checkHealth', 'checkHealthHead', 'checkReadiness', 'checkReadinessHead']
+  for (const { path, method, operation: shown } of operationsIn(document)) {
+    const { operationId: id, security } = shown
+    const route = `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`
+    const needs = routeNeeds[route]
+    assert.equal(needs === undefined, open.includes(id), route)
+    const roles = needs === undefined || needs.scope === 'any' ? [] : [needs.scope]
+    const session = id === 'beginSession' ? [] : [{ session: roles }]
+    const expected = needs === undefined ? [] : [{ adminKey: [] }, { key: roles }, ...session]
+    assert.deepEqual(security, expected, route)
+  }
+})
+
+test('every need is one of a route', () => {
+  const routes = operationsIn(document).map(
+    ({ path, method }) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
   )
-  assert.deepEqual(Object.fromEntries(needs), {
-    checkHealth: [],
-    checkHealthHead: [],
-    checkReadiness: [],
-    checkReadinessHead: [],
-    beginSession: [{ adminKey: [] }],
-  })
+  assert.deepEqual(
+    Object.keys(routeNeeds).filter((route) => !routes.includes(route)),
+    [],
+  )
 })
 
 test('a parameter with a default is not required, and one without is', () => {
@@ -182,13 +194,14 @@ function bodyOf(body: unknown): unknown {
 
 interface Found {
   readonly path: string
+  readonly method: string
   // oxlint-disable-next-line typescript/no-explicit-any -- as the document
   readonly operation: any
 }
 
 function operationsIn({ paths }: { readonly paths: Record<string, object> }): Found[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.values(methods).map((each) => ({ path, operation: each })),
+    Object.entries(methods).map(([method, each]) => ({ path, method, operation: each })),
   )
 }
 

@@ -4,8 +4,9 @@ import { dashboardHeader, PrivateApiGuard } from '../../../src/private-api/priva
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const adminKey = 'the-key-of-the-admin'
-const guard = new PrivateApiGuard({ adminKey, hosts: ['ops.example'], clock: new FakeClock() })
-const cookie = guard.sessions.create(false).setCookie.split(';', 1)[0] ?? ''
+const clock = new FakeClock()
+const guard = new PrivateApiGuard({ adminKey, hosts: ['ops.example'], clock })
+const cookie = guard.sessions.create('root', false).setCookie.split(';', 1)[0] ?? ''
 const authorization = `Bearer ${adminKey}`
 const unauthorized = { code: 'UNAUTHORIZED' }
 

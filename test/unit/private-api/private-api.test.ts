@@ -1,12 +1,18 @@
 /** Who may call what on the private listener, and the calls of the dashboard, without a server. */
 import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { BodyBudget } from '../../../src/http/body-budget.ts'
-import { createPrivateApi, type PrivateApiOptions } from '../../../src/private-api/private-api.ts'
+import {
+  createPrivateApi,
+  type PrivateApiOptions,
+  type WorkerKeys,
+} from '../../../src/private-api/private-api.ts'
 import { PrivateApiGuard } from '../../../src/private-api/private-api-guard.ts'
 import { forEachMetric } from '../../../src/metrics.ts'
 import { BotsLife } from '../../support/bots-life.ts'
+import { keysOf } from '../../support/keys-of.ts'
 import { settle } from '../../support/fake-clock.ts'
 
 const adminKey = 'the-key-of-the-admin'
@@ -14,6 +20,7 @@ const authorization = `Bearer ${adminKey}`
 const host = 'localhost'
 
 interface World {
+  readonly keys: WorkerKeys
   readonly app: FastifyInstance
   readonly bots: BotsLife
   /** The targets of requests without a valid key. */
@@ -24,10 +31,14 @@ async function open(): Promise<World> {
   const bots = await BotsLife.open()
   const { clock } = bots
   const refused: string[] = []
+  const guard = new PrivateApiGuard({ adminKey, hosts: [], clock })
+  const keys = keysOf(clock, { shard: () => bots.registry.bots.shardAt(0), ring: guard.ring })
   const used: Partial<PrivateApiOptions> = {
     bots: bots.registry,
     clock,
-    guard: new PrivateApiGuard({ adminKey, hosts: [], clock }),
+    counters: bots.counters,
+    guard,
+    keys,
     log: { error: (details) => assert.fail(JSON.stringify(details)) },
     onRefused: ({ url = '' }) => void refused.push(url),
     isUnixSocket: () => false,
@@ -38,11 +49,12 @@ async function open(): Promise<World> {
       counters: bots.counters,
       senderOf: () => undefined,
     }),
+    checkPool: { takes: () => false, check: async () => undefined },
     updateBytesMax: 1_000,
     shards: 1,
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the calls of these tests use no more
-  return { app: createPrivateApi(used as PrivateApiOptions), bots, refused }
+  return { app: createPrivateApi(used as PrivateApiOptions), bots, refused, keys }
 }
 
 async function sessionOf(app: FastifyInstance): Promise<string> {
@@ -175,4 +187,81 @@ test('a reader that is gone is forgotten, so that its bot can leave memory', asy
   assert.equal(queue.isQuiet, false)
   raw.res.req.socket.emit('close')
   assert.equal(queue.isQuiet, true)
+})
+
+const wanted = {
+  name: 'producer',
+  scopes: ['read'],
+  bots: undefined,
+  updatesPerSecond: undefined,
+  requestsPerSecond: undefined,
+  endsAtMs: undefined,
+} as const
+
+test('a request with a key waits for a worker that does not know its keys yet, and is never taken for one with a wrong key', async () => {
+  const { app, bots, keys, refused } = await open()
+  const { text } = await keys.registry.create(wanted, 'root')
+  const headers = { host, authorization: `Bearer ${text}` }
+  const waiting = app.inject({ method: 'GET', url: '/metrics', headers })
+  await settle()
+  await keys.sync.refresh()
+  assert.equal((await waiting).statusCode, 200)
+  assert.deepEqual(refused, [])
+
+  const late = await open()
+  const inVain = late.app.inject({ method: 'GET', url: '/metrics', headers })
+  await settle()
+  await late.bots.clock.advance(2_000)
+  const { statusCode, headers: given, body } = await inVain
+  assert.deepEqual([statusCode, given['retry-after']], [503, '1'])
+  assert.match(body, /KEYS_UNAVAILABLE/)
+  assert.deepEqual(late.refused, [])
+  const root = { host, authorization }
+  const metrics = await late.app.inject({ method: 'GET', url: '/metrics', headers: root })
+  assert.equal(metrics.statusCode, 200)
+  assert.equal(bots.counters.counts.requests_denied_unauthorized, undefined)
+})
+
+test('a key that ends while the body arrives changes nothing any more', async () => {
+  const { app, bots, keys } = await open()
+  await bots.register(100)
+  await keys.sync.refresh()
+  for (const [method, url, payload] of [
+    ['POST', '/v1/bots/100/updates', '{"message":{}}'],
+    ['POST', '/v1/bots/100/pause', '{}'],
+  ] as const) {
+    const scopes = ['push', 'manage'] as const
+    const { id, text } = await keys.registry.create({ ...wanted, scopes }, 'root')
+    await keys.sync.refresh()
+    const body = new PassThrough()
+    const headers = { host, authorization: `Bearer ${text}`, 'content-length': payload.length }
+    const answer = app.inject({ method, url, headers, payload: body })
+    await settle()
+    await keys.registry.revoke(id)
+    await keys.sync.refresh()
+    body.end(payload)
+    assert.equal((await answer).statusCode, 401, url)
+  }
+  assert.equal(bots.counters.counts.updates_pushed ?? 0, 0)
+  assert.equal(bots.counters.counts.requests_denied_unauthorized, 2)
+})
+
+test('what a key lacks is counted by the code of the error', async () => {
+  const { app, bots, keys } = await open()
+  const { text } = await keys.registry.create(
+    { ...wanted, bots: [100], requestsPerSecond: 1 },
+    'root',
+  )
+  await keys.sync.refresh()
+  const headers = { host, authorization: `Bearer ${text}` }
+  const get = async (url: string) => (await app.inject({ method: 'GET', url, headers })).statusCode
+  assert.equal(await get('/v1/keys'), 403)
+  assert.equal(await get('/metrics'), 403)
+  assert.equal(await get('/v1/session'), 200)
+  assert.equal(await get('/v1/session'), 429)
+  assert.equal(await get('/v1/nothing'), 404)
+  const { counts } = bots.counters
+  assert.equal(counts.requests_denied_key_lacks_scope, 1)
+  assert.equal(counts.requests_denied_key_lacks_bot, 1)
+  assert.equal(counts.requests_denied_key_over_limit, 1)
 })

@@ -3,7 +3,9 @@ import Fastify from 'fastify'
 import { type TestContext, test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
 import { recordStreamsMax } from '../../../src/private-api/limits.ts'
+import { KeyRing } from '../../../src/access/key-ring.ts'
 import { addRecordRoutes, recordsShardOf } from '../../../src/private-api/record-routes.ts'
+import { addRequestAccess } from '../../../src/private-api/request-access.ts'
 import type { RecordStream } from '../../../src/private-api/record-stream.ts'
 import { SectionCheck } from '../../../src/shard/backup-check.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
@@ -35,7 +37,12 @@ async function setUp(t: TestContext) {
   const leased = Object.defineProperty(shard, 'lease', { value: lease })
   const recordStreams = new Set<RecordStream>()
   const app = Fastify()
+  addRequestAccess(app)
+  app.addHook('onRequest', async (request) => {
+    request.access = 'root'
+  })
   addRecordRoutes(app, {
+    keys: { ring: new KeyRing(waitingClock) },
     clock: waitingClock,
     shards: 8,
     shardAt(index) {

@@ -35,12 +35,12 @@ async function setUp(t: TestContext) {
       ownerOf: () => undefined,
       hangsOf: () => 0,
       hasUpstream: false,
-      judge: { isWanted: () => true },
+      judge: { isWanted: () => setting.isWanted },
       bodies: bodyBudgets({ add: skip }),
     })
   const answer: RequestListener = (_request, response) => note('here', response)
   const arrived: ServerResponse[] = []
-  const setting = { router: makeRouter() }
+  const setting = { isWanted: true, router: makeRouter() }
   const server = new RawServer((request, response) => {
     arrived.push(response)
     setting.router.listener('private', answer)(request, response)
@@ -185,4 +185,34 @@ test('an export of a shard goes to the worker of that shard, and one of no shard
   router.toElsewhere()
   await get('left', '/v1/shards/0/records')
   assert.equal(seen.at(-1), 'sent on left')
+})
+
+test('a push that its key does not allow is refused here, and not at its owner without a body', async (t) => {
+  const setting = await setUp(t)
+  await setting.push('a', botOf(1))
+  setting.answer('sent on a')
+  setting.isWanted = false
+  await setting.push('b', botOf(1))
+  await until(() => setting.seen.length === 2)
+  assert.deepEqual(setting.seen, ['sent on a', 'here b'])
+  // Without a body the owner refuses it, which knows as much.
+  await setting.get('c', `/v1/bots/${botOf(1)}`)
+  assert.equal(setting.seen.at(-1), 'sent on c')
+})
+
+test('calls about keys go to the worker of shard 0', async (t) => {
+  const { seen, get, missing } = await setUp(t)
+  await get('a', '/v1/keys')
+  missing.add(0)
+  for (const path of ['/v1/keys', '/v1/keys?x=1', '/v1/keys/0123456789abcdef/rotate']) {
+    await get(path, path)
+  }
+  await get('b', '/v1/keysmith')
+  assert.deepEqual(seen, [
+    'here a',
+    'sent on /v1/keys',
+    'sent on /v1/keys?x=1',
+    'sent on /v1/keys/0123456789abcdef/rotate',
+    'here b',
+  ])
 })

@@ -1,0 +1,44 @@
+/**
+ * The text of a key of the private API:
+ *
+ *     pbk_<id>_<secret>      id: 16 hexadecimal digits, by which the key is found and which is no secret
+ *                            secret: 32 random bytes in base64url, of which only the SHA-256 is stored
+ *
+ * The prefix lets people and scanners of repositories recognize a key.
+ */
+import { createHash } from 'node:crypto'
+
+/** The two parts of a key. */
+export interface AccessKey {
+  readonly id: string
+  readonly secret: string
+}
+
+const idBytes = 8
+const secretBytes = 32
+
+/** Returns a new key. `randomBytes` must be a CSPRNG (node:crypto's). */
+export function newAccessKeyId(randomBytes: (count: number) => Buffer): string {
+  return randomBytes(idBytes).toString('hex')
+}
+
+/** Returns a new secret. `randomBytes` must be a CSPRNG (node:crypto's). */
+export function newAccessKeySecret(randomBytes: (count: number) => Buffer): string {
+  return randomBytes(secretBytes).toString('base64url')
+}
+
+/** Returns the key as its holder sends it. */
+export function accessKeyText({ id, secret }: AccessKey): string {
+  return `pbk_${id}_${secret}`
+}
+
+/** Returns the parts of a key; undefined if the text has another shape. */
+export function parseAccessKey(text: string): AccessKey | undefined {
+  const [, id, secret] = /^pbk_([0-9a-f]{16})_([\w-]{43})$/.exec(text) ?? []
+  return id === undefined || secret === undefined ? undefined : { id, secret }
+}
+
+/** Returns the hash of a secret that is stored: its SHA-256, 32 bytes. */
+export function accessKeyHash(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}

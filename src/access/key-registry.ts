@@ -1,0 +1,233 @@
+/**
+ * Makes, lists, rotates and revokes keys of the private API. They are stored in shard 0, whose owner does all of this; all
+ * other workers get its table (private-api/key-sync.ts).
+ *
+ * The last use of a key is kept in memory and written rarely: the uses of the last minute are lost with the owner.
+ */
+import { type Clock, every, type Timer } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { Mutex } from '../kit/mutex.ts'
+import { accessKeysMax } from '../limits.ts'
+import type { AccessKeyRecord, Scope } from '../shard/access-key-record.ts'
+import type { AccessKeyOperation } from '../shard/operations.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { StoredAccessKey } from '../shard/stored.ts'
+import { type Access, assertWithin } from './access.ts'
+import { accessKeyHash, accessKeyText, newAccessKeyId, newAccessKeySecret } from './access-key.ts'
+import type { KeyUses } from './key-ring.ts'
+import { type KeyTable, keyTable } from './key-table.ts'
+import { keyUseWriteMs } from './limits.ts'
+
+export interface KeyRegistryOptions {
+  readonly clock: Clock
+  /** Returns shard 0. Throws SHARD_BROKEN or STORE_UNAVAILABLE if it is not open here. */
+  readonly shard: () => Shard
+  /** A CSPRNG (node:crypto's). */
+  readonly randomBytes: (count: number) => Buffer
+}
+
+/** What a new key may do. */
+export interface WantedKey {
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  readonly bots: readonly number[] | undefined
+  readonly updatesPerSecond: number | undefined
+  readonly requestsPerSecond: number | undefined
+  readonly endsAtMs: number | undefined
+}
+
+/** A key at the time when it is made or rotated. */
+export interface IssuedKey extends StoredAccessKey {
+  /** Returned only here, because only its hash is stored. */
+  readonly text: string
+}
+
+interface Loaded {
+  readonly shard: Shard
+  readonly records: Map<string, AccessKeyRecord>
+  table: KeyTable
+}
+
+/** The keys in shard 0. All methods throw SHARD_BROKEN or STORE_UNAVAILABLE if it is not served here. */
+export class KeyRegistry {
+  readonly #options: KeyRegistryOptions
+  readonly #turns = new Mutex()
+  readonly #writes: Timer
+  #loaded: Loaded | undefined
+  /** By the ids of the keys. */
+  readonly #usedAtMs = new Map<string, number>()
+
+  constructor(options: KeyRegistryOptions) {
+    this.#options = options
+    this.#writes = every(options.clock, keyUseWriteMs, () => this.#writeUses())
+  }
+
+  /** The shard was opened or read anew: what is in memory may be outdated. */
+  reset(): void {
+    this.#loaded = undefined
+  }
+
+  close(): void {
+    this.#writes.cancel()
+  }
+
+  /** Returns all keys for the other workers. */
+  async table(): Promise<KeyTable> {
+    const { shard, table } = await this.#turns.run(() => this.#load())
+    // Another node may have changed the keys since.
+    if (!shard.lease.isValid()) throw new PostboteError('STORE_UNAVAILABLE')
+    return table
+  }
+
+  /** Returns all keys in the order of their ids, each with its last use. */
+  async list(): Promise<readonly StoredAccessKey[]> {
+    const { table, records } = await this.#turns.run(() => this.#load())
+    return table.keys.map(({ id }) => ({ id, record: this.#withUse(id, records.get(id)) }))
+  }
+
+  /**
+   * Makes a key.
+   *
+   * @throws KEY_EXISTS, TOO_MANY_ACCESS_KEYS, KEY_EXCEEDED
+   */
+  create(wanted: WantedKey, by: Access): Promise<IssuedKey> {
+    return this.#turns.run(async () => {
+      assertWithin(by, wanted)
+      const { randomBytes, clock } = this.#options
+      const { records } = await this.#load()
+      const all = [...records.values()]
+      if (all.some(({ name }) => name === wanted.name)) throw new PostboteError('KEY_EXISTS')
+      if (all.length >= accessKeysMax) throw new PostboteError('TOO_MANY_ACCESS_KEYS')
+      const taken = new Set(all.map((key) => key.limitSlot))
+      let limitSlot = 0
+      while (taken.has(limitSlot)) limitSlot += 1
+      const id = newAccessKeyId(randomBytes)
+      const secret = newAccessKeySecret(randomBytes)
+      const record = {
+        ...definedOf(wanted),
+        secrets: [{ sha256: hashText(secret) }],
+        createdAtMs: clock.nowMs(),
+        ...(by === 'root' ? {} : { createdBy: by.id }),
+        limitSlot,
+      }
+      await this.#commit([{ kind: 'accessKey', id, record }])
+      return { id, record, text: accessKeyText({ id, secret }) }
+    })
+  }
+
+  /**
+   * Gives a key a new secret. The old one stays valid for `overlapS` seconds.
+   *
+   * @throws UNKNOWN_KEY, KEY_EXCEEDED
+   */
+  rotate(id: string, overlapS: number, by: Access): Promise<IssuedKey> {
+    return this.#turns.run(async () => {
+      const { randomBytes, clock } = this.#options
+      const before = await this.#existing(id)
+      assertWithin(by, before)
+      const secret = newAccessKeySecret(randomBytes)
+      const endsAtMs = clock.nowMs() + overlapS * 1_000
+      const old = before.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
+      const secrets = [{ sha256: hashText(secret) }, ...(overlapS > 0 ? old : [])]
+      const record = { ...before, secrets }
+      await this.#commit([{ kind: 'accessKey', id, record }])
+      return { id, record, text: accessKeyText({ id, secret }) }
+    })
+  }
+
+  /** Ends a key. Throws UNKNOWN_KEY. */
+  revoke(id: string): Promise<void> {
+    return this.#turns.run(async () => {
+      await this.#existing(id)
+      await this.#commit([{ kind: 'accessKey', id, record: null }])
+      this.#usedAtMs.delete(id)
+    })
+  }
+
+  /** Takes what a worker knows about the last uses. */
+  noteUses(uses: KeyUses): void {
+    const records = this.#loaded?.records
+    for (const [id, atS] of Object.entries(uses)) {
+      if (records?.has(id) !== true) continue
+      this.#usedAtMs.set(id, Math.max(this.#usedAtMs.get(id) ?? 0, atS * 1_000))
+    }
+  }
+
+  async #load(): Promise<Loaded> {
+    const shard = this.#options.shard()
+    if (this.#loaded?.shard === shard) return this.#loaded
+    const stored = await shard.lists.accessKeys()
+    const records = new Map(stored.map(({ id, record }) => [id, record]))
+    this.#loaded = { shard, records, table: keyTable(records) }
+    return this.#loaded
+  }
+
+  async #existing(id: string): Promise<AccessKeyRecord> {
+    const record = (await this.#load()).records.get(id)
+    if (record === undefined) throw new PostboteError('UNKNOWN_KEY')
+    return record
+  }
+
+  async #commit(operations: readonly AccessKeyOperation[]): Promise<void> {
+    const loaded = await this.#load()
+    try {
+      await loaded.shard.commit(operations, { waited: true })
+    } catch (error) {
+      // Whether it was written is unknown.
+      this.reset()
+      throw error
+    }
+    for (const { id, record } of operations) {
+      if (record === null) loaded.records.delete(id)
+      else loaded.records.set(id, record)
+    }
+    loaded.table = keyTable(loaded.records)
+  }
+
+  async #writeUses(): Promise<void> {
+    if (this.#usedAtMs.size === 0) return
+    await this.#turns
+      .run(async () => {
+        const { records } = await this.#load()
+        const operations = [...records].flatMap(([id, record]): AccessKeyOperation[] => {
+          const used = this.#withUse(id, record)
+          const isNew = (used.lastUsedMs ?? 0) - (record.lastUsedMs ?? 0) >= keyUseWriteMs
+          return isNew ? [{ kind: 'accessKey', id, record: used }] : []
+        })
+        if (operations.length > 0) await this.#commit(operations)
+      })
+      .catch(ignore)
+  }
+
+  #withUse(id: string, record: AccessKeyRecord | undefined): AccessKeyRecord {
+    if (record === undefined) throw new PostboteError('UNKNOWN_KEY')
+    const lastUsedMs = Math.max(this.#usedAtMs.get(id) ?? 0, record.lastUsedMs ?? 0)
+    return lastUsedMs === 0 ? record : { ...record, lastUsedMs }
+  }
+}
+
+/** Leaves out what is undefined, which JSON would not store either. */
+function definedOf(
+  wanted: WantedKey,
+): Pick<
+  AccessKeyRecord,
+  'name' | 'scopes' | 'bots' | 'updatesPerSecond' | 'requestsPerSecond' | 'endsAtMs'
+> {
+  const { name, scopes, bots, updatesPerSecond, requestsPerSecond, endsAtMs } = wanted
+  return {
+    name,
+    scopes,
+    ...(bots === undefined ? {} : { bots }),
+    ...(updatesPerSecond === undefined ? {} : { updatesPerSecond }),
+    ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }),
+    ...(endsAtMs === undefined ? {} : { endsAtMs }),
+  }
+}
+
+function hashText(secret: string): string {
+  return accessKeyHash(secret).toString('base64url')
+}
+
+function ignore(): void {
+  // The shard reports that it cannot be written. The uses stay in memory.
+}

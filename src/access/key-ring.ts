@@ -1,0 +1,182 @@
+/**
+ * All keys of the private API in the memory of a worker, so that a request is checked without a read or another worker.
+ * Until the worker has got the first table (private-api/key-sync.ts), it knows no key and must not say that one is wrong.
+ *
+ * A key is found by its id. Its secret is compared by SHA-256 in constant time, with as many comparisons if there is no
+ * such key, so neither the time nor the result tells an unknown key from a revoked or an expired one.
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Clock, sleep } from '../clock.ts'
+import type { StoredAccessKey } from '../shard/stored.ts'
+import type { Access, KeyAccess } from './access.ts'
+import { type AccessKey, accessKeyHash } from './access-key.ts'
+import type { KeyTable } from './key-table.ts'
+
+/** What a secret grants. */
+interface Grant {
+  readonly hash: Buffer
+  readonly access: KeyAccess
+}
+
+interface Watcher {
+  readonly access: KeyAccess
+  readonly onEnd: () => void
+}
+
+/** When keys were used last: Unix seconds by the ids of the keys. */
+export type KeyUses = Readonly<Record<string, number>>
+
+export class KeyRing {
+  readonly #clock: Clock
+  #grants: ReadonlyMap<string, readonly Grant[]> | undefined
+  #version = ''
+  readonly #watchers = new Set<Watcher>()
+  /** In Unix seconds; reported once. */
+  readonly #used = new Map<string, number>()
+  #onKnown: (() => void)[] = []
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Whether the keys are known. */
+  get isKnown(): boolean {
+    return this.#grants !== undefined
+  }
+
+  /** The version of the table; empty before the first one. */
+  get version(): string {
+    return this.#version
+  }
+
+  /** Resolves when the keys are known, or after `waitMs`. */
+  async untilKnown(waitMs: number): Promise<void> {
+    if (this.isKnown) return
+    const over = new AbortController()
+    const known = new Promise<void>((resolve) => this.#onKnown.push(resolve))
+    await Promise.race([known, sleep(this.#clock, waitMs, over.signal)])
+    over.abort()
+  }
+
+  /** Takes a table. What began with a key that is not valid any more ends before this returns. */
+  set({ version, keys }: KeyTable): void {
+    if (version !== this.#version || this.#grants === undefined) {
+      this.#version = version
+      this.#grants = new Map(keys.map((key) => [key.id, grantsOf(key)]))
+    }
+    for (const resolve of this.#onKnown.splice(0)) resolve()
+    this.endExpired()
+  }
+
+  /** Returns what a key may do; undefined if it is not valid. */
+  find({ id, secret }: AccessKey): KeyAccess | undefined {
+    const hash = accessKeyHash(secret)
+    const nowMs = this.#clock.nowMs()
+    let found: KeyAccess | undefined
+    const grants = this.#grants?.get(id) ?? decoys
+    for (const grant of grants) {
+      if (timingSafeEqual(hash, grant.hash) && nowMs < grant.access.endsAtMs) found = grant.access
+    }
+    return this.#noted(found)
+  }
+
+  /** Returns what a session may do that was begun with a secret of a key; undefined if that secret is not valid any more. */
+  ofSession(id: string, secretTag: string): KeyAccess | undefined {
+    const grants = this.#grants?.get(id) ?? []
+    const access = grants.find((grant) => grant.access.secretTag === secretTag)?.access
+    return this.#noted(access !== undefined && this.#isLive(access) ? access : undefined)
+  }
+
+  /** Whether the secret that an access was granted for is still valid. */
+  isCurrent(access: Access): boolean {
+    if (access === 'root') return true
+    const grants = this.#grants?.get(access.id) ?? []
+    const same = grants.find((grant) => grant.access.secretTag === access.secretTag)?.access
+    return same !== undefined && this.#isLive(same)
+  }
+
+  /**
+   * Ends something long, such as a stream, when the key ends that it began with.
+   *
+   * @returns a function that stops the watch
+   */
+  watch(access: Access, onEnd: () => void): () => void {
+    if (access === 'root') return ignore
+    const watcher = { access, onEnd }
+    this.#watchers.add(watcher)
+    return () => void this.#watchers.delete(watcher)
+  }
+
+  /** Ends what was begun with keys that have expired since. Called now and then. */
+  endExpired(): void {
+    for (const watcher of this.#watchers) {
+      if (this.isCurrent(watcher.access)) continue
+      this.#watchers.delete(watcher)
+      watcher.onEnd()
+    }
+  }
+
+  /** Returns the uses that were not reported yet. */
+  uses(): KeyUses {
+    return Object.fromEntries(this.#used)
+  }
+
+  /** The owner of the keys has these uses. */
+  reported(uses: KeyUses): void {
+    for (const [id, atS] of Object.entries(uses)) {
+      if (this.#used.get(id) === atS) this.#used.delete(id)
+    }
+  }
+
+  #noted(access: KeyAccess | undefined): KeyAccess | undefined {
+    if (access !== undefined) this.#used.set(access.id, Math.floor(this.#clock.nowMs() / 1_000))
+    return access
+  }
+
+  #isLive({ endsAtMs }: KeyAccess): boolean {
+    return this.#clock.nowMs() < endsAtMs
+  }
+}
+
+/** A key has at most two secrets. */
+const secretsMax = 2
+const secretTagLength = 10
+
+function grantsOf({ id, record }: StoredAccessKey): readonly Grant[] {
+  const rights = {
+    id,
+    name: record.name,
+    scopes: new Set(record.scopes),
+    bots: record.bots && new Set(record.bots),
+    updatesPerSecond: record.updatesPerSecond,
+    requestsPerSecond: record.requestsPerSecond,
+    limitSlot: record.limitSlot,
+  }
+  const grants = record.secrets.map(({ sha256, endsAtMs = Infinity }): Grant => {
+    const ends = Math.min(endsAtMs, record.endsAtMs ?? Infinity)
+    const secretTag = sha256.slice(0, secretTagLength)
+    const access = { ...rights, secretTag, endsAtMs: ends }
+    return { hash: Buffer.from(sha256, 'base64url'), access }
+  })
+  return [...grants, ...decoys].slice(0, secretsMax)
+}
+
+/** Grants that no secret matches. */
+const decoys: readonly Grant[] = Array.from({ length: secretsMax }, () => ({
+  hash: randomBytes(32),
+  access: {
+    id: '',
+    name: '',
+    secretTag: '',
+    scopes: new Set(),
+    bots: new Set(),
+    updatesPerSecond: undefined,
+    requestsPerSecond: undefined,
+    endsAtMs: 0,
+    limitSlot: 0,
+  },
+}))
+
+function ignore(): void {
+  // Nothing was begun.
+}

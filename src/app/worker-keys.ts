@@ -1,0 +1,43 @@
+/** Puts together what a worker has of the keys of the private API. */
+import { randomBytes } from 'node:crypto'
+import { KeyRegistry } from '../access/key-registry.ts'
+import type { BotCache } from '../bots/bot-cache.ts'
+import type { Clock } from '../clock.ts'
+import { SharedKeyLimits } from '../cluster/shared-memory/shared-key-limits.ts'
+import { keysOpenWaitMs } from './limits.ts'
+import { keysShard } from '../private-api/key-routes.ts'
+import { KeySync } from '../private-api/key-sync.ts'
+import type { WorkerKeys } from '../private-api/private-api.ts'
+import type { PrivateApiGuard } from '../private-api/private-api-guard.ts'
+import { type OwnerLinksParts, shardLink } from './owner-links.ts'
+
+export interface WorkerKeysParts extends OwnerLinksParts {
+  readonly clock: Clock
+  readonly guard: PrivateApiGuard
+}
+
+export function workerKeys(
+  parts: WorkerKeysParts,
+  bots: BotCache,
+): { readonly keys: WorkerKeys; readonly startKeys: () => Promise<void> } {
+  const { clock, guard, memory } = parts
+  const { ring } = guard
+  const link = shardLink(parts, keysShard)
+  const registry = new KeyRegistry({ clock, shard: () => bots.shardAt(keysShard), randomBytes })
+  const sync = new KeySync({
+    clock,
+    ring,
+    registry,
+    isOwner: () => link.isOwn(),
+    openStream: (path) => link.openStream(path),
+  })
+  return {
+    keys: { ring, registry, sync, limiter: new SharedKeyLimits(memory.keyLimits, clock) },
+    // The first request may arrive right after this. A worker that starts together with the one that has the keys does not
+    // wait for that one.
+    startKeys: async () => {
+      void sync.start()
+      if (link.isOwn() || link.isServed()) await ring.untilKnown(keysOpenWaitMs)
+    },
+  }
+}
