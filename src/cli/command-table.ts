@@ -8,6 +8,7 @@ import { botsCommands } from './remote/bots-commands.ts'
 import { deadLettersCommands } from './remote/dead-letters-commands.ts'
 import { eventsCommand } from './remote/events-command.ts'
 import { exportCommand } from './remote/export-command.ts'
+import { keysCommands } from './remote/keys-commands.ts'
 import { limitsCommand } from './remote/limits-command.ts'
 import { queueCommands } from './remote/queue-commands.ts'
 import { summaryCommand } from './remote/summary-command.ts'
@@ -29,5 +30,6 @@ export const commandTable: readonly CommandRow[] = [
   tailCommand,
   ...deadLettersCommands,
   eventsCommand,
+  ...keysCommands,
   completionCommand(() => commandTable),
 ]

@@ -293,7 +293,7 @@ test('with --url the key of this machine is never sent, and --key-file is requir
   const without = await runMain([...url, '--dir', server.dir])
   assert.deepEqual(
     [without.code, without.err],
-    [2, 'postbote: --url: expected --key-file FILE with the admin key of that server\n'],
+    [2, 'postbote: --url: expected --key-file FILE with a key of that server\n'],
   )
   const keyFile = join(temporaryDirectory(t), 'server.key')
   writeFileSync(keyFile, server.key)

@@ -12,6 +12,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Server, startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const webhookSecret = 'webhook-secret-4f1b9a'
 const badSecret = 'webhook secret with a blank 77c2'
@@ -52,6 +53,7 @@ test('no token, secret or key is logged, returned or shown to other users of the
   await server.admin('DELETE', `/v1/bots/${removed.botId}`)
 
   const tokens = [first.token, second.token, renewed.body.token, removed.token]
+  const keys = await keysOf(server)
   const mistyped = first.token.slice(0, -1) + (first.token.endsWith('A') ? 'B' : 'A')
   const odd = [mistyped, `0${first.token}`, `x${first.token}`, `${first.token}${'y'.repeat(60)}`]
   const encoded = first.token.replace(':', '%3A')
@@ -59,16 +61,21 @@ test('no token, secret or key is logged, returned or shown to other users of the
     ...[...tokens, ...odd, encoded, first.token.replace(':', '%zz')].flatMap(botRequests),
     ...tokens.flatMap(brokenRequests),
     ...tokens.flatMap((token) => privateRequests(server, token)),
+    ...keys.flatMap((key) => [...privateRequests(server, key), ...keyRequests(key)]),
   ]
   const answers = await exchangeAll(server, requests)
   answers.push(...(await useWebhooks(t, server, first.token)))
-  const hidden = [...tokens, mistyped].map((token) => token.split(':')[1] ?? '')
+  const hidden = [
+    ...[...tokens, mistyped].map((token) => token.split(':')[1] ?? ''),
+    ...keys.map((key) => key.slice('pbk_0123456789abcdef_'.length)),
+  ]
   const secrets = [...hidden.map((secret) => secret.slice(0, 12)), wrongKey, server.key]
   secrets.push(webhookSecret, badSecret, urlPassword, urlPath)
 
   // A worker that dies during a request may log something.
   process.kill(server.workerPid(), 'SIGKILL')
   answers.push(...(await exchangeAll(server, tokens.flatMap(botRequests))))
+  await until(() => server.workerPids().length === 2)
   const commandLines = server.pids().map(commandLineOf)
   assert.equal(commandLines.length, 3)
   await server.stop()
@@ -207,6 +214,47 @@ function privateRequests(server: Server, token: string): RawRequest[] {
     http('private', line, { body }, [right, `Host: ${server.key}.example`]),
     http('private', line, { body }, [`Authorization: ${server.key}`]),
   ])
+}
+
+/** A key, the old secret of another one with its new one, and a revoked key. */
+async function keysOf(server: Server): Promise<readonly string[]> {
+  const texts: string[] = []
+  for (const name of ['used', 'rotated', 'revoked']) {
+    const made = await server.admin('POST', '/v1/keys', { name, scopes: ['all'] })
+    texts.push(made.body.key)
+    const path = `/v1/keys/${made.body.key_id}`
+    if (name === 'rotated') {
+      texts.push((await server.admin('POST', `${path}/rotate`, { overlap: 60 })).body.key)
+    }
+    if (name === 'revoked') await server.admin('DELETE', path)
+  }
+  return texts
+}
+
+/** Keys where they belong, where they do not, and broken. */
+function keyRequests(key: string): RawRequest[] {
+  const right = `Authorization: Bearer ${key}`
+  const wrong = `Authorization: Bearer ${key}x`
+  const cookie = `Cookie: postbote_session=${key}`
+  const lines: [string, string][] = [
+    ['GET /v1/keys', ''],
+    ['GET /v1/session', ''],
+    ['GET /v1/bots', ''],
+    ['GET /v1/bots/1', ''],
+    ['POST /v1/bots/1/updates', '{}'],
+    ['POST /v1/updates', '{"bot_id":1}\n{}\n'],
+    [`DELETE /v1/keys/${key}`, ''],
+    [`POST /v1/keys/${key}/rotate`, ''],
+    ['POST /v1/keys/0123456789abcdef/rotate', `{"overlap":"${key}"}`],
+    ['POST /v1/keys', `{"name":"x","scopes":["${key}"]}`],
+    ['POST /v1/keys', `{"${key}":1}`],
+    ['POST /v1/keys', `{"${key}`],
+    ['POST /internal/keys', `{"version":"${key}"}`],
+    ['POST /internal/keys-changed', ''],
+  ]
+  return lines.flatMap(([line, body]) =>
+    [right, wrong, cookie].map((header) => http('private', line, { body }, [header])),
+  )
 }
 
 function http(

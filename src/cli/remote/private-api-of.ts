@@ -18,7 +18,7 @@ export const keyFileOption = {
   name: 'key-file',
   kind: path,
   defaultShown: 'that of --admin-key-file; required with --url',
-  sentence: 'File that contains the admin key of the server.',
+  sentence: 'File that contains the admin key of the server, or another of its keys.',
 } as const
 
 /** The options of every command that calls a server. */
@@ -47,7 +47,7 @@ export async function privateApiOf(call: CommandCall): Promise<PrivateApiClient>
     )
   }
   if (keyFile === undefined) {
-    throw new ConfigError(['--url: expected --key-file FILE with the admin key of that server'])
+    throw new ConfigError(['--url: expected --key-file FILE with a key of that server'])
   }
   return PrivateApiClient.ofUrl(url, keyFile)
 }

@@ -1,0 +1,196 @@
+/** `postbote keys`: lists, makes, rotates and revokes keys of the private API. */
+import { scopes } from '../../access/access.ts'
+import { accessKeyBotsMax, accessKeyRateMax } from '../../access/limits.ts'
+import { systemClock } from '../../clock.ts'
+import { anyText, type Kind, oneOf, refused, wholeNumber } from '../../config/config-values.ts'
+import { botIdMax, botIdMin } from '../../limits.ts'
+import { accessKeyOverlapSMax } from '../../private-api/limits.ts'
+import type { CommandCall } from '../command-call.ts'
+import type { ParsedCommand } from '../command-row.ts'
+import { cell, timeCell } from './cells.ts'
+import { privateApiOf, remoteOptions } from './private-api-of.ts'
+import { printResult, tableLines, tell } from './print-result.ts'
+
+/** Several values with commas between them. */
+function listOf<T>(kind: Kind<T>, expected: string): Kind<readonly T[]> {
+  return {
+    expected,
+    placeholder: 'LIST',
+    separator: ',',
+    parse(text) {
+      const values: T[] = []
+      for (const part of text.split(',')) {
+        const value = kind.parse(part.trim())
+        if (value === refused) return refused
+        values.push(value)
+      }
+      return values
+    },
+  }
+}
+
+const rate = wholeNumber(1, accessKeyRateMax)
+const nameArgument = {
+  name: '<name>',
+  kind: anyText,
+  sentence: 'Name of the key for people.',
+} as const
+const keyIdArgument = {
+  name: '<key_id>',
+  kind: anyText,
+  sentence: 'Id of the key, the part after pbk_.',
+} as const
+const scopesOption = {
+  name: 'scopes',
+  kind: listOf(oneOf(scopes), `one or more of ${scopes.join(', ')}, with commas between them`),
+  defaultShown: 'none; required',
+  sentence: 'What the key may do.',
+} as const
+const botsOption = {
+  name: 'bots',
+  kind: listOf(
+    wholeNumber(botIdMin, botIdMax),
+    `up to ${accessKeyBotsMax} ids of bots, with commas between them`,
+  ),
+  defaultShown: 'all bots',
+  sentence: 'The only bots that the key is for.',
+} as const
+const updatesOption = {
+  name: 'updates-per-second',
+  kind: rate,
+  defaultShown: 'no limit',
+  sentence: 'The key may push this many updates in a second.',
+} as const
+const requestsOption = {
+  name: 'requests-per-second',
+  kind: rate,
+  defaultShown: 'no limit',
+  sentence: 'The key may make this many requests in a second.',
+} as const
+const ttlOption = {
+  name: 'ttl',
+  kind: wholeNumber(1, 100 * 365 * 86_400),
+  defaultShown: 'the key does not expire',
+  sentence: 'The key ends after this many seconds.',
+} as const
+const overlapOption = {
+  name: 'overlap',
+  kind: wholeNumber(0, accessKeyOverlapSMax),
+  default: '0',
+  sentence: 'The old key stays valid for this many seconds.',
+} as const
+
+export const keysCommands: readonly ParsedCommand[] = [
+  {
+    kind: 'parsed',
+    name: 'keys list',
+    sentence: 'lists the keys of the private API, with their last use',
+    arguments: [],
+    options: remoteOptions,
+    run: list,
+  },
+  {
+    kind: 'parsed',
+    name: 'keys create',
+    sentence: 'makes a key of the private API and prints it; it is never shown again',
+    arguments: [nameArgument],
+    options: [scopesOption, botsOption, updatesOption, requestsOption, ttlOption, ...remoteOptions],
+    run: create,
+  },
+  {
+    kind: 'parsed',
+    name: 'keys rotate',
+    sentence: 'gives a key a new secret and prints it; the old one ends',
+    arguments: [keyIdArgument],
+    options: [overlapOption, ...remoteOptions],
+    run: rotate,
+  },
+  {
+    kind: 'parsed',
+    name: 'keys revoke',
+    sentence: 'ends a key, its streams and its sessions',
+    arguments: [keyIdArgument],
+    options: remoteOptions,
+    run: revoke,
+  },
+]
+
+/** A key of `GET /v1/keys`. */
+interface Key {
+  readonly key_id: string
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly bots: readonly number[] | null
+  readonly updates_per_second: number | null
+  readonly requests_per_second: number | null
+  readonly expires: number | null
+  readonly last_used: number | null
+}
+
+/** The response to a change. */
+interface Changed {
+  readonly key?: string
+  readonly unreached_workers?: number
+}
+
+const path = '/v1/keys'
+
+async function list(call: CommandCall): Promise<void> {
+  const api = await privateApiOf(call)
+  const response = await api.call({ method: 'GET', path })
+  printResult(call, response, ({ keys }: { readonly keys: readonly Key[] }) =>
+    keys.length === 0 ? ['no keys but the admin key'] : keyLines(keys),
+  )
+}
+
+function keyLines(keys: readonly Key[]): readonly string[] {
+  return tableLines({
+    head: ['key_id', 'name', 'scopes', 'bots', 'updates/s', 'requests/s', 'expires', 'last_used'],
+    rows: keys.map((key) => [
+      key.key_id,
+      key.name,
+      key.scopes.join(','),
+      key.bots === null ? 'all' : key.bots.join(','),
+      cell(key.updates_per_second),
+      cell(key.requests_per_second),
+      timeCell(key.expires),
+      timeCell(key.last_used),
+    ]),
+  })
+}
+
+async function create(call: CommandCall): Promise<void> {
+  const ttlS = call.get(ttlOption)
+  const body = {
+    name: call.need(nameArgument),
+    scopes: call.need(scopesOption),
+    bots: call.get(botsOption),
+    updates_per_second: call.get(updatesOption),
+    requests_per_second: call.get(requestsOption),
+    expires: ttlS === undefined ? undefined : Math.floor(systemClock.nowMs() / 1_000) + ttlS,
+  }
+  const api = await privateApiOf(call)
+  printChange(call, await api.call({ method: 'POST', path, body }))
+}
+
+async function rotate(call: CommandCall): Promise<void> {
+  const api = await privateApiOf(call)
+  const body = { overlap: call.need(overlapOption) }
+  printChange(call, await api.call({ method: 'POST', path: `${pathOf(call)}/rotate`, body }))
+}
+
+async function revoke(call: CommandCall): Promise<void> {
+  const api = await privateApiOf(call)
+  printChange(call, await api.call({ method: 'DELETE', path: pathOf(call) }))
+}
+
+function pathOf(call: CommandCall): string {
+  return `${path}/${encodeURIComponent(call.need(keyIdArgument))}`
+}
+
+function printChange(call: CommandCall, response: string): void {
+  printResult(call, response, ({ key }: Changed) => [key ?? `revoked ${call.need(keyIdArgument)}`])
+  const { unreached_workers: unreached }: Changed = JSON.parse(response)
+  if (unreached === undefined) return
+  tell(`${unreached} workers did not respond and take the change within seconds after they do`)
+}
