@@ -5,6 +5,7 @@
  *     #/                 all bots
  *     #/bots/4711        one bot
  *     #/bots/4711/test   its /test/ queue
+ *     #/keys             the keys of the private API
  */
 import { ApiClient } from './api-client.ts'
 import { BotView } from './bot-view.ts'
@@ -12,14 +13,20 @@ import { browserClock } from './browser-clock.ts'
 import { element, setElementText } from './element.ts'
 import { LoginView } from './login-view.ts'
 import { OverviewView } from './overview-view.ts'
+import { KeysView } from './keys-view.ts'
 import type { PageContext, PageView } from './page-context.ts'
+import { RightsView } from './rights-view.ts'
+import type { RightsShape } from './shapes.ts'
 
 export class DashboardApp {
   readonly #place = byId('view')
   readonly #connection = byId('connection')
   readonly #logout = byId('logout')
+  readonly #keys = byId('keys')
   readonly #context: PageContext
   #view: PageView | undefined
+  /** What the key of the session may do. */
+  #rights: RightsShape = unknownRights
 
   constructor() {
     const api = new ApiClient({
@@ -42,11 +49,20 @@ export class DashboardApp {
   /** Whether there is a session is what the first call says. */
   async #begin(): Promise<void> {
     try {
-      await this.#context.api.get('/v1/bots?limit=1')
+      await this.#learnRights()
       this.#show()
     } catch {
       if (this.#view === undefined) this.#show()
     }
+  }
+
+  async #learnRights(): Promise<void> {
+    this.#rights = await this.#context.api.get<RightsShape>('/v1/session')
+  }
+
+  async #loggedIn(): Promise<void> {
+    await this.#learnRights().catch(() => undefined)
+    this.#show()
   }
 
   async #end(): Promise<void> {
@@ -57,26 +73,35 @@ export class DashboardApp {
   #askForKey(): void {
     if (this.#view instanceof LoginView) return
     this.#logout.hidden = true
-    this.#open(new LoginView(this.#context.api, () => this.#show()))
+    this.#keys.hidden = true
+    this.#rights = unknownRights
+    this.#open(new LoginView(this.#context.api, () => void this.#loggedIn()))
     this.#place.querySelector<HTMLElement>('input:not([hidden])')?.focus()
   }
 
   #show(): void {
+    const { scopes, bots } = this.#rights
     this.#logout.hidden = false
+    this.#keys.hidden = !scopes.includes('all') || bots !== null
     this.#open(this.#viewOf(location.hash))
     // A screen reader begins at the new page.
     this.#place.focus()
   }
 
   #viewOf(hash: string): PageView {
-    if (hash === '' || hash === '#/') return new OverviewView(this.#context)
+    const { scopes, bots } = this.#rights
+    if (hash === '' || hash === '#/') {
+      const seesAll = bots === null && (scopes.includes('read') || scopes.includes('all'))
+      return seesAll ? new OverviewView(this.#context) : new RightsView(this.#rights)
+    }
+    if (hash === '#/keys') return new KeysView({ ...this.#context, confirm: ask })
     const [, botId, test] = /^#\/bots\/(\d{1,16})(\/test)?$/.exec(hash) ?? []
     if (botId === undefined) {
       const root = element('p', {}, 'There is no such page.')
       return { title: 'Unknown page', root, close: () => undefined }
     }
     const queue = { botId, isTest: test !== undefined }
-    return new BotView({ ...this.#context, queue, confirm: (question) => confirm(question) })
+    return new BotView({ ...this.#context, queue, confirm: ask })
   }
 
   #open(view: PageView): void {
@@ -86,6 +111,13 @@ export class DashboardApp {
     document.title = `${view.title} – Postbote`
     this.#place.replaceChildren(view.root)
   }
+}
+
+/** Until the server has said it, the page shows everything; what a key may not do is refused in any case. */
+const unknownRights: RightsShape = { name: null, scopes: ['all'], bots: null }
+
+function ask(question: string): boolean {
+  return confirm(question)
 }
 
 function byId(id: string): HTMLElement {

@@ -42,6 +42,15 @@ export function formatTime(unixSeconds: Shown): string {
     : none
 }
 
+/** The date and time of day of a moment in Unix seconds, to the minute. */
+export function formatDate(unixSeconds: Shown): string {
+  return typeof unixSeconds === 'number'
+    ? new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' }).format(
+        unixSeconds * 1_000,
+      )
+    : none
+}
+
 /** For example `shard 3` or `shards 0, 1, 2`. */
 export function shardsText(shards: readonly number[]): string {
   return `${shards.length === 1 ? 'shard' : 'shards'} ${shards.join(', ')}`

@@ -1,4 +1,4 @@
-/** Asks for the admin key. The field is emptied after each try, and nothing else keeps the key. */
+/** Asks for a key. The field is emptied after each try, and nothing else keeps the key. */
 import { ApiError, type ApiClient } from './api-client.ts'
 import { element } from './element.ts'
 import type { PageView } from './page-context.ts'
@@ -32,14 +32,14 @@ export class LoginView implements PageView {
         { onsubmit: submit },
         // Managers of passwords want a name beside the key.
         element('input', { autocomplete: 'username', value: 'admin', hidden: true }),
-        element('label', {}, 'Admin key', this.#key),
+        element('label', {}, 'Key', this.#key),
         element('button', { type: 'submit' }, 'Log in'),
         this.#result,
       ),
       element(
         'p',
         { class: 'faint' },
-        'The key is in the file admin.key of the data directory, unless --admin-key-file names another file.',
+        'The admin key is in the file admin.key of the data directory, unless --admin-key-file names another file. Any other key of this server opens what it may see.',
       ),
     )
   }
@@ -57,7 +57,7 @@ export class LoginView implements PageView {
     } catch (error) {
       const isWrong = error instanceof ApiError && error.status === 401
       const reason = error instanceof Error ? error.message : String(error)
-      this.#result.textContent = isWrong ? 'This is not the admin key.' : reason
+      this.#result.textContent = isWrong ? 'This is no key of this server.' : reason
       this.#key.focus()
     }
   }

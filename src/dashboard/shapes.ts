@@ -144,3 +144,29 @@ export interface ReadinessShape {
   readonly damaged_files?: readonly DamageShape[]
   readonly checking_shards?: readonly number[]
 }
+
+/** GET /v1/session */
+export interface RightsShape {
+  /** Null for the admin key. */
+  readonly name: string | null
+  readonly scopes: readonly string[]
+  /** Null: all bots. */
+  readonly bots: readonly number[] | null
+}
+
+/** A key of GET /v1/keys. */
+export interface KeyShape {
+  readonly key_id: string
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly bots: readonly number[] | null
+  readonly updates_per_second: number | null
+  readonly requests_per_second: number | null
+  readonly expires: number | null
+  readonly last_used: number | null
+}
+
+/** POST /v1/keys */
+export interface IssuedKeyShape extends KeyShape {
+  readonly key: string
+}

@@ -1,0 +1,30 @@
+/** The first page for a key that may not see all bots: what the key may do, and its bots. */
+import { element } from './element.ts'
+import type { PageView } from './page-context.ts'
+import type { RightsShape } from './shapes.ts'
+
+export class RightsView implements PageView {
+  readonly title = 'Your key'
+  readonly root: HTMLElement
+
+  constructor({ name, scopes, bots }: RightsShape) {
+    this.root = element(
+      'section',
+      { class: 'card' },
+      element('h1', {}, `Your key: ${name ?? ''}`),
+      element('p', {}, `Its scopes: ${scopes.join(', ')}.`),
+      ...(bots === null ? [element('p', {}, noOverview)] : [botList(bots)]),
+    )
+  }
+
+  close(): void {
+    // Nothing was begun.
+  }
+}
+
+const noOverview = 'To see bots, a key needs the scope read.'
+
+function botList(bots: readonly number[]): HTMLElement {
+  const links = bots.map((id) => element('li', {}, element('a', { href: `#/bots/${id}` }, `${id}`)))
+  return element('div', {}, element('p', {}, 'Its bots:'), element('ul', {}, ...links))
+}
