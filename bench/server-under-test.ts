@@ -219,6 +219,12 @@ export class ServerUnderTest {
     return Number(new RegExp(`^postbote_${name} (\\d+)$`, 'm').exec(page)?.[1] ?? Number.NaN)
   }
 
+  /** Makes a key of the private API. */
+  async makeKey(wanted: object): Promise<string> {
+    const call = { port: this.privatePort, method: 'POST', path: '/v1/keys', body: wanted }
+    return (await this.#call<{ readonly key: string }>(call)).key
+  }
+
   async botMethod<T>(token: string, method: string, body: object): Promise<T> {
     const path = `/bot${token}/${method}`
     const call = { port: this.botPort, method: 'POST', path, body }

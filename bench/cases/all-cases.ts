@@ -16,11 +16,16 @@ import { latencyCase } from './latency.ts'
 import { pollCases } from './poll.ts'
 import { producerClientCase } from './producer-client.ts'
 import { pushCases } from './push.ts'
+import { pushKeyCase } from './push-key.ts'
 import { scalingCases } from './scaling.ts'
 import { webhookCases } from './webhook.ts'
 
 export const caseGroups: readonly CaseGroup[] = [
-  { name: 'ingest', title: 'Ingest', cases: [...ingestCases, ...ingestPoolCases, ...pushCases] },
+  {
+    name: 'ingest',
+    title: 'Ingest',
+    cases: [...ingestCases, ...ingestPoolCases, ...pushCases, pushKeyCase],
+  },
   { name: 'producer', title: 'The client for producers', cases: [producerClientCase] },
   { name: 'poll', title: 'getUpdates', cases: [...pollCases, gzipCase, ...forwardedCases] },
   { name: 'latency', title: 'From push to poll', cases: [latencyCase] },

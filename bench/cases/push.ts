@@ -17,19 +17,23 @@ import { sampleUpdate, seededRandom } from '../sample-updates.ts'
 import { firstBotId, ServerUnderTest } from '../server-under-test.ts'
 
 const connections = 64
-const bots = 1_000
+export const pushedBots = 1_000
 const shards = 8
 const requestsPerConnection = 50
 /** The body `{"update_id":N}`. */
 const responseBytes = { bodyBytesMin: 15, bodyBytesMax: 40 }
 const bareName = 'bare node:http and leveldown'
 
-interface PushShape {
-  readonly name: string
-  readonly title: string
+export interface PushLoad {
   readonly hasIdempotencyKey: boolean
   /** A connection pushes to bots of both workers in turn. */
   readonly isMixed: boolean
+  readonly key: string
+}
+
+interface PushShape extends Omit<PushLoad, 'key'> {
+  readonly name: string
+  readonly title: string
 }
 
 const shapes: readonly PushShape[] = [
@@ -56,25 +60,29 @@ export const pushCases: readonly BenchCase[] = shapes.map((shape) => ({
   charted: { kind: 'rateRatio', against: bareName },
   async open(context) {
     const server = await ServerUnderTest.start(context)
-    await server.registerBots(bots)
-    const own = ownContestant(context, { server, connections: plan(context, server, shape) })
+    await server.registerBots(pushedBots)
+    const own = ownContestant(context, {
+      server,
+      connections: pushPlan(context, server, { ...shape, key: server.adminKey }),
+    })
     if (context.isAlone) return [own]
     return [own, await bareContestant(context), ...(await commonNginx(context))]
   },
 }))
 
-function plan(
+/** Returns the connections of a load. `key` is the key of the pushes: the admin key, or another. */
+export function pushPlan(
   { workers }: CaseContext,
   server: ServerUnderTest,
-  { hasIdempotencyKey, isMixed }: PushShape,
+  { hasIdempotencyKey, isMixed, key }: PushLoad,
 ): HttpConnection[] {
   const map = new ShardMap({ shards, workers })
   const byWorker = Array.from({ length: workers }, (): number[] => [])
-  for (let botId = firstBotId; botId < firstBotId + bots; botId++) {
+  for (let botId = firstBotId; botId < firstBotId + pushedBots; botId++) {
     byWorker[map.workerOfBot(botId)]?.push(botId)
   }
   const random = seededRandom(7)
-  const authorization = `Authorization: Bearer ${server.adminKey}\r\n`
+  const authorization = `Authorization: Bearer ${key}\r\n`
   const head = hasIdempotencyKey
     ? `${authorization}Idempotency-Key: ${numberMark}\r\n`
     : authorization
@@ -99,7 +107,7 @@ function requestOf(botId: number, head: string, update: string): string {
 async function bareContestant(context: CaseContext): Promise<Contestant> {
   const { helpers, ports } = await helperServers(context, 'node-ingest', (index) => ({
     directory: join(context.directory, `bare-${index}`),
-    bots,
+    bots: pushedBots,
   }))
   const random = seededRandom(8)
   const requests = Array.from({ length: requestsPerConnection }, (_, place) =>
