@@ -107,7 +107,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   /**
    * Creates a client. It connects with the first call.
    *
-   * @param options - Where the server is, the admin key, and how often to retry.
+   * @param options - Where the server is, the key, and how often to retry.
    * @param surroundings - Clock and random numbers, which tests replace.
    * @throws TypeError that names an option that does not exist or cannot be used.
    */

@@ -160,7 +160,7 @@ function placeOf({ url, socketPath }: ServerConnectionOptions): {
 function keyIn(given: unknown): string {
   const key = typeof given === 'string' ? given.trim() : ''
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw new TypeError('key: expected the admin key, printable ASCII characters without spaces')
+    throw new TypeError('key: expected a key, printable ASCII characters without spaces')
   }
   return key
 }

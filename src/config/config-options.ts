@@ -72,7 +72,7 @@ export const optionTable = {
     name: 'admin-key-file',
     kind: path,
     defaultShown: '`admin.key` in the data directory, created at the first start',
-    sentence: 'File that contains the admin key, which clients of the private listener must send.',
+    sentence: 'File that contains the admin key, which may do everything on the private listener.',
   },
   adminHosts: {
     name: 'admin-host',

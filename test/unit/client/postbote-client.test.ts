@@ -320,7 +320,7 @@ test('an error names options that cannot be used', () => {
     [{ url: 'http://127.0.0.1', socketPath: '/a' }, /^url and socketPath/],
     [{ url: 'nonsense' }, /^url: /],
     [{ key: 'two words' }, /^key: (?!.*two)/],
-    [{ key: process.env['NO_SUCH_KEY'] as string }, /^key: expected the admin key/],
+    [{ key: process.env['NO_SUCH_KEY'] as string }, /^key: expected a key/],
     [{ retries: -1 }, /^retries: expected a whole number from 0, got -1/],
     [{ timeoutMs: 0.5 }, /^timeoutMs/],
     [{ retryDelayMsMin: 10, retryDelayMsMax: 9 }, /^retryDelayMsMax/],
