@@ -33,7 +33,10 @@ test('the overview shows each node of a cluster, and those that are gone', {
   skip,
 }, async (t) => {
   const names = ['a', 'b', 'c']
-  const cluster = await startCluster(t, await world.database('dashboard'), { nodes: names })
+  const cluster = await startCluster(t, await world.database('dashboard'), {
+    nodes: names,
+    workers: 2,
+  })
   await cluster.balanced(names)
   await cluster.settled()
   const server = cluster.node('a')

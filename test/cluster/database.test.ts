@@ -88,7 +88,7 @@ class Accepted {
 
 /** Starts a server in another directory, like a container that keeps nothing. */
 async function elsewhere(t: TestContext, { env }: TestDatabase, keyFile: string): Promise<Server> {
-  return startServer(t, { env, adminKeyFile: keyFile, flags: ['--local'] })
+  return startServer(t, { workers: 2, env, adminKeyFile: keyFile, flags: ['--local'] })
 }
 
 const ends: readonly (readonly [string, (server: Server) => Promise<unknown>])[] = [
@@ -179,7 +179,7 @@ test('webhooks are delivered, and dead letters are kept, listed and replayed aft
 
 test('no request fails while the workers are replaced under load', { skip }, async (t) => {
   const { env } = await world.database('reloads')
-  const server = await startServer(t, { env })
+  const server = await startServer(t, { workers: 2, env })
   const bots = await botsOfAllShards(server)
   const ledgers = bots.map((bot) => new PushLedger(t, bot, () => server))
   for (let nth = 0; nth < reloads; nth++) {
