@@ -20,7 +20,7 @@ const world = databaseWorld()
 const skip = world.obstacle
 const common = shared(async (owner) => {
   const { env, postgres } = await world.database('failing')
-  return { env, postgres, server: await startServer(owner, { env }) }
+  return { env, postgres, server: await startServer(owner, { workers: 2, env }) }
 })
 
 async function startLedgers(t: EndingTest, server: Server): Promise<readonly PushLedger[]> {
