@@ -11,7 +11,10 @@ const world = databaseWorld()
 test('any node shows the events of all, and a reader goes on at another node without missing any', {
   skip: world.obstacle,
 }, async (t) => {
-  const cluster = await startCluster(t, await world.database('events'), { nodes: ['a', 'b'] })
+  const cluster = await startCluster(t, await world.database('events'), {
+    nodes: ['a', 'b'],
+    workers: 2,
+  })
   await cluster.balanced(['a', 'b'])
   const [a, b] = [cluster.node('a'), cluster.node('b')]
   const first = await TailReader.open(a, '/v1/events?after=0')

@@ -22,7 +22,7 @@ test('a service manager hears of the start, of reloads, of life and of the end',
   const server = await startSingleServer(t, {
     env: { NOTIFY_SOCKET: address, WATCHDOG_USEC: '400000' },
   })
-  const ready = `READY=1\nSTATUS=Serving bots at ${server.botUrl.slice(7)} and producers at ${server.privateUrl.slice(7)}, workers: 2`
+  const ready = `READY=1\nSTATUS=Serving bots at ${server.botUrl.slice(7)} and producers at ${server.privateUrl.slice(7)}, workers: 1`
   await until(() => socket.states.length === 2)
   assert.deepEqual(socket.states, ['STATUS=Starting', ready])
 
