@@ -98,7 +98,7 @@ async function assertRefusedAlone(damaged: Server, bots: readonly RegisteredBot[
 }
 
 test('shards whose CURRENT, MANIFEST or table is damaged are set aside at the start, and all others are served', async (t) => {
-  const first = await startServer(t, { flags })
+  const first = await startServer(t, { workers: 2, flags })
   const bots = await registerAll(first)
   await first.stop()
   const { dir } = first
@@ -164,7 +164,7 @@ test('a worker that dies over a damaged table sets that shard aside, and webhook
     response.statusCode = isTaking ? 200 : 500
     response.end()
   })
-  const first = await startServer(t, { flags })
+  const first = await startServer(t, { workers: 2, flags })
   const bots = await registerAll(first)
   const [neighbor, , mapped, silent] = bots
   assert(neighbor !== undefined && mapped !== undefined && silent !== undefined)
