@@ -33,7 +33,7 @@ export class KeyRing {
   readonly #watchers = new Set<Watcher>()
   /** In Unix seconds; reported once. */
   readonly #used = new Map<string, number>()
-  #onKnown: (() => void)[] = []
+  readonly #onKnown = new Set<() => void>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -52,10 +52,11 @@ export class KeyRing {
   /** Resolves when the keys are known, or after `waitMs`. */
   async untilKnown(waitMs: number): Promise<void> {
     if (this.isKnown) return
-    const over = new AbortController()
-    const known = new Promise<void>((resolve) => this.#onKnown.push(resolve))
-    await Promise.race([known, sleep(this.#clock, waitMs, over.signal)])
-    over.abort()
+    const known = new AbortController()
+    const end = (): void => known.abort()
+    this.#onKnown.add(end)
+    await sleep(this.#clock, waitMs, known.signal)
+    this.#onKnown.delete(end)
   }
 
   /** Takes a table. What began with a key that is not valid any more ends before this returns. */
@@ -64,7 +65,7 @@ export class KeyRing {
       this.#version = version
       this.#grants = new Map(keys.map((key) => [key.id, grantsOf(key)]))
     }
-    for (const resolve of this.#onKnown.splice(0)) resolve()
+    for (const end of this.#onKnown) end()
     this.endExpired()
   }
 
