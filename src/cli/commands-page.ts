@@ -24,7 +24,7 @@ options of one. Give an option as \`--limit 10\` or \`--limit=10\`.
 the [private API](api.md) of a running server. Without further options, that is the server of this machine: they read \`--dir\`, \`--admin-ip-address\`,
 \`--admin-port\` and \`--admin-key-file\` as the server does, from flags, the environment or the file of \`--config\`.
 
-For a server on another machine, give its URL and a file with its admin key. The private API should not be reachable from outside, so use an SSH
+For a server on another machine, give its URL and a file with one of its [keys](api.md#keys). The private API should not be reachable from outside, so use an SSH
 tunnel or a reverse proxy with TLS:
 
 \`\`\`sh

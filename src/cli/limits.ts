@@ -42,3 +42,5 @@ export const backupReadBytes = 256 * kib
 export const shardsFilledMax = 16
 /** `--skip-ids` may be as large as this: below 2^31, since that is where ids end. */
 export const skippedIdsMax = 1_000_000_000
+/** `postbote keys create` takes a `--ttl` of at most this: 100 years. Chosen: a key that should last longer has no end. */
+export const accessKeyTtlSMax = 100 * 365 * 86_400

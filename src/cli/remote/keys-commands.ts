@@ -1,33 +1,16 @@
 /** `postbote keys`: lists, makes, rotates and revokes keys of the private API. */
 import { scopes } from '../../access/access.ts'
-import { accessKeyBotsMax, accessKeyRateMax } from '../../access/limits.ts'
+import { accessKeyRateMax } from '../../access/limits.ts'
 import { systemClock } from '../../clock.ts'
-import { anyText, type Kind, oneOf, refused, wholeNumber } from '../../config/config-values.ts'
+import { anyText, listOf, oneOf, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import { accessKeyOverlapSMax } from '../../private-api/limits.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
+import { accessKeyTtlSMax } from '../limits.ts'
 import { cell, timeCell } from './cells.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { printResult, tableLines, tell } from './print-result.ts'
-
-/** Several values with commas between them. */
-function listOf<T>(kind: Kind<T>, expected: string): Kind<readonly T[]> {
-  return {
-    expected,
-    placeholder: 'LIST',
-    separator: ',',
-    parse(text) {
-      const values: T[] = []
-      for (const part of text.split(',')) {
-        const value = kind.parse(part.trim())
-        if (value === refused) return refused
-        values.push(value)
-      }
-      return values
-    },
-  }
-}
 
 const rate = wholeNumber(1, accessKeyRateMax)
 const nameArgument = {
@@ -42,18 +25,15 @@ const keyIdArgument = {
 } as const
 const scopesOption = {
   name: 'scopes',
-  kind: listOf(oneOf(scopes), `one or more of ${scopes.join(', ')}, with commas between them`),
+  kind: listOf(oneOf(scopes), 1),
   defaultShown: 'none; required',
   sentence: 'What the key may do.',
 } as const
 const botsOption = {
   name: 'bots',
-  kind: listOf(
-    wholeNumber(botIdMin, botIdMax),
-    `up to ${accessKeyBotsMax} ids of bots, with commas between them`,
-  ),
+  kind: listOf(wholeNumber(botIdMin, botIdMax), 1),
   defaultShown: 'all bots',
-  sentence: 'The only bots that the key is for.',
+  sentence: 'Ids of the only bots that the key is for, at most 1,000.',
 } as const
 const updatesOption = {
   name: 'updates-per-second',
@@ -69,7 +49,7 @@ const requestsOption = {
 } as const
 const ttlOption = {
   name: 'ttl',
-  kind: wholeNumber(1, 100 * 365 * 86_400),
+  kind: wholeNumber(1, accessKeyTtlSMax),
   defaultShown: 'the key does not expire',
   sentence: 'The key ends after this many seconds.',
 } as const
