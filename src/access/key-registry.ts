@@ -15,7 +15,7 @@ import type { StoredAccessKey } from '../shard/stored.ts'
 import { type Access, assertWithin } from './access.ts'
 import { accessKeyHash, accessKeyText, newAccessKeyId, newAccessKeySecret } from './access-key.ts'
 import type { KeyUses } from './key-ring.ts'
-import { type KeyTable, keyTable } from './key-table.ts'
+import { byId, type KeyTable, keyTable } from './key-table.ts'
 import { keyUseWriteMs } from './limits.ts'
 
 export interface KeyRegistryOptions {
@@ -80,9 +80,15 @@ export class KeyRegistry {
   }
 
   /** Returns all keys in the order of their ids, each with its last use. */
-  async list(): Promise<readonly StoredAccessKey[]> {
-    const { table, records } = await this.#turns.run(() => this.#load())
-    return table.keys.map(({ id }) => ({ id, record: this.#withUse(id, records.get(id)) }))
+  list(): Promise<readonly StoredAccessKey[]> {
+    return this.#turns.run(async () => {
+      const { records } = await this.#load()
+      const keys = Array.from(records, ([id, record]) => ({
+        id,
+        record: this.#withUse(id, record),
+      }))
+      return keys.toSorted(byId)
+    })
   }
 
   /**
@@ -199,8 +205,7 @@ export class KeyRegistry {
       .catch(ignore)
   }
 
-  #withUse(id: string, record: AccessKeyRecord | undefined): AccessKeyRecord {
-    if (record === undefined) throw new PostboteError('UNKNOWN_KEY')
+  #withUse(id: string, record: AccessKeyRecord): AccessKeyRecord {
     const lastUsedMs = Math.max(this.#usedAtMs.get(id) ?? 0, record.lastUsedMs ?? 0)
     return lastUsedMs === 0 ? record : { ...record, lastUsedMs }
   }

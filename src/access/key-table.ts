@@ -10,12 +10,17 @@ export interface KeyTable {
   readonly keys: readonly StoredAccessKey[]
 }
 
+/** Orders keys by their ids, which differ. */
+export function byId(a: StoredAccessKey, b: StoredAccessKey): number {
+  return a.id < b.id ? -1 : 1
+}
+
 /** Returns the table of these keys, in the order of their ids. */
 export function keyTable(records: ReadonlyMap<string, AccessKeyRecord>): KeyTable {
   const keys = Array.from(records, ([id, record]) => {
     const { lastUsedMs: _used, ...facts } = record
     return { id, record: facts }
-  }).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  }).toSorted(byId)
   const version = createHash('sha256').update(JSON.stringify(keys)).digest('base64url')
   return { version, keys }
 }
