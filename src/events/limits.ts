@@ -22,12 +22,6 @@ export const eventKeysMax = eventsKeptMax
 export const eventsPerBatchMax = 200
 /** A reason in an event has at most this many characters; errors of webhooks are as long as their endpoints like. */
 export const eventReasonLengthMax = 300
-/** A queue is high above this share of one of its limits. Chosen: an operator has time to act before it is full. */
-export const queueHighShare = 0.8
-/** A queue that was high or full is reported again only after it has fallen below this share. Chosen: one that oscillates around `queueHighShare` stays silent. */
-export const queueCalmShare = 0.6
-/** A worker remembers this many queues that are high or full; others are reported without it. Chosen: they take 1 MB. */
-export const highQueuesMax = 10_000
 /** A file of events has this many lines before the other one takes its turn. Half of them may be positions, so one full file has all events that are kept. */
 export const eventFileLinesMax = 2 * eventsKeptMax
 /** Lines that wait for a disk that does not write; past that the oldest are left out of the file. */

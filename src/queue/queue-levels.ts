@@ -10,9 +10,9 @@
  * calm are remembered, and a push for any other costs two comparisons.
  */
 import type { Clock } from '../clock.ts'
-import { highQueuesMax, queueCalmShare, queueHighShare } from '../events/limits.ts'
 import type { ReportEvent } from '../events/operator-event.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
+import { highQueuesMax, queueCalmShare, queueHighShare } from './limits.ts'
 import { hasRoom, loadText, type QueueLimits, type QueueLoad } from './queue-limits.ts'
 
 export interface QueueLevelsOptions {
