@@ -11,6 +11,7 @@ import type { StoredAccessKey } from '../shard/stored.ts'
 import type { Access, KeyAccess } from './access.ts'
 import { type AccessKey, accessKeyHash } from './access-key.ts'
 import type { KeyTable } from './key-table.ts'
+import { accessKeySecretsMax } from './limits.ts'
 
 /** What a secret grants. */
 interface Grant {
@@ -139,8 +140,6 @@ export class KeyRing {
   }
 }
 
-/** A key has at most two secrets. */
-const secretsMax = 2
 const secretTagLength = 10
 
 function grantsOf({ id, record }: StoredAccessKey): readonly Grant[] {
@@ -159,11 +158,11 @@ function grantsOf({ id, record }: StoredAccessKey): readonly Grant[] {
     const access = { ...rights, secretTag, endsAtMs: ends }
     return { hash: Buffer.from(sha256, 'base64url'), access }
   })
-  return [...grants, ...decoys].slice(0, secretsMax)
+  return [...grants, ...decoys].slice(0, accessKeySecretsMax)
 }
 
 /** Grants that no secret matches. */
-const decoys: readonly Grant[] = Array.from({ length: secretsMax }, () => ({
+const decoys: readonly Grant[] = Array.from({ length: accessKeySecretsMax }, () => ({
   hash: randomBytes(32),
   access: {
     id: '',

@@ -2,6 +2,8 @@
 
 /** A key may be for this many bots at most. Chosen: a tenant with its bots; 1,000 keys of this size take 10 MB in a worker. */
 export const accessKeyBotsMax = 1_000
+/** A key has at most two secrets: the current one, and an old one until its overlap ends. */
+export const accessKeySecretsMax = 2
 /** The largest limit of a key per second: more than one server can do. A key that should do nothing is revoked. */
 export const accessKeyRateMax = 1_000_000
 /**

@@ -13,7 +13,7 @@ import { type EventPage, type EventQuestion, operatorEventTypes } from '../event
 import { onceClosed } from '../http/once-closed.ts'
 import { idInPosition } from './event-position.ts'
 import { type EventSink, EventStream, type NodePage, type NodeQuestion } from './event-stream.ts'
-import { eventStreamsMax, tailSilenceMs } from './limits.ts'
+import { eventPositionLengthMax, eventStreamsMax, tailSilenceMs } from './limits.ts'
 import { type OwnerLinks, type OwnerStream, postToOwner } from './owner-links.ts'
 import { requestAccess } from './request-access.ts'
 import { serverSentEventsHead } from './server-sent-events.ts'
@@ -36,7 +36,7 @@ export interface EventRoutesOptions {
 const fields = {
   after: Type.Optional(
     Type.String({
-      maxLength: 8_192,
+      maxLength: eventPositionLengthMax,
       description:
         'Begins after this position, which is the id of an event in the stream; 0 is before all. Last-Event-ID has precedence.',
     }),

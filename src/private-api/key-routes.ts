@@ -17,7 +17,7 @@ import type { Scope } from '../shard/access-key-record.ts'
 import type { StoredAccessKey } from '../shard/stored.ts'
 import { askOwners } from './ask-owners.ts'
 import { type KeyQuestion, type KeySync, keyTablePath } from './key-sync.ts'
-import { accessKeyNameLengthMax, accessKeyOverlapSMax } from './limits.ts'
+import { accessKeyEndSMax, accessKeyNameLengthMax, accessKeyOverlapSMax } from './limits.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { requestAccess } from './request-access.ts'
 
@@ -56,7 +56,7 @@ const newKey = Type.Object(
     expires: Type.Optional(
       Type.Integer({
         minimum: 0,
-        maximum: 2 ** 40,
+        maximum: accessKeyEndSMax,
         description: 'When the key ends, in Unix seconds.',
       }),
     ),
@@ -156,7 +156,10 @@ async function tellAll(options: KeyRoutesOptions, request: FastifyRequest): Prom
     clock,
     links,
     path: keysChangedPath,
-    own: async () => ({ isFresh: await keys.sync.refresh() }),
+    own: async () => {
+      await keys.sync.refresh()
+      return {}
+    },
   })
   const unreached = links.others.length + 1 - answers.length
   return unreached > 0 ? { unreached_workers: unreached } : {}

@@ -96,6 +96,8 @@ export const deliveriesPerSecondMax = 10_000
 // Keys of the private API
 /** A name of a key has at most this many characters: enough for a program, its place and a date. */
 export const accessKeyNameLengthMax = 64
+/** A key ends at this Unix time in seconds at the latest: below the last date of JavaScript, and far beyond any use. */
+export const accessKeyEndSMax = 2 ** 40
 /** A stream that the limit of its key paces has this many slices in a second. Chosen: an update waits 0.1 s longer at most. */
 export const pacedSlicesPerS = 10
 /** An old secret of a key may stay valid this long beside a new one, as with tokens (`tokenOverlapSMax`). */
@@ -124,6 +126,8 @@ export const tailReconnectMs = 500
 // Events for the operator
 /** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
 export const eventStreamsMax = 32
+/** The position of a reader of events has at most this many characters: 100 nodes with the longest names fit. */
+export const eventPositionLengthMax = 8_192
 /** The reader of a stream of events that has ended connects again after this time, as that of a tail. */
 export const eventsReconnectMs = tailReconnectMs
 
