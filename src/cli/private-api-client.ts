@@ -92,7 +92,7 @@ export class PrivateApiClient {
   /**
    * Creates a client of the server at a URL.
    *
-   * @throws Error if the file has no admin key.
+   * @throws Error if the file has no key.
    */
   static async ofUrl({ origin, prefix }: UpstreamUrl, keyFile: string): Promise<PrivateApiClient> {
     const key = await readAdminKey({ directory: '', keyFile })

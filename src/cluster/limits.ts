@@ -102,8 +102,8 @@ export const handOffRetryMs = 50
  */
 export const listenBacklog = 4_096
 /**
- * One connection gets this many pipelined responses in one turn of the event loop, which take some 2 ms. Calls with the
- * admin key have no such bound, and a client over its budget of event-loop time gets one. The libraries that bots are
+ * One connection gets this many pipelined responses in one turn of the event loop, which take some 2 ms. Calls with a
+ * valid key have no such bound, and a client over its budget of event-loop time gets one. The libraries that bots are
  * written with do not pipeline at all.
  */
 export const pipelinedPerTurnMax = 64

@@ -1,5 +1,5 @@
 /**
- * Calls the private API with the session of this browser. The admin key is used once, to log in; it is kept nowhere.
+ * Calls the private API with the session of this browser. A key is used once, to log in; it is kept nowhere.
  *
  * The page repeats its calls, so one that gets no response needs no handling: the client reports it as trouble of the
  * server, until the same call succeeds.

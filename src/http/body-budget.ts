@@ -4,7 +4,7 @@
  *
  * Without a bound, 150 connections that stall one byte before the end of 4 MiB would hold 600 MiB. Each sender has a
  * share, so that no single one can use up everything. Each listener has its own budget: anybody can send bodies to the
- * bot API, and those must not keep out producers, which have the admin key.
+ * bot API, and those must not keep out producers, which have a key.
  *
  *   lease --hold(bytes)--> counted --hold(more)--> counted --end()--> given back
  *     |          +--> refused: nothing more is counted

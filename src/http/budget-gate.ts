@@ -15,7 +15,7 @@
  *
  * A call with a valid token, even of an unknown method, is charged for what it takes beyond `loopCostFreeMs`: a busy bot
  * with thousands of usual calls is charged nothing. A request without a valid token is charged in full. On the private
- * listener only requests without the admin key are charged and wait; health probes never wait. A client of a Unix socket
+ * listener only requests without a valid key are charged and wait; health probes never wait. A client of a Unix socket
  * without an X-Real-Ip is not charged, because it may stand for many clients.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
@@ -44,7 +44,7 @@ export interface BudgetGateOptions {
   readonly clientAddressOf: (request: IncomingMessage) => string
   /** Returns the bot that a request names, if any. */
   readonly botIdOf: (request: IncomingMessage) => number | undefined
-  /** Returns whether a request has the admin key, or asks for something that anybody may have at any time. */
+  /** Returns whether a request has a valid key or a session, or asks for something that anybody may have at any time. */
   readonly isTrusted: (request: IncomingMessage) => boolean
   /** Refuses a request that cannot wait. */
   readonly refuse: (response: ServerResponse, error: PostboteError) => void

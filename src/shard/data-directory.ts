@@ -2,9 +2,9 @@
  * The data directory of a server, with mode 0700:
  *
  *     <dir>/postbote.json    what was fixed at the first start (directory-record.ts)
- *     <dir>/admin.key        the key of the private API, mode 0600, unless --admin-key-file names another file
+ *     <dir>/admin.key        the admin key of the private API, mode 0600, unless --admin-key-file names another file
  *     <dir>/shards/<n>       one LevelDB for each shard, n from 0
- *     <dir>/events          the last events for the operator (events/event-file.ts)
+ *     <dir>/events           the last events for the operator (events/event-file.ts)
  *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
  *     <dir>/lock             held by the running server (cluster/primary/directory-lock.ts)
  *

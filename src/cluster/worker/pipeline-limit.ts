@@ -1,6 +1,6 @@
 /**
  * Bounds what one connection can make a worker do in one turn of the event loop. Only requests to the private listener
- * with the admin key have no such bound.
+ * with a valid key have no such bound.
  *
  * Node reads 64 KiB at a time, up to 32 times in a turn, and handles each request in it before anything else: thousands
  * of pipelined requests for unknown paths held a worker for longer than a second. No bot, proxy or load balancer
