@@ -17,7 +17,7 @@ export interface AccessKey {
 const idBytes = 8
 const secretBytes = 32
 
-/** Returns a new key. `randomBytes` must be a CSPRNG (node:crypto's). */
+/** Returns the id of a new key. `randomBytes` must be a CSPRNG (node:crypto's). */
 export function newAccessKeyId(randomBytes: (count: number) => Buffer): string {
   return randomBytes(idBytes).toString('hex')
 }

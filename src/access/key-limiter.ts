@@ -4,7 +4,7 @@
  *
  *   fullAt <= now                       the bucket is full: `perSecond` tokens
  *   fullAt  = now + accessKeyBurstMs    the bucket is empty
- *   fullAt  > now + accessKeyBurstMs    tokens were taken in advance; who took them waits, and others are refused
+ *   fullAt  > now + accessKeyBurstMs    tokens were taken in advance: their taker waits, and others are refused
  */
 import { PostboteError } from '../errors.ts'
 import type { Access, KeyAccess } from './access.ts'

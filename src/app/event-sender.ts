@@ -15,6 +15,7 @@ import { eventDeliveryS, eventReadAgainMs, eventReadWaitMs } from './limits.ts'
 
 /** The log of the events, in another process. */
 export interface EventFeed {
+  /** Returns the next events; rejects if the other process does not answer. */
   read(question: EventQuestion): Promise<EventPage>
   /** Where the delivery goes on. */
   position(): Promise<number>

@@ -31,6 +31,7 @@ export interface OwnNodeParts {
   readonly leases: DatabaseLeases
 }
 
+/** Returns what this node is and does at the moment. */
 export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
   const { clock, settings, ways, leases, map } = parts
   const { database, config } = settings

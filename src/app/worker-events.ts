@@ -149,7 +149,8 @@ export async function eventTarget(
 const secretPrefix = 'whsec_'
 
 function isSecret(line: string): boolean {
-  if (!/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(line)) return false
-  const { length } = Buffer.from(line.slice(secretPrefix.length), 'base64')
+  const text = line.slice(secretPrefix.length)
+  if (!line.startsWith(secretPrefix) || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return false
+  const { length } = Buffer.from(text, 'base64')
   return length >= 24 && length <= 64
 }

@@ -5,7 +5,7 @@
  *                                          {"delivered_to":N}          --events-url has all events up to this one
  *
  * When the current file is full, the other one is begun anew. So the two together always have the last events, and nothing
- * is ever rewritten. Lines are not synced: a power loss may cost the last ones, and the log begins behind any id that they
+ * is ever rewritten. Lines are not synced: a power loss may cost the last ones, and the log begins after any id that they
  * may have had. A disk that fails costs lines, and nothing waits for it.
  */
 import { appendFile, writeFile } from 'node:fs/promises'

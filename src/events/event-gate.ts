@@ -69,7 +69,7 @@ export class EventGate {
     this.#timer ??= every(clock, eventFlushMs, () => this.#flush())
   }
 
-  /** Sends what is held, and takes nothing more into account. */
+  /** Sends what is held. Later reports are ignored. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#timer?.cancel()

@@ -113,7 +113,7 @@ export class EventLog {
 
   /** Ids of this process have no gaps. How many events an earlier one had is not known. */
   #missedSince(after: number): number {
-    // Who begins with 0 wants what there is.
+    // A reader that begins with 0 wants what there is.
     if (after === 0 || after >= this.#evictedTo) return 0
     return Math.max(this.#evictedTo - Math.max(after, this.#firstId - 1), 1)
   }

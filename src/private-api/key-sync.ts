@@ -48,7 +48,7 @@ export class KeySync {
     this.#options = options
   }
 
-  /** Asks now, and from then on regularly. Resolves after the first answer. */
+  /** Asks now, and from then on regularly. Resolves when the first question was answered, or has failed. */
   async start(): Promise<void> {
     await this.refresh()
     this.#goOn()

@@ -21,6 +21,7 @@ export const workerStates = ['serving', 'hanging', 'starting', 'down', 'ending']
 export type NodeState = (typeof nodeStates)[number]
 export type ShardState = (typeof shardStates)[number]
 
+/** A node with its workers, and the shards that it has. */
 export interface NodeReport {
   readonly name: string
   readonly state: NodeState
@@ -32,6 +33,7 @@ export interface NodeReport {
   readonly shards: readonly ReportedShard[]
 }
 
+/** The process that has the place of a worker. */
 export interface WorkerReport {
   readonly worker: number
   readonly state: (typeof workerStates)[number]
@@ -43,8 +45,10 @@ export interface WorkerReport {
   readonly loopDelayMaxUs: number
 }
 
+/** A shard of a node. */
 export interface ReportedShard {
   readonly shard: number
+  /** Null if its node is unreachable. */
   readonly worker: number | null
   readonly state: ShardState
 }

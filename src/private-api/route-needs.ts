@@ -7,8 +7,13 @@
  *     manage   everything that changes bots, their webhooks, signing keys, dead letters, limits and pauses
  *     all      all of this, keys, and the files and records of shards
  */
-import type { Access, NeededScope } from '../access/access.ts'
-import { assertAllBots, assertScope, botRefusal } from '../access/access.ts'
+import {
+  type Access,
+  assertAllBots,
+  assertScope,
+  botRefusal,
+  type NeededScope,
+} from '../access/access.ts'
 import { PostboteError } from '../errors.ts'
 
 export interface RouteNeeds {
@@ -73,7 +78,7 @@ export const routeNeeds: Readonly<Record<string, RouteNeeds>> = {
 }
 
 /** A request, as far as its rights depend on it. */
-export interface NeedyRequest {
+export interface RoutedRequest {
   readonly method: string
   /** The path of its route. */
   readonly route: string
@@ -86,10 +91,10 @@ export interface NeedyRequest {
  *
  * @throws KEY_LACKS_SCOPE, KEY_LACKS_BOT; NOT_FOUND for a route between workers
  */
-export function assertMay(access: Access, { method, route, botId }: NeedyRequest): void {
+export function assertMay(access: Access, { method, route, botId }: RoutedRequest): void {
   if (access === 'root') return
   const needs = routeNeeds[`${method} ${route}`]
-  // Routes between workers are called with the admin key, and are no calls for anybody else.
+  // Only workers call the routes between workers, and they have the admin key.
   if (needs === undefined) throw new PostboteError('NOT_FOUND')
   assertScope(access, needs.scope)
   if (needs.bots === 'all') assertAllBots(access)

@@ -1,5 +1,6 @@
 /** One event for the operator as a line, for people or for programs. Pure. */
 import { utcText } from '../../clock.ts'
+import { eventsKeptMax } from '../../events/limits.ts'
 import { harmless } from '../text-table.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 
@@ -20,7 +21,8 @@ export function eventJson({ name, data }: StreamedEvent): string {
 export function eventLine({ name, data }: StreamedEvent): string {
   if (name === 'missed') {
     const { count }: { readonly count: number } = JSON.parse(data)
-    return `${count} or more events are missing: the server keeps the last 10,000`
+    const kept = eventsKeptMax.toLocaleString('en')
+    return `${count} or more events are missing: the server keeps the last ${kept}`
   }
   const { time, node, text }: EventData = JSON.parse(data)
   const where = node === undefined ? '' : `${node}  `
