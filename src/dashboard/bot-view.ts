@@ -4,6 +4,7 @@ import { AttemptsPanel } from './attempts-panel.ts'
 import { type BotQueueName, botPath } from './bot-path.ts'
 import { DeadLettersPanel } from './dead-letters-panel.ts'
 import { element, setElementText } from './element.ts'
+import { errorText } from './error-text.ts'
 import { formatAge, formatBytes, formatCount, formatTime } from './format.ts'
 import { HistoryPanel } from './history-panel.ts'
 import { LimitPanel } from './limit-panel.ts'
@@ -167,7 +168,7 @@ export class BotView implements PageView {
     try {
       await api.post(botPath(queue, this.#isPaused ? '/resume' : '/pause'))
     } catch (error) {
-      setElementText(this.#result, error instanceof Error ? error.message : String(error))
+      setElementText(this.#result, errorText(error))
     }
     this.#pollers[0]?.hurry()
   }
@@ -176,7 +177,7 @@ export class BotView implements PageView {
   #fail(error: unknown): void {
     if (isTrouble(error) && this.#isKnown) return
     this.#health.className = 'error'
-    setElementText(this.#health, error instanceof Error ? error.message : String(error))
+    setElementText(this.#health, errorText(error))
   }
 }
 

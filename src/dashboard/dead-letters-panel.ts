@@ -2,6 +2,7 @@
 import type { ApiClient } from './api-client.ts'
 import { type BotQueueName, botPath } from './bot-path.ts'
 import { element, setElementText } from './element.ts'
+import { errorText } from './error-text.ts'
 import { formatBytes, formatCount, formatTime } from './format.ts'
 import type { DeadLetterShape } from './shapes.ts'
 
@@ -157,7 +158,7 @@ export class DeadLettersPanel {
   }
 
   readonly #fail = (error: unknown): undefined => {
-    setElementText(this.#count, error instanceof Error ? error.message : String(error))
+    setElementText(this.#count, errorText(error))
   }
 }
 

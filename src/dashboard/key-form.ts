@@ -2,6 +2,8 @@
 import type { ApiClient } from './api-client.ts'
 import type { BrowserClock } from './browser-clock.ts'
 import { element, setElementText } from './element.ts'
+import { errorText } from './error-text.ts'
+import { formElement } from './form-element.ts'
 import type { IssuedKeyShape } from './shapes.ts'
 
 const scopes = [
@@ -37,17 +39,12 @@ export class KeyForm {
 
   constructor(options: KeyFormOptions) {
     this.#options = options
-    const submit = (event: Event): void => {
-      event.preventDefault()
-      void this.#create()
-    }
     this.root = element(
       'section',
       { class: 'card' },
       element('h2', {}, 'Create a key'),
-      element(
-        'form',
-        { onsubmit: submit },
+      formElement(
+        () => void this.#create(),
         element(
           'div',
           { class: 'controls' },
@@ -80,7 +77,7 @@ export class KeyForm {
       for (const { box } of this.#scopes) box.checked = false
       onIssued(issued)
     } catch (error) {
-      setElementText(this.#result, error instanceof Error ? error.message : String(error))
+      setElementText(this.#result, errorText(error))
     }
   }
 

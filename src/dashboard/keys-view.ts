@@ -1,6 +1,7 @@
 /** The keys of the private API: listed, made, rotated and revoked. A key is shown once, until the reader leaves the page. */
 import { isTrouble } from './api-client.ts'
 import { element, setElementText } from './element.ts'
+import { errorText } from './error-text.ts'
 import { formatCount, formatDate } from './format.ts'
 import { KeyForm } from './key-form.ts'
 import type { PageContext, PageView } from './page-context.ts'
@@ -170,7 +171,7 @@ export class KeysView implements PageView {
   }
 
   #fail(error: unknown): void {
-    setElementText(this.#result, error instanceof Error ? error.message : String(error))
+    setElementText(this.#result, errorText(error))
   }
 }
 

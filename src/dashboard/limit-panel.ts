@@ -2,6 +2,8 @@
 import type { ApiClient } from './api-client.ts'
 import { type BotQueueName, botPath } from './bot-path.ts'
 import { element, setElementText } from './element.ts'
+import { errorText } from './error-text.ts'
+import { formElement } from './form-element.ts'
 
 interface Limits {
   readonly deliveries_per_second: number | null
@@ -31,13 +33,8 @@ export class LimitPanel {
 
   constructor(options: LimitPanelOptions) {
     this.#options = options
-    const submit = (event: Event): void => {
-      event.preventDefault()
-      void this.#set()
-    }
-    this.root = element(
-      'form',
-      { onsubmit: submit },
+    this.root = formElement(
+      () => void this.#set(),
       element(
         'div',
         { class: 'controls' },
@@ -64,7 +61,7 @@ export class LimitPanel {
       this.#isEdited = false
       this.#say(limit === null ? 'There is no limit now.' : `The limit is ${limit} per second now.`)
     } catch (error) {
-      this.#say(error instanceof Error ? error.message : String(error))
+      this.#say(errorText(error))
     }
   }
 

@@ -1,6 +1,8 @@
 /** Asks for a key. The field is emptied after each try, and nothing else keeps the key. */
 import { ApiError, type ApiClient } from './api-client.ts'
 import { element } from './element.ts'
+import { errorText } from './error-text.ts'
+import { formElement } from './form-element.ts'
 import type { PageView } from './page-context.ts'
 
 export class LoginView implements PageView {
@@ -19,17 +21,12 @@ export class LoginView implements PageView {
   constructor(api: ApiClient, onLoggedIn: () => void) {
     this.#api = api
     this.#onLoggedIn = onLoggedIn
-    const submit = (event: Event): void => {
-      event.preventDefault()
-      void this.#login()
-    }
     this.root = element(
       'div',
       { class: 'login card' },
       element('h1', {}, 'Log in to Postbote'),
-      element(
-        'form',
-        { onsubmit: submit },
+      formElement(
+        () => void this.#login(),
         // Managers of passwords want a name beside the key.
         element('input', { autocomplete: 'username', value: 'admin', hidden: true }),
         element('label', {}, 'Key', this.#key),
@@ -56,7 +53,7 @@ export class LoginView implements PageView {
       this.#onLoggedIn()
     } catch (error) {
       const isWrong = error instanceof ApiError && error.status === 401
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = errorText(error)
       this.#result.textContent = isWrong ? 'This is no key of this server.' : reason
       this.#key.focus()
     }

@@ -2,6 +2,7 @@
 import type { ApiClient } from './api-client.ts'
 import { type BotQueueName, botPath } from './bot-path.ts'
 import { element, setElementText } from './element.ts'
+import { errorText } from './error-text.ts'
 import type { AttemptShape } from './shapes.ts'
 
 interface Pushed {
@@ -89,7 +90,7 @@ export class PushPanel {
           : `Update ${pushed.update_id} is stored and waits for the bot.`,
       )
     } catch (error) {
-      setElementText(this.#result, error instanceof Error ? error.message : String(error))
+      setElementText(this.#result, errorText(error))
     }
   }
 }

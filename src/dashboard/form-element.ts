@@ -1,0 +1,17 @@
+import { element } from './element.ts'
+
+/**
+ * Makes a form whose submission calls a function. The browser sends nothing by itself.
+ *
+ * @param children - elements and texts
+ */
+export function formElement(
+  onSubmit: () => void,
+  ...children: readonly (Node | string)[]
+): HTMLFormElement {
+  const submit = (event: Event): void => {
+    event.preventDefault()
+    onSubmit()
+  }
+  return element('form', { onsubmit: submit }, ...children)
+}
