@@ -20,7 +20,7 @@ import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { SessionCookie, type SessionCookieOptions } from './session-cookie.ts'
 
-export interface AdminGuardOptions extends SessionCookieOptions {
+export interface PrivateApiGuardOptions extends SessionCookieOptions {
   /** The names of `--admin-host`, in lower case. */
   readonly hosts: readonly string[]
   readonly clock: Clock
@@ -42,7 +42,7 @@ export class PrivateApiGuard {
   readonly #keyHash: Buffer
   readonly #hosts: ReadonlySet<string>
 
-  constructor(options: AdminGuardOptions) {
+  constructor(options: PrivateApiGuardOptions) {
     this.#keyHash = hashOf(options.adminKey)
     this.ring = new KeyRing(options.clock)
     this.#hosts = new Set(['localhost', ...options.hosts.map((host) => host.toLowerCase())])
