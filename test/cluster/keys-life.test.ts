@@ -4,25 +4,17 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { run } from '../support/child-process.ts'
-import { freshBotOf } from '../support/bot-of.ts'
+import { registerBots } from '../support/bot-of.ts'
 import { startCluster } from '../support/cluster.ts'
 import { botsOfAllShards, databaseWorld } from '../support/database.ts'
 import { KeyUser } from '../support/key-user.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { until } from '../support/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const world = databaseWorld()
 const skip = world.obstacle
-
-/** Two bots, one of each worker. */
-async function botsOf(server: Server): Promise<readonly [number, number]> {
-  const [first, second] = [freshBotOf(0), freshBotOf(1)]
-  await server.register(first)
-  await server.register(second)
-  return [first, second]
-}
 
 /** Pushes to bots of both workers without a pause. */
 function load(t: TestContext, user: KeyUser, bots: readonly number[]) {
@@ -47,7 +39,7 @@ function load(t: TestContext, user: KeyUser, bots: readonly number[]) {
 
 test('no reload fails a request with a key', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const bots = await botsOf(server)
+  const bots = await registerBots(server)
   const user = await KeyUser.make(server, { name: 'producer', scopes: ['push'] })
   const { codes, end } = load(t, user, bots)
   for (let round = 0; round < 3; round++) {
@@ -60,7 +52,7 @@ test('no reload fails a request with a key', async (t) => {
 
 test('after the death of any worker a key is known again, and is never taken for a wrong one', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const bots = await botsOf(server)
+  const bots = await registerBots(server)
   const user = await KeyUser.make(server, { name: 'producer', scopes: ['push'] })
   const { codes, end } = load(t, user, bots)
   for (const victim of [0, 1]) {
@@ -78,7 +70,7 @@ test('after the death of any worker a key is known again, and is never taken for
 
 test('keys outlive a restart, and an export and import into another number of shards', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const bots = await botsOf(server)
+  const bots = await registerBots(server)
   const user = await KeyUser.make(server, { name: 'producer', scopes: ['push'] })
   const revoked = await KeyUser.make(server, { name: 'former producer', scopes: ['push'] })
   await server.admin('DELETE', `/v1/keys/${revoked.keyId}`)

@@ -6,10 +6,10 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { PostboteClient } from '../../src/client/postbote-client.ts'
 import { run } from '../support/child-process.ts'
-import { freshBotOf } from '../support/bot-of.ts'
+import { registerBots } from '../support/bot-of.ts'
 import { KeyUser } from '../support/key-user.ts'
 import { RawPushStream } from '../support/raw-push-stream.ts'
-import { send, type Server } from '../support/server.ts'
+import { send } from '../support/server.ts'
 import { sharedServer } from '../support/shared-server.ts'
 import { TailReader } from '../support/tail-reader.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -25,17 +25,9 @@ function newName(): string {
   return `key ${made}`
 }
 
-/** Two bots, one of each worker. */
-async function botsOf(server: Server): Promise<readonly [number, number]> {
-  const [first, second] = [freshBotOf(0), freshBotOf(1)]
-  await server.register(first)
-  await server.register(second)
-  return [first, second]
-}
-
 test('a key may do what its scopes say at any worker, and gets 403 with the scope that it lacks', async () => {
   const server = await shared()
-  const bots = await botsOf(server)
+  const bots = await registerBots(server)
   const [pusher, reader, manager, all] = await Promise.all(
     ['push', 'read', 'manage', 'all'].map((scope) =>
       KeyUser.make(server, { name: newName(), scopes: [scope] }),
@@ -71,7 +63,7 @@ test('a key may do what its scopes say at any worker, and gets 403 with the scop
 
 test('a key for some bots may not touch others, and its calls about all bots are refused', async () => {
   const server = await shared()
-  const [mine, other] = await botsOf(server)
+  const [mine, other] = await registerBots(server)
   const user = await KeyUser.make(server, {
     name: newName(),
     scopes: ['push', 'read', 'manage'],
@@ -110,7 +102,7 @@ test('a key for some bots may not touch others, and its calls about all bots are
 
 test('a revoked key is refused by every worker as soon as the call has returned', async (t) => {
   const server = await shared()
-  const bots = await botsOf(server)
+  const bots = await registerBots(server)
   for (let round = 0; round < 20; round++) {
     const user = await KeyUser.make(server, { name: newName(), scopes: ['push'] })
     // The primary gives each of these connections to the worker of the bot, and the second push uses it again.
@@ -127,7 +119,7 @@ test('a revoked key is refused by every worker as soon as the call has returned'
 
 test('streams, tails and sessions end with their key', async (t) => {
   const server = await shared()
-  const [botId] = await botsOf(server)
+  const [botId] = await registerBots(server)
   const user = await KeyUser.make(server, { name: newName(), scopes: ['push', 'read'] })
   const login = await user.call('POST', '/v1/session')
   const cookie = String(login.headers['set-cookie']).split(';', 1)[0] ?? ''
@@ -153,7 +145,7 @@ test('streams, tails and sessions end with their key', async (t) => {
 
 test('a rotated key works with both secrets for the overlap, and a rotation ends the sessions of the old one', async () => {
   const server = await shared()
-  const [botId] = await botsOf(server)
+  const [botId] = await registerBots(server)
   const user = await KeyUser.make(server, { name: newName(), scopes: ['push'] })
   const path = `/v1/keys/${user.keyId}/rotate`
   const rotated = await server.admin('POST', path, { overlap: 600 })
@@ -182,7 +174,7 @@ test('a rotated key works with both secrets for the overlap, and a rotation ends
 
 test('a key that is over its limit gets 429, and all workers count together', async () => {
   const server = await shared()
-  const bots = await botsOf(server)
+  const bots = await registerBots(server)
   for (const limit of ['updates_per_second', 'requests_per_second']) {
     const user = await KeyUser.make(server, { name: newName(), scopes: ['push'], [limit]: 2 })
     const beganMs = performance.now()
@@ -206,7 +198,7 @@ test('a key that is over its limit gets 429, and all workers count together', as
 
 test('the streams of a key are paced to its limit together, and none of their updates is refused', async () => {
   const server = await shared()
-  const bots = await botsOf(server)
+  const bots = await registerBots(server)
   const user = await KeyUser.make(server, {
     name: newName(),
     scopes: ['push'],
@@ -225,7 +217,7 @@ test('the streams of a key are paced to its limit together, and none of their up
 
 test('the client for producers repeats pushes that are over the limit of its key, and its streams are paced', async (t) => {
   const server = await shared()
-  const [botId] = await botsOf(server)
+  const [botId] = await registerBots(server)
   const { key } = await KeyUser.make(server, {
     name: newName(),
     scopes: ['push'],
@@ -294,7 +286,7 @@ test('wrong parameters of a key are refused, and each with what is expected', as
 
 test('postbote keys makes, lists, rotates and revokes keys, and other commands take them with --key-file', async (t) => {
   const server = await shared()
-  const [botId] = await botsOf(server)
+  const [botId] = await registerBots(server)
   const directory = temporaryDirectory(t)
   const postbote = async (args: readonly string[], keyFile = join(server.dir, 'admin.key')) => {
     const where = ['--url', server.privateUrl, '--key-file', keyFile]
