@@ -32,12 +32,15 @@ export const heldRefusalsShare = 1 / 8
 export const loopDelayResolutionMs = 20
 /** The gauges of the event-loop delay are updated this often. Chosen: Prometheus usually reads every 15 to 60 s. */
 export const loopDelayPeriodMs = 10_000
-/** A worker notes this often that its event loop turns. It costs microseconds. */
-export const loopTurnPeriodMs = 1_000
-/** A worker whose event loop has not turned for this long is shown as hanging. Chosen: on a busy machine a loop may be late for a second or two. */
-export const workerHangsAfterS = 5
 /** The gauges show the worst of this many periods: one minute, which is as long as a usual scrape interval. */
 export const loopDelayPeriodsShown = 6
+/** A worker notes this often that its event loop turns. It costs microseconds. */
+export const loopTurnPeriodMs = 1_000
+/**
+ * A worker whose event loop has not turned for this long is shown as hanging. Chosen: on a busy machine a loop may be late
+ * for a second or two.
+ */
+export const workerHangsAfterS = 5
 
 // Store
 /** A shard over which this many processes in a row have died is set aside: a single death may have had another reason. */

@@ -1,6 +1,6 @@
 /**
- * Measures how long a worker's event loop makes its work wait, as two gauges, and notes that it turns. Whatever blocks the loop, such as a large
- * request or a garbage collection, delays every bot of the worker.
+ * Measures how long a worker's event loop makes its work wait, as two gauges, and notes that it turns. Whatever blocks the
+ * loop, such as a large request or a garbage collection, delays every bot of the worker.
  *
  * Every 20 ms Node checks in C++ how late one of its timers is, without running JavaScript. A gauge shows the worst value
  * of the last minute, so that Prometheus misses nothing between two scrapes and several readers see the same value.

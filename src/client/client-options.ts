@@ -10,7 +10,10 @@ export interface ClientOptions extends Partial<ClientSettings> {
   readonly url?: string | URL
   /** The path of the private listener's Unix socket, as an alternative to `url`. */
   readonly socketPath?: string
-  /** A key of the private API: the admin key, or one with the scopes of the calls. Leading and trailing white space, such as the line break at the end of a file, is ignored. */
+  /**
+   * A key of the private API: the admin key, or one with the scopes of the calls. Leading and trailing white space, such as
+   * the line break at the end of a file, is ignored.
+   */
   readonly key: string
   /**
    * Called before each retry with the attempt that failed, for a log. An exception that it throws becomes an uncaught

@@ -22,7 +22,10 @@ export const eventKeysMax = eventsKeptMax
 export const eventsPerBatchMax = 200
 /** A reason in an event has at most this many characters; errors of webhooks are as long as their endpoints like. */
 export const eventReasonLengthMax = 300
-/** A file of events has this many lines before the other one takes its turn. Half of them may be positions, so one full file has all events that are kept. */
+/**
+ * A file of events has this many lines before the other one takes its turn. Half of them may be positions, so one full file
+ * has all events that are kept.
+ */
 export const eventFileLinesMax = 2 * eventsKeptMax
 /** Lines that wait for a disk that does not write; past that the oldest are left out of the file. */
 export const eventLinesWaitingMax = eventsKeptMax

@@ -146,7 +146,10 @@ export const webhookPageBytes = 1 * mib
 // Events for the operator about queues
 /** A queue is high above this share of one of its limits. Chosen: an operator has time to act before it is full. */
 export const queueHighShare = 0.8
-/** A queue that was high or full is reported again only after it has fallen below this share. Chosen: one that oscillates around `queueHighShare` stays silent. */
+/**
+ * A queue that was high or full is reported again only after it has fallen below this share. Chosen: one that oscillates
+ * around `queueHighShare` stays silent.
+ */
 export const queueCalmShare = 0.6
 /** A worker remembers this many queues that are high or full; others are reported without it. Chosen: they take 1 MB. */
 export const highQueuesMax = 10_000

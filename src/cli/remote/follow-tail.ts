@@ -1,6 +1,6 @@
 /**
- * Follows a tail, or the events for the operator, across the moments at which it ends: at a reload or a restart of the server, when a worker is lost, or
- * when the connection breaks.
+ * Follows a tail, or the events for the operator, across the moments at which it ends: at a reload or a restart of the
+ * server, when a worker is lost, or when the connection breaks.
  *
  *   opening --responds--> following --ends or breaks--> waiting --a pause--> opening
  *

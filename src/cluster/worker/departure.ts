@@ -3,8 +3,8 @@
  *
  *   settle   serves on; resolves when nothing is under way that takes long: bodies that arrive slowly, setWebhook's
  *            verification, and deliveries (no new ones begin)
- *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, exports, tails and streams of events end, and requests
- *            in progress have a moment to finish; then the shards are closed
+ *   leave    new requests go to the successor; waiting polls get `[]`, streams end between pairs, exports, tails and
+ *            streams of events end, and requests in progress have a moment to finish; then the shards are closed
  *
  * The first step may take a minute and delays nobody. It keeps the second step short: requests wait from its start until
  * the successor has opened the shards.
