@@ -39,6 +39,9 @@ export interface IngestRoutesOptions {
   isForwarded(request: FastifyRequest): boolean
 }
 
+/** The route that pushes one update. */
+export const pushRoute = '/v1/bots/:id/updates'
+
 interface SinglePush {
   Params: { readonly id: string }
   Querystring: Readonly<Record<string, unknown>>
@@ -92,7 +95,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     return result
   }
 
-  app.post<SinglePush>('/v1/bots/:id/updates', async (request, reply) => {
+  app.post<SinglePush>(pushRoute, async (request, reply) => {
     const result = await push(request).catch(counted)
     if (result === undefined) throw new Error('a push had no result')
     if (result instanceof PostboteError) throw result

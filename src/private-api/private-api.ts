@@ -29,7 +29,7 @@ import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { addEventRoutes, type EventRoutesOptions } from './event-routes.ts'
 import { type FleetRoutesOptions, addFleetRoutes } from './fleet-routes.ts'
 import { addHistoryRoutes } from './history-routes.ts'
-import { type IngestRoutesOptions, addIngestRoutes, isPush } from './ingest-routes.ts'
+import { type IngestRoutesOptions, addIngestRoutes, pushRoute } from './ingest-routes.ts'
 import { addKeyRoutes, type KeyRoutesOptions } from './key-routes.ts'
 import type { KeySync } from './key-sync.ts'
 import { metricsPage } from './metrics-page.ts'
@@ -199,7 +199,8 @@ function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
     const { params } = request
     assertMay(access, { method: request.method, route: path, botId: idIn(params) })
     assertUnderLimit(limiter, access, 'requests')
-    if (isPush(request.raw)) assertUnderLimit(limiter, access, 'updates')
+    // Not by the target, which has other spellings, too: %75pdates, or the absolute form with the host.
+    if (path === pushRoute) assertUnderLimit(limiter, access, 'updates')
   })
   app.addHook('preHandler', async ({ access }) => {
     // A body takes time to arrive.

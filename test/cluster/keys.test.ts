@@ -196,6 +196,30 @@ test('a key that is over its limit gets 429, and all workers count together', as
   }
 })
 
+test('a target that is spelled in another way is counted, too', async () => {
+  const server = await shared()
+  const [botId] = await botsOf(server)
+  const user = await KeyUser.make(server, {
+    name: newName(),
+    scopes: ['push'],
+    updates_per_second: 1,
+  })
+  const targets = [`/v1/bots/${botId}/%75pdates`, `/%76%31/bots/${botId}/updates`]
+  const statuses: number[] = []
+  for (let times = 0; times < 10; times++) {
+    for (const target of targets) {
+      const answer = await send({
+        method: 'POST',
+        url: `${server.privateUrl}${target}`,
+        headers: { authorization: `Bearer ${user.key}` },
+        body: JSON.stringify(message),
+      })
+      statuses.push(answer.status)
+    }
+  }
+  assert(statuses.includes(200) && statuses.includes(429), statuses.join())
+})
+
 test('the streams of a key are paced to its limit together, and none of their updates is refused', async () => {
   const server = await shared()
   const bots = await registerBots(server)
