@@ -172,13 +172,17 @@ export class IngestStream {
 
   /** Processes pairs in order, a slice at a time, and waits while there are too many of them. */
   async #take(pairs: readonly StreamPair[]): Promise<void> {
-    const { access } = this.#options
+    const { access, response } = this.#options
     const { slicePairs } = access
     for (let from = 0; from < pairs.length; from += slicePairs) {
       const isAll = pairs.length <= slicePairs
       const slice = isAll ? pairs : pairs.slice(from, from + slicePairs)
       const pace = access.pace(slice.length)
-      if (pace !== undefined) await pace
+      if (pace !== undefined) {
+        await pace
+        // The producer is gone, which ends the pace. Its pairs get no results, and pushing them would evade the limit.
+        if (response.destroyed) return
+      }
       const size = { pairs: slice.length, bytes: bytesOf(slice) }
       const turn = this.#share.take(weightOf(size))
       if (turn !== undefined) await turn

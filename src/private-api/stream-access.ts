@@ -3,8 +3,9 @@
  * slice, and the bots of a key for each pair.
  *
  * A key with a limit of updates paces its streams: the next slice is read when the key may push it. Slices are small then,
- * so that the pairs are spread over the time. A stream that ends meanwhile is not paced any more, because the pairs that
- * were read need their results; they are counted, and what the key does next waits for them.
+ * so that the pairs are spread over the time. A stream that this worker ends meanwhile is not paced any more, because the
+ * pairs that were read need their results; they are counted, and what the key does next waits for them. If the producer is
+ * gone, nobody waits for results, and the pairs are dropped: otherwise a producer could evade its limit by disconnecting.
  */
 import { type Access, botRefusal } from '../access/access.ts'
 import type { KeyLimiter } from '../access/key-limiter.ts'

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import { test } from 'node:test'
+import type { KeyAccess } from '../../../src/access/access.ts'
+import type { BotService, PushReceipt, PushRequest } from '../../../src/bots/bot-service.ts'
+import { Semaphore } from '../../../src/kit/semaphore.ts'
+import { IngestStream } from '../../../src/private-api/ingest-stream.ts'
+import { IngestTurns } from '../../../src/private-api/ingest-turns.ts'
+import { StreamAccess } from '../../../src/private-api/stream-access.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { limiterOf } from '../../support/keys-of.ts'
+import { TestCounters } from '../../support/shard-life.ts'
+
+const access: KeyAccess = {
+  id: '0123456789abcdef',
+  name: 'producer',
+  secretTag: '',
+  scopes: new Set(['push']),
+  bots: undefined,
+  updatesPerSecond: 1,
+  requestsPerSecond: undefined,
+  endsAtMs: Infinity,
+  limitSlot: 0,
+}
+
+/** Pushes everything, and counts it. */
+class CountingBots {
+  pushed = 0
+
+  push(requests: readonly PushRequest[]): PushReceipt {
+    this.pushed += requests.length
+    const results = Promise.resolve(requests.map(({ botId }) => botId))
+    return { accepted: Promise.resolve(), results }
+  }
+}
+
+test('a producer that is gone does not have its pairs pushed beyond the limit of its key', async (t) => {
+  const clock = new FakeClock()
+  const counters = new TestCounters()
+  const bots = new CountingBots()
+  let ended: Promise<void> | undefined
+  const server = createServer((incoming, response) => {
+    const ring = { isCurrent: () => true }
+    const stream = new IngestStream({
+      request: incoming,
+      response,
+      bots: Object.assign(Object.create(null), { push: bots.push.bind(bots) }) as BotService,
+      clock,
+      counters,
+      updateBytesMax: 100,
+      checkPool: { takes: () => false, check: async () => [] },
+      turns: new IngestTurns({ clock }),
+      longLines: new Semaphore(1),
+      access: new StreamAccess({ access, ring, limiter: limiterOf(clock), clock }),
+      links: undefined,
+    })
+    ended = stream.run()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  assert(address !== null && typeof address === 'object')
+  const client = request({ port: address.port, host: '127.0.0.1', method: 'POST', agent: false })
+  client.on('error', () => undefined)
+  client.end('{"bot_id":100}\n{"message":{}}\n'.repeat(1_000))
+  const [response] = await once(client, 'response')
+  response.on('error', () => undefined)
+  await once(response, 'data')
+  assert.equal(bots.pushed, 1)
+  client.socket?.resetAndDestroy()
+  await ended
+  assert.equal(bots.pushed, 1)
+})
