@@ -80,7 +80,7 @@ export const errorKinds = {
   KEYS_UNAVAILABLE: {
     status: 503,
     description:
-      'The server has just started and does not know its keys yet, and nothing was done: try again',
+      'This worker does not know the keys of the server yet, and nothing was done: try again',
     retryAfterS: unavailableRetryAfterS,
   },
   STORE_UNAVAILABLE: {

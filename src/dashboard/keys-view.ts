@@ -5,7 +5,7 @@ import { errorText } from './error-text.ts'
 import { formatCount, formatDate } from './format.ts'
 import { KeyForm } from './key-form.ts'
 import type { PageContext, PageView } from './page-context.ts'
-import type { IssuedKeyShape, KeyShape } from './shapes.ts'
+import type { IssuedKeyShape, KeyChangeShape, KeyShape } from './shapes.ts'
 import { VisiblePoller } from './visible-poller.ts'
 
 /** For the last use of each key. */
@@ -147,9 +147,10 @@ export class KeysView implements PageView {
     const question = `Revoke the key ${key.name}? Its streams and sessions end, and it cannot be restored.`
     if (!this.#options.confirm(question)) return
     try {
-      await this.#options.api.delete(`/v1/keys/${key.key_id}`)
+      const path = `/v1/keys/${key.key_id}`
+      const change = await this.#options.api.delete<KeyChangeShape>(path)
       this.#show(undefined)
-      setElementText(this.#result, `The key ${key.name} is revoked.`)
+      this.#say(`The key ${key.name} is revoked.`, change)
     } catch (error) {
       this.#fail(error)
     }
@@ -157,11 +158,16 @@ export class KeysView implements PageView {
   }
 
   async #changed(issued: IssuedKeyShape): Promise<void> {
-    setElementText(this.#result, `Copy the key ${issued.name} now: it cannot be shown again.`)
+    this.#say(`Copy the key ${issued.name} now: it cannot be shown again.`, issued)
     this.#show(issued.key)
     this.#issued.focus()
     this.#issued.select()
     await this.#refresh()
+  }
+
+  #say(text: string, { unreached_workers: unreached = 0 }: KeyChangeShape): void {
+    const delay = `${unreached} workers did not respond and take the change within seconds after they do.`
+    setElementText(this.#result, unreached > 0 ? `${text} ${delay}` : text)
   }
 
   /** As a property, because an attribute would be in the source of the page. */

@@ -167,6 +167,11 @@ export interface KeyShape {
 }
 
 /** POST /v1/keys */
-export interface IssuedKeyShape extends KeyShape {
+/** What the response to a change of a key says about the workers that could not be told. */
+export interface KeyChangeShape {
+  readonly unreached_workers?: number
+}
+
+export interface IssuedKeyShape extends KeyShape, KeyChangeShape {
   readonly key: string
 }

@@ -75,6 +75,9 @@ export class EventGate {
     this.#timer?.cancel()
     const held = [...this.#entries.values()].flatMap((entry) => this.#changeOf(entry) ?? [])
     this.#entries.clear()
+    // The worker ends: one batch is all that it waits for.
+    const lost = Math.max(held.length - eventsPerBatchMax, 0)
+    if (lost > 0) this.#options.counters.add('operator_events_lost', lost)
     await this.#send(held.slice(0, eventsPerBatchMax))
   }
 

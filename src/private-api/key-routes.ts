@@ -143,8 +143,7 @@ export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): v
   })
   app.post(keysChangedPath, async (request) => {
     assertForwarded(request)
-    if (!(await sync.refresh())) throw new PostboteError('STORE_UNAVAILABLE')
-    return {}
+    return { isTold: await sync.refresh() }
   })
 }
 
@@ -152,16 +151,14 @@ export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): v
 async function tellAll(options: KeyRoutesOptions, request: FastifyRequest): Promise<object> {
   const { clock, keys } = options
   const links = options.linksOf(request)
-  const answers = await askOwners<object>({
+  const answers = await askOwners<{ readonly isTold: boolean }>({
     clock,
     links,
     path: keysChangedPath,
-    own: async () => {
-      await keys.sync.refresh()
-      return {}
-    },
+    own: async () => ({ isTold: await keys.sync.refresh() }),
   })
-  const unreached = links.others.length + 1 - answers.length
+  const told = answers.filter(({ answer }) => answer.isTold).length
+  const unreached = links.others.length + 1 - told
   return unreached > 0 ? { unreached_workers: unreached } : {}
 }
 

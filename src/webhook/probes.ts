@@ -10,17 +10,25 @@
  * Each parked key takes as much memory as one that has failed, and each probe costs one read of one update.
  */
 import type { Lane } from './lane.ts'
-import { webhookProbeFailuresMin } from './limits.ts'
+import { webhookLanesMax, webhookProbeFailuresMin } from './limits.ts'
+
+export interface ProbesOptions {
+  readonly random: () => number
+  readonly probeFailuresMin?: number | undefined
+  readonly lanesMax?: number
+}
 
 export class Probes {
   readonly #random: () => number
   readonly #failuresMin: number
+  readonly #parkedMax: number
   #parked: Lane[] = []
   #failuresInARow = 0
 
-  constructor(random: () => number, failuresMin: number = webhookProbeFailuresMin) {
+  constructor({ random, probeFailuresMin, lanesMax }: ProbesOptions) {
     this.#random = random
-    this.#failuresMin = failuresMin
+    this.#failuresMin = probeFailuresMin ?? webhookProbeFailuresMin
+    this.#parkedMax = lanesMax ?? webhookLanesMax
   }
 
   /** Whether new keys should be parked, because nothing has succeeded for long. */
@@ -36,8 +44,9 @@ export class Probes {
     this.#failuresInARow = 0
   }
 
+  /** Lanes that were served since count until they are picked. Past the bound a lane is served in order only. */
   park(lane: Lane): void {
-    this.#parked.push(lane)
+    if (this.#parked.length < this.#parkedMax) this.#parked.push(lane)
   }
 
   clear(): void {

@@ -16,18 +16,15 @@ import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
 import { Lane } from './lane.ts'
 import { LaneWindow, type LaneWindowOptions } from './lane-window.ts'
-import { Probes } from './probes.ts'
+import { Probes, type ProbesOptions } from './probes.ts'
 import { ReadScan } from './read-scan.ts'
 import { ReadyLanes } from './ready-lanes.ts'
 import { retryDelayMs } from './retry.ts'
 
 /** The settings and limits of a `DeliveryState`. */
-export interface DeliveryStateOptions extends LaneWindowOptions {
-  readonly random: () => number
+export interface DeliveryStateOptions extends LaneWindowOptions, ProbesOptions {
   /** Updates up to this id are ignored. */
   readonly afterId: number
-  readonly lanesMax?: number
-  readonly probeFailuresMin?: number | undefined
 }
 
 /** One moment on both clocks, in milliseconds. */
@@ -68,7 +65,7 @@ export class DeliveryState {
     this.#window = new LaneWindow(options)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
     this.#scan = new ReadScan(options.afterId)
-    this.#probes = new Probes(options.random, options.probeFailuresMin)
+    this.#probes = new Probes(options)
   }
 
   get readyLanes(): number {

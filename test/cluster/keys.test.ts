@@ -198,7 +198,7 @@ test('a key that is over its limit gets 429, and all workers count together', as
 
 test('a target that is spelled in another way is counted, too', async () => {
   const server = await shared()
-  const [botId] = await botsOf(server)
+  const [botId] = await registerBots(server)
   const user = await KeyUser.make(server, {
     name: newName(),
     scopes: ['push'],

@@ -126,3 +126,13 @@ test('a gate that closes sends what it holds, and takes nothing more', async () 
   assert.deepEqual(life.take(), [])
   assert.equal(life.clock.timers, 0)
 })
+
+test('a worker that ends sends one batch of what it holds, and counts the rest as lost', async () => {
+  const life = new GateLife()
+  for (let botId = 0; botId < eventsPerBatchMax + 3; botId++) {
+    life.report('dead_letters.added', { botId, count: 1 })
+  }
+  await life.gate.close()
+  assert.equal(life.take().length, eventsPerBatchMax)
+  assert.equal(life.counters.counts.operator_events_lost, 3)
+})
