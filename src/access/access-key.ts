@@ -16,6 +16,7 @@ export interface AccessKey {
 
 const idBytes = 8
 const secretBytes = 32
+const secretTagLength = 10
 
 /** Returns the id of a new key. `randomBytes` must be a CSPRNG (node:crypto's). */
 export function newAccessKeyId(randomBytes: (count: number) => Buffer): string {
@@ -41,4 +42,9 @@ export function parseAccessKey(text: string): AccessKey | undefined {
 /** Returns the hash of a secret that is stored: its SHA-256, 32 bytes. */
 export function accessKeyHash(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
+}
+
+/** Returns what identifies a secret within its key, from its stored hash: part of the hash, and no secret itself. */
+export function secretTagOf(sha256: string): string {
+  return sha256.slice(0, secretTagLength)
 }

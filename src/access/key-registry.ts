@@ -13,7 +13,13 @@ import type { AccessKeyOperation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredAccessKey } from '../shard/stored.ts'
 import { type Access, assertWithin } from './access.ts'
-import { accessKeyHash, accessKeyText, newAccessKeyId, newAccessKeySecret } from './access-key.ts'
+import {
+  accessKeyHash,
+  accessKeyText,
+  newAccessKeyId,
+  newAccessKeySecret,
+  secretTagOf,
+} from './access-key.ts'
 import type { KeyUses } from './key-ring.ts'
 import { byId, type KeyTable, keyTable } from './key-table.ts'
 import { keyUseWriteMs } from './limits.ts'
@@ -94,13 +100,13 @@ export class KeyRegistry {
   /**
    * Makes a key.
    *
-   * @throws KEY_EXISTS, TOO_MANY_ACCESS_KEYS, KEY_EXCEEDED
+   * @throws KEY_EXISTS, TOO_MANY_ACCESS_KEYS, KEY_EXCEEDED, UNAUTHORIZED
    */
   create(wanted: WantedKey, by: Access): Promise<IssuedKey> {
     return this.#turns.run(async () => {
-      assertWithin(by, wanted)
       const { randomBytes, clock } = this.#options
       const { records } = await this.#load()
+      assertWithin(this.#present(by, records), wanted)
       const all = [...records.values()]
       if (all.some(({ name }) => name === wanted.name)) throw new PostboteError('KEY_EXISTS')
       if (all.length >= accessKeysMax) throw new PostboteError('TOO_MANY_ACCESS_KEYS')
@@ -124,13 +130,15 @@ export class KeyRegistry {
   /**
    * Gives a key a new secret. The old one stays valid for `overlapS` seconds.
    *
-   * @throws UNKNOWN_KEY, KEY_EXCEEDED
+   * @throws UNKNOWN_KEY, KEY_EXCEEDED, UNAUTHORIZED
    */
   rotate(id: string, overlapS: number, by: Access): Promise<IssuedKey> {
     return this.#turns.run(async () => {
       const { randomBytes, clock } = this.#options
-      const before = await this.#existing(id)
-      assertWithin(by, before)
+      const { records } = await this.#load()
+      const present = this.#present(by, records)
+      const before = existing(id, records)
+      assertWithin(present, before)
       const secret = newAccessKeySecret(randomBytes)
       const endsAtMs = clock.nowMs() + overlapS * 1_000
       const old = before.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
@@ -141,10 +149,12 @@ export class KeyRegistry {
     })
   }
 
-  /** Ends a key. Throws UNKNOWN_KEY. */
-  revoke(id: string): Promise<void> {
+  /** Ends a key. Throws UNKNOWN_KEY, UNAUTHORIZED. */
+  revoke(id: string, by: Access): Promise<void> {
     return this.#turns.run(async () => {
-      await this.#existing(id)
+      const { records } = await this.#load()
+      this.#present(by, records)
+      existing(id, records)
       await this.#commit([{ kind: 'accessKey', id, record: null }])
       this.#usedAtMs.delete(id)
     })
@@ -168,10 +178,21 @@ export class KeyRegistry {
     return this.#loaded
   }
 
-  async #existing(id: string): Promise<AccessKeyRecord> {
-    const record = (await this.#load()).records.get(id)
-    if (record === undefined) throw new PostboteError('UNKNOWN_KEY')
-    return record
+  /**
+   * Returns an access as it is now. A call waits for its turn, and the key that it is made with may have been revoked or
+   * rotated meanwhile: a key that was revoked must not leave another one behind.
+   *
+   * @throws UNAUTHORIZED if its secret is not valid any more
+   */
+  #present(by: Access, records: Loaded['records']): Access {
+    if (by === 'root') return by
+    const record = records.get(by.id)
+    const secret = record?.secrets.find(({ sha256 }) => secretTagOf(sha256) === by.secretTag)
+    const endsAtMs = Math.min(secret?.endsAtMs ?? Infinity, record?.endsAtMs ?? Infinity)
+    if (secret === undefined || this.#options.clock.nowMs() >= endsAtMs) {
+      throw new PostboteError('UNAUTHORIZED')
+    }
+    return { ...by, endsAtMs }
   }
 
   async #commit(operations: readonly AccessKeyOperation[]): Promise<void> {
@@ -209,6 +230,12 @@ export class KeyRegistry {
     const lastUsedMs = Math.max(this.#usedAtMs.get(id) ?? 0, record.lastUsedMs ?? 0)
     return lastUsedMs === 0 ? record : { ...record, lastUsedMs }
   }
+}
+
+function existing(id: string, records: Loaded['records']): AccessKeyRecord {
+  const record = records.get(id)
+  if (record === undefined) throw new PostboteError('UNKNOWN_KEY')
+  return record
 }
 
 /** Leaves out what is undefined, which JSON would not store either. */

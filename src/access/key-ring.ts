@@ -9,7 +9,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Clock, sleep } from '../clock.ts'
 import type { StoredAccessKey } from '../shard/stored.ts'
 import type { Access, KeyAccess } from './access.ts'
-import { type AccessKey, accessKeyHash } from './access-key.ts'
+import { type AccessKey, accessKeyHash, secretTagOf } from './access-key.ts'
 import type { KeyTable } from './key-table.ts'
 import { accessKeySecretsMax } from './limits.ts'
 
@@ -140,8 +140,6 @@ export class KeyRing {
   }
 }
 
-const secretTagLength = 10
-
 function grantsOf({ id, record }: StoredAccessKey): readonly Grant[] {
   const rights = {
     id,
@@ -154,8 +152,7 @@ function grantsOf({ id, record }: StoredAccessKey): readonly Grant[] {
   }
   const grants = record.secrets.map(({ sha256, endsAtMs = Infinity }): Grant => {
     const ends = Math.min(endsAtMs, record.endsAtMs ?? Infinity)
-    const secretTag = sha256.slice(0, secretTagLength)
-    const access = { ...rights, secretTag, endsAtMs: ends }
+    const access = { ...rights, secretTag: secretTagOf(sha256), endsAtMs: ends }
     return { hash: Buffer.from(sha256, 'base64url'), access }
   })
   return [...grants, ...decoys].slice(0, accessKeySecretsMax)

@@ -126,7 +126,7 @@ export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): v
 
   app.delete<OfKey>(`${path}/:key_id`, async (request) => {
     const { key_id: id } = request.params
-    await registry.revoke(id)
+    await registry.revoke(id, requestAccess(request))
     return { key_id: id, revoked: true, ...(await tellAll(options, request)) }
   })
 

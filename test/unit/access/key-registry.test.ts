@@ -49,7 +49,7 @@ test('names are unique, and there is a bound', async () => {
   await assert.rejects(last, { code: 'TOO_MANY_ACCESS_KEYS' })
   const keys = await registry.list()
   assert.equal(new Set(keys.map(({ record }) => record.limitSlot)).size, accessKeysMax)
-  await registry.revoke(keys[0]!.id)
+  await registry.revoke(keys[0]!.id, 'root')
   await registry.create({ ...wanted, name: 'one more' }, 'root')
 })
 
@@ -73,11 +73,11 @@ test('a revoked key is gone, and one that does not exist cannot be revoked or ro
   const { id, text } = await registry.create(wanted, 'root')
   await sync.refresh()
   assert.notEqual(ring.find(parseAccessKey(text)!), undefined)
-  await registry.revoke(id)
+  await registry.revoke(id, 'root')
   await sync.refresh()
   assert.equal(ring.find(parseAccessKey(text)!), undefined)
   assert.deepEqual(await stored(), [])
-  await assert.rejects(registry.revoke(id), { code: 'UNKNOWN_KEY' })
+  await assert.rejects(registry.revoke(id, 'root'), { code: 'UNKNOWN_KEY' })
   await assert.rejects(registry.rotate(id, 0, 'root'), { code: 'UNKNOWN_KEY' })
 })
 
@@ -96,6 +96,39 @@ test('a key makes and rotates no key that may do more than itself, and is named 
   const less = await registry.create({ ...wanted, name: 'less', requestsPerSecond: 4 }, by)
   assert.equal(less.record.createdBy, maker.id)
   await registry.rotate(less.id, 0, by)
+})
+
+test('a key that is revoked or rotated while its calls wait for their turn makes, rotates and revokes nothing', async () => {
+  for (const end of ['revoke', 'rotate'] as const) {
+    const { registry, ring, sync, stored } = await open()
+    const maker = await registry.create({ ...wanted, name: 'maker', scopes: ['all'] }, 'root')
+    const other = await registry.create({ ...wanted, name: 'other' }, 'root')
+    await sync.refresh()
+    const by: KeyAccess = ring.find(parseAccessKey(maker.text)!)!
+    const ended =
+      end === 'revoke' ? registry.revoke(maker.id, 'root') : registry.rotate(maker.id, 0, 'root')
+    const calls = [
+      registry.create({ ...wanted, name: 'left behind' }, by),
+      registry.rotate(other.id, 0, by),
+      registry.revoke(other.id, by),
+    ]
+    for (const call of calls) await assert.rejects(call, { code: 'UNAUTHORIZED' })
+    await ended
+    const kept = (await stored()).find(({ id }) => id === other.id)
+    assert.deepEqual(kept?.record.secrets, other.record.secrets)
+    assert.equal((await stored()).length, end === 'revoke' ? 1 : 2)
+  }
+})
+
+test('a key whose secret gets an end while its call waits makes no key that outlives it', async () => {
+  const { registry, ring, sync } = await open()
+  const maker = await registry.create({ ...wanted, name: 'maker', scopes: ['all'] }, 'root')
+  await sync.refresh()
+  const by: KeyAccess = ring.find(parseAccessKey(maker.text)!)!
+  const rotated = registry.rotate(maker.id, 60, 'root')
+  const left = registry.create({ ...wanted, name: 'left behind' }, by)
+  await assert.rejects(left, { code: 'KEY_EXCEEDED' })
+  await rotated
 })
 
 test('the last use is listed at once, and stored within a minute or two', async () => {

@@ -237,7 +237,7 @@ test('a key that ends while the body arrives changes nothing any more', async ()
     const headers = { host, authorization: `Bearer ${text}`, 'content-length': payload.length }
     const answer = app.inject({ method, url, headers, payload: body })
     await settle()
-    await keys.registry.revoke(id)
+    await keys.registry.revoke(id, 'root')
     await keys.sync.refresh()
     body.end(payload)
     assert.equal((await answer).statusCode, 401, url)
