@@ -12,7 +12,7 @@ import { appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makePrivateDirectory } from '../store/write-file.ts'
 import { readIfThere } from '../store/read-if-there.ts'
-import { eventFileLinesMax, eventLinesWaitingMax, eventsKeptMax } from './limits.ts'
+import { eventFileLinesMax, eventIdMax, eventLinesWaitingMax, eventsKeptMax } from './limits.ts'
 import type { LoggedEvent } from './operator-event.ts'
 
 /** What the files had. */
@@ -33,6 +33,8 @@ export class EventFile {
   /** The file in use, 0 or 1, and the number of its lines. */
   #current = 0
   #lines = 0
+  /** Whether the last line of the file in use may have no end. */
+  #mayBeTorn = false
   #deliveredTo: number | undefined
   #waiting: string[] = []
   #writing: Promise<void> | undefined
@@ -56,8 +58,7 @@ export class EventFile {
     const events = [...first.events, ...second.events].toSorted((a, b) => a.id - b.id)
     const positions = files.flatMap(({ deliveredTo }) => deliveredTo ?? [])
     if (positions.length > 0) this.#deliveredTo = Math.max(...positions)
-    // The last line may be torn.
-    if (this.#lines > 0) this.#waiting.push('')
+    this.#mayBeTorn = this.#lines > 0
     return { events: events.slice(-eventsKeptMax), deliveredTo: this.#deliveredTo }
   }
 
@@ -99,7 +100,10 @@ export class EventFile {
   async #append(lines: readonly string[]): Promise<void> {
     const isFull = this.#lines >= eventFileLinesMax
     if (!isFull) {
-      await appendFile(this.#path(this.#current), textOf(lines), { mode: 0o600 })
+      const text = `${this.#mayBeTorn ? '\n' : ''}${textOf(lines)}`
+      this.#mayBeTorn = true
+      await appendFile(this.#path(this.#current), text, { mode: 0o600 })
+      this.#mayBeTorn = false
       this.#lines += lines.length
       return
     }
@@ -108,6 +112,7 @@ export class EventFile {
     const other = 1 - this.#current
     await writeFile(this.#path(other), textOf([...position, ...lines]), { mode: 0o600 })
     this.#current = other
+    this.#mayBeTorn = false
     this.#lines = position.length + lines.length
   }
 
@@ -118,9 +123,9 @@ export class EventFile {
     let deliveredTo: number | undefined
     for (const line of lines) {
       const fields = fieldsOf(line)
-      if (typeof fields?.delivered_to === 'number') deliveredTo = fields.delivered_to
+      if (isId(fields?.delivered_to)) deliveredTo = fields.delivered_to
       const { id, type, time } = fields ?? {}
-      if (typeof id !== 'number' || typeof type !== 'string' || typeof time !== 'number') continue
+      if (!isId(id) || !isType(type) || typeof time !== 'number') continue
       events.push({ id, type, timeMs: Math.round(time * 1_000), json: line })
     }
     return { lines: lines.length, events, deliveredTo }
@@ -145,6 +150,16 @@ function fieldsOf(line: string): Fields | undefined {
   } catch {
     return undefined
   }
+}
+
+/** All later ids are higher than the stored ones, so a damaged one would remain forever. */
+function isId(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= eventIdMax
+}
+
+/** A later version may have more types. */
+function isType(value: unknown): value is string {
+  return typeof value === 'string' && /^[a-z_.]{1,64}$/.test(value)
 }
 
 function lastIdOf({ events }: StoredEvents): number {

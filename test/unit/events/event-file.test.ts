@@ -53,6 +53,21 @@ test('a torn line is skipped, and the next event is not lost with it', async (t)
   assert.deepEqual((await open(directory)).stored.events, [event(1), event(3)])
 })
 
+test('a damaged id or type is skipped, because all later ids would be higher', async (t) => {
+  const { directory, path } = setUp(t)
+  const { file } = await open(directory)
+  file.add(event(1))
+  file.deliveredTo(1)
+  await file.close()
+  for (const id of ['1e300', '-1', '1.5', '999999999999999', '"2"']) {
+    appendFileSync(join(path, '0.ndjson'), `{"id":${id},"type":"queue.high","time":1}\n`)
+    appendFileSync(join(path, '0.ndjson'), `{"delivered_to":${id}}\n`)
+  }
+  appendFileSync(join(path, '0.ndjson'), '{"id":2,"type":"a\\nb","time":1}\n[]\nnull\n')
+  const { stored } = await open(directory)
+  assert.deepEqual(stored, { events: [event(1)], deliveredTo: 1 })
+})
+
 test('the two files take turns, have all events that are kept, and never grow further', async (t) => {
   const { directory, path } = setUp(t)
   let { file } = await open(directory)
