@@ -63,6 +63,7 @@ export interface WorkerSettings {
   readonly config: Config
   readonly dataDir: string
   readonly adminKey: string
+  readonly eventSecrets: readonly string[]
   /** The file of the shared memory. */
   readonly regionPath: string
   /** Where the shards are, if this machine does not hold them. */
@@ -105,7 +106,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
   const engine = await engineOf(settings.database)
   const leases = leasesOf(context, memory)
-  const events = await workerEvents(context, slot)
+  const events = workerEvents(context, slot)
   const made = { memory, engine, leases, slot, map, guard, gate, bodies, upstream, events }
   const common = { ...context, ...made }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }

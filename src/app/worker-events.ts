@@ -1,5 +1,4 @@
 /** The events of a worker: what it reports, what its readers ask for, and in the first worker the delivery to `--events-url`. */
-import { readFile } from 'node:fs/promises'
 import type { PrimaryCalls } from '../cluster/channel/primary-control.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import { controlCallMs } from '../cluster/limits.ts'
@@ -11,7 +10,7 @@ import { EventGate } from '../events/event-gate.ts'
 import type { EventPage, EventQuestion, ReportEvent } from '../events/operator-event.ts'
 import type { StoredSigningKey } from '../shard/bot-record.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
-import { eventSecretsMax } from './limits.ts'
+import { secretPrefix } from './event-secrets.ts'
 import { type EventDispatcher, type EventFeed, EventSender } from './event-sender.ts'
 
 /** Where events are delivered, and the keys that sign them. */
@@ -88,69 +87,38 @@ export class WorkerEvents {
 interface EventsContext {
   readonly start: Pick<WorkerStart, 'worker'>
   readonly settings: {
-    readonly config: Config
+    readonly config: Pick<Config, 'eventsUrl'>
+    /** The name of this server is that among several that share a database. */
     readonly database: { readonly node?: string | undefined } | undefined
+    readonly eventSecrets: readonly string[]
   }
   readonly ways: Pick<Ways, 'primary'>
   readonly clock: Clock
 }
 
 /** The first worker delivers the events of its server. */
-export async function workerEvents(
+export function workerEvents(
   { start, settings, ways, clock }: EventsContext,
   counters: Counters,
-): Promise<WorkerEvents> {
-  const { config, database } = settings
-  const target = start.worker === 0 ? await eventTarget(config, database?.node) : undefined
+): WorkerEvents {
+  const target = start.worker === 0 ? eventTarget(settings) : undefined
   return new WorkerEvents({ clock, counters, primary: ways.primary, target })
 }
 
-/**
- * Reads where events are delivered.
- *
- * @param node - the name of this server among several that share a database
- * @returns undefined without `--events-url`
- * @throws Error, with a message for the operator, if the secrets cannot be used
- */
-export async function eventTarget(
-  config: Pick<Config, 'eventsUrl' | 'eventsSecretFile'>,
-  node: string | undefined,
-): Promise<EventTarget | undefined> {
-  const { eventsUrl: url, eventsSecretFile: file } = config
-  if (url === undefined || file === undefined) return undefined
-  let text: string
-  try {
-    text = await readFile(file, 'utf8')
-  } catch (error) {
-    throw new Error(`cannot read the secrets of --events-secret-file from ${file}`, {
-      cause: error,
-    })
-  }
-  const secrets = text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-  if (secrets.length === 0 || secrets.length > eventSecretsMax || !secrets.every(isSecret)) {
-    throw new Error(
-      `expected 1 to ${eventSecretsMax} lines in ${file}, each with whsec_ and the base64 text of 24 to 64 bytes`,
-    )
-  }
-  const keys = secrets.map((secret, nth) => ({
+/** Returns where events are delivered; undefined without `--events-url`. */
+export function eventTarget({
+  config,
+  database,
+  eventSecrets,
+}: EventsContext['settings']): EventTarget | undefined {
+  const { eventsUrl: url } = config
+  if (url === undefined) return undefined
+  const keys = eventSecrets.map((secret, nth) => ({
     id: `${nth}`,
     type: 'hmac-sha256' as const,
     secret: secret.slice(secretPrefix.length),
     createdAtMs: 0,
   }))
-  const idPrefix = node === undefined ? 'event-' : `event-${node}-`
+  const idPrefix = database?.node === undefined ? 'event-' : `event-${database.node}-`
   return { url, keys, idPrefix }
-}
-
-/** The form of Standard Webhooks. */
-const secretPrefix = 'whsec_'
-
-function isSecret(line: string): boolean {
-  const text = line.slice(secretPrefix.length)
-  if (!line.startsWith(secretPrefix) || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return false
-  const { length } = Buffer.from(text, 'base64')
-  return length >= 24 && length <= 64
 }

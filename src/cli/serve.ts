@@ -9,6 +9,7 @@ import { describeAddress } from '../cluster/listener.ts'
 import { type Primary, runPrimary } from '../cluster/primary/primary.ts'
 import { defaultShards, defaultWorkers } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
+import { readEventSecrets } from '../app/event-secrets.ts'
 import type { WorkerSettings } from '../app/worker-app.ts'
 import type { Log } from '../cluster/log.ts'
 import { JoinedDatabases } from './joined-databases.ts'
@@ -143,6 +144,7 @@ function settingsOf(from: {
     config,
     dataDir: data.path,
     adminKey,
+    eventSecrets: readEventSecrets(config),
     regionPath: join(data.runPath, 'shared-memory'),
     database: joined?.engine,
     startedAtMs: systemClock.machineMs(),
@@ -165,11 +167,12 @@ function reloadedSettings(options: {
 }): WorkerSettings {
   const { settings, log, readAgain } = options
   const { config, needRestart } = reloadedConfig(settings.config, readAgain())
+  const eventSecrets = readEventSecrets(config)
   for (const name of needRestart) {
     log.warn({}, `--${name} has changed; the change takes effect after a restart`)
   }
   log.level = config.logLevel
-  return { ...settings, config }
+  return { ...settings, config, eventSecrets }
 }
 
 /** Prepares the data directory, and decides on the number of workers. */

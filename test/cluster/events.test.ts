@@ -1,6 +1,6 @@
 /** Events for the operator at a real server: what causes them, how they are read, and how they are delivered. */
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -197,6 +197,18 @@ test('a server does not start with secrets that it cannot use, and says why with
     assert.match(error.message, /expected 1 to 4 lines in .*each with whsec_/)
     return !error.message.includes('password')
   })
+})
+
+test('a worker is restarted and a reload is refused while the file of the secrets is gone', async (t) => {
+  const hook = await endpoint(t, ok)
+  const file = secretFile(t)
+  const flags = ['--local', `--events-url=${hook.url}`, `--events-secret-file=${file}`]
+  const server = await startServer(t, { workers: 1, flags })
+  rmSync(file)
+  const reload = run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
+  await assert.rejects(reload, /cannot read the secrets of --events-secret-file/)
+  await killWorker(server)
+  await until(() => hook.received.some(({ body }) => body.includes('worker.restarted')))
 })
 
 test('postbote events shows the last events for people and for programs, and follows them', async (t) => {
