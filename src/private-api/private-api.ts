@@ -185,12 +185,14 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
 function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
   const { ring, limiter } = options.keys
   addRequestAccess(app)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, reply) => {
     const path = request.routeOptions.url ?? ''
     // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
     const isProbe = healthPaths.has(path) && request.headers.host === undefined
     if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
     if (openPaths.has(path)) return
+    // With a session, a request has no Authorization header, which would keep proxies from storing the response.
+    if (request.method === 'GET') void reply.header('cache-control', 'no-store')
     const access = await checkAccess(options, request)
     request.access = access
     // The body is not parsed, because Fastify would close the connection if it could not parse it.

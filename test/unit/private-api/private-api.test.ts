@@ -82,6 +82,17 @@ test('a login with the key begins a session, and a wrong key is counted as in an
   assert.equal(refused.length, 1)
 })
 
+test('what a session reads is stored by no browser and no proxy', async () => {
+  const { app } = await open()
+  const cookie = await sessionOf(app)
+  for (const url of ['/v1/keys', '/v1/session', '/metrics', '/v1/bots/100', '/unknown']) {
+    for (const headers of [{ host, cookie }, { host }]) {
+      const answer = await app.inject({ method: 'GET', url, headers })
+      assert.equal(answer.headers['cache-control'], 'no-store', url)
+    }
+  }
+})
+
 test('a session does not prolong itself, and a browser forgets it when it is deleted', async () => {
   const { app } = await open()
   const headers = { host, cookie: await sessionOf(app), 'postbote-dashboard': '1' }
