@@ -32,11 +32,15 @@ export interface KeyRoutesOptions {
   isForwarded(request: FastifyRequest): boolean
 }
 
+/** With these, a name could pass for another one, or move the cursor of a terminal. */
+const namelessCharacters =
+  '\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff'
 const rate = Type.Integer({ minimum: 1, maximum: accessKeyRateMax })
 const newKey = Type.Object(
   {
     name: Type.String({
-      pattern: `^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,${accessKeyNameLengthMax}}$`,
+      pattern: `^[^${namelessCharacters}]{1,${accessKeyNameLengthMax}}$`,
+      description: 'No control characters, and none that change the direction of writing.',
     }),
     scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), {
       minItems: 1,

@@ -290,6 +290,9 @@ test('wrong parameters of a key are refused, and each with what is expected', as
   for (const wrong of [
     {},
     { name: '', scopes: ['push'] },
+    { name: 'a\nb', scopes: ['push'] },
+    { name: '\u009b31m', scopes: ['push'] },
+    { name: '\u202eevil', scopes: ['push'] },
     { name: 'x', scopes: [] },
     { name: 'x', scopes: ['pull'] },
     { name: 'x', scopes: ['push', 'push'] },
