@@ -43,7 +43,8 @@ export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
     name,
     state: !leases.isAnyValid() ? 'no database' : own?.isLeaving === true ? 'leaving' : 'serving',
     version,
-    uptimeS: Math.floor((clock.machineMs() - settings.startedAtMs) / 1_000),
+    // Rounded as the times of the workers are, so that no worker seems older than its node.
+    uptimeS: Math.floor(clock.machineMs() / 1_000) - Math.floor(settings.startedAtMs / 1_000),
     heartbeatAgeMs: heartbeatAgeMs(parts),
     workers: Array.from({ length: map.workers }, (_, worker) => workerReport(parts, worker)),
     shards: [...(owned ?? [])]

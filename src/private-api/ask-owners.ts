@@ -53,13 +53,9 @@ async function answerOf<Answer>(
   owner: number,
   signal: AbortSignal,
 ): Promise<Answer | undefined> {
-  const open = (): OwnerStream => {
-    const stream = links.openStream(owner, path)
-    signal.addEventListener('abort', () => stream.destroy(), { once: true })
-    return stream
-  }
   try {
-    const { status, text } = await postToOwner(clock, open)
+    const open = (): OwnerStream => links.openStream(owner, path)
+    const { status, text } = await postToOwner(clock, open, { signal })
     return status === 200 && !signal.aborted ? JSON.parse(text) : undefined
   } catch (error) {
     if (error instanceof PostboteError || signal.aborted) return undefined

@@ -66,7 +66,7 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
       if (owner !== links.self) {
         const open = (): OwnerStream => links.openStream(owner, '/v1/bots')
         const body = JSON.stringify(request.body)
-        return sendOwnersResponse(reply, await postToOwner(options.clock, open, body))
+        return sendOwnersResponse(reply, await postToOwner(options.clock, open, { body }))
       }
       try {
         const id =
@@ -101,7 +101,7 @@ async function registeredElsewhere(
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
   for (const worker of links.others) {
     const open = (): OwnerStream => links.openStream(worker, '/v1/bots')
-    const response = await postToOwner(clock, open, JSON.stringify(body))
+    const response = await postToOwner(clock, open, { body: JSON.stringify(body) })
     if (response.status === 200) return response
   }
   return undefined

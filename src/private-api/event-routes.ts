@@ -115,6 +115,7 @@ function follow(
   let forget: (() => void) | undefined
   let unwatchKey: (() => void) | undefined
   const stream = new EventStream({
+    clock: options.clock,
     sink: sinkOf(response),
     from: { after, last, type },
     own: (question) => ownEvents(options, question),
@@ -160,20 +161,12 @@ async function askNode(
   question: NodeQuestion,
 ): Promise<NodePage | undefined> {
   const { clock, links, owner, signal } = of
-  let stream: OwnerStream | undefined
-  const end = (): void => stream?.destroy()
-  signal.addEventListener('abort', end, { once: true })
-  try {
-    const { status, text } = await postToOwner(clock, () => {
-      stream = links.openStream(owner, `/internal/events?${queryText(question)}`)
-      return stream
-    })
-    if (status === 404) return undefined
-    if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
-    return JSON.parse(text)
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
+  const path = `/internal/events?${queryText(question)}`
+  const open = (): OwnerStream => links.openStream(owner, path)
+  const { status, text } = await postToOwner(clock, open, { signal })
+  if (status === 404) return undefined
+  if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
+  return JSON.parse(text)
 }
 
 function queryText({ after, last, type, waitMs }: NodeQuestion): string {

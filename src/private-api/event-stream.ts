@@ -8,8 +8,9 @@
  * The reader pulls: a page is asked for when the one before was taken. So a slow reader costs a page of memory, and what it
  * misses is decided by the log, which keeps the last 10,000 events. In a cluster it pulls from each node in the same way.
  */
+import { type Clock, sleep } from '../clock.ts'
 import type { EventPage } from '../events/operator-event.ts'
-import { eventsReconnectMs, tailSilenceMs } from './limits.ts'
+import { eventsAskAgainMs, eventsReconnectMs, tailSilenceMs } from './limits.ts'
 import { eventPosition } from './event-position.ts'
 import { serverSentEvent, serverSentPosition, serverSentRetry } from './server-sent-events.ts'
 
@@ -38,6 +39,7 @@ export interface NodePage extends EventPage {
 }
 
 export interface EventStreamOptions {
+  readonly clock: Clock
   readonly sink: EventSink
   /** Where to begin, and which events are wanted. */
   readonly from: Omit<NodeQuestion, 'waitMs'>
@@ -85,23 +87,29 @@ export class EventStream {
     return this.#ending.signal.aborted
   }
 
-  /** Begins to ask nodes that are new, or that did not answer before. */
+  /** Begins to ask nodes that are new. */
   #meetOthers(): void {
     for (const other of this.#options.others()) {
       if (!this.#known.has(other)) void this.#followOther(other)
     }
   }
 
+  /** Resolves when that worker does not answer for its node, is gone, or the stream has ended. */
   async #followOther(other: number): Promise<void> {
+    const options = this.#options
     const { signal } = this.#ending
     let isRefused = false
     this.#known.add(other)
-    await this.#follow(async (question) => {
-      const page = await this.#options.ask(other, question, signal)
-      isRefused ||= page === undefined
-      return page
-    })
-    if (!isRefused) this.#known.delete(other)
+    while (!this.#isEnded && options.others().includes(other)) {
+      await this.#follow(async (question) => {
+        const page = await options.ask(other, question, signal)
+        isRefused ||= page === undefined
+        return page
+      })
+      if (isRefused) return
+      await sleep(options.clock, eventsAskAgainMs, signal)
+    }
+    this.#known.delete(other)
   }
 
   /** Resolves when the stream has ended, or when there is no answer. */

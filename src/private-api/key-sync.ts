@@ -113,14 +113,11 @@ export class KeySync {
   async #answerTo(question: KeyQuestion): Promise<string> {
     const { clock, openStream } = this.#options
     const over = new AbortController()
-    const open = (): OwnerStream => {
-      const stream = openStream(keyTablePath)
-      over.signal.addEventListener('abort', () => stream.destroy(), { once: true })
-      return stream
-    }
+    const open = (): OwnerStream => openStream(keyTablePath)
+    const post = { body: JSON.stringify(question), signal: over.signal }
     try {
       const response = await Promise.race([
-        postToOwner(clock, open, JSON.stringify(question)),
+        postToOwner(clock, open, post),
         sleep(clock, keyAnswerMs, over.signal),
       ])
       if (response?.status === 200) return response.text

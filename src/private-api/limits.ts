@@ -130,6 +130,8 @@ export const eventStreamsMax = 32
 export const eventPositionLengthMax = 8_192
 /** The reader of a stream of events that has ended connects again after this time, as that of a tail. */
 export const eventsReconnectMs = tailReconnectMs
+/** A node that did not answer a reader of events is asked again after this time: a worker restarts in about as long. */
+export const eventsAskAgainMs = 1_000
 
 // Exports
 /** So many exports read the shards of a worker at a time. Chosen: one export asks for one shard after the other. */

@@ -45,24 +45,38 @@ export interface CompleteResponse {
   readonly text: string
 }
 
+export interface PostOptions {
+  readonly body?: string
+  /** Ends the request, and its repetition, when it is aborted. */
+  readonly signal?: AbortSignal
+}
+
 /**
  * Posts one body to an owner and reads the complete response. While the shard passes from one owner to the next, nobody has
  * done anything, and the next one is asked.
+ *
+ * @throws the error of the stream; STORE_UNAVAILABLE if the signal was aborted before an owner was found.
  */
 export async function postToOwner(
   clock: Clock,
   open: () => OwnerStream,
-  body = '',
+  { body = '', signal }: PostOptions = {},
 ): Promise<CompleteResponse> {
   const untilMs = clock.monotonicMs() + ownerWaitMs
   for (;;) {
+    if (signal?.aborted === true) throw new PostboteError('STORE_UNAVAILABLE')
+    const stream = open()
+    const end = (): void => stream.destroy()
+    signal?.addEventListener('abort', end, { once: true })
     try {
-      return await postOnce(open(), body)
+      return await postOnce(stream, body)
     } catch (error) {
       const isNowhere = error instanceof PostboteError && error.code === 'STORE_UNAVAILABLE'
       if (!isNowhere || clock.monotonicMs() >= untilMs) throw error
+    } finally {
+      signal?.removeEventListener('abort', end)
     }
-    await sleep(clock, ownerAskAgainMs)
+    await sleep(clock, ownerAskAgainMs, signal)
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EventLog } from '../../../src/events/event-log.ts'
 import { eventsKeptMax } from '../../../src/events/limits.ts'
-import { tailSilenceMs } from '../../../src/private-api/limits.ts'
+import { eventsAskAgainMs, tailSilenceMs } from '../../../src/private-api/limits.ts'
 import { idInPosition } from '../../../src/private-api/event-position.ts'
 import {
   EventStream,
@@ -59,6 +59,7 @@ class Reader {
 
   follow(from: Omit<NodeQuestion, 'waitMs'> = {}): EventStream {
     const stream = new EventStream({
+      clock: this.clock,
       from,
       own: (question) => this.own.ask(question),
       others: () => [...this.others.keys()],
@@ -205,7 +206,7 @@ test('a node that does not answer is asked again, goes on where it was, and hold
   reader.report(3)
   assert.deepEqual(await reader.take(), ['3'])
   west.failure = undefined
-  await reader.clock.advance(2 * tailSilenceMs)
+  await reader.clock.advance(eventsAskAgainMs)
   assert.deepEqual(await reader.take(), ['2'], 'the first one had reached the reader')
 })
 

@@ -53,3 +53,47 @@ test('a call that an owner may have carried out is not repeated', async () => {
   await assert.rejects(answer, { code: 'OUTCOME_UNKNOWN' })
   assert.equal(asked, 1)
 })
+
+test('an aborted call ends its request, and asks nobody again', async () => {
+  const clock = new FakeClock()
+  const over = new AbortController()
+  let destroyed = 0
+  let asked = 0
+  const waiting = postToOwner(
+    clock,
+    () => {
+      const { promise, reject } = pending()
+      const destroy = (): void => {
+        destroyed += 1
+        reject(new PostboteError('OUTCOME_UNKNOWN'))
+      }
+      return { ...streamOf(promise), destroy }
+    },
+    { signal: over.signal },
+  )
+  const searching = postToOwner(
+    clock,
+    () => {
+      asked += 1
+      return failed('STORE_UNAVAILABLE')
+    },
+    { signal: over.signal },
+  )
+  await clock.advance(0)
+  over.abort()
+  await assert.rejects(waiting, { code: 'OUTCOME_UNKNOWN' })
+  await assert.rejects(searching, { code: 'STORE_UNAVAILABLE' })
+  await clock.advance(ownerWaitMs)
+  assert.deepEqual({ destroyed, asked }, { destroyed: 1, asked: 1 })
+})
+
+function pending(): {
+  readonly promise: OwnerStream['response']
+  readonly reject: (error: unknown) => void
+} {
+  let reject: (error: unknown) => void = skip
+  const promise = new Promise<never>((_resolve, refuse) => {
+    reject = refuse
+  })
+  return { promise, reject }
+}
