@@ -7,11 +7,9 @@
  * longer in the state, which never takes it twice.
  *
  * While paused the dispatcher sends nothing new; deliveries in flight finish, and loaded updates stay.
- *
  * After `close` has resolved there is no socket, no timer and no callback left. Updates that were in flight are still
  * pending.
  */
-
 import type { Timer } from '../clock.ts'
 import { webhookConnectTimeoutMs, webhookKeepAliveMs, webhookResponseTimeoutMs } from './limits.ts'
 import { classifyResponse, describeStatus, isGone } from './classify-response.ts'
@@ -241,18 +239,20 @@ export class Dispatcher implements UpdateHolder {
     this.#now.wallMs = this.#options.clock.nowMs()
   }
 
-  /** Returns true if updates were given up, because their successors may have to be read. */
+  /** Returns true if something new may have to be read: the successors of updates that were given up, or a probe. */
   #send(): boolean {
     const connections = this.#connections
     const { monotonicMs } = this.#now
+    let isAnySent = false
     while (this.#state.readyLanes > 0 && connections.waitMs(monotonicMs) === 0) {
       const lane = this.#state.take(this.#now)
       if (lane === undefined) break
       connections.send(lane, monotonicMs)
+      isAnySent = true
     }
     const lost = this.#state.takeExpired()
     this.#drop(lost)
-    return lost.length > 0
+    return lost.length > 0 || (isAnySent && this.#state.isProbeMissing)
   }
 
   #drop(lost: readonly LostUpdate[]): void {

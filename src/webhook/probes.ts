@@ -5,7 +5,8 @@
  * together would keep back all keys after them. Therefore, after many failures in a row, `DeliveryState` reads on to the
  * end of the queue and parks all keys that it finds: their lanes are hungry and hold no updates. Every other attempt that
  * follows a failure is then a probe: the first update of a parked lane that is chosen at random. All other attempts
- * continue in the order of the queue, so an endpoint that accepts everything again gets the oldest updates first.
+ * continue in the order of the queue, so an endpoint that accepts everything again gets the oldest updates first. A probe is
+ * waited for while it is read. Without that, an endpoint that responds quickly got 40 attempts in order for each probe.
  *
  * Each parked key takes as much memory as one that has failed, and each probe costs one read of one update.
  */
@@ -36,6 +37,15 @@ export class Probes {
     return this.#failuresInARow >= this.#failuresMin
   }
 
+  /** Whether the last attempt has failed, so that every other one should be a probe. */
+  get areDue(): boolean {
+    return this.#failuresInARow > 0
+  }
+
+  get hasParked(): boolean {
+    return this.#parked.length > 0
+  }
+
   failed(): void {
     this.#failuresInARow++
   }
@@ -50,17 +60,17 @@ export class Probes {
   }
 
   clear(): void {
-    if (this.#parked.length > 0) this.#parked = []
+    if (this.hasParked) this.#parked = []
   }
 
   /**
    * Removes a parked lane.
    *
    * @param isParked - whether a lane is still hungry; others are dropped
-   * @returns undefined if the last attempt has succeeded, or if no lane is parked
+   * @returns undefined if none is due, or if no lane is parked
    */
   pick(isParked: (lane: Lane) => boolean): Lane | undefined {
-    if (this.#failuresInARow === 0) return undefined
+    if (!this.areDue) return undefined
     const parked = this.#parked
     while (parked.length > 0) {
       const at = Math.floor(this.#random() * parked.length)

@@ -10,7 +10,7 @@ export class ReadyLanes {
   readonly #again = new Fifo<Lane>()
   #isTurnOfAgain = false
   #probe: Lane | undefined
-  #isTurnOfProbe = true
+  #isTurnOfProbe = false
 
   get length(): number {
     return this.#fresh.length + this.#again.length + (this.hasProbe ? 1 : 0)
@@ -30,6 +30,11 @@ export class ReadyLanes {
     return this.#probe !== undefined
   }
 
+  /** Whether it is the turn of a probe, but there is none. */
+  get awaitsProbe(): boolean {
+    return this.#isTurnOfProbe && !this.hasProbe
+  }
+
   /** Call this only if there is no probe. */
   pushProbe(lane: Lane): void {
     this.#probe = lane
@@ -41,8 +46,9 @@ export class ReadyLanes {
   }
 
   shift(): Lane | undefined {
-    this.#isTurnOfProbe = !this.#isTurnOfProbe
-    return this.#isTurnOfProbe
+    const isProbeFirst = this.#isTurnOfProbe
+    this.#isTurnOfProbe = !isProbeFirst
+    return isProbeFirst
       ? (this.#shiftProbe() ?? this.#shiftInOrder())
       : (this.#shiftInOrder() ?? this.#shiftProbe())
   }

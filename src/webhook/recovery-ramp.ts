@@ -24,8 +24,9 @@
  * - One success in a second is enough for a higher rate. If failures alone lowered it, a bot that cannot process one half
  *   of its updates would get the other half at one per second.
  * - The rate changes only while it holds something back.
- * - If failures are usual, only an unusual number of them in a row lowers the rate. Otherwise 200 good keys among 2,000
- *   failing ones, found by probes (probes.ts) after 5 s of failures, took 190 s; now they take 15.
+ * - If failures are usual, only an unusual number of them in a row lowers the rate, from 10 per second it falls only after
+ *   10 s without a success, and a fall after mostly failures is not remembered. Otherwise 200 good keys among 2,000 failing
+ *   ones, found by probes (probes.ts) after 5 s of failures, took 190 s; now they take 10, seldom up to 40.
  * - Below 10 per second the rate always doubles. Otherwise the falls of a bot that cannot process four fifths of its
  *   updates would keep it at one per second; now an endpoint that falls over at 5 per second does so more often. The
  *   operator can set a limit for such an endpoint, but none for such a bot.
@@ -110,7 +111,7 @@ export class RecoveryRamp {
     return this.#perSecond !== Number.POSITIVE_INFINITY
   }
 
-  /** Nothing has succeeded since the rate was lowered from Infinity. */
+  /** Nothing has succeeded since the rate was lowered for another reason than the rate itself. */
   get #isProbing(): boolean {
     return this.#isFalling && this.#fellAt === Number.POSITIVE_INFINITY
   }
@@ -123,7 +124,8 @@ export class RecoveryRamp {
 
   #hasFallen(nowMs: number): boolean {
     const sinceMs = Math.max(this.#failingSinceMs, this.#changedMs)
-    const msMin = this.#isActive ? webhookRampStepMs : webhookProbePeriodMs
+    const isStep = this.#isFalling || this.#perSecond > webhookRampStartPerSecond
+    const msMin = this.#isActive && isStep ? webhookRampStepMs : webhookProbePeriodMs
     return (
       this.#failures >= this.#fallFailuresMin &&
       nowMs - sinceMs >= msMin &&
@@ -135,6 +137,11 @@ export class RecoveryRamp {
     if (!this.#isActive || this.#isProbing) return webhookFallFailuresMin
     const usual = this.#endedFailures / this.#successes
     return Math.max(webhookFallFailuresMin, usual * webhookFallUsualTimes)
+  }
+
+  /** Most attempts have failed before, too, so the rate was not the reason. The success that began the ramp does not count. */
+  get #isUsual(): boolean {
+    return this.#successes - 1 <= this.#endedFailures
   }
 
   #begin(nowMs: number): void {
@@ -163,7 +170,7 @@ export class RecoveryRamp {
 
   /** Further steps without a success belong to the same fall. After the last one only the pace of attempts counts. */
   #lower(nowMs: number): void {
-    if (!this.#isFalling) this.#fellAt = this.#perSecond
+    if (!this.#isFalling) this.#fellAt = this.#isUsual ? Number.POSITIVE_INFINITY : this.#perSecond
     this.#isFalling = true
     const half = (this.#isActive ? this.#perSecond : webhookFailuresPerSecond) / 2
     if (half < webhookRampFloorPerSecond) this.#fellAt = Number.POSITIVE_INFINITY

@@ -10,7 +10,6 @@
  * The cost per delivery is constant except for what is read again. That is bounded by the distance between a key's
  * updates, and concerns only keys that have failed or have a backlog.
  */
-
 import { webhookLanesMax, webhookReadUpdatesMax } from './limits.ts'
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
@@ -49,7 +48,6 @@ export class DeliveryState {
   readonly #hungry = new Set<Lane>()
   readonly #window: LaneWindow
   #lost: LostUpdate[] = []
-
   readonly #scan: ReadScan
   readonly #probes: Probes
   /** The lane for which the present read is. */
@@ -68,8 +66,15 @@ export class DeliveryState {
     this.#probes = new Probes(options)
   }
 
+  /** The number of lanes that may be taken. */
   get readyLanes(): number {
-    return this.#ready.length
+    return this.isProbeMissing ? 0 : this.#ready.length
+  }
+
+  /** Whether the next delivery must be a probe that is still to be read. */
+  get isProbeMissing(): boolean {
+    if (!this.#probes.areDue || !this.#ready.awaitsProbe) return false
+    return this.#probed !== undefined || (this.#probes.hasParked && this.#window.hasRoomForProbe)
   }
 
   get loadedUpdates(): number {
@@ -134,14 +139,14 @@ export class DeliveryState {
    */
   nextRead(): number | undefined {
     this.#isPushed = false
-    if (!this.#window.hasRoom && !this.#probes.areWanted) return undefined
     this.#probed = this.#nextProbed()
     if (this.#probed !== undefined) return this.#probed.missedId - 1
+    if (!this.#window.hasRoom && !this.#probes.areWanted) return undefined
     const scan = this.#scan
     if (!scan.isRewound && this.#hungry.size > 0) scan.rewind(this.#hungry)
     const wantsNew = this.#wantsNew
     const wantsOld =
-      scan.isRewound && this.readyLanes < this.#maxConnections * 2 && this.#window.hasRoom
+      scan.isRewound && this.#ready.length < this.#maxConnections * 2 && this.#window.hasRoom
     // The two kinds of read alternate, so that failing keys and new keys do not block each other.
     if (wantsOld && (scan.isAhead || !wantsNew)) return scan.readAgain()
     return wantsNew ? scan.readNew() : undefined
@@ -170,7 +175,9 @@ export class DeliveryState {
    * @returns the lane whose first update is to be sent, now in flight; undefined if no lane is ready
    */
   take(now: Moment): Lane | undefined {
-    for (let lane = this.#ready.shift(); lane !== undefined; lane = this.#ready.shift()) {
+    while (!this.isProbeMissing) {
+      const lane = this.#ready.shift()
+      if (lane === undefined) return undefined
       const update = lane.first
       if (update === undefined) continue
       if (update.expiresAtS * 1_000 > now.wallMs) {

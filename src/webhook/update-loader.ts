@@ -31,13 +31,13 @@ export class UpdateLoader {
     const { source, clock } = this.#options
     const state = this.#options.state()
     for (let pages = 0; !this.#isReading; pages++) {
-      const afterId = state.nextRead()
-      if (afterId === undefined) return
       if (pages === webhookPagesPerTurn) {
         this.#isReading = true
         clock.soon(() => this.#end(undefined))
         return
       }
+      const afterId = state.nextRead()
+      if (afterId === undefined) return
       const page = source.pendingAfter(afterId, state.readLimit)
       if (page instanceof Promise) {
         this.#isReading = true

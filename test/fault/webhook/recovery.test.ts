@@ -10,6 +10,7 @@ import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
 import type { DispatcherOptions } from '../../../src/webhook/dispatcher-options.ts'
 import { RecoveryRamp } from '../../../src/webhook/recovery-ramp.ts'
 import { DeliveryState } from '../../../src/webhook/state.ts'
+import { until } from '../../support/until.ts'
 import { endpoint, stopAfter } from '../../support/webhook-endpoints.ts'
 import { setUpWebhook, type WebhookSetup } from '../../support/webhook-setup.ts'
 
@@ -75,4 +76,21 @@ test('an endpoint that falls over takes its backlog with few falls, and without 
   assert(requests < backlog * 2, `${requests} requests`)
   assert(other.counts.falls > falls, `only ${other.counts.falls} falls`)
   assert(left > 0, 'it is not even slower')
+})
+
+test('keys that do not fail are delivered behind 2,000 keys that do', async (context) => {
+  const { url } = await endpoint(context, (response, { body }) => {
+    response.writeHead(body.includes('failing') ? 500 : 200).end()
+  })
+  const { source, dispatcher } = stopAfter(context, setUpWebhook({ url }, { random: Math.random }))
+  source.isSlow = true
+  const count = 200
+  for (let updateId = 1; updateId <= 2_000; updateId++) {
+    source.push({ updateId, orderingKey: `failing ${updateId}` })
+  }
+  for (let nth = 1; nth <= count; nth++) {
+    source.push({ updateId: 2_000 + nth, orderingKey: `other ${nth}` })
+  }
+  dispatcher.start(0)
+  await until(() => source.removed.length === count)
 })

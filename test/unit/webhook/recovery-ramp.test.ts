@@ -108,9 +108,9 @@ test('ten failures and a second without a success halve the rate, and below 1 th
 
 test('after a fall below 1 the next success begins the ramp anew', () => {
   const ramp = begun()
-  for (const nowMs of [1_100, 2_200, 3_300, 4_400]) fall(ramp, nowMs)
+  for (const nowMs of [1_000, 10_000, 11_000, 12_000, 13_000]) fall(ramp, nowMs)
   assert.equal(ramp.perSecond, none)
-  ramp.succeeded(4_500)
+  ramp.succeeded(13_100)
   assert.equal(ramp.perSecond, 10)
 })
 
@@ -146,14 +146,31 @@ test('after a fall the rate doubles up to half of the rate that was too much, an
 
 test('a rate below 10 always doubles, so that failing updates cannot hold it down', () => {
   const ramp = begun()
+  goOn(ramp, 1_000)
   assert.deepEqual(
-    [1_100, 2_200, 3_300].map((nowMs) => fall(ramp, nowMs)),
-    [5, 2.5, 1.25],
+    [2_100, 3_200, 4_300, 5_400].map((nowMs) => fall(ramp, nowMs)),
+    [10, 5, 2.5, 1.25],
   )
   assert.deepEqual(
-    [4_400, 5_400, 6_400, 7_400].map((nowMs) => goOn(ramp, nowMs)),
-    [2.5, 5, 10, 20],
+    [6_400, 7_400, 8_400].map((nowMs) => goOn(ramp, nowMs)),
+    [2.5, 5, 10],
   )
+})
+
+test('from 10 per second the rate falls only after 10 s, because a few good keys among many come later than each second', () => {
+  const ramp = begun()
+  const rates = [1_000, 5_000, 9_999, 10_000, 11_000].map((nowMs) => fall(ramp, nowMs))
+  assert.deepEqual(rates, [10, 10, 10, 5, 2.5])
+})
+
+test('if most attempts had failed before a fall, the rate was not the reason, and is not remembered', () => {
+  const ramp = begun()
+  fail(ramp, 900, { count: 3, earlier: 1 })
+  goOn(ramp, 1_000)
+  assert.equal(fall(ramp, 2_100), 10)
+  assert.equal(goOn(ramp, 3_100), 10, 'the ramp begins anew')
+  const rates = [4_100, 5_100, 6_100].map((nowMs) => goOn(ramp, nowMs))
+  assert.deepEqual(rates, [20, 40, 80])
 })
 
 test('a rate that holds back nothing does not change, and ends after 10 s', () => {
