@@ -28,7 +28,7 @@ export class LaneWindow {
     this.#updatesMax = Math.max(windowUpdatesMax ?? webhookWindowUpdatesMax, maxConnections * 2)
     this.#bytesMax = windowBytesMax ?? webhookLoadedBytesMax
     // These limits keep lanes whose deliveries hang from filling the window while a connection is free.
-    this.#laneUpdatesMax = Math.max(Math.floor(this.#updatesMax / maxConnections), 1)
+    this.#laneUpdatesMax = Math.max(Math.floor(this.#updatesMax / maxConnections / 2), 1)
     this.#laneBytesMax = Math.max(Math.floor(this.#bytesMax / maxConnections), 1)
   }
 
@@ -57,9 +57,16 @@ export class LaneWindow {
     return this.hasRoom && (lane.first === undefined || this.#bytes < this.#bytesMax)
   }
 
-  /** Whether a lane has its share. */
+  /**
+   * Whether a lane has its share: an equal one, and a quarter of what is left if all connections get theirs. So a lane holds
+   * a page of updates if it is one of few, and is not read again after every few deliveries.
+   */
   isFull(lane: Lane): boolean {
-    return lane.size >= this.#laneUpdatesMax || lane.bytes >= this.#laneBytesMax
+    const share = this.#laneUpdatesMax
+    if (lane.bytes >= this.#laneBytesMax) return true
+    if (lane.size < share) return false
+    const unused = Math.max(this.#maxConnections - this.#activeLanes, 0)
+    return lane.size >= share + (this.#updatesMax - this.#updates - share * unused) / 4
   }
 
   /** Adds an update to a lane, as its last one. */

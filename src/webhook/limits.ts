@@ -100,9 +100,10 @@ export const webhookRetryCapMsMin = 60_000
 export const webhookRetryCapMsMax = 120_000
 /**
  * A dispatcher holds this many updates of one bot, or twice max_connections if that is more, so that every connection has
- * its next update ready.
+ * its next updates ready: 25 with 40 connections. A single ordering key gets 275, which is more than a page
+ * (`webhookReadUpdatesMax`); with 25 each page was read eight times, and a delivery took 2.5 times the CPU.
  */
-export const webhookWindowUpdatesMax = 1_000
+export const webhookWindowUpdatesMax = 2_000
 /**
  * These updates may have this many bytes: the first updates of eight keys at the largest size. If fewer keys hold updates
  * than there may be connections, each key still gets its first one.

@@ -10,6 +10,7 @@ import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
 import { Dispatcher, type DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
 import type { Waiting } from '../../../src/webhook/health.ts'
+import { webhookWindowUpdatesMax } from '../../../src/webhook/limits.ts'
 import type { DeliveryState } from '../../../src/webhook/state.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { type Entry, name } from './ledger.ts'
@@ -296,7 +297,8 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
 
   #checkMemory(): void {
     const state = this.#state
-    const { windowUpdatesMax = 1_000, windowBytesMax = 4 * 2 ** 20 } = this.#parts.world
+    const { windowUpdatesMax = webhookWindowUpdatesMax, windowBytesMax = 4 * 2 ** 20 } =
+      this.#parts.world
     const { maxConnections } = this.request.webhook
     if (state === undefined) return
     // Two probes for each connection may come on top.

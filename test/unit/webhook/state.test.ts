@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
 import type { Lane } from '../../../src/webhook/lane.ts'
+import { webhookReadUpdatesMax, webhookWindowUpdatesMax } from '../../../src/webhook/limits.ts'
 import { DeliveryState } from '../../../src/webhook/state.ts'
 import { feed, pendingUpdate as update } from '../../support/delivery-state.ts'
 import { drawnRuns } from '../../support/drawn-runs.ts'
@@ -121,6 +122,39 @@ test('keys and loaded updates stay within their limits, and everything is delive
       state.failed(lane, 5_000, ms)
     }
   }
+})
+
+test('a page of updates of a single key is read once, so that a backlog of one key is not read again and again', () => {
+  const state = new DeliveryState({ maxConnections: 40, random: () => 0, afterId: 0 })
+  let pending = Array.from({ length: 4_000 }, (_value, index) => update(index + 1, 'key'))
+  feed(state, pending, webhookReadUpdatesMax)
+  let reads = 0
+  for (let lane = state.take(now); lane !== undefined; lane = state.take(now)) {
+    state.delivered(lane)
+    pending = pending.slice(1)
+    reads += feed(state, pending, webhookReadUpdatesMax)
+  }
+  assert.equal(pending.length, 0)
+  assert(reads <= 4_000 / webhookReadUpdatesMax + 1, `${reads} reads`)
+})
+
+test('each connection gets its share of the window, whatever other keys hold', () => {
+  const state = new DeliveryState({ maxConnections: 40, random: () => 0, afterId: 0 })
+  const pending = Array.from({ length: 40 * 1_000 }, (_value, index) =>
+    update(index + 1, `key ${Math.floor(index / 1_000)}`),
+  )
+  const share = webhookWindowUpdatesMax / 40 / 2
+  const lanes: Lane[] = []
+  // Each hangs, and others are read.
+  for (let nth = 0; nth < 40; nth++) {
+    feed(state, pending, webhookReadUpdatesMax)
+    const lane = state.take(now)
+    if (lane !== undefined) lanes.push(lane)
+  }
+  assert.equal(lanes.length, 40)
+  assert((lanes[0]?.size ?? 0) > webhookReadUpdatesMax)
+  assert(lanes.every(({ size }) => size >= share))
+  assert(state.loadedUpdates <= webhookWindowUpdatesMax)
 })
 
 test('a waiting key whose updates have left the queue is forgotten', () => {
