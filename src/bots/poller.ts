@@ -2,7 +2,7 @@
  * The getUpdates calls of one queue. A call resolves its offset, confirms updates, and returns updates or waits. Only
  * one poll waits at a time. queue/poll.ts makes the decisions; this file holds the waiting poll and its timers.
  *
- *   idle --no updates--> waiting --push--> pausing (1..2 ms) --> done
+ *   idle --no updates--> waiting --push--> pausing (0..2 ms) --> done
  *                                --deadline, newer poll, setWebhook, client gone, shutdown--> done
  *                                --token renewed, bot removed, `close`--> done
  *
@@ -22,6 +22,7 @@ import {
   termsOf,
   wakeAtMs,
 } from '../queue/poll.ts'
+import { pollPauseWithinMs } from '../queue/limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { WindowEntry } from '../queue/window.ts'
 import type { RefusalPacer } from './refusal-pacer.ts'
@@ -101,6 +102,8 @@ export class Poller {
   #waiter: Waiter | undefined
   /** The latest call that was admitted. */
   #previous: AdmittedCall | undefined
+  /** When the last updates became visible, monotonic. */
+  #pushedMs = Number.NEGATIVE_INFINITY
   #endings = 0
   #isDraining = false
 
@@ -128,10 +131,17 @@ export class Poller {
 
   /** Schedules the response to the waiting poll, because new updates are visible. */
   available(): void {
-    const waiter = this.#waiter
-    if (waiter === undefined) return
     const { clock } = this.#options
     const nowMs = clock.monotonicMs()
+    const isAlone = nowMs - this.#pushedMs >= pollPauseWithinMs
+    this.#pushedMs = nowMs
+    const waiter = this.#waiter
+    if (waiter === undefined) return
+    if (waiter.firstPushMs === undefined && isAlone) {
+      waiter.firstPushMs = nowMs
+      clock.soon(() => this.#wake(waiter))
+      return
+    }
     waiter.firstPushMs ??= nowMs
     waiter.pause?.cancel()
     waiter.pause = clock.after(wakeAtMs(waiter.firstPushMs, nowMs) - nowMs, () =>

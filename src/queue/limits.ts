@@ -43,6 +43,11 @@ export const pollHastyWithinMs = 500
 export const pollPauseAfterLastMs = 1
 /** A waiting poll gets its response at most this long after the first push. [ref] */
 export const pollPauseAfterFirstMs = 2
+/**
+ * A waiting poll is answered after a pause only if the queue got an update within this time before, because then another
+ * one is likely. Chosen: updates that a person causes one after the other come further apart.
+ */
+export const pollPauseWithinMs = 10
 
 // Updates (protocol.md §4)
 /**

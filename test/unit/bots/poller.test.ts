@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ClientPresence } from '../../../src/bots/poller.ts'
+import { pollPauseWithinMs } from '../../../src/queue/limits.ts'
 import { settle } from '../../support/fake-clock.ts'
 
 import { first, Polls } from '../../support/polls.ts'
@@ -22,11 +23,28 @@ test('pending updates are returned immediately, in order, and again until they a
   assert.equal(polls.life.queue.pendingCount, 0)
 })
 
-test('a poll without updates waits and is woken 1 ms after the last push', async () => {
+test('a poll without updates waits and is woken at once by an update that comes alone', async () => {
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 50_000 })
   assert.equal(polls.poller.isWaiting, true)
   await polls.advance(10_000)
+  await polls.life.push(2)
+  await settle()
+  assert.deepEqual(polls.log, ['a: [0 1] at 10000'])
+  assert.equal(polls.life.clock.timers, 0)
+  polls.call('b', { offset: first + 2, timeoutMs: 50_000 })
+  await polls.advance(pollPauseWithinMs)
+  await polls.life.push(1)
+  await settle()
+  assert.deepEqual(polls.log[1], `b: [2] at ${10_000 + pollPauseWithinMs}`)
+})
+
+test('an update that follows another one within 10 ms wakes a poll 1 ms after the last push', async () => {
+  const polls = await Polls.open()
+  await polls.advance(10_000)
+  await polls.life.push(1)
+  polls.call('a', { offset: first + 1, timeoutMs: 50_000 })
+  await polls.advance(pollPauseWithinMs - 1)
   await polls.life.push(1)
   assert.deepEqual(polls.log, [])
   await polls.advance(0.5)
@@ -34,19 +52,19 @@ test('a poll without updates waits and is woken 1 ms after the last push', async
   await polls.advance(0.9)
   assert.deepEqual(polls.log, [])
   await polls.advance(0.1)
-  assert.deepEqual(polls.log, ['a: [0 1] at 10002'])
+  assert.deepEqual(polls.log, ['a: [1 2] at 10011'])
   assert.equal(polls.poller.isWaiting, false)
-  assert.equal(polls.life.clock.timers, 0)
 })
 
 test('continuous pushes delay a waiting poll by 2 ms at most', async () => {
   const polls = await Polls.open()
-  polls.call('a', { timeoutMs: 50_000 })
+  await polls.life.push(1)
+  polls.call('a', { offset: first + 1, timeoutMs: 50_000 })
   for (let count = 0; count < 4; count++) {
     await polls.life.push(1)
     await polls.advance(0.6)
   }
-  assert.deepEqual(polls.log, ['a: [0 1 2 3] at 2'])
+  assert.deepEqual(polls.log, ['a: [1 2 3 4] at 2'])
 })
 
 test('a waiting poll returns an empty list at its deadline', async () => {
@@ -129,7 +147,7 @@ test('a call with an older offset is refused after 3 s and changes nothing', asy
   // Its offset differs from the previous one, so this call does not have to wait.
   await polls.life.push(1)
   await polls.advance(5)
-  assert.equal(polls.log[1], 'waiting: [2] at 3001')
+  assert.equal(polls.log[1], 'waiting: [2] at 3000')
   polls.call('next', { offset: first + 1 })
   assert.equal(polls.log[2], 'next: [2] at 3005')
 })
@@ -234,7 +252,7 @@ test('updates that are only on disk are returned, too, and counted as at most on
   polls.call('a', { timeoutMs: 50_000 })
   await polls.life.push(3)
   await polls.advance(5)
-  assert.deepEqual(polls.log, ['a: [0 1 2] at 1'])
+  assert.deepEqual(polls.log, ['a: [0 1 2] at 0'])
   assert.equal(polls.life.counters.counts.polls_waiting, 0)
 })
 
