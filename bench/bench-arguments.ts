@@ -68,7 +68,7 @@ export function benchHelp(groups: readonly CaseGroup[]): string {
   return `Usage: npm run bench -- [options] [case ...]
 
 Measures the server beside bare programs that do the same work. docs/benchmarks.md explains the cases and the results.
-Without a case, all of them run but the extra ones. 'webhook-*' names all cases that begin so.
+Without a case, all of them run but the extra ones. 'webhook-*' names all cases that begin so, and peers all cases beside other queues.
 
   --all          runs the extra cases, too
   --quick        one short round: does it run? The figures are not representative
@@ -97,11 +97,12 @@ function parsed(argv: readonly string[]): Parsed {
 }
 
 function casesNamed(
-  names: readonly string[],
+  given: readonly string[],
   { all, quick }: { readonly all: boolean; readonly quick: boolean },
   groups: readonly CaseGroup[],
 ): readonly BenchCase[] {
   const allCases = groups.flatMap(({ cases }) => cases)
+  const names = given.flatMap((name) => namesOf(name, groups))
   const unknown = names.filter((name) => !allCases.some((known) => isNamed(known, name)))
   if (unknown.length > 0) {
     const known = allCases.map(({ name }) => name).join(', ')
@@ -110,6 +111,12 @@ function casesNamed(
   const isOfAll = ({ isLong = false, isExtra = false }: BenchCase): boolean =>
     names.length === 0 && !(quick && isLong) && (all || !isExtra)
   return allCases.filter((known) => isOfAll(known) || names.some((name) => isNamed(known, name)))
+}
+
+/** The name of a group means all of its cases, unless a case has that name, too. */
+function namesOf(name: string, groups: readonly CaseGroup[]): readonly string[] {
+  if (groups.some(({ cases }) => cases.some((known) => known.name === name))) return [name]
+  return groups.find((group) => group.name === name)?.cases.map((known) => known.name) ?? [name]
 }
 
 /** `webhook-*` matches all cases whose names begin with `webhook-`. */

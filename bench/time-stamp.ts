@@ -43,3 +43,13 @@ export function readStamps(bytes: Buffer): number[] {
   }
   return stamps
 }
+
+/** Returns the text of a message with a stamp in place of its first characters. */
+export function stampText(text: string, us: number): string {
+  return mark + String(us).padStart(digits, '0') + text.slice(mark.length + digits)
+}
+
+/** Returns the stamp of the text of a message; undefined if it has none. */
+export function stampOf(text: string): number | undefined {
+  return text.startsWith(mark) ? Number(text.slice(mark.length, mark.length + digits)) : undefined
+}

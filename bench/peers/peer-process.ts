@@ -1,0 +1,103 @@
+/** The server of a peer: a process of ours with a directory of its own on the disk of the case. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { connect } from 'node:net'
+import type { CaseContext, CpuUsByProcess } from '../contestant.ts'
+import { cpuUsOf, processTree, residentBytesOf } from '../process-cpu.ts'
+import { until } from '../until.ts'
+import type { PeerAddress, PeerServer } from './peer.ts'
+
+const startMsMax = 60_000
+const stopMsMax = 20_000
+const outputCharsMax = 4_000
+
+export interface PeerCommand {
+  readonly file: string
+  readonly args: readonly string[]
+  /** Where the server listens on loopback. */
+  readonly port: number
+  readonly cwd: string
+  readonly env?: NodeJS.ProcessEnv
+}
+
+export class PeerProcess implements PeerServer {
+  readonly address: PeerAddress
+  readonly #child: ChildProcess
+  #output = ''
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child
+    this.address = { port }
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (bytes: Buffer) => {
+        this.#output = (this.#output + bytes.toString()).slice(-outputCharsMax)
+      })
+    }
+  }
+
+  /** Starts the server, which ends with the case, and resolves when it accepts connections. */
+  static async start(context: CaseContext, command: PeerCommand): Promise<PeerProcess> {
+    const { file, args, port, cwd, env = {} } = command
+    const child = spawn(file, args, {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    child.on('error', () => undefined)
+    const started = new PeerProcess(child, port)
+    context.atEnd(() => started.#close())
+    await until(async () => {
+      if (child.pid === undefined || child.exitCode !== null)
+        throw new Error(`${file} ended: ${started.#output}`)
+      return isOpen(port)
+    }, startMsMax)
+    return started
+  }
+
+  cpuUsByProcess(): CpuUsByProcess {
+    return { server: cpuUsOf(this.#tree) }
+  }
+
+  residentBytes(): number {
+    return residentBytesOf(this.#tree)
+  }
+
+  get #tree(): readonly number[] {
+    return processTree(this.#child.pid ?? 0)
+  }
+
+  async #close(): Promise<void> {
+    const child = this.#child
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    const tree = this.#tree
+    const force = setTimeout(() => killAll(tree), stopMsMax)
+    child.kill('SIGTERM')
+    await exited
+    clearTimeout(force)
+  }
+}
+
+function killAll(pids: readonly number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It has ended by itself.
+    }
+  }
+}
+
+export function isProgramInstalled(file: string, versionFlag = '--version'): boolean {
+  return spawnSync(file, [versionFlag]).error === undefined
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
