@@ -44,7 +44,10 @@ export class HelperProcess {
     return new Promise<T>((resolve, reject) => {
       // oxlint-disable-next-line no-unsafe-type-assertion -- the bench contains both sides
       this.#waiting.push({ resolve: (value) => resolve(value as T), reject })
-      this.#child.send(question)
+      // A helper that has ended by itself takes no question.
+      this.#child.send(question, (error) => {
+        if (error !== null) reject(error)
+      })
     })
   }
 

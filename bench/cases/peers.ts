@@ -104,8 +104,9 @@ async function consumeContestant(context: CaseContext, name: PeerName): Promise<
       const startMs = performance.now()
       const { operations } = await producer.ask<IngestSample>(asked({ kind: 'push', durationMs }))
       await consumer?.ask(asked({ kind: 'confirmed', count: operations }))
+      const seconds = (performance.now() - startMs) / 1_000
       await server.settled?.()
-      return { operations, seconds: (performance.now() - startMs) / 1_000, ...costs() }
+      return { operations, seconds, ...costs() }
     },
     residentBytes: () => server.residentBytes(),
   }

@@ -1,13 +1,14 @@
 /** The server of a peer: a process of ours with a directory of its own on the disk of the case. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import type { CaseContext, CpuUsByProcess } from '../contestant.ts'
 import { cpuUsOf, processTree, residentBytesOf } from '../process-cpu.ts'
 import { until } from '../until.ts'
 import type { PeerAddress, PeerServer } from './peer.ts'
 
 const startMsMax = 60_000
-const stopMsMax = 20_000
 const outputCharsMax = 4_000
 
 export interface PeerCommand {
@@ -65,15 +66,13 @@ export class PeerProcess implements PeerServer {
     return processTree(this.#child.pid ?? 0)
   }
 
+  /** Nothing of its data is kept, so it ends at once. */
   async #close(): Promise<void> {
     const child = this.#child
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-    const tree = this.#tree
-    const force = setTimeout(() => killAll(tree), stopMsMax)
-    child.kill('SIGTERM')
+    killAll(this.#tree)
     await exited
-    clearTimeout(force)
   }
 }
 
@@ -87,8 +86,11 @@ function killAll(pids: readonly number[]): void {
   }
 }
 
-export function isProgramInstalled(file: string, versionFlag = '--version'): boolean {
-  return spawnSync(file, [versionFlag]).error === undefined
+/** Whether a file exists at this path or, for a mere name, in a directory of PATH. */
+export function isProgramInstalled(file: string): boolean {
+  if (file.includes('/')) return existsSync(file)
+  const directories = (process.env['PATH'] ?? '').split(':')
+  return directories.some((directory) => existsSync(join(directory, file)))
 }
 
 function isOpen(port: number): Promise<boolean> {

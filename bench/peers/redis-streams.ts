@@ -85,7 +85,12 @@ async function read(
   const newest = streams.map(() => '>')
   for (;;) {
     // oxlint-disable-next-line no-unsafe-type-assertion -- the response of XREADGROUP
-    const found = (await blocking.call('XREADGROUP', ...question, ...streams, ...newest)) as Read | null
+    const found = (await blocking.call(
+      'XREADGROUP',
+      ...question,
+      ...streams,
+      ...newest,
+    )) as Read | null
     if (found !== null) await confirm(confirming, found, sink)
   }
 }
