@@ -23,6 +23,12 @@ export function cpuUsOf(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + ticksOf(pid), 0) * (1_000_000 / ticksPerSecond)
 }
 
+/** The same for a process and all its descendants, also those that have ended and that their parent has waited for. */
+export function cpuUsOfFamily(pid: number): number {
+  const ticks = processTree(pid).reduce((sum, each) => sum + ticksOf(each) + endedTicksOf(each), 0)
+  return ticks * (1_000_000 / ticksPerSecond)
+}
+
 export function residentBytesOf(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => {
     const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
@@ -31,8 +37,18 @@ export function residentBytesOf(pids: readonly number[]): number {
 }
 
 function ticksOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The second field is the name in parentheses and may contain anything; utime and stime are the 14th and 15th.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const fields = statOf(pid)
   return Number(fields[11]) + Number(fields[12])
+}
+
+/** cutime and cstime. */
+function endedTicksOf(pid: number): number {
+  const fields = statOf(pid)
+  return Number(fields[13]) + Number(fields[14])
+}
+
+/** The fields after the name, which is in parentheses and may contain anything; utime is the 14th of all fields. */
+function statOf(pid: number): readonly string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

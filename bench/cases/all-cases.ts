@@ -14,6 +14,7 @@ import { ingestCases } from './ingest.ts'
 import { ingestPoolCases } from './ingest-pool.ts'
 import { latencyCase } from './latency.ts'
 import { peerCases } from './peers.ts'
+import { peersWebhookCase } from './peers-webhook.ts'
 import { pollCases } from './poll.ts'
 import { producerClientCase } from './producer-client.ts'
 import { pushCases } from './push.ts'
@@ -37,7 +38,7 @@ export const caseGroups: readonly CaseGroup[] = [
   { name: 'fleet', title: 'Questions about all bots', cases: [fleetCase] },
   { name: 'scaling', title: 'Two workers and one', cases: scalingCases },
   { name: 'cluster', title: 'Shards in a database', cases: clusterCases },
-  { name: 'peers', title: 'Beside other queues', cases: peerCases },
+  { name: 'peers', title: 'Beside other queues', cases: [...peerCases, peersWebhookCase] },
   { name: 'abuse', title: 'Beside a hostile client', cases: [abuseCase] },
   { name: 'fairness', title: 'Beside a sick bot', cases: fairnessCases },
 ]

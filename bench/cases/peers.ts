@@ -16,6 +16,9 @@ import type { PeerQuestion } from '../peers/peer-messages.ts'
 
 const queues = 1_000
 const ratePerSecond = 2_000
+/** Events a second that a peer is expected to consume before it has been measured. */
+const rateExpected = 20_000
+const slowRateExpected = 500
 /** Longer, so that the p99 of a round rests on more than a few events. */
 const steadyLengthFactor = 2
 const queuesText = `${queues.toLocaleString('en')} ordered queues, 300 B events`
@@ -34,7 +37,7 @@ export const peerCases: readonly BenchCase[] = [
     charted: { kind: 'cpuRatio', against: 'Redis Streams' },
   },
   {
-    ...peerCase(latencyContestant),
+    ...peerCase(latencyContestant, steadyObstacle),
     name: 'peers-latency',
     title: `other queues: from push to consumer, ${queuesText}, ${ratePerSecond.toLocaleString('en')} a second`,
     charted: { kind: 'figure', figure: 'p50 ms' },
@@ -52,6 +55,7 @@ interface Opened {
 
 function peerCase(
   contestantOf: (context: CaseContext, name: PeerName) => Promise<Contestant>,
+  obstacleOf: (name: PeerName) => string | undefined = obstacle,
 ): Pick<BenchCase, 'operation' | 'targets' | 'isExtra' | 'open'> {
   return {
     operation: 'event',
@@ -59,14 +63,28 @@ function peerCase(
     isExtra: true,
     async open(context) {
       const contestants: Contestant[] = []
-      for (const name of context.isAlone ? peerNames.slice(0, 1) : peerNames) {
-        const missing = missingFor(name)
-        if (missing === undefined) contestants.push(await contestantOf(context, name))
-        else process.stdout.write(`${name} is left out: ${missing} is not installed\n`)
+      for (const name of context.isAlone
+        ? peerNames.slice(0, 1)
+        : ((process.env['PEERS']?.split(',') as PeerName[] | undefined) ?? peerNames)) {
+        const why = obstacleOf(name)
+        if (why === undefined) contestants.push(await contestantOf(context, name))
+        else process.stdout.write(`${name} is left out: ${why}\n`)
       }
       return contestants
     },
   }
+}
+
+function obstacle(name: PeerName): string | undefined {
+  const missing = missingFor(name)
+  return missing === undefined
+    ? undefined
+    : `${missing} is not installed: ./scripts/install-bench-tools`
+}
+
+function steadyObstacle(name: PeerName): string | undefined {
+  const isSlow = peers[name].isSlow === true
+  return isSlow ? `it consumes far fewer than ${ratePerSecond} events a second` : obstacle(name)
 }
 
 async function open(context: CaseContext, name: PeerName, isConsumed: boolean): Promise<Opened> {
@@ -86,7 +104,9 @@ async function pushContestant(context: CaseContext, name: PeerName): Promise<Con
     name,
     async run(durationMs) {
       const costs = meterCpu(meteredOf(opened), [])
-      const sample = await producer.ask<IngestSample>(asked({ kind: 'push', durationMs }))
+      const sample = await producer.ask<IngestSample>(
+        asked({ kind: 'push', durationMs, countMax: Number.MAX_SAFE_INTEGER }),
+      )
       return { ...sample, ...costs() }
     },
     residentBytes: () => server.residentBytes(),
@@ -96,15 +116,21 @@ async function pushContestant(context: CaseContext, name: PeerName): Promise<Con
 async function consumeContestant(context: CaseContext, name: PeerName): Promise<Contestant> {
   const opened = await open(context, name, true)
   const { producer, consumer, server } = opened
+  // No more is pushed than can be consumed in about the time of a round.
+  let rate = peers[name].isSlow === true ? slowRateExpected : rateExpected
   return {
     name,
     async run(durationMs) {
       await consumer?.ask(asked({ kind: 'watch' }))
       const costs = meterCpu(meteredOf(opened), [])
       const startMs = performance.now()
-      const { operations } = await producer.ask<IngestSample>(asked({ kind: 'push', durationMs }))
+      const countMax = Math.ceil((rate * durationMs) / 1_000)
+      const { operations } = await producer.ask<IngestSample>(
+        asked({ kind: 'push', durationMs, countMax }),
+      )
       await consumer?.ask(asked({ kind: 'confirmed', count: operations }))
       const seconds = (performance.now() - startMs) / 1_000
+      rate = operations / seconds
       await server.settled?.()
       return { operations, seconds, ...costs() }
     },

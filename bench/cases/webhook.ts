@@ -43,8 +43,16 @@ export interface NamedShape extends WebhookShape {
   readonly title: string
 }
 
+export const webhookShape: NamedShape = {
+  name: 'webhook',
+  title: 'one bot, 40 connections',
+  bots: 1,
+  connections: 40,
+  keys: 1_000,
+}
+
 const shapes: readonly NamedShape[] = [
-  { name: 'webhook', title: 'one bot, 40 connections', bots: 1, connections: 40, keys: 1_000 },
+  webhookShape,
   {
     name: 'webhook-100',
     title: 'one bot, 100 connections',
@@ -133,11 +141,11 @@ export async function webhookContestant(
   }
 }
 
-function steadyPace(durationMs: number): { ratePerSecond: number; durationMs: number } {
+export function steadyPace(durationMs: number): { ratePerSecond: number; durationMs: number } {
   return { ratePerSecond: steadyRatePerSecond, durationMs: durationMs * steadyLengthFactor }
 }
 
-function withSteady(
+export function withSteady(
   sample: Sample,
   steady: { readonly operations: number; readonly cpuUs: number; readonly delays: Delays },
 ): Sample {

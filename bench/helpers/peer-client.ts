@@ -40,7 +40,7 @@ serveHelper(async (question: PeerQuestion): Promise<IngestSample | Delays | numb
       await peers[question.peer].consume(question.address, question.queues, sink)
       return undefined
     case 'push':
-      return connected().push(question.durationMs)
+      return connected().push(question)
     case 'steady':
       return connected().steady(question)
     case 'watch':

@@ -7,8 +7,9 @@ import { peerModule } from './peer-module.ts'
 import { postgresClient, postgresUrl, startPostgres } from './postgres-server.ts'
 
 const lanes = 4
-/** More workers, each with a connection, were not faster on two cores. */
-const workers = 16
+/** Each look for a job locks the rows of all queues that are free, so more workers find none and wait. */
+const workers = 1
+const pollIntervalMs = 50
 const task = 'event'
 
 const addJobs = `
@@ -23,6 +24,7 @@ interface RunnerOptions {
   readonly connectionString: string
   readonly concurrency: number
   readonly maxPoolSize: number
+  readonly pollInterval: number
   readonly noHandleSignals: true
   readonly logger: unknown
   readonly taskList: Readonly<Record<string, (payload: PeerEvent) => void>>
@@ -36,6 +38,7 @@ interface WorkerModule {
 export const graphileWorker: Peer = {
   lanes,
   batchMax: 500,
+  isSlow: true,
   start: (context) =>
     startPostgres(context, (connectionString) => {
       const { runMigrations } = peerModule<WorkerModule>('graphile-worker')
@@ -56,7 +59,8 @@ export const graphileWorker: Peer = {
     const runner = await run({
       connectionString: postgresUrl(address),
       concurrency: workers,
-      maxPoolSize: workers,
+      maxPoolSize: workers + 2,
+      pollInterval: pollIntervalMs,
       noHandleSignals: true,
       logger: new Logger(() => () => undefined),
       taskList: { [task]: (payload) => sink.arrived(payload) },

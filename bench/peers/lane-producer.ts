@@ -16,12 +16,18 @@ export interface LaneShape {
   readonly queues: number
 }
 
+export interface PushBounds {
+  readonly durationMs: number
+  readonly countMax: number
+}
+
 export class LaneProducer {
   readonly #producer: PeerProducer
   readonly #shape: LaneShape
   readonly #random = seededRandom(6)
   readonly #samples: readonly PeerEvent[]
   #next = 0
+  #left = 0
 
   constructor(producer: PeerProducer, shape: LaneShape) {
     this.#producer = producer
@@ -31,9 +37,10 @@ export class LaneProducer {
     )
   }
 
-  async push(durationMs: number): Promise<IngestSample> {
+  async push({ durationMs, countMax }: PushBounds): Promise<IngestSample> {
     const startMs = performance.now()
     const { lanes } = this.#shape
+    this.#left = countMax
     const pushed = await Promise.all(
       Array.from({ length: lanes }, (_, lane) => this.#pushUntil(startMs + durationMs, lane)),
     )
@@ -65,8 +72,9 @@ export class LaneProducer {
 
   async #pushUntil(endMs: number, lane: number): Promise<number> {
     let count = 0
-    while (performance.now() < endMs) {
+    while (performance.now() < endMs && this.#left > 0) {
       const events = this.#batch(lane)
+      this.#left -= events.length
       await this.#producer.push(lane, events)
       count += events.length
     }
@@ -77,7 +85,8 @@ export class LaneProducer {
   #batch(lane: number): readonly PushedEvent[] {
     const { lanes, queues, batchMax } = this.#shape
     const queuesOfLane = Math.ceil((queues - lane) / lanes)
-    return Array.from({ length: batchMax }, () => {
+    const length = Math.min(batchMax, Math.max(Math.ceil(this.#left / lanes), 1))
+    return Array.from({ length }, () => {
       const index = this.#next++
       return { queue: lane + (index % queuesOfLane) * lanes, event: this.#sample(index) }
     })

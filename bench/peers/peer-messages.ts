@@ -17,8 +17,8 @@ export type PeerQuestion =
       readonly address: PeerAddress
       readonly queues: number
     }
-  /** Pushes as fast as possible; the reply is an `IngestSample`. */
-  | { readonly kind: 'push'; readonly durationMs: number }
+  /** Pushes as fast as possible until the time is over or so many are pushed; the reply is an `IngestSample`. */
+  | { readonly kind: 'push'; readonly durationMs: number; readonly countMax: number }
   /** Pushes stamped events at a rate; the reply is their number. */
   | { readonly kind: 'steady'; readonly ratePerSecond: number; readonly durationMs: number }
   /** From now on confirmations are counted and delays are recorded. */

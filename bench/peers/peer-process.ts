@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { CaseContext, CpuUsByProcess } from '../contestant.ts'
-import { cpuUsOf, processTree, residentBytesOf } from '../process-cpu.ts'
+import { cpuUsOfFamily, processTree, residentBytesOf } from '../process-cpu.ts'
 import { until } from '../until.ts'
 import type { PeerAddress, PeerServer } from './peer.ts'
 
@@ -55,7 +55,7 @@ export class PeerProcess implements PeerServer {
   }
 
   cpuUsByProcess(): CpuUsByProcess {
-    return { server: cpuUsOf(this.#tree) }
+    return { server: cpuUsOfFamily(this.#child.pid ?? 0) }
   }
 
   residentBytes(): number {

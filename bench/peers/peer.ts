@@ -3,7 +3,7 @@
  *
  * A peer is one file, of which the bench uses the server and the helper process `peer-client` uses the rest. Producers
  * get objects and make their bytes; consumers parse the bytes again, confirm, and report what is confirmed. Each queue
- * has its own order and its own progress, so a confirmation never covers events of another queue.
+ * has its own order and its own progress: an event that is not confirmed holds up only its queue.
  */
 import type { CaseContext } from '../contestant.ts'
 import type { Metered } from '../cpu-meter.ts'
@@ -51,6 +51,8 @@ export interface Peer {
   readonly lanes: number
   /** Events of one push at most. */
   readonly batchMax: number
+  /** It consumes fewer than the steady rate by far, so it takes no part in the measurement of delays. */
+  readonly isSlow?: boolean
   /** Starts the server and creates the queues. It ends with the case. */
   start(context: CaseContext, queues: number): Promise<PeerServer>
   connect(address: PeerAddress, queues: number): Promise<PeerProducer>

@@ -2,7 +2,7 @@
 import { Client } from 'pg'
 import { Postgres } from '../../test/support/postgres.ts'
 import type { CaseContext } from '../contestant.ts'
-import { cpuUsOf, processTree, residentBytesOf } from '../process-cpu.ts'
+import { cpuUsOfFamily, processTree, residentBytesOf } from '../process-cpu.ts'
 import type { PeerAddress, PeerServer } from './peer.ts'
 
 const settings = {
@@ -21,7 +21,7 @@ export async function startPostgres(
   await prepare(server.url())
   return {
     address: { port: server.port },
-    cpuUsByProcess: () => ({ server: cpuUsOf(processTree(server.pid)) }),
+    cpuUsByProcess: () => ({ server: cpuUsOfFamily(server.pid) }),
     residentBytes: () => residentBytesOf(processTree(server.pid)),
   }
 }
