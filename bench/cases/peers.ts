@@ -10,15 +10,15 @@ import { meterCpu, type Metered } from '../cpu-meter.ts'
 import type { Delays } from '../delays.ts'
 import { HelperProcess } from '../helper-process.ts'
 import type { IngestSample } from '../ingest-sample.ts'
-import { missingFor, type PeerName, peerNames, peers } from '../peers/all-peers.ts'
+import { missingFor, type PeerName, peerNamed, peerNames } from '../peers/all-peers.ts'
 import type { PeerServer } from '../peers/peer.ts'
 import type { PeerQuestion } from '../peers/peer-messages.ts'
 
 const queues = 1_000
 const ratePerSecond = 2_000
-/** Events a second that a peer is expected to consume before it has been measured. */
-const rateExpected = 20_000
-const slowRateExpected = 500
+const waitMsMax = 60_000
+/** Of one run, unless the peer needs too long for them. */
+const consumedEvents = 20_000
 /** Longer, so that the p99 of a round rests on more than a few events. */
 const steadyLengthFactor = 2
 const queuesText = `${queues.toLocaleString('en')} ordered queues, 300 B events`
@@ -63,9 +63,7 @@ function peerCase(
     isExtra: true,
     async open(context) {
       const contestants: Contestant[] = []
-      for (const name of context.isAlone
-        ? peerNames.slice(0, 1)
-        : ((process.env['PEERS']?.split(',') as PeerName[] | undefined) ?? peerNames)) {
+      for (const name of context.isAlone ? peerNames.slice(0, 1) : peerNames) {
         const why = obstacleOf(name)
         if (why === undefined) contestants.push(await contestantOf(context, name))
         else process.stdout.write(`${name} is left out: ${why}\n`)
@@ -83,12 +81,12 @@ function obstacle(name: PeerName): string | undefined {
 }
 
 function steadyObstacle(name: PeerName): string | undefined {
-  const isSlow = peers[name].isSlow === true
+  const isSlow = peerNamed(name).isSlow === true
   return isSlow ? `it consumes far fewer than ${ratePerSecond} events a second` : obstacle(name)
 }
 
 async function open(context: CaseContext, name: PeerName, isConsumed: boolean): Promise<Opened> {
-  const server = await peers[name].start(context, queues)
+  const server = await peerNamed(name).start(context, queues)
   const { address } = server
   const producer = new HelperProcess('peer-client', context)
   const consumer = isConsumed ? new HelperProcess('peer-client', context) : undefined
@@ -116,21 +114,18 @@ async function pushContestant(context: CaseContext, name: PeerName): Promise<Con
 async function consumeContestant(context: CaseContext, name: PeerName): Promise<Contestant> {
   const opened = await open(context, name, true)
   const { producer, consumer, server } = opened
-  // No more is pushed than can be consumed in about the time of a round.
-  let rate = peers[name].isSlow === true ? slowRateExpected : rateExpected
+  const { consumedMax: countMax = consumedEvents } = peerNamed(name)
   return {
     name,
-    async run(durationMs) {
+    async run() {
       await consumer?.ask(asked({ kind: 'watch' }))
       const costs = meterCpu(meteredOf(opened), [])
       const startMs = performance.now()
-      const countMax = Math.ceil((rate * durationMs) / 1_000)
       const { operations } = await producer.ask<IngestSample>(
-        asked({ kind: 'push', durationMs, countMax }),
+        asked({ kind: 'push', durationMs: waitMsMax, countMax }),
       )
       await consumer?.ask(asked({ kind: 'confirmed', count: operations }))
       const seconds = (performance.now() - startMs) / 1_000
-      rate = operations / seconds
       await server.settled?.()
       return { operations, seconds, ...costs() }
     },

@@ -1,7 +1,7 @@
 /** The clients of a peer in one process: a producer, or the consumers of all queues. */
 import { DelayLog, type Delays } from '../delays.ts'
 import type { IngestSample } from '../ingest-sample.ts'
-import { peers } from '../peers/all-peers.ts'
+import { peerNamed } from '../peers/all-peers.ts'
 import { ConfirmedCount } from '../peers/confirmed-count.ts'
 import { LaneProducer } from '../peers/lane-producer.ts'
 import type { EventSink } from '../peers/peer.ts'
@@ -31,13 +31,13 @@ function connected(): LaneProducer {
 serveHelper(async (question: PeerQuestion): Promise<IngestSample | Delays | number | undefined> => {
   switch (question.kind) {
     case 'connect': {
-      const peer = peers[question.peer]
+      const peer = peerNamed(question.peer)
       const made = await peer.connect(question.address, question.queues)
       producer = new LaneProducer(made, { ...peer, queues: question.queues })
       return undefined
     }
     case 'consume':
-      await peers[question.peer].consume(question.address, question.queues, sink)
+      await peerNamed(question.peer).consume(question.address, question.queues, sink)
       return undefined
     case 'push':
       return connected().push(question)

@@ -11,7 +11,7 @@ import { postgresTable } from './postgres-table.ts'
 import { rabbitmq, rabbitmqServer } from './rabbitmq.ts'
 import { redisStreams } from './redis-streams.ts'
 
-export const peers = {
+const peers = {
   postbote,
   'Redis Streams': redisStreams,
   'PostgreSQL table': postgresTable,
@@ -25,6 +25,10 @@ export type PeerName = keyof typeof peers
 
 // oxlint-disable-next-line no-unsafe-type-assertion -- the keys of a literal
 export const peerNames = Object.keys(peers) as readonly PeerName[]
+
+export function peerNamed(name: PeerName): Peer {
+  return peers[name]
+}
 
 /** Debian's programs of PostgreSQL are not on the path. */
 const postgresProgram = `${programDirectory() ?? ''}/postgres`

@@ -38,6 +38,7 @@ export const jobOptions = { removeOnComplete: true }
 export const bullmq: Peer = {
   lanes,
   batchMax: 2_000,
+  consumedMax: 4_000,
   start: startRedis,
   async connect(address, queues) {
     const { Queue } = peerModule<BullModule>('bullmq')
@@ -48,9 +49,10 @@ export const bullmq: Peer = {
     })
     return {
       push: async (_lane, events) => {
-        await Promise.all(
-          [...jobsByQueue(events)].map(([queue, jobs]) => opened[queue]?.addBulk(jobs)),
+        const adding = [...jobsByQueue(events)].flatMap(
+          ([queue, jobs]) => opened[queue]?.addBulk(jobs) ?? [],
         )
+        await Promise.all(adding)
       },
     }
   },

@@ -39,10 +39,10 @@ export const graphileWorker: Peer = {
   lanes,
   batchMax: 500,
   isSlow: true,
+  consumedMax: 200,
   start: (context) =>
     startPostgres(context, (connectionString) => {
-      const { runMigrations } = peerModule<WorkerModule>('graphile-worker')
-      return runMigrations({ connectionString })
+      return peerModule<WorkerModule>('graphile-worker').runMigrations({ connectionString })
     }),
   async connect(address) {
     const url = postgresUrl(address)
@@ -55,14 +55,14 @@ export const graphileWorker: Peer = {
     }
   },
   async consume(address, _queues, sink) {
-    const { Logger, run } = peerModule<WorkerModule>('graphile-worker')
-    const runner = await run({
+    const worker = peerModule<WorkerModule>('graphile-worker')
+    const runner = await worker.run({
       connectionString: postgresUrl(address),
       concurrency: workers,
       maxPoolSize: workers + 2,
       pollInterval: pollIntervalMs,
       noHandleSignals: true,
-      logger: new Logger(() => () => undefined),
+      logger: new worker.Logger(() => () => undefined),
       taskList: { [task]: (payload) => sink.arrived(payload) },
     })
     runner.events.on('job:complete', () => sink.confirmed(1))

@@ -7,7 +7,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../test/support/port.ts'
-import type { Peer, PeerAddress } from './peer.ts'
+import type { Peer, PeerAddress, PeerEvent } from './peer.ts'
 import { peerModule } from './peer-module.ts'
 import { PeerProcess } from './peer-process.ts'
 
@@ -15,6 +15,7 @@ const streams = 16
 const durable = 'consumers'
 const fetchedMax = 500
 const pendingMax = 50_000
+const timeoutMs = 60_000
 
 /** The parts of the clients that are used. */
 interface Connection {
@@ -24,11 +25,11 @@ interface Transport {
   connect(options: { readonly servers: string }): Promise<Connection>
 }
 interface Message {
-  json<T>(): T
+  json(): PeerEvent
   ack(): void
 }
 interface JetStream {
-  publish(subject: string, payload: string): Promise<unknown>
+  publish(subject: string, payload: string, options: { readonly timeout: number }): Promise<unknown>
   readonly consumers: {
     get(
       stream: string,
@@ -51,7 +52,7 @@ interface JetStreamModule {
 }
 
 export const natsJetStream: Peer = {
-  lanes: 64,
+  lanes: 32,
   batchMax: 100,
   async start(context) {
     const directory = await mkdtemp(join(context.directory, 'nats-'))
@@ -73,7 +74,9 @@ export const natsJetStream: Peer = {
     return {
       push: async (_lane, events) => {
         await Promise.all(
-          events.map(({ queue, event }) => client.publish(subjectOf(queue), JSON.stringify(event))),
+          events.map(({ queue, event }) =>
+            client.publish(subjectOf(queue), JSON.stringify(event), { timeout: timeoutMs }),
+          ),
         )
       },
     }
@@ -99,8 +102,7 @@ function jetStreamModule(): JetStreamModule {
 }
 
 function connected({ port }: PeerAddress): Promise<Connection> {
-  const { connect } = peerModule<Transport>('@nats-io/transport-node')
-  return connect({ servers: `127.0.0.1:${port}` })
+  return peerModule<Transport>('@nats-io/transport-node').connect({ servers: `127.0.0.1:${port}` })
 }
 
 async function addStreams(connection: Connection): Promise<void> {

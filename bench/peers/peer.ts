@@ -51,6 +51,8 @@ export interface Peer {
   readonly lanes: number
   /** Events of one push at most. */
   readonly batchMax: number
+  /** Events of one measurement that consumes them; the default is that of the case. */
+  readonly consumedMax?: number
   /** It consumes fewer than the steady rate by far, so it takes no part in the measurement of delays. */
   readonly isSlow?: boolean
   /** Starts the server and creates the queues. It ends with the case. */

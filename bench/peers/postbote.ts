@@ -40,7 +40,7 @@ export const postbote: Peer = {
     return {
       push: async (lane, events) => {
         const stream = opened[lane % streams]
-        await Promise.all(events.map((pushed) => stream?.push(...argumentsOf(pushed))))
+        await Promise.all(events.flatMap((each) => stream?.push(...argumentsOf(each)) ?? []))
       },
     }
   },
