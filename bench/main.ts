@@ -86,6 +86,9 @@ async function main(argv: readonly string[]): Promise<void> {
   if (report !== undefined) process.stdout.write(`written to ${report.path}\n`)
 }
 
+// The servers of peers end with the process, but not with a signal.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))
+
 try {
   await main(process.argv.slice(2))
 } catch (error) {

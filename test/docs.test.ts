@@ -366,7 +366,9 @@ function citingFiles(): string[] {
     ),
   )
   return files.filter(
-    (file) => /\.(?:c|md|pl|py|ts)$|^scripts\/[\w-]+$/.test(file) && !file.includes('/build/'),
+    (file) =>
+      /\.(?:c|md|pl|py|ts)$|^scripts\/[\w-]+$/.test(file) &&
+      !/\/(?:build|node_modules)\//.test(file),
   )
 }
 

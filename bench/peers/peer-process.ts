@@ -46,6 +46,9 @@ export class PeerProcess implements PeerServer {
     child.on('error', () => undefined)
     const started = new PeerProcess(child, port)
     context.atEnd(() => started.#close())
+    const end = (): void => started.#kill()
+    process.once('exit', end)
+    child.once('exit', () => process.off('exit', end))
     await until(async () => {
       if (child.pid === undefined || child.exitCode !== null)
         throw new Error(`${file} ended: ${started.#output}`)
@@ -71,8 +74,12 @@ export class PeerProcess implements PeerServer {
     const child = this.#child
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-    killAll(this.#tree)
+    this.#kill()
     await exited
+  }
+
+  #kill(): void {
+    killAll(this.#tree)
   }
 }
 

@@ -1,6 +1,6 @@
 /** A PostgreSQL that syncs its log before each commit returns. */
 import { Client } from 'pg'
-import { Postgres } from '../../test/support/postgres.ts'
+import { Postgres, sendSignal } from '../../test/support/postgres.ts'
 import type { CaseContext } from '../contestant.ts'
 import { cpuUsOfFamily, processTree, residentBytesOf } from '../process-cpu.ts'
 import type { PeerAddress, PeerServer } from './peer.ts'
@@ -17,7 +17,12 @@ export async function startPostgres(
   prepare: (url: string) => Promise<void>,
 ): Promise<PeerServer> {
   const server = await Postgres.start({ settings })
-  context.atEnd(() => server.remove())
+  const end = (): void => sendSignal(server.pid, 'SIGQUIT')
+  process.once('exit', end)
+  context.atEnd(async () => {
+    process.off('exit', end)
+    await server.remove()
+  })
   await prepare(server.url())
   return {
     address: { port: server.port },
