@@ -19,6 +19,14 @@ const groups: readonly CaseGroup[] = [
     cases: [benchCase('poll'), benchCase('poll-long', { isLong: true })],
   },
   { name: 'webhook', title: 'Webhooks', cases: [benchCase('webhook', { isExtra: true })] },
+  {
+    name: 'peers',
+    title: 'Beside other queues',
+    cases: [
+      benchCase('peers-push', { isExtra: true }),
+      benchCase('peers-webhook', { isExtra: true }),
+    ],
+  },
 ]
 
 function namesOf(...argv: readonly string[]): readonly string[] {
@@ -28,8 +36,19 @@ function namesOf(...argv: readonly string[]): readonly string[] {
 test('the cases are all but the extra ones, all, or those that are named', () => {
   assert.deepEqual(namesOf(), ['poll', 'poll-long'])
   assert.deepEqual(namesOf('--quick'), ['poll'])
-  assert.deepEqual(namesOf('--all'), ['poll', 'poll-long', 'webhook'])
+  assert.deepEqual(namesOf('--all'), [
+    'poll',
+    'poll-long',
+    'webhook',
+    'peers-push',
+    'peers-webhook',
+  ])
   assert.deepEqual(namesOf('--quick', 'webhook', 'poll-*'), ['poll-long', 'webhook'])
+})
+
+test('the name of a group means all of its cases, unless a case has that name', () => {
+  assert.deepEqual(namesOf('peers'), ['peers-push', 'peers-webhook'])
+  assert.deepEqual(namesOf('poll'), ['poll'])
 })
 
 test('the help lists the options and every case', () => {
@@ -49,7 +68,7 @@ test('arguments that cannot be used are errors that say what is expected', () =>
     [['--pairs'], /--pairs/],
     [['--pairs', '0'], /^--pairs 0: expected 1 to 100$/],
     [['--workers', 'two'], /^--workers two: expected 1 to 8$/],
-    [['pol'], /^no case pol: expected any of poll, poll-long, webhook$/],
+    [['pol'], /^no case pol: expected any of poll, poll-long, webhook, /],
   ] as const) {
     assert.throws(
       () => readBenchArguments(argv, groups),
