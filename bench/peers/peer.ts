@@ -2,8 +2,8 @@
  * What the bench needs of a queue that it measures beside others: its server, a producer and consumers.
  *
  * A peer is one file, of which the bench uses the server and the helper process `peer-client` uses the rest. Producers
- * get objects and make their bytes; consumers parse the bytes again, confirm, and report what is confirmed. Each queue
- * has its own order and its own progress: an event that is not confirmed holds up only its queue.
+ * get objects and make their bytes; consumers parse the bytes again, confirm, and report what is confirmed. Events of one
+ * queue arrive in their order. A reader may serve many queues, where the client of the peer allows that.
  */
 import type { CaseContext } from '../contestant.ts'
 import type { Metered } from '../cpu-meter.ts'
