@@ -86,7 +86,7 @@ async function main(argv: readonly string[]): Promise<void> {
   if (report !== undefined) process.stdout.write(`written to ${report.path}\n`)
 }
 
-// The servers of peers end with the process, but not with a signal.
+// Servers end in listeners of 'exit', which a signal alone does not call.
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))
 
 try {

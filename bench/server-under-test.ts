@@ -119,6 +119,9 @@ export class ServerUnderTest {
     }
     const server = new ServerUnderTest(child, ready)
     context.atEnd(() => server.#close())
+    const end = (): boolean => child.kill('SIGTERM')
+    process.once('exit', end)
+    child.once('exit', () => process.off('exit', end))
     if (isInspected) {
       // The last inspector may be reported after the server is ready. The primary has one, too.
       await until(async () => inspectors.length > workers, startMsMax)
