@@ -35,7 +35,9 @@ export const postbote: Peer = {
     }
   },
   async connect({ port, key = '' }) {
-    const client = new PostboteClient({ url: `http://127.0.0.1:${port}`, key })
+    // No peer recognizes an event that is pushed again, as it would by an idempotency key.
+    const url = `http://127.0.0.1:${port}`
+    const client = new PostboteClient({ url, key, hasIdempotencyKeys: false })
     const opened = Array.from({ length: streams }, () => client.openStream())
     return {
       push: async (lane, events) => {
