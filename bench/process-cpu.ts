@@ -36,6 +36,15 @@ export function residentBytesOf(pids: readonly number[]): number {
   }, 0)
 }
 
+/** The resident bytes, where memory that several processes share is divided among them. */
+export function proportionalBytesOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => {
+    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
+    const [, kib] = /^Pss:\s+(\d+) kB$/m.exec(rollup) ?? []
+    return sum + Number(kib ?? 0) * 1024
+  }, 0)
+}
+
 function ticksOf(pid: number): number {
   const fields = statOf(pid)
   return Number(fields[11]) + Number(fields[12])

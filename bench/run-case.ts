@@ -59,7 +59,8 @@ async function measured(benchCase: BenchCase, options: RunOptions): Promise<Alte
     mainFile: ownMainFile,
     atEnd: (close) => closings.push(close),
   }
-  const { promise: late, cancel } = lateAfter(caseMsMax + options.rounds * roundMsMax)
+  const msMax = benchCase.msMax ?? caseMsMax + options.rounds * roundMsMax
+  const { promise: late, cancel } = lateAfter(msMax)
   try {
     return await Promise.race([
       late,

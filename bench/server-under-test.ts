@@ -9,7 +9,7 @@ import type { CaseContext, CpuUsByProcess } from './contestant.ts'
 import type { Metered } from './cpu-meter.ts'
 import { type CpuProfile, InspectedProcess } from './inspected-process.ts'
 import { until } from './until.ts'
-import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
+import { cpuUsOf, processTree, proportionalBytesOf, residentBytesOf } from './process-cpu.ts'
 
 const startMsMax = 20_000
 const inspectorPortMin = 20_000
@@ -164,6 +164,10 @@ export class ServerUnderTest {
 
   residentBytes(): number {
     return residentBytesOf(this.#tree)
+  }
+
+  proportionalBytes(): number {
+    return proportionalBytesOf(this.#tree)
   }
 
   /** Returns the size of the JavaScript heaps of all processes, buffers included, after a garbage collection. */

@@ -1,7 +1,7 @@
 /** The cases in the order in which they run, in the groups in which they are shown. */
 import type { CaseGroup } from '../contestant.ts'
 import { abuseCase } from './abuse.ts'
-import { backlogCase } from './backlog.ts'
+import { backlogCases } from './backlog.ts'
 import { clusterCases } from './cluster.ts'
 import { connectCases } from './connect.ts'
 import { fairnessCases } from './fairness.ts'
@@ -34,7 +34,7 @@ export const caseGroups: readonly CaseGroup[] = [
   { name: 'webhook', title: 'Webhooks', cases: webhookCases },
   { name: 'connect', title: 'A connection for each request', cases: connectCases },
   { name: 'idle', title: 'Waiting polls', cases: [idleCase, idleForwardedCase] },
-  { name: 'backlog', title: 'A deep backlog', cases: [holdsCase, backlogCase] },
+  { name: 'backlog', title: 'A deep backlog', cases: [holdsCase, ...backlogCases] },
   { name: 'fleet', title: 'Questions about all bots', cases: [fleetCase] },
   { name: 'scaling', title: 'Two workers and one', cases: scalingCases },
   { name: 'cluster', title: 'Shards in a database', cases: clusterCases },
