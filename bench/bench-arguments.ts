@@ -1,5 +1,6 @@
 /** The arguments of the bench: how they are read, and its help. */
 import { parseArgs } from 'node:util'
+import { checkedCases } from './compare-ratios.ts'
 import type { BenchCase, CaseGroup } from './contestant.ts'
 
 /** Arguments that cannot be used; the message says what is expected. */
@@ -11,6 +12,12 @@ export interface BenchArguments {
   readonly isHelpAsked: boolean
   readonly isQuick: boolean
   readonly isProfiled: boolean
+  /** Whether flame graphs of the profiles are written. */
+  readonly isFlame: boolean
+  /** Whether the ratios are compared with the baseline. */
+  readonly isCheck: boolean
+  /** Whether they become the baseline. */
+  readonly isUpdate: boolean
   /** Whether the cases were named. */
   readonly isSelection: boolean
   /** The number of rounds, if it was given. */
@@ -28,10 +35,16 @@ const options = {
   pairs: { type: 'string' },
   into: { type: 'string' },
   profile: { type: 'boolean', default: false },
+  flame: { type: 'boolean', default: false },
+  check: { type: 'boolean', default: false },
+  update: { type: 'boolean', default: false },
   against: { type: 'string' },
   workers: { type: 'string', default: '2' },
   help: { type: 'boolean', short: 'h', default: false },
 } as const
+
+/** The paths that every update takes, drawn if --flame has no case. */
+const hotCases: readonly string[] = ['ingest', 'push', 'poll-100', 'webhook', 'webhook-key']
 
 /**
  * Reads the arguments.
@@ -43,11 +56,16 @@ export function readBenchArguments(
   groups: readonly CaseGroup[],
 ): BenchArguments {
   const { values, positionals } = parsed(argv)
+  refuseWrongPairs(values)
+  const names = positionals.length > 0 ? positionals : defaultNames(values)
   return {
-    cases: values.help ? [] : casesNamed(positionals, values, groups),
+    cases: values.help ? [] : casesNamed(names, values, groups),
     isHelpAsked: values.help,
     isQuick: values.quick,
-    isProfiled: values.profile,
+    isProfiled: values.profile || values.flame,
+    isFlame: values.flame,
+    isCheck: values.check,
+    isUpdate: values.update,
     isSelection: positionals.length > 0,
     pairs: values.pairs === undefined ? undefined : integer('pairs', values.pairs, 100),
     into: values.into,
@@ -77,12 +95,18 @@ Without a case, all of them run but the extra ones. 'webhook-*' names all cases 
   --into REPORT  puts the results into a report that exists, such as 2026-11-21-abc1234, or makes one: new
   --against FILE measures another build instead of the programs beside it: its dist/src/main.js
   --profile      profiles the CPU of the server only, without the programs beside it
+  --flame        profiles, too, and draws bench/results/flame-CASE.svg; without a case: ${hotCases.join(', ')}
+  --check        compares ratios with bench/results/baseline.json; exits with 1 if a case is over 20 % worse or failed
+                 (npm run bench:check); without a case: ${checkedNames.join(', ')}
+  --update       with --check: what is measured becomes the baseline
   --help         prints this text
 
 Cases:
 ${cases.join('\n')}
 `
 }
+
+const checkedNames = checkedCases.map(({ name }) => name)
 
 type Parsed = ReturnType<typeof parseArgs<{ allowPositionals: true; options: typeof options }>>
 
@@ -96,12 +120,28 @@ function parsed(argv: readonly string[]): Parsed {
   }
 }
 
+type Values = Parsed['values']
+
+function defaultNames({ flame, check }: Values): readonly string[] {
+  return flame ? hotCases : check ? checkedNames : []
+}
+
+function refuseWrongPairs({ check, update, quick, all, profile, flame, ...values }: Values): void {
+  if (update && !check) throw new BenchArgumentError('--update: expected --check with it')
+  const isOther = quick || all || profile || flame || values.against !== undefined
+  if (check && (isOther || values.into !== undefined)) {
+    throw new BenchArgumentError('--check: expected only --update, --pairs or --workers with it')
+  }
+}
+
 function casesNamed(
   given: readonly string[],
-  { all, quick }: { readonly all: boolean; readonly quick: boolean },
+  { all, quick, check }: Pick<Values, 'all' | 'quick' | 'check'>,
   groups: readonly CaseGroup[],
 ): readonly BenchCase[] {
-  const allCases = groups.flatMap(({ cases }) => cases)
+  const allCases = groups
+    .flatMap(({ cases }) => cases)
+    .filter(({ name }) => !check || checkedNames.includes(name))
   const names = given.flatMap((name) => namesOf(name, groups))
   const unknown = names.filter((name) => !allCases.some((known) => isNamed(known, name)))
   if (unknown.length > 0) {

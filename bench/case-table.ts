@@ -51,7 +51,8 @@ function megabytes(bytes: number | undefined): string {
   return bytes === undefined ? '' : String(Math.round(bytes / 1e6))
 }
 
-function markdownTable(rows: readonly (readonly string[])[]): string[] {
+/** The first row has the headings. */
+export function markdownTable(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
   )

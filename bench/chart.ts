@@ -92,6 +92,7 @@ function rounded(value: number): string {
   return value >= 100 ? Math.round(value).toLocaleString('en') : String(Number(value.toFixed(2)))
 }
 
-function escaped(text: string): string {
+/** Returns a text as it may stand in SVG. */
+export function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

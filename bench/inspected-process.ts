@@ -5,6 +5,8 @@ export interface CallFrame {
   readonly functionName: string
   readonly url: string
   readonly lineNumber: number
+  /** Like the line, counted from 0. */
+  readonly columnNumber?: number
 }
 
 export interface ProfileNode {

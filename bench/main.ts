@@ -6,8 +6,10 @@
  * --profile and for single cases they are only shown. A case that fails is reported, and the others run. See
  * docs/benchmarks.md.
  */
-import { resolve } from 'node:path'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Baseline } from './baseline.ts'
 import {
   type BenchArguments,
   BenchArgumentError,
@@ -17,10 +19,14 @@ import {
 import { caseGroups } from './cases/all-cases.ts'
 import { caseTable } from './case-table.ts'
 import type { BenchCase } from './contestant.ts'
+import { flameGraph } from './flame-graph.ts'
+import { flameTree } from './flame-tree.ts'
+import type { CpuProfile } from './inspected-process.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import { profileShares, profileSummary } from './profile-summary.ts'
 import { Report, reportHead } from './report.ts'
 import { runCase, type RunOptions } from './run-case.ts'
+import { runCheck } from './run-check.ts'
 
 /** Node's compiler needs a second or two of load before figures are stable. */
 const fullPace = { rounds: 5, durationMs: 1_000, warmUpMs: 1_500 }
@@ -71,6 +77,12 @@ async function main(argv: readonly string[]): Promise<void> {
   const options = optionsOf(given, machine)
   const report = await reportOf(options, machine)
   process.stdout.write(`${reportHead(machine)}\n`)
+  if (given.isCheck) {
+    const baseline = await Baseline.read(join(resultsDirectory, 'baseline.json'))
+    const isPassed = await runCheck({ ...options, baseline, isUpdate: given.isUpdate })
+    if (!isPassed) process.exitCode = 1
+    return
+  }
   for (const benchCase of options.cases) {
     const { result, profiles } = await runCase(benchCase, options)
     process.stdout.write(`${caseTable(result)}\n`)
@@ -79,11 +91,26 @@ async function main(argv: readonly string[]): Promise<void> {
       const shares = profileShares(profiles)
       process.stdout.write(`${profileSummary(shares)}\n`)
       await report?.addProfile({ name: benchCase.name, commit: machine.commit, shares })
+      if (given.isFlame) await writeFlame(benchCase.name, machine.commit, profiles)
     } else {
       await report?.add(result)
     }
   }
   if (report !== undefined) process.stdout.write(`written to ${report.path}\n`)
+}
+
+async function writeFlame(
+  name: string,
+  commit: string,
+  profiles: readonly CpuProfile[],
+): Promise<void> {
+  const root = flameTree(profiles)
+  const seconds = (root.us / 1e6).toFixed(1)
+  const title = `${name}: where the workers spend their time (${seconds} s, at ${commit})`
+  const file = join(resultsDirectory, `flame-${name}.svg`)
+  await mkdir(resultsDirectory, { recursive: true })
+  await writeFile(file, flameGraph({ title, root }))
+  process.stdout.write(`written to ${file}\n`)
 }
 
 // Servers end in listeners of 'exit', which a signal alone does not call.

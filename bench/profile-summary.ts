@@ -5,6 +5,7 @@
  * client (`writev`).
  */
 import type { CallFrame, CpuProfile, ProfileNode } from './inspected-process.ts'
+import { sourcePlace } from './source-place.ts'
 
 const linesShown = 30
 /** Processes with less than this part of the busiest one's time (the primary) are left out. */
@@ -35,14 +36,19 @@ export function profileSummary(shares: ProfileShares): string {
 }
 
 export function profileShares(profiles: readonly CpuProfile[]): ProfileShares {
-  const totals = profiles.map((profile) => new Totals(profile))
-  const busiestUs = Math.max(...totals.map(({ busyUs }) => busyUs))
-  const shown = totals.filter(({ busyUs }) => busyUs >= busyPartMin * busiestUs)
+  const shown = busyProfiles(profiles).map((profile) => new Totals(profile))
   return {
     self: sharesOf(shown.map(({ selfUs }) => selfUs)),
     charged: sharesOf(shown.map(({ chargedUs }) => chargedUs)),
     files: sharesOf(shown.map(({ fileUs }) => fileUs)),
   }
+}
+
+/** Returns the profiles of the processes that did most of the work. */
+export function busyProfiles(profiles: readonly CpuProfile[]): readonly CpuProfile[] {
+  const busyUs = profiles.map((profile) => new Totals(profile).busyUs)
+  const busiestUs = Math.max(...busyUs)
+  return profiles.filter((_, index) => (busyUs[index] ?? 0) >= busyPartMin * busiestUs)
 }
 
 class Totals {
@@ -61,7 +67,7 @@ class Totals {
       this.busyUs += us
       const name = nameOf(node.callFrame)
       add(this.selfUs, name, us)
-      add(this.fileUs, node.callFrame.url === '' ? name : placeOf(node.callFrame.url), us)
+      add(this.fileUs, sourcePlace(node.callFrame.url).file || name, us)
       add(this.chargedUs, owners.get(id) ?? name, us)
     }
   }
@@ -78,7 +84,7 @@ function ownersOf(
     .filter(({ id }) => !below.has(id))
     .map((node): readonly [ProfileNode, string | undefined] => [node, undefined])
   for (const [node, inherited] of open) {
-    const isOurs = /\/dist\/(?:src|workers)\//.test(node.callFrame.url)
+    const isOurs = sourcePlace(node.callFrame.url).kind === 'ours'
     const owner = isOurs ? nameOf(node.callFrame) : inherited
     if (owner !== undefined) owners.set(node.id, owner)
     for (const id of node.children ?? []) {
@@ -109,10 +115,6 @@ function add(sums: Map<string, number>, name: string, us: number): void {
 
 function nameOf(frame: CallFrame): string {
   const name = frame.functionName === '' ? '(anonymous)' : frame.functionName
-  if (frame.url === '') return name
-  return `${name} ${placeOf(frame.url)}:${frame.lineNumber + 1}`
-}
-
-function placeOf(url: string): string {
-  return url.replace(/^.*\/(?:dist|node_modules)\//, '')
+  const { file } = sourcePlace(frame.url)
+  return file === '' ? name : `${name} ${file}:${frame.lineNumber + 1}`
 }

@@ -7,6 +7,7 @@ import { alternate, type AlternateOptions, type Alternated } from './alternate.t
 import type { CaseResult } from './case-result.ts'
 import type { BenchCase, CaseContext, Contestant, Sample } from './contestant.ts'
 import type { CpuProfile } from './inspected-process.ts'
+import { inSources } from './source-place.ts'
 
 export interface RunOptions extends AlternateOptions {
   readonly workers: number
@@ -20,6 +21,7 @@ export interface RunOptions extends AlternateOptions {
 
 export interface CaseRun {
   readonly result: CaseResult
+  /** With the frames of source files instead of bundles. */
   readonly profiles: readonly CpuProfile[]
 }
 
@@ -40,7 +42,10 @@ export async function runCase(benchCase: BenchCase, options: RunOptions): Promis
   }
   try {
     const { rows, profiles } = await measured(benchCase, options)
-    return { result: { ...described, rows, error: undefined }, profiles }
+    return {
+      result: { ...described, rows, error: undefined },
+      profiles: profiles.map((each) => inSources(each)),
+    }
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     return { result: { ...described, rows: [], error: text }, profiles: [] }

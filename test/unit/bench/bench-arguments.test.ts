@@ -5,6 +5,8 @@ import {
   benchHelp,
   readBenchArguments,
 } from '../../../bench/bench-arguments.ts'
+import { caseGroups } from '../../../bench/cases/all-cases.ts'
+import { checkedCases } from '../../../bench/compare-ratios.ts'
 import type { BenchCase, CaseGroup } from '../../../bench/contestant.ts'
 
 function benchCase(name: string, more: Partial<BenchCase> = {}): BenchCase {
@@ -54,7 +56,19 @@ test('the name of a group means all of its cases, unless a case has that name', 
 test('the help lists the options and every case', () => {
   assert.equal(readBenchArguments(['--help', '--quick'], groups).isHelpAsked, true)
   const help = benchHelp(groups)
-  for (const option of ['all', 'quick', 'pairs', 'workers', 'into', 'profile', 'help']) {
+  for (const option of [
+    'all',
+    'quick',
+    'pairs',
+    'workers',
+    'into',
+    'against',
+    'profile',
+    'flame',
+    'check',
+    'update',
+    'help',
+  ]) {
     assert.ok(help.includes(`  --${option} `), option)
   }
   for (const name of ['poll', 'poll-long', 'webhook'])
@@ -68,6 +82,10 @@ test('arguments that cannot be used are errors that say what is expected', () =>
     [['--pairs'], /--pairs/],
     [['--pairs', '0'], /^--pairs 0: expected 1 to 100$/],
     [['--workers', 'two'], /^--workers two: expected 1 to 8$/],
+    [['--update'], /^--update: expected --check with it$/],
+    [['--check', '--quick'], /^--check: expected only --update/],
+    [['--check', '--into', 'new'], /^--check: expected only --update/],
+    [['--check', 'poll'], /^no case poll: expected any of/],
     [['pol'], /^no case pol: expected any of poll, poll-long, webhook, /],
   ] as const) {
     assert.throws(
@@ -75,4 +93,19 @@ test('arguments that cannot be used are errors that say what is expected', () =>
       (error) => error instanceof BenchArgumentError && message.test(error.message),
     )
   }
+})
+
+test('the gate and the flame graphs have cases of their own', () => {
+  assert.deepEqual(
+    readBenchArguments(['--check'], caseGroups).cases.map(({ name }) => name),
+    checkedCases.map(({ name }) => name),
+  )
+  const flame = readBenchArguments(['--flame'], caseGroups)
+  assert.equal(flame.isProfiled, true)
+  assert.equal(flame.cases.length, 5)
+  const named = readBenchArguments(['--check', '--update', 'webhook*'], caseGroups)
+  assert.deepEqual(
+    named.cases.map(({ name }) => name),
+    ['webhook', 'webhook-key'],
+  )
 })
