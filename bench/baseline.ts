@@ -2,7 +2,8 @@
  * The baseline of the regression gate, bench/results/baseline.json: the ratios of a build that was found good. It is
  * committed, so a change of it is seen in review.
  */
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { BaselineRatio, RatioChange } from './compare-ratios.ts'
 
 interface SavedBaseline {
@@ -38,6 +39,7 @@ export class Baseline {
     const others = this.ratios.filter(({ name }) => measured.every((each) => each.name !== name))
     const cases = [...others, ...measured].toSorted((a, b) => (a.name < b.name ? -1 : 1))
     const saved: SavedBaseline = { cases }
+    await mkdir(dirname(this.#file), { recursive: true })
     await writeFile(this.#file, `${JSON.stringify(saved, null, 1)}\n`)
   }
 }
