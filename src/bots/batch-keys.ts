@@ -51,17 +51,23 @@ export class BatchKeys {
     this.#targets = targets
   }
 
-  /** Looks up the keys of the requests whose queues are loaded. Never rejects: `check` reports a failure. */
-  async read(nowMs: number): Promise<void> {
+  /**
+   * Looks up the keys of the requests whose queues are loaded. Never rejects: `check` reports a failure.
+   *
+   * @returns undefined if all keys are known already.
+   */
+  read(nowMs: number): Promise<unknown> | undefined {
     const shards = new Set<Shard>()
     for (const [index, request] of this.#requests.entries()) {
       const { botId, isTest, idempotencyKey } = request
       if (idempotencyKey === undefined || !this.#targets.isLoaded(request)) continue
       const shard = this.#targets.shardOf(botId)
-      shards.add(shard)
-      this.#held[index] = shard.idempotency.hold(queueIdOf(botId, isTest), idempotencyKey)
+      const held = shard.idempotency.hold(queueIdOf(botId, isTest), idempotencyKey)
+      this.#held[index] = held
+      if (held.state === 'wanted') shards.add(shard)
     }
-    await Promise.all(Array.from(shards, (shard) => shard.idempotency.read(nowMs)))
+    if (shards.size === 0) return undefined
+    return Promise.all(Array.from(shards, (shard) => shard.idempotency.read(nowMs)))
   }
 
   /**

@@ -115,7 +115,9 @@ export class PushBatch {
       if (queue?.updates.isDueToRenumber === true) await renumberIfDue(queue)
       if (request.idempotencyKey !== undefined) hasKeys = true
     }
-    if (hasKeys) await this.#readKeys()
+    if (!hasKeys) return
+    const reading = this.#readKeys()
+    if (reading !== undefined) await reading
   }
 
   /**
@@ -132,13 +134,13 @@ export class PushBatch {
     return missing
   }
 
-  async #readKeys(): Promise<void> {
+  #readKeys(): Promise<unknown> | undefined {
     const targets = this.#targets
     this.#keys = new BatchKeys(this.#requests, {
       isLoaded: (request) => this.#queueOf(request) !== undefined,
       shardOf: (botId) => targets.shardOf(botId),
     })
-    await this.#keys.read(this.#services.clock.nowMs())
+    return this.#keys.read(this.#services.clock.nowMs())
   }
 
   #queueOf({ botId, isTest }: PushRequest): BotQueue | undefined {

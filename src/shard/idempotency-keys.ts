@@ -8,7 +8,8 @@
  * first write finds the claim and gets that write's result. A batch that looked up a key before another batch claimed
  * it sees the claim when it accepts its pushes. All other keys are on disk, under the half-day of their acceptance. A
  * look-up reads the three half-days that 24 hours can touch, and the next one, so that no key is missed if the clock
- * is put back by up to 12 hours. Half-days without any key of the shard are not read (`#present`).
+ * is put back by up to 12 hours. A half-day is not read if its filter in memory knows that it does not have the key
+ * (key-filters.ts), and a key that is in no half-day is known at once, without a look-up.
  *
  * A key is identified by 128 bits of its SHA-256 as a latin1 string, which is faster to create, compare and write
  * than a Buffer: 0.35 us against 0.78 us for 300 bytes, with `crypto.hash`; `createHash` takes 1.2 us.
@@ -19,17 +20,18 @@ import { idempotencyKeysPerDayMax, idempotencyLifeMs, idempotencySweepKeys } fro
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import { dayOf } from './operations.ts'
+import { KeyFilters, type KeyFiltersOptions } from './key-filters.ts'
+import { type KeyPlace, keyPlace } from './key-filter.ts'
 import type { KeyRecord, QueueState } from './record.ts'
-import type { RangeOptions, StoreEntry, StoreOperation } from '../store/store.ts'
+import type { StoreEntry, StoreOperation } from '../store/store.ts'
 
 /** What `IdempotencyKeys` needs from its shard. */
-export interface IdempotencyKeysOptions {
+export interface IdempotencyKeysOptions extends KeyFiltersOptions {
   /** Maximum number of keys for each queue and UTC day. */
   readonly keysPerDayMax?: number | undefined
   stateOf(queue: QueueId): Readonly<QueueState> | undefined
   /** Rejects with STORE_UNAVAILABLE, like `range`. */
   getMany(wanted: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]>
-  range(options: RangeOptions): Promise<readonly StoreEntry[]>
   decode(entry: StoreEntry): KeyRecord | undefined
   /** Writes without sync. */
   write(operations: readonly StoreOperation[]): Promise<void>
@@ -39,6 +41,7 @@ export interface IdempotencyKeysOptions {
 export interface HeldKey {
   readonly queue: QueueId
   readonly keyHash: string
+  readonly place: KeyPlace
   /** Number of holds that have not ended. */
   holders: number
   state: 'wanted' | 'known' | 'void'
@@ -81,18 +84,18 @@ export class IdempotencyKeys {
   #wanted: HeldKey[] = []
   #reading: Promise<void> | undefined
   #next: Promise<void> | undefined
-  /** Half-days that may have keys, except those that are due for deletion; undefined until they were listed. */
-  #present: Set<number> | undefined
+  readonly #filters: KeyFilters
   /** All keys of half-days before this one were deleted. */
   #sweptTo = 0
   #life = 0
 
   constructor(options: IdempotencyKeysOptions) {
     this.#options = options
+    this.#filters = new KeyFilters(options)
   }
 
   /**
-   * Holds a key in memory. `read` looks it up if it is not known yet.
+   * Holds a key in memory. If it is `wanted` then, `read` looks it up.
    *
    * @param queue - must be loaded.
    * @returns the held key; end the hold with `release`, or with `settle` once the key is claimed.
@@ -102,9 +105,11 @@ export class IdempotencyKeys {
     const { held } = this.#queueKeys(queue)
     let entry = held.get(keyHash)
     if (entry === undefined) {
-      entry = { queue, keyHash, holders: 0, state: 'wanted', found: undefined, claim: undefined }
+      const place = keyPlace(queue, keyHash)
+      const state = this.#filters.isNew(place) ? 'known' : 'wanted'
+      entry = { queue, keyHash, place, holders: 0, state, found: undefined, claim: undefined }
       held.set(keyHash, entry)
-      this.#wanted.push(entry)
+      if (state === 'wanted') this.#wanted.push(entry)
     } else if (entry.state === 'void') {
       entry.state = 'wanted'
       this.#wanted.push(entry)
@@ -156,7 +161,7 @@ export class IdempotencyKeys {
     key.found = record
     key.claim = claim
     claim.keys.push(key)
-    this.#present?.add(keys.halfDayOf(record.acceptedAtMs))
+    this.#filters.add(keys.halfDayOf(record.acceptedAtMs), key.place)
   }
 
   /**
@@ -190,7 +195,7 @@ export class IdempotencyKeys {
     }
     this.#queues.clear()
     this.#wanted = []
-    this.#present = undefined
+    this.#filters.reset()
     this.#life += 1
   }
 
@@ -203,6 +208,8 @@ export class IdempotencyKeys {
    * @throws PostboteError STORE_UNAVAILABLE
    */
   async removeOld(nowMs: number, after?: Buffer): Promise<Buffer | undefined> {
+    // A read of the stored keys may have failed since the last call.
+    this.#filters.build()
     const end = keys.halfDayOf(nowMs) - halfDaysKept
     if (end === this.#sweptTo) return undefined
     const found = await this.#options.range({
@@ -214,7 +221,7 @@ export class IdempotencyKeys {
     if (found.length > 0) await this.#options.write(found.map(({ key }) => ({ type: 'del', key })))
     if (found.length === idempotencySweepKeys) return found.at(-1)?.key
     this.#sweptTo = end
-    for (const halfDay of this.#present ?? []) if (halfDay < end) this.#present?.delete(halfDay)
+    this.#filters.removeBefore(end)
     return undefined
   }
 
@@ -237,16 +244,13 @@ export class IdempotencyKeys {
     this.#reading = this.#next
     this.#next = undefined
     try {
-      if (this.#present === undefined) {
-        const present = await this.#halfDaysFrom(keys.halfDayOf(nowMs) - halfDaysKept)
-        if (life !== this.#life) return
-        this.#present = present
-      }
+      await this.#filters.list(keys.halfDayOf(nowMs) - halfDaysKept)
+      if (life !== this.#life) return
       const found = await this.#lookUp(wanted, nowMs)
       // `reset` has already voided the keys that were being read.
       if (life !== this.#life) return
       for (const [index, key] of wanted.entries()) {
-        key.found = found[index]
+        key.found = found.get(index)
         key.state = 'known'
       }
     } catch {
@@ -256,48 +260,41 @@ export class IdempotencyKeys {
     }
   }
 
-  async #lookUp(
-    wanted: readonly HeldKey[],
-    nowMs: number,
-  ): Promise<readonly (KeyRecord | undefined)[]> {
-    const halfDay = keys.halfDayOf(nowMs)
-    const halfDays = Array.from(this.#present ?? []).filter(
-      (present) => present >= halfDay - halfDaysBack && present <= halfDay + halfDaysSlack,
-    )
-    if (halfDays.length === 0) return []
-    const places: Buffer[] = []
-    for (const { queue, keyHash } of wanted) {
-      for (const day of halfDays) places.push(keys.idempotencyKey(day, queue, keyHash))
-    }
+  /** Returns what is stored for each key, by its index. */
+  async #lookUp(wanted: readonly HeldKey[], nowMs: number): Promise<Map<number, KeyRecord>> {
+    const found = new Map<number, KeyRecord>()
+    const { places, indexes } = this.#placesOf(wanted, nowMs)
+    if (places.length === 0) return found
     const values = await this.#options.getMany(places)
-    return wanted.map((_key, index) => {
-      const first = index * halfDays.length
-      let newest: KeyRecord | undefined
-      for (let at = first; at < first + halfDays.length; at++) {
-        const [place, value] = [places[at], values[at]]
-        if (place === undefined || value === undefined) continue
-        const record = this.#options.decode({ key: place, value })
-        if (record && record.acceptedAtMs > (newest?.acceptedAtMs ?? 0)) newest = record
-      }
-      return newest
-    })
+    for (const [at, value] of values.entries()) {
+      const [key, index] = [places[at], indexes[at]]
+      if (key === undefined || index === undefined || value === undefined) continue
+      const record = this.#options.decode({ key, value })
+      const newestMs = found.get(index)?.acceptedAtMs ?? 0
+      if (record !== undefined && record.acceptedAtMs > newestMs) found.set(index, record)
+    }
+    return found
   }
 
-  /** Lists half-days with one seek each: four of them, plus one for each time the clock was far off. */
-  async #halfDaysFrom(first: number): Promise<Set<number>> {
-    const present = new Set<number>()
-    for (let from = first; ; ) {
-      const [entry] = await this.#options.range({
-        gte: keys.startOfHalfDay(from),
-        lt: keys.endOf('i'),
-        limit: 1,
-        keysOnly: true,
-      })
-      if (entry === undefined) return present
-      const halfDay = keys.halfDayOfKey(entry.key)
-      present.add(halfDay)
-      from = halfDay + 1
+  /** Returns where the keys may be stored, and for each place the index of its key. */
+  #placesOf(
+    wanted: readonly HeldKey[],
+    nowMs: number,
+  ): { readonly places: readonly Buffer[]; readonly indexes: readonly number[] } {
+    const halfDay = keys.halfDayOf(nowMs)
+    const halfDays = this.#filters.halfDays.filter(
+      (present) => present >= halfDay - halfDaysBack && present <= halfDay + halfDaysSlack,
+    )
+    const places: Buffer[] = []
+    const indexes: number[] = []
+    for (const [index, { queue, keyHash, place }] of wanted.entries()) {
+      for (const day of halfDays) {
+        if (!this.#filters.mayHave(day, place)) continue
+        places.push(keys.idempotencyKey(day, queue, keyHash))
+        indexes.push(index)
+      }
     }
+    return { places, indexes }
   }
 }
 

@@ -167,6 +167,14 @@ export function idempotencyKey(halfDay: number, queue: QueueId, hash: string): B
   return key
 }
 
+/** Returns the queue and the hash of an `i` key. */
+export function parseIdempotencyKey(key: Buffer): {
+  readonly queue: QueueId
+  readonly hash: string
+} {
+  return { queue: readQueueId(key, 5), hash: key.toString('latin1', 13, idempotencyKeyBytes) }
+}
+
 /** Returns the lower bound of the `i` keys of a half-day. */
 export function startOfHalfDay(halfDay: number): Buffer {
   const key = Buffer.allocUnsafe(5)

@@ -11,6 +11,16 @@ export const idempotencyLifeMs = 86_400_000
 export const idempotencyKeysPerDayMax = 1_000_000
 /** Old idempotency keys are deleted in slices of this many, which take 2 to 3 ms. */
 export const idempotencySweepKeys = 1_000
+/**
+ * The filter over the keys of one half-day of a shard takes at most this many bytes of memory, enough for 4 million keys, 100
+ * a second. Four half-days of four shards take 128 MiB at the most, while their keys take 4 GB on disk. A half-day with more
+ * keys has no filter, and its keys are looked up on disk.
+ */
+export const keyFilterBytesMax = 8 * mib
+/** Stored keys are read into the filters in slices of this many, which hold the event loop for 1 ms. */
+export const keyFilterSliceKeys = 500
+/** The pause after each of these slices, so that reading a million keys takes some 15 s and little of a worker. */
+export const keyFilterPauseMs = 5
 
 // Forwarding to the owner
 /** The longest name of a socket in the run directory, which the check of the directory's path adds. */

@@ -87,6 +87,7 @@ export class Shard {
       write: (operations) => this.#writeBeside(operations, { sync: false }),
     })
     this.idempotency = new IdempotencyKeys({
+      clock: options.clock,
       keysPerDayMax: options.idempotencyKeysPerDayMax,
       stateOf: (queue) => this.#codec.stateOf(queue),
       getMany: (wanted) => this.#read(() => this.#store.getMany(wanted)),

@@ -209,6 +209,18 @@ test('a producer does so across kill -9 of all processes and with another number
   }
   await producer.done
   assert(producer.streams >= 3)
+  // The stored keys are read in the background from the first push on: the first repetition comes before that, the others
+  // come during and after it.
+  await server.kill()
+  server = await server.restart({ workers: 2 })
+  for (let nth = 0; nth < 3; nth++) {
+    const repeated = new Producer(() => server, pairs)
+    await repeated.done
+    for (const { seq } of pairs) {
+      const { update_id: updateId, duplicate } = repeated.results.get(seq) ?? {}
+      assert.deepEqual([updateId, duplicate], [producer.results.get(seq)?.update_id, true])
+    }
+  }
   await assertStoredOnce(server, { bots, pairs, producer })
 })
 

@@ -121,6 +121,9 @@ test('keys that are held at the same time are read together, and during a read t
     reads.push(wanted.length)
     return getMany(wanted)
   }
+  // The stored keys are never read completely, so every key is looked up.
+  const range = store.range.bind(store)
+  store.range = (options) => (options.limit === 1 ? range(options) : new Promise(() => undefined))
   const held: HeldKey[] = []
   const hold = (key: string): Promise<void> => {
     held.push(shard.idempotency.hold(queue, key))
@@ -137,6 +140,75 @@ test('keys that are held at the same time are read together, and during a read t
     held.map(() => 'known'),
   )
   for (const key of held) shard.idempotency.release(key)
+})
+
+test('once the stored keys were read, a new key is known without a look-up, and a stored one is looked up where it is', async () => {
+  const store = new MemoryStore()
+  const { shard, clock } = await openShard(store)
+  const old = fact('old', nowMs - halfDayMs)
+  await shard.commit([push(1_000, { idempotency: old })], waited)
+  await shard.commit([push(1_001, { idempotency: fact('a') })], waited)
+  const places: string[] = []
+  const getMany = store.getMany.bind(store)
+  store.getMany = (wanted) => {
+    places.push(...wanted.map((key) => `${halfDayOfKey(key) - halfDayOf(nowMs)}`))
+    return getMany(wanted)
+  }
+  assert.equal(await priorOf(shard, 'new'), undefined)
+  assert.deepEqual(places, ['-1', '0'])
+  await clock.advance(100)
+  places.length = 0
+  const held = shard.idempotency.hold(queue, 'new')
+  assert.equal(held.state, 'known')
+  shard.idempotency.release(held)
+  assert.equal((await priorOf(shard, 'a'))?.updateId, 1_001)
+  assert.equal((await priorOf(shard, 'old'))?.updateId, 1_000)
+  assert.deepEqual(places, ['0', '-1'])
+})
+
+test('a key that was claimed after the stored keys were read is found after its last holder has gone', async () => {
+  const { shard, clock } = await openShard(new MemoryStore())
+  await priorOf(shard, 'other')
+  await clock.advance(100)
+  const held = shard.idempotency.hold(queue, 'a')
+  const claim = new KeyClaim()
+  shard.idempotency.claim(held, { ...fact('a'), updateId: 1_000 }, claim)
+  await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
+  shard.idempotency.settle(claim, undefined)
+  assert.equal((await priorOf(shard, 'a'))?.updateId, 1_000)
+})
+
+test('a key that another owner stored before the shard was opened again is found', async () => {
+  const { store, shard, clock } = await openShard(new MemoryStore())
+  await priorOf(shard, 'other')
+  await clock.advance(100)
+  const key = idempotencyKey(halfDayOf(nowMs), queue, hash128('a'))
+  const value = encodeKey(key, { updateId: 5, acceptedAtMs: nowMs, textHash: hash128('text') })
+  await store.write([{ type: 'put', key, value }], { sync: true })
+  shard.idempotency.reset()
+  assert.equal((await priorOf(shard, 'a'))?.updateId, 5)
+})
+
+test('a read of the stored keys that failed is repeated by the next sweep', async () => {
+  const store = new MemoryStore()
+  const { shard, clock } = await openShard(store)
+  await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
+  const range = store.range.bind(store)
+  store.range = (options) =>
+    options.limit === 1 ? range(options) : Promise.reject(new Error('EIO'))
+  await priorOf(shard, 'b')
+  await clock.advance(100)
+  store.range = range
+  const isKnown = (key: string): boolean => {
+    const held = shard.idempotency.hold(queue, key)
+    const isNew = held.state === 'known'
+    shard.idempotency.release(held)
+    return isNew
+  }
+  assert.equal(isKnown('c'), false)
+  await shard.idempotency.removeOld(nowMs)
+  await clock.advance(100)
+  assert.equal(isKnown('d'), true)
 })
 
 test('a failed read is repeated for the next caller', async () => {
