@@ -14,6 +14,7 @@ import { Luck } from '../support/simulation/luck.ts'
 const connections = 40
 const responseMs = 20
 const readMs = 1
+const seeds = [1, 2, 3, 4, 5]
 
 /** Takes `perSecond` requests within any second, and counts those that it refuses, too. */
 class StrainedEndpoint {
@@ -212,11 +213,17 @@ test('a key that does not fail is found within minutes after 10,000 keys that do
   assert(deliveries.deliveredMs.has(updateId))
 })
 
-for (const beforeS of [0, 5, 60]) {
-  test(`keys that do not fail are found within 2 s behind 2,000 keys that have failed for ${beforeS} s`, () => {
-    for (const seed of [1, 2, 3, 4, 5]) checkGoodKeysBehindFailing(beforeS, seed)
-  })
-}
+test('keys that do not fail are found within 2 s behind 2,000 keys that do', () => {
+  for (const seed of seeds) checkGoodKeysBehindFailing(0, seed)
+})
+
+test('keys that do not fail are found within 2 s behind 2,000 keys that have failed for 5 s', () => {
+  for (const seed of seeds) checkGoodKeysBehindFailing(5, seed)
+})
+
+test('keys that do not fail are found within 2 s behind 2,000 keys that have failed for a minute', () => {
+  for (const seed of seeds) checkGoodKeysBehindFailing(60, seed)
+})
 
 function checkGoodKeysBehindFailing(beforeS: number, seed: number): void {
   const endpoint = new StrainedEndpoint(Number.POSITIVE_INFINITY)
