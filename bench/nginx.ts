@@ -1,9 +1,10 @@
 /** The common yardstick: nginx with `return 200`, its own configuration, a loopback port, and one process per CPU. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { CaseContext, CpuUsByProcess } from './contestant.ts'
+import { isOpen } from './is-open.ts'
 import { cpuUsOf, processTree } from './process-cpu.ts'
 
 /** nginx accepts no longer text in its configuration, but it concatenates variables. */
@@ -87,15 +88,4 @@ async function answering(child: ChildProcess, port: number): Promise<void> {
   }
   child.kill('SIGTERM')
   throw new Error('nginx did not start')
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', () => resolve(false))
-  })
 }

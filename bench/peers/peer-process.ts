@@ -1,9 +1,9 @@
 /** The server of a peer: a process of ours with a directory of its own on the disk of the case. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { CaseContext, CpuUsByProcess } from '../contestant.ts'
+import { isOpen } from '../is-open.ts'
 import { cpuUsOfFamily, processTree, residentBytesOf } from '../process-cpu.ts'
 import { until } from '../until.ts'
 import type { PeerAddress, PeerServer } from './peer.ts'
@@ -98,15 +98,4 @@ export function isProgramInstalled(file: string): boolean {
   if (file.includes('/')) return existsSync(file)
   const directories = (process.env['PATH'] ?? '').split(':')
   return directories.some((directory) => existsSync(join(directory, file)))
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', () => resolve(false))
-  })
 }
