@@ -19,10 +19,10 @@ import {
   type PollTerms,
   type PreviousPoll,
   isNewcomerRefused,
+  isPauseUseful,
   termsOf,
   wakeAtMs,
 } from '../queue/poll.ts'
-import { pollPauseWithinMs } from '../queue/limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { WindowEntry } from '../queue/window.ts'
 import type { RefusalPacer } from './refusal-pacer.ts'
@@ -133,7 +133,7 @@ export class Poller {
   available(): void {
     const { clock } = this.#options
     const nowMs = clock.monotonicMs()
-    const isAlone = nowMs - this.#pushedMs >= pollPauseWithinMs
+    const isAlone = !isPauseUseful(nowMs, this.#pushedMs)
     this.#pushedMs = nowMs
     const waiter = this.#waiter
     if (waiter === undefined) return

@@ -166,12 +166,12 @@ export interface KeyShape {
   readonly last_used: number | null
 }
 
-/** POST /v1/keys */
 /** What the response to a change of a key says about the workers that could not be told. */
 export interface KeyChangeShape {
   readonly unreached_workers?: number
 }
 
+/** POST /v1/keys */
 export interface IssuedKeyShape extends KeyShape, KeyChangeShape {
   readonly key: string
 }

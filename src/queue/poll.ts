@@ -7,6 +7,7 @@ import {
   pollHastyWithinMs,
   pollPauseAfterFirstMs,
   pollPauseAfterLastMs,
+  pollPauseWithinMs,
   pollRepeatedTimeoutMs,
   pollRepeatedWithinMs,
 } from './limits.ts'
@@ -76,7 +77,16 @@ export function isNewcomerRefused(newcomerOffset: number, waitingOffset: number)
 }
 
 /**
- * When to answer a waiting poll: 1 ms after the last push, but at most 2 ms after the first one.
+ * Whether a waiting poll pauses before its response: another update is likely if the queue got one a moment before.
+ *
+ * @param earlierMs - the push before, monotonic
+ */
+export function isPauseUseful(pushMs: number, earlierMs: number): boolean {
+  return pushMs - earlierMs < pollPauseWithinMs
+}
+
+/**
+ * When to answer a waiting poll after a pause: 1 ms after the last push, but at most 2 ms after the first one.
  *
  * @param firstPushMs - the first push since the poll began to wait, monotonic
  * @param lastPushMs - the latest push, monotonic

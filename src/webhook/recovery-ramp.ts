@@ -111,7 +111,7 @@ export class RecoveryRamp {
     return this.#perSecond !== Number.POSITIVE_INFINITY
   }
 
-  /** Nothing has succeeded since the rate was lowered for another reason than the rate itself. */
+  /** Nothing has succeeded since the last fall, and the rate was not the reason for it. */
   get #isProbing(): boolean {
     return this.#isFalling && this.#fellAt === Number.POSITIVE_INFINITY
   }
@@ -140,7 +140,7 @@ export class RecoveryRamp {
   }
 
   /** Most attempts have failed before, too, so the rate was not the reason. The success that began the ramp does not count. */
-  get #isUsual(): boolean {
+  get #failsMostly(): boolean {
     return this.#successes - 1 <= this.#endedFailures
   }
 
@@ -170,7 +170,8 @@ export class RecoveryRamp {
 
   /** Further steps without a success belong to the same fall. After the last one only the pace of attempts counts. */
   #lower(nowMs: number): void {
-    if (!this.#isFalling) this.#fellAt = this.#isUsual ? Number.POSITIVE_INFINITY : this.#perSecond
+    if (!this.#isFalling)
+      this.#fellAt = this.#failsMostly ? Number.POSITIVE_INFINITY : this.#perSecond
     this.#isFalling = true
     const half = (this.#isActive ? this.#perSecond : webhookFailuresPerSecond) / 2
     if (half < webhookRampFloorPerSecond) this.#fellAt = Number.POSITIVE_INFINITY
