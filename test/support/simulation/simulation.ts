@@ -214,13 +214,17 @@ export class Simulation {
   /** Checks every second whether everything is delivered. */
   #finish(deadlineMs: number): void {
     const { clock, ledger, stored } = this.#world
-    if (clock.monotonicMs() > deadlineMs) {
+    if (clock.monotonicMs() > deadlineMs && stored.pending.length > 0) {
       ledger.fail(`${ledger.pending} updates are not delivered although the weather is fair`)
     }
     const process = this.#process
     if (process !== undefined && this.#isAtWork(process) && stored.pending.length === 0) {
       const waitMs = Math.max((process.watch?.dueMs ?? 0) - clock.monotonicMs(), 0)
-      clock.after(waitMs + settledMs, () => this.#close(process))
+      clock.after(waitMs + settledMs, () => {
+        // Another key waits longer.
+        if ((process.watch?.dueMs ?? 0) > clock.monotonicMs()) this.#finish(deadlineMs)
+        else this.#close(process)
+      })
     } else {
       clock.after(1_000, () => this.#finish(deadlineMs))
     }
