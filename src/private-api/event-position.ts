@@ -7,6 +7,7 @@
  * Each node finds its own part. A node that is not named has joined later, so all of its events are new to the reader.
  */
 import { PostboteError } from '../errors.ts'
+import { eventPositionNodesMax } from './limits.ts'
 
 const onePosition = /^\d{1,15}$/
 const positions = /^[\w.-]{1,63}:\d{1,15}(?:,[\w.-]{1,63}:\d{1,15})*$/
@@ -27,6 +28,15 @@ export function idInPosition(text: string, node: string | undefined): number {
   }
   const own = text.split(',').find((part) => part.startsWith(`${node}:`))
   return own === undefined ? 0 : Number(own.slice(node.length + 1))
+}
+
+/** Returns the id of each node that a position names; none if it is that of a server without a name, or before all. */
+export function idsInPosition(text: string): Map<string, number> {
+  const parts = positions.test(text) ? text.split(',').map((part) => part.split(':')) : []
+  const ids = parts.map(([node = '', id]): [string, number] => [node, Number(id)])
+  // Nodes that are gone for good stay in the positions of their readers. They have the lowest ids.
+  const lowest = ids.toSorted(([, a], [, b]) => b - a).slice(eventPositionNodesMax)
+  return new Map(ids.filter((each) => !lowest.includes(each)))
 }
 
 /** Returns a position. The name of the only server without one is ''. */

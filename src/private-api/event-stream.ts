@@ -11,7 +11,7 @@
 import { type Clock, sleep } from '../clock.ts'
 import type { EventPage } from '../events/operator-event.ts'
 import { eventsAskAgainMs, eventsReconnectMs, tailSilenceMs } from './limits.ts'
-import { eventPosition } from './event-position.ts'
+import { eventPosition, idsInPosition } from './event-position.ts'
 import { serverSentEvent, serverSentPosition, serverSentRetry } from './server-sent-events.ts'
 
 /** The part of a response that is used here. */
@@ -56,13 +56,15 @@ export interface EventStreamOptions {
 export class EventStream {
   readonly #options: EventStreamOptions
   readonly #ending = new AbortController()
-  /** The id of the last event of each node. */
-  readonly #ids = new Map<string, number>()
+  /** The id of the last event of each node, also of those that do not answer yet. */
+  readonly #ids: Map<string, number>
+  #hasBegun = false
   /** The workers of other nodes that are asked, and those that do not answer for theirs. */
   readonly #known = new Set<number>()
 
   constructor(options: EventStreamOptions) {
     this.#options = options
+    this.#ids = idsInPosition(options.from.after ?? '')
   }
 
   /** Writes events until it is stopped, the reader is gone, or the log does not answer. Never rejects. */
@@ -116,15 +118,15 @@ export class EventStream {
   async #follow(ask: (question: NodeQuestion) => Promise<NodePage | undefined>): Promise<void> {
     const { from, sink } = this.#options
     const { type } = from
-    const isFirst = this.#ids.size === 0
     // A node that is asked later, or again, finds its own part of the position.
-    const begin = isFirst ? from : { type, after: eventPosition(this.#ids) }
+    const begin = this.#hasBegun ? { type, after: eventPosition(this.#ids) } : from
     let question: NodeQuestion = { ...begin, waitMs: 0 }
     while (!this.#isEnded) {
       const page = await ask(question).catch(() => undefined)
       if (page === undefined) return
       if (this.#isEnded) return
       const { node = '', next } = page
+      this.#hasBegun = true
       this.#ids.set(node, next)
       if (!this.#write(page)) await sink.drained()
       const after = eventPosition(new Map([[node, next]]))

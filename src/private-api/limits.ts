@@ -126,8 +126,10 @@ export const tailReconnectMs = 500
 // Events for the operator
 /** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
 export const eventStreamsMax = 32
-/** The position of a reader of events has at most this many characters: 100 nodes with the longest names fit. */
+/** The position of a reader of events has at most this many characters: `eventPositionNodesMax` nodes with the longest names fit. */
 export const eventPositionLengthMax = 8_192
+/** A stream of events goes on at this many nodes of a position. Chosen: ten times as many as a large cluster has. */
+export const eventPositionNodesMax = 100
 /** The reader of a stream of events that has ended connects again after this time, as that of a tail. */
 export const eventsReconnectMs = tailReconnectMs
 /** A node that did not answer a reader of events is asked again after this time: a worker restarts in about as long. */

@@ -228,3 +228,24 @@ test('a node that joins later shows everything, and a worker that does not answe
   assert.deepEqual(await reader.take(), ['7'])
   assert.equal(asked, 1)
 })
+
+test('a reader that comes back while a node is away keeps its position there, and sees no event of it twice', async () => {
+  const reader = new Reader('east')
+  const west = new Node(reader.clock, 'west')
+  reader.others.set(300, west)
+  west.report(1)
+  const stream = reader.follow({ last: 1 })
+  assert.deepEqual(await reader.take(), ['1'])
+  stream.stop()
+  const [east, other] = [reader.log.deliveryPosition(), west.log.deliveryPosition()]
+  west.failure = new Error('the node is gone')
+  reader.follow({ after: `east:${east},west:${other}` })
+  reader.report(2)
+  await reader.clock.advance(1)
+  assert.equal(idInPosition(reader.text.match(/(?<=^id: ).*/gm)?.at(-1) ?? '', 'west'), other)
+  reader.text = ''
+  west.failure = undefined
+  west.report(3)
+  await reader.clock.advance(eventsAskAgainMs)
+  assert.deepEqual(await reader.take(), ['3'])
+})
