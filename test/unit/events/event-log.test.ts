@@ -146,3 +146,22 @@ test('an event says what it concerns, with a sentence, and is counted and stored
   })
   assert.equal(life.counters.counts.operator_events, 1)
 })
+
+test('a reader learns after a restart that it has missed events that are not kept any more', async () => {
+  const before = new LogLife()
+  before.report(1, eventsKeptMax + 2)
+  const { events } = await before.log.read({ last: eventsKeptMax, limit: 1, waitMs: 0 })
+  const first = events[0]?.id ?? 0
+  const kept = before.stored.slice(-eventsKeptMax).map((json, nth) => ({
+    id: first + nth,
+    type: 'queue.high',
+    timeMs: 0,
+    json,
+  }))
+  const { log } = new LogLife({ events: kept }, before.clock.nowMs() + 60_000)
+  const missedAfter = async (after: number): Promise<number> =>
+    (await log.read({ after, limit: 1, waitMs: 0 })).missed
+  assert.equal(await missedAfter(first - 2), 1)
+  assert.equal(await missedAfter(first - 1), 0)
+  assert.equal(await missedAfter(0), 0)
+})
