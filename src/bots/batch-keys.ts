@@ -33,6 +33,12 @@ interface Awaited {
   readonly index: number
 }
 
+interface Hold {
+  readonly held: HeldKey
+  /** As it was when the key was looked up. */
+  readonly shard: Shard
+}
+
 export interface KeyTargets {
   isLoaded(request: PushRequest): boolean
   shardOf(botId: number): Shard
@@ -42,7 +48,7 @@ export class BatchKeys {
   readonly #requests: readonly PushRequest[]
   readonly #targets: KeyTargets
   /** Indexed as the requests; undefined once the key is claimed. */
-  readonly #held: (HeldKey | undefined)[] = []
+  readonly #holds: (Hold | undefined)[] = []
   readonly #claims = new Map<Shard, KeyClaim>()
   readonly #awaited: Awaited[] = []
 
@@ -63,7 +69,7 @@ export class BatchKeys {
       if (idempotencyKey === undefined || !this.#targets.isLoaded(request)) continue
       const shard = this.#targets.shardOf(botId)
       const held = shard.idempotency.hold(queueIdOf(botId, isTest), idempotencyKey)
-      this.#held[index] = held
+      this.#holds[index] = { held, shard }
       if (held.state === 'wanted') shards.add(shard)
     }
     if (shards.size === 0) return undefined
@@ -79,10 +85,12 @@ export class BatchKeys {
     push: { readonly botId: number; readonly text: Buffer; readonly nowMs: number },
   ): CheckedKey {
     const { botId, text, nowMs } = push
-    const held = this.#held[index]
-    // The bot was loaded after the look-up.
-    if (held === undefined) throw new PostboteError('STORE_UNAVAILABLE')
-    const prior = this.#targets.shardOf(botId).idempotency.priorOf(held, nowMs)
+    const { held, shard } = this.#holds[index] ?? {}
+    // The bot was loaded after the look-up, or its shard was elsewhere since, where another push may have taken the key.
+    if (held === undefined || shard !== this.#targets.shardOf(botId)) {
+      throw new PostboteError('STORE_UNAVAILABLE')
+    }
+    const prior = shard.idempotency.priorOf(held, nowMs)
     const textHash = hash128(text)
     if (prior === undefined) {
       return { held, fact: { keyHash: held.keyHash, textHash, acceptedAtMs: nowMs } }
@@ -103,18 +111,14 @@ export class BatchKeys {
       claim = new KeyClaim()
       this.#claims.set(shard, claim)
     }
-    this.#held[index] = undefined
+    this.#holds[index] = undefined
     const { acceptedAtMs, textHash } = key.fact
     shard.idempotency.claim(key.held, { updateId, acceptedAtMs, textHash }, claim)
   }
 
   /** Releases the keys that the batch has not claimed. Call this after every push of the batch was checked. */
   accepted(): void {
-    for (const [index, held] of this.#held.entries()) {
-      const botId = this.#requests[index]?.botId
-      if (held === undefined || botId === undefined) continue
-      this.#targets.shardOf(botId).idempotency.release(held)
-    }
+    for (const hold of this.#holds) hold?.shard.idempotency.release(hold.held)
   }
 
   /** Settles the claims in `shard` after the write of the batch has ended. */

@@ -177,12 +177,12 @@ export class BotsLife {
     bots.webhooks.connectionsMax = options.connectionsMax ?? bots.webhooks.connectionsMax
     for (let index = 0; index < shards; index++) {
       if (options.aside?.includes(index) === true) bots.registry.bots.setAside(index)
-      else await bots.#addShard(index, store(index), options.idempotencyKeysPerDayMax)
+      else await bots.addShard(index, store(index), options.idempotencyKeysPerDayMax)
     }
     return bots
   }
 
-  async #addShard(index: number, store: Store, keysPerDayMax?: number): Promise<void> {
+  async addShard(index: number, store: Store, keysPerDayMax?: number): Promise<void> {
     const life = new ShardLife(store, this.clock, keysPerDayMax)
     Object.defineProperty(life.shard, 'index', { value: index })
     life.onCommitted = (operations) => {
@@ -193,6 +193,13 @@ export class BotsLife {
     await life.shard.open()
     this.registry.bots.addShard(life.shard)
     this.lives.push(life)
+  }
+
+  /** Drops a shard with its bots, as when another node takes it over. */
+  async dropShard(index: number): Promise<void> {
+    const shard = this.registry.bots.shardAt(index)
+    await this.registry.bots.removeShard(shard)
+    await this.wait(shard.close())
   }
 
   async resetShard(shard: Shard): Promise<void> {

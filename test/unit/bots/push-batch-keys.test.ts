@@ -300,3 +300,35 @@ test('a batch without keys reads nothing from the store, and one with keys reads
   await bots.push(keyed('1'), keyed('2'), keyed('2'))
   assert.equal(reads, 1)
 })
+
+test('a push is refused if its shard was elsewhere while its batch waited, because its key may have been taken there', async () => {
+  const stores = [new MemoryStore(), new MemoryStore()] as const
+  const { bots, keyed, pending } = await open({ shards: 2, store: (index) => stores[index]! })
+  await bots.register(101)
+  const go = delayReads(stores[1])
+  const waiting = bots.push(keyed('k'), bots.request(101, { idempotencyKey: 'k' }))
+  await settle()
+  await bots.dropShard(0)
+  await bots.addShard(0, stores[0])
+  const [first] = await bots.push(keyed('k'))
+  go()
+  const [refused, other] = await waiting
+  assert.equal(refused, 'STORE_UNAVAILABLE')
+  assert.equal(typeof other, 'number')
+  assert.equal(await pending(), 1)
+  assert.deepEqual(await bots.push(keyed('k')), [`duplicate of ${first}`])
+})
+
+test('a shard that is dropped while a batch waits for its keys costs the batch only the pushes to this shard', async () => {
+  const stores = [new MemoryStore(), new MemoryStore()] as const
+  const { bots, keyed } = await open({ shards: 2, store: (index) => stores[index]! })
+  await bots.register(101)
+  const go = delayReads(stores[0])
+  const waiting = bots.push(keyed('k'), bots.request(101))
+  await settle()
+  await bots.dropShard(0)
+  go()
+  const [refused, stored] = await waiting
+  assert.equal(refused, 'STORE_UNAVAILABLE')
+  assert.equal(typeof stored, 'number')
+})
