@@ -170,7 +170,7 @@ export class Backlog {
     this.#visibleTo = operation.updateId + 1
     this.#liveCount += 1
     this.#liveBytes += operation.text.length
-    return isLoaded && !this.#budget.isSpent && this.#window.bytes < queueWindowBytesMax
+    return isLoaded && !this.#budget.isSpent && this.#window.heldBytes < queueWindowBytesMax
   }
 
   /** Appends to the window the update that `add` has just counted. */
@@ -284,21 +284,21 @@ export class Backlog {
   }
 
   #clearWindow(): void {
-    this.#budget.add(-this.#window.bytes)
+    this.#budget.add(-this.#window.heldBytes)
     this.#window.clear()
   }
 
   #append(update: WindowUpdate): void {
-    const before = this.#window.bytes
+    const before = this.#window.heldBytes
     this.#window.append(update)
-    this.#budget.add(this.#window.bytes - before)
+    this.#budget.add(this.#window.heldBytes - before)
   }
 
   /** Removes entries from the window and from the counts. */
   #remove<R extends Removed>(take: () => R): R {
-    const before = this.#window.bytes
+    const before = this.#window.heldBytes
     const removed = take()
-    this.#budget.add(this.#window.bytes - before)
+    this.#budget.add(this.#window.heldBytes - before)
     this.#liveCount -= removed.count
     this.#liveBytes -= removed.bytes
     return removed

@@ -92,6 +92,8 @@ export class Window {
   #nextChunkBytes = windowChunkBytesMin
   #liveCount = 0
   #bytes = 0
+  /** The bytes of removed entries that may still be in memory, because live ones are in the same chunks. */
+  #holeBytes = 0
   /** No entry expires before this time; wall time in seconds. */
   #expiresFromS = Number.POSITIVE_INFINITY
 
@@ -102,6 +104,11 @@ export class Window {
   /** The bytes of the live entries in wire form. */
   get bytes(): number {
     return this.#bytes
+  }
+
+  /** The memory of the live entries: their bytes, and those of removed ones that share their chunks. */
+  get heldBytes(): number {
+    return this.#bytes + this.#holeBytes
   }
 
   /** The number of entries in the list, including removed ones. */
@@ -211,7 +218,7 @@ export class Window {
       const entry = this.#entries[this.#head]
       if (entry === undefined || entry.updateId >= floor) break
       if (!entry.isRemoved) this.#markRemoved(entry, removed)
-      this.#head += 1
+      this.#passHead(entry)
     }
     this.#trim()
     return removed
@@ -241,6 +248,7 @@ export class Window {
     this.#head = 0
     this.#liveCount = 0
     this.#bytes = 0
+    this.#holeBytes = 0
     if (this.#chunk !== undefined && this.#chunk.bytes.length > windowChunkBytesKept) {
       this.#chunk = undefined
     }
@@ -252,6 +260,13 @@ export class Window {
     removed.bytes += entry.textBytes
     this.#liveCount -= 1
     this.#bytes -= entry.end - entry.start
+    this.#holeBytes += entry.end - entry.start
+  }
+
+  /** A removed entry at the head holds no memory of others. */
+  #passHead(entry: WindowEntry): void {
+    this.#head += 1
+    this.#holeBytes -= entry.end - entry.start
   }
 
   /**
@@ -259,12 +274,15 @@ export class Window {
    * would keep alive the chunks of all delivered updates after it.
    */
   #trim(): void {
-    while (this.#entries[this.#head]?.isRemoved === true) this.#head += 1
+    for (let first = this.first(); first?.isRemoved === true; first = this.first()) {
+      this.#passHead(first)
+    }
     if (this.#head === this.#entries.length) {
       this.clear()
     } else if (this.#entries.length - this.#liveCount > Math.max(windowHolesMax, this.#liveCount)) {
       this.#entries = this.#entries.filter((entry) => !entry.isRemoved)
       this.#head = 0
+      this.#holeBytes = chunkBytesOf(this.#entries) - this.#bytes
     }
   }
 
@@ -295,6 +313,17 @@ export class Window {
     this.#chunk = chunkOf(Math.max(size, length))
     return this.#chunk
   }
+}
+
+/** Returns the size of all chunks that the entries are in. */
+function chunkBytesOf(entries: readonly WindowEntry[]): number {
+  let bytes = 0
+  let last: Buffer | undefined
+  for (const { chunk } of entries) {
+    if (chunk !== last) bytes += chunk.length
+    last = chunk
+  }
+  return bytes
 }
 
 function chunkOf(size: number): Chunk {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Backlog } from '../../../src/queue/backlog.ts'
+import { queueWindowBytesMax } from '../../../src/queue/limits.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { freshState, push } from '../../support/shard-records.ts'
 
@@ -90,4 +91,21 @@ test('a detached backlog loads nothing from a read that was in progress', () => 
   assert.equal(backlog.loadedCount, 0)
   assert.equal(budget.usedBytes, 0)
   assert.equal(backlog.isLoaded, true)
+})
+
+test('small updates that stay between large ones that leave do not keep more memory than a window may have', () => {
+  const { backlog, budget } = backlogOf(0, 1e9)
+  const large = Buffer.from(`"message":{"t":"${'x'.repeat(30_000)}"}`)
+  for (let id = 1_000; id < 3_000; id++) {
+    const update = id % 3 === 0 ? push(id) : push(id, { text: large })
+    if (backlog.add(update)) backlog.keep(update)
+    if (id % 3 !== 0) backlog.remove([{ updateId: id }])
+  }
+  const chunks = new Set(backlog.after(0, 1_000).map(({ chunk }) => chunk))
+  const heldBytes = [...chunks].reduce((sum, { length }) => sum + length, 0)
+  assert(heldBytes < queueWindowBytesMax * 1.1, `${heldBytes} bytes`)
+  assert(heldBytes < budget.usedBytes * 1.1, `${budget.usedBytes} bytes are counted`)
+  assert.equal(backlog.isLoaded, false)
+  backlog.jump()
+  assert.equal(budget.usedBytes, 0)
 })
