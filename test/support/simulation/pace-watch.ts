@@ -82,7 +82,10 @@ export class PaceWatch {
     const { perSecond = Number.POSITIVE_INFINITY, changedMs } = this.#world.limit
     const rate = Math.min(perSecond, recoveryPerSecond ?? Number.POSITIVE_INFINITY)
     const sinceMs = Math.max(this.#activeMs, changedMs)
-    const isSlow = this.#nowMs - sinceMs <= (periodsMax * 1_000) / rate
+    // What was sent before a limit was lowered counts, too: for a second, or longer if the limit is below one per second.
+    const windowMs = (1_000 * Math.ceil(perSecond)) / perSecond
+    const isLowered = this.#nowMs - changedMs <= windowMs
+    const isSlow = isLowered || this.#nowMs - sinceMs <= (periodsMax * 1_000) / rate
     if (isSlow && rate !== Number.POSITIVE_INFINITY) this.#world.ledger.tally('slowed down')
     return isSlow && rate !== Number.POSITIVE_INFINITY
   }
