@@ -40,6 +40,8 @@ export interface Advanced {
   readonly removedBytes: number
 }
 
+export type IsHeld = (update: WindowEntry) => boolean
+
 /** The counts and the window of one queue. */
 export class Backlog {
   readonly #budget: WindowBudget
@@ -242,20 +244,28 @@ export class Backlog {
     if (from <= this.#floor) this.#raiseFloor(Math.min(first, this.#visibleTo))
   }
 
-  /** Everything has been read: the window begins again at the end, and all pending updates become the gap. */
-  jump(): void {
+  /**
+   * Everything has been read: the window begins again at the end, and all pending updates become the gap.
+   *
+   * @param isHeld - whether a dispatcher holds an update, which then stays in memory
+   */
+  jump(isHeld: IsHeld): void {
     if (this.#isDetached) return
-    this.#clearWindow()
+    this.#clearWindow(isHeld)
     this.#gapCount = this.#liveCount
     this.#windowFrom = this.#visibleTo
     this.#loadedTo = this.#visibleTo
     if (this.#gapCount === 0) this.#floor = this.#visibleTo
   }
 
-  /** Unloads the window, which can be read again from the floor on. This closes the gap. */
-  unload(): void {
+  /**
+   * Unloads the window, which can be read again from the floor on. This closes the gap.
+   *
+   * @param isHeld - as for `jump`
+   */
+  unload(isHeld: IsHeld): void {
     this.#raiseFloor(this.oldestId)
-    this.#clearWindow()
+    this.#clearWindow(isHeld)
     this.#gapCount = 0
     this.#loadedTo = this.#floor
   }
@@ -283,7 +293,10 @@ export class Backlog {
     this.#loadedTo = Math.max(this.#loadedTo, this.#floor)
   }
 
-  #clearWindow(): void {
+  #clearWindow(isHeld: IsHeld = () => false): void {
+    for (const entry of this.#window.after(0, this.loadedCount)) {
+      if (isHeld(entry)) entry.moveOut()
+    }
     this.#budget.add(-this.#window.heldBytes)
     this.#window.clear()
   }

@@ -13,7 +13,7 @@ import type { QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdatesRead } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
-import { type Advanced, type Backlog, textBytesOf } from './backlog.ts'
+import { type Advanced, type Backlog, type IsHeld, textBytesOf } from './backlog.ts'
 import { DiskEntry, type QueuedUpdate } from './queued-update.ts'
 import { UnwrittenRemovals } from './unwritten-removals.ts'
 import type { RemovedEntries } from './window.ts'
@@ -24,6 +24,8 @@ export interface QueueReaderOptions {
   readonly queue: QueueId
   readonly backlog: Backlog
   readonly clock: Clock
+  /** Whether a dispatcher holds an update in memory. */
+  readonly isHeld: IsHeld
   /** Resolves when every removal so far is written. */
   settled(): Promise<void>
 }
@@ -70,7 +72,7 @@ export class QueueReader {
 
   /** Unloads the window. The next access reads it again, from the floor on. */
   unload(): void {
-    this.#backlog.unload()
+    this.#backlog.unload(this.#options.isHeld)
     this.#isUnsettled = true
   }
 
@@ -235,7 +237,9 @@ export class QueueReader {
 
   /** The window must not move while other work relies on its position. */
   #jump(): void {
-    if (!this.#backlog.isLoaded && !this.#work.isBusy) this.#backlog.jump()
+    if (!this.#backlog.isLoaded && !this.#work.isBusy) {
+      this.#backlog.jump(this.#options.isHeld)
+    }
   }
 
   /** Runs `work` after all earlier work. */

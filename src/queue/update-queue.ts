@@ -75,6 +75,7 @@ export class UpdateQueue implements DeliverySource {
       shard,
       clock,
       backlog: this.#backlog,
+      isHeld: (update) => this.#holder?.holds(update) === true,
       settled: () => this.#settled(),
     })
     return this.#ownReader

@@ -47,11 +47,11 @@ export class WindowEntry implements QueuedUpdate {
   readonly orderingKey: string
   /** The length of the text as it was stored, in bytes. */
   readonly textBytes: number
-  readonly chunk: Buffer
+  chunk: Buffer
   /** The position of the comma before the update. */
-  readonly start: number
+  start: number
   /** The position after the closing brace of the update. */
-  readonly end: number
+  end: number
   isRemoved = false
 
   constructor(update: WindowUpdate, place: { chunk: Buffer; start: number; end: number }) {
@@ -69,6 +69,13 @@ export class WindowEntry implements QueuedUpdate {
   /** Returns `{"update_id":N,"<type>":{...}}` as a view of the chunk. */
   body(): Buffer {
     return this.chunk.subarray(this.start + 1, this.end)
+  }
+
+  /** Copies the update out of its chunk, so that it keeps nothing else in memory. */
+  moveOut(): void {
+    this.chunk = Buffer.from(this.chunk.subarray(this.start, this.end))
+    this.end -= this.start
+    this.start = 0
   }
 }
 

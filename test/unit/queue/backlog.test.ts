@@ -19,6 +19,11 @@ function backlogOf(stored: number, bytesMax = 1_000_000) {
   return { backlog: new Backlog(state, budget), budget }
 }
 
+/** Whether a dispatcher holds an update: one with an even id. */
+function isHeldBySome({ updateId }: { readonly updateId: number }): boolean {
+  return updateId % 2 === 0
+}
+
 function idsOf(backlog: Backlog): number[] {
   return backlog.after(0, 1_000).map((entry) => entry.updateId)
 }
@@ -78,7 +83,7 @@ test('an unloaded window returns its budget and is read again from the oldest pe
   assert(first !== undefined)
   backlog.remove([first])
   assert(budget.usedBytes > 0)
-  backlog.unload()
+  backlog.unload(isHeldBySome)
   assert.equal(budget.usedBytes, 0)
   assert.equal(backlog.loadedTo, 1_001)
   assert.equal(backlog.liveCount, 2)
@@ -106,6 +111,25 @@ test('small updates that stay between large ones that leave do not keep more mem
   assert(heldBytes < queueWindowBytesMax * 1.1, `${heldBytes} bytes`)
   assert(heldBytes < budget.usedBytes * 1.1, `${budget.usedBytes} bytes are counted`)
   assert.equal(backlog.isLoaded, false)
-  backlog.jump()
+  backlog.jump(isHeldBySome)
   assert.equal(budget.usedBytes, 0)
+})
+
+test('updates that a dispatcher holds when the window is cleared keep only their own bytes in memory', () => {
+  const { backlog } = backlogOf(0)
+  for (let id = 1_000; id < 1_004; id++) {
+    backlog.add(push(id))
+    backlog.keep(push(id))
+  }
+  const entries = backlog.after(0, 10)
+  const bodies = entries.map((entry) => entry.body().toString())
+  backlog.jump(isHeldBySome)
+  assert.deepEqual(
+    entries.map((entry) => entry.chunk.length === entry.end - entry.start),
+    [true, false, true, false],
+  )
+  assert.deepEqual(
+    entries.map((entry) => entry.body().toString()),
+    bodies,
+  )
 })
