@@ -35,8 +35,8 @@ export function idsInPosition(text: string): Map<string, number> {
   const parts = positions.test(text) ? text.split(',').map((part) => part.split(':')) : []
   const ids = parts.map(([node = '', id]): [string, number] => [node, Number(id)])
   // Nodes that are gone for good stay in the positions of their readers. They have the lowest ids.
-  const lowest = ids.toSorted(([, a], [, b]) => b - a).slice(eventPositionNodesMax)
-  return new Map(ids.filter((each) => !lowest.includes(each)))
+  const lowest = new Set(ids.toSorted(([, a], [, b]) => b - a).slice(eventPositionNodesMax))
+  return new Map(ids.filter((each) => !lowest.has(each)))
 }
 
 /** Returns a position. The name of the only server without one is ''. */
