@@ -12,6 +12,8 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { type ErrorCode, PostboteError } from '../errors.ts'
+import { type Deadlines, type Expiring, noPlace } from '../kit/deadlines.ts'
+import { Later } from '../kit/later.ts'
 import { endlessLease, type Lease, leaseAskAgainMs, leaseHoldMs } from '../lease.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import {
@@ -36,30 +38,57 @@ export interface PollRequest {
   readonly allowedTypes: AllowedTypes | undefined
 }
 
-/** Notifies the poller when the client disconnects. `onGone` is set only while a poll waits. */
+/** Notifies the poll that waits when the client disconnects. `waiting` is set only while a poll waits. */
 export interface ClientPresence {
-  /** Whether the client disconnected before `onGone` was set. */
+  /** Whether the client disconnected before `waiting` was set. */
   isGone?: boolean
-  onGone: (() => void) | undefined
+  waiting: { clientGone(): void } | undefined
 }
 
 export type PollReply = readonly WindowEntry[]
 
-/** A waiting poll. It keeps as little of its call as possible, because thousands wait at a time. */
-class Waiter {
+/** A poll that waits for updates is a `Later`; a promise if something else must be awaited. */
+type PollOutcome = PollReply | Promise<PollReply> | Later<PollReply>
+
+/** A waiting poll. It keeps as little of its call as possible, and no closures, because thousands wait at a time. */
+class Waiter extends Later<PollReply> implements Expiring {
+  readonly #poller: WaitingPoller
   readonly resolvedOffset: number
   readonly limit: number
   readonly presence: ClientPresence
-  deadline: Timer | undefined
-  resolve: (answer: PollReply | Promise<PollReply>) => void = ignore
+  readonly dueMs: number
+  place = noPlace
   firstPushMs: number | undefined
   pause: Timer | undefined
 
-  constructor(resolvedOffset: number, limit: number, presence: ClientPresence) {
-    this.resolvedOffset = resolvedOffset
-    this.limit = limit
+  constructor(poller: WaitingPoller, presence: ClientPresence, terms: WaiterTerms) {
+    super()
+    this.#poller = poller
     this.presence = presence
+    this.resolvedOffset = terms.resolved
+    this.limit = terms.limit
+    this.dueMs = terms.dueMs
   }
+
+  expire(): void {
+    this.#poller.wake(this, true)
+  }
+
+  clientGone(): void {
+    this.#poller.leave(this)
+  }
+}
+
+interface WaiterTerms {
+  readonly resolved: number
+  readonly limit: number
+  readonly dueMs: number
+}
+
+/** What a waiting poll needs of its poller. */
+interface WaitingPoller {
+  wake(waiter: Waiter, isDeadline: boolean): void
+  leave(waiter: Waiter): void
 }
 
 interface AdmittedCall extends PreviousPoll, PollTerms {
@@ -85,6 +114,8 @@ export interface PollerOptions {
   readonly clock: Clock
   readonly counters: Counters
   readonly pacer: RefusalPacer
+  /** Of all waiting polls of the worker. */
+  readonly deadlines: Deadlines
   /** If absent, no other server can answer these polls. While it is not valid, polls wait. */
   readonly lease?: Lease | undefined
   isWebhookActive(): boolean
@@ -96,7 +127,7 @@ export interface PollerOptions {
   setAllowedTypes(types: AllowedTypes): void | Promise<void>
 }
 
-export class Poller {
+export class Poller implements WaitingPoller {
   readonly #options: PollerOptions
   readonly #lease: Lease
   #waiter: Waiter | undefined
@@ -116,8 +147,8 @@ export class Poller {
     return this.#waiter !== undefined
   }
 
-  /** Runs one getUpdates call. Returns a promise only if there is something to wait for. */
-  poll(request: PollRequest, presence: ClientPresence): PollReply | Promise<PollReply> {
+  /** Runs one getUpdates call. Returns a promise, or a `Later`, only if there is something to wait for. */
+  poll(request: PollRequest, presence: ClientPresence): PollOutcome {
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     const startMs = this.#options.clock.monotonicMs()
     const endings = this.#endings
@@ -139,14 +170,12 @@ export class Poller {
     if (waiter === undefined) return
     if (waiter.firstPushMs === undefined && isAlone) {
       waiter.firstPushMs = nowMs
-      clock.soon(() => this.#wake(waiter))
+      clock.soon(() => this.wake(waiter))
       return
     }
     waiter.firstPushMs ??= nowMs
     waiter.pause?.cancel()
-    waiter.pause = clock.after(wakeAtMs(waiter.firstPushMs, nowMs) - nowMs, () =>
-      this.#wake(waiter),
-    )
+    waiter.pause = clock.after(wakeAtMs(waiter.firstPushMs, nowMs) - nowMs, () => this.wake(waiter))
   }
 
   /** Ends the waiting poll with 409. */
@@ -154,7 +183,7 @@ export class Poller {
     const waiter = this.#waiter
     if (waiter === undefined) return
     this.#release(waiter)
-    waiter.resolve(this.#refuse(rule))
+    waiter.settle(this.#refuse(rule))
   }
 
   /** Ends the waiting poll with an empty list. A poll that is still reading from disk does not start to wait. */
@@ -177,7 +206,7 @@ export class Poller {
     this.#release(waiter)
     // This refusal is not paced, because the poll has already waited.
     return (code) =>
-      waiter.resolve(code === undefined ? nothing : Promise.reject(new PostboteError(code)))
+      waiter.settle(code === undefined ? nothing : Promise.reject(new PostboteError(code)))
   }
 
   /** Ends the waiting poll, and every later one that would wait, with an empty list. */
@@ -187,11 +216,7 @@ export class Poller {
     this.#options.pacer.releaseAll()
   }
 
-  #admit(
-    request: PollRequest,
-    presence: ClientPresence,
-    asked: Asked,
-  ): PollReply | Promise<PollReply> {
+  #admit(request: PollRequest, presence: ClientPresence, asked: Asked): PollOutcome {
     // A webhook may have been set while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     if (this.#waiter !== undefined) {
@@ -220,7 +245,7 @@ export class Poller {
     return counted instanceof Promise ? this.#inTime(counted, endOf(startMs, timeoutMs)) : undefined
   }
 
-  #give(presence: ClientPresence, call: AdmittedCall): PollReply | Promise<PollReply> {
+  #give(presence: ClientPresence, call: AdmittedCall): PollOutcome {
     const page = this.#options.queue.page(call.limit)
     return page instanceof Promise
       ? this.#inTime(page, endOf(call.startMs, call.timeoutMs)).then((entries) =>
@@ -229,11 +254,7 @@ export class Poller {
       : this.#giveOrWait(page, presence, call)
   }
 
-  #giveOrWait(
-    page: PollReply,
-    presence: ClientPresence,
-    call: AdmittedCall,
-  ): PollReply | Promise<PollReply> {
+  #giveOrWait(page: PollReply, presence: ClientPresence, call: AdmittedCall): PollOutcome {
     if (page.length > 0 && this.#lease.isValid()) return this.#given(page)
     const ownMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
     const timeLeftMs = page.length > 0 ? Math.max(ownMs, leaseHoldMs) : ownMs
@@ -253,23 +274,25 @@ export class Poller {
     return page
   }
 
-  #wait(presence: ClientPresence, call: AdmittedCall, leftMs: number): Promise<PollReply> {
-    const waiter = new Waiter(call.resolved, call.limit, presence)
-    const answer = new Promise<PollReply>((resolve) => {
-      waiter.resolve = resolve
-    })
-    waiter.deadline = this.#options.clock.after(leftMs, () => this.#wake(waiter, true))
-    presence.onGone = () => {
-      this.#release(waiter)
-      waiter.resolve(nothing)
-    }
+  #wait(presence: ClientPresence, call: AdmittedCall, leftMs: number): Later<PollReply> {
+    const { clock, counters, deadlines } = this.#options
+    const dueMs = clock.monotonicMs() + leftMs
+    const waiter = new Waiter(this, presence, { resolved: call.resolved, limit: call.limit, dueMs })
+    deadlines.add(waiter)
+    presence.waiting = waiter
     this.#waiter = waiter
-    this.#options.counters.add('polls_waiting', 1)
-    return answer
+    counters.add('polls_waiting', 1)
+    return waiter
+  }
+
+  /** The client of the poll disconnected. */
+  leave(waiter: Waiter): void {
+    this.#release(waiter)
+    waiter.settle(nothing)
   }
 
   /** Ends the poll with the updates there are; without updates only at the deadline. */
-  #wake(waiter: Waiter, isDeadline = false): void {
+  wake(waiter: Waiter, isDeadline = false): void {
     if (this.#waiter !== waiter) return
     waiter.firstPushMs = undefined
     if (!this.#lease.isValid()) {
@@ -316,20 +339,20 @@ export class Poller {
     const waiter = this.#waiter
     if (waiter === undefined) return
     waiter.pause?.cancel()
-    waiter.pause = this.#options.clock.after(leaseAskAgainMs, () => this.#wake(waiter))
+    waiter.pause = this.#options.clock.after(leaseAskAgainMs, () => this.wake(waiter))
   }
 
   #answer(waiter: Waiter, answer: PollReply | Promise<PollReply>): void {
     this.#release(waiter)
     this.#options.counters.add('polls_answered', 1)
-    waiter.resolve(answer)
+    waiter.settle(answer)
   }
 
   #release(waiter: Waiter): void {
     if (this.#waiter !== waiter) return
-    waiter.deadline?.cancel()
+    this.#options.deadlines.remove(waiter)
     waiter.pause?.cancel()
-    waiter.presence.onGone = undefined
+    waiter.presence.waiting = undefined
     this.#waiter = undefined
     this.#options.counters.add('polls_waiting', -1)
   }
@@ -359,5 +382,3 @@ function admittedCall(
   const terms = termsOf({ offset, startMs, limit, timeoutMs }, previous)
   return { offset, startMs, resolved, endings, limit: terms.limit, timeoutMs: terms.timeoutMs }
 }
-
-function ignore(): void {}

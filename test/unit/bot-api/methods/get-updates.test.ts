@@ -19,7 +19,7 @@ async function pollOf(query: string): Promise<PollRequest | undefined> {
     queue,
     params: await read({ query }),
     token: '',
-    presence: { onGone: undefined },
+    presence: { waiting: undefined },
   })
   return asked
 }
