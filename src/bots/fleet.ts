@@ -65,7 +65,6 @@ interface Found {
 
 /** A row, and what is in memory of its queue. */
 interface Seen {
-  readonly queue: QueueId
   readonly row: FleetRow
   readonly loaded: BotQueue | undefined
   readonly nowMs: number
@@ -120,7 +119,7 @@ export class Fleet {
   statusOf(shard: Shard, botId: number): FleetStatus | undefined {
     const index = this.#shards.get(shard)?.index
     const row = index?.isFilled === true ? index.row(botId) : undefined
-    return row === undefined ? undefined : this.#statusOf(botId, row, this.#options.clock.nowMs())
+    return row === undefined ? undefined : this.#statusOf(row, this.#options.clock.nowMs())
   }
 
   /** Returns the bots that a query selects, and the numbers of the shards that were searched. */
@@ -128,11 +127,11 @@ export class Fleet {
     const searched = await this.#settled()
     const first = new FirstInOrder<Found>(fleetOrder(query.sort), query.limit)
     const nowMs = this.#options.clock.nowMs()
-    await this.#visit(searched, (queue, row, { shard }) => {
-      const { username } = row
-      if (username === undefined || queue <= query.after) return
-      if (query.prefix !== undefined && !hasPrefix(query.prefix, queue, username)) return
-      const status = this.#statusOf(queue, row, nowMs)
+    await this.#visit(searched, (row, { shard }) => {
+      const { queue } = row
+      if (!row.isRegistered || queue <= query.after) return
+      if (query.prefix !== undefined && !hasPrefix(query.prefix, queue, row.username ?? '')) return
+      const status = this.#statusOf(row, nowMs)
       if (query.state !== undefined && !isInState(status, query.state)) return
       first.offer({ botId: queue, shard, status })
     })
@@ -202,11 +201,11 @@ export class Fleet {
     }
   }
 
-  #statusOf(queue: QueueId, row: FleetRow, nowMs: number): FleetStatus {
+  #statusOf(row: FleetRow, nowMs: number): FleetStatus {
     const { clock, loadedQueue } = this.#options
+    const { queue, hasWebhook, isPaused } = row
     const loaded = loadedQueue(queue)
-    const { hasWebhook, isPaused } = row
-    const { health, nextAttemptMs } = this.#webhookOf({ queue, row, loaded, nowMs })
+    const { health, nextAttemptMs } = this.#webhookOf({ row, loaded, nowMs })
     const takenMs = loaded?.updates.lastTakenMs ?? Number.NEGATIVE_INFINITY
     return {
       mode: hasWebhook ? 'webhook' : 'polling',
@@ -221,7 +220,7 @@ export class Fleet {
     }
   }
 
-  #webhookOf({ queue, row: { hasWebhook, isPaused }, loaded, nowMs }: Seen): WebhookStatus {
+  #webhookOf({ row: { queue, hasWebhook, isPaused }, loaded, nowMs }: Seen): WebhookStatus {
     if (!hasWebhook) return noWebhook
     const log = this.#options.attempts.find(queue)
     return webhookStatus({ log, waiting: loaded?.webhook.waiting(), isPaused, nowMs })
@@ -230,12 +229,12 @@ export class Fleet {
   /** Calls `visit` with every row. It yields to other work now and then. */
   async #visit(
     indexed: readonly Indexed[],
-    visit: (queue: QueueId, row: FleetRow, of: Indexed) => void,
+    visit: (row: FleetRow, of: Indexed) => void,
   ): Promise<void> {
     let left = fleetRowsPerTurnMax
     for (const each of indexed) {
-      for (const [queue, row] of each.index.rows) {
-        visit(queue, row, each)
+      for (const row of each.index.rows) {
+        visit(row, each)
         left -= 1
         if (left > 0) continue
         await nextTurn(this.#options.clock)
@@ -247,16 +246,17 @@ export class Fleet {
   async #count(indexed: readonly Indexed[]): Promise<readonly ShardSums[]> {
     const all = new Map(indexed.map((each) => [each, noSums()]))
     const nowMs = this.#options.clock.nowMs()
-    await this.#visit(indexed, (queue, row, of) => {
+    await this.#visit(indexed, (row, of) => {
       const sums = all.get(of)
       if (sums === undefined) return
-      this.#add(sums, { queue, row, loaded: this.#options.loadedQueue(queue), nowMs })
+      this.#add(sums, { row, loaded: this.#options.loadedQueue(row.queue), nowMs })
     })
     return Array.from(all, ([{ shard }, counts]) => ({ shard: shard.index, counts }))
   }
 
   #add(sums: Sums, seen: Seen): void {
-    const { queue, row, loaded, nowMs } = seen
+    const { row, loaded, nowMs } = seen
+    const { queue } = row
     sums.pending += loaded?.updates.pendingCount ?? row.pendingCount
     sums.pendingBytes += loaded?.updates.pendingBytes ?? row.pendingBytes
     sums.deadLetters += row.deadLetters
@@ -265,7 +265,7 @@ export class Fleet {
       const place = { botId: botIdOf(queue), isTest: isTestQueue(queue), ageS }
       sums.oldest = older(sums.oldest, place)
     }
-    if (row.username === undefined) return
+    if (!row.isRegistered) return
     sums[row.hasWebhook ? 'webhook' : 'polling'] += 1
     if (row.isPaused) sums.paused += 1
     const { health } = this.#webhookOf(seen)

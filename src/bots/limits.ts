@@ -67,7 +67,7 @@ export const webhookTrustMs = 60_000
 
 // Questions about all bots
 /** The fleet index of a shard is filled with this many records in one turn of the event loop, which takes 1 to 2 ms. */
-export const fleetFilledPerReadMax = 500
+export const fleetFilledPerReadMax = 100
 /** If a shard cannot be read for its index, the next try is after this time. Until then, lists name it as missing. */
 export const fleetFillRetryMs = 5_000
 /** A question about all bots waits this long for shards that were just opened; the index of 25,000 bots takes about a second. */

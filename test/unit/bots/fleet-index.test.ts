@@ -100,6 +100,21 @@ test('at most as many are due at a time as the caller wants', () => {
   assert.equal(index.takeDueOldest(2).length, 1)
 })
 
+test('every queue that is due gets its turn, also while others become due again', () => {
+  const index = new FleetIndex()
+  const records = [1, 2, 3, 4].map((id) => ({ queue: id, record: stateOf(1_000, 1) }))
+  index.fill('s', records)
+  index.filled()
+  const taken: number[] = []
+  for (let round = 0; round < 4; round++) {
+    const [due] = index.takeDueOldest(1)
+    taken.push(due!.queue)
+    index.oldestUnread(1)
+  }
+  assert.deepEqual(taken, [1, 2, 3, 4])
+  assert.deepEqual(index.takeDueOldest(9), [{ queue: 1, floor: 1_000 }])
+})
+
 test('a stored record that a commit has changed in the meantime is outdated', () => {
   const index = new FleetIndex()
   commit(index, stateOf(1_005, 1), push(1_005, { acceptedAtS: 7 }))
