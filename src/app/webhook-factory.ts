@@ -29,6 +29,7 @@ import type { ServerGate } from '../webhook/flood-gate.ts'
 import type { ReplyIntake } from '../webhook/reply-reader.ts'
 import { createHostLookup, systemLookup } from '../webhook/host-lookup.ts'
 import { AddressBook } from '../webhook/known-addresses.ts'
+import { LoadedBytes } from '../webhook/loaded-bytes.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type Verified, type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { EventDispatcher } from './event-sender.ts'
@@ -57,11 +58,13 @@ export class WebhookFactory implements WebhookServices {
   readonly #network: WebhookNetwork
   readonly #serverGate: ServerGate
   readonly #addresses: Piscina<unknown, boolean[]>
+  readonly #loaded: LoadedBytes
 
   constructor(options: WebhookFactoryOptions) {
     const { config, clock, log } = options
     this.#options = options
     this.connectionsMax = config.maxWebhookConnections
+    this.#loaded = new LoadedBytes(config.windowBytes)
     const ranges = compileBlocklist({
       local: config.local,
       block: config.blockCidrs,
@@ -144,6 +147,7 @@ export class WebhookFactory implements WebhookServices {
       signing: { idPrefix: deliveryIdPrefix(request.queueId), keys: () => request.signingKeys() },
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
+      loaded: this.#loaded,
       limit: request.limit,
       lease: request.lease,
       onGone: () => {

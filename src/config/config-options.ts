@@ -281,7 +281,7 @@ export const optionTable = {
     kind: integer(1, 65_536, { unit: 'MiB', bytes: mib }),
     default: '256',
     sentence:
-      'Memory for pending updates in each worker; updates that do not fit are read from disk when they are needed.',
+      'Memory for pending updates in each worker, and as much again for those that webhooks are about to deliver; updates that do not fit are read from disk when they are needed.',
   },
   diskReserveBytes: {
     name: 'disk-reserve',

@@ -8,6 +8,7 @@ import type { DeliveryLimit, DeliveryPace } from './delivery-pace.ts'
 import type { DeliverySource } from './delivery-source.ts'
 import type { ServerGate } from './flood-gate.ts'
 import type { KnownAddresses } from './known-addresses.ts'
+import type { LoadedBytes } from './loaded-bytes.ts'
 import type { ReplyIntake } from './reply-reader.ts'
 import type { SignatureSource } from './signature.ts'
 import type { DeliveryState, DeliveryStateOptions } from './state.ts'
@@ -35,6 +36,8 @@ export interface DispatcherOptions extends AttemptRecorderOptions {
   readonly replies?: ReplyIntake | undefined
   readonly goneTimeoutMs: number
   readonly serverGate: ServerGate
+  /** Counts the loaded updates of all dispatchers; if absent, those of this one count for themselves. */
+  readonly loaded?: LoadedBytes | undefined
   /** The limit that the operator has set; if absent, there is none. */
   readonly limit?: DeliveryLimit | undefined
   /** If absent, no other server can deliver these updates. */

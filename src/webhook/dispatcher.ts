@@ -1,7 +1,6 @@
 /**
  * Delivers one bot's updates to its webhook. It is the shell around `DeliveryState`: it has the queue read (update-loader.ts), passes
- * updates to connections, and reports the results to the state. There is one dispatcher per bot with a webhook;
- * dispatcher-mode.ts draws its life.
+ * updates to connections, and reports the results to the state. Each bot with a webhook has one; dispatcher-mode.ts draws its life.
  *
  * Delivered updates are removed in one call per turn of the event loop. Until then an update is still in the queue but no
  * longer in the state, which never takes it twice.
@@ -212,11 +211,12 @@ export class Dispatcher implements UpdateHolder {
     if (wasStarted) this.#options.source.heldBy(undefined)
     this.#inFlightOver.release()
     await this.#connections.close()
+    this.#options.loaded?.add(-this.#state.loadedBytes)
   }
 
   #newState(afterId: number): DeliveryState {
-    const { settings, random, parts } = this.#options
-    const options = { maxConnections: settings.maxConnections, random, afterId }
+    const { settings, random, loaded, parts } = this.#options
+    const options = { maxConnections: settings.maxConnections, random, afterId, loaded }
     return parts?.createState(options) ?? new DeliveryState(options)
   }
 

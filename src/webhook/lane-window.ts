@@ -5,11 +5,14 @@
 import type { PendingUpdate } from './delivery-source.ts'
 import type { Lane } from './lane.ts'
 import { webhookLoadedBytesMax, webhookWindowUpdatesMax } from './limits.ts'
+import type { LoadedBytes } from './loaded-bytes.ts'
 
 export interface LaneWindowOptions {
   readonly maxConnections: number
   readonly windowUpdatesMax?: number
   readonly windowBytesMax?: number
+  /** Shared by all webhooks of a worker. If absent, each counts for itself. */
+  readonly loaded?: LoadedBytes | undefined
 }
 
 export class LaneWindow {
@@ -17,19 +20,19 @@ export class LaneWindow {
   readonly #updatesMax: number
   readonly #bytesMax: number
   readonly #laneUpdatesMax: number
-  readonly #laneBytesMax: number
+  readonly #loaded: LoadedBytes | undefined
   #updates = 0
   #bytes = 0
   /** Lanes that hold updates: ready or in flight. */
   #activeLanes = 0
 
-  constructor({ maxConnections, windowUpdatesMax, windowBytesMax }: LaneWindowOptions) {
+  constructor({ maxConnections, windowUpdatesMax, windowBytesMax, loaded }: LaneWindowOptions) {
     this.#maxConnections = maxConnections
     this.#updatesMax = Math.max(windowUpdatesMax ?? webhookWindowUpdatesMax, maxConnections * 2)
     this.#bytesMax = windowBytesMax ?? webhookLoadedBytesMax
-    // These limits keep lanes whose deliveries hang from filling the window while a connection is free.
+    this.#loaded = loaded
+    // This limit and the one of bytes keep lanes whose deliveries hang from filling the window while a connection is free.
     this.#laneUpdatesMax = Math.max(Math.floor(this.#updatesMax / maxConnections / 2), 1)
-    this.#laneBytesMax = Math.max(Math.floor(this.#bytesMax / maxConnections), 1)
   }
 
   /** The number of updates. */
@@ -44,7 +47,7 @@ export class LaneWindow {
 
   get hasRoom(): boolean {
     if (this.#updates >= this.#updatesMax) return false
-    return this.#bytes < this.#bytesMax || this.#activeLanes < this.#maxConnections
+    return this.#bytes < this.#bytesMaxNow || this.#activeLanes < this.#maxConnections
   }
 
   /** A full window has room for probes besides: those in flight, and those that try again. */
@@ -54,7 +57,7 @@ export class LaneWindow {
 
   /** Whether there is room for the next update of a lane. */
   hasRoomFor(lane: Lane): boolean {
-    return this.hasRoom && (lane.first === undefined || this.#bytes < this.#bytesMax)
+    return this.hasRoom && (lane.first === undefined || this.#bytes < this.#bytesMaxNow)
   }
 
   /**
@@ -63,7 +66,7 @@ export class LaneWindow {
    */
   isFull(lane: Lane): boolean {
     const share = this.#laneUpdatesMax
-    if (lane.bytes >= this.#laneBytesMax) return true
+    if (lane.bytes >= Math.max(this.#bytesMaxNow / this.#maxConnections, 1)) return true
     if (lane.size < share) return false
     const unused = Math.max(this.#maxConnections - this.#activeLanes, 0)
     return lane.size >= share + (this.#updatesMax - this.#updates - share * unused) / 4
@@ -74,20 +77,20 @@ export class LaneWindow {
     if (lane.first === undefined) this.#activeLanes++
     lane.append(update)
     this.#updates++
-    this.#bytes += update.textBytes
+    this.#count(update.textBytes)
   }
 
   /** A new lane holds its first update. */
   added(lane: Lane): void {
     this.#activeLanes++
     this.#updates++
-    this.#bytes += lane.bytes
+    this.#count(lane.bytes)
   }
 
   /** Removes the first update of a lane. Call `emptied` if nothing is left. */
   dropFirst(lane: Lane): void {
     this.#updates--
-    this.#bytes -= lane.first?.textBytes ?? 0
+    this.#count(-(lane.first?.textBytes ?? 0))
     lane.dropFirst()
   }
 
@@ -95,7 +98,7 @@ export class LaneWindow {
   dropExpired(lane: Lane, wallMs: number): readonly PendingUpdate[] {
     const expired = lane.dropExpired(wallMs)
     this.#updates -= expired.length
-    for (const { textBytes } of expired) this.#bytes -= textBytes
+    for (const { textBytes } of expired) this.#count(-textBytes)
     return expired
   }
 
@@ -107,8 +110,17 @@ export class LaneWindow {
   /** Releases all updates of a lane, as `Lane.unload`. */
   unload(lane: Lane, scan: number): void {
     this.#updates -= lane.size
-    this.#bytes -= lane.bytes
+    this.#count(-lane.bytes)
     this.#activeLanes--
     lane.unload(scan)
+  }
+
+  get #bytesMaxNow(): number {
+    return Math.min(this.#bytesMax, this.#loaded?.bytesMaxOfEach ?? this.#bytesMax)
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes
+    this.#loaded?.add(bytes)
   }
 }

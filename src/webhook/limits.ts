@@ -110,6 +110,11 @@ export const webhookWindowUpdatesMax = 2_000
  */
 export const webhookLoadedBytesMax = 4 * mib
 /**
+ * These updates may have this many bytes while the webhooks of the worker hold as much as they may together. Chosen: a page of
+ * usual updates still fits, so only large ones are read again more often.
+ */
+export const webhookTightBytesMax = 256 * kib
+/**
  * This many ordering keys of one bot are known at a time, nearly all of them waiting for a retry. There are never more
  * than pending updates, 100,000 by default. A key takes 224 bytes, so 100,000 failing keys take 22 MB. With a lower
  * bound, new keys would wait for the failing ones.

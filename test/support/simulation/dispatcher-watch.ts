@@ -11,6 +11,7 @@ import { Dispatcher, type DispatcherInfo } from '../../../src/webhook/dispatcher
 import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
 import type { Waiting } from '../../../src/webhook/health.ts'
 import { webhookWindowUpdatesMax } from '../../../src/webhook/limits.ts'
+import { LoadedBytes } from '../../../src/webhook/loaded-bytes.ts'
 import type { DeliveryState } from '../../../src/webhook/state.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { type Entry, name } from './ledger.ts'
@@ -86,11 +87,12 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       parts: {
         createState: (options) => {
-          const { windowUpdatesMax, windowBytesMax, probeFailuresMin } = world
+          const { windowUpdatesMax, windowBytesMax, probeFailuresMin, loadedBytesMax } = world
           this.#state = new WatchedState(
             {
               ...options,
               probeFailuresMin,
+              loaded: loadedBytesMax === undefined ? undefined : new LoadedBytes(loadedBytesMax, 1),
               ...(windowUpdatesMax === undefined ? {} : { windowUpdatesMax }),
               ...(windowBytesMax === undefined ? {} : { windowBytesMax }),
             },

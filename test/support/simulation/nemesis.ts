@@ -36,6 +36,8 @@ export interface Plan {
   readonly connectionsMax: number
   readonly pace: AttemptPaceOptions | undefined
   readonly probeFailuresMin: number | undefined
+  /** Above this, only the first update of a key is loaded. */
+  readonly loadedBytesMax: number | undefined
   /** Undefined: no sweep. */
   readonly sweepMs: number | undefined
 }
@@ -73,5 +75,6 @@ export function drawPlan(luck: Luck): Plan {
       { failuresMax: luck.int(1, 12), failuresPerSecond: luck.pick([0.5, 1, 10]) },
     ]),
     probeFailuresMin: luck.pick([undefined, luck.int(1, 10)]),
+    loadedBytesMax: luck.pick([undefined, luck.int(1, 10_000)]),
   }
 }

@@ -36,6 +36,7 @@ export class World {
   windowUpdatesMax: number | undefined
   probeFailuresMin: number | undefined
   windowBytesMax: number | undefined
+  loadedBytesMax: number | undefined
   pace: AttemptPaceOptions | undefined
 
   constructor(seed: number) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
+import { LoadedBytes } from '../../../src/webhook/loaded-bytes.ts'
 import { DeliveryState } from '../../../src/webhook/state.ts'
 import { far, feed, pendingUpdate as update } from '../../support/delivery-state.ts'
 
@@ -130,4 +131,33 @@ test('after a new numbering lower ids are delivered, and updates that waited bef
   assert.equal(state.take(now), undefined)
   state.delivered(flying)
   assert.equal(state.take(now)?.first?.updateId, 7)
+})
+
+test('while the webhooks of a worker hold as much as they may together, each loads little more than its first updates', () => {
+  const loaded = new LoadedBytes(1_000_000)
+  const stateOf = (maxConnections: number) =>
+    new DeliveryState({ maxConnections, random: () => 0, afterId: 0, loaded })
+  const large = Array.from({ length: 60 }, (_value, index) =>
+    update(index + 1, index % 2 === 0 ? 'a' : `b${index}`, far, 100_000),
+  )
+  const first = stateOf(1)
+  feed(first, large)
+  assert.equal(first.loadedBytes, 1_000_000)
+  const second = stateOf(1)
+  feed(second, large)
+  assert.equal(second.loadedBytes, 300_000)
+  const third = stateOf(4)
+  for (let connection = 1; connection <= 4; connection++) {
+    feed(third, large)
+    assert.ok(third.take(now) !== undefined, `connection ${connection}`)
+  }
+  for (const state of [first, second]) {
+    const ids: number[] = []
+    for (let lane = state.take(now); lane !== undefined; lane = state.take(now)) {
+      ids.push(lane.first!.updateId)
+      state.delivered(lane)
+      feed(state, large)
+    }
+    assert.equal(new Set(ids).size, 60)
+  }
 })
