@@ -88,7 +88,7 @@ export class Forward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
-      learnOwner(head, this.#exchange.to.learn)
+      learnOwner(head, (owner) => this.#exchange.to.learn(owner))
       this.#lookAgain()
       return
     }

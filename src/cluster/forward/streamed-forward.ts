@@ -123,7 +123,7 @@ export class StreamedForward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
-      learnOwner(head, this.#options.exchange.to.learn)
+      learnOwner(head, (owner) => this.#options.exchange.to.learn(owner))
       this.#lookAgain()
       return
     }
