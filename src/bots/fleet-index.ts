@@ -28,8 +28,9 @@ export interface FleetRow {
   readonly queue: QueueId
   /** False for a /test/ queue, and for a queue without a registered bot. */
   readonly isRegistered: boolean
-  /** Undefined if no bot is registered. Made of bytes at each access. */
+  /** Undefined if no bot is registered. */
   readonly username: string | undefined
+  hasNamePrefix(lower: string): boolean
   readonly pendingCount: number
   readonly pendingBytes: number
   /** Wall time in seconds at which the oldest pending update was accepted; undefined if none is pending or none was read yet. */

@@ -71,12 +71,15 @@ export function isInState(status: FleetStatus, state: FleetState): boolean {
   }
 }
 
-/** Whether the id or the name of a bot begins with the prefix of a query. */
-export function hasPrefix(prefix: string, botId: number, username: string): boolean {
-  return (
-    String(botId).startsWith(prefix) ||
-    username.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase()
-  )
+/** What a prefix is compared with. */
+interface Named {
+  readonly queue: number
+  hasNamePrefix(lower: string): boolean
+}
+
+/** Whether the id or the name of a bot begins with the prefix of a query, the name in any case. */
+export function hasPrefix(prefix: string, bot: Named): boolean {
+  return String(bot.queue).startsWith(prefix) || bot.hasNamePrefix(prefix.toLowerCase())
 }
 
 interface Sortable {

@@ -32,6 +32,7 @@ import {
   fleetDeadLettersMax,
   fleetFillRetryMs,
   fleetFillWaitMs,
+  fleetGaugeReadsMax,
   fleetGaugesPeriodMs,
   fleetReadsMax,
   fleetRowsPerTurnMax,
@@ -130,7 +131,7 @@ export class Fleet {
     await this.#visit(searched, (row, { shard }) => {
       const { queue } = row
       if (!row.isRegistered || queue <= query.after) return
-      if (query.prefix !== undefined && !hasPrefix(query.prefix, queue, row.username ?? '')) return
+      if (query.prefix !== undefined && !hasPrefix(query.prefix, row)) return
       const status = this.#statusOf(row, nowMs)
       if (query.state !== undefined && !isInState(status, query.state)) return
       first.offer({ botId: queue, shard, status })
@@ -169,16 +170,19 @@ export class Fleet {
       await Promise.race([filled, sleep(this.#options.clock, fleetFillWaitMs, over.signal)])
       over.abort()
     }
-    return this.#readDue()
+    return this.#readDue(fleetReadsMax)
   }
 
-  /** Reads what has changed and is not known. Questions that arrive in the meantime wait, and find nothing left to read. */
-  #readDue(): Promise<readonly Indexed[]> {
+  /**
+   * Reads what has changed and is not known: of each shard, the oldest updates of at most `diskReadsMax` queues from disk.
+   * Questions that arrive in the meantime wait, and find nothing left to read.
+   */
+  #readDue(diskReadsMax: number): Promise<readonly Indexed[]> {
     return this.#reads.run(async () => {
       const filled = [...this.#shards.values()].filter(({ index }) => index.isFilled)
       for (const indexed of filled) {
         const { index } = indexed
-        for (const due of index.takeDueOldest(fleetReadsMax)) await this.#readOldest(indexed, due)
+        await this.#readOldest(indexed, diskReadsMax)
         for (const queue of index.takeDueDeadLetters(fleetReadsMax)) {
           await countDeadLetters(indexed, queue)
         }
@@ -187,17 +191,14 @@ export class Fleet {
     })
   }
 
-  async #readOldest({ shard, index }: Indexed, due: DueOldest): Promise<void> {
-    const { queue } = due
-    const loaded = this.#options.loadedQueue(queue)?.updates.loadedOldest
-    if (loaded !== undefined) {
-      index.oldestIs(queue, loaded)
-      return
-    }
-    try {
-      index.oldestIs(queue, await oldestOnDisk(shard, due))
-    } catch {
-      index.oldestUnread(queue)
+  async #readOldest({ shard, index }: Indexed, diskReadsMax: number): Promise<void> {
+    let left = diskReadsMax
+    for (const due of index.takeDueOldest(fleetReadsMax)) {
+      const { queue } = due
+      const loaded = this.#options.loadedQueue(queue)?.updates.loadedOldest
+      if (loaded !== undefined) index.oldestIs(queue, loaded)
+      else if (left-- > 0) await readOldestOnDisk({ shard, index }, due)
+      else index.oldestUnread(queue)
     }
   }
 
@@ -273,7 +274,7 @@ export class Fleet {
   }
 
   async #showGauges(): Promise<void> {
-    const shards = await this.#count(await this.#readDue())
+    const shards = await this.#count(await this.#readDue(fleetGaugeReadsMax))
     const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
     this.#show('updates_pending', counts.pending)
     this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
@@ -308,6 +309,17 @@ function ageOf(row: FleetRow, loaded: BotQueue | undefined, nowMs: number): numb
   const pendingCount = loaded?.updates.pendingCount ?? row.pendingCount
   if (pendingCount === 0 || row.oldestAtS === undefined) return undefined
   return Math.max(0, Math.floor(nowMs / 1_000) - row.oldestAtS)
+}
+
+async function readOldestOnDisk(
+  { shard, index }: Pick<Indexed, 'shard' | 'index'>,
+  due: DueOldest,
+): Promise<void> {
+  try {
+    index.oldestIs(due.queue, await oldestOnDisk(shard, due))
+  } catch {
+    index.oldestUnread(due.queue)
+  }
 }
 
 /** Reads the first update from the floor on; damaged ones are skipped. */

@@ -47,6 +47,18 @@ test('a username of any length and with any letters is kept until the bot is rem
   assert.deepEqual([row.isRegistered, row.username, row.isEmpty], [false, undefined, true])
 })
 
+test('the prefix of a username is found in any case, of short names and of long ones', () => {
+  const rows = new FleetRows()
+  for (const tail of ['', 'x'.repeat(40)]) {
+    const row = rows.of(100)
+    row.username = `Az_09${tail}`
+    for (const prefix of ['', 'a', 'az_0', 'az_09']) assert(row.hasNamePrefix(prefix), prefix)
+    for (const prefix of ['A', 'z', 'az\x7f', 'az_09y', 'é']) assert(!row.hasNamePrefix(prefix))
+  }
+  rows.remove(100)
+  assert(!rows.of(101).hasNamePrefix('a'))
+})
+
 test('the place of a removed row is used again and shows nothing of that row', () => {
   const rows = new FleetRows()
   for (const queue of [100, 101, 102]) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FleetRows } from '../../../src/bots/fleet-rows.ts'
 import {
   fleetOrder,
   type FleetState,
@@ -55,8 +56,14 @@ test('bots are in the order of their ids, or of what they are sorted by, highest
 })
 
 test('a prefix is compared with the digits of the id and with the name in any case', () => {
-  assert(hasPrefix('47', 4_711, 'echo_bot'))
-  assert(hasPrefix('ECHO', 4_711, 'Echo_bot'))
-  assert(!hasPrefix('711', 4_711, 'echo_bot'))
-  assert(!hasPrefix('echo_bot_2', 4_711, 'echo_bot'))
+  assert(hasPrefix('47', named(4_711, 'echo_bot')))
+  assert(hasPrefix('ECHO', named(4_711, 'Echo_bot')))
+  assert(!hasPrefix('711', named(4_711, 'echo_bot')))
+  assert(!hasPrefix('echo_bot_2', named(4_711, 'echo_bot')))
 })
+
+function named(queue: number, username: string) {
+  const row = new FleetRows().of(queue)
+  row.username = username
+  return row
+}

@@ -4,6 +4,7 @@ import type { FleetQuery } from '../../../src/bots/fleet-status.ts'
 import {
   fleetFillRetryMs,
   fleetFillWaitMs,
+  fleetGaugeReadsMax,
   fleetGaugesPeriodMs,
   stuckAfterMs,
 } from '../../../src/bots/limits.ts'
@@ -221,6 +222,35 @@ test('what was stored before the start is known, without reading a bot into memo
   )
   assert(Number(listed[0]?.status?.oldestAgeS) >= 9)
   assert.equal(bots.registry.bots.loaded(100), undefined)
+})
+
+test('the gauges read few oldest updates at a time from disk, and all of them in time', async () => {
+  let reads = 0
+  class CountingStore extends MemoryStore {
+    override range(options: RangeOptions): Promise<readonly StoreEntry[]> {
+      if (options.gte.toString('latin1', 0, 1) === 'u') reads += 1
+      return super.range(options)
+    }
+  }
+  const store = new CountingStore()
+  const before = await BotsLife.open({ store: () => store })
+  // The last one has the oldest update.
+  for (let botId = 100 + fleetGaugeReadsMax + 1; botId >= 100; botId--) {
+    await before.register(botId)
+    await before.push(before.request(botId))
+    await before.clock.advance(1_000)
+  }
+  await before.close()
+  reads = 0
+  const bots = await open({ store: () => store, clock: before.clock })
+  const { counts } = bots.counters
+  await bots.clock.advance(fleetGaugesPeriodMs)
+  assert.equal(reads, fleetGaugeReadsMax)
+  const early = counts.updates_oldest_age_seconds
+  await bots.clock.advance(fleetGaugesPeriodMs)
+  assert.equal(reads, fleetGaugeReadsMax + 2)
+  const periodS = fleetGaugesPeriodMs / 1_000
+  assert.equal(counts.updates_oldest_age_seconds, Number(early) + 2 + periodS)
 })
 
 test('a question reads nothing of a bot that it does not return', async () => {
