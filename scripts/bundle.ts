@@ -3,7 +3,7 @@
  * the CPU time that several hundred files take (docs/design.md). Bundles are not minified, so that stack traces name
  * functions, and the bundle names the source file above each part. Then bundles the dashboard into dist/dashboard/.
  */
-import { copyFileSync, readdirSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -31,6 +31,13 @@ await build({
   logLevel: 'warning',
 })
 
+// A source with a single character that is not Latin-1 takes two bytes for each in memory: 4.5 MB more in each worker. In
+// bundles, only comments and regular expressions have such characters, where the escape means the same.
+for (const file of ['src/main.js', ...workers.map((name) => name.replace(/ts$/, 'js'))]) {
+  const path = `${root}dist/${file}`
+  writeFileSync(path, readFileSync(path, 'utf8').replace(/[^\0-\xff]/g, escaped))
+}
+
 // The dashboard runs in browsers: one program and one style, as small as they get.
 await build({
   absWorkingDir: root,
@@ -53,3 +60,7 @@ await build({
   logLevel: 'warning',
 })
 copyFileSync(`${root}src/dashboard/page.html`, `${root}dist/dashboard/index.html`)
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
