@@ -88,7 +88,7 @@ export class Forward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
-      learnOwner(head, (owner) => this.#exchange.to.learn(owner))
+      learnOwner(head, this.#exchange.to.learn)
       this.#lookAgain()
       return
     }

@@ -5,7 +5,7 @@ import type { BodyBudget } from '../../http/body-budget.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { RareWarning } from '../rare-warning.ts'
-import type { ShardOwnerHint } from '../routes.ts'
+import type { LearnOwner } from './owner-search.ts'
 import { errorBody } from '../connection/raw-response.ts'
 
 export interface ForwardTo {
@@ -13,7 +13,7 @@ export interface ForwardTo {
   readonly self: number
   /** Returns the place that has the shard now; undefined if none has it. */
   place(): number | undefined
-  learn(owner: ShardOwnerHint): void
+  readonly learn: LearnOwner
   readonly shard: number | undefined
   readonly kind: ListenerKind
   /** Returns which of the successive owners of the shard has it now; undefined between two of them. */
@@ -21,15 +21,15 @@ export interface ForwardTo {
   /** Returns how many processes in its place hung and were killed for it. */
   hangs(): number
   /** The body is passed on as it arrives, and the request is never sent again. */
-  readonly isStreamed?: boolean | undefined
+  readonly isStreamed?: boolean
   /** The owner does not read the body (body-filter.ts), so it is dropped here and the request is forwarded without it. */
-  readonly dropsBody?: boolean | undefined
+  readonly dropsBody?: boolean
   /** How long the body may take to arrive; without it, as long as the server allows any request. */
   readonly bodyWithinMs?: number | undefined
   /** Called for a request that gets an error here; undefined if nobody counts that. */
   readonly refused?: ((code: ErrorCode) => void) | undefined
   /** Counts the body while it is held here; without it, the body is not counted. */
-  readonly bodies?: BodyBudget<IncomingMessage> | undefined
+  readonly bodies?: BodyBudget<IncomingMessage>
 }
 
 /** The origin of a request as its owner sees it: one hop more. */

@@ -18,7 +18,6 @@ import { isAboutKeys, keysShard } from '../../private-api/key-routes.ts'
 import { recordsShardOf } from '../../private-api/record-routes.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import type { Counters } from '../../counters.ts'
-import type { ErrorCode } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
 import { isForUpstream } from '../../bot-api/own-methods.ts'
@@ -30,7 +29,7 @@ import { PipelinedCalls } from './pipelined-calls.ts'
 import { misdirected, misdirectedHeaders } from './owner-search.ts'
 import type { ForwardTo } from './forwarded-exchange.ts'
 import type { ListenerKind } from '../listener.ts'
-import type { Routes, ShardOwnerHint } from '../routes.ts'
+import type { Routes } from '../routes.ts'
 import type { ShardOwner } from '../shard-table.ts'
 
 export interface RequestRouterOptions {
@@ -217,83 +216,34 @@ export class RequestRouter {
   }
 
   #forward(kind: ListenerKind, response: ServerResponse, { worker, shard }: OtherWay): void {
-    const { peers, counters, hasUpstream } = this.#options
+    const { self, peers, counters, hasUpstream, bodies, routes } = this.#options
     const { req: request } = response
     forwarded.add(response)
     counters.add('requests_forwarded', 1)
     const dropsBody = kind === 'bot' && !this.#isWanted(kind, request)
     const isStreamed =
       hasUpstream && !dropsBody && kind === 'bot' && isForUpstream(request.url ?? '/')
-    const refused =
-      kind === 'private' && isPush(request)
-        ? (code: ErrorCode): void => countRefusal(counters, code)
-        : undefined
-    const of = { kind, worker, shard, isStreamed, dropsBody, refused }
-    peers.forward(request, response, new ForwardTarget(this.#options, of))
-  }
-}
-
-type OfForward = Pick<ForwardTo, 'kind' | 'shard' | 'isStreamed' | 'dropsBody' | 'refused'> & {
-  readonly worker: number | undefined
-}
-
-/** One object without closures, because thousands of forwarded polls wait at a time. */
-class ForwardTarget implements ForwardTo {
-  readonly #options: RequestRouterOptions
-  readonly #worker: number | undefined
-  readonly kind: ListenerKind
-  readonly shard: number | undefined
-  readonly isStreamed: ForwardTo['isStreamed']
-  readonly dropsBody: ForwardTo['dropsBody']
-  readonly refused: ForwardTo['refused']
-
-  constructor(options: RequestRouterOptions, of: OfForward) {
-    this.#options = options
-    this.#worker = of.worker
-    this.kind = of.kind
-    this.shard = of.shard
-    this.isStreamed = of.isStreamed
-    this.dropsBody = of.dropsBody
-    this.refused = of.refused
-  }
-
-  get self(): number {
-    return this.#options.self
-  }
-
-  get bodies(): ForwardTo['bodies'] {
-    return this.#options.bodies[this.kind]
-  }
-
-  /** With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets less. */
-  get bodyWithinMs(): number | undefined {
-    return this.#options.hasUpstream && this.kind === 'bot' ? requestTimeoutMs : undefined
-  }
-
-  place(): number | undefined {
-    return this.#worker ?? this.#options.routes.placeOf(this.#anyShard)
-  }
-
-  learn(owner: ShardOwnerHint): void {
-    this.#options.routes.learn(this.#anyShard, owner)
-  }
-
-  generation(): number | undefined {
-    const { routes } = this.#options
-    const shard = this.#anyShard
-    return this.#isRemote ? routes.epochOf(shard) : this.#options.ownerOf(shard)?.generation
-  }
-
-  hangs(): number {
-    return this.#isRemote ? 0 : this.#options.hangsOf(this.place() ?? this.self)
-  }
-
-  get #anyShard(): number {
-    return this.shard ?? this.#options.ownShard
-  }
-
-  get #isRemote(): boolean {
-    return this.#options.routes.isRemote(this.place() ?? this.self)
+    const anyShard = shard ?? this.#options.ownShard
+    const place = (): number | undefined => worker ?? routes.placeOf(anyShard)
+    const isRemote = (): boolean => routes.isRemote(place() ?? self)
+    peers.forward(request, response, {
+      self,
+      place,
+      learn: (owner) => routes.learn(anyShard, owner),
+      shard,
+      kind,
+      generation: () =>
+        isRemote() ? routes.epochOf(anyShard) : this.#options.ownerOf(anyShard)?.generation,
+      hangs: () => (isRemote() ? 0 : this.#options.hangsOf(place() ?? self)),
+      isStreamed,
+      dropsBody,
+      bodies: bodies[kind],
+      refused:
+        kind === 'private' && isPush(request) ? (code) => countRefusal(counters, code) : undefined,
+      // With an upstream, the server gives requests the time that uploads take. This body is held in memory, so it gets
+      // less.
+      bodyWithinMs: hasUpstream && kind === 'bot' ? requestTimeoutMs : undefined,
+    })
   }
 }
 

@@ -123,7 +123,7 @@ export class StreamedForward implements ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (this.#isDone) return
     if (isMisdirected(head)) {
-      learnOwner(head, (owner) => this.#options.exchange.to.learn(owner))
+      learnOwner(head, this.#options.exchange.to.learn)
       this.#lookAgain()
       return
     }

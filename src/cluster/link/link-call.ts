@@ -42,10 +42,8 @@ const nothing = Buffer.alloc(0)
 
 export class LinkCall {
   readonly exchange: number
-  /** Undefined once the request is sent: a response may take a minute, and thousands may wait. */
-  fields: RequestFields | undefined
+  readonly fields: RequestFields
   readonly hasBody: boolean
-  readonly #isHead: boolean
   readonly #link: CallLink
   readonly #receiver: ResponseReceiver
   /** What was written before the link was open. */
@@ -67,7 +65,6 @@ export class LinkCall {
     this.#link = link
     this.exchange = exchange
     this.fields = fields
-    this.#isHead = fields.method === 'HEAD'
     this.hasBody = hasBody
     this.#isRequestEnded = !hasBody
     this.#receiver = receiver
@@ -109,7 +106,6 @@ export class LinkCall {
   /** For the link: the request can be sent. */
   opened(): void {
     this.#isOpen = true
-    this.fields = undefined
     const unsent = this.#unsent
     this.#unsent = []
     const last = this.#isRequestEnded ? unsent.pop() : undefined
@@ -217,7 +213,7 @@ export class LinkCall {
   }
 
   #bodyBytesOf({ status, bodyBytes }: ResponseHead): number | undefined {
-    const isEmpty = this.#isHead || status === 204 || status === 304
+    const isEmpty = this.fields.method === 'HEAD' || status === 204 || status === 304
     return isEmpty ? 0 : bodyBytes
   }
 

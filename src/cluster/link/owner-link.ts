@@ -169,7 +169,7 @@ export class OwnerLink implements CallLink {
     const { exchange, fields, hasBody } = call
     this.#calls.set(exchange, call)
     const type = hasBody ? frameType.request : frameType.request | fin
-    const text = fields === undefined ? '' : requestFieldsText(fields)
+    const text = requestFieldsText(fields)
     if (text.length > linkPayloadBytesMax) {
       call.lose(new Error('expected a shorter head of a request'))
       return
