@@ -20,9 +20,7 @@ import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from 
 import type { BodyBudget } from '../http/body-budget.ts'
 import { dropBody, hasBody } from '../http/body.ts'
 import type { BudgetGate } from '../http/budget-gate.ts'
-import { dropHeaders } from '../http/drop-headers.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed.ts'
-import { Later, type Receiver } from '../kit/later.ts'
 import type { MethodReply, Method } from './method-call.ts'
 import { makeOwnMethods, runsMethods } from './own-methods.ts'
 import { type Params, readParams } from './params.ts'
@@ -102,32 +100,14 @@ interface OwnCall {
   readonly token: string
 }
 
-/**
- * One call of a method, as far as its response needs it. Thousands of calls wait at a time, and each is this one object. It
- * also tells the method whether its client is still connected.
- */
-class OpenCall implements Exchange, ClientPresence, CloseWatcher, Receiver<MethodReply> {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly queue: BotQueue
+/** Whether the client of one call is still connected. */
+class Presence implements ClientPresence, CloseWatcher {
   isGone = false
-  waiting: ClientPresence['waiting']
-  readonly #handler: BotApiHandler
-
-  constructor(handler: BotApiHandler, { request, response, queue }: AuthorizedExchange) {
-    this.#handler = handler
-    this.request = request
-    this.response = response
-    this.queue = queue
-  }
+  onGone: (() => void) | undefined
 
   closed(): void {
     this.isGone = true
-    this.waiting?.clientGone()
-  }
-
-  receive(reply: MethodReply | Promise<MethodReply>): void {
-    this.#handler.sendLate(this, reply)
+    this.onGone?.()
   }
 }
 
@@ -251,18 +231,10 @@ export class BotApiHandler {
   }
 
   #run({ exchange, method, token }: OwnCall, params: Params): void | Promise<void> {
-    const call = new OpenCall(this, exchange)
-    const reply = method({ queue: exchange.queue, params, token, presence: call })
-    if (reply instanceof Later) {
-      watchClose(exchange.request.socket, call)
-      dropHeaders(exchange.request)
-      reply.sendTo(call)
-    } else if (reply instanceof Promise) {
-      watchClose(exchange.request.socket, call)
-      this.sendLate(call, reply)
-    } else {
-      return this.#send(exchange, reply)
-    }
+    const presence = new Presence()
+    const reply = method({ queue: exchange.queue, params, token, presence })
+    if (!(reply instanceof Promise)) return this.#send(exchange, reply)
+    this.#sendLater(exchange, reply, presence)
     return undefined
   }
 
@@ -283,22 +255,26 @@ export class BotApiHandler {
     })
   }
 
-  /** Sends the response of a call that had to wait. Only `OpenCall` calls this. */
-  sendLate(call: OpenCall, reply: MethodReply | Promise<MethodReply>): void {
-    const { socket } = call.request
-    if (!(reply instanceof Promise)) {
-      unwatchClose(socket, call)
-      this.#sendSafely(call, reply)
-      return
-    }
+  /**
+   * Sends the response when the method has its result. A poll ends if its client disconnects before that.
+   *
+   * Thousands of calls wait here at a time, so only what the response needs is kept of each.
+   */
+  #sendLater(
+    { request, response, queue }: AuthorizedExchange,
+    reply: Promise<MethodReply>,
+    presence: Presence,
+  ): void {
+    const { socket } = request
+    watchClose(socket, presence)
     reply.then(
       (given) => {
-        unwatchClose(socket, call)
-        return this.#sendSafely(call, given)
+        unwatchClose(socket, presence)
+        return this.#sendSafely({ request, response, queue }, given)
       },
       (error: unknown) => {
-        unwatchClose(socket, call)
-        void this.#refuse(call, error)
+        unwatchClose(socket, presence)
+        void this.#refuse({ request, response, queue }, error)
       },
     )
   }

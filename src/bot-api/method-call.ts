@@ -1,7 +1,6 @@
 /** What a bot API method receives and returns. Each method is a file in methods/. */
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { ClientPresence } from '../bots/poller.ts'
-import type { Later } from '../kit/later.ts'
 import type { WindowEntry } from '../queue/window.ts'
 import type { Params } from './params.ts'
 
@@ -23,6 +22,4 @@ export interface ResultReply {
 /** A result, or a list of updates that already has its wire form. */
 export type MethodReply = ResultReply | readonly WindowEntry[]
 
-export type MethodOutcome = MethodReply | Promise<MethodReply> | Later<MethodReply>
-
-export type Method = (call: MethodCall) => MethodOutcome
+export type Method = (call: MethodCall) => MethodReply | Promise<MethodReply>

@@ -12,15 +12,13 @@ import {
   botSweepSliceMax,
   webhooksStartedMax,
 } from './limits.ts'
-import { Deadlines } from '../kit/deadlines.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import { Bot, type BotHome, isBotId } from './bot.ts'
-import type { BotQueue } from './bot-queue.ts'
-import type { BotQueueServices } from './bot-queue-services.ts'
+import type { BotQueue, BotQueueServices } from './bot-queue.ts'
 import { DoubtfulShards } from './doubtful-shards.ts'
 
 export interface BotCacheOptions {
@@ -56,8 +54,7 @@ export class BotCache {
   constructor(options: BotCacheOptions) {
     this.#options = options
     this.doubtful = new DoubtfulShards((botId) => options.shardOf(botId))
-    const services = { ...options.services, deadlines: new Deadlines(options.clock) }
-    this.#home = { services, attach: (queue) => this.#attach(queue) }
+    this.#home = { services: options.services, attach: (queue) => this.#attach(queue) }
     this.#sweepCursor = this.#bots.values()
     this.#sweeper = every(options.clock, botSweepPeriodMs, () => this.#sweep())
   }

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
-import type { Deadlines } from '../kit/deadlines.ts'
+import type { ReportEvent } from '../events/operator-event.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { conflictMetrics } from '../metrics.ts'
 import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
@@ -20,7 +20,6 @@ import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-re
 import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
-import type { CachedQueueServices } from './bot-queue-services.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
@@ -32,6 +31,19 @@ import {
 } from './webhook-control.ts'
 import type { WebhookReport } from './webhook-report.ts'
 import type { WebhookServices } from './webhook-services.ts'
+
+/** What all queues of a worker share. */
+export interface BotQueueServices {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly limits: QueueLimits
+  readonly budget: WindowBudget
+  readonly counters: Counters
+  readonly webhooks: WebhookServices
+  readonly levels: Pick<QueueLevels, 'note'>
+  readonly report: ReportEvent
+  readonly log?: { debug(details: object, message: string): void }
+}
 
 /** The state of a queue, as the private API shows it. */
 export interface QueueReport {
@@ -67,7 +79,7 @@ export interface BotQueueContext {
   readonly bot: BotIdentity
   readonly shard: Shard
   readonly stored: StoredQueue
-  readonly services: CachedQueueServices
+  readonly services: BotQueueServices
 }
 
 /** One queue of one bot. It connects the stored updates, the polls and the webhook, which share its settings. */
@@ -78,10 +90,10 @@ export class BotQueue {
   readonly updates: UpdateQueue
   readonly poller: Poller
   readonly webhook: WebhookControl
-  readonly #services: CachedQueueServices
+  /** Paces the refusals of calls with this bot's valid token. */
+  readonly pacer: RefusalPacer
+  readonly #services: BotQueueServices
   #settings: QueueSettings
-  /** Undefined if no call was refused. */
-  #ownPacer: RefusalPacer | undefined
   readonly #changes = new Mutex()
   /** Undefined if nobody has watched this queue. */
   #tails: QueueTails | undefined
@@ -104,15 +116,11 @@ export class BotQueue {
     this.#settings = stored.areSettingsLost
       ? { allowedTypes: allTypesMask }
       : settingsAsStored(stored.settings)
+    this.pacer = new RefusalPacer(services.clock)
     const parts = new QueueParts(this, services)
     this.updates = new UpdateQueue(parts, stored.state)
     this.poller = new Poller(parts)
     this.webhook = new WebhookControl(parts)
-  }
-
-  /** Paces the refusals of calls with this bot's valid token. */
-  get pacer(): RefusalPacer {
-    return (this.#ownPacer ??= new RefusalPacer(this.#services.clock))
   }
 
   /** The update types that are stored when they are pushed; others are filtered. */
@@ -137,7 +145,7 @@ export class BotQueue {
       this.updates.isQuiet &&
       !this.#changes.isBusy &&
       !this.poller.isWaiting &&
-      (this.#ownPacer?.delayedCount ?? 0) === 0 &&
+      this.pacer.delayedCount === 0 &&
       this.webhook.isQuiet &&
       this.#tails?.isEmpty !== false
     )
@@ -284,9 +292,9 @@ export class BotQueue {
  */
 class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOptions {
   readonly #of: BotQueue
-  readonly #services: CachedQueueServices
+  readonly #services: BotQueueServices
 
-  constructor(of: BotQueue, services: CachedQueueServices) {
+  constructor(of: BotQueue, services: BotQueueServices) {
     this.#of = of
     this.#services = services
   }
@@ -333,10 +341,6 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   get counters(): Counters {
     return this.#services.counters
-  }
-
-  get deadlines(): Deadlines {
-    return this.#services.deadlines
   }
 
   get services(): WebhookServices {

@@ -5,14 +5,13 @@ import type { BotRecord } from '../shard/bot-record.ts'
 import { queueIdOf } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
-import { BotQueue } from './bot-queue.ts'
-import type { CachedQueueServices } from './bot-queue-services.ts'
+import { BotQueue, type BotQueueServices } from './bot-queue.ts'
 import { TokenVerifier } from './token.ts'
 import { Mutex } from '../kit/mutex.ts'
 
 /** What all bots of a worker share. */
 export interface BotHome {
-  readonly services: CachedQueueServices
+  readonly services: BotQueueServices
   /** Registers a queue with the code that announces committed updates. */
   attach(queue: BotQueue): void
 }
@@ -29,7 +28,8 @@ export class Bot {
   lastUsedMs: number
   /** Whether its removal has begun, so that nothing more is accepted for it. */
   isRemoved = false
-  #ownRenewals: Mutex | undefined
+  /** Renewals of its token, which run one after the other. */
+  readonly renewals = new Mutex()
   readonly #home: BotHome
   #record: BotRecord
   #test: BotQueue | undefined
@@ -46,11 +46,6 @@ export class Bot {
     this.lastUsedMs = services.clock.monotonicMs()
     this.main = new BotQueue(queueIdOf(botId, false), { bot: this, shard, stored, services })
     home.attach(this.main)
-  }
-
-  /** Renewals of its token, which run one after the other. */
-  get renewals(): Mutex {
-    return (this.#ownRenewals ??= new Mutex())
   }
 
   get record(): BotRecord {

@@ -12,8 +12,6 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { type ErrorCode, PostboteError } from '../errors.ts'
-import { type Deadlines, type Expiring, noPlace } from '../kit/deadlines.ts'
-import { Later } from '../kit/later.ts'
 import { endlessLease, type Lease, leaseAskAgainMs, leaseHoldMs } from '../lease.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import {
@@ -38,57 +36,30 @@ export interface PollRequest {
   readonly allowedTypes: AllowedTypes | undefined
 }
 
-/** Notifies the poll that waits when the client disconnects. `waiting` is set only while a poll waits. */
+/** Notifies the poller when the client disconnects. `onGone` is set only while a poll waits. */
 export interface ClientPresence {
-  /** Whether the client disconnected before `waiting` was set. */
+  /** Whether the client disconnected before `onGone` was set. */
   isGone?: boolean
-  waiting: { clientGone(): void } | undefined
+  onGone: (() => void) | undefined
 }
 
 export type PollReply = readonly WindowEntry[]
 
-/** A poll that waits for updates is a `Later`; a promise if something else must be awaited. */
-type PollOutcome = PollReply | Promise<PollReply> | Later<PollReply>
-
-/** A waiting poll. It keeps as little of its call as possible, and no closures, because thousands wait at a time. */
-class Waiter extends Later<PollReply> implements Expiring {
-  readonly #poller: WaitingPoller
+/** A waiting poll. It keeps as little of its call as possible, because thousands wait at a time. */
+class Waiter {
   readonly resolvedOffset: number
   readonly limit: number
   readonly presence: ClientPresence
-  readonly dueMs: number
-  place = noPlace
+  deadline: Timer | undefined
+  resolve: (answer: PollReply | Promise<PollReply>) => void = ignore
   firstPushMs: number | undefined
   pause: Timer | undefined
 
-  constructor(poller: WaitingPoller, presence: ClientPresence, terms: WaiterTerms) {
-    super()
-    this.#poller = poller
+  constructor(resolvedOffset: number, limit: number, presence: ClientPresence) {
+    this.resolvedOffset = resolvedOffset
+    this.limit = limit
     this.presence = presence
-    this.resolvedOffset = terms.resolved
-    this.limit = terms.limit
-    this.dueMs = terms.dueMs
   }
-
-  expire(): void {
-    this.#poller.wake(this, true)
-  }
-
-  clientGone(): void {
-    this.#poller.leave(this)
-  }
-}
-
-interface WaiterTerms {
-  readonly resolved: number
-  readonly limit: number
-  readonly dueMs: number
-}
-
-/** What a waiting poll needs of its poller. */
-interface WaitingPoller {
-  wake(waiter: Waiter, isDeadline: boolean): void
-  leave(waiter: Waiter): void
 }
 
 interface AdmittedCall extends PreviousPoll, PollTerms {
@@ -114,8 +85,6 @@ export interface PollerOptions {
   readonly clock: Clock
   readonly counters: Counters
   readonly pacer: RefusalPacer
-  /** Of all waiting polls of the worker. */
-  readonly deadlines: Deadlines
   /** If absent, no other server can answer these polls. While it is not valid, polls wait. */
   readonly lease?: Lease | undefined
   isWebhookActive(): boolean
@@ -127,7 +96,7 @@ export interface PollerOptions {
   setAllowedTypes(types: AllowedTypes): void | Promise<void>
 }
 
-export class Poller implements WaitingPoller {
+export class Poller {
   readonly #options: PollerOptions
   readonly #lease: Lease
   #waiter: Waiter | undefined
@@ -147,8 +116,8 @@ export class Poller implements WaitingPoller {
     return this.#waiter !== undefined
   }
 
-  /** Runs one getUpdates call. Returns a promise, or a `Later`, only if there is something to wait for. */
-  poll(request: PollRequest, presence: ClientPresence): PollOutcome {
+  /** Runs one getUpdates call. Returns a promise only if there is something to wait for. */
+  poll(request: PollRequest, presence: ClientPresence): PollReply | Promise<PollReply> {
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     const startMs = this.#options.clock.monotonicMs()
     const endings = this.#endings
@@ -170,12 +139,14 @@ export class Poller implements WaitingPoller {
     if (waiter === undefined) return
     if (waiter.firstPushMs === undefined && isAlone) {
       waiter.firstPushMs = nowMs
-      clock.soon(() => this.wake(waiter))
+      clock.soon(() => this.#wake(waiter))
       return
     }
     waiter.firstPushMs ??= nowMs
     waiter.pause?.cancel()
-    waiter.pause = clock.after(wakeAtMs(waiter.firstPushMs, nowMs) - nowMs, () => this.wake(waiter))
+    waiter.pause = clock.after(wakeAtMs(waiter.firstPushMs, nowMs) - nowMs, () =>
+      this.#wake(waiter),
+    )
   }
 
   /** Ends the waiting poll with 409. */
@@ -183,7 +154,7 @@ export class Poller implements WaitingPoller {
     const waiter = this.#waiter
     if (waiter === undefined) return
     this.#release(waiter)
-    waiter.settle(this.#refuse(rule))
+    waiter.resolve(this.#refuse(rule))
   }
 
   /** Ends the waiting poll with an empty list. A poll that is still reading from disk does not start to wait. */
@@ -206,7 +177,7 @@ export class Poller implements WaitingPoller {
     this.#release(waiter)
     // This refusal is not paced, because the poll has already waited.
     return (code) =>
-      waiter.settle(code === undefined ? nothing : Promise.reject(new PostboteError(code)))
+      waiter.resolve(code === undefined ? nothing : Promise.reject(new PostboteError(code)))
   }
 
   /** Ends the waiting poll, and every later one that would wait, with an empty list. */
@@ -216,7 +187,11 @@ export class Poller implements WaitingPoller {
     this.#options.pacer.releaseAll()
   }
 
-  #admit(request: PollRequest, presence: ClientPresence, asked: Asked): PollOutcome {
+  #admit(
+    request: PollRequest,
+    presence: ClientPresence,
+    asked: Asked,
+  ): PollReply | Promise<PollReply> {
     // A webhook may have been set while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     if (this.#waiter !== undefined) {
@@ -245,7 +220,7 @@ export class Poller implements WaitingPoller {
     return counted instanceof Promise ? this.#inTime(counted, endOf(startMs, timeoutMs)) : undefined
   }
 
-  #give(presence: ClientPresence, call: AdmittedCall): PollOutcome {
+  #give(presence: ClientPresence, call: AdmittedCall): PollReply | Promise<PollReply> {
     const page = this.#options.queue.page(call.limit)
     return page instanceof Promise
       ? this.#inTime(page, endOf(call.startMs, call.timeoutMs)).then((entries) =>
@@ -254,7 +229,11 @@ export class Poller implements WaitingPoller {
       : this.#giveOrWait(page, presence, call)
   }
 
-  #giveOrWait(page: PollReply, presence: ClientPresence, call: AdmittedCall): PollOutcome {
+  #giveOrWait(
+    page: PollReply,
+    presence: ClientPresence,
+    call: AdmittedCall,
+  ): PollReply | Promise<PollReply> {
     if (page.length > 0 && this.#lease.isValid()) return this.#given(page)
     const ownMs = call.startMs + call.timeoutMs - this.#options.clock.monotonicMs()
     const timeLeftMs = page.length > 0 ? Math.max(ownMs, leaseHoldMs) : ownMs
@@ -274,25 +253,23 @@ export class Poller implements WaitingPoller {
     return page
   }
 
-  #wait(presence: ClientPresence, call: AdmittedCall, leftMs: number): Later<PollReply> {
-    const { clock, counters, deadlines } = this.#options
-    const dueMs = clock.monotonicMs() + leftMs
-    const waiter = new Waiter(this, presence, { resolved: call.resolved, limit: call.limit, dueMs })
-    deadlines.add(waiter)
-    presence.waiting = waiter
+  #wait(presence: ClientPresence, call: AdmittedCall, leftMs: number): Promise<PollReply> {
+    const waiter = new Waiter(call.resolved, call.limit, presence)
+    const answer = new Promise<PollReply>((resolve) => {
+      waiter.resolve = resolve
+    })
+    waiter.deadline = this.#options.clock.after(leftMs, () => this.#wake(waiter, true))
+    presence.onGone = () => {
+      this.#release(waiter)
+      waiter.resolve(nothing)
+    }
     this.#waiter = waiter
-    counters.add('polls_waiting', 1)
-    return waiter
-  }
-
-  /** The client of the poll disconnected. */
-  leave(waiter: Waiter): void {
-    this.#release(waiter)
-    waiter.settle(nothing)
+    this.#options.counters.add('polls_waiting', 1)
+    return answer
   }
 
   /** Ends the poll with the updates there are; without updates only at the deadline. */
-  wake(waiter: Waiter, isDeadline = false): void {
+  #wake(waiter: Waiter, isDeadline = false): void {
     if (this.#waiter !== waiter) return
     waiter.firstPushMs = undefined
     if (!this.#lease.isValid()) {
@@ -339,20 +316,20 @@ export class Poller implements WaitingPoller {
     const waiter = this.#waiter
     if (waiter === undefined) return
     waiter.pause?.cancel()
-    waiter.pause = this.#options.clock.after(leaseAskAgainMs, () => this.wake(waiter))
+    waiter.pause = this.#options.clock.after(leaseAskAgainMs, () => this.#wake(waiter))
   }
 
   #answer(waiter: Waiter, answer: PollReply | Promise<PollReply>): void {
     this.#release(waiter)
     this.#options.counters.add('polls_answered', 1)
-    waiter.settle(answer)
+    waiter.resolve(answer)
   }
 
   #release(waiter: Waiter): void {
     if (this.#waiter !== waiter) return
-    this.#options.deadlines.remove(waiter)
+    waiter.deadline?.cancel()
     waiter.pause?.cancel()
-    waiter.presence.waiting = undefined
+    waiter.presence.onGone = undefined
     this.#waiter = undefined
     this.#options.counters.add('polls_waiting', -1)
   }
@@ -382,3 +359,5 @@ function admittedCall(
   const terms = termsOf({ offset, startMs, limit, timeoutMs }, previous)
   return { offset, startMs, resolved, endings, limit: terms.limit, timeoutMs: terms.timeoutMs }
 }
+
+function ignore(): void {}

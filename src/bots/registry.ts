@@ -8,8 +8,7 @@ import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Bot } from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
-import type { BotQueue } from './bot-queue.ts'
-import type { BotQueueServices } from './bot-queue-services.ts'
+import type { BotQueue, BotQueueServices } from './bot-queue.ts'
 import type {
   BotList,
   BotReport,

@@ -1,7 +1,6 @@
 import { type ClientPresence, type PollReply, Poller } from '../../src/bots/poller.ts'
 import { RefusalPacer } from '../../src/bots/refusal-pacer.ts'
 import { PostboteError } from '../../src/errors.ts'
-import { Deadlines } from '../../src/kit/deadlines.ts'
 import { QueueLife, type QueueLifeOptions } from './queue-life.ts'
 import type { AllowedTypes } from '../../src/queue/filter.ts'
 import type { PollConflict } from '../../src/queue/poll.ts'
@@ -29,7 +28,6 @@ export class Polls {
       clock: life.clock,
       counters: life.counters,
       pacer: this.pacer,
-      deadlines: new Deadlines(life.clock),
       isWebhookActive: () => this.isWebhookActive,
       tokenEndsInMs: () => this.tokenEndsInMs,
       lease: { isValid: () => this.isLeaseValid },
@@ -58,11 +56,11 @@ export class Polls {
       readonly timeoutMs?: number
       readonly allowedTypes?: number
     } = {},
-    presence: ClientPresence = { waiting: undefined },
+    presence: ClientPresence = { onGone: undefined },
   ): void {
     const request = { offset: 0, limit: 100, timeoutMs: 0, allowedTypes: undefined, ...given }
     const answer = this.poller.poll(request, presence)
-    if ('then' in answer) {
+    if (answer instanceof Promise) {
       answer.then(
         (page) => this.#note(name, page),
         (error: unknown) => this.#note(name, error),

@@ -1,13 +1,17 @@
 import { pollLimitMax, pollTimeoutSMax } from '../limits.ts'
 import { allowedUpdatesOfPoll } from '../../queue/filter.ts'
-import type { MethodCall, MethodOutcome } from '../method-call.ts'
+import type { MethodReply, MethodCall } from '../method-call.ts'
 
 const offsetRange = { default: 0, min: -(2 ** 63), max: 2 ** 63 }
 const limitRange = { default: pollLimitMax, min: 1, max: pollLimitMax }
 const timeoutRange = { default: 0, min: 0, max: pollTimeoutSMax }
 
 /** protocol.md §5. Returns updates immediately, or when there are some, or an empty list at the timeout. */
-export function getUpdates({ params, queue, presence }: MethodCall): MethodOutcome {
+export function getUpdates({
+  params,
+  queue,
+  presence,
+}: MethodCall): MethodReply | Promise<MethodReply> {
   return queue.poller.poll(
     {
       offset: params.integer('offset', offsetRange),

@@ -85,7 +85,7 @@ test('a waiting poll of a shard that leaves ends with an empty list, and one of 
   const answers = new Map<number, unknown>()
   for (const shard of [1, 2]) {
     const queue = await bots.queueOf(await bots.register(100 + shard))
-    const reply = queue.poller.poll(pollRequest, { waiting: undefined })
+    const reply = queue.poller.poll(pollRequest, { onGone: undefined })
     void Promise.resolve(reply).then((value) => answers.set(shard, value))
   }
   const left = shards.leave(1, () => [])
@@ -111,11 +111,11 @@ test('a poll gets nothing of what the shard held in an earlier life of the node'
   const queue = await bots.queueOf(await bots.register(101))
   await bots.push(bots.request(101))
   life.boot = 'the next one'
-  const reply = Promise.resolve(queue.poller.poll(pollRequest, { waiting: undefined }))
+  const reply = Promise.resolve(queue.poller.poll(pollRequest, { onGone: undefined }))
   await clock.advance(pollRequest.timeoutMs)
   assert.deepEqual(await reply, [])
   life.boot = boot
-  const again = await queue.poller.poll(pollRequest, { waiting: undefined })
+  const again = await queue.poller.poll(pollRequest, { onGone: undefined })
   assert.equal(again.length, 1)
 })
 

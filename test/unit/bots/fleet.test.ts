@@ -14,7 +14,7 @@ import { BotsLife, type BotsLifeOptions } from '../../support/bots-life.ts'
 import { fleetSums } from '../../support/fleet-sums.ts'
 
 const poll = { offset: 0, limit: 100, timeoutMs: 0, allowedTypes: undefined }
-const presence = { waiting: undefined }
+const presence = { onGone: undefined }
 const skip = (): void => undefined
 
 /** Bots whose fleet is started, as a worker starts it. */

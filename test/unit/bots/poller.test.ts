@@ -214,12 +214,12 @@ test('of two calls that are still being prepared the newer one waits', async () 
 
 test('a client that disconnects frees its poll, and the updates that it did not confirm are returned again', async () => {
   const polls = await Polls.open()
-  const presence: ClientPresence = { waiting: undefined }
+  const presence: ClientPresence = { onGone: undefined }
   polls.call('a', { timeoutMs: 50_000 }, presence)
-  presence.waiting?.clientGone()
+  presence.onGone?.()
   await settle()
   assert.equal(polls.poller.isWaiting, false)
-  assert.equal(presence.waiting, undefined)
+  assert.equal(presence.onGone, undefined)
   assert.equal(polls.life.clock.timers, 0)
   await polls.life.push(1)
   await polls.advance(4_000)
@@ -229,7 +229,7 @@ test('a client that disconnects frees its poll, and the updates that it did not 
 
 test('a poll whose client disconnects while it is prepared never waits', async () => {
   const polls = await Polls.open()
-  const presence: ClientPresence = { waiting: undefined }
+  const presence: ClientPresence = { onGone: undefined }
   polls.call('a', { offset: -1, timeoutMs: 50_000 }, presence)
   presence.isGone = true
   await settle()

@@ -29,7 +29,7 @@ test('a waiting poll, a verification and a poisoned shard keep a bot in memory',
   const polling = await bots.queueOf(tokens[0]!)
   void polling.poller.poll(
     { offset: 0, limit: 1, timeoutMs: 10 * minutesMs, allowedTypes: undefined },
-    { waiting: undefined },
+    { onGone: undefined },
   )
   const verifying = await bots.queueOf(tokens[1]!)
   bots.webhooks.isHolding = true

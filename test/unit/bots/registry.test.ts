@@ -65,7 +65,7 @@ test('a new token ends the waiting polls of the old one in both namespaces', asy
   const token = await bots.register(100)
   const queues = [await bots.queueOf(token), await bots.queueOf(token, true)]
   const waitingPolls = (): Promise<unknown>[] =>
-    queues.map(async ({ poller }) => poller.poll(waitingPoll, { waiting: undefined }))
+    queues.map(async ({ poller }) => poller.poll(waitingPoll, { onGone: undefined }))
   const ended = Promise.allSettled(waitingPolls())
   await bots.registry.renewToken(100, 0)
   for (const poll of await ended) {
@@ -89,7 +89,7 @@ test('a removal ends waiting polls like the end of their token, and one that fai
     const botId = code === undefined ? 101 : 100
     const queues = [await bots.queueOf(token), await bots.queueOf(token, true)]
     const polls = Promise.allSettled(
-      queues.map(async ({ poller }) => poller.poll(waitingPoll, { waiting: undefined })),
+      queues.map(async ({ poller }) => poller.poll(waitingPoll, { onGone: undefined })),
     )
     if (code !== undefined) store.failNextWrite('EIO')
     const removal = bots.registry.remove(botId).catch((error: PostboteError) => error.code)
@@ -132,7 +132,7 @@ test('a removed bot is gone with its queues, and after another registration cont
   const waiting = Promise.resolve(
     queue.poller.poll(
       { offset: -1, limit: 1, timeoutMs: 0, allowedTypes: 3 },
-      { waiting: undefined },
+      { onGone: undefined },
     ),
   )
   await waiting
@@ -274,7 +274,7 @@ test('after the recovery of a shard all of its bots are read again, and no old o
   const stale = await bots.queueOf(tokens[0]!)
   const waiting = stale.poller.poll(
     { offset: Number(id) + 1, limit: 1, timeoutMs: 50_000, allowedTypes: undefined },
-    { waiting: undefined },
+    { onGone: undefined },
   )
   store.failNextWrite('ENOSPC')
   assert.deepEqual(await bots.push(bots.request(100), bots.request(109)), [
@@ -307,11 +307,11 @@ test('a drain ends polls and lets webhooks finish', async () => {
   const token = await bots.register(100)
   const queue = await bots.queueOf(token)
   const poll = { offset: 0, limit: 1, timeoutMs: 50_000, allowedTypes: undefined }
-  const waiting = queue.poller.poll(poll, { waiting: undefined })
+  const waiting = queue.poller.poll(poll, { onGone: undefined })
   await bots.registry.bots.drain(10_000)
   assert.deepEqual(await waiting, [])
   const late = await bots.queueOf(token, true)
-  assert.deepEqual(await late.poller.poll(poll, { waiting: undefined }), [])
+  assert.deepEqual(await late.poller.poll(poll, { onGone: undefined }), [])
   await settle()
 })
 

@@ -172,7 +172,7 @@ test('a deletion drops pending updates on request, with a webhook or without', a
 test('a waiting poll ends when the webhook is set, and not before it is verified', async () => {
   const { bots, queue } = await open()
   const poll = { offset: 0, limit: 1, timeoutMs: 50_000, allowedTypes: undefined }
-  const waiting = Promise.resolve(queue.poller.poll(poll, { waiting: undefined }))
+  const waiting = Promise.resolve(queue.poller.poll(poll, { onGone: undefined }))
   const ended = assert.rejects(waiting, { code: 'POLL_TERMINATED_BY_WEBHOOK' })
   bots.webhooks.isHolding = true
   const set = queue.webhook.set(to(url))
@@ -376,7 +376,7 @@ test('a removed bot accepts no settings, not even those of a call in progress', 
   await bots.clock.advance(1_000)
   await assert.rejects(queue.webhook.set(to(otherUrl)), { code: 'UNAVAILABLE' })
   const poll = { offset: 0, limit: 1, timeoutMs: 0, allowedTypes: 3 }
-  await assert.rejects(async () => queue.poller.poll(poll, { waiting: undefined }), {
+  await assert.rejects(async () => queue.poller.poll(poll, { onGone: undefined }), {
     code: 'UNAVAILABLE',
   })
   const fresh = await bots.queueOf(await bots.register(100))

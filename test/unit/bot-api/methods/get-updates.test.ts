@@ -19,7 +19,7 @@ async function pollOf(query: string): Promise<PollRequest | undefined> {
     queue,
     params: await read({ query }),
     token: '',
-    presence: { waiting: undefined },
+    presence: { onGone: undefined },
   })
   return asked
 }

@@ -15,7 +15,7 @@ async function call(query: string) {
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that the method uses of it
   const queue = { webhook: { set: change, delete: change } } as unknown as BotQueue
-  const presence = { waiting: undefined }
+  const presence = { onGone: undefined }
   try {
     const reply = await setWebhook({ queue, params: await read({ query }), token: '', presence })
     return { said: 'description' in reply ? reply.description : undefined, changes }
