@@ -86,7 +86,7 @@ export const fleetRowsPerTurnMax = 2_000
 export const fleetReadsMax = 500
 /**
  * The gauges read the oldest updates of only this many queues of a shard from disk each time. After a start all are unknown,
- * and each is in a block of its own: with 300,000 bots, 500 at a time mapped 140 MB of tables in 40 s, or read them from disk.
+ * and each is in a block of its own: with 10,000,000 updates of 300,000 bots, 500 at a time mapped 110 MB more within 40 s.
  */
 export const fleetGaugeReadsMax = 100
 /** Of one queue, this many dead letters are counted. Chosen: twice what a queue keeps. */
