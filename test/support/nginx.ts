@@ -6,9 +6,9 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { issueCertificate, type KeyPair } from './certificates.ts'
+import { isOpen } from './is-open.ts'
 import type { EndingTest } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { freePort } from './port.ts'
@@ -143,15 +143,4 @@ export function replaceAll(text: string, replacements: Readonly<Record<string, s
     replaced = replaced.replaceAll(from, to)
   }
   return replaced
-}
-
-export function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', () => resolve(false))
-  })
 }
