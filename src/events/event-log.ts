@@ -44,7 +44,7 @@ export class EventLog {
     this.#events = [...stored.events]
     this.#deliveredTo = stored.deliveredTo
     const lastStoredId = Math.max(this.#events.at(-1)?.id ?? 0, stored.deliveredTo ?? 0)
-    // The files may have had more.
+    // A full log may have dropped events before the stored ones, so readers are told that they missed some.
     const isFull = stored.events.length >= eventsKeptMax
     if (isFull) this.#evictedTo = (stored.events[0]?.id ?? 1) - 1
     this.#firstId = Math.max(lastStoredId + 1, Math.floor(clock.nowMs()))

@@ -30,7 +30,7 @@ export function idInPosition(text: string, node: string | undefined): number {
   return own === undefined ? 0 : Number(own.slice(node.length + 1))
 }
 
-/** Returns the id of each node that a position names; none if it is that of a server without a name, or before all. */
+/** Returns the id of each node that a position names. The position of a server without a name, and 0, name none. */
 export function idsInPosition(text: string): Map<string, number> {
   const parts = positions.test(text) ? text.split(',').map((part) => part.split(':')) : []
   const ids = parts.map(([node = '', id]): [string, number] => [node, Number(id)])

@@ -128,7 +128,7 @@ export const tailReconnectMs = 500
 export const eventStreamsMax = 32
 /** The position of a reader of events has at most this many characters: `eventPositionNodesMax` nodes with the longest names fit. */
 export const eventPositionLengthMax = 8_192
-/** A stream of events goes on at this many nodes of a position. Chosen: ten times as many as a large cluster has. */
+/** A stream of events keeps the positions of at most this many nodes. Chosen: ten times as many as a large cluster has. */
 export const eventPositionNodesMax = 100
 /** The reader of a stream of events that has ended connects again after this time, as that of a tail. */
 export const eventsReconnectMs = tailReconnectMs

@@ -74,7 +74,7 @@ export const windowChunkBytesKept = 2 * kib
 export const windowHolesMax = 256
 /**
  * A queue keeps at most this many pushed bytes in memory, two of the largest responses; older or further updates are read
- * from disk when they are needed. Updates that have left count as long as pending ones in the same chunks keep their bytes.
+ * from disk when they are needed. Updates that were removed count, too, while pending ones keep their chunk in memory.
  */
 export const queueWindowBytesMax = 8 * mib
 /**
