@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Pushes updates with curl: the first line of its input with a single call, and the other lines over one stream. A line is
-# an update, such as {"message":{"text":"hello"}}. It prints the number of each line with the result of its push.
+# an update, such as {"message":{"message_id":1,"date":1795259700,"chat":{"id":42,"type":"private"},"text":"hello"}}. It prints the number
+# of each line with the result of its push.
 #
 #     ./scripts/example producer.sh [token] < updates.ndjson
 #

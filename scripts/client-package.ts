@@ -72,12 +72,13 @@ function manifest(): object {
 }
 
 /**
- * The page of the client, without the paragraph about this package. Its links to other pages lead nowhere from here, so
- * only their texts stay.
+ * The page of the client, without how to make this package and what a checkout has. Its links to other pages lead nowhere
+ * from here, so only their texts stay.
  */
 function readme(): string {
   return readFileSync(join(root, 'docs/producer-client.md'), 'utf8')
-    .replace(/^The client comes with the server[\s\S]*?\n\n/m, '')
+    .replace(/ In a checkout of Postbote, make the package[\s\S]*?```\n/, '\n')
+    .replace(/ Programs inside a checkout, .*$/m, '')
     .replaceAll('postbote/client', name)
     .replace(/\[([^\]]+)\]\((?!https?:|#)[^)]*\)/g, '$1')
 }

@@ -50,7 +50,7 @@ export const errorKinds = {
   KEY_EXISTS: { status: 409, description: 'There is already a key with this name' },
   TOO_MANY_ACCESS_KEYS: {
     status: 409,
-    description: 'The server already has 1,000 keys: revoke one',
+    description: 'Too many keys: %s; revoke one',
   },
   UNKNOWN_SIGNING_KEY: { status: 404, description: 'This bot has no signing key with this id' },
   TOO_MANY_SIGNING_KEYS: {
@@ -121,7 +121,7 @@ export const errorKinds = {
   METHOD_NOT_FOUND: { status: 404, description: 'Not Found: method not found' },
   VERB_NOT_ALLOWED: {
     status: 405,
-    description: 'Method Not Allowed: expected GET or POST, nothing was done',
+    description: 'Method Not Allowed: expected %s, nothing was done',
   },
   POLL_TERMINATED: {
     status: 409,
@@ -180,7 +180,7 @@ export const errorKinds = {
 export type ErrorCode = keyof typeof errorKinds
 
 export interface ErrorDetails {
-  /** Replaces `%s` in the description. Never contains a token, a secret or a key. */
+  /** Replaces `%s` in the description, or follows it. Never contains a token, a secret or a key. */
   readonly detail?: string
   /** In seconds, an integer of at least 1. Sent as `parameters.retry_after` and in the Retry-After header. */
   readonly retryAfterS?: number
@@ -197,10 +197,11 @@ export class PostboteError extends Error {
     const kind: ErrorKind = errorKinds[code]
     const retryAfterS = details.retryAfterS ?? kind.retryAfterS
     const detail = details.detail ?? (retryAfterS === undefined ? '' : `${retryAfterS}`)
-    super(
-      kind.description.replace('%s', () => detail),
-      { cause: details.cause },
-    )
+    const { description } = kind
+    const message = description.includes('%s')
+      ? description.replace('%s', () => detail)
+      : description + (details.detail ?? '')
+    super(message, { cause: details.cause })
     this.name = 'PostboteError'
     this.code = code
     this.status = kind.status

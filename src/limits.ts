@@ -190,3 +190,10 @@ export const webhookErrorLengthMax = 256
 // Attempts and health of a webhook
 /** This many attempts of a webhook are kept for its operator; they take 4 KB with their texts. */
 export const webhookAttemptsKept = 50
+
+// Clocks of a cluster
+/**
+ * A node whose clock differs by more from that of the database is reported, and so is a clock of the database that jumps by
+ * more. Chosen: the round trip of a heartbeat takes at most 1 s, and a time service keeps clocks within some milliseconds.
+ */
+export const clockDifferenceMsMax = 2_000

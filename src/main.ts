@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 /** The command `postbote` with its subcommands, which the table of commands lists. */
+// First, because each moment counts.
+import './cli/refuse-inspector.ts'
 import { readFileSync } from 'node:fs'
 import { commandTable } from './cli/command-table.ts'
-import { commandsNamed, findCommand } from './cli/find-command.ts'
+import { commandsAsked, commandsNamed, findCommand } from './cli/find-command.ts'
 import { helpText } from './cli/help-text.ts'
 import { outliveReaders } from './cli/outlive-readers.ts'
 import { parseCommand } from './cli/parse-command.ts'
@@ -13,8 +15,8 @@ import { entryFiles } from './entry-files.ts'
 async function main(argv: readonly string[]): Promise<void> {
   const [first] = argv
   if (first === undefined || first === 'help' || (isHelpAsked(argv) && !printsOwnHelp(argv))) {
-    const named = commandsNamed(commandTable, first === 'help' ? argv.slice(1) : argv)
-    process.stdout.write(helpText(named, commandTable))
+    const asked = commandsAsked(commandTable, first === 'help' ? argv.slice(1) : argv)
+    process.stdout.write(helpText(asked, commandTable, process.stdout.columns))
   } else if (first === '--version') {
     const { version }: { version: string } = JSON.parse(readFileSync(entryFiles.manifest, 'utf8'))
     process.stdout.write(`${version}\n`)

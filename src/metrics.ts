@@ -165,13 +165,13 @@ export const metrics = [
   {
     name: 'event_loop_delay_max_us',
     kind: 'gauge',
-    help: 'The longest event-loop delay of any worker in the last minute, in microseconds.',
+    help: 'The longest event-loop delay of any worker in the last minute.',
     isWorst: true,
   },
   {
     name: 'event_loop_delay_p99_us',
     kind: 'gauge',
-    help: 'The 99th percentile of the event-loop delay in the worst ten seconds of the last minute, in microseconds.',
+    help: 'The 99th percentile of the event-loop delay in the worst ten seconds of the last minute.',
     isWorst: true,
   },
   {

@@ -16,6 +16,8 @@ import { PostboteClient } from '../src/client/postbote-client.ts'
 import { slotOfBot } from '../src/cluster/shard-map.ts'
 import { optionRows } from '../src/config/config-options.ts'
 import { errorKinds } from '../src/errors.ts'
+import { checkUpdate } from '../src/queue/check-update.ts'
+import { assertTelegramFields } from '../src/queue/telegram-fields.ts'
 import { allLimits } from './support/all-limits.ts'
 import { forEachMetric } from '../src/metrics.ts'
 import { isAllowed } from '../src/queue/filter.ts'
@@ -24,6 +26,7 @@ import { expiresAtS } from '../src/queue/time-to-live.ts'
 import { defaultTypesMask, updateTypes } from '../src/queue/update-types.ts'
 import { SignatureHeaders } from '../src/webhook/signature.ts'
 import { frameworks } from './clients/frameworks.ts'
+import { documentedUpdates } from './support/documented-updates.ts'
 import { FakeClock } from './support/fake-clock.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -251,6 +254,21 @@ test('the delivery shown in docs/protocol.md has the length and the signature th
   assert.equal(signed.length, 6)
   for (let at = 0; at < signed.length; at += 2) assert.equal(shown.get(signed[at]), signed[at + 1])
   assert.equal(shown.get('content-length'), `${Buffer.byteLength(body)}`)
+})
+
+test('every update in the documentation, the examples and the sources has the fields that bot frameworks need', () => {
+  const updates = documentedUpdates()
+  assert(updates.length > 15)
+  const incomplete = updates.flatMap(({ file, update }) => {
+    const { typeNumber, text } = checkUpdate(Buffer.from(JSON.stringify(update)))
+    try {
+      assertTelegramFields(typeNumber, text)
+      return []
+    } catch (error) {
+      return [`${file}: ${String(error)}`]
+    }
+  })
+  assert.deepEqual(incomplete, [])
 })
 
 test('every section of the protocol that is cited exists', () => {

@@ -82,11 +82,11 @@ test('a file of src has an export with its name', () => {
   ])
 })
 
-test('a file of C has at most 400 lines, as the linter allows files of TypeScript', () => {
+test('a file of C has at most 600 lines, as the linter allows files of TypeScript', () => {
   const native = files.filter((file) => /\.[ch]$/.test(file))
   assert(native.length > 0)
   assert.deepEqual(
-    native.filter((file) => read(file).split('\n').length > 401),
+    native.filter((file) => read(file).split('\n').length > 601),
     [],
   )
 })

@@ -1,4 +1,6 @@
 /** The entry file of a worker process of the cluster. */
+// First, because each moment counts.
+import '../src/cli/refuse-inspector.ts'
 import { systemClock } from '../src/clock.ts'
 import { prepareWorkerApp, type WorkerSettings } from '../src/app/worker-app.ts'
 import { runWorker } from '../src/cluster/worker/worker.ts'

@@ -7,21 +7,32 @@ import type { Scope } from '../shard/access-key-record.ts'
 
 export type Access = 'root' | KeyAccess
 
-/** The rights of a key, by one of its secrets. */
-export interface KeyAccess {
+/** What a key may do per second. */
+export interface KeyLimits {
   readonly id: string
+  readonly updatesPerSecond: number | undefined
+  readonly requestsPerSecond: number | undefined
+  /** See `AccessKeyRecord`. */
+  readonly limitSlot: number
+}
+
+/** The rights of a key, by one of its secrets. */
+export interface KeyAccess extends KeyLimits {
+  /** The key that made this one first, and then the one that made that. What this key does counts for them, too. */
+  readonly makers?: readonly KeyLimits[]
   readonly name: string
   /** Identifies the secret within the key; no secret itself. */
   readonly secretTag: string
   readonly scopes: ReadonlySet<Scope>
   /** Undefined: all bots. */
   readonly bots: ReadonlySet<number> | undefined
-  readonly updatesPerSecond: number | undefined
-  readonly requestsPerSecond: number | undefined
   /** Wall time from which the secret is refused; Infinity if it does not expire. */
   readonly endsAtMs: number
-  /** See `AccessKeyRecord`. */
-  readonly limitSlot: number
+}
+
+/** Returns the id of the first key of the family of a key (makers-of.ts). */
+export function familyIdOf({ id, makers }: KeyAccess): string {
+  return makers?.at(-1)?.id ?? id
 }
 
 /** All scopes, in the order of the documentation. */

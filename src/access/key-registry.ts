@@ -20,9 +20,10 @@ import {
   newAccessKeySecret,
   secretTagOf,
 } from './access-key.ts'
+import { familyOf, makersOf } from './makers-of.ts'
 import type { KeyUses } from './key-ring.ts'
 import { byId, type KeyTable, keyTable } from './key-table.ts'
-import { keyUseWriteMs } from './limits.ts'
+import { accessKeysPerFamilyMax, keyUseWriteMs } from './limits.ts'
 
 export interface KeyRegistryOptions {
   readonly clock: Clock
@@ -56,6 +57,8 @@ interface Loaded {
 
 /** The keys in shard 0. All methods throw SHARD_BROKEN or STORE_UNAVAILABLE if it is not served here. */
 export class KeyRegistry {
+  /** That by which keys end. */
+  readonly clock: Clock
   readonly #options: KeyRegistryOptions
   readonly #turns = new Mutex()
   readonly #writes: Timer
@@ -65,6 +68,7 @@ export class KeyRegistry {
 
   constructor(options: KeyRegistryOptions) {
     this.#options = options
+    this.clock = options.clock
     this.#writes = every(options.clock, keyUseWriteMs, () => this.#writeUses())
   }
 
@@ -109,7 +113,7 @@ export class KeyRegistry {
       assertWithin(this.#present(by, records), wanted)
       const all = [...records.values()]
       if (all.some(({ name }) => name === wanted.name)) throw new PostboteError('KEY_EXISTS')
-      if (all.length >= accessKeysMax) throw new PostboteError('TOO_MANY_ACCESS_KEYS')
+      assertRoom(by, records)
       const taken = new Set(all.map((key) => key.limitSlot))
       let limitSlot = 0
       while (taken.has(limitSlot)) limitSlot += 1
@@ -139,6 +143,7 @@ export class KeyRegistry {
       const present = this.#present(by, records)
       const before = existing(id, records)
       assertWithin(present, before)
+      assertOwn(present, id, records)
       const secret = newAccessKeySecret(randomBytes)
       const endsAtMs = clock.nowMs() + overlapS * 1_000
       const old = before.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
@@ -149,14 +154,22 @@ export class KeyRegistry {
     })
   }
 
-  /** Ends a key. Throws UNKNOWN_KEY, UNAUTHORIZED. */
-  revoke(id: string, by: Access): Promise<void> {
+  /**
+   * Ends a key and all keys that come from it.
+   *
+   * @returns the ids of those
+   * @throws UNKNOWN_KEY, UNAUTHORIZED
+   */
+  revoke(id: string, by: Access): Promise<readonly string[]> {
     return this.#turns.run(async () => {
       const { records } = await this.#load()
       this.#present(by, records)
       existing(id, records)
-      await this.#commit([{ kind: 'accessKey', id, record: null }])
-      this.#usedAtMs.delete(id)
+      const heirs = [...records.keys()].filter((key) => makersOf(key, records).includes(id))
+      const ended = [id, ...heirs]
+      await this.#commit(ended.map((key) => ({ kind: 'accessKey', id: key, record: null })))
+      for (const key of ended) this.#usedAtMs.delete(key)
+      return heirs
     })
   }
 
@@ -230,6 +243,26 @@ export class KeyRegistry {
     const lastUsedMs = Math.max(this.#usedAtMs.get(id) ?? 0, record.lastUsedMs ?? 0)
     return lastUsedMs === 0 ? record : { ...record, lastUsedMs }
   }
+}
+
+function assertRoom(by: Access, records: Loaded['records']): void {
+  if (records.size >= accessKeysMax) {
+    throw new PostboteError('TOO_MANY_ACCESS_KEYS', { detail: 'the server already has 1,000 keys' })
+  }
+  if (by === 'root') return
+  const family = familyOf(by.id, records)
+  const members = [...records.keys()].filter((id) => familyOf(id, records) === family)
+  if (members.length < accessKeysPerFamilyMax) return
+  const detail = `this key and those that come from it are already ${members.length} keys`
+  throw new PostboteError('TOO_MANY_ACCESS_KEYS', { detail })
+}
+
+/** A new secret of any other key would be a way around the limits of a key. */
+function assertOwn(by: Access, id: string, records: Loaded['records']): void {
+  if (by === 'root' || by.id === id || makersOf(id, records).includes(by.id)) return
+  if (by.updatesPerSecond === undefined && by.requestsPerSecond === undefined) return
+  const detail = 'itself or a key that comes from it, because it has limits per second'
+  throw new PostboteError('KEY_EXCEEDED', { detail })
 }
 
 function existing(id: string, records: Loaded['records']): AccessKeyRecord {

@@ -6,10 +6,12 @@
  * such key, so neither the time nor the result tells an unknown key from a revoked or an expired one.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { type Clock, sleep } from '../clock.ts'
+import { type Clock, sleep, type Timer } from '../clock.ts'
 import type { StoredAccessKey } from '../shard/stored.ts'
-import type { Access, KeyAccess } from './access.ts'
+import type { AccessKeyRecord } from '../shard/access-key-record.ts'
+import type { Access, KeyAccess, KeyLimits } from './access.ts'
 import { type AccessKey, accessKeyHash, secretTagOf } from './access-key.ts'
+import { makersOf } from './makers-of.ts'
 import type { KeyTable } from './key-table.ts'
 import { accessKeySecretsMax } from './limits.ts'
 
@@ -32,6 +34,8 @@ export class KeyRing {
   #grants: ReadonlyMap<string, readonly Grant[]> | undefined
   #version = ''
   readonly #watchers = new Set<Watcher>()
+  /** Fires when the first key expires that is watched. */
+  #nextEnd: { readonly atMs: number; readonly timer: Timer } | undefined
   /** In Unix seconds; reported once. */
   readonly #used = new Map<string, number>()
   readonly #onKnown = new Set<() => void>()
@@ -64,7 +68,8 @@ export class KeyRing {
   set({ version, keys }: KeyTable): void {
     if (version !== this.#version || this.#grants === undefined) {
       this.#version = version
-      this.#grants = new Map(keys.map((key) => [key.id, grantsOf(key)]))
+      const records = new Map(keys.map(({ id, record }) => [id, record]))
+      this.#grants = new Map(keys.map((key) => [key.id, grantsOf(key, records)]))
     }
     for (const end of this.#onKnown) end()
     this.endExpired()
@@ -84,21 +89,16 @@ export class KeyRing {
 
   /** Returns what a session may do that was begun with a secret of a key; undefined if that secret is not valid any more. */
   ofSession(id: string, secretTag: string): KeyAccess | undefined {
-    const grants = this.#grants?.get(id) ?? []
-    const access = grants.find((grant) => grant.access.secretTag === secretTag)?.access
-    return this.#noted(access !== undefined && this.#isLive(access) ? access : undefined)
+    return this.#noted(this.#current({ id, secretTag }))
   }
 
   /** Whether the secret that an access was granted for is still valid. */
   isCurrent(access: Access): boolean {
-    if (access === 'root') return true
-    const grants = this.#grants?.get(access.id) ?? []
-    const same = grants.find((grant) => grant.access.secretTag === access.secretTag)?.access
-    return same !== undefined && this.#isLive(same)
+    return access === 'root' || this.#current(access) !== undefined
   }
 
   /**
-   * Ends something long, such as a stream, when the key ends that it began with.
+   * Ends something long, such as a stream, when the key ends that it began with; before this returns if it has ended.
    *
    * @returns a function that stops the watch
    */
@@ -106,16 +106,15 @@ export class KeyRing {
     if (access === 'root') return ignore
     const watcher = { access, onEnd }
     this.#watchers.add(watcher)
+    this.#endIfOver(watcher)
     return () => void this.#watchers.delete(watcher)
   }
 
-  /** Ends what was begun with keys that have expired since. Called now and then. */
+  /** Ends what was begun with keys that have ended since. Called now and then, because the wall clock may be set. */
   endExpired(): void {
-    for (const watcher of this.#watchers) {
-      if (this.isCurrent(watcher.access)) continue
-      this.#watchers.delete(watcher)
-      watcher.onEnd()
-    }
+    this.#nextEnd?.timer.cancel()
+    this.#nextEnd = undefined
+    for (const watcher of this.#watchers) this.#endIfOver(watcher)
   }
 
   /** Returns the uses that were not reported yet. */
@@ -130,6 +129,26 @@ export class KeyRing {
     }
   }
 
+  /** Returns what a secret grants now; undefined if it is not valid any more. */
+  #current({ id, secretTag }: Pick<KeyAccess, 'id' | 'secretTag'>): KeyAccess | undefined {
+    const grants = this.#grants?.get(id) ?? []
+    const access = grants.find((grant) => grant.access.secretTag === secretTag)?.access
+    return access !== undefined && this.#isLive(access) ? access : undefined
+  }
+
+  #endIfOver(watcher: Watcher): void {
+    const access = this.#current(watcher.access)
+    if (access === undefined) {
+      this.#watchers.delete(watcher)
+      watcher.onEnd()
+    } else if (access.endsAtMs < (this.#nextEnd?.atMs ?? Infinity)) {
+      this.#nextEnd?.timer.cancel()
+      const delayMs = access.endsAtMs - this.#clock.nowMs()
+      const timer = this.#clock.after(delayMs, () => this.endExpired())
+      this.#nextEnd = { atMs: access.endsAtMs, timer }
+    }
+  }
+
   #noted(access: KeyAccess | undefined): KeyAccess | undefined {
     if (access !== undefined) this.#used.set(access.id, Math.floor(this.#clock.nowMs() / 1_000))
     return access
@@ -140,9 +159,14 @@ export class KeyRing {
   }
 }
 
-function grantsOf({ id, record }: StoredAccessKey): readonly Grant[] {
+function grantsOf(
+  { id, record }: StoredAccessKey,
+  records: ReadonlyMap<string, AccessKeyRecord>,
+): readonly Grant[] {
+  const makers = makersOf(id, records).flatMap((by) => limitsOf(by, records.get(by)))
   const rights = {
     id,
+    makers,
     name: record.name,
     scopes: new Set(record.scopes),
     bots: record.bots && new Set(record.bots),
@@ -156,6 +180,12 @@ function grantsOf({ id, record }: StoredAccessKey): readonly Grant[] {
     return { hash: Buffer.from(sha256, 'base64url'), access }
   })
   return [...grants, ...decoys].slice(0, accessKeySecretsMax)
+}
+
+function limitsOf(id: string, record: AccessKeyRecord | undefined): readonly KeyLimits[] {
+  if (record === undefined) return []
+  const { updatesPerSecond, requestsPerSecond, limitSlot } = record
+  return [{ id, updatesPerSecond, requestsPerSecond, limitSlot }]
 }
 
 /** Grants that no secret matches. */

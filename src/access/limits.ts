@@ -2,6 +2,15 @@
 
 /** A key may be for this many bots at most. Chosen: a tenant with its bots; 1,000 keys of this size take 10 MB in a worker. */
 export const accessKeyBotsMax = 1_000
+/** A key and all keys that come from it are this many at most. Chosen: a tenth of what the server has, so one key cannot take all. */
+export const accessKeysPerFamilyMax = 100
+/** The share of a worker's tails, and of its streams of events, that one such family may have. */
+export const keyPlacesShare = 1 / 4
+/**
+ * So many ended sessions of a key are remembered one by one. Chosen: a session lasts 12 hours, and few people share a key.
+ * Past that, all sessions of the key that are older than the oldest of them end, too.
+ */
+export const endedSessionsPerKeyMax = 16
 /** A key has at most two secrets: the current one, and an old one until its overlap ends. */
 export const accessKeySecretsMax = 2
 /** The largest limit of a key per second: more than one server can do. A key that should do nothing is revoked. */

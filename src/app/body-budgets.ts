@@ -18,6 +18,7 @@ export type BodyBudgets = Readonly<Record<ListenerKind, BodyBudget<IncomingMessa
 
 export function bodyBudgets(
   counters: Counters,
+  holderOf: (request: IncomingMessage) => string | undefined,
   onPieces?: (request: IncomingMessage, pieces: number) => void,
 ): BodyBudgets {
   const bytesMax = heldBodiesBytesMax
@@ -28,7 +29,11 @@ export function bodyBudgets(
       senderOf: senderToBots,
       ...(onPieces === undefined ? {} : { onPieces }),
     }),
-    private: new BodyBudget({ bytesMax, counters, senderOf: producer }),
+    private: new BodyBudget({
+      bytesMax,
+      counters,
+      senderOf: (request) => producer(request, holderOf(request)),
+    }),
   }
 }
 
@@ -44,10 +49,12 @@ function senderToBots(request: IncomingMessage): BodySender | undefined {
   }
 }
 
-function producer(request: IncomingMessage): BodySender | undefined {
-  return addressOfClient(request) === undefined
-    ? undefined
-    : { address: 'producers', shareBytesMax: heldBodiesBytesMax }
+/** Many producers may have one key. The admin key has no share. */
+function producer(request: IncomingMessage, holder: string | undefined): BodySender | undefined {
+  if (addressOfClient(request) === undefined) return undefined
+  return holder === undefined || holder === 'root'
+    ? { address: 'producers', shareBytesMax: heldBodiesBytesMax }
+    : { address: `key ${holder}`, shareBytesMax: heldBodiesSharedAddressBytesMax }
 }
 
 /** Returns undefined for a request that another worker forwarded: that worker counts the body. */

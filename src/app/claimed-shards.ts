@@ -1,7 +1,8 @@
 /**
  * The shards of a worker whose store is a database: they come and go while the worker serves, as the primary asks for it.
  *
- *   open     claims the shard and serves its bots; rejects if another node owns it
+ *   open     claims the shard and serves its bots; rejects if another node owns it. If its tables are wrong, the shard is set
+ *            aside instead: its bots are refused, until this worker is replaced or another node opens the shard
  *   leave    serves on until nothing takes long, answers what is in progress, and closes the shard: another node may open it
  *   drop     another node owns the shard already: everything of it in memory is void. Nothing of it can be written
  *
@@ -13,13 +14,20 @@ import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
 import { Mutex } from '../kit/mutex.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { ShardMarks } from '../shard/shard-marks.ts'
+import { ShardDamaged } from '../store/shard-damaged.ts'
+import type { DatabaseClocks } from './database-clocks.ts'
 import type { DatabaseLeases } from './database-leases.ts'
 import { openShard, type ShardOpenerOptions } from './shard-opener.ts'
 
 export interface ClaimedShardsOptions
   extends Omit<ShardOpenerOptions, 'boot' | 'lease' | 'onReset' | 'onReadFailed' | 'onUnreadable'> {
   readonly bots: BotCache
+  /** The shards that this worker may have. */
+  readonly shards: readonly number[]
+  readonly marks: Pick<ShardMarks, 'setBroken'>
   readonly leases: Pick<DatabaseLeases, 'ofShard'>
+  readonly clocks: Pick<DatabaseClocks, 'ofShard'>
   /** Streams of other workers, whose pairs may be for a shard that leaves. */
   readonly peerStreams: ReadonlySet<{ stop(): void }>
   /** Exports, of this shard or of others: they ask again. */
@@ -35,6 +43,7 @@ export interface ClaimedShardsOptions
 export class ClaimedShards {
   readonly #options: ClaimedShardsOptions
   readonly #open = new Map<number, Shard>()
+  readonly #aside = new Set<number>()
   readonly #leaving = new Set<number>()
   readonly #turns = new Map<number, Mutex>()
   #isClosed = false
@@ -45,12 +54,14 @@ export class ClaimedShards {
 
   /** Whether requests for the shard are answered here. */
   serves(shard: number): boolean {
-    return this.#open.has(shard) && !this.#leaving.has(shard)
+    return this.#aside.has(shard) || (this.#open.has(shard) && !this.#leaving.has(shard))
   }
 
-  /** Opens the shards that can be opened. Returns all that are open. */
+  /** Opens the shards that can be opened. Returns all that are open or set aside. */
   async open(openings: readonly ShardOpening[]): Promise<readonly number[]> {
-    const { log } = this.#options
+    const { log, marks, shards } = this.#options
+    // The last process of this worker may have left them.
+    await Promise.all(shards.map((index) => marks.setBroken(index, undefined)))
     await Promise.all(
       openings.map(async (opening) => {
         try {
@@ -60,26 +71,32 @@ export class ClaimedShards {
         }
       }),
     )
-    return [...this.#open.keys()]
+    return [...this.#open.keys(), ...this.#aside]
   }
 
   /** @throws NotOwnerError if another node owns the shard, or the error of the database */
   openOne({ shard: index, boot }: ShardOpening): Promise<void> {
     return this.#inTurn(index, async () => {
       if (this.#isClosed) throw new Error('the worker gives up its shards')
-      if (this.#open.has(index)) return
-      const { leases, onServed } = this.#options
-      const shard = await openShard(
-        {
-          ...this.#options,
-          boot,
-          lease: leases.ofShard(index, boot),
-          onReset: onServed,
-          onReadFailed: ignore,
-          onUnreadable: ignore,
-        },
-        index,
-      )
+      if (this.#open.has(index) || this.#aside.has(index)) return
+      const { clocks, leases, onServed } = this.#options
+      const options = {
+        ...this.#options,
+        boot,
+        clock: clocks.ofShard(index),
+        lease: leases.ofShard(index, boot),
+        onReset: onServed,
+        onReadFailed: ignore,
+        onUnreadable: ignore,
+      }
+      let shard: Shard
+      try {
+        shard = await openShard(options, index)
+      } catch (error) {
+        if (!(error instanceof ShardDamaged)) throw error
+        await this.#setAside(index, error)
+        return
+      }
       this.#open.set(index, shard)
       onServed(shard)
     })
@@ -87,6 +104,7 @@ export class ClaimedShards {
 
   leave(index: number, answers: OpenResponsesView): Promise<void> {
     return this.#inTurn(index, async () => {
+      await this.#forgetAside(index)
       const shard = this.#open.get(index)
       if (shard === undefined) return
       const departure = this.#departureOf(shard)
@@ -97,6 +115,7 @@ export class ClaimedShards {
 
   drop(index: number): Promise<void> {
     return this.#inTurn(index, async () => {
+      await this.#forgetAside(index)
       const shard = this.#open.get(index)
       if (shard !== undefined) await this.#close(shard)
     })
@@ -108,6 +127,24 @@ export class ClaimedShards {
     await Promise.all(Array.from(this.#turns.values(), (turns) => turns.idle()))
     await Promise.all(Array.from(this.#open.values(), (shard) => this.#closeStore(shard)))
     this.#open.clear()
+  }
+
+  async #setAside(index: number, { file, reason }: ShardDamaged): Promise<void> {
+    const { bots, clock, counters, log, marks, report } = this.#options
+    this.#aside.add(index)
+    bots.setAside(index)
+    counters.add('shards_broken', 1)
+    await marks.setBroken(index, { file, reason })
+    report({ type: 'shard.broken', timeMs: clock.nowMs(), shard: index, reason })
+    log.error({ shard: index, file, reason }, isSetAside)
+  }
+
+  async #forgetAside(index: number): Promise<void> {
+    const { bots, counters, marks } = this.#options
+    if (!this.#aside.delete(index)) return
+    bots.forgetAside(index)
+    counters.add('shards_broken', -1)
+    await marks.setBroken(index, undefined)
   }
 
   #departureOf(shard: Shard): Departure {
@@ -151,6 +188,9 @@ export class ClaimedShards {
     return turns.run(work)
   }
 }
+
+const isSetAside =
+  'a shard is set aside because its tables are not as they were made, and all others are served: run postbote doctor, mend the tables, and reload the server'
 
 function ignore(): void {
   // Nothing to do.

@@ -16,7 +16,7 @@ export const heldBodiesShareBytesMax = 16 * mib
  * An address that may stand for many clients may use this much of `heldBodiesBytesMax`; the remaining quarter is for
  * addresses that are known. Many clients may share a Unix socket, or a private or loopback address without an X-Real-Ip,
  * as of a reverse proxy that does not report its clients. A forwarded body is counted only by the worker that read it
- * from its client, until the response is there. Producers have a key and share the complete budget of the private listener.
+ * from its client, until the response is there. On the private listener this is the share of a key, and the admin key has none.
  */
 export const heldBodiesSharedAddressBytesMax = 48 * mib
 

@@ -46,6 +46,7 @@ export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
     // Rounded as the times of the workers are, so that no worker seems older than its node.
     uptimeS: Math.floor(clock.machineMs() / 1_000) - Math.floor(settings.startedAtMs / 1_000),
     heartbeatAgeMs: heartbeatAgeMs(parts),
+    clockSkewMs: clockSkewMs(parts),
     workers: Array.from({ length: map.workers }, (_, worker) => workerReport(parts, worker)),
     shards: [...(owned ?? [])]
       .toSorted((a, b) => a - b)
@@ -88,11 +89,23 @@ function shardState(
   return memory.shardTable.isServed(shard) ? 'serving' : 'starting'
 }
 
-/** A database that this node has not joined yet has no heartbeat. */
-function heartbeatAgeMs({ clock, memory, settings }: OwnNodeParts): number | undefined {
-  const count = settings.database?.databases.length ?? 0
-  const beats = Array.from({ length: count }, (_, database) => memory.leaseMs(database))
-    .filter((leaseMs) => leaseMs > 0)
-    .map((leaseMs) => clock.machineMs() - (leaseMs - nodeLeaseMs))
+function heartbeatAgeMs(parts: OwnNodeParts): number | undefined {
+  const { clock, memory } = parts
+  const beats = joinedDatabases(parts).map(
+    (database) => clock.machineMs() - (memory.leaseMs(database) - nodeLeaseMs),
+  )
   return beats.length === 0 ? undefined : Math.max(0, Math.round(Math.max(...beats)))
+}
+
+function clockSkewMs(parts: OwnNodeParts): number | undefined {
+  const skews = joinedDatabases(parts).map((database) => parts.memory.clockSkewMs(database))
+  return skews.toSorted((a, b) => Math.abs(b) - Math.abs(a))[0]
+}
+
+/** A database that this node has not joined yet has no heartbeat. */
+function joinedDatabases({ memory, settings }: OwnNodeParts): readonly number[] {
+  const count = settings.database?.databases.length ?? 0
+  return Array.from({ length: count }, (_, database) => database).filter(
+    (database) => memory.leaseMs(database) > 0,
+  )
 }

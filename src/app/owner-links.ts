@@ -32,8 +32,14 @@ export function ownerLinks(
     ownerOf(botId) {
       const shard = routes.shardOf(botId)
       // On one machine a shard never moves to another place, and one stream carries the pairs of all its shards.
-      if (start.routes === undefined) return routes.placeOf(shard) ?? self
-      return self >= 0 && router.serves(shard) ? self : firstShardOwner + shard
+      return start.routes === undefined ? (routes.placeOf(shard) ?? self) : firstShardOwner + shard
+    },
+    isOwn: (owner) =>
+      owner < firstShardOwner
+        ? owner === self
+        : self >= 0 && router.serves(owner - firstShardOwner),
+    get hasLeft() {
+      return router.hasLeft
     },
     hangs: (owner) => (owner < start.workers ? memory.shardTable.hangs(owner) : 0),
     openStream(owner, path, isRepeat) {

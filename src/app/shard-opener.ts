@@ -10,12 +10,14 @@ import { shardPath } from '../shard/data-directory.ts'
 import { IdMark, highestNextId } from '../shard/id-mark.ts'
 import { type QueueId, queueIdOf } from '../shard/keys.ts'
 import { Shard } from '../shard/shard.ts'
+import { foreignFault } from '../shard/shard-records.ts'
 import type { OpenedStore, StoreEngine } from '../store/store-engine.ts'
 import type { Log } from '../cluster/log.ts'
 
 export interface ShardOpenerOptions {
   readonly dataDir: string
   readonly engine: StoreEngine
+  readonly shardOf: (botId: number) => number
   readonly clock: Clock
   readonly log: Log
   readonly bots: BotCache
@@ -46,7 +48,16 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
   const directory = shardPath(options.dataDir, index)
   // The shard uses the store, and exists when that is open.
   const onEnded = (error: Error): void => shard.storeEnded(error)
-  const opened = await engine.open({ shard: index, boot, directory, clock, log, onEnded })
+  const opened = await engine.open({
+    shard: index,
+    boot,
+    directory,
+    clock,
+    log,
+    onEnded,
+    keyFault: (key) => foreignFault(key, { shard: index, shardOf: options.shardOf }),
+    onTornEnd: () => idMark?.tear(),
+  })
   const shard: Shard = new Shard({
     index,
     lease,
@@ -106,10 +117,12 @@ export async function openRecounted(options: {
 }): Promise<void> {
   const { shard, opened, idMark } = options
   await shard.open()
+  await idMark?.skip(opened.store)
   if (idMark?.isKnown === false) await idMark.reserve(await highestNextId(opened.store))
   const isDistrusted = idMark?.isDistrusted === true
   if (opened.hasLost || isDistrusted) await countAnew(shard)
   if (isDistrusted) await idMark.trust()
+  else if (opened.hasLost) await idMark?.lose()
   await opened.accept()
 }
 

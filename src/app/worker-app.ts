@@ -5,6 +5,7 @@
 import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { keysShard } from '../private-api/key-routes.ts'
 import { PrivateApiGuard } from '../private-api/private-api-guard.ts'
 import { createPrivateApi, type WorkerKeys } from '../private-api/private-api.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
@@ -36,8 +37,9 @@ import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { Log } from '../cluster/log.ts'
 import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
+import { DatabaseClocks } from './database-clocks.ts'
 import { DatabaseLeases } from './database-leases.ts'
-import { holdConnection } from '../cluster/worker/client-connections.ts'
+import { holdConnection, streamPlace } from '../cluster/worker/client-connections.ts'
 import { loopDelayOf } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import { BodyFilter } from '../cluster/forward/body-filter.ts'
@@ -84,6 +86,7 @@ interface Parts extends WorkerAppContext {
   readonly memory: SharedMemory
   readonly engine: StoreEngine
   readonly leases: DatabaseLeases
+  readonly clocks: DatabaseClocks
   readonly slot: MetricSlot
   readonly events: WorkerEvents
   readonly map: ShardMap
@@ -101,13 +104,15 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
-  const guard = guardOf(context)
+  const databases = settings.database?.databases.length ?? 0
+  const clocks = new DatabaseClocks({ databases, clock, memory })
+  const guard = guardOf(context, memory, clocks)
   const gate = workerGate(clock, guard)
-  const bodies = bodyBudgets(slot, (request, pieces) => gate.notePieces(request, pieces))
+  const bodies = bodiesOf(slot, guard, gate)
   const engine = await engineOf(settings.database)
-  const leases = leasesOf(context, memory)
+  const leases = new DatabaseLeases({ databases, clock, memory })
   const events = workerEvents(context, slot)
-  const made = { memory, engine, leases, slot, map, guard, gate, bodies, upstream, events }
+  const made = { memory, engine, leases, clocks, slot, map, guard, gate, bodies, upstream, events }
   const common = { ...context, ...made }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
@@ -142,12 +147,14 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     loopDelay,
     streams,
     shards: start.shards,
+    shardOf: (botId) => parts.map.shardOf(botId),
     past: pastOf(parts),
     marks,
     checker,
     dataDir: settings.dataDir,
     engine,
     leases,
+    clocks,
     upstream,
   })
   return Object.assign(life, {
@@ -157,14 +164,31 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
-    pipelinedPerTurnMax: pipelinedPerTurnMaxOf(parts),
+    ...keyLimitsOf(parts),
     onRefused: () => slot.add('connections_refused', 1),
   })
 }
 
-function guardOf({ settings, clock }: WorkerAppContext): PrivateApiGuard {
+function bodiesOf(
+  slot: MetricSlot,
+  guard: PrivateApiGuard,
+  gate: ReturnType<typeof workerGate>,
+): ReturnType<typeof bodyBudgets> {
+  return bodyBudgets(
+    slot,
+    (request) => guard.holderOf(request),
+    (request, pieces) => gate.notePieces(request, pieces),
+  )
+}
+
+function guardOf(
+  { settings }: WorkerAppContext,
+  { endedSessions }: SharedMemory,
+  clocks: DatabaseClocks,
+): PrivateApiGuard {
   const { adminKey, config } = settings
-  return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock })
+  const clock = clocks.ofShard(keysShard)
+  return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock, endedSessions })
 }
 
 /** What works on the shards in the background. */
@@ -181,11 +205,22 @@ function pacingOf({ clock, memory }: Parts): TokenRefusals {
   })
 }
 
-/** A producer with a key may pipeline any number of calls, a client over its budget none. */
+/** What the servers of a worker ask about keys and what they cost. */
+function keyLimitsOf(parts: Parts) {
+  const { gate, guard } = parts
+  return {
+    pipelinedPerTurnMax: pipelinedPerTurnMaxOf(parts),
+    holderOf: (request: IncomingMessage) => guard.holderOf(request),
+    holderWaitMs: (holder: string) => gate.holderWaitMs(holder),
+    onPieces: (request: IncomingMessage, pieces: number) => gate.notePieces(request, pieces),
+  }
+}
+
+/** The calls of keys wait for later turns (call-turns.ts); a client over its budget gets one response. */
 function pipelinedPerTurnMaxOf({ gate, guard }: Parts): (request: IncomingMessage) => number {
   return (request) => {
     const isPrivate = requestOrigin(request)?.listener === 'private'
-    if (isPrivate && guard.isKnown(request)) return Infinity
+    if (isPrivate && guard.holderOf(request) !== undefined) return Infinity
     return gate.isOver(request) ? 1 : pipelinedPerTurnMax
   }
 }
@@ -203,11 +238,6 @@ function checkerOf(
     marks,
     onFatal: (shard) => bots.doubtful.add(shard),
   })
-}
-
-function leasesOf({ settings, clock }: WorkerAppContext, memory: SharedMemory): DatabaseLeases {
-  const databases = settings.database?.databases.length ?? 0
-  return new DatabaseLeases({ databases, clock, memory })
 }
 
 /** Dying workers point to damaged files, and so to nothing if this machine has none. */
@@ -247,7 +277,7 @@ async function upstreamOf(
 }
 
 function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boolean): RequestRouter {
-  const { start, settings, memory, slot, ways, guard, bodies, upstream } = parts
+  const { start, settings, memory, slot, ways, guard, gate, bodies, upstream } = parts
   const hasUpstream = upstream !== undefined
   return new RequestRouter({
     self: start.worker,
@@ -258,6 +288,7 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
     ownerOf: (shard) => memory.shardTable.owner(shard),
     hangsOf: (worker) => memory.shardTable.hangs(worker),
     hasUpstream,
+    onRefused: (request) => gate.noteRefused(request),
     judge: new BodyFilter({ guard, filter: settings.config.filter, hasUpstream }),
     bodies,
   })
@@ -383,6 +414,7 @@ function privateApiOf(
     members: () => parts.ways.routes.members(),
     shardAt: (shard) => own.registry.bots.shardAt(shard),
     totals: () => memory.totals(),
+    streamPlace: ({ raw }, end) => streamPlace(raw.socket, end),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     linksOf: (request) => ownerLinks(parts, request),

@@ -1,7 +1,7 @@
 /** The budget gate of a worker: who a request belongs to, and how one is refused that exceeds its budget. */
 import type { IncomingMessage } from 'node:http'
 import { asksForHealth } from '../private-api/private-api.ts'
-import { privateErrorText } from '../private-api/private-error.ts'
+import { refusePrivate } from '../private-api/private-error.ts'
 import type { PrivateApiGuard } from '../private-api/private-api-guard.ts'
 import { botIdOfTarget } from '../bot-api/target.ts'
 import { sendError } from '../bot-api/reply.ts'
@@ -22,17 +22,16 @@ export function workerGate(clock: Clock, guard: PrivateApiGuard): BudgetGate {
     cpuMs: processCpuMs,
     clientAddressOf,
     botIdOf: ({ url = '/' }) => botIdOfTarget(url),
-    isTrusted: (request) => asksForHealth(request.url ?? '/') || guard.isKnown(request),
+    holderOf: (request) =>
+      requestOrigin(request)?.listener === 'private' ? guard.holderOf(request) : undefined,
+    isTrusted: (request) =>
+      asksForHealth(request.url ?? '/') || guard.holderOf(request) !== undefined,
     refuse: (response, error) => {
       if (requestOrigin(response.req)?.listener !== 'private') {
         sendError(response, error, { close: hasBody(response.req) })
         return
       }
-      const text = privateErrorText(error)
-      const headers = ['Content-Type', 'application/json', 'Content-Length', `${text.length}`]
-      const retryAfter = ['Retry-After', `${error.retryAfterS ?? 1}`]
-      response.writeHead(error.status, [...headers, ...retryAfter, 'Connection', 'close'])
-      response.end(text)
+      refusePrivate(response, error)
     },
   })
 }

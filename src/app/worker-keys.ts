@@ -4,6 +4,7 @@ import { KeyRegistry } from '../access/key-registry.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
 import type { Clock } from '../clock.ts'
 import { SharedKeyLimits } from '../cluster/shared-memory/shared-key-limits.ts'
+import type { DatabaseClocks } from './database-clocks.ts'
 import { keysOpenWaitMs } from './limits.ts'
 import { keysShard } from '../private-api/key-routes.ts'
 import { KeySync } from '../private-api/key-sync.ts'
@@ -14,16 +15,21 @@ import { type OwnerLinksParts, shardLink } from './owner-links.ts'
 export interface WorkerKeysParts extends OwnerLinksParts {
   readonly clock: Clock
   readonly guard: PrivateApiGuard
+  readonly clocks: DatabaseClocks
 }
 
 export function workerKeys(
   parts: WorkerKeysParts,
   bots: BotCache,
 ): { readonly keys: WorkerKeys; readonly startKeys: () => Promise<void> } {
-  const { clock, guard, memory } = parts
+  const { clock, clocks, guard, memory } = parts
   const { ring } = guard
   const link = shardLink(parts, keysShard)
-  const registry = new KeyRegistry({ clock, shard: () => bots.shardAt(keysShard), randomBytes })
+  const registry = new KeyRegistry({
+    clock: clocks.ofShard(keysShard),
+    shard: () => bots.shardAt(keysShard),
+    randomBytes,
+  })
   const sync = new KeySync({
     clock,
     ring,

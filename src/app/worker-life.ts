@@ -1,6 +1,6 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
 import type { EventRoutesOptions } from '../private-api/event-routes.ts'
-import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
+import { type IngestRoutesOptions, isPushStream } from '../private-api/ingest-routes.ts'
 import { keysShard } from '../private-api/key-routes.ts'
 import type { WorkerKeys } from '../private-api/private-api.ts'
 import type { RecordRoutesOptions } from '../private-api/record-routes.ts'
@@ -13,6 +13,7 @@ import { Departure, type OpenResponsesView } from '../cluster/worker/departure.t
 import type { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
+import type { DatabaseClocks } from './database-clocks.ts'
 import type { DatabaseLeases } from './database-leases.ts'
 import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -57,6 +58,7 @@ export interface WorkerLifeOptions
   readonly startKeys: () => Promise<void>
   readonly loopDelay: LoopDelay
   readonly leases: DatabaseLeases
+  readonly clocks: DatabaseClocks
   readonly streams: WorkerStreams
   readonly upstream: UpstreamServices | undefined
 }
@@ -85,8 +87,11 @@ export class WorkerLife {
             ...common,
             ...streams,
             onLeft: (shard) => this.#left(shard),
+            // The pairs of a stream that have no ids when the shard is closed are left to its next owner.
             isUnderWay: (response, shard) =>
-              router.shardOf(response.req) === shard && router.isUnderWay(response),
+              router.shardOf(response.req) === shard &&
+              !isPushStream(response.req.url ?? '/') &&
+              router.isUnderWay(response),
           })
         : new ShardSet({ ...common, files: engine.files })
     this.#departure = new Departure({

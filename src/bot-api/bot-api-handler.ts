@@ -100,7 +100,7 @@ interface OwnCall {
   readonly token: string
 }
 
-/** Whether the client of one call is still connected. */
+/** Whether the client of one call still waits. */
 class Presence implements ClientPresence, CloseWatcher {
   isGone = false
   onGone: (() => void) | undefined
@@ -108,6 +108,11 @@ class Presence implements ClientPresence, CloseWatcher {
   closed(): void {
     this.isGone = true
     this.onGone?.()
+  }
+
+  /** The poll ends in the same way, and its response reaches the client. */
+  hurried(): void {
+    this.closed()
   }
 }
 
@@ -138,7 +143,8 @@ export class BotApiHandler {
         throw new PostboteError('NOT_FOUND')
       }
       // The verb is checked before the token, so that the response does not reveal anything about the token.
-      if (!isFile && !runsMethods(request)) throw new PostboteError('VERB_NOT_ALLOWED')
+      if (!isFile && !runsMethods(request))
+        throw new PostboteError('VERB_NOT_ALLOWED', { detail: 'GET or POST' })
       const token = readToken(target.token, this.#options.filter)
       const queue = this.#options.bots.authorize(token, !isFile && target.isTest)
       if (queue instanceof Promise) {

@@ -62,7 +62,7 @@ export class BatchKeys {
    *
    * @returns undefined if all keys are known already.
    */
-  read(nowMs: number): Promise<unknown> | undefined {
+  read(): Promise<unknown> | undefined {
     const shards = new Set<Shard>()
     for (const [index, request] of this.#requests.entries()) {
       const { botId, isTest, idempotencyKey } = request
@@ -73,7 +73,7 @@ export class BatchKeys {
       if (held.state === 'wanted') shards.add(shard)
     }
     if (shards.size === 0) return undefined
-    return Promise.all(Array.from(shards, (shard) => shard.idempotency.read(nowMs)))
+    return Promise.all(Array.from(shards, (shard) => shard.idempotency.read(shard.clock.nowMs())))
   }
 
   /**

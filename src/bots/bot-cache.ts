@@ -33,7 +33,8 @@ export interface BotCacheOptions {
 
 export class BotCache {
   readonly #options: BotCacheOptions
-  readonly #home: BotHome
+  /** By the shard, which has a clock of its own. */
+  readonly #homes = new WeakMap<Shard, BotHome>()
   readonly #shards = new Map<number, Shard>()
   /** Numbers of this worker's shards that are set aside. */
   readonly #broken = new Set<number>()
@@ -54,7 +55,6 @@ export class BotCache {
   constructor(options: BotCacheOptions) {
     this.#options = options
     this.doubtful = new DoubtfulShards((botId) => options.shardOf(botId))
-    this.#home = { services: options.services, attach: (queue) => this.#attach(queue) }
     this.#sweepCursor = this.#bots.values()
     this.#sweeper = every(options.clock, botSweepPeriodMs, () => this.#sweep())
   }
@@ -75,6 +75,11 @@ export class BotCache {
   /** Marks a shard of this worker that is not opened because its files are damaged. Its bots are refused. */
   setAside(index: number): void {
     this.#broken.add(index)
+  }
+
+  /** The shard belongs to another node now. */
+  forgetAside(index: number): void {
+    this.#broken.delete(index)
   }
 
   get shards(): Iterable<Shard> {
@@ -297,13 +302,23 @@ export class BotCache {
     this.doubtful.assertAbsent(botIds.filter((botId) => !this.#bots.has(botId)))
   }
 
+  #homeOf(shard: Shard): BotHome {
+    let home = this.#homes.get(shard)
+    if (home === undefined) {
+      const services = { ...this.#options.services, clock: shard.clock }
+      home = { services, attach: (queue) => this.#attach(queue) }
+      this.#homes.set(shard, home)
+    }
+    return home
+  }
+
   /**
    * Puts a bot into memory.
    *
    * @param stored - what its shard has of it.
    */
   adopt(botId: number, shard: Shard, stored: StoredQueue & { readonly bot: BotRecord }): Bot {
-    const bot = new Bot(botId, { home: this.#home, shard, stored })
+    const bot = new Bot(botId, { home: this.#homeOf(shard), shard, stored })
     this.#bots.set(botId, bot)
     this.#options.services.counters.add('bots_loaded', 1)
     return bot

@@ -32,8 +32,9 @@ import {
 import type { WebhookReport } from './webhook-report.ts'
 import type { WebhookServices } from './webhook-services.ts'
 
-/** What all queues of a worker share. */
+/** What all queues of a shard share. */
 export interface BotQueueServices {
+  /** That of the shard. */
   readonly clock: Clock
   readonly random: () => number
   readonly limits: QueueLimits
@@ -126,6 +127,10 @@ export class BotQueue {
   /** The update types that are stored when they are pushed; others are filtered. */
   get allowedTypes(): TypeMask {
     return this.#settings.allowedTypes ?? defaultTypesMask
+  }
+
+  get clock(): Clock {
+    return this.#services.clock
   }
 
   /** The settings in effect, which are those on disk. */

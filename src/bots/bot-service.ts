@@ -52,6 +52,7 @@ export interface ShardSums {
 
 /** A bot with the state of its two queues. */
 export interface BotReport extends BotSummary {
+  readonly isValidated: boolean
   readonly queue: QueueReport
   readonly testQueue: QueueReport
 }
@@ -65,6 +66,8 @@ export interface PushRequest {
   readonly ttlS: number | undefined
   /** The producer's key. A later push with the same key gets the result of this one. */
   readonly idempotencyKey: string | undefined
+  /** Whether the update must have the fields that bot frameworks need; undefined if only the setting of the bot counts. */
+  readonly isValidated?: boolean
   /** One update, `{"message":{...}}`, as it was sent. */
   readonly update: Buffer
   /** The result of the check in a thread; undefined if the update still has to be checked. */
@@ -81,8 +84,11 @@ export type PushOutcome = number | DuplicatePush | 'filtered' | PostboteError
 
 /** The two stages of a batch of pushes. */
 export interface PushReceipt {
-  /** Resolves when the ids are allocated. A later push for the same bot gets higher ids. */
-  readonly accepted: Promise<void>
+  /**
+   * Resolves when the ids are allocated. A later push for the same bot gets higher ids. The indexes are those of the pushes
+   * that are left to the next owner of their shard.
+   */
+  readonly accepted: Promise<ReadonlySet<number>>
   /** Resolves when every accepted update is synced, with one result per request, in the order of the requests. */
   readonly results: Promise<readonly PushOutcome[]>
 }
@@ -150,6 +156,12 @@ export interface BotService {
    */
   renewToken(botId: number, overlapS: number): Promise<IssuedToken>
   /**
+   * Sets whether each push to a bot is checked for the fields that bot frameworks need.
+   *
+   * @throws UNKNOWN_BOT.
+   */
+  setValidated(botId: number, isValidated: boolean): Promise<void>
+  /**
    * Removes a bot with its queues.
    *
    * @param botId - The bot.
@@ -205,6 +217,12 @@ export interface BotService {
    */
   select(query: FleetQuery): Promise<BotList>
   /**
+   * Finds the bots of this owner's open shards that have a username, in any case, from memory.
+   *
+   * @returns Their ids. A shard whose bots are not known yet is left out.
+   */
+  named(username: string): Promise<readonly number[]>
+  /**
    * Sums up the bots of this owner's open shards, from memory.
    *
    * @returns The sums of each shard. A shard whose bots are not known yet is left out.
@@ -214,7 +232,8 @@ export interface BotService {
    * Pushes updates. Never throws: a request that fails has its error as its result.
    *
    * @param requests - The updates, also for different bots; those of one queue get ids in this order.
+   * @param hasLeft - Whether the shard of a bot has another owner by now. A push that finds no shard is left to that one.
    * @returns The two stages of the batch.
    */
-  push(requests: readonly PushRequest[]): PushReceipt
+  push(requests: readonly PushRequest[], hasLeft?: (botId: number) => boolean): PushReceipt
 }

@@ -9,7 +9,7 @@ import { BotQueue, type BotQueueServices } from './bot-queue.ts'
 import { TokenVerifier } from './token.ts'
 import { Mutex } from '../kit/mutex.ts'
 
-/** What all bots of a worker share. */
+/** What all bots of a shard share. */
 export interface BotHome {
   readonly services: BotQueueServices
   /** Registers a queue with the code that announces committed updates. */
@@ -28,8 +28,8 @@ export class Bot {
   lastUsedMs: number
   /** Whether its removal has begun, so that nothing more is accepted for it. */
   isRemoved = false
-  /** Renewals of its token, which run one after the other. */
-  readonly renewals = new Mutex()
+  /** Changes of its record, which run one after the other. */
+  readonly recordChanges = new Mutex()
   readonly #home: BotHome
   #record: BotRecord
   #test: BotQueue | undefined
@@ -53,13 +53,15 @@ export class Bot {
   }
 
   /**
-   * Replaces the record after a renewal of the token.
+   * Replaces the record.
    *
-   * Without an overlap, waiting polls end with UNKNOWN_TOKEN. With an overlap they end with an empty list, because a
+   * If the token was renewed without an overlap, waiting polls end with UNKNOWN_TOKEN. With an overlap they end with an empty list, because a
    * poll does not know its token: the bot polls again, and no call waits past the end of the old token.
    */
   replaceRecord(record: BotRecord): void {
+    const isSameToken = record.secrets === this.#record.secrets
     this.#record = record
+    if (isSameToken) return
     this.#verifier = new TokenVerifier(record.secrets)
     const hasOverlap = record.secrets.length > 1
     for (const queue of [this.main, this.#test]) {

@@ -5,7 +5,6 @@
  * The operator has requested the replay, so the bot's wanted types do not matter, but the limits of its queue do. The
  * first dead letter that does not fit ends the replay.
  */
-import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { deadLettersPerRead } from '../limits.ts'
@@ -20,7 +19,6 @@ import { renumberIfDue } from './push-batch.ts'
 export interface DeadLetterReplayOptions {
   readonly queue: BotQueue
   readonly shard: Shard
-  readonly clock: Clock
   readonly counters: Counters
   /** Throws if the bot accepts no updates now. */
   readonly assertAccepting: () => void
@@ -100,12 +98,12 @@ export class DeadLetterReplay {
   }
 
   #push(deadLetter: StoredDeadLetter): PushOperation {
-    const { queue, clock, assertAccepting } = this.#options
+    const { queue, assertAccepting } = this.#options
     assertAccepting()
     return queue.updates.push({
       typeNumber: deadLetter.typeNumber,
       orderingKey: deadLetter.orderingKey,
-      expiresAtS: expiresAtS(deadLetter.typeNumber, undefined, clock.nowMs()),
+      expiresAtS: expiresAtS(deadLetter.typeNumber, undefined, queue.clock.nowMs()),
       text: deadLetter.text,
     })
   }

@@ -47,7 +47,7 @@ export class ExpirySweeper {
 
   async #sweepShard(shard: Shard): Promise<void> {
     const { clock } = this.#options
-    const minute = Math.floor(clock.nowMs() / 60_000)
+    const minute = Math.floor(shard.clock.nowMs() / 60_000)
     let sliceStartMs = clock.monotonicMs()
     let after: ExpiryBucket | undefined
     // Per queue, whether everything that is due by now was removed. After a long stop, hundreds of minutes of one queue

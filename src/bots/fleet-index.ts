@@ -30,6 +30,7 @@ export interface FleetRow {
   readonly isRegistered: boolean
   /** Undefined if no bot is registered. */
   readonly username: string | undefined
+  hasName(lower: string): boolean
   hasNamePrefix(lower: string): boolean
   readonly pendingCount: number
   readonly pendingBytes: number

@@ -225,6 +225,13 @@ export class Row {
     else longNames.set(this.#at, name)
   }
 
+  /** Whether this is the username, in any case. */
+  hasName(lower: string): boolean {
+    const length = this.#view.getUint8(this.#at + 37)
+    if (length === 0) return this.username?.toLowerCase() === lower
+    return length === lower.length && this.hasNamePrefix(lower)
+  }
+
   /**
    * Whether the username begins with a text, in any case. A string of each name would take twice the time.
    *

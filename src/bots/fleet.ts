@@ -120,24 +120,34 @@ export class Fleet {
   statusOf(shard: Shard, botId: number): FleetStatus | undefined {
     const index = this.#shards.get(shard)?.index
     const row = index?.isFilled === true ? index.row(botId) : undefined
-    return row === undefined ? undefined : this.#statusOf(row, this.#options.clock.nowMs())
+    return row === undefined ? undefined : this.#statusOf(row, shard.clock.nowMs())
   }
 
   /** Returns the bots that a query selects, and the numbers of the shards that were searched. */
   async list(query: FleetQuery): Promise<BotList> {
     const searched = await this.#settled()
     const first = new FirstInOrder<Found>(fleetOrder(query.sort), query.limit)
-    const nowMs = this.#options.clock.nowMs()
     await this.#visit(searched, (row, { shard }) => {
       const { queue } = row
       if (!row.isRegistered || queue <= query.after) return
       if (query.prefix !== undefined && !hasPrefix(query.prefix, row)) return
-      const status = this.#statusOf(row, nowMs)
+      const status = this.#statusOf(row, shard.clock.nowMs())
       if (query.state !== undefined && !isInState(status, query.state)) return
       first.offer({ botId: queue, shard, status })
     })
     const { bots, shards } = await named(first.items(), searched)
     return { bots: bots.toSorted(fleetOrder(query.sort)), shards }
+  }
+
+  /** Returns the bots with a username, in any case, of the shards whose index is filled. */
+  async named(username: string): Promise<readonly number[]> {
+    const lower = username.toLowerCase()
+    const filled = [...this.#shards.values()].filter(({ index }) => index.isFilled)
+    const found: number[] = []
+    await this.#visit(filled, (row) => {
+      if (row.isRegistered && row.hasName(lower)) found.push(row.queue)
+    })
+    return found
   }
 
   /** Returns the sums over all bots of each shard. */
@@ -246,11 +256,14 @@ export class Fleet {
 
   async #count(indexed: readonly Indexed[]): Promise<readonly ShardSums[]> {
     const all = new Map(indexed.map((each) => [each, noSums()]))
-    const nowMs = this.#options.clock.nowMs()
     await this.#visit(indexed, (row, of) => {
       const sums = all.get(of)
       if (sums === undefined) return
-      this.#add(sums, { row, loaded: this.#options.loadedQueue(row.queue), nowMs })
+      this.#add(sums, {
+        row,
+        loaded: this.#options.loadedQueue(row.queue),
+        nowMs: of.shard.clock.nowMs(),
+      })
     })
     return Array.from(all, ([{ shard }, counts]) => ({ shard: shard.index, counts }))
   }

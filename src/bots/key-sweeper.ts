@@ -49,7 +49,7 @@ export class KeySweeper {
     const { signal } = this.#stopping
     let after: Buffer | undefined
     while (!signal.aborted && shard.status === 'serving') {
-      after = await shard.idempotency.removeOld(clock.nowMs(), after)
+      after = await shard.idempotency.removeOld(shard.clock.nowMs(), after)
       if (after === undefined) return
       await sleep(clock, idempotencySweepPauseMs, signal)
     }

@@ -11,6 +11,7 @@ import { PostboteError, toPostboteError } from '../errors.ts'
 import { type CheckedUpdate, checkUpdate } from '../queue/check-update.ts'
 import { isAllowed } from '../queue/filter.ts'
 import { deriveOrderingKey, producerKey } from '../queue/ordering-key.ts'
+import { assertTelegramFields } from '../queue/telegram-fields.ts'
 import { expiresAtS } from '../queue/time-to-live.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -44,12 +45,21 @@ interface ShardPart {
   readonly indexes: number[]
 }
 
+export interface PushServices {
+  readonly clock: Clock
+  readonly counters: Counters
+  /** By bot; absent if every push that finds no shard is refused. */
+  readonly hasLeft?: ((botId: number) => boolean) | undefined
+}
+
 /** One batch of pushes, possibly for several bots and shards. */
 export class PushBatch {
   readonly #targets: PushTargets
-  readonly #services: { readonly clock: Clock; readonly counters: Counters }
+  readonly #services: PushServices
   readonly #requests: readonly PushRequest[]
   readonly #results: PushOutcome[] = []
+  /** Indexes of the pushes that are left to the next owner of their shard. */
+  readonly #left = new Set<number>()
   readonly #parts = new Map<Shard, ShardPart>()
   readonly #resets: number
   /** Whether loading failed, so that a bot that is not loaded may exist. */
@@ -61,14 +71,10 @@ export class PushBatch {
    * Creates the batch; `receipt` runs it.
    *
    * @param targets - Finds and loads the bots and their shards.
-   * @param services - The clock and the counters.
+   * @param services - The clock and the counters, and what is left to another owner.
    * @param requests - The pushes, in the order in which their ids are allocated.
    */
-  constructor(
-    targets: PushTargets,
-    services: { readonly clock: Clock; readonly counters: Counters },
-    requests: readonly PushRequest[],
-  ) {
+  constructor(targets: PushTargets, services: PushServices, requests: readonly PushRequest[]) {
     this.#targets = targets
     this.#services = services
     this.#requests = requests
@@ -83,7 +89,7 @@ export class PushBatch {
    */
   receipt(): PushReceipt {
     const committed = this.#prepare().then(() => this.#accept())
-    const accepted = committed.then(() => undefined)
+    const accepted = committed.then(() => this.#left)
     // A single push waits only for its result.
     accepted.catch(() => undefined)
     return {
@@ -140,7 +146,7 @@ export class PushBatch {
       isLoaded: (request) => this.#queueOf(request) !== undefined,
       shardOf: (botId) => targets.shardOf(botId),
     })
-    return this.#keys.read(this.#services.clock.nowMs())
+    return this.#keys.read()
   }
 
   #queueOf({ botId, isTest }: PushRequest): BotQueue | undefined {
@@ -166,7 +172,8 @@ export class PushBatch {
     let pushed = 0
     let filtered = 0
     let duplicate = 0
-    for (const result of this.#results) {
+    for (const [index, result] of this.#results.entries()) {
+      if (this.#left.has(index)) continue
       if (result === 'filtered') filtered += 1
       else if (typeof result === 'number') pushed += 1
       else if (result instanceof PostboteError) countRefusal(counters, result.code)
@@ -193,8 +200,14 @@ export class PushBatch {
       if (queue === undefined) throw new PostboteError('STORE_UNAVAILABLE')
       return this.#push(queue, { request, shard, index })
     } catch (error) {
-      return refusalOf(error)
+      const refusal = refusalOf(error)
+      if (this.#isLeft(request, refusal)) this.#left.add(index)
+      return refusal
     }
+  }
+
+  #isLeft({ botId }: PushRequest, { code }: PostboteError): boolean {
+    return code === 'STORE_UNAVAILABLE' && this.#services.hasLeft?.(botId) === true
   }
 
   #push(queue: BotQueue, place: Place): PushOutcome {
@@ -203,6 +216,7 @@ export class PushBatch {
     const key = request.idempotencyKey === undefined ? undefined : this.#keyOf(place, text)
     // This holds even if nothing new is accepted now, because the update is already stored.
     if (key !== undefined && 'result' in key) return key.result
+    assertValid(queue, request, { typeNumber, text })
     if (this.#targets.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
     if (key !== undefined) shard.idempotency.assertRoom(key.held, key.fact.acceptedAtMs)
@@ -213,7 +227,7 @@ export class PushBatch {
         request.orderingKey === undefined
           ? (derivedKey ?? deriveOrderingKey(typeNumber, text))
           : producerKey(request.orderingKey),
-      expiresAtS: expiresAtS(typeNumber, request.ttlS, this.#services.clock.nowMs()),
+      expiresAtS: expiresAtS(typeNumber, request.ttlS, queue.clock.nowMs()),
       idempotency: key?.fact,
     })
     if (key !== undefined) this.#keys?.claim(shard, index, { key, updateId: operation.updateId })
@@ -223,8 +237,8 @@ export class PushBatch {
     return operation.updateId
   }
 
-  #keyOf({ request, index }: Place, text: Buffer): CheckedKey {
-    const nowMs = this.#services.clock.nowMs()
+  #keyOf({ request, shard, index }: Place, text: Buffer): CheckedKey {
+    const nowMs = shard.clock.nowMs()
     const key = this.#keys?.check(index, { botId: request.botId, text, nowMs })
     if (key === undefined) throw new Error('expected the keys to have been looked up')
     return key
@@ -257,6 +271,17 @@ export class PushBatch {
 function checkedUpdate({ update, checked = checkUpdate(update) }: PushRequest): CheckedUpdate {
   if (checked instanceof PostboteError) throw checked
   return checked
+}
+
+/** Checks the fields that bot frameworks need, if the push or the bot asks for it. */
+function assertValid(
+  { bot }: BotQueue,
+  { isValidated }: PushRequest,
+  { typeNumber, text }: CheckedUpdate,
+): void {
+  if (isValidated === true || bot.record.isValidated === true) {
+    assertTelegramFields(typeNumber, text)
+  }
 }
 
 /**

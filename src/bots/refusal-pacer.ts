@@ -1,8 +1,8 @@
 /**
  * Paces the refusals of one bot (protocol.md §5.6), because several frameworks repeat a refused call without a pause.
  *
- * The first refusal is sent immediately. Another within 3 s of the last immediate one waits 3 s. At most 8 wait; past
- * that the oldest is sent.
+ * The first refusal is sent immediately. Another within 3 s of the last immediate one waits 3 s. At most 256 wait;
+ * past that the oldest is sent.
  */
 import type { Clock, Timer } from '../clock.ts'
 import { delayedRefusalsPerBotMax } from './limits.ts'

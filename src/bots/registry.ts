@@ -68,7 +68,7 @@ export class BotRegistry implements BotService {
     const { token, record } = this.#issue(botId, {
       firstName: registration.firstName,
       username: registration.username,
-      createdAtMs: this.#services.clock.nowMs(),
+      createdAtMs: shard.clock.nowMs(),
       secrets: [],
     })
     const bot = this.bots.adopt(botId, shard, { ...stored, bot: record })
@@ -94,23 +94,34 @@ export class BotRegistry implements BotService {
   }
 
   async renewToken(botId: number, overlapS: number): Promise<IssuedToken> {
-    const bot = await this.#existing(botId)
-    // Renewals run one after the other, because each token must end the previous one.
-    return bot.renewals.run(() => this.#renew(bot, overlapS))
+    const { token } = await this.#changeRecord(botId, (current) => {
+      const endsAtMs = this.bots.shardOf(botId).clock.nowMs() + overlapS * 1000
+      const outgoing = current.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
+      return this.#issue(botId, { ...current, secrets: overlapS > 0 ? outgoing : [] })
+    })
+    return { botId, token }
   }
 
-  async #renew(bot: Bot, overlapS: number): Promise<IssuedToken> {
-    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
-    const { botId } = bot
-    const endsAtMs = this.#services.clock.nowMs() + overlapS * 1000
-    const outgoing = bot.record.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
-    const { token, record } = this.#issue(botId, {
-      ...bot.record,
-      secrets: overlapS > 0 ? outgoing : [],
+  async setValidated(botId: number, isValidated: boolean): Promise<void> {
+    await this.#changeRecord(botId, ({ isValidated: _before, ...rest }) => ({
+      record: isValidated ? { ...rest, isValidated } : rest,
+    }))
+  }
+
+  /** Changes run one after the other, because each token must end the previous one. */
+  async #changeRecord<Change extends { readonly record: BotRecord }>(
+    botId: number,
+    change: (current: BotRecord) => Change,
+  ): Promise<Change> {
+    const bot = await this.#existing(botId)
+    return bot.recordChanges.run(async () => {
+      if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+      const changed = change(bot.record)
+      const operation = { kind: 'bot', queue: botId, record: changed.record } as const
+      await this.bots.shardOf(botId).commit([operation], { waited: true })
+      bot.replaceRecord(changed.record)
+      return changed
     })
-    await this.bots.shardOf(botId).commit([{ kind: 'bot', queue: botId, record }], { waited: true })
-    bot.replaceRecord(record)
-    return { botId, token }
   }
 
   async remove(botId: number): Promise<void> {
@@ -160,6 +171,7 @@ export class BotRegistry implements BotService {
     const test = await bot.test()
     return {
       ...summaryOf(botId, bot.record),
+      isValidated: bot.record.isValidated === true,
       queue: await bot.main.report(),
       testQueue: await test.report(),
     }
@@ -175,18 +187,23 @@ export class BotRegistry implements BotService {
     return this.fleet.list(query)
   }
 
+  named(username: string): Promise<readonly number[]> {
+    return this.fleet.named(username)
+  }
+
   summary(): Promise<readonly ShardSums[]> {
     return this.fleet.summary()
   }
 
-  push(requests: readonly PushRequest[]): PushReceipt {
-    return new PushBatch(this.bots, this.#services, requests).receipt()
+  push(requests: readonly PushRequest[], hasLeft?: (botId: number) => boolean): PushReceipt {
+    const { clock, counters } = this.#services
+    return new PushBatch(this.bots, { clock, counters, hasLeft }, requests).receipt()
   }
 
   #open(bot: Bot | undefined, token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
     const { clock } = this.#services
     if (bot !== undefined) bot.lastUsedMs = clock.monotonicMs()
-    if (bot?.accepts(token.secret, clock.nowMs()) !== true || bot.isRemoved) {
+    if (bot?.accepts(token.secret, bot.main.clock.nowMs()) !== true || bot.isRemoved) {
       assertIntact(token)
       throw new PostboteError('UNKNOWN_TOKEN')
     }
@@ -209,8 +226,8 @@ export class BotRegistry implements BotService {
       if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
       if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
     }
-    const { clock, counters } = this.#services
-    return new DeadLetterReplay({ queue, shard, clock, counters, assertAccepting })
+    const { counters } = this.#services
+    return new DeadLetterReplay({ queue, shard, counters, assertAccepting })
   }
 
   #issue(botId: number, record: BotRecord): { readonly token: string; readonly record: BotRecord } {

@@ -357,10 +357,11 @@ export class WebhookControl {
   }
 
   #createDispatcher(webhook: WebhookRecord): WebhookDispatcher {
-    const { id, lease, queue, services } = this.#options
+    const { clock, id, lease, queue, services } = this.#options
     const generation = this.#generation
     this.#ownLog ??= services.attempts.of(id)
     return services.createDispatcher({
+      clock,
       queueId: id,
       webhook,
       source: queue,

@@ -52,7 +52,7 @@ const idle: Waiting = {
   parkedKeys: 0,
   nextAttemptMs: undefined,
   unansweredMs: undefined,
-  recoveryPerSecond: undefined,
+  endpointPerSecond: undefined,
 }
 const noHealth = { health: undefined, reason: undefined }
 const noDeliveries = countsOf(() => 0)

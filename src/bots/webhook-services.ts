@@ -1,4 +1,5 @@
 /** The port from a queue's webhook settings (webhook-control.ts) to the webhook layer, which app/webhook-factory.ts fills. */
+import type { Clock } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import type { StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/keys.ts'
@@ -47,6 +48,8 @@ export interface DispatcherInfo {
 }
 
 export interface DispatcherRequest {
+  /** That of the shard. */
+  readonly clock: Clock
   readonly queueId: QueueId
   readonly webhook: WebhookRecord
   readonly source: DeliverySource

@@ -6,9 +6,10 @@
  *     raw      the command reads its arguments itself, because most of them are options of the server, which also come
  *              from the environment and a file (config.ts); the rows serve the documentation and the completions
  */
-import type { OptionRow } from '../config/config-options.ts'
+import { type OptionRow, optionRows } from '../config/config-options.ts'
 import type { Kind } from '../config/config-values.ts'
 import type { CommandCall } from './command-call.ts'
+import { configFileOption } from './config-file-option.ts'
 
 /** A positional argument. */
 export interface ArgumentRow {
@@ -23,7 +24,10 @@ interface DocumentedCommand {
   readonly name: string
   /** What it does, as the end of a sentence that begins with its name. */
   readonly sentence: string
+  /** Those that its help shows. */
   readonly options: readonly OptionRow[]
+  /** It takes all options of the server, too, which the help of `serve` shows. */
+  readonly takesServerOptions?: boolean
 }
 
 export interface ParsedCommand extends DocumentedCommand {
@@ -36,14 +40,24 @@ export interface RawCommand extends DocumentedCommand {
   readonly kind: 'raw'
   /** Its name and arguments, as the help shows them. */
   readonly synopsis: string
-  /** The help lists the options of the server. */
-  readonly takesServerOptions?: boolean
   /** `--help` after its name is an argument of it. */
   readonly printsOwnHelp?: boolean
   run(argv: readonly string[]): Promise<unknown>
 }
 
 export type CommandRow = ParsedCommand | RawCommand
+
+export const serverOptions: readonly OptionRow[] = [
+  ...optionRows.map(([, row]) => row),
+  configFileOption,
+]
+
+/** Returns all options that a command takes. */
+export function optionsOf({ options, takesServerOptions }: CommandRow): readonly OptionRow[] {
+  if (takesServerOptions !== true) return options
+  const shown = new Set(options.map(({ name }) => name))
+  return [...options, ...serverOptions.filter(({ name }) => !shown.has(name))]
+}
 
 /** Returns the command and its arguments as the help shows them, without the program. */
 export function synopsisOf(row: CommandRow): string {

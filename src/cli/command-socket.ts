@@ -1,6 +1,7 @@
 /**
  * The Unix socket by which the command line reaches the running server. It is in the run directory, which only the
- * server's user may enter. A command is one word on a line; the reply is one line of JSON.
+ * server's user may enter. A command is one word on a line; the reply is one line of JSON. If a line `steps` follows the
+ * command, lines of JSON with a `step` come before the reply. An older server ignores it.
  *
  * `<dir>/postbote.pid` has the primary's process id in the first line, as is common for such files, and the path of the
  * socket in the second. Only the socket proves that the server runs: by now the process id may be that of another
@@ -22,6 +23,8 @@ export interface ServerStatus {
   readonly bot?: string | undefined
   readonly private?: string | undefined
   readonly workerPids?: readonly number[]
+  /** Whether it runs with `--local`. An older server does not say it. */
+  readonly local?: boolean
 }
 
 export interface CommandSocketOptions {
@@ -29,8 +32,8 @@ export interface CommandSocketOptions {
   readonly directory: string
   readonly runPath: string
   status(): ServerStatus
-  /** Rejects with a message for the operator. */
-  reload(): Promise<void>
+  /** Rejects with a message for the operator. `onStep` gets what the server says about it meanwhile. */
+  reload(onStep: (step: string) => void): Promise<void>
 }
 
 type CommandResponse =
@@ -65,40 +68,52 @@ function takeCommand(socket: Socket, options: CommandSocketOptions): void {
     text += chunk
     if (text.length > commandBytesMax) socket.destroy()
     else if (isFirstLine && text.includes('\n')) {
-      void answerTo(socket, text.slice(0, text.indexOf('\n')), options)
+      void answerTo(socket, text.split('\n'), options)
     }
   })
 }
 
 async function answerTo(
   socket: Socket,
-  command: string,
+  [command, steps]: readonly string[],
   options: CommandSocketOptions,
 ): Promise<void> {
-  const response = await obey(command, options)
+  const onStep = (step: string): void => {
+    if (steps === 'steps' && socket.writable) socket.write(`${JSON.stringify({ step })}\n`)
+  }
+  const response = await obey(command, options, onStep)
   socket.end(`${JSON.stringify(response)}\n`)
 }
 
-async function obey(command: string, options: CommandSocketOptions): Promise<CommandResponse> {
+async function obey(
+  command: string | undefined,
+  options: CommandSocketOptions,
+  onStep: (step: string) => void,
+): Promise<CommandResponse> {
   try {
     if (command === 'status') return { ok: true, status: options.status() }
     if (command !== 'reload') return { ok: false, error: 'expected status or reload' }
-    await options.reload()
+    await options.reload(onStep)
     return { ok: true }
   } catch (error) {
     return { ok: false, error: messageOf(error) }
   }
 }
 
-/** Returns undefined if no server runs on the directory. Rejects if the server refuses the command or does not reply. */
+/**
+ * Returns undefined if no server runs on the directory. Rejects if the server refuses the command or does not reply.
+ *
+ * @param onStep - gets what the server says before its reply
+ */
 export async function askServer(
   directory: string,
   command: Command,
   clock: Clock,
+  onStep?: (step: string) => void,
 ): Promise<{ readonly status?: ServerStatus } | undefined> {
   const path = socketPathOf(directory)
   if (path === undefined) return undefined
-  const text = await exchange(path, command, clock)
+  const text = await exchange(path, { command, clock, onStep })
   if (text === undefined) return undefined
   const response: CommandResponse = JSON.parse(text)
   if (!response.ok) throw new Error(response.error)
@@ -122,8 +137,14 @@ function pidFileOf(directory: string): string {
   return join(directory, 'postbote.pid')
 }
 
+interface Exchange {
+  readonly command: Command
+  readonly clock: Clock
+  readonly onStep: ((step: string) => void) | undefined
+}
+
 /** Resolves with the line of the reply; undefined if nobody listens. */
-function exchange(path: string, command: Command, clock: Clock): Promise<string | undefined> {
+function exchange(path: string, { command, clock, onStep }: Exchange): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path })
     let text = ''
@@ -135,8 +156,18 @@ function exchange(path: string, command: Command, clock: Clock): Promise<string 
           )
         : undefined
     socket.setEncoding('utf8')
-    socket.once('connect', () => socket.write(`${command}\n`))
-    socket.on('data', (chunk: string) => (text += chunk))
+    socket.once('connect', () =>
+      socket.write(onStep === undefined ? `${command}\n` : `${command}\nsteps\n`),
+    )
+    socket.on('data', (chunk: string) => {
+      const lines = (text + chunk).split('\n')
+      // The last one is not complete, or empty after the reply.
+      while (lines.length > 1 && lines[0]?.startsWith('{"step":') === true) {
+        const { step }: { readonly step: string } = JSON.parse(lines.shift() ?? '')
+        onStep?.(step)
+      }
+      text = lines.join('\n')
+    })
     socket.once('end', () => {
       if (text.endsWith('\n')) resolve(text)
       else reject(new Error('the server ended before it responded'))

@@ -1,14 +1,10 @@
 /** The complete text of docs/cli.md. Pure. */
-import { type OptionRow, optionRows } from '../config/config-options.ts'
-import { type CommandRow, synopsisOf } from './command-row.ts'
-import { configFileOption } from './config-file-option.ts'
+import type { OptionRow } from '../config/config-options.ts'
+import { type CommandRow, optionsOf, serverOptions, synopsisOf } from './command-row.ts'
 import { remoteOptions } from './remote/private-api-of.ts'
 import { exitCodes } from './run-command.ts'
 
-const serverOptionNames = new Set([
-  ...optionRows.map(([, { name }]) => name),
-  configFileOption.name,
-])
+const serverOptionNames = new Set(serverOptions.map(({ name }) => name))
 const remoteOptionNames = new Set<string>(remoteOptions.map(({ name }) => name))
 
 const introduction = `# Command line
@@ -99,7 +95,7 @@ function commandLines(row: CommandRow): readonly string[] {
   const others = isRemote
     ? 'the options of [commands that call a server](#options-of-commands-that-call-a-server)'
     : serverOptionsOf(row)
-  const takesOthers = isRemote || row.options.length > own.length
+  const takesOthers = isRemote || optionsOf(row).length > own.length
   const table = [
     ...values.map(({ name, kind, sentence }) =>
       tableRow([`\`${name}\``, kind.expected, '', sentence]),
@@ -116,8 +112,10 @@ function commandLines(row: CommandRow): readonly string[] {
 }
 
 /** A few options of the server are named. */
-function serverOptionsOf({ options }: CommandRow): string {
-  const names = options.map(({ name }) => name).filter((name) => serverOptionNames.has(name))
+function serverOptionsOf(row: CommandRow): string {
+  const names = optionsOf(row)
+    .map(({ name }) => name)
+    .filter((name) => serverOptionNames.has(name))
   if (names.length > serverOptionsNamedMax) return 'the [options of the server](options.md)'
   const last = names.map((name) => `\`--${name}\``).join(', ')
   return `${last.replace(/, (\S+)$/, ' and $1')} of the [options of the server](options.md)`

@@ -6,6 +6,7 @@ import type { Log } from '../cluster/log.ts'
 import { JoinRefusedError } from '../cluster/membership/join.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
+import { shardsOfDatabase } from '../store/database-of-shard.ts'
 import { type ClusterRow, readCluster, SchemaError } from '../store/postgres/cluster-row.ts'
 import type { PgUrl } from '../store/postgres/pg-url.ts'
 import { databaseProblems } from './database-problems.ts'
@@ -78,14 +79,15 @@ export class DatabaseCheck {
     }
   }
 
-  /** Returns why the database cannot be used as long as it is not replicated, if replication is required. */
+  /** Returns why the database cannot be used as it is: too few connections, or no replication, if that is required. */
   async #read(number: number): Promise<string | undefined> {
     const { databases, requireReplication } = this.#options.config
     const database = databases[number]
     if (database === undefined) throw new RangeError(`there is no database ${number}`)
-    const { row, gap } = await examined(database)
+    const { row, gap, connectionsGap } = await examined(database)
+    const where = databases.length === 1 ? '' : `${database.shown}: `
+    if (connectionsGap !== undefined) return `--database: ${where}${connectionsGap}`
     if (gap !== undefined) {
-      const where = databases.length === 1 ? '' : `${database.shown}: `
       if (requireReplication) return `--require-replication: ${where}${gap}`
       this.logOf(number).warn({}, gap)
     }
@@ -122,12 +124,23 @@ interface ExaminedDatabase {
   readonly row: ClusterRow
   /** Why the loss of its machine would lose updates, if it would. */
   readonly gap: string | undefined
+  /** Why it cannot have all connections that it needs, if so. */
+  readonly connectionsGap: string | undefined
 }
 
 async function examined(database: PgUrl): Promise<ExaminedDatabase> {
   const { withDatabase } = await import('./with-databases.ts')
   const { replicationGap } = await import('../store/postgres/examine-database.ts')
+  const { connectionGap, readConnectionLimit } = await import(
+    '../store/postgres/connection-limit.ts'
+  )
   return withDatabase(database, async (connection) => {
-    return { row: await readCluster(connection), gap: await replicationGap(connection) }
+    const row = await readCluster(connection)
+    const limit = await readConnectionLimit(connection)
+    return {
+      row,
+      gap: await replicationGap(connection),
+      connectionsGap: connectionGap(limit, shardsOfDatabase(row).length),
+    }
   })
 }

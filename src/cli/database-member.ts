@@ -2,9 +2,12 @@
 import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../cluster/log.ts'
+import type { ClockReading } from '../cluster/membership/database-clock.ts'
+import { lastLifeOf, lifeRecord } from '../cluster/membership/last-life.ts'
 import { Member } from '../cluster/membership/member.ts'
 import { ShardCoordinator } from '../cluster/membership/shard-coordinator.ts'
 import type { NodeLinks } from '../cluster/node-links.ts'
+import type { DirectoryLock } from '../cluster/primary/directory-lock.ts'
 import { type ClusterPart, shardsOfDatabase } from '../store/database-of-shard.ts'
 import type { NodeTable } from '../store/node-table.ts'
 import { readKeyFingerprint, writeKeyFingerprint } from '../store/postgres/cluster-row.ts'
@@ -20,8 +23,9 @@ export interface DatabaseMemberOptions {
   readonly table: NodeTable
   /** Which database it is. */
   readonly part: ClusterPart
-  /** The data directory, whose lock this process holds. */
+  /** The data directory, and its lock, which this process holds. */
   readonly directory: string
+  readonly lock: Pick<DirectoryLock, 'identity'>
   /** The name of this node. */
   readonly name: string
   /** Undefined for a node that is alone. */
@@ -38,6 +42,8 @@ export interface MemberStart {
   readonly workers: number
   /** Called with the end of the lease of a database for this life of the node, on the clock of the machine. */
   readonly onLease: (database: number, boot: string, validUntilMs: number) => void
+  /** Called with the clock of a database after each of its heartbeats. */
+  readonly onClock: (database: number, reading: ClockReading) => void
   /** The node ends: with code 0 after it was drained, with 1 if it cannot belong to a database. */
   readonly onEnd: (code: number) => void
 }
@@ -86,23 +92,25 @@ export class DatabaseMember {
     await this.#member?.leave()
   }
 
-  async #newMember({ workers, onLease, onEnd }: MemberStart): Promise<Member> {
-    const { clock, log, table, part, directory, name, links, isLeaving } = this.#options
+  async #newMember({ workers, onClock, onLease, onEnd }: MemberStart): Promise<Member> {
+    const { clock, log, table, part, directory, lock, name, links, isLeaving } = this.#options
     const { coordinator } = this
     const bootFile = join(directory, `node-boot-${part.number}`)
+    const lastRecord = await readIfThere(bootFile)
     return new Member({
       clock,
       log,
       table,
       node: { name, workers, address: links?.address ?? '' },
-      lastBoot: (await readIfThere(bootFile))?.toString().trim(),
+      lastLife: lastLifeOf(lastRecord?.toString() ?? '', lock.identity),
       async onJoined(self) {
-        await writeFileAtomically(bootFile, `${self.boot}\n`, 0o600)
+        await writeFileAtomically(bootFile, lifeRecord(self.boot, lock.identity), 0o600)
         coordinator.joined(self)
         // The node was evicted while it was leaving: nobody else tells it again.
         if (isLeaving()) await table.setState(name, 'leaving')
       },
       onRead: (read) => coordinator.onRead(read),
+      onClock: (reading) => onClock(part.number, reading),
       onLease: (boot, validUntilMs) => onLease(part.number, boot, validUntilMs),
       onEvicted: () => coordinator.evicted(),
       onRefused: () => onEnd(1),

@@ -1,7 +1,8 @@
 /**
  * Makes a data directory of an import:
  *
- *   postbote.json                    written first: a server refuses a directory whose shards are missing
+ *   unfinished-import                made first: a server refuses a directory that has it and no shards
+ *   postbote.json
  *   unfinished-import/shards, /ids   filled, then renamed to their final places, the shards last
  *
  * An import that failed or was interrupted can be repeated: what it left is removed.
@@ -11,7 +12,7 @@ import { join } from 'node:path'
 import { waitingClock } from '../clock.ts'
 import { lockDirectory } from '../cluster/primary/directory-lock.ts'
 import { ConfigError } from '../config/config.ts'
-import { shardPath } from '../shard/data-directory.ts'
+import { shardPath, unfinishedImportName } from '../shard/data-directory.ts'
 import { directoryRecordName, writeDirectoryRecord } from '../shard/directory-record.ts'
 import { IdMark } from '../shard/id-mark.ts'
 import { exists } from '../store/exists.ts'
@@ -19,6 +20,9 @@ import { levelEngine } from '../store/level/level-engine.ts'
 import { makePrivateDirectory, syncDirectory } from '../store/write-file.ts'
 import type { ImportTarget } from './imported-shards.ts'
 import { createLog } from './log.ts'
+
+/** What is renamed at the end, in this order. */
+const filled = ['ids', 'shards'] as const
 
 export interface FilledDirectory {
   readonly directory: string
@@ -40,9 +44,9 @@ export async function fillDirectory<Result>(
   try {
     await assertUnused(directory)
     const unfinished = unfinishedIn(directory)
-    await writeDirectoryRecord(directory, { shards, isMade: true })
-    await rm(unfinished, { recursive: true, force: true })
     await makePrivateDirectory(unfinished)
+    await writeDirectoryRecord(directory, { shards, isMade: true })
+    for (const name of filled) await rm(join(unfinished, name), { recursive: true, force: true })
     const result = await work(targetIn(unfinished, { directory, shards }))
     await settle(directory, unfinished)
     return result
@@ -66,7 +70,7 @@ export async function assertUnused(directory: string): Promise<void> {
 }
 
 function unfinishedIn(directory: string): string {
-  return join(directory, 'unfinished-import')
+  return join(directory, unfinishedImportName)
 }
 
 function targetIn(unfinished: string, { directory, shards }: FilledDirectory): ImportTarget {
@@ -87,7 +91,7 @@ function targetIn(unfinished: string, { directory, shards }: FilledDirectory): I
 async function settle(directory: string, unfinished: string): Promise<void> {
   // A second attempt after a crash between the two renames finds marks of the first.
   await rm(join(directory, 'ids'), { recursive: true, force: true })
-  for (const name of ['ids', 'shards']) {
+  for (const name of filled) {
     await syncDirectory(join(unfinished, name))
     await rename(join(unfinished, name), join(directory, name))
   }

@@ -1,51 +1,48 @@
 /** `postbote --help`, and the help of one command or of several that share their first word. */
-import { helpText as serverOptionsHelp } from '../config/config-text.ts'
-import { type CommandRow, synopsisOf } from './command-row.ts'
+import { helpText as serverOptionsHelp, helpWidth, wrapped } from '../config/config-text.ts'
+import { type CommandRow, serverOptions, synopsisOf } from './command-row.ts'
 import { commandHelp } from './parse-command.ts'
 
-/** Where the sentences begin, and where they end. */
+/** Where the sentences begin, if the lines are long enough for two columns. */
 const sentenceColumn = 57
-const lineWidth = 118
+const twoColumnsMin = 100
+const indent = 6
 
 /**
  * Returns the help.
  *
  * @param asked - the commands that the arguments name; all of them if they name none
  * @param all - the table of commands
+ * @param columns - the width of the terminal; undefined or 0 if there is none
  */
-export function helpText(asked: readonly CommandRow[], all: readonly CommandRow[]): string {
+export function helpText(
+  asked: readonly CommandRow[],
+  all: readonly CommandRow[],
+  columns?: number,
+): string {
+  const width = columns === undefined || columns < 40 ? helpWidth : columns
   const [first] = asked
   if (first === undefined) {
     const end = 'postbote COMMAND --help lists the options of a command.'
-    return `Usage:\n${usageOf(all)}  postbote --help | --version\n\n${end}\n`
+    return `Usage:\n${usageOf(all, width)}  postbote --help | --version\n\n${end}\n`
   }
-  if (asked.length === 1 && first.kind === 'parsed') return commandHelp(first)
-  const takesServerOptions = asked.some((row) => row.kind === 'raw' && row.takesServerOptions)
-  return `Usage:\n${usageOf(asked)}${takesServerOptions ? `\n${serverOptionsHelp()}` : ''}`
+  if (asked.length === 1 && first.kind === 'parsed') return commandHelp(first, width)
+  const usage = `Usage:\n${usageOf(asked, width)}`
+  return first.options === serverOptions ? `${usage}\n${serverOptionsHelp(width)}` : usage
 }
 
-function usageOf(rows: readonly CommandRow[]): string {
+function usageOf(rows: readonly CommandRow[], width: number): string {
   return rows
-    .flatMap(usageLines)
+    .flatMap((row) => usageLines(row, width))
     .map((line) => `${line}\n`)
     .join('')
 }
 
-function usageLines(row: CommandRow): readonly string[] {
+function usageLines(row: CommandRow, width: number): readonly string[] {
   const usage = `  postbote ${synopsisOf(row)}`
-  const [first = '', ...others] = wrapped(row.sentence, lineWidth - sentenceColumn)
-  const rest = others.map((line) => ' '.repeat(sentenceColumn) + line)
-  if (usage.length < sentenceColumn - 1) return [usage.padEnd(sentenceColumn) + first, ...rest]
-  return [usage, ' '.repeat(sentenceColumn) + first, ...rest]
-}
-
-/** Splits a text into lines of at most `width` characters. */
-function wrapped(text: string, width: number): readonly string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1)
-    if (line === undefined || line.length + 1 + word.length > width) lines.push(word)
-    else lines[lines.length - 1] = `${line} ${word}`
-  }
-  return lines
+  const column = width < twoColumnsMin ? indent : sentenceColumn
+  const sentence = wrapped(row.sentence, Math.min(width, helpWidth) - column)
+  const [first = '', ...rest] = sentence.map((line) => ' '.repeat(column) + line)
+  if (usage.length < column - 1) return [usage + first.slice(usage.length), ...rest]
+  return [usage, first, ...rest]
 }

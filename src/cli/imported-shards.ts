@@ -8,6 +8,7 @@
  */
 import { ShardMap } from '../cluster/shard-map.ts'
 import { randomFirstId } from '../queue/first-id.ts'
+import { updateTypes } from '../queue/update-types.ts'
 import { type ImportedRecord, ImportedSection } from '../shard/imported-section.ts'
 import type { OpenedStore } from '../store/store-engine.ts'
 import type { Store, StoreOperation } from '../store/store.ts'
@@ -54,7 +55,7 @@ export class ImportedShards {
    * Fills all shards.
    *
    * @param onProgress - gets the number of shards that are filled and of all shards
-   * @returns the number of records
+   * @returns the number of records of the backup; those that the import adds do not count
    */
   async fill(onProgress: (done: number, of: number) => void): Promise<number> {
     const { backup, target } = this.#options
@@ -90,7 +91,6 @@ export class ImportedShards {
     const below = Math.max(...bounds.map((each) => each.below))
     const from = Math.max(...bounds.map((each) => each.from))
     for (const shard of shards) await target.bound(shard, { below, from })
-    for (const { records } of writers.values()) this.#records += records
   }
 
   /** Copies the records of a section that belong to these shards. Returns the bounds of its ids. */
@@ -105,12 +105,17 @@ export class ImportedShards {
       otherwise: number % target.shards,
       firstId: () => randomFirstId(random),
       hasMarks: target.hasMarks,
+      types: updateTypes.length,
     })
     const put = async ({ shard, entry }: ImportedRecord): Promise<void> => {
       await writers.get(shard)?.put({ type: 'put', ...entry })
     }
     for await (const entries of backup.recordsOf(number)) {
-      for (const entry of entries) await put(section.take(entry))
+      for (const entry of entries) {
+        const taken = section.take(entry)
+        if (writers.has(taken.shard)) this.#records += 1
+        await put(taken)
+      }
     }
     for (const added of section.added()) await put(added)
     for (const writer of writers.values()) await writer.flush()
@@ -123,7 +128,6 @@ class ShardWriter {
   readonly #store: Store
   #batch: StoreOperation[] = []
   #bytes = 0
-  records = 0
 
   constructor(store: Store) {
     this.#store = store
@@ -138,7 +142,6 @@ class ShardWriter {
   async flush(): Promise<void> {
     if (this.#batch.length === 0) return
     await this.#store.write(this.#batch, { sync: true })
-    this.records += this.#batch.length
     this.#batch = []
     this.#bytes = 0
   }

@@ -10,6 +10,7 @@ import { type Clock, sleep } from '../clock.ts'
 import type { Log } from '../cluster/log.ts'
 import { JointAssignment } from '../cluster/membership/joint-assignment.ts'
 import type { NodeLinks } from '../cluster/node-links.ts'
+import type { DirectoryLock } from '../cluster/primary/directory-lock.ts'
 import type { PrimaryOptions } from '../cluster/primary/primary.ts'
 import type { ShardControl } from '../cluster/shard-assignment.ts'
 import { type Config, ConfigError } from '../config/config.ts'
@@ -25,8 +26,9 @@ import { readNodeLinks } from './read-node-links.ts'
 
 export interface JoinedDatabasesOptions {
   readonly config: Config
-  /** The data directory, whose lock this process holds. */
+  /** The data directory, and its lock, which this process holds. */
   readonly directory: string
+  readonly lock: Pick<DirectoryLock, 'identity'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -118,7 +120,7 @@ export class JoinedDatabases {
 
   /**
    * Lets the workers open shards. Resolves when every shard of the databases that responded at the start has an owner, and
-   * those of this node are served.
+   * those of this node are served, or after the time that a coordinator waits for it.
    */
   async begin(control: ShardControl): Promise<void> {
     this.#control = control

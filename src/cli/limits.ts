@@ -44,3 +44,8 @@ export const shardsFilledMax = 16
 export const skippedIdsMax = 1_000_000_000
 /** `postbote keys create` takes a `--ttl` of at most this: 100 years. Chosen: a key that should last longer has no end. */
 export const accessKeyTtlSMax = 100 * 365 * 86_400
+
+// Dead letters
+/** `dead-letters replay --wait` asks this often, and gives up after the second. Chosen: an endpoint that works takes them sooner. */
+export const replayAskMs = 500
+export const replayWaitMs = 60_000

@@ -1,4 +1,4 @@
-/** The log of a process: one JSON line per event. Tokens, secrets and keys never get into it: a bot is `bot<id>`. */
+/** The log of a process: one line per event, as JSON or for a terminal. Tokens, secrets and keys never get into it: a bot is `bot<id>`. */
 import { resolve } from 'node:path'
 import pino, { type Logger } from 'pino'
 import type { Config } from '../config/config.ts'
@@ -19,6 +19,11 @@ export class LogOfServer {
   use({ logLevel, logFile }: Pick<Config, 'logLevel' | 'logFile'>): void {
     this.log.level = logLevel
     if (logFile !== undefined) this.#output.toFile(resolve(logFile))
+  }
+
+  /** Shows the lines of this process to somebody else, too. Returns a function that ends this. */
+  watch(onLine: (line: string) => void): () => void {
+    return this.#output.watch(onLine)
   }
 
   reopen(): void {

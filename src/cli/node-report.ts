@@ -1,4 +1,5 @@
 /** The tables that `postbote nodes` prints, as lines. Pure. */
+import { clockDifference } from '../store/clock-difference.ts'
 import type { ClusterRows, NodeRow, ShardRow } from '../store/node-table.ts'
 import { textTable } from './text-table.ts'
 
@@ -46,7 +47,9 @@ export function hasMoved(row: NodeRow, before: readonly NodeRow[]): boolean | un
 function heartbeatOf(row: NodeRow, before: readonly NodeRow[]): string {
   const moved = hasMoved(row, before)
   if (moved === undefined) return 'has just joined'
-  return moved ? 'alive' : 'stands still'
+  if (!moved) return 'stands still'
+  const difference = clockDifference(row)
+  return difference === undefined ? 'alive' : `alive, its clock is ${difference}`
 }
 
 function orphanText({ node }: ShardRow): string {

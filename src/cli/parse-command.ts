@@ -5,12 +5,11 @@
  */
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { type Config, ConfigError } from '../config/config.ts'
-import { type OptionRow, optionRows } from '../config/config-options.ts'
+import type { OptionRow } from '../config/config-options.ts'
 import { CommandCall } from './command-call.ts'
-import { configFileOption } from './config-file-option.ts'
-import type { ParsedCommand } from './command-row.ts'
+import { optionsOf, type ParsedCommand, serverOptions } from './command-row.ts'
 
-const serverOptionNames = new Set([configFileOption.name, ...optionRows.map(([, row]) => row.name)])
+const serverOptionNames = new Set(serverOptions.map(({ name }) => name))
 
 /**
  * Reads the arguments of a command.
@@ -50,14 +49,16 @@ export function parseCommand(
   return call
 }
 
-/** The help of a command. */
-export function commandHelp(row: ParsedCommand): string {
-  return commandOf(row).helpInformation()
+/** The help of a command, in lines of at most `width` characters. */
+export function commandHelp(row: ParsedCommand, width: number): string {
+  const command = commandOf(row).configureOutput({ getOutHelpWidth: () => width })
+  const more = 'It also takes the options of the server: postbote serve --help lists them.\n'
+  return `${command.helpInformation()}${row.takesServerOptions === true ? `\n${more}` : ''}`
 }
 
 /** The options of the server are checked together with the environment and the file. */
-function ownOptions({ options }: ParsedCommand): readonly OptionRow[] {
-  return options.filter(({ name }) => !serverOptionNames.has(name))
+function ownOptions(row: ParsedCommand): readonly OptionRow[] {
+  return row.options.filter(({ name }) => !serverOptionNames.has(name))
 }
 
 function commandOf(row: ParsedCommand): Command {
@@ -68,8 +69,8 @@ function commandOf(row: ParsedCommand): Command {
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })
   for (const { name, sentence } of row.arguments) command.addArgument(new Argument(name, sentence))
-  for (const option of row.options) {
-    command.addOption(optionOf(option))
+  for (const option of optionsOf(row)) {
+    command.addOption(optionOf(option).hideHelp(!row.options.includes(option)))
     if (isServerSwitch(option)) command.addOption(new Option(`--no-${option.name}`).hideHelp())
   }
   return command
@@ -100,7 +101,7 @@ function problemOf({ code, message }: CommanderError, row: ParsedCommand): strin
     case 'commander.unknownOption':
       return `${name}: unknown option${adviceIn(message)}; see --help`
     case 'commander.optionMissingArgument':
-      return `${name}: expected ${expectedOf(row.options, name.slice(2))} after it, got no value`
+      return `${name}: expected ${expectedOf(optionsOf(row), name.slice(2))} after it, got no value`
     case 'commander.missingArgument':
       return `${row.name}: expected <${name}>, ${expectedOf(row.arguments, `<${name}>`)}; see --help`
     default:
@@ -108,7 +109,7 @@ function problemOf({ code, message }: CommanderError, row: ParsedCommand): strin
   }
 }
 
-function adviceIn(message: string): string {
+export function adviceIn(message: string): string {
   const [, advice] = /\n\(Did you mean (.*)\?\)$/.exec(message) ?? []
   return advice === undefined ? '' : `, did you mean ${advice}?`
 }

@@ -10,7 +10,7 @@ import { privateApiIdleMsMax, privateApiResponseBytesMax } from './limits.ts'
 
 /** One call of the private API. */
 export interface PrivateApiCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   /** Sent as JSON; a Buffer is sent as it is. */
   readonly body?: object | Buffer | undefined

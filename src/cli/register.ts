@@ -1,51 +1,41 @@
 /** `postbote register`: registers a bot at the running server and prints its token, which is never shown again. */
+import { optionTable } from '../config/config-options.ts'
+import type { CommandCall } from './command-call.ts'
+import type { ParsedCommand } from './command-row.ts'
+import { configFileOption } from './config-file-option.ts'
 import { PrivateApiClient } from './private-api-client.ts'
-import { type Config, ConfigError } from '../config/config.ts'
+import { newBotIdArgument } from './remote/bot-id-argument.ts'
+import { firstNameOption, usernameOption, warnOfUsername } from './remote/bots-commands.ts'
 
-export async function register(
-  argv: readonly string[],
-  configOf: (argv: readonly string[]) => Config,
-): Promise<void> {
-  const { own, rest } = split(argv)
-  const firstName = own.get('first-name')
-  const username = own.get('username')
-  if (firstName === undefined || username === undefined) {
-    throw new ConfigError(['register: expected --first-name NAME and --username NAME'])
-  }
-  const botId = own.get('bot-id')
-  const api = await PrivateApiClient.ofConfig(configOf(rest))
-  const response = await api.send({
-    method: 'POST',
-    path: '/v1/bots',
-    body: {
-      ...(botId === undefined ? {} : { bot_id: Number(botId) }),
-      first_name: firstName,
-      username,
-    },
-  })
-  if (response.status !== 200)
-    throw new Error(`the server refused the registration: ${response.body}`)
-  const { token }: { token: string } = JSON.parse(response.body)
-  process.stdout.write(`${token}\n`)
+export const registerCommand: ParsedCommand = {
+  kind: 'parsed',
+  name: 'register',
+  sentence: 'registers a bot with a running server and prints its token',
+  arguments: [newBotIdArgument],
+  options: [
+    firstNameOption,
+    usernameOption,
+    optionTable.dir,
+    optionTable.adminPort,
+    configFileOption,
+  ],
+  takesServerOptions: true,
+  run: register,
 }
 
-/** Separates the bot id and the two names from the other arguments, which are options of the server. */
-function split(argv: readonly string[]): {
-  readonly own: Map<string, string>
-  readonly rest: string[]
-} {
-  const own = new Map<string, string>()
-  const rest: string[] = []
-  for (let index = 0; index < argv.length; index++) {
-    const argument = argv[index] ?? ''
-    const [, name, inline] = /^--(first-name|username)(?:=(.*))?$/s.exec(argument) ?? []
-    if (name !== undefined) {
-      own.set(name, inline ?? argv[++index] ?? '')
-    } else if (index === 0 && /^\d+$/.test(argument)) {
-      own.set('bot-id', argument)
-    } else {
-      rest.push(argument)
-    }
+async function register(call: CommandCall): Promise<void> {
+  const body = {
+    bot_id: call.get(newBotIdArgument),
+    first_name: call.need(firstNameOption),
+    username: call.need(usernameOption),
   }
-  return { own, rest }
+  const api = await PrivateApiClient.ofConfig(call.config())
+  const response = await api.send({ method: 'POST', path: '/v1/bots', body })
+  if (response.status !== 200)
+    throw new Error(`the server refused the registration: ${response.body}`)
+  const issued: { readonly token: string; readonly same_username?: readonly number[] } = JSON.parse(
+    response.body,
+  )
+  process.stdout.write(`${issued.token}\n`)
+  warnOfUsername(body.username, issued)
 }

@@ -9,8 +9,8 @@ import type { Config } from '../config/config.ts'
 import { printJson } from './print-json.ts'
 import { ProgressBar } from './progress-bar.ts'
 import {
-  foreignKeyIn,
-  foreignText,
+  foreignTextIn,
+  foreignTextOf,
   type ShardSelection,
   shardSelection,
   surplusText,
@@ -74,8 +74,8 @@ async function assertCountFits(selection: ShardSelection): Promise<void> {
   const isMissing = (shard: number): boolean => !existsSync(shardPath(selection.directory, shard))
   if (!all.some(isMissing)) return
   for (const shard of all) {
-    const foreign = isMissing(shard) ? undefined : await foreignKeyIn(selection, shard)
-    if (foreign !== undefined) throw new Error(foreignText(selection, shard, foreign))
+    const foreign = isMissing(shard) ? undefined : await foreignTextIn(selection, shard)
+    if (foreign !== undefined) throw new Error(foreign)
   }
 }
 
@@ -99,7 +99,7 @@ async function repairIfDamaged(
     shard,
     files,
     clock: waitingClock,
-    isOwn: (queue) => selection.isOwn(queue, shard),
+    isOwn: (queue) => selection.shardOf(botIdOf(queue)) === shard,
     onDamage(damage) {
       bar.line(describeDamage(damage, directory))
       isLogDamaged ||= damage.mayLose && damage.isLog
@@ -129,10 +129,11 @@ async function removeMarks(directory: string, shard: number): Promise<void> {
 }
 
 async function isDamaged(
-  { directory, files }: ShardSelection,
+  selection: ShardSelection,
   shard: number,
   bar: ProgressBar,
 ): Promise<boolean> {
+  const { directory, files } = selection
   const parts = files.read({
     records: shardRecords,
     directory: shardPath(directory, shard),
@@ -140,7 +141,13 @@ async function isDamaged(
     onProgress: (done, of) => bar.show(`shard ${shard}: checking`, done, of),
   })
   // One damage is enough.
-  for await (const part of parts) if (part.kind === 'damage') return true
+  for await (const part of parts) {
+    if (part.kind === 'damage') return true
+    const foreign = foreignTextOf(selection, shard, part.entries)
+    if (foreign === undefined) continue
+    bar.line(foreign)
+    return true
+  }
   return false
 }
 

@@ -12,7 +12,7 @@ export const exitCodes: ReadonlyMap<number, string> = new Map([
   [0, 'the command has done what it was asked to do'],
   [
     1,
-    'it failed, such as because no server responds; or it found something that must change: `verify` damage, `doctor` a fault, `bots list` and `summary` shards without a worker, `dead-letters replay` an update that was refused',
+    'it failed, such as because no server responds; or it found something that must change: `verify` damage, `doctor` a fault, `bots list` and `summary` shards without a worker, `dead-letters replay` an update that was refused, or with `--wait` one that was not delivered',
   ],
   [2, 'an argument, an option, an environment variable or the configuration file cannot be used'],
   [lockedExitCode, 'another server runs on the data directory'],

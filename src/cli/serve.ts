@@ -7,12 +7,12 @@ import { openEventLog } from '../events/open-event-log.ts'
 import { lockDirectory } from '../cluster/primary/directory-lock.ts'
 import { describeAddress } from '../cluster/listener.ts'
 import { type Primary, runPrimary } from '../cluster/primary/primary.ts'
-import { defaultShards, defaultWorkers } from '../cluster/shard-map.ts'
+import { defaultShards } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import { readEventSecrets } from '../app/event-secrets.ts'
 import type { WorkerSettings } from '../app/worker-app.ts'
 import type { Log } from '../cluster/log.ts'
-import { JoinedDatabases } from './joined-databases.ts'
+import { JoinedDatabases, type JoinedDatabasesOptions } from './joined-databases.ts'
 import { openCommandSocket, type ServerStatus } from './command-socket.ts'
 import { clusterPortProblems } from '../config/cluster-config.ts'
 import { type Config, ConfigError } from '../config/config.ts'
@@ -30,6 +30,7 @@ import { engineOf } from '../store/engine-of.ts'
 import { makePrivateDirectory } from '../store/write-file.ts'
 import { sendDatagram } from '../../native-bindings/send-datagram.ts'
 import { ServiceManager } from './service-manager.ts'
+import { workersOf } from './workers-of.ts'
 import { keepYoungGenerationSmall } from './young-generation.ts'
 
 /** Resolves when the server is ready; it then runs until a signal ends it. `readAgain` reads the options for a reload. */
@@ -38,10 +39,10 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const stopEndingEarly = endFirstProcessAtSignal()
   const directory = resolve(config.dir)
   await makePrivateDirectory(directory)
-  const { log, manager, reopenLog } = surroundingsOf(config)
+  const { log, manager, logOfServer } = surroundingsOf(config)
   manager.starting()
   const lock = lockDirectory(directory)
-  const joined = await joinedDatabasesOf(config, directory, log)
+  const joined = await joinedDatabasesOf(config, { directory, lock, log })
   const { data, workers } = await prepared(config, directory, joined)
   const adminKey = await adminKeyOf(config, data, log)
   const settings = settingsOf({ config, data, adminKey, joined })
@@ -51,11 +52,12 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const node = joined?.engine.node
   const eventLog = await openEventLog({ directory, clock: systemClock, counters, node, log })
   let primary: Primary | undefined
+  let current = settings
   const closeCommands = await openCommandSocket({
     directory: data.path,
     runPath: data.runPath,
-    status: () => statusOf(primary),
-    reload: () => reloadOf(primary),
+    status: () => ({ ...statusOf(primary), local: current.config.local }),
+    reload: (onStep) => reloadOf(primary, logOfServer, onStep),
   })
   const exit = async (code: number): Promise<void> => {
     await joined?.leave()
@@ -67,6 +69,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const joining = joined?.start({
     adminKey,
     workers,
+    onClock: (...reading) => memory.setClock(...reading),
     onLease: (...lease) => memory.setLease(...lease),
     onEnd: (code) => void (code === 0 ? primary?.end() : exit(code)),
   })
@@ -86,9 +89,9 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     events: eventLog.events,
     settings,
     ...joined?.forPrimary,
-    newSettings: () => reloadedSettings({ settings, log, readAgain }),
+    newSettings: () => (current = reloadedSettings({ settings, log, readAgain })),
     onPhase: (phase) => manager.goesOn(phase),
-    reopenLog,
+    reopenLog: () => logOfServer.reopen(),
     exit: (code) => void exit(code),
   })
   // The primary obeys signals from now on.
@@ -123,14 +126,14 @@ function tellReady(
 function surroundingsOf(config: Config): {
   readonly log: LogOfServer['log']
   readonly manager: ServiceManager
-  readonly reopenLog: () => void
+  readonly logOfServer: LogOfServer
 } {
   const logOfServer = new LogOfServer()
   logOfServer.use(config)
   const { log } = logOfServer
   const { env, pid } = process
   const manager = new ServiceManager({ clock: systemClock, log, env, pid, send: sendDatagram })
-  return { log, manager, reopenLog: () => logOfServer.reopen() }
+  return { log, manager, logOfServer }
 }
 
 function settingsOf(from: {
@@ -189,7 +192,7 @@ async function prepared(
     shardsDefault: defaultShards(cpus),
     files,
   })
-  const workers = config.workers ?? defaultWorkers(cpus, data.shards)
+  const workers = workersOf(config, data.shards)
   const problems = clusterPortProblems(config, workers)
   if (problems.length > 0) throw new ConfigError([...problems])
   if (workers <= data.shards) return { data, workers }
@@ -200,16 +203,24 @@ async function prepared(
 
 async function joinedDatabasesOf(
   config: Config,
-  directory: string,
-  log: Log,
+  at: Pick<JoinedDatabasesOptions, 'directory' | 'lock' | 'log'>,
 ): Promise<JoinedDatabases | undefined> {
   if (config.databases.length === 0) return undefined
-  return JoinedDatabases.open({ config, directory, clock: systemClock, log })
+  return JoinedDatabases.open({ config, clock: systemClock, ...at })
 }
 
-async function reloadOf(primary: Primary | undefined): Promise<void> {
+async function reloadOf(
+  primary: Primary | undefined,
+  log: LogOfServer,
+  onStep: (step: string) => void,
+): Promise<void> {
   if (primary === undefined) throw new Error('the server is still starting')
-  await primary.reload()
+  const unwatch = log.watch(onStep)
+  try {
+    await primary.reload()
+  } finally {
+    unwatch()
+  }
 }
 
 function statusOf(primary: Primary | undefined): ServerStatus {

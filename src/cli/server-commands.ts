@@ -2,23 +2,19 @@
  * The commands that run a server, or work on its files and databases. They read their arguments themselves, because most
  * of them are options of the server.
  */
-import { type OptionRow, optionRows, optionTable } from '../config/config-options.ts'
-import { anyText, onOff, wholeNumber } from '../config/config-values.ts'
+import { type OptionRow, optionTable } from '../config/config-options.ts'
+import { onOff, wholeNumber } from '../config/config-values.ts'
 import { configFileOption } from './config-file-option.ts'
-import type { RawCommand } from './command-row.ts'
+import { type CommandRow, type RawCommand, serverOptions } from './command-row.ts'
 import { jsonOption } from './json-option.ts'
 import { shardsMax } from '../limits.ts'
-import { register } from './register.ts'
+import { registerCommand } from './register.ts'
 import { reload } from './reload.ts'
 import { repair } from './repair.ts'
 import { configOf } from './run-command.ts'
 import { serve } from './serve.ts'
 import { verify } from './verify.ts'
 
-const allServerOptions: readonly OptionRow[] = [
-  ...optionRows.map(([, row]) => row),
-  configFileOption,
-]
 const databaseOptions = [optionTable.databases, configFileOption]
 const shardOption: OptionRow = {
   name: 'shard',
@@ -31,30 +27,17 @@ const rebuildOption: OptionRow = {
   kind: onOff,
   sentence: 'Includes shards without damage.',
 }
-const nameOptions: readonly OptionRow[] = [
-  { name: 'first-name', kind: anyText, sentence: 'Name of the bot for people. Required.' },
-  { name: 'username', kind: anyText, sentence: 'User name of the bot. Required.' },
-]
 
-export const serverCommands: readonly RawCommand[] = [
+export const serverCommands: readonly CommandRow[] = [
   {
     kind: 'raw',
     name: 'serve',
     synopsis: 'serve [options]',
     sentence: 'runs the server',
-    options: allServerOptions,
-    takesServerOptions: true,
+    options: serverOptions,
     run: (argv) => serve(configOf(argv), () => configOf(argv)),
   },
-  {
-    kind: 'raw',
-    name: 'register',
-    synopsis: 'register [bot_id] --first-name NAME --username NAME [options]',
-    sentence: 'registers a bot with a running server and prints its token',
-    options: [...nameOptions, ...allServerOptions],
-    takesServerOptions: true,
-    run: (argv) => register(argv, configOf),
-  },
+  registerCommand,
   {
     kind: 'raw',
     name: 'reload',

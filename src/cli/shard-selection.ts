@@ -10,10 +10,10 @@ import {
   directoryRecordName,
   readDirectoryRecord,
 } from '../shard/directory-record.ts'
-import { botIdOf, type QueueId } from '../shard/keys.ts'
-import { describeKey, queueOfRecord, shardRecords } from '../shard/shard-records.ts'
+import { foreignFault, shardRecords } from '../shard/shard-records.ts'
 import { numbersIn } from '../store/numbers-in.ts'
 import { levelEngine } from '../store/level/level-engine.ts'
+import type { StoreEntry } from '../store/store.ts'
 import type { StoreFiles } from '../store/store-files.ts'
 
 /** Registrations come first in a table, so these records belong to as many bots. */
@@ -34,7 +34,7 @@ export interface ShardSelection {
   readonly isRebuildAsked: boolean
   /** The result is wanted as JSON. */
   readonly isJson: boolean
-  isOwn(queue: QueueId, shard: number): boolean
+  readonly shardOf: (botId: number) => number
 }
 
 /** How the command was called. */
@@ -75,7 +75,7 @@ export async function shardSelection(
     isMade,
     isRebuildAsked,
     isJson,
-    isOwn: (queue, shard) => map.shardOf(botIdOf(queue)) === shard,
+    shardOf: (botId) => map.shardOf(botId),
   }
 }
 
@@ -95,17 +95,24 @@ export function surplusText({ shardCount, surplus }: ShardSelection): string {
   )
 }
 
-/** Returns whether the record of this key cannot belong to this shard. */
-export function isForUpstream(selection: ShardSelection, shard: number, key: Buffer): boolean {
-  const queue = queueOfRecord(key)
-  return queue !== undefined && !selection.isOwn(queue, shard)
+/** Returns what is wrong with the first of these records that belongs to another shard. */
+export function foreignTextOf(
+  { shardOf }: ShardSelection,
+  shard: number,
+  entries: readonly Pick<StoreEntry, 'key'>[],
+): string | undefined {
+  for (const { key } of entries) {
+    const fault = foreignFault(key, { shard, shardOf })
+    if (fault !== undefined) return `shards/${shard}: ${fault}`
+  }
+  return undefined
 }
 
-/** Returns the first key that belongs to another shard, among the first readable records of this shard. */
-export async function foreignKeyIn(
+/** Looks at the first readable records of a shard, as `foreignTextOf` does. */
+export async function foreignTextIn(
   selection: ShardSelection,
   shard: number,
-): Promise<Buffer | undefined> {
+): Promise<string | undefined> {
   const directory = shardPath(selection.directory, shard)
   let read = 0
   for await (const part of selection.files.read({
@@ -114,23 +121,12 @@ export async function foreignKeyIn(
     clock: waitingClock,
   })) {
     if (part.kind === 'damage') continue
-    const foreign = part.entries.find(({ key }) => isForUpstream(selection, shard, key))
-    if (foreign !== undefined) return foreign.key
+    const foreign = foreignTextOf(selection, shard, part.entries)
+    if (foreign !== undefined) return foreign
     read += part.entries.length
     if (read >= recordsLookedAtMax) return undefined
   }
   return undefined
-}
-
-export function foreignText(
-  { shardCount }: ShardSelection,
-  shard: number,
-  foreign: Buffer,
-): string {
-  return (
-    `shards/${shard}: ${describeKey(foreign)} does not belong to this one of ${shardCount} shards: ` +
-    'the shards were written with another number of shards than postbote.json says; restore that number first'
-  )
 }
 
 /** Options of the server have no meaning here, and `--shards 1`, mistyped for `--shard 1`, would select all shards. */

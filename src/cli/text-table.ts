@@ -65,5 +65,13 @@ function lengthOf(text: string): number {
 
 /** Returns the text without control characters and without those that change the direction of writing. */
 export function harmless(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '?')
+  return text.replace(/[\p{Cc}\u061c\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '?')
+}
+
+/** Returns JSON of the same value in which these characters are escaped. Those below U+0020 are only between its tokens. */
+export function harmlessJson(json: string): string {
+  return json.replace(
+    /[\u007f-\u009f\u061c\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }

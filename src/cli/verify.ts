@@ -8,8 +8,7 @@ import type { Config } from '../config/config.ts'
 import { printJson } from './print-json.ts'
 import { ProgressBar } from './progress-bar.ts'
 import {
-  foreignText,
-  isForUpstream,
+  foreignTextOf,
   type ShardSelection,
   shardSelection,
   surplusText,
@@ -56,7 +55,7 @@ async function verifyShard(
 ): Promise<number> {
   const { directory } = selection
   let damages = 0
-  let foreign: Buffer | undefined
+  let foreign: string | undefined
   const parts = selection.files.read({
     records: shardRecords,
     directory: shardPath(directory, shard),
@@ -68,13 +67,13 @@ async function verifyShard(
       damages++
       bar.line(describeDamage(part, directory))
     } else {
-      foreign ??= part.entries.find(({ key }) => isForUpstream(selection, shard, key))?.key
+      foreign ??= foreignTextOf(selection, shard, part.entries)
     }
   }
   bar.clear()
   if (foreign !== undefined) {
     damages++
-    bar.line(foreignText(selection, shard, foreign))
+    bar.line(foreign)
   }
   return damages
 }

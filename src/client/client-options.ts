@@ -115,6 +115,7 @@ const ofStreamPush: Names<StreamPushOptions> = {
   orderingKey: true,
   ttlS: true,
   isTest: true,
+  validate: true,
   idempotencyKey: true,
 }
 const ofPush: Names<PushOptions> = { ...ofStreamPush, signal: true }

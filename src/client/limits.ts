@@ -3,6 +3,13 @@ import { kib, mib } from '../limits.ts'
 
 // The client for producers (postbote/client)
 /**
+ * A client that has never reached its server reports that within 3 s, because the address is wrong, or nobody listens there. An
+ * attempt of it may take the first time, and the last one begins within the second. A restart of a server that was reached
+ * may take longer.
+ */
+export const firstConnectMs = 2_000
+export const firstContactMs = 2_500
+/**
  * A longer Retry-After is reported to the caller instead of waited for. Chosen: a caller expects its call to end within a
  * minute or so.
  */

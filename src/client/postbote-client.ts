@@ -88,7 +88,8 @@ export interface BotState {
  * ```ts
  * const client = new PostboteClient({ url: 'http://127.0.0.1:8082', key })
  * const { botId, token } = await client.createBot({ firstName: 'Echo', username: 'echo_bot' })
- * const result = await client.push(botId, { message: { text: 'hello' } }, { orderingKey: '42' })
+ * const message = { message_id: 1, date: 1795259700, chat: { id: 42, type: 'private' }, text: 'hello' }
+ * const result = await client.push(botId, { message }, { orderingKey: '42' })
  * if (!result.isFiltered) console.log(result.updateId)
  * await client.close()
  * ```
@@ -115,7 +116,9 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     this.#settings = clientSettings(options)
     const { url, socketPath, key, onRetry } = options
     const { connections, timeoutMs } = this.#settings
-    const connection = new ServerConnection({ url, socketPath, key, connections, timeoutMs })
+    const { clock } = surroundings
+    const place = { url, socketPath, key }
+    const connection = new ServerConnection({ ...place, connections, timeoutMs, clock })
     this.#connection = connection
     this.#onRetry = onRetry === undefined ? undefined : harmless(onRetry)
     this.#surroundings = surroundings
@@ -124,6 +127,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
       settings: this.#settings,
       surroundings,
       onRetry: this.#onRetry,
+      unreachedMs: () => connection.unreachedMs(),
     })
   }
 
@@ -219,6 +223,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     if (this.#isClosed) throw new PostboteClientError('CLOSED')
     const stream = new PushStream<Payloads>({
       openRequest: (events) => new StreamRequest(this.#connection, events),
+      unreachedMs: () => this.#connection.unreachedMs(),
       settings: this.#settings,
       bounds: streamSettings(options),
       surroundings: this.#surroundings,

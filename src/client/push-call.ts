@@ -19,11 +19,12 @@ import type { PrivateCall } from './server-connection.ts'
  *   printable ASCII or has a space at either end.
  */
 export function pushCall(botId: number, update: object, options: StreamPushOptions): PrivateCall {
-  const { orderingKey, ttlS, isTest, idempotencyKey } = options
+  const { orderingKey, ttlS, isTest, validate, idempotencyKey } = options
   const query = new URLSearchParams({
     ...(orderingKey === undefined ? {} : { ordering_key: orderingKey }),
     ...(ttlS === undefined ? {} : { ttl: `${ttlS}` }),
     ...(isTest === true ? { test: 'true' } : {}),
+    ...(validate === undefined ? {} : { validate }),
   }).toString()
   return {
     method: 'POST',
@@ -45,12 +46,13 @@ export function pushCall(botId: number, update: object, options: StreamPushOptio
  * @throws PostboteClientError: BAD_UPDATE for a cycle or a BigInt, BAD_REQUEST for a `ttlS` that is not finite.
  */
 export function pairText(botId: number, update: object, options: StreamPushOptions): string {
-  const { orderingKey, ttlS, isTest, idempotencyKey } = options
+  const { orderingKey, ttlS, isTest, validate, idempotencyKey } = options
   let head = `{"bot_id":${Number.isFinite(botId) ? botId : 'null'}`
   if (orderingKey !== undefined) head += `,"ordering_key":${JSON.stringify(orderingKey)}`
   if (idempotencyKey !== undefined) head += `,"idempotency_key":${JSON.stringify(idempotencyKey)}`
   if (ttlS !== undefined) head += `,"ttl":${wireNumber(ttlS)}`
   if (isTest === true) head += ',"test":true'
+  if (validate !== undefined) head += `,"validate":${JSON.stringify(validate)}`
   return `${head}}\n${updateText(update)}\n`
 }
 

@@ -48,6 +48,7 @@ export interface PushStreamOptions {
   readonly surroundings: ClientSurroundings
   newKey(): string | undefined
   readonly onRetry: ClientOptions['onRetry']
+  unreachedMs(): number | undefined
   onClosed(): void
 }
 
@@ -58,7 +59,7 @@ export interface PushStreamOptions {
  * ```ts
  * const stream = client.openStream()
  * await stream.ready()
- * stream.push(botId, { message: { text: 'hello' } }).then(onStored, onRefused)
+ * stream.push(botId, { message }).then(onStored, onRefused)
  * await stream.close()
  * ```
  *
@@ -136,8 +137,8 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
       if (this.#closed !== undefined) throw new PostboteClientError('CLOSED')
       if (this.#flow.isOverfull) throw new PostboteClientError('TOO_MANY_UNDER_WAY')
       refuseUnknownPushOption(options, optionNames.ofStreamPush)
-      const { orderingKey, ttlS, isTest = false, idempotencyKey = this.#options.newKey() } = options
-      const text = pairText(botId, update, { orderingKey, ttlS, isTest, idempotencyKey })
+      const { isTest = false, idempotencyKey = this.#options.newKey() } = options
+      const text = pairText(botId, update, { ...options, idempotencyKey })
       const bytes = Buffer.byteLength(text)
       this.#flow.add(bytes)
       this.#unsent.push({
@@ -269,7 +270,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     const attempt = pair.refusals
     const { isRepeatable } = pair
     const delayMs = retryDelayMs(
-      { error: outcome, attempt, isRepeatable },
+      { error: outcome, attempt, isRepeatable, unreachedMs: undefined },
       settings,
       surroundings.random,
     )
@@ -318,7 +319,8 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     this.#failures += 1
     const { settings, surroundings, onRetry } = this.#options
     const error = ended ?? new PostboteClientError('CONNECTION_LOST')
-    const failed = { error, attempt: this.#failures, isRepeatable: true }
+    const unreachedMs = this.#options.unreachedMs()
+    const failed = { error, attempt: this.#failures, isRepeatable: true, unreachedMs }
     const delayMs = retryDelayMs(failed, settings, surroundings.random)
     if (delayMs === undefined) {
       this.#failures = 0

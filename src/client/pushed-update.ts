@@ -27,6 +27,8 @@ export interface StreamPushOptions {
   readonly ttlS?: number | undefined
   /** Whether the update goes to the bot's /test/ queue. Default: false. */
   readonly isTest?: boolean | undefined
+  /** `telegram`: the server refuses the update if it lacks a field that bot frameworks need. Default: not checked. */
+  readonly validate?: 'telegram' | undefined
   /**
    * The server stores nothing if the same key was pushed for the same bot within 24 hours. 1 to 128 printable ASCII
    * characters. Default: a random key for each push.

@@ -18,6 +18,7 @@ export interface RepeatedCallsOptions {
   readonly settings: ClientSettings
   readonly surroundings: ClientSurroundings
   readonly onRetry: ClientOptions['onRetry']
+  unreachedMs(): number | undefined
 }
 
 /** How a call may be retried and ended. */
@@ -82,7 +83,7 @@ export class RepeatedCalls {
         const error = toClientError(caught)
         underWay.onFailed(error)
         const { isRepeatable } = underWay
-        const failed = { error, attempt, isRepeatable }
+        const failed = { error, attempt, isRepeatable, unreachedMs: this.#options.unreachedMs() }
         const delayMs = retryDelayMs(failed, settings, surroundings.random)
         if (delayMs === undefined) {
           throw underWay.isOutcomeUnknown ? withUnknownOutcome(error) : error

@@ -4,7 +4,7 @@
  *
  * The random part (full jitter) keeps producers that lost the same server from returning at the same moment.
  */
-import { clientRetryAfterSMax } from './limits.ts'
+import { clientRetryAfterSMax, firstContactMs } from './limits.ts'
 import type { ClientSettings } from './client-options.ts'
 import type { PostboteClientError } from './postbote-client-error.ts'
 
@@ -15,6 +15,8 @@ export interface FailedAttempt {
   readonly attempt: number
   /** Whether carrying out the call twice has the same effect as once: it has an idempotency key, or it only reads. */
   readonly isRepeatable: boolean
+  /** For how long the client has tried to reach the server; undefined once it has reached it. */
+  readonly unreachedMs: number | undefined
 }
 
 /**
@@ -24,10 +26,10 @@ export interface FailedAttempt {
  * @param settings - The number of retries and the bounds of the delay.
  * @param random - Returns a number from 0 up to, but not including, 1.
  * @returns Milliseconds, or undefined if there is no retry: the error is final, the retries are used up, the outcome is
- *   unknown and the call not repeatable, or Retry-After is longer than `clientRetryAfterSMax`.
+ *   unknown and the call not repeatable, Retry-After is longer than `clientRetryAfterSMax`, or the server was never reached.
  */
 export function retryDelayMs(
-  { error, attempt, isRepeatable }: FailedAttempt,
+  { error, attempt, isRepeatable, unreachedMs }: FailedAttempt,
   settings: ClientSettings,
   random: () => number,
 ): number | undefined {
@@ -39,5 +41,6 @@ export function retryDelayMs(
   // TOO_MANY_KEYS lasts until the end of the UTC day. Only the response to a single push tells how long that is.
   if (error.code === 'TOO_MANY_KEYS' && retryAfterS === 0) return undefined
   const ceilingMs = Math.min(retryDelayMsMax, retryDelayMsMin * 2 ** (attempt - 1))
-  return retryAfterS * 1_000 + random() * ceilingMs
+  const delayMs = retryAfterS * 1_000 + random() * ceilingMs
+  return unreachedMs !== undefined && unreachedMs + delayMs > firstContactMs ? undefined : delayMs
 }

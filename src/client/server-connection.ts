@@ -4,7 +4,8 @@
  * Only this file translates the errors of undici into errors of the client.
  */
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
-import { clientResponseBytesMax } from './limits.ts'
+import type { Clock } from '../clock.ts'
+import { clientResponseBytesMax, firstConnectMs } from './limits.ts'
 import { responseError, parsedOrUndefined } from './response-error.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 
@@ -15,6 +16,7 @@ export interface ServerConnectionOptions {
   readonly key: string
   readonly connections: number
   readonly timeoutMs: number
+  readonly clock: Clock
 }
 
 /** A single call of the private API. */
@@ -33,6 +35,9 @@ export class ServerConnection {
   readonly #connect: buildConnector.connector
   readonly #pool: Pool
   #closed: Promise<void> | undefined
+  readonly #clock: Clock
+  /** When the first connection was tried, on the monotonic clock; `reached` once one was made. */
+  #triedMs: number | 'reached' | undefined
 
   /**
    * Prepares the connections; the first call opens one.
@@ -45,7 +50,11 @@ export class ServerConnection {
     this.#pathPrefix = pathPrefix
     this.#headers = { authorization: `Bearer ${keyIn(options.key)}` }
     const { socketPath, timeoutMs, connections } = options
-    this.#connect = connector({ timeout: timeoutMs, socketPath: socketPath ?? null })
+    this.#clock = options.clock
+    this.#connect = this.#connector(socketPath ?? origin, {
+      timeout: timeoutMs,
+      socketPath: socketPath ?? null,
+    })
     this.#pool = new Pool(origin, {
       connect: this.#connect,
       connections,
@@ -80,6 +89,31 @@ export class ServerConnection {
       return parsed(text)
     } catch (error) {
       throw toClientError(error)
+    }
+  }
+
+  /** Returns for how long the client has tried to reach the server; undefined before that, and once it has reached it. */
+  unreachedMs(): number | undefined {
+    return typeof this.#triedMs === 'number' ? this.#clock.monotonicMs() - this.#triedMs : undefined
+  }
+
+  /**
+   * Every failure before the connection is established, including the TLS handshake, is CONNECTION_FAILED: nothing was sent.
+   *
+   * @param place - the address or the socket, for the error.
+   */
+  #connector(place: string, options: buildConnector.BuildOptions): buildConnector.connector {
+    const timeout = Math.min(options.timeout ?? firstConnectMs, firstConnectMs)
+    const connectFirst = buildConnector({ ...options, timeout })
+    const connectAgain = buildConnector(options)
+    return (to, callback) => {
+      const connect = this.#triedMs === 'reached' ? connectAgain : connectFirst
+      this.#triedMs ??= this.#clock.monotonicMs()
+      connect(to, (...[cause, socket]) => {
+        if (cause !== null) return callback(connectionFailed(place, cause), null)
+        this.#triedMs = 'reached'
+        callback(null, socket)
+      })
     }
   }
 
@@ -119,17 +153,10 @@ export function toClientError(error: unknown): PostboteClientError {
   return new PostboteClientError('CONNECTION_LOST', { cause: error })
 }
 
-/**
- * Every failure before the connection is established, including the TLS handshake, is CONNECTION_FAILED: nothing was sent.
- */
-function connector(options: buildConnector.BuildOptions): buildConnector.connector {
-  const connect = buildConnector(options)
-  return (to, callback) => {
-    connect(to, (...[cause, socket]) => {
-      if (cause === null) callback(null, socket)
-      else callback(new PostboteClientError('CONNECTION_FAILED', { cause }), null)
-    })
-  }
+function connectionFailed(place: string, cause: Error): PostboteClientError {
+  const reason = 'code' in cause ? String(cause.code) : cause.message
+  const message = `The client could not connect to ${place} (${reason}), and nothing was sent`
+  return new PostboteClientError('CONNECTION_FAILED', { message, cause })
 }
 
 function parsed(text: string): unknown {

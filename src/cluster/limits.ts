@@ -82,6 +82,16 @@ export const privatePlacesMax = 256
  */
 export const clientPlacesShare = 1 / 8
 /**
+ * This share of the places of the private listener is kept for connections that have shown no key, and for the admin key, so
+ * that health checks and the call that revokes a key find one. The rest is for producers while bots fill the server.
+ */
+export const keylessPlacesShare = 1 / 2
+/**
+ * A new connection to the private listener shows its key within this time: a head is one packet, and takes one of the places
+ * that are kept for connections without a key.
+ */
+export const keylessMs = 1_000
+/**
  * This many connections are on the way to one worker: as many as one turn of the event loop may bring, and few enough to
  * fit into the buffer of a socket (212,992 bytes; a small packet counts as about 1 KiB there).
  */
@@ -102,11 +112,16 @@ export const handOffRetryMs = 50
  */
 export const listenBacklog = 4_096
 /**
- * One connection gets this many pipelined responses in one turn of the event loop, which take some 2 ms. Calls with a
- * valid key have no such bound, and a client over its budget of event-loop time gets one. The libraries that bots are
- * written with do not pipeline at all.
+ * One connection gets this many pipelined responses in one turn of the event loop, which take some 2 ms; a key gets as many
+ * on all its connections, and the rest in later turns. A client over its budget of event-loop time gets one. The libraries
+ * that bots are written with do not pipeline at all.
  */
 export const pipelinedPerTurnMax = 64
+/**
+ * This many calls with a key wait in a worker for a later turn, at some 4 kB each. A connection brings up to 600, as it is
+ * not read while calls of it wait; past the bound calls are refused.
+ */
+export const callsWaitingMax = 16_384
 /**
  * Connections of clients may take this share of a process's descriptors; the rest is for the store, webhooks and other
  * workers.
@@ -239,8 +254,8 @@ export const shardSlotsRememberedMax = 65_536
  */
 export const peerConnectRetryMs = 50
 /**
- * A request that was lost with its owner is repeated after this time: a killed process still accepts connections while
- * the kernel tears it down.
+ * A request that was lost with its owner is repeated after this time, as is a stream that got no result: a killed process
+ * still accepts connections while the kernel tears it down, and a hand-over takes about as long.
  */
 export const peerRepeatDelayMs = 100
 /**
@@ -259,11 +274,6 @@ export const peerConnectWaitMs = 4_000
  */
 export const streamedBytesKeptMax = 64 * kib
 /**
- * A stream to a worker that does not have the shard is lost after this time, so that the stream to its next owner waits up
- * to 2.5 s (`ownerWaitsMax`), longer than a take-over.
- */
-export const misdirectedPauseMs = 500
-/**
  * A link to another node must be ready within this time: connected, with both sides proven. A handshake takes some 10 ms
  * and three round trips. The time stays below the 1.5 s after which a lost node's shards have another owner
  * (`nodeEvictedMs`), so a call that waits for a lost node is free when its new owner is known.
@@ -280,8 +290,8 @@ export const linkKeepAliveMs = 10_000
  */
 export const linkHandshakeMs = 5_000
 /**
- * This many handshakes of other nodes may be under way in a worker; more connections are closed, and tried again by
- * nodes. Each takes about 1 ms of CPU and 100 KiB. Nodes keep their links, so they rarely need more than one each.
+ * This many handshakes of other nodes may be under way in a worker; the oldest gives way to one more, and nodes try again.
+ * Each takes about 1 ms of CPU and 100 KiB. Nodes keep their links, so they rarely need more than one each.
  */
 export const linkHandshakesMax = 64
 /** The port of the links is tried again after this time if the predecessor still has it, which is for milliseconds. */
@@ -313,6 +323,11 @@ export const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
  * read together with them come on top, 64 KiB at a time.
  */
 export const pipelinedWaitingMax = 64
+/**
+ * A worker that ends waits this long for the requests that other nodes answer, as long as for their owner
+ * (`peerConnectWaitMs`). Polls are answered at once, so these are calls that take long, or their owner hangs.
+ */
+export const forwardedDrainMs = peerConnectWaitMs
 /** A request may be forwarded this often: it may meet a shard that moves, but more hops are a loop. */
 export const forwardHopsMax = 3
 

@@ -1,15 +1,34 @@
 /** The option table as text: --help and docs/options.md. */
 import { environmentName, type OptionRow, optionRows } from './config-options.ts'
 
+/** The width of help that goes to no terminal. */
+export const helpWidth = 118
+
+/** Splits a text into lines of at most `width` characters. */
+export function wrapped(text: string, width: number): readonly string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)
+    if (line === undefined || line.length + 1 + word.length > width) lines.push(word)
+    else lines[lines.length - 1] = `${line} ${word}`
+  }
+  return lines
+}
+
 /** The part of `postbote --help` about the options. */
-export function helpText(): string {
+export function helpText(width = helpWidth): string {
+  const indented = (text: string): string[] =>
+    wrapped(text, width - 6).map((line) => `      ${line}`)
   const lines = [
-    'Options (a flag overrides the environment, the environment the file, the file the default):',
+    ...wrapped(
+      'Options (a flag overrides the environment, the environment the file, the file the default):',
+      width,
+    ),
     '',
   ]
   for (const [, row] of optionRows) {
-    lines.push(`  ${flagOf(row)}`, `      ${row.sentence}`)
-    lines.push(`      ${capital(row.kind.expected)}. Default: ${plain(defaultOf(row))}.`, '')
+    lines.push(`  ${flagOf(row)}`, ...indented(row.sentence))
+    lines.push(...indented(`${capital(row.kind.expected)}. Default: ${plain(defaultOf(row))}.`), '')
   }
   lines.push(
     '  --config FILE',
@@ -18,7 +37,10 @@ export function helpText(): string {
     '  --help',
     '      Prints this text and exits.',
     '',
-    'Every option has an environment variable: for --http-port it is POSTBOTE_HTTP_PORT.',
+    ...wrapped(
+      'Every option has an environment variable: for --http-port it is POSTBOTE_HTTP_PORT.',
+      width,
+    ),
   )
   return `${lines.join('\n')}\n`
 }

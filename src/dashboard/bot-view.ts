@@ -21,6 +21,8 @@ const slowPauseMs = 5_000
 export interface BotViewOptions extends PageContext {
   readonly queue: BotQueueName
   confirm(question: string): boolean
+  /** Whether the key is for all bots, so that others with the same username can be looked for. */
+  readonly seesAll: boolean
 }
 
 export class BotView implements PageView {
@@ -33,6 +35,7 @@ export class BotView implements PageView {
   readonly #heard = element('p', { role: 'status', class: 'hidden-label' })
   readonly #result = element('p', { role: 'alert', class: 'error note' })
   readonly #facts = element('dl', { class: 'facts' })
+  readonly #sameName = element('p', { class: 'degraded', hidden: true })
   readonly #pause = element(
     'button',
     { type: 'button', onclick: () => void this.#togglePause() },
@@ -95,6 +98,7 @@ export class BotView implements PageView {
           element('h2', {}, 'State'),
           this.#health,
           this.#heard,
+          this.#sameName,
           this.#facts,
           element('p', { class: 'note' }, this.#pause),
           this.#result,
@@ -136,6 +140,7 @@ export class BotView implements PageView {
   }
 
   #showState(bot: BotShape, queue: QueueShape): void {
+    if (!this.#isKnown && this.#options.seesAll) void this.#lookForSameName(bot)
     const name = `${bot.first_name} (@${bot.username}), ${bot.bot_id}`
     setElementText(this.#heading, this.#options.queue.isTest ? `${name}, /test/ queue` : name)
     this.#isPaused = queue.paused
@@ -152,14 +157,29 @@ export class BotView implements PageView {
     )
   }
 
+  /** The server takes a username that another bot has. */
+  async #lookForSameName({ bot_id: id, username }: BotShape): Promise<void> {
+    const found = await this.#options.api
+      .get<{ readonly bots: readonly BotShape[] }>(`/v1/bots?prefix=${username}&limit=1000`)
+      .catch(() => undefined)
+    const others = (found?.bots ?? []).filter(
+      (each) => each.bot_id !== id && each.username.toLowerCase() === username.toLowerCase(),
+    )
+    this.#sameName.hidden = others.length === 0
+    const ids = others.slice(0, 10).map((each) => each.bot_id)
+    setElementText(this.#sameName, `The username is also that of bot ${ids.join(', ')}.`)
+  }
+
   /** A bot that polls has no deliveries. Nothing can be done with one that is not known. */
   #showMode(hasWebhook: boolean): void {
     const { outcomes, latency } = this.#history
-    for (const { root } of [this.#deadLetters, this.#push, this.#tail]) root.hidden = !this.#isKnown
+    const options = this.#options
+    for (const { root } of [this.#deadLetters, this.#tail]) root.hidden = !this.#isKnown
+    this.#push.root.hidden = !this.#isKnown || !options.may('push')
     for (const { root } of [outcomes, latency, this.#attempts, this.#limit]) {
       root.hidden = !hasWebhook
     }
-    this.#pause.hidden = !hasWebhook && !this.#isPaused
+    this.#pause.hidden = !options.may('manage') || (!hasWebhook && !this.#isPaused)
   }
 
   async #togglePause(): Promise<void> {

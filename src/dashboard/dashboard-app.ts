@@ -40,7 +40,11 @@ export class DashboardApp {
       fetch: (path, request) =>
         fetch(path, { ...request, credentials: 'same-origin', cache: 'no-store' }),
     })
-    this.#context = { api, clock: browserClock, visibility: document }
+    const may = (scope: string): boolean => {
+      const { scopes } = this.#rights
+      return scopes.includes('all') || scopes.includes(scope)
+    }
+    this.#context = { api, clock: browserClock, visibility: document, may }
     this.#logout.addEventListener('click', () => void this.#end())
     window.addEventListener('hashchange', () => this.#show())
     void this.#begin()
@@ -80,28 +84,32 @@ export class DashboardApp {
   }
 
   #show(): void {
-    const { scopes, bots } = this.#rights
     this.#logout.hidden = false
-    this.#keys.hidden = !scopes.includes('all') || bots !== null
+    this.#keys.hidden = !this.#mayUseKeys()
     this.#open(this.#viewOf(location.hash))
     // A screen reader begins at the new page.
     this.#place.focus()
   }
 
   #viewOf(hash: string): PageView {
-    const { scopes, bots } = this.#rights
     if (hash === '' || hash === '#/') {
-      const seesAll = bots === null && (scopes.includes('read') || scopes.includes('all'))
+      const seesAll = this.#rights.bots === null && this.#context.may('read')
       return seesAll ? new OverviewView(this.#context) : new RightsView(this.#rights)
     }
-    if (hash === '#/keys') return new KeysView({ ...this.#context, confirm: ask })
+    if (hash === '#/keys' && this.#mayUseKeys())
+      return new KeysView({ ...this.#context, confirm: ask })
     const [, botId, test] = /^#\/bots\/(\d{1,16})(\/test)?$/.exec(hash) ?? []
     if (botId === undefined) {
       const root = element('p', {}, 'There is no such page.')
       return { title: 'Unknown page', root, close: () => undefined }
     }
     const queue = { botId, isTest: test !== undefined }
-    return new BotView({ ...this.#context, queue, confirm: ask })
+    const seesAll = this.#rights.bots === null
+    return new BotView({ ...this.#context, queue, confirm: ask, seesAll })
+  }
+
+  #mayUseKeys(): boolean {
+    return this.#rights.bots === null && this.#context.may('all')
   }
 
   #open(view: PageView): void {

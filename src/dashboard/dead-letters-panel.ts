@@ -1,9 +1,9 @@
 /** The dead letters of a queue: shown with their payload, pushed again, or dropped, one by one or all. */
-import type { ApiClient } from './api-client.ts'
 import { type BotQueueName, botPath } from './bot-path.ts'
 import { element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
 import { formatBytes, formatCount, formatTime } from './format.ts'
+import type { PageContext } from './page-context.ts'
 import type { DeadLetterShape } from './shapes.ts'
 
 interface Listed {
@@ -14,8 +14,7 @@ interface Listed {
 /** Chosen: fits on two screens; the next ones follow on request. */
 const perPage = 50
 
-export interface DeadLettersPanelOptions {
-  readonly api: ApiClient
+export interface DeadLettersPanelOptions extends Pick<PageContext, 'api' | 'may'> {
   readonly queue: BotQueueName
   /** Asks the reader whether to go on. */
   confirm(question: string): boolean
@@ -47,8 +46,12 @@ export class DeadLettersPanel {
       element(
         'div',
         { class: 'controls' },
-        buttonOf('Replay all', () => this.#replayAll()),
-        buttonOf('Drop all', () => this.#dropAll()),
+        ...(options.may('manage')
+          ? [
+              buttonOf('Replay all', () => this.#replayAll()),
+              buttonOf('Drop all', () => this.#dropAll()),
+            ]
+          : []),
         this.#first,
         this.#next,
       ),
@@ -109,8 +112,12 @@ export class DeadLettersPanel {
         'td',
         { class: 'actions' },
         button('Show', () => void this.#show(path)),
-        button('Replay', () => void this.#act(`${path}/replay`)),
-        button('Drop', () => void this.#drop(path, `Drop dead letter ${id}?`)),
+        ...(this.#options.may('manage')
+          ? [
+              button('Replay', () => void this.#act(`${path}/replay`)),
+              button('Drop', () => void this.#drop(path, `Drop dead letter ${id}?`)),
+            ]
+          : []),
       ),
     )
   }

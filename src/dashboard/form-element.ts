@@ -1,7 +1,8 @@
 import { element } from './element.ts'
 
 /**
- * Makes a form whose submission calls a function. The browser sends nothing by itself.
+ * Makes a form whose submission calls a function. The browser sends nothing by itself, and judges nothing: the server says what
+ * is wrong, as it does to programs.
  *
  * @param children - elements and texts
  */
@@ -13,5 +14,5 @@ export function formElement(
     event.preventDefault()
     onSubmit()
   }
-  return element('form', { onsubmit: submit }, ...children)
+  return element('form', { novalidate: true, onsubmit: submit }, ...children)
 }

@@ -29,7 +29,6 @@ export class KeyForm {
   })
   readonly #bots = element('input', {
     placeholder: 'all bots',
-    pattern: '[0-9, ]*',
     autocomplete: 'off',
   })
   readonly #updates = numberField('no limit')
@@ -81,26 +80,22 @@ export class KeyForm {
     }
   }
 
-  /** What is not given is left out. */
+  /** What is not given is left out. The server reads the texts of numbers, and says what is wrong with others. */
   #wanted(): object {
     const bots = this.#bots.value.split(/[, ]+/).filter((id) => id !== '')
-    const days = numberIn(this.#days)
+    const days = this.#days.value
     const nowS = Math.floor(this.#options.clock.nowMs() / 1_000)
     return {
       name: this.#name.value,
       scopes: this.#scopes.flatMap(({ scope, box }) => (box.checked ? [scope] : [])),
-      bots: bots.length === 0 ? undefined : bots.map(Number),
-      updates_per_second: numberIn(this.#updates),
-      requests_per_second: numberIn(this.#requests),
-      expires: days === undefined ? undefined : nowS + days * 86_400,
+      bots: bots.length === 0 ? undefined : bots,
+      updates_per_second: this.#updates.value || undefined,
+      requests_per_second: this.#requests.value || undefined,
+      expires: /^\d+$/.test(days) ? nowS + Number(days) * 86_400 : days || undefined,
     }
   }
 }
 
 function numberField(placeholder: string): HTMLInputElement {
-  return element('input', { type: 'number', min: 1, step: 1, placeholder, autocomplete: 'off' })
-}
-
-function numberIn({ value }: HTMLInputElement): number | undefined {
-  return value === '' ? undefined : Number(value)
+  return element('input', { inputmode: 'numeric', placeholder, autocomplete: 'off' })
 }

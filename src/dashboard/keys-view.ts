@@ -22,11 +22,16 @@ export class KeysView implements PageView {
   readonly #options: KeysViewOptions
   readonly #result = element('p', { role: 'status', class: 'note' })
   readonly #issued = element('input', { readonly: true, size: 66, spellcheck: 'false' })
+  readonly #copy = element(
+    'button',
+    { type: 'button', onclick: () => void this.#copyKey() },
+    'Copy',
+  )
   readonly #issuedField = element(
-    'label',
-    { hidden: true, class: 'note' },
-    'The key, which is shown only now',
-    this.#issued,
+    'div',
+    { hidden: true, class: 'note controls' },
+    element('label', {}, 'The key, which is shown only now', this.#issued),
+    this.#copy,
   )
   readonly #overlap = element(
     'select',
@@ -144,7 +149,7 @@ export class KeysView implements PageView {
   }
 
   async #revoke(key: KeyShape): Promise<void> {
-    const question = `Revoke the key ${key.name}? Its streams and sessions end, and it cannot be restored.`
+    const question = `Revoke the key ${key.name}? It and all keys that it has made end, with their streams and sessions, and cannot be restored.`
     if (!this.#options.confirm(question)) return
     try {
       const path = `/v1/keys/${key.key_id}`
@@ -165,6 +170,18 @@ export class KeysView implements PageView {
     await this.#refresh()
   }
 
+  /** Without TLS, a page of another machine has no clipboard, but the old way still works there. */
+  async #copyKey(): Promise<void> {
+    const { value } = this.#issued
+    this.#issued.select()
+    const isCopied = await navigator.clipboard
+      ?.writeText(value)
+      .then(() => true)
+      .catch(() => document.execCommand('copy'))
+    const done = isCopied ?? document.execCommand('copy')
+    setElementText(this.#copy, done ? 'Copied' : 'Copy it with the keyboard')
+  }
+
   #say(text: string, { unreached_workers: unreached = 0 }: KeyChangeShape): void {
     const delay = `${unreached} workers did not respond and take the change within seconds after they do.`
     setElementText(this.#result, unreached > 0 ? `${text} ${delay}` : text)
@@ -174,6 +191,7 @@ export class KeysView implements PageView {
   #show(key: string | undefined): void {
     this.#issued.value = key ?? ''
     this.#issuedField.hidden = key === undefined
+    setElementText(this.#copy, 'Copy')
   }
 
   #fail(error: unknown): void {

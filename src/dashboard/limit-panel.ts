@@ -1,16 +1,15 @@
 /** Shows and sets the limit of deliveries per second that an operator gives to a queue. */
-import type { ApiClient } from './api-client.ts'
 import { type BotQueueName, botPath } from './bot-path.ts'
 import { element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
 import { formElement } from './form-element.ts'
+import type { PageContext } from './page-context.ts'
 
 interface Limits {
   readonly deliveries_per_second: number | null
 }
 
-export interface LimitPanelOptions {
-  readonly api: ApiClient
+export interface LimitPanelOptions extends Pick<PageContext, 'api' | 'may'> {
   readonly queue: BotQueueName
 }
 
@@ -18,10 +17,8 @@ export class LimitPanel {
   readonly root: HTMLElement
   readonly #options: LimitPanelOptions
   readonly #limit = element('input', {
-    type: 'number',
-    min: 0.1,
-    max: 10_000,
-    step: 'any',
+    inputmode: 'decimal',
+    autocomplete: 'off',
     placeholder: 'no limit',
     oninput: () => {
       this.#isEdited = true
@@ -39,10 +36,11 @@ export class LimitPanel {
         'div',
         { class: 'controls' },
         element('label', {}, 'Deliveries per second, at most', this.#limit),
-        element('button', { type: 'submit' }, 'Set limit'),
+        element('button', { type: 'submit', hidden: !options.may('manage') }, 'Set limit'),
       ),
       this.#result,
     )
+    this.#limit.readOnly = !options.may('manage')
   }
 
   /** Reads the limit, unless the reader is changing it. */
@@ -55,7 +53,8 @@ export class LimitPanel {
   async #set(): Promise<void> {
     const { api, queue } = this.#options
     const { value } = this.#limit
-    const limit = value === '' ? null : Number(value)
+    // The server says what is wrong with a text that is no number.
+    const limit = value === '' ? null : Number.isNaN(Number(value)) ? value : Number(value)
     try {
       await api.put(botPath(queue, '/limits'), { deliveries_per_second: limit })
       this.#isEdited = false

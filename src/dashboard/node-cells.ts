@@ -43,20 +43,33 @@ export interface GoneNode {
 
 /** Returns the cells of a row, in the order of `nodeColumns`. */
 export function nodeCells(node: NodeShape): readonly Cell[] {
-  const { workers, shards, heartbeat_age_ms: ageMs, uptime, version } = node
+  const { workers, shards, uptime, version } = node
   const delays = workers.map((worker) => worker.event_loop_delay_max_ms)
   const isUnknown = workers.length === 0
   return [
     plain(node.name),
     stateCell(node.state),
     partsCell(shards),
-    plain(ageMs === null ? formatCount(ageMs) : `${formatRate(ageMs / 1_000)} s ago`),
+    heartbeatCell(node),
     isUnknown ? plain(formatCount(undefined)) : partsCell(workers),
     plain(isUnknown ? formatCount(undefined) : delayText(Math.max(...delays))),
     plain(formatAge(uptime)),
     plain(version ?? formatCount(undefined)),
   ]
 }
+
+/** The clock is shown if it differs by more than the server warns of. */
+function heartbeatCell({ heartbeat_age_ms: ageMs, clock_skew_ms: skewMs }: NodeShape): Cell {
+  if (ageMs === null) return plain(formatCount(ageMs))
+  const text = `${formatRate(ageMs / 1_000)} s ago`
+  const differenceMs = Math.abs(skewMs ?? 0)
+  if (differenceMs <= clockDifferenceMsMax) return plain(text)
+  const clock = `${formatAge(differenceMs / 1_000)} ${(skewMs ?? 0) > 0 ? 'ahead' : 'behind'}`
+  return { text: `${text}, clock ${clock}`, style: 'degraded' }
+}
+
+/** As in the limits of the server, from which this program imports nothing. */
+const clockDifferenceMsMax = 2_000
 
 /** Returns the cells of a row for a node that is gone. */
 export function goneCells({ name, goneS }: GoneNode): readonly Cell[] {

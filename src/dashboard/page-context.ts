@@ -7,6 +7,8 @@ export interface PageContext {
   readonly api: ApiClient
   readonly clock: BrowserClock
   readonly visibility: Visibility
+  /** Whether the key of the session has a scope. What it may not do is not offered. */
+  may(scope: 'push' | 'read' | 'manage' | 'all'): boolean
 }
 
 /** What fills the page. */

@@ -81,7 +81,10 @@ export class PushPanel {
     this.#watched = undefined
     setElementText(this.#result, 'Pushing…')
     try {
-      const pushed = await api.post<Pushed>(botPath(queue, '/updates'), this.#update.value)
+      const pushed = await api.post<Pushed>(
+        botPath(queue, '/updates', { validate: 'telegram' }),
+        this.#update.value,
+      )
       this.#watched = pushed.update_id
       setElementText(
         this.#result,

@@ -159,8 +159,8 @@ export class ServerPanel {
       ['Workers', formatCount(summary?.workers)],
       ['Shards', formatCount(summary?.shards)],
       ...(missing.length > 0 ? [['Missing shards', missing.join(', ')] as [string, string]] : []),
-      ['Event-loop delay, 99 %', formatMs(metrics.get('event_loop_delay_p99_us'))],
-      ['Event-loop delay, longest', formatMs(metrics.get('event_loop_delay_max_us'))],
+      ['Event-loop delay, 99 %', formatMs(metrics.get('event_loop_delay_p99_seconds'))],
+      ['Event-loop delay, longest', formatMs(metrics.get('event_loop_delay_max_seconds'))],
       ['Pending bytes', formatBytes(summary?.pending_bytes)],
       ['Polls that wait', formatCount(metrics.get('polls_waiting'))],
       ['Connections to webhooks', formatCount(metrics.get('webhook_connections_active'))],
@@ -213,6 +213,6 @@ function countsOf(
   }
 }
 
-function formatMs(us: number | undefined): string {
-  return us === undefined ? formatCount(us) : `${formatRate(us / 1_000)} ms`
+function formatMs(seconds: number | undefined): string {
+  return seconds === undefined ? formatCount(seconds) : `${formatRate(seconds * 1_000)} ms`
 }

@@ -45,6 +45,8 @@ export interface NodeShape {
   readonly version: string | null
   readonly uptime: number | null
   readonly heartbeat_age_ms: number | null
+  /** Absent from a node of an earlier version. */
+  readonly clock_skew_ms?: number | null
   readonly workers: readonly WorkerShape[]
   readonly shards: readonly NodeShardShape[]
 }

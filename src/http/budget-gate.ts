@@ -1,6 +1,6 @@
 /**
- * Slows down clients and bots whose requests are expensive, and no others. Each bot and each client address has a
- * budget (loop-budget.ts). The gate measures what a request costs the event loop and charges that to its client address,
+ * Slows down clients and bots whose requests are expensive, and no others. Each bot, each client address and each key of the
+ * private API but the admin key has a budget (loop-budget.ts). The gate measures what a request costs the event loop and charges that to its client address,
  * and to its bot if the token was valid.
  *
  *     request --> over the budget? --no--> answered --> cost --> charged
@@ -15,7 +15,8 @@
  *
  * A call with a valid token, even of an unknown method, is charged for what it takes beyond `loopCostFreeMs`: a busy bot
  * with thousands of usual calls is charged nothing. A request without a valid token is charged in full. On the private
- * listener only requests without a valid key are charged and wait; health probes never wait. A client of a Unix socket
+ * listener a request is charged if it has no valid key or asks for what its key may not do. Requests without a key wait here,
+ * those with a key in cluster/worker/call-turns.ts, and health probes never. A client of a Unix socket
  * without an X-Real-Ip is not charged, because it may stand for many clients.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
@@ -27,12 +28,14 @@ import {
   budgetSpacingMs,
   budgetWaitersMax,
   budgetWaitersPerDebtorMax,
+  budgetWaitersPerKeyMax,
   budgetWaitMsMax,
   loopCostFreeMs,
   loopFreeBodyBytes,
   privateRefusalCostMs,
 } from './limits.ts'
 import { unixClient } from './client-address.ts'
+import { holdReading } from './hold-reading.ts'
 import { LoopBudget } from './loop-budget.ts'
 import { LoopMeter } from './loop-meter.ts'
 
@@ -44,6 +47,8 @@ export interface BudgetGateOptions {
   readonly clientAddressOf: (request: IncomingMessage) => string
   /** Returns the bot that a request names, if any. */
   readonly botIdOf: (request: IncomingMessage) => number | undefined
+  /** Returns whose key a request to the private listener has: `root`, the id of a key, or undefined. */
+  readonly holderOf: (request: IncomingMessage) => string | undefined
   /** Returns whether a request has a valid key or a session, or asks for something that anybody may have at any time. */
   readonly isTrusted: (request: IncomingMessage) => boolean
   /** Refuses a request that cannot wait. */
@@ -69,6 +74,8 @@ export class BudgetGate {
   /** The waiting requests by debtor, oldest first. */
   readonly #lines = new Map<string, Waiter[]>()
   #waiting = 0
+  /** The requests whose connections are not read. */
+  readonly #held = new WeakSet<IncomingMessage>()
   /** How many of the waiting requests hold their body in memory. */
   #bodiesWaiting = 0
   /** The latest request to the bot API without a valid token. */
@@ -159,29 +166,32 @@ export class BudgetGate {
     this.#refused = request
   }
 
-  /** Charges a request to the private listener that had no key or a wrong one. */
+  /** Charges a request to the private listener that had no key, a wrong one, or one that may not do what it asked for. */
   noteRefused(request: IncomingMessage): void {
-    this.#chargeClient(request, privateRefusalCostMs)
+    this.#chargeSender(request, privateRefusalCostMs)
+  }
+
+  /** Returns how long the calls of this holder of a key must wait, in milliseconds. */
+  holderWaitMs(holder: string): number {
+    const nowMs = this.#options.clock.monotonicMs()
+    return this.#budget.isAnyoneOver(nowMs) ? this.#budget.waitMs(keyDebtor(holder), nowMs) : 0
   }
 
   /**
-   * Charges the client for the pieces in which the body of a request arrives. Each piece costs, however small it is. While the
-   * client is over its budget the request is paused, and the paused requests of a client go on one after the other.
+   * Charges the sender for the pieces in which the body of a request arrives. Each piece costs, however small it is. While the
+   * sender is over its budget the connection is not read, and the held connections of a sender go on one after the other.
    */
   notePieces(request: IncomingMessage, pieces: number): void {
-    this.#chargeClient(request, pieces * bodyPieceCostMs)
-    // Pieces that are in memory already are taken: only then the socket is read again.
-    if (request.readableLength > 0) return
-    const address = this.#options.clientAddressOf(request)
-    if (this.#waitMs(address, this.#options.clock.monotonicMs()) === 0) return
-    request.pause()
-    // A paused request alone would go on taking pieces into memory, up to 64 Ki of them however small.
-    request.socket.pause()
-    this.#enter(address, {
+    const debtor = this.#chargeSender(request, pieces * bodyPieceCostMs)
+    if (this.#held.has(request)) return
+    if (this.#waitMs(debtor, this.#options.clock.monotonicMs()) === 0) return
+    this.#held.add(request)
+    const letGo = holdReading(request.socket)
+    this.#enter(debtor, {
       request,
       start: () => {
-        request.socket.resume()
-        request.resume()
+        this.#held.delete(request)
+        letGo()
       },
       refuse: () => request.destroy(),
     })
@@ -211,6 +221,20 @@ export class BudgetGate {
     }
   }
 
+  /** Charges the key of a request, or else its client, and returns the name of the debtor. */
+  #chargeSender(request: IncomingMessage, costMs: number): string {
+    const holder = this.#options.holderOf(request)
+    if (holder === undefined) {
+      this.#chargeClient(request, costMs)
+      return this.#options.clientAddressOf(request)
+    }
+    const debtor = keyDebtor(holder)
+    if (holder !== 'root') {
+      this.#budget.charge(debtor, costMs, this.#options.clock.monotonicMs())
+    }
+    return debtor
+  }
+
   #pass(waiting: Waiting): void {
     const { request } = waiting
     const botId = this.#options.botIdOf(request)
@@ -221,7 +245,8 @@ export class BudgetGate {
 
   #enter(debtor: string, waiting: Waiting): void {
     const line = this.#lines.get(debtor) ?? []
-    if (line.length >= budgetWaitersPerDebtorMax || this.#waiting >= budgetWaitersMax) {
+    const lineMax = isKey(debtor) ? budgetWaitersPerKeyMax : budgetWaitersPerDebtorMax
+    if (line.length >= lineMax || this.#waiting >= budgetWaitersMax) {
       this.#refuse(debtor, waiting)
       return
     }
@@ -266,11 +291,23 @@ export class BudgetGate {
   #start(debtor: string, waiter: Waiter): void {
     this.#waiting -= 1
     const waitedMs = this.#options.clock.monotonicMs() - waiter.sinceMs
-    if (waiter.request.socket.destroyed || waitedMs > budgetWaitMsMax) this.#refuse(debtor, waiter)
+    const isLate = waitedMs > budgetWaitMsMax && !isKey(debtor)
+    if (waiter.request.socket.destroyed || isLate) this.#refuse(debtor, waiter)
     else waiter.start()
   }
 }
 
 function debtorOf(botId: number): string {
   return `bot${botId}`
+}
+
+const keyPrefix = 'key '
+
+function keyDebtor(holder: string): string {
+  return keyPrefix + holder
+}
+
+/** Only connections that send a body wait in the line of a key: they may wait for as long as a body may take. */
+function isKey(debtor: string): boolean {
+  return debtor.startsWith(keyPrefix)
 }

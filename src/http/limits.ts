@@ -38,6 +38,11 @@ export const bodyPiecesPerCharge = 1_024
  */
 export const bodyPieceCostMs = 0.003
 /**
+ * A piece of a body below this size is gathered with the next ones and charged. Chosen: the same as for a refused body
+ * (`refusedPieceBytesMin`); a pair of a stream, which some producers send as a piece, is larger.
+ */
+export const smallPieceBytes = 64
+/**
  * A multipart boundary may have this many characters. RFC 2046 allows 70; a search for a far longer one could be made
  * slow.
  */
@@ -86,6 +91,11 @@ export const privateRefusalCostMs = 0.1
  * of one client; with `budgetSpacingMs` cheap ones pass within a third of a second.
  */
 export const budgetWaitersPerDebtorMax = 16
+/**
+ * This many connections wait for one key to have paid for its pieces. Chosen: half of `budgetWaitersMax`, which leaves room for
+ * others; no producer that is not hostile sends pieces of some bytes on this many.
+ */
+export const budgetWaitersPerKeyMax = 500
 /**
  * This many requests wait in a worker for all debtors together. Chosen: 62 debtors with full lines; each waiting request
  * holds a connection.

@@ -1,4 +1,4 @@
-/** A first-in, first-out queue with constant time for both ends. `Array.shift` takes longer if the array is long. */
+/** A first-in, first-out queue with constant time for both ends, whose newest item can be taken back, too. `Array.shift` takes longer if the array is long. */
 
 import { fifoSlackMax } from '../limits.ts'
 
@@ -13,6 +13,11 @@ export class Fifo<T> {
 
   push(item: T): void {
     this.#items.push(item)
+  }
+
+  /** Removes and returns the newest item. */
+  pop(): T | undefined {
+    return this.length === 0 ? undefined : this.#items.pop()
   }
 
   /** Removes and returns the oldest item. */

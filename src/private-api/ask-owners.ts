@@ -9,6 +9,8 @@ export interface OwnersQuestion<Answer> {
   readonly links: OwnerLinks
   /** The path of the question. Each of the other workers gets it as a POST request without a body. */
   readonly path: string
+  /** Default: `ownersAnswerMs`. */
+  readonly withinMs?: number
   /** Returns the answer of this worker. */
   own(): Promise<Answer>
 }
@@ -23,21 +25,21 @@ export interface OwnerAnswer<Answer> {
 /**
  * Asks all workers at once.
  *
- * @returns the answers of those that answered within `ownersAnswerMs`, in any order. A worker that is down or hangs is
+ * @returns the answers of those that answered in time, in any order. A worker that is down or hangs is
  *   left out.
  * @throws whatever `own` throws.
  */
 export async function askOwners<Answer>(
   question: OwnersQuestion<Answer>,
 ): Promise<readonly OwnerAnswer<Answer>[]> {
-  const { clock, links } = question
+  const { clock, links, withinMs = ownersAnswerMs } = question
   const over = new AbortController()
   const answers: OwnerAnswer<Answer>[] = []
   const others = links.others.map(async (owner) => {
     const answer = await answerOf(question, owner, over.signal)
     if (answer !== undefined) answers.push({ answer, isOtherNode: links.isOtherNode(owner) })
   })
-  const late = sleep(clock, ownersAnswerMs, over.signal)
+  const late = sleep(clock, withinMs, over.signal)
   try {
     answers.push({ answer: await question.own(), isOtherNode: false })
     await Promise.race([Promise.all(others), late])

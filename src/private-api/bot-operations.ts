@@ -7,7 +7,7 @@ const { botId, botNames, count, health, mode, orNull, preciseTime, time } = fiel
 
 /** Returns the operations of these routes. */
 export function botOperations(): Operations {
-  const { issuedToken, botState, removedBot } = botSchemas()
+  const { issuedToken, registeredBot, botState, changedBot, removedBot } = botSchemas()
   return {
     'POST /v1/bots': {
       id: 'createBot',
@@ -15,7 +15,7 @@ export function botOperations(): Operations {
       summary: 'Registers a bot',
       description:
         'Without `bot_id`, the server chooses a free id. `first_name` and `username` are what getMe returns.',
-      results: { 200: json(issuedToken) },
+      results: { 200: json(registeredBot) },
       errors: ['BOT_EXISTS', 'BOT_NOT_SERVED'],
     },
     'GET /v1/bots/:id': {
@@ -23,6 +23,16 @@ export function botOperations(): Operations {
       tag: 'bots',
       summary: 'Returns the state of a bot',
       results: { 200: json(botState) },
+      errors: ['UNKNOWN_BOT'],
+    },
+    'PATCH /v1/bots/:id': {
+      id: 'changeBot',
+      tag: 'bots',
+      summary: 'Changes a setting of a bot',
+      description:
+        'With `validate`, every push to the bot is checked as with `validate=telegram`; null ends this.',
+      body: json(Type.Object({ validate: validation() }, { additionalProperties: false })),
+      results: { 200: json(changedBot) },
       errors: ['UNKNOWN_BOT'],
     },
     'DELETE /v1/bots/:id': {
@@ -50,23 +60,44 @@ export function botSchemas() {
     $id: 'QueueState',
     description: 'The state of one queue of a bot, and of its webhook.',
   })
+  const issued = {
+    bot_id: botId(),
+    token: Type.String({ description: 'The complete token. It is shown only this once.' }),
+  }
   return {
-    issuedToken: Type.Object(
+    issuedToken: Type.Object(issued, {
+      $id: 'IssuedToken',
+      description: 'A bot with its new token.',
+    }),
+    registeredBot: Type.Object(
       {
-        bot_id: botId(),
-        token: Type.String({ description: 'The complete token. It is shown only this once.' }),
+        ...issued,
+        same_username: Type.Optional(
+          Type.Array(botId(), {
+            description:
+              'Other bots with this username, in any case. The server allows that; as far as its workers know and respond.',
+          }),
+        ),
       },
-      { $id: 'IssuedToken', description: 'A bot with its new token.' },
+      { $id: 'RegisteredBot', description: 'A new bot with its token.' },
     ),
     botState: Type.Object(
-      { ...botNames(), ...queue, test: queueState },
+      { ...botNames(), validate: validation(), ...queue, test: queueState },
       { $id: 'BotState', description: 'The bot with its queue; `test` is its /test/ queue.' },
+    ),
+    changedBot: Type.Object(
+      { bot_id: botId(), validate: validation() },
+      { $id: 'ChangedBot', description: 'The bot with its settings.' },
     ),
     removedBot: Type.Object(
       { bot_id: botId(), removed: Type.Literal(true) },
       { $id: 'RemovedBot', description: 'The bot that was removed.' },
     ),
   }
+}
+
+function validation() {
+  return orNull(Type.Literal('telegram', { description: 'What each push is checked for.' }))
 }
 
 /** The fields of one queue. docs/api.md explains them. */

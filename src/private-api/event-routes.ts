@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyRing } from '../access/key-ring.ts'
+import { KeyShares } from '../access/key-shares.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { eventsKeptMax, eventsPerPageMax } from '../events/limits.ts'
@@ -74,6 +75,7 @@ export function isEventStream(url: string): boolean {
 }
 
 export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions): void {
+  const places = new KeyShares(eventStreamsMax)
   app.get<EventsRequest>(
     '/v1/events',
     { schema: { querystring: eventsQuery } },
@@ -82,12 +84,10 @@ export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions
       const after = given === undefined || given === '' ? request.query.after : String(given)
       // Refuses a wrong position before the response begins.
       if (after !== undefined) idInPosition(after, options.node)
-      if (options.eventStreams.size >= eventStreamsMax) {
-        throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 10 })
-      }
+      const free = places.take(requestAccess(request))
       reply.hijack()
       reply.raw.writeHead(200, serverSentEventsHead)
-      follow(options, request, { response: reply.raw, after })
+      follow(options, request, { response: reply.raw, after, free })
     },
   )
 
@@ -107,10 +107,15 @@ export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions
 function follow(
   options: EventRoutesOptions,
   request: FastifyRequest<EventsRequest>,
-  to: { readonly response: ServerResponse; readonly after: string | undefined },
+  to: {
+    readonly response: ServerResponse
+    readonly after: string | undefined
+    /** Frees the place of the stream. */
+    readonly free: () => void
+  },
 ): void {
   const { eventStreams } = options
-  const { response, after } = to
+  const { response, after, free } = to
   const { last, type } = request.query
   let forget: (() => void) | undefined
   let unwatchKey: (() => void) | undefined
@@ -131,6 +136,7 @@ function follow(
       forget?.()
       unwatchKey?.()
       eventStreams.delete(stream)
+      free()
     },
   })
   eventStreams.add(stream)

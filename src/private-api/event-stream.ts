@@ -69,6 +69,7 @@ export class EventStream {
 
   /** Writes events until it is stopped, the reader is gone, or the log does not answer. Never rejects. */
   async run(): Promise<void> {
+    if (this.#isEnded) return
     this.#options.sink.write(serverSentRetry(eventsReconnectMs))
     await this.#follow((question) => {
       this.#meetOthers()

@@ -59,7 +59,8 @@ const listQuery = Type.Object(
     prefix: Type.Optional(
       Type.String({
         pattern: '^[A-Za-z0-9_]{1,64}$',
-        description: 'Selects bots whose id or username begins with this.',
+        description:
+          '1 to 64 letters, digits or underscores, with which the id or the username begins',
       }),
     ),
   },

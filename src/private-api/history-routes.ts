@@ -4,7 +4,6 @@
  */
 import type { FastifyInstance } from 'fastify'
 import type { BotService } from '../bots/bot-service.ts'
-import type { Clock } from '../clock.ts'
 import { outcomes } from '../webhook/attempt-log.ts'
 import type { HistoryMinute } from '../webhook/delivery-history.ts'
 import { deliveryHistoryMinutes } from '../webhook/limits.ts'
@@ -12,20 +11,16 @@ import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
 
 export interface HistoryRoutesOptions {
   readonly bots: BotService
-  readonly clock: Clock
 }
 
 const anyQueue = queueQuery()
 
-export function addHistoryRoutes(
-  app: FastifyInstance,
-  { bots, clock }: HistoryRoutesOptions,
-): void {
+export function addHistoryRoutes(app: FastifyInstance, { bots }: HistoryRoutesOptions): void {
   app.get<OfQueue>(
     '/v1/bots/:id/history',
     { schema: { querystring: anyQueue } },
     async (request) => {
-      const { webhook } = await queueOf(bots, request)
+      const { clock, webhook } = await queueOf(bots, request)
       return historyJson(webhook.lastHour(), clock.nowMs())
     },
   )

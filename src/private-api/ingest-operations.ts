@@ -36,9 +36,9 @@ export const pairErrors = [
 
 const streamExample = [
   '{"bot_id":4711,"ordering_key":"42","idempotency_key":"order-42"}',
-  '{"message":{"text":"one"}}',
+  '{"message":{"message_id":1,"date":1795259700,"chat":{"id":42,"type":"private"},"text":"one"}}',
   '{"bot_id":4711,"test":true}',
-  '{"message":{"text":"two"}}',
+  '{"message":{"message_id":1,"date":1795259700,"chat":{"id":42,"type":"private"},"text":"two"}}',
   '',
 ].join('\n')
 const resultExample = [
@@ -104,6 +104,9 @@ export function ingestSchemas() {
     default: false,
     description: 'Whether the update is for the /test/ queue.',
   })
+  const validate = Type.Literal('telegram', {
+    description: 'Refuses the update if it lacks a field that bot frameworks need.',
+  })
   const key = Type.String({
     pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`,
     description: 'A push with the same key is stored only once within 24 hours.',
@@ -113,6 +116,7 @@ export function ingestSchemas() {
     ordering_key: Type.Optional(Type.Union([orderingKey, Type.Number()])),
     ttl: Type.Optional(ttl),
     test: Type.Optional(test),
+    validate: Type.Optional(validate),
     idempotency_key: Type.Optional(key),
   }
   const duplicate = Type.Literal(true, { description: 'An earlier push with this key stored it.' })
@@ -129,6 +133,7 @@ export function ingestSchemas() {
       ordering_key: Type.Optional(orderingKey),
       ttl: Type.Optional(ttl),
       test: Type.Optional(test),
+      validate: Type.Optional(validate),
     }),
     pushHeaders: Type.Object({ 'Idempotency-Key': Type.Optional(key) }),
     update: updateSchema(),

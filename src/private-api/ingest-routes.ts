@@ -14,7 +14,7 @@ import type { CheckPool, CheckResult } from '../queue/check-pool.ts'
 import { botIdParam } from './bot-id-param.ts'
 import { IngestStream } from './ingest-stream.ts'
 import { IngestTurns } from './ingest-turns.ts'
-import { Semaphore } from '../kit/semaphore.ts'
+import { LongLines } from './long-lines.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { PushOrder } from './push-order.ts'
 import { requestAccess } from './request-access.ts'
@@ -28,7 +28,7 @@ export interface IngestRoutesOptions {
   readonly counters: Counters
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
-  /** The budget for bodies that are read completely. Streams have separate limits. */
+  /** The budget for bodies that are read completely, and for what streams have sent only in part. */
   readonly bodies: BodyBudget<IncomingMessage>
   /** Open streams of producers, which a shutdown ends. */
   readonly streams: Set<IngestStream>
@@ -37,6 +37,8 @@ export interface IngestRoutesOptions {
   readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: KeyRing }
   linksOf(request: FastifyRequest): OwnerLinks
   isForwarded(request: FastifyRequest): boolean
+  /** Lets the connection of a stream give way while it rests (cluster/worker/client-connections.ts). */
+  streamPlace(request: FastifyRequest, end: () => void): (isResting: boolean) => void
 }
 
 /** The route that pushes one update. */
@@ -61,7 +63,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
   const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool, keys } = services
   const turns = new IngestTurns({ clock })
   const order = new PushOrder()
-  const longLines = new Semaphore(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
+  const longLines = new LongLines(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
   // The handlers read the bodies: one completely, the other as it arrives.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
@@ -74,13 +76,11 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
 
   const push = async (request: FastifyRequest<SinglePush>): Promise<PushOutcome | undefined> => {
     const botId = botIdParam(request.params.id)
-    const { orderingKey, ttlS, isTest } = readPushQuery(request.query)
+    const options = readPushQuery(request.query)
     const idempotencyKey = readIdempotencyHeader(request.raw)
     const prepare = async (): Promise<CheckedPush> => {
-      const update = await readUpdate(request.raw, {
-        bytesMax: updateBytesMax + updateSlackBytes,
-        lease: services.bodies.leaseFor(request.raw),
-      })
+      const lease = services.bodies.leaseFor(request.raw)
+      const update = await readUpdate(request.raw, { bytesMax: updateBytesMax, lease })
       const isLarge = checkPool.takes(update.length)
       const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
       return { update, checked }
@@ -89,8 +89,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const [result] = await order.inOrder(request.raw.socket, prepare(), ({ update, checked }) => {
       // The body took time to arrive.
       if (!keys.ring.isCurrent(access)) throw new PostboteError('UNAUTHORIZED')
-      const options = { botId, isTest, orderingKey, ttlS, idempotencyKey }
-      return bots.push([{ ...options, update, checked }]).results
+      return bots.push([{ ...options, botId, idempotencyKey, update, checked }])
     })
     return result
   }
@@ -109,18 +108,22 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       counted(error)
     }
     reply.hijack()
-    const links = services.isForwarded(request) ? undefined : services.linksOf(request)
+    const isForwarded = services.isForwarded(request)
     const access = requestAccess(request)
-    const stream = new IngestStream({
+    const rests = services.streamPlace(request, () => stream.giveWay())
+    const stream: IngestStream = new IngestStream({
       ...services,
+      rests,
+      lease: services.bodies.leaseFor(request.raw),
       access: new StreamAccess({ ...keys, access, clock }),
       request: request.raw,
       response: reply.raw,
       turns,
       longLines,
-      links,
+      links: services.linksOf(request),
+      isForwarded,
     })
-    const open = links === undefined ? peerStreams : streams
+    const open = isForwarded ? peerStreams : streams
     open.add(stream)
     const unwatch = keys.ring.watch(access, () => stream.stop())
     try {
@@ -160,13 +163,16 @@ export function isPush({ method, url = '' }: Pick<IncomingMessage, 'method' | 'u
 const streamTarget = /^\/v1\/updates(?:\?|$)/
 const pushTarget = /^\/v1\/bots\/\d+\/updates(?:\?|$)/
 
-async function readUpdate(request: IncomingMessage, options: ReceiveOptions): Promise<Buffer> {
+async function readUpdate(
+  request: IncomingMessage,
+  { bytesMax, lease }: ReceiveOptions,
+): Promise<Buffer> {
   try {
-    return await readBody(request, options)
+    return await readBody(request, { bytesMax: bytesMax + updateSlackBytes, lease })
   } catch (error) {
     if (!(error instanceof PostboteError) || error.code !== 'REQUEST_TOO_LARGE') throw error
     throw new PostboteError('UPDATE_TOO_LARGE', {
-      detail: `expected at most ${options.bytesMax} bytes`,
+      detail: `expected at most ${bytesMax} bytes`,
       cause: error,
     })
   }

@@ -5,25 +5,37 @@
  *                                                                                  \        /
  *   response <-- lines in order <--------- StreamResults: one batch per slice, filled from both sides
  *
- * A thread checks large updates in parallel; later pairs are pushed after them.
+ * A thread checks large updates in parallel; later slices follow after them.
+ *
+ * The pairs of a bot keep their order while its shard moves from one owner to another. Slices take their way one after the
+ * other, when the ids of the one before are allocated. A feed with pairs that have no result gets the next ones of its owner,
+ * whoever that is now. A pair whose shard has left before it got an id follows the shard through the feed.
  *
  * Reading stops while too many pairs wait for their results, or while the producer does not read them. A stream that
- * another worker forwarded (it has no links) is processed here alone and ends with the producer's stream.
+ * another worker forwarded is processed here alone and ends with the producer's stream. If its shard has left, it ends without
+ * the results of the pairs that are not stored, and the other worker sends them to the next owner.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BotService, PushRequest, PushOutcome } from '../bots/bot-service.ts'
+import type { BotService, PushReceipt, PushRequest } from '../bots/bot-service.ts'
 import { countRefusal } from '../bots/count-refusal.ts'
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { streamIdleMs } from '../limits.ts'
-import { longLineIdleMs, streamCarryBytesFree, updateSlackBytes } from './limits.ts'
+import {
+  pairBytesPerS,
+  pairWaitMs,
+  pairHeaderBytesMax,
+  streamCarryBytesFree,
+  updateSlackBytes,
+} from './limits.ts'
 import type { CheckPool, CheckResult } from '../queue/check-pool.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'
+import type { BodyLease } from '../http/body-budget.ts'
 import { Mutex } from '../kit/mutex.ts'
-import type { Semaphore } from '../kit/semaphore.ts'
-import { OwnerFeed } from './owner-feed.ts'
+import type { LongLines } from './long-lines.ts'
+import { type FeedTo, OwnerFeed } from './owner-feed.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { botIdOf, parsePairHeader } from './pair-header.ts'
 import { type StreamPair, PairSplitter } from './pair-splitter.ts'
@@ -43,25 +55,36 @@ export interface IngestStreamOptions {
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Shared by all streams of this worker, as are the long lines. */
   readonly turns: IngestTurns
-  /**
-   * Places for pairs that have grown long and whose end has not arrived, so that a thousand producers that stop in the
-   * middle of a large update hold a bounded part of memory. The holder of a place can read its pair to the end, so places
-   * become free; a stream that holds one and sends nothing is ended by its idle time.
-   */
-  readonly longLines: Semaphore
-  /** Undefined for a stream that another worker forwarded. */
-  readonly links: OwnerLinks | undefined
+  readonly longLines: LongLines
+  /** The stream's part of the budget for bodies: for a pair that is not long, and pairs that wait for the pace of their key. */
+  readonly lease: BodyLease
+  readonly links: OwnerLinks
+  /** Whether another worker forwarded the stream. */
+  readonly isForwarded: boolean
   readonly access: StreamAccess
+  /** Called when the stream begins or ends to rest: without a pair in flight it may give way to another connection. */
+  rests?(isResting: boolean): void
 }
 
 type Read = IteratorResult<Buffer> | 'stopped'
 
-/** Pairs for this worker, and where their results go. */
-interface OwnPairs {
-  readonly requests: PushRequest[]
+/** Pairs that are handled together. */
+interface Slice {
+  readonly pairs: readonly StreamPair[]
   readonly batch: ResultBatch
-  readonly indexes: number[]
+  /** The results of the large updates that a thread has checked. */
+  readonly checked: ReadonlyMap<StreamPair, CheckResult | undefined>
 }
+
+/** A pair for this worker, and the place of its result. */
+interface OwnPair {
+  readonly pair: StreamPair
+  readonly index: number
+  readonly request: PushRequest
+}
+
+const noneChecked: Slice['checked'] = new Map()
+const noneLeft: ReadonlySet<number> = new Set()
 
 export class IngestStream {
   readonly #options: IngestStreamOptions
@@ -70,12 +93,18 @@ export class IngestStream {
   readonly #results: StreamResults
   readonly #feeds = new Map<number, OwnerFeed>()
   #isStopped = false
+  #givesWay = false
   /** Ends the wait for the next chunk. */
   #onStop: (() => void) | undefined
   /** Gives back the place for a long pair. */
   #leaveLongLine: (() => void) | undefined
-  /** Pairs that wait for a thread, and all later ones, which get their ids after them. */
+  #chargedBytes = 0
+  /** How long the stream has waited for its producer since the pair began whose end has not arrived. */
+  #waitedMs = 0
+  /** Slices that wait for a thread, and all later ones, which take their way after them. */
   readonly #checking = new Mutex()
+  /** Whether pairs were left to the next owner of the shard, so that all later ones are, too. */
+  #isWithdrawn = false
   #running: Promise<void> | undefined
 
   constructor(options: IngestStreamOptions) {
@@ -84,7 +113,9 @@ export class IngestStream {
       updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
     })
     this.#share = options.turns.share()
-    this.#results = new StreamResults(options.response, this.#share)
+    this.#results = new StreamResults(options.response, this.#share, (isResting) =>
+      options.rests?.(isResting),
+    )
   }
 
   /** Stops reading. Pairs that were read get their results, then the response ends normally. */
@@ -93,6 +124,15 @@ export class IngestStream {
     this.#options.access.stop()
     this.#onStop?.()
     this.#results.stop()
+  }
+
+  /**
+   * Stops reading. Pairs in flight get their results, then the response ends normally. Those that wait for the pace of their
+   * key are left to the producer's next stream: it could evade its limit if they were pushed now.
+   */
+  giveWay(): void {
+    this.#givesWay = true
+    this.stop()
   }
 
   /** Stops reading, as `stop` does, and resolves when the producer has its response. */
@@ -108,16 +148,18 @@ export class IngestStream {
   }
 
   async #run(): Promise<void> {
-    const { request, response, links } = this.#options
+    const { request, response, isForwarded } = this.#options
     response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
     response.flushHeaders()
+    this.#options.rests?.(true)
     response.once('close', () => this.stop())
     // Covers a producer that neither sends nor reads, which none of the timers here detects.
-    if (links !== undefined) request.socket.setTimeout(2 * streamIdleMs)
+    if (!isForwarded) request.socket.setTimeout(2 * streamIdleMs)
     try {
       await this.#readAll()
     } finally {
       this.#leaveLongLine?.()
+      this.#options.lease.end()
       await this.#finish()
     }
   }
@@ -128,8 +170,13 @@ export class IngestStream {
       const read = await this.#next(chunks)
       if (read === 'stopped') return
       if (read.done === true) break
-      await this.#take(this.#splitter.feed(read.value))
+      const pairs = this.#splitter.feed(read.value)
+      if (pairs.length > 0) this.#waitedMs = 0
+      const isPaced = pairs.length > 0 && this.#options.access.isPaced
+      if (isPaced && !this.#charge(read.value.length)) return
+      await this.#take(pairs)
       await this.#holdLongLine()
+      if (!this.#charge(0)) return
     }
     const last = this.#splitter.end()
     if (last === 'half') await this.#answerHalf()
@@ -140,12 +187,16 @@ export class IngestStream {
   #next(chunks: AsyncIterator<Buffer>): Promise<Read> {
     if (this.#isStopped) return Promise.resolve('stopped')
     return new Promise((resolve) => {
-      const { clock, links } = this.#options
-      const idleMs = this.#leaveLongLine !== undefined ? longLineIdleMs : streamIdleMs
+      const { clock, isForwarded } = this.#options
+      const { pairBytes } = this.#splitter
+      const sinceMs = clock.monotonicMs()
+      const pairMs = pairWaitMs + (pairBytes * 1_000) / pairBytesPerS - this.#waitedMs
+      const idleMs = pairBytes > 0 ? pairMs : streamIdleMs
       // A stream from another worker lasts as long as the producer's stream.
-      const idle = links && clock.after(idleMs, () => this.stop())
+      const idle = isForwarded ? undefined : clock.after(idleMs, () => this.stop())
       const settle = (read: Read): void => {
         idle?.cancel()
+        if (pairBytes > 0) this.#waitedMs += clock.monotonicMs() - sinceMs
         this.#onStop = undefined
         resolve(read)
       }
@@ -157,17 +208,34 @@ export class IngestStream {
 
   /** Holds a place for a long line. Another worker sends complete pairs only, which it holds in memory anyway. */
   async #holdLongLine(): Promise<void> {
-    const { links, longLines } = this.#options
-    const isLong = links !== undefined && this.#splitter.carriedBytes > streamCarryBytesFree
+    const { access, isForwarded, longLines } = this.#options
+    const isLong = !isForwarded && this.#splitter.carriedBytes > streamCarryBytesFree
     if (isLong === (this.#leaveLongLine !== undefined)) return
     if (isLong) {
+      if (!this.#charge(0)) return
       await new Promise<void>((start) => {
-        this.#leaveLongLine = longLines.enter(start)
+        this.#leaveLongLine = longLines.enter(access.keyId, start)
       })
     } else {
       this.#leaveLongLine?.()
       this.#leaveLongLine = undefined
     }
+  }
+
+  /**
+   * Counts what the stream holds: the beginning of a pair that has no place for long lines, and pairs that wait.
+   *
+   * @returns false if there is no room. The stream ends then, and its producer sends these pairs in another one.
+   */
+  #charge(waitingBytes: number): boolean {
+    const { lease, isForwarded } = this.#options
+    if (isForwarded) return true
+    const bytes = waitingBytes + (this.#leaveLongLine ? 0 : this.#splitter.carriedBytes)
+    if (bytes < this.#chargedBytes) lease.end()
+    this.#chargedBytes = bytes
+    if (lease.hold(bytes)) return true
+    this.giveWay()
+    return false
   }
 
   /** Processes pairs in order, a slice at a time, and waits while there are too many of them. */
@@ -181,7 +249,7 @@ export class IngestStream {
       if (pace !== undefined) {
         await pace
         // The producer is gone, which ends the pace. Its pairs get no results, and pushing them would evade the limit.
-        if (response.destroyed) return
+        if (response.destroyed || this.#givesWay) return
       }
       const size = { pairs: slice.length, bytes: bytesOf(slice) }
       const turn = this.#share.take(weightOf(size))
@@ -192,8 +260,37 @@ export class IngestStream {
     }
   }
 
+  /** Resolves when the next slice may follow. Reading goes on while a thread checks large updates. */
   async #send(pairs: readonly StreamPair[], batch: ResultBatch): Promise<void> {
-    const own: OwnPairs = { requests: [], batch, indexes: [] }
+    const large = pairs.filter((pair) => this.#isChecked(pair))
+    if (large.length === 0 && !this.#checking.isBusy) {
+      await this.#route({ pairs, batch, checked: noneChecked })
+      return
+    }
+    const checks = this.#check(large)
+    void this.#checking.run(async () => this.#route({ pairs, batch, checked: await checks }))
+  }
+
+  /** Whether a thread checks the pair, unless another owner does. */
+  #isChecked(pair: StreamPair): boolean {
+    const { checkPool } = this.#options
+    if (pair.tooLarge !== undefined || !checkPool.takes(pair.end - pair.updateStart)) return false
+    return this.#feedOf(pair) === undefined
+  }
+
+  async #check(pairs: readonly StreamPair[]): Promise<Slice['checked']> {
+    if (pairs.length === 0) return noneChecked
+    const results = await this.#options.checkPool.check(pairs.map(updateOf))
+    return new Map(pairs.map((pair, nth) => [pair, results?.[nth]]))
+  }
+
+  /** Resolves when the ids are allocated, so that the next slice gets higher ones. */
+  async #route({ pairs, batch, checked }: Slice): Promise<void> {
+    if (this.#isWithdrawn) {
+      this.#results.withdraw(batch)
+      return
+    }
+    const own: OwnPair[] = []
     const refused = this.#options.access.refusal()
     for (let index = 0; index < pairs.length; index++) {
       const pair = pairs[index]
@@ -208,17 +305,20 @@ export class IngestStream {
         feed.add(pair, { batch, index })
         continue
       }
-      const request = requestOf(pair)
-      if (request instanceof PostboteError) {
-        this.#refuse(request, batch, index)
-      } else {
-        own.requests.push(request)
-        own.indexes.push(index)
-      }
+      const request = requestOf(pair, {
+        checked: checked.get(pair),
+        updateBytesMax: this.#options.updateBytesMax,
+      })
+      if (request instanceof PostboteError) this.#refuse(request, batch, index)
+      else own.push({ pair, index, request })
     }
-    const flushed = [...this.#feeds.values()].map((feed) => feed.flush())
-    if (own.requests.length > 0) await this.#pushInOrder(own)
-    await Promise.all(flushed)
+    const flushed = this.#flush()
+    if (own.length > 0) await this.#push(own, batch)
+    await flushed
+  }
+
+  async #flush(): Promise<void> {
+    await Promise.all(Array.from(this.#feeds.values(), (feed) => feed.flush()))
   }
 
   #botRefusal({ bytes, start, headerEnd, tooLarge }: StreamPair): PostboteError | undefined {
@@ -230,61 +330,69 @@ export class IngestStream {
   }
 
   /** Returns the feed to another owner, or undefined if this worker processes the pair. */
-  #feedOf(pair: StreamPair): OwnerFeed | undefined {
-    const { links } = this.#options
-    const botId = links && botIdOf(pair.bytes, pair.start, pair.headerEnd)
-    if (links === undefined || botId === undefined) return undefined
+  #feedOf({ bytes, start, headerEnd }: StreamPair): OwnerFeed | undefined {
+    const { links, isForwarded } = this.#options
+    const botId = isForwarded ? undefined : botIdOf(bytes, start, headerEnd)
+    if (botId === undefined) return undefined
     const owner = links.ownerOf(botId)
-    if (owner === links.self) return undefined
+    // Pairs without a result in the feed come before this one.
+    if (this.#feeds.get(owner)?.isIdle !== false && links.isOwn(owner)) return undefined
+    return this.#feedTo(owner)
+  }
+
+  #feedTo(owner: number): OwnerFeed {
     let feed = this.#feeds.get(owner)
     if (feed === undefined) {
-      feed = new OwnerFeed({
+      const { links, counters, clock } = this.#options
+      const to: FeedTo = {
         open: (isRepeat) => links.openStream(owner, '/v1/updates', isRepeat),
         hangs: () => links.hangs(owner),
-        refused: (code) => countRefusal(this.#options.counters, code),
-      })
+        refused: (code) => countRefusal(counters, code),
+      }
+      feed = new OwnerFeed(to, clock)
       this.#feeds.set(owner, feed)
     }
     return feed
   }
 
-  /**
-   * Pushes pairs in order and resolves when the next ones may follow, because those must get higher ids.
-   *
-   * Reading continues while a thread checks large updates; later pairs then wait for the earlier ones.
-   */
-  async #pushInOrder(own: OwnPairs): Promise<void> {
-    const { checkPool } = this.#options
-    const large = own.requests.filter(({ update }) => checkPool.takes(update.length))
-    if (large.length === 0 && !this.#checking.isBusy) {
-      await this.#push(own)
-      return
+  /** Resolves when the ids are allocated, and the pairs whose shard has left are on their way to its next owner. */
+  async #push(own: readonly OwnPair[], batch: ResultBatch): Promise<void> {
+    const { bots, links } = this.#options
+    const requests = own.map(({ request }) => request)
+    const hasLeft = (botId: number): boolean => links.hasLeft || !links.isOwn(links.ownerOf(botId))
+    const receipt = bots.push(requests, hasLeft)
+    void fill(own, batch, receipt)
+    const left = await receipt.accepted.catch(() => noneLeft)
+    if (left.size === 0) return
+    const pairs = own.filter((_, at) => left.has(at))
+    if (!this.#options.isForwarded) await this.#follow(pairs, batch)
+    else if (pairs.length === own.length) this.#withdraw(batch)
+    // After the results of later pairs, the other worker cannot send these again.
+    else for (const { index } of pairs) this.#refuse(shardLeft(), batch, index)
+  }
+
+  /** Sends pairs after their shards. */
+  async #follow(left: readonly OwnPair[], batch: ResultBatch): Promise<void> {
+    const { links } = this.#options
+    for (const { pair, index, request } of left) {
+      this.#feedTo(links.ownerOf(request.botId)).add(pair, { batch, index })
     }
-    const checks = large.length > 0 ? checkPool.check(large.map(({ update }) => update)) : undefined
-    void this.#checking.run(async () => this.#pushChecked(own, await checks))
+    await this.#flush()
   }
 
-  async #pushChecked(own: OwnPairs, results: readonly CheckResult[] | undefined): Promise<void> {
-    const { checkPool } = this.#options
-    let nth = 0
-    const requests = own.requests.map((request) =>
-      checkPool.takes(request.update.length) ? { ...request, checked: results?.[nth++] } : request,
-    )
-    await this.#push({ ...own, requests })
-  }
-
-  /** Resolves when the ids are allocated, so that the next slice gets higher ones. */
-  async #push(own: OwnPairs): Promise<void> {
-    const { accepted, results } = this.#options.bots.push(own.requests)
-    void fill(own, results)
-    await accepted.catch(() => undefined)
+  /** Leaves these pairs and all later ones to the worker that forwarded the stream. */
+  #withdraw(batch: ResultBatch): void {
+    this.#isWithdrawn = true
+    this.#results.withdraw(batch)
+    this.stop()
   }
 
   async #answerHalf(): Promise<void> {
     const size = { pairs: 1, bytes: 0 }
     await this.#share.take(weightOf(size))
+    const isCurl = this.#options.request.headers['user-agent']?.startsWith('curl/') === true
     const error = new PostboteError('BAD_REQUEST', {
-      detail: 'the stream ended after a header: expected its update on the next line',
+      detail: `the stream ended after a header: expected its update on the next line${isCurl ? '; curl removes line ends from what -d sends, and --data-binary keeps them' : ''}`,
     })
     this.#refuse(error, this.#results.open(size), 0)
   }
@@ -296,7 +404,7 @@ export class IngestStream {
 
   async #finish(): Promise<void> {
     const { request, response, clock } = this.#options
-    // The batches include the pairs that wait for a thread.
+    await this.#checking.idle()
     for (const feed of this.#feeds.values()) feed.end()
     await this.#results.untilFilled()
     if (response.destroyed) return
@@ -305,17 +413,26 @@ export class IngestStream {
   }
 }
 
-async function fill(own: OwnPairs, pushed: Promise<readonly PushOutcome[]>): Promise<void> {
-  const { batch, indexes } = own
+async function fill(
+  own: readonly OwnPair[],
+  batch: ResultBatch,
+  { accepted, results }: PushReceipt,
+): Promise<void> {
   try {
-    const results = await pushed
-    for (let at = 0; at < indexes.length; at++) {
-      batch.set(indexes[at] ?? 0, pushOutcomeText(results[at] ?? new PostboteError('INTERNAL')))
+    const outcomes = await results
+    const left = await accepted
+    for (const [at, { index }] of own.entries()) {
+      if (left.has(at)) continue
+      batch.set(index, pushOutcomeText(outcomes[at] ?? new PostboteError('INTERNAL')))
     }
   } catch (error) {
     const line = pushOutcomeText(toPostboteError(error))
-    for (const index of indexes) batch.set(index, line)
+    for (const { index } of own) batch.set(index, line)
   }
+}
+
+function shardLeft(): PostboteError {
+  return new PostboteError('STORE_UNAVAILABLE')
 }
 
 function bytesOf(pairs: readonly StreamPair[]): number {
@@ -324,30 +441,26 @@ function bytesOf(pairs: readonly StreamPair[]): number {
   return bytes
 }
 
-function requestOf({
-  bytes,
-  start,
-  headerEnd,
-  updateStart,
-  end,
-  tooLarge,
-}: StreamPair): PushRequest | PostboteError {
-  if (tooLarge !== undefined) return tooLargeError(tooLarge)
+function updateOf({ bytes, updateStart, end }: StreamPair): Buffer {
+  return bytes.subarray(updateStart, end)
+}
+
+function requestOf(
+  pair: StreamPair,
+  { checked, updateBytesMax }: { checked: CheckResult | undefined; updateBytesMax: number },
+): PushRequest | PostboteError {
+  const { bytes, start, headerEnd, tooLarge } = pair
+  if (tooLarge !== undefined) return tooLargeError(tooLarge, updateBytesMax)
   try {
-    const { botId, isTest, orderingKey, ttlS, idempotencyKey } = parsePairHeader(
-      bytes,
-      start,
-      headerEnd,
-    )
-    const update = bytes.subarray(updateStart, end)
-    return { botId, isTest, orderingKey, ttlS, idempotencyKey, update, checked: undefined }
+    return { ...parsePairHeader(bytes, start, headerEnd), update: updateOf(pair), checked }
   } catch (error) {
     return toPostboteError(error)
   }
 }
 
-function tooLargeError(line: 'header' | 'update'): PostboteError {
+function tooLargeError(line: 'header' | 'update', updateBytesMax: number): PostboteError {
+  const bytesMax = line === 'header' ? pairHeaderBytesMax : updateBytesMax
   return new PostboteError('UPDATE_TOO_LARGE', {
-    detail: `the ${line} line of the pair is longer than its limit and was skipped`,
+    detail: `expected at most ${bytesMax} bytes in the ${line} line of the pair, which was skipped`,
   })
 }

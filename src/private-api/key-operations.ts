@@ -38,7 +38,7 @@ export function keyOperations(): Operations {
     [`DELETE ${path}/:key_id`]: {
       id: 'revokeKey',
       tag,
-      summary: 'Ends a key, its streams and its sessions',
+      summary: 'Ends a key and all keys that come from it, with their streams and sessions',
       results: { 200: json(revoked) },
       errors: ['UNKNOWN_KEY'],
     },
@@ -82,7 +82,16 @@ function schemas(): Readonly<Record<'list' | 'issued' | 'revoked', TSchema>> {
       { $id: 'IssuedKey', description: 'The key.' },
     ),
     revoked: Type.Object(
-      { key_id: keyId, revoked: Type.Literal(true), unreached_workers: unreached },
+      {
+        key_id: keyId,
+        revoked: Type.Literal(true),
+        also_revoked: Type.Optional(
+          Type.Array(Type.String(), {
+            description: 'The ids of the keys that came from it, which have ended with it.',
+          }),
+        ),
+        unreached_workers: unreached,
+      },
       { $id: 'RevokedKey', description: 'The key has ended.' },
     ),
   }

@@ -33,14 +33,13 @@ export interface KeyRoutesOptions {
 }
 
 /** With these, a name could pass for another one, or move the cursor of a terminal. */
-const namelessCharacters =
-  '\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff'
+const namelessCharacters = '\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}'
 const rate = Type.Integer({ minimum: 1, maximum: accessKeyRateMax })
 const newKey = Type.Object(
   {
     name: Type.String({
       pattern: `^[^${namelessCharacters}]{1,${accessKeyNameLengthMax}}$`,
-      description: 'No control characters, and none that change the direction of writing.',
+      description: `1 to ${accessKeyNameLengthMax} characters, no control or invisible characters and none that change the direction of writing`,
     }),
     scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), {
       minItems: 1,
@@ -104,11 +103,11 @@ export function isAboutKeys(url: string): boolean {
 }
 
 export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): void {
-  const { clock, keys } = options
+  const { keys } = options
   const { registry, sync } = keys
 
   app.post<NewKey>(path, { schema: { body: newKey } }, async (request) => {
-    const wanted = wantedOf(request.body, clock.nowMs())
+    const wanted = wantedOf(request.body, registry.clock.nowMs())
     const { id, record, text } = await registry.create(wanted, requestAccess(request))
     const missed = await tellAll(options, request)
     return { ...keyJson({ id, record }), key: text, ...missed }
@@ -130,8 +129,9 @@ export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): v
 
   app.delete<OfKey>(`${path}/:key_id`, async (request) => {
     const { key_id: id } = request.params
-    await registry.revoke(id, requestAccess(request))
-    return { key_id: id, revoked: true, ...(await tellAll(options, request)) }
+    const heirs = await registry.revoke(id, requestAccess(request))
+    const others = heirs.length > 0 ? { also_revoked: heirs } : {}
+    return { key_id: id, revoked: true, ...others, ...(await tellAll(options, request)) }
   })
 
   // Used between workers only.

@@ -29,11 +29,6 @@ export const tokenOverlapSMax = 7 * 86_400
 export const updateSlackBytes = 1024
 /** The buffer for the beginning of a line has this size at first and doubles up to the longest line; usual pairs fit. */
 export const streamCarryBytesMin = 1 * kib
-/**
- * An owner that is being replaced may end its response without a result. After this many such responses in a row the
- * pairs are refused.
- */
-export const emptyAnswersMax = 3
 /** The pairs of all streams of a worker that wait for results may have this weight: about 10,000 pairs of 300 bytes. */
 export const streamsWeightMax = 8 * mib
 /** A pair weighs this many bytes in addition to its own: the objects that represent it until its result is there. */
@@ -45,18 +40,25 @@ export const pairWeight = 512
 export const streamsTurnWeight = 512 * kib
 /** Pairs of one stream are handled in slices of this many, so that other streams have their turn in between. */
 export const streamSlicePairs = 256
-/** The beginning of a pair over this size takes one of the places for long lines, so that usual pairs never wait for one. */
+/**
+ * The beginning of a pair over this size takes one of the places for long lines, so that usual pairs never wait for one. Up to
+ * this size it is counted in the budget for bodies of the private listener.
+ */
 export const streamCarryBytesFree = 128 * kib
 /**
  * Long pairs whose end has not arrived may have this many bytes in all streams of a worker; a place counts as the longest
  * pair, so there are 128 by default.
  */
 export const longLinesBytesMax = 64 * mib
+/** A key may have this share of the places for long pairs. Chosen: a quarter, so that three keys leave room for others. */
+export const longLinesKeyShare = 1 / 4
 /**
- * A stream that holds a place for a long line and sends nothing for this long is ended, so that stalled producers do not
- * keep the places.
+ * A stream waits this long for the rest of a pair, and for as long as its bytes take at `pairBytesPerS`; then it is ended, so
+ * that stalled producers do not keep memory and places. Chosen: half of what a single push has to arrive.
  */
-export const longLineIdleMs = 60_000
+export const pairWaitMs = 30_000
+/** The least rate of a pair in bytes per second: the largest update of the default size arrives in a minute. */
+export const pairBytesPerS = 16 * kib
 
 // Forwarding to the owner
 /**
@@ -66,10 +68,10 @@ export const longLineIdleMs = 60_000
  */
 export const pairRepeatsMax = 2
 /**
- * An open stream waits this often, for `peerConnectWaitMs` each, for an owner that cannot be reached: 20 s, below the 30
- * s after which postbote/client takes a silent stream for dead. On a busy machine a worker starts in 10 s.
+ * An open stream waits this long for an owner that takes its pairs: below the 30 s after which postbote/client takes a
+ * silent stream for dead. On a busy machine a worker starts in 10 s.
  */
-export const ownerWaitsMax = 5
+export const ownerWaitOfStreamMs = 20_000
 /** Any other call waits this long for an owner: as long as a forwarded call (`peerConnectWaitMs`). */
 export const ownerWaitMs = 4_000
 /**
@@ -77,6 +79,10 @@ export const ownerWaitMs = 4_000
  * (`ownerWaitMs`), and no longer for one that hangs.
  */
 export const ownersAnswerMs = 5_000
+/** A registration waits this long for what the other workers know of its username: its client waits for the token. */
+export const sameUsernameAnswerMs = 1_000
+/** A registration names at most this many other bots with its username. Chosen: one is reason enough to look. */
+export const sameUsernamesShownMax = 10
 /** An owner that is not there is looked for again after this time: a hand-over takes about as long. */
 export const ownerAskAgainMs = 100
 
@@ -106,8 +112,10 @@ export const accessKeyOverlapSMax = 7 * 86_400
 // The dashboard
 /** A session lasts this long: a working day with a margin. It ends earlier with the key that it began with. */
 export const sessionS = 12 * 3_600
-/** The cookie of a session has at most this many characters; a longer one is not looked at. It takes 79. */
+/** The cookie of a session has at most this many characters; a longer one is not looked at. It takes 88. */
 export const sessionCookieLengthMax = 96
+/** So many cookies with its name are looked at. Browsers send 180 of a host at most, with paths that let each come first. */
+export const sessionCookiesMax = 200
 /**
  * A worker has this many tails open. Chosen: some operators with some bots each; a tail takes its connection, and
  * `tailWaitingBytesMax` if its reader is slow.

@@ -1,6 +1,7 @@
 /**
  * GET /metrics: the counters of all workers in Prometheus' text format. The worker that serves the request reads the
- * sums from shared memory, so one scrape covers all workers.
+ * sums from shared memory, so one scrape covers all workers. Shared memory holds whole numbers, so times are microseconds
+ * there and seconds here, the base unit of Prometheus.
  */
 import { Counter, Gauge, Registry } from 'prom-client'
 import {
@@ -83,7 +84,10 @@ export async function metricsPage(
   for (const { name, kind, help } of metrics) {
     if (shownWithLabel.has(name)) continue
     if (kind === 'gauge') {
-      new Gauge({ name: `postbote_${name}`, help, registers }).set(totals[name])
+      const isTime = name.endsWith('_us')
+      const shown = isTime ? name.replace(/us$/, 'seconds') : name
+      const value = isTime ? totals[name] / 1_000_000 : totals[name]
+      new Gauge({ name: `postbote_${shown}`, help, registers }).set(value)
     } else {
       new Counter({ name: `postbote_${name}_total`, help, registers }).inc(totals[name])
     }

@@ -41,6 +41,12 @@ function node(): TSchema {
       heartbeat_age_ms: orNull(
         count('Since its last heartbeat that the database acknowledged, in milliseconds.'),
       ),
+      clock_skew_ms: orNull(
+        Type.Integer({
+          description:
+            'How far its clock is ahead of that of the database, in milliseconds; negative if it is behind.',
+        }),
+      ),
       workers: Type.Array(worker()),
       shards: Type.Array(
         Type.Object({

@@ -29,6 +29,8 @@ export interface NodeReport {
   readonly uptimeS: number
   /** Since the last heartbeat that the database acknowledged; of several databases the longest time. */
   readonly heartbeatAgeMs?: number | undefined
+  /** How far its clock is ahead of the database's; of several databases the largest difference. */
+  readonly clockSkewMs?: number | undefined
   readonly workers: readonly WorkerReport[]
   readonly shards: readonly ReportedShard[]
 }

@@ -59,13 +59,14 @@ async function listNodes(options: NodeRoutesOptions, request: FastifyRequest): P
   return { nodes: sorted, ...missingJson(shards, reported) }
 }
 
-function nodeJson({ heartbeatAgeMs, workers, ...node }: NodeReport): object {
+function nodeJson({ heartbeatAgeMs, clockSkewMs, workers, ...node }: NodeReport): object {
   return {
     name: node.name,
     state: node.state,
     version: node.version,
     uptime: node.uptimeS,
     heartbeat_age_ms: heartbeatAgeMs ?? null,
+    clock_skew_ms: clockSkewMs ?? null,
     workers: workers.map((worker) => ({
       worker: worker.worker,
       state: worker.state,
@@ -87,6 +88,7 @@ function silentJson(member: ClusterMember): object {
     version: null,
     uptime: null,
     heartbeat_age_ms: null,
+    clock_skew_ms: null,
     workers: [],
     shards: unknownShards(member),
   }

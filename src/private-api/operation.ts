@@ -79,6 +79,7 @@ export const commonErrors = [
   'KEY_OVER_LIMIT',
   'KEYS_UNAVAILABLE',
   'NOT_FOUND',
+  'VERB_NOT_ALLOWED',
   'REQUEST_TOO_LARGE',
   'UPDATE_TOO_LARGE',
   'TOO_MANY_REQUESTS',

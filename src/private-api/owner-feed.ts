@@ -8,11 +8,13 @@
  * the successor. An owner that is being replaced ends its response normally and has stored nothing without a result, so
  * the rest is sent again, to its successor.
  *
- * If an owner cannot be reached, the feed of an open stream waits longer than a single call would, so that its pairs keep
- * their order. If the producer has ended its stream, no later pairs can overtake these, and they get their 503 sooner.
+ * While no owner takes the pairs, the feed asks again and again: the shard passes from one owner to the next. The feed of an
+ * open stream does so for longer than a single call would, because pairs that were refused would come after later ones. If
+ * the producer has ended its stream, there are no later ones, and the pairs get their 503 as soon as any other call.
  */
+import type { Clock } from '../clock.ts'
 import { type ErrorCode, PostboteError } from '../errors.ts'
-import { emptyAnswersMax, ownerWaitsMax, pairRepeatsMax } from './limits.ts'
+import { ownerWaitMs, ownerWaitOfStreamMs, pairRepeatsMax } from './limits.ts'
 import type { OwnerResponse, OwnerStream } from './owner-links.ts'
 import { parsePairHeader } from './pair-header.ts'
 import type { StreamPair } from './pair-splitter.ts'
@@ -39,6 +41,7 @@ interface Session {
   unsent: number
   /** The value of `hangs` when the session started. */
   readonly hangsBefore: number
+  readonly startedAtMs: number
   /** Whether the owner could be reached. */
   isReached: boolean
   hasAnswered: boolean
@@ -48,7 +51,7 @@ const newline = 0x0a
 
 /** The connection to the owner, whichever process that is now. */
 export interface FeedTo {
-  /** Opens a request. `isRepeat`: the owner was lost a moment ago. */
+  /** Opens a request. `isRepeat`: the last one ended a moment ago without a result. */
   open(isRepeat: boolean): OwnerStream
   /** Number of the owner's processes that were killed so far because they hung. */
   hangs(): number
@@ -58,14 +61,20 @@ export interface FeedTo {
 
 export class OwnerFeed {
   readonly #to: FeedTo
+  readonly #clock: Pick<Clock, 'monotonicMs'>
   #session: Session | undefined
   #isEnded = false
-  #emptyAnswers = 0
-  /** Number of sessions in a row whose owner cannot be reached. */
-  #unreached = 0
+  /** Since when pairs wait and no owner takes any. */
+  #waitsSinceMs: number | undefined
 
-  constructor(to: FeedTo) {
+  constructor(to: FeedTo, clock: Pick<Clock, 'monotonicMs'>) {
     this.#to = to
+    this.#clock = clock
+  }
+
+  /** Whether all pairs have their results, so that the next ones may go another way and still get higher ids. */
+  get isIdle(): boolean {
+    return this.#session === undefined || this.#session.places.length === 0
   }
 
   add(pair: StreamPair, { batch, index }: Place): void {
@@ -99,6 +108,7 @@ export class OwnerFeed {
       stream: this.#to.open(isRepeat),
       places: [],
       unsent: 0,
+      startedAtMs: this.#clock.monotonicMs(),
       isReached: false,
       hasAnswered: false,
     }
@@ -120,14 +130,15 @@ export class OwnerFeed {
     const unsent = session.places.splice(session.places.length - session.unsent)
     const left = session.places.splice(0)
     session.unsent = 0
-    this.#emptyAnswers = session.hasAnswered ? 0 : this.#emptyAnswers + 1
-    this.#unreached = session.isReached ? 0 : this.#unreached + 1
-    const isReplaced = failure === undefined && this.#emptyAnswers <= emptyAnswersMax
-    if (isReplaced || this.#mayWaitFor(session, failure)) {
-      this.#sendAgain([...left, ...unsent], false)
+    if (left.length + unsent.length === 0) {
+      this.#waitsSinceMs = undefined
       return
     }
-    // An owner that repeatedly ends its responses without a result will not send one the next time either.
+    if (session.hasAnswered) this.#waitsSinceMs = undefined
+    if (this.#mayWait(session, failure)) {
+      this.#sendAgain([...left, ...unsent], !session.hasAnswered)
+      return
+    }
     const error = failure ?? new PostboteError('STORE_UNAVAILABLE')
     const hasHung = this.#to.hangs() !== session.hangsBefore
     const again =
@@ -137,13 +148,13 @@ export class OwnerFeed {
     this.#sendAgain(again, true)
   }
 
-  /**
-   * Whether to wait for an owner that was not reached. If these pairs were refused, the producer would send them again
-   * after later ones.
-   */
-  #mayWaitFor(session: Session, failure: PostboteError | undefined): boolean {
-    const isUnreachable = failure?.code === 'STORE_UNAVAILABLE' && !session.isReached
-    return isUnreachable && !this.#isEnded && this.#unreached < ownerWaitsMax
+  /** Whether to look for the next owner: the last one was not reached, or has ended its response and stored nothing more. */
+  #mayWait(session: Session, failure: PostboteError | undefined): boolean {
+    const isUnreached = failure?.code === 'STORE_UNAVAILABLE' && !session.isReached
+    if (failure !== undefined && !isUnreached) return false
+    const nowMs = this.#clock.monotonicMs()
+    this.#waitsSinceMs ??= session.isReached ? nowMs : session.startedAtMs
+    return nowMs - this.#waitsSinceMs < (this.#isEnded ? ownerWaitMs : ownerWaitOfStreamMs)
   }
 
   /** Runs in the turn in which the session ended, so that no later pair precedes these. */

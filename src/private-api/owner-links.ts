@@ -29,8 +29,12 @@ export interface OwnerLinks {
   readonly others: readonly number[]
   /** Whether an owner is a worker of another node. */
   isOtherNode(owner: number): boolean
-  /** Returns the number of the owner of a bot: `self`, another worker, or whoever has the shard of the bot. */
+  /** Returns the number of the owner of a bot, which never changes: a worker, or whoever has the shard of the bot. */
   ownerOf(botId: number): number
+  /** Whether this worker is that owner now. */
+  isOwn(owner: number): boolean
+  /** Whether this worker gives up all of its shards, so that what it cannot store any more belongs to its successor. */
+  readonly hasLeft: boolean
   /** Number of an owner's processes that were killed so far because they hung. */
   hangs(owner: number): number
   /** Opens a request. `isRepeat`: the owner was lost a moment ago; a killed process accepts connections a moment longer. */

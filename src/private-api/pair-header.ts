@@ -8,11 +8,13 @@
 import { isUtf8 } from 'node:buffer'
 import { botIdMax, botIdMin, orderingKeyBytesMax } from '../limits.ts'
 import { idempotencyKeyLengthMax } from './limits.ts'
+import { updateTypeNumber } from '../queue/update-types.ts'
 import { findMember, numberText, skipValue } from '../queue/json-scan.ts'
 import {
   type UpdateOptions,
   readIdempotencyKey,
   readIsTest,
+  readIsValidated,
   readOrderingKey,
   readTtlS,
   refusal,
@@ -25,7 +27,14 @@ export interface PairHeader extends UpdateOptions {
   readonly idempotencyKey: string | undefined
 }
 
-const headerFields = ['bot_id', 'ordering_key', 'ttl', 'idempotency_key', 'test'] as const
+const headerFields = [
+  'bot_id',
+  'ordering_key',
+  'ttl',
+  'idempotency_key',
+  'test',
+  'validate',
+] as const
 const botIdName = Buffer.from('bot_id')
 const orderingKeyName = Buffer.from('ordering_key')
 
@@ -35,7 +44,7 @@ const orderingKeyName = Buffer.from('ordering_key')
  * @param bytes - A buffer that contains the line.
  * @param start - Offset of the line.
  * @param end - Offset of the end of the line, without the line end.
- * @returns The fields; those that are absent are undefined, or false for `isTest`.
+ * @returns The fields; those that are absent are undefined, or false for `isTest` and `isValidated`.
  * @throws BAD_REQUEST that names the field and what is expected.
  */
 export function parsePairHeader(bytes: Buffer, start: number, end: number): PairHeader {
@@ -44,10 +53,13 @@ export function parsePairHeader(bytes: Buffer, start: number, end: number): Pair
 
 function anyHeader(line: Buffer): PairHeader {
   const fields = fieldsIn(line)
+  if (Object.keys(fields).some((field) => updateTypeNumber.has(field))) {
+    throw refusal('header', 'bot_id and options on a line of their own, before that of the update')
+  }
   refuseUnknown(fields, headerFields)
   const botId = fields['bot_id']
   if (!isBotId(botId)) {
-    throw refusal('bot_id', `a whole number from ${botIdMin} to ${botIdMax}`)
+    throw refusal('bot_id', `a whole number from ${botIdMin} to ${botIdMax}`, botId)
   }
   const firstBotId = botIdIn(line, 0, line.length) ?? Number(numberOf(line, botIdName))
   if (firstBotId !== botId) throw refusal('bot_id', 'a single value')
@@ -58,6 +70,7 @@ function anyHeader(line: Buffer): PairHeader {
     ttlS: readTtlS(fields['ttl']),
     idempotencyKey: readIdempotencyKey(fields['idempotency_key']),
     isTest: readIsTest(fields['test']),
+    isValidated: readIsValidated(fields['validate']),
   }
 }
 
@@ -133,7 +146,7 @@ function usualHeader(bytes: Buffer, start: number, end: number): PairHeader | un
     if (idempotencyKey === undefined || at - idempotency > idempotencyKeyLengthMax) return undefined
   }
   if (bytes[at] !== brace || at + 1 !== end) return undefined
-  return { botId, orderingKey, ttlS: undefined, idempotencyKey, isTest: false }
+  return { botId, orderingKey, ttlS: undefined, idempotencyKey, isTest: false, isValidated: false }
 }
 
 /** Returns the offset after a number of digits, or after a text whose bytes are printable ASCII. Otherwise returns `from`. */

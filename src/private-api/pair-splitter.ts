@@ -53,6 +53,7 @@ export class PairSplitter {
   #updateStart = 0
   /** Whether the open line has any bytes yet. */
   #hasBegun = false
+  #pairBytes = 0
 
   constructor(options: PairSplitterOptions) {
     this.#updateLineBytesMax = options.updateLineBytesMax
@@ -61,6 +62,11 @@ export class PairSplitter {
   /** Memory held for the pair that is being gathered, in bytes. */
   get carriedBytes(): number {
     return this.#carry.length
+  }
+
+  /** How many bytes have arrived of the pair whose end has not, including those of a line that is skipped. */
+  get pairBytes(): number {
+    return this.#pairBytes
   }
 
   /**
@@ -114,6 +120,7 @@ export class PairSplitter {
     const line = chunk.indexOf(newline, at)
     const end = line < 0 ? chunk.length : line + 1
     this.#hasBegun ||= end > at
+    this.#pairBytes += end - at
     this.#keep(chunk, at, end)
     if (line < 0) return end
     if (this.#open === 'header') this.#endHeader()
@@ -153,6 +160,7 @@ export class PairSplitter {
     this.#carry = nothing
     this.#carryBytes = 0
     this.#hasBegun = false
+    this.#pairBytes = 0
   }
 
   #skip(line: 'header' | 'update'): void {

@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   type RouteHandlerMethod,
 } from 'fastify'
@@ -38,11 +39,12 @@ import { addOpenApiRoute } from './openapi-route.ts'
 import { privateErrorText } from './private-error.ts'
 import { addRecordRoutes, type RecordRoutesOptions } from './record-routes.ts'
 import { addRequestAccess } from './request-access.ts'
-import { assertMay } from './route-needs.ts'
+import { assertMay, verbsAt } from './route-needs.ts'
 import { addSessionRoutes } from './session-routes.ts'
 import { addShardRoutes, type ShardRoutesOptions } from './shard-routes.ts'
 import { addSigningKeyRoutes } from './signing-key-routes.ts'
 import { addTailRoutes } from './tail-routes.ts'
+import { validationText } from './validation-text.ts'
 import { addWebhookRoutes } from './webhook-routes.ts'
 
 export type PrivateApiOptions = BotRoutesOptions &
@@ -88,7 +90,7 @@ interface PrivateApiContext {
   readiness(): Promise<Readiness>
   /** The sums of the counters of all workers. */
   totals(): Readonly<Record<MetricName, number>>
-  /** Called for a request with no key, a wrong key, or a Host that is not allowed. */
+  /** Called for a request with no key, a wrong key or one that does not allow it, a Host that is not allowed, or without a route. */
   onRefused?(request: IncomingMessage): void
   /** Whether the connection was accepted on a Unix socket. */
   isUnixSocket(request: FastifyRequest): boolean
@@ -96,11 +98,13 @@ interface PrivateApiContext {
 
 /**
  * A misspelled field is an error that names it, instead of being dropped. The schemas are constants of this program, so
- * they are not validated and their code is not optimized: with both, a start takes 60 ms longer.
+ * they are not validated and their code is not optimized: with both, a start takes 60 ms longer. validation-text.ts needs
+ * what `verbose` tells.
  */
 const ajvOptions = {
   removeAdditional: false,
   validateSchema: false,
+  verbose: true,
   meta: false,
   code: { optimize: false },
 } as const
@@ -139,10 +143,10 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (expected.code === 'INTERNAL') {
       options.log.error({ cause: error.stack }, 'a private request failed because of a bug')
     }
-    if (expected.code === 'UNAUTHORIZED' || expected.code === 'BAD_HOST') {
+    const denied = deniedMetricOf[expected.code]
+    if (denied !== undefined || expected.code === 'BAD_HOST' || request.is404) {
       options.onRefused?.(request.raw)
     }
-    const denied = deniedMetricOf[expected.code]
     if (denied !== undefined) options.counters.add(denied, 1)
     if (expected.retryAfterS !== undefined) void reply.header('retry-after', expected.retryAfterS)
     if (mustClose(request.raw)) void reply.header('connection', 'close')
@@ -175,7 +179,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     addKeyRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
     addRecordRoutes(jsonRoutes, options)
-    addSessionRoutes(jsonRoutes, options.guard)
+    addSessionRoutes(jsonRoutes, options)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app
@@ -195,13 +199,13 @@ function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
     if (request.method === 'GET') void reply.header('cache-control', 'no-store')
     const access = await checkAccess(options, request)
     request.access = access
+    // Before its rights are judged: calls that are refused would be free otherwise.
+    assertUnderLimit(limiter, access, 'requests')
     // The body is not parsed, because Fastify would close the connection if it could not parse it.
-    if (request.is404) throw new PostboteError('NOT_FOUND')
+    if (request.is404) throw noRoute(request, reply)
     if (access === 'root') return
     const { params } = request
     assertMay(access, { method: request.method, route: path, botId: idIn(params) })
-    assertUnderLimit(limiter, access, 'requests')
-    // Not by the target, which has other spellings, too: %75pdates, or the absolute form with the host.
     if (path === pushRoute) assertUnderLimit(limiter, access, 'updates')
   })
   app.addHook('preHandler', async ({ access }) => {
@@ -210,6 +214,22 @@ function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
       throw new PostboteError('UNAUTHORIZED')
     }
   })
+}
+
+/** The error of a request that no route takes. */
+function noRoute({ url }: FastifyRequest, reply: FastifyReply): PostboteError {
+  const path = url.split('?', 1)[0] ?? ''
+  const verbs = verbsAt(path)
+  if (verbs.length === 0) return noPath(path)
+  void reply.header('allow', verbs.join(', '))
+  return new PostboteError('VERB_NOT_ALLOWED', { detail: verbs.join(' or ') })
+}
+
+/** A part that does not look like a word may be a token or a key. */
+function noPath(path: string): PostboteError {
+  const parts = path.split('/').slice(0, 10)
+  const shown = parts.map((part) => (/^[\w.-]{0,32}$/.test(part) ? part : '***')).join('/')
+  return new PostboteError('NOT_FOUND', { detail: `: there is no ${shown}; see docs/api.md` })
 }
 
 /** Waits for the keys if this worker has just started. */
@@ -293,7 +313,7 @@ async function readJson(
     return body.length === 0 ? null : JSON.parse(body.toString())
   } catch (error) {
     if (error instanceof PostboteError) return error
-    const detail = 'expected a JSON object as the body'
+    const detail = 'expected a JSON object as the body, got what is no JSON'
     return new PostboteError('BAD_REQUEST', { detail, cause: error })
   }
 }
@@ -302,16 +322,11 @@ async function readJson(
 function expectedOf(error: FastifyError | PostboteError): PostboteError {
   if (error instanceof PostboteError) return error
   if (error.validation !== undefined) {
-    return new PostboteError('BAD_REQUEST', { detail: validationText(error), cause: error })
+    const detail = validationText(error.validation, error.validationContext)
+    return new PostboteError('BAD_REQUEST', { detail, cause: error })
   }
   if (error.statusCode !== undefined && error.statusCode < 500) {
     return new PostboteError('BAD_REQUEST', { detail: error.message, cause: error })
   }
   return toPostboteError(error)
-}
-
-/** Adds the allowed values, which Ajv's text does not mention. */
-function validationText({ message, validation }: FastifyError): string {
-  const values = validation?.[0]?.params['allowedValues']
-  return Array.isArray(values) ? `${message}: ${values.join(', ')}` : message
 }

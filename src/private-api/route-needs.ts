@@ -51,6 +51,7 @@ export const routeNeeds: Readonly<Record<string, RouteNeeds>> = {
   [`GET ${bot}/dead-letters/:update_id`]: ofBot('read'),
 
   'POST /v1/bots': ofAll('manage'),
+  [`PATCH ${bot}`]: ofBot('manage'),
   [`DELETE ${bot}`]: ofBot('manage'),
   [`POST ${bot}/token`]: ofBot('manage'),
   [`POST ${bot}/pause`]: ofBot('manage'),
@@ -75,6 +76,19 @@ export const routeNeeds: Readonly<Record<string, RouteNeeds>> = {
   'GET /v1/session': forAnyKey,
   'POST /v1/session': forAnyKey,
   'DELETE /v1/session': forAnyKey,
+}
+
+/** Returns the verbs of the routes that a path belongs to. */
+export function verbsAt(path: string): readonly string[] {
+  const parts = path.split('/')
+  return Object.keys(routeNeeds).flatMap((each) => {
+    const [verb = '', route = ''] = each.split(' ')
+    const names = route.split('/')
+    const isHere =
+      names.length === parts.length &&
+      names.every((name, nth) => name.startsWith(':') || name === parts[nth])
+    return isHere ? [verb] : []
+  })
 }
 
 /** A request, as far as its rights depend on it. */

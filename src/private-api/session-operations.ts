@@ -23,7 +23,10 @@ export function sessionOperations(): Operations {
   )
   const ended = Type.Object(
     { ended: Type.Literal(true) },
-    { $id: 'EndedSession', description: 'The response removes the cookie from the browser.' },
+    {
+      $id: 'EndedSession',
+      description: 'The session has ended, and the response removes its cookie from the browser.',
+    },
   )
   return {
     'POST /v1/session': {

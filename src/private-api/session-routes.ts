@@ -1,13 +1,42 @@
 /**
  * Logs a browser in and out, and says what a key or a session may do. The key is sent as in every other call, in the
  * Authorization header, so the hook of private-api.ts has checked it and counted a wrong one before a route runs.
+ *
+ * All workers of a node know an ended session from the memory that they share; the other nodes are told.
  */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import { type Access, scopes } from '../access/access.ts'
+import type { Clock } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { accessKeysMax } from '../limits.ts'
+import { askOwners } from './ask-owners.ts'
+import type { OwnerLinks } from './owner-links.ts'
 import type { PrivateApiGuard } from './private-api-guard.ts'
 import { requestAccess } from './request-access.ts'
 
-export function addSessionRoutes(app: FastifyInstance, guard: PrivateApiGuard): void {
+export interface SessionRoutesOptions {
+  readonly clock: Clock
+  readonly guard: PrivateApiGuard
+  linksOf(request: FastifyRequest): OwnerLinks
+  isForwarded(request: FastifyRequest): boolean
+}
+
+const endedPath = '/internal/session-ended'
+const endedQuery = Type.Object(
+  {
+    slot: Type.Integer({ minimum: 0, maximum: accessKeysMax }),
+    session: Type.String({ pattern: '^[0-9]{1,19}$' }),
+  },
+  { additionalProperties: false },
+)
+
+interface SessionEnded {
+  Querystring: { readonly slot: number; readonly session: string }
+}
+
+export function addSessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): void {
+  const { clock, guard } = options
   app.post('/v1/session', async ({ headers }, reply) => {
     // A session must not prolong itself: a stolen cookie would last forever.
     const access = guard.checkKey(headers.authorization)
@@ -18,9 +47,27 @@ export function addSessionRoutes(app: FastifyInstance, guard: PrivateApiGuard): 
 
   app.get('/v1/session', async (request) => accessJson(requestAccess(request)))
 
-  app.delete('/v1/session', async (_request, reply) =>
-    reply.header('set-cookie', guard.sessions.removal).send({ ended: true }),
-  )
+  app.delete('/v1/session', async (request, reply) => {
+    const ending = guard.sessionToEnd(request.raw)
+    if (ending !== undefined) {
+      const { slot, session } = ending
+      await askOwners({
+        clock,
+        links: options.linksOf(request),
+        path: `${endedPath}?slot=${slot}&session=${session}`,
+        own: async () => guard.ended.end(slot, session),
+      })
+    }
+    return reply.header('set-cookie', [...guard.sessions.removal]).send({ ended: true })
+  })
+
+  // Used between workers only.
+  app.post<SessionEnded>(endedPath, { schema: { querystring: endedQuery } }, async (request) => {
+    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
+    const { slot, session } = request.query
+    guard.ended.end(slot, BigInt(session))
+    return {}
+  })
 }
 
 function accessJson(access: Access): object {

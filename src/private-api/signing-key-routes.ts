@@ -6,7 +6,6 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { BotService } from '../bots/bot-service.ts'
-import type { Clock } from '../clock.ts'
 import { signingKeyOverlapSMax } from './limits.ts'
 import type { StoredSigningKey } from '../shard/bot-record.ts'
 import {
@@ -20,7 +19,6 @@ import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
 
 export interface SigningKeyRoutesOptions {
   readonly bots: BotService
-  readonly clock: Clock
 }
 
 const newKey = Type.Object(
@@ -43,19 +41,19 @@ interface OfKey extends OfQueue {
 const path = '/v1/bots/:id/signing-keys'
 
 export function addSigningKeyRoutes(app: FastifyInstance, options: SigningKeyRoutesOptions): void {
-  const { bots, clock } = options
+  const { bots } = options
 
   app.post<NewKey>(path, { schema: { querystring, body: newKey } }, async (request) => {
     const queue = await queueOf(bots, request)
     const { type, overlap = 0 } = request.body
-    const nowMs = clock.nowMs()
+    const nowMs = queue.clock.nowMs()
     const { stored, shown } = createSigningKey(type, { nowMs, randomBytes })
     await queue.changeSigningKeys((keys) => withKey(keys, stored, { overlapS: overlap, nowMs }))
     return { key_id: stored.id, type, key: shown }
   })
 
   app.get<OfQueue>(path, { schema: { querystring } }, async (request) => {
-    const { settings } = await queueOf(bots, request)
+    const { clock, settings } = await queueOf(bots, request)
     const keys = livingKeys(settings.signingKeys ?? [], clock.nowMs())
     return { signing_keys: keys.map((key) => keyJson(key)) }
   })
@@ -64,7 +62,7 @@ export function addSigningKeyRoutes(app: FastifyInstance, options: SigningKeyRou
     const queue = await queueOf(bots, request)
     let removed = 0
     await queue.changeSigningKeys((keys) => {
-      removed = livingKeys(keys, clock.nowMs()).length
+      removed = livingKeys(keys, queue.clock.nowMs()).length
       return []
     })
     return { removed }
@@ -73,7 +71,7 @@ export function addSigningKeyRoutes(app: FastifyInstance, options: SigningKeyRou
   app.delete<OfKey>(`${path}/:key_id`, { schema: { querystring } }, async (request) => {
     const queue = await queueOf(bots, request)
     const { key_id: id } = request.params
-    await queue.changeSigningKeys((keys) => withoutKey(keys, id, clock.nowMs()))
+    await queue.changeSigningKeys((keys) => withoutKey(keys, id, queue.clock.nowMs()))
     return { key_id: id, removed: true }
   })
 }

@@ -29,6 +29,18 @@ export class StreamAccess {
     this.#options = options
   }
 
+  /** The id of the key; undefined for the admin key. */
+  get keyId(): string | undefined {
+    const { access } = this.#options
+    return access === 'root' ? undefined : access.id
+  }
+
+  /** Whether pairs may have to wait for the limit of the key. */
+  get isPaced(): boolean {
+    const { access } = this.#options
+    return access !== 'root' && access.updatesPerSecond !== undefined
+  }
+
   /** How many pairs one slice has at most. */
   get slicePairs(): number {
     const { access } = this.#options

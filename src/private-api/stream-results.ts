@@ -14,6 +14,7 @@ import { ResultBatch } from './result-batch.ts'
 export class StreamResults {
   readonly #response: ServerResponse
   readonly #share: IngestShare
+  readonly #rests: (isResting: boolean) => void
   #batches: ResultBatch[] = []
   #waitingPairs = 0
   #waitingBytes = 0
@@ -22,9 +23,11 @@ export class StreamResults {
   /** Wakes the code that waits for a change; there is one waiter at a time. */
   #wake: (() => void) | undefined
 
-  constructor(response: ServerResponse, share: IngestShare) {
+  /** @param rests - called when the last batch is written, and when the next one is opened */
+  constructor(response: ServerResponse, share: IngestShare, rests: (isResting: boolean) => void) {
     this.#response = response
     this.#share = share
+    this.#rests = rests
     response.on('drain', () => {
       this.#isProducerSlow = false
       this.#wake?.()
@@ -41,10 +44,20 @@ export class StreamResults {
   /** Opens a batch for pairs whose weight was taken from the share. The weight is returned when their results are written. */
   open(size: { readonly pairs: number; readonly bytes: number }): ResultBatch {
     const batch = new ResultBatch(size, () => this.#write())
+    if (this.#batches.length === 0) this.#rests(false)
     this.#batches.push(batch)
     this.#waitingPairs += batch.pairs
     this.#waitingBytes += batch.bytes
     return batch
+  }
+
+  /** Takes back a batch and all later ones, whose pairs get no results. */
+  withdraw(batch: ResultBatch): void {
+    let weight = 0
+    for (const each of this.#batches.splice(this.#batches.indexOf(batch)))
+      weight += this.#left(each)
+    this.#share.give(weight)
+    this.#wake?.()
   }
 
   /** Resolves when more may be read; undefined if it may immediately, which includes a closed response. */
@@ -64,15 +77,21 @@ export class StreamResults {
     while (this.#batches[0]?.isComplete === true) {
       const batch = this.#batches.shift()
       if (batch === undefined) break
-      this.#waitingPairs -= batch.pairs
-      this.#waitingBytes -= batch.bytes
-      weight += weightOf(batch)
+      weight += this.#left(batch)
       text += batch.text()
     }
     if (text === '') return
     if (!this.#response.destroyed) this.#isProducerSlow = !this.#response.write(text)
     this.#share.give(weight)
+    if (this.#batches.length === 0) this.#rests(true)
     this.#wake?.()
+  }
+
+  /** Returns the weight of a batch that waits no more. */
+  #left(batch: ResultBatch): number {
+    this.#waitingPairs -= batch.pairs
+    this.#waitingBytes -= batch.bytes
+    return weightOf(batch)
   }
 
   async #until(holds: () => boolean): Promise<void> {

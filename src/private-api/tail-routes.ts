@@ -7,10 +7,10 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyRing } from '../access/key-ring.ts'
+import { KeyShares } from '../access/key-shares.ts'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
-import { PostboteError } from '../errors.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { tailsMax } from './limits.ts'
 import { requestAccess } from './request-access.ts'
@@ -46,25 +46,23 @@ export function addTailRoutes(
   app: FastifyInstance,
   { bots, clock, keys }: TailRoutesOptions,
 ): void {
-  let open = 0
+  const places = new KeyShares(tailsMax)
   app.get<TailRequest>(
     '/v1/bots/:id/tail',
     { schema: { querystring: tailQuery } },
     async (request, reply) => {
       const queue = await queueOf(bots, request)
-      if (open >= tailsMax) throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 10 })
-      open += 1
+      const access = requestAccess(request)
+      const free = places.take(access)
       reply.hijack()
       const { raw: response } = reply
       response.writeHead(200, serverSentEventsHead)
       follow(queue, {
         response,
-        watchKey: (end) => keys.ring.watch(requestAccess(request), end),
+        watchKey: (end) => keys.ring.watch(access, end),
         clock,
         hasPayloads: request.query.payload,
-        onEnd: () => {
-          open -= 1
-        },
+        onEnd: free,
       })
     },
   )

@@ -19,9 +19,11 @@ export interface UpdateOptions {
   readonly ttlS: number | undefined
   /** Whether the update goes to the bot's /test/ queue. */
   readonly isTest: boolean
+  /** Whether the update must have the fields that bot frameworks need. */
+  readonly isValidated: boolean
 }
 
-const queryFields = ['ordering_key', 'ttl', 'test'] as const
+const queryFields = ['ordering_key', 'ttl', 'test', 'validate'] as const
 
 /**
  * Reads the options in the query of a single push. A name that occurs twice has a list as its value and is refused.
@@ -35,6 +37,7 @@ export function readPushQuery(query: Readonly<Record<string, unknown>>): UpdateO
     orderingKey: readOrderingKey(query['ordering_key']),
     ttlS: readTtlS(decimalIn(query['ttl'])),
     isTest: readIsTest(booleanIn(query['test'])),
+    isValidated: readIsValidated(query['validate']),
   }
 }
 
@@ -50,12 +53,16 @@ export function refuseUnknown(
   known: readonly string[],
 ): void {
   for (const field in fields) {
-    if (!known.includes(field)) {
-      // Anything else may be a token in the wrong place.
-      const shown = /^\w{1,32}$/.test(field) ? `"${field}"` : 'only known fields'
-      throw refusal(shown, `only the fields ${known.join(', ')}`)
-    }
+    if (known.includes(field)) continue
+    throw new PostboteError('BAD_REQUEST', { detail: onlyFields(field, known) })
   }
+}
+
+/** Says that a field has an unknown name. */
+export function onlyFields(field: string, known: readonly string[]): string {
+  // Anything else may be a token in the wrong place.
+  const shown = /^\w{1,32}$/.test(field) ? `"${field}"` : 'an unknown field'
+  return `${shown}: expected only the fields ${known.join(', ')}`
 }
 
 /**
@@ -68,7 +75,11 @@ export function refuseUnknown(
 export function readOrderingKey(value: unknown): string | undefined {
   if (value === undefined || value === null || value === '') return undefined
   if (typeof value === 'string' && isShortText(value)) return value
-  throw refusal('ordering_key', `a string of at most ${orderingKeyBytesMax} bytes, or a number`)
+  throw refusal(
+    'ordering_key',
+    `a string of at most ${orderingKeyBytesMax} bytes, or a number`,
+    value,
+  )
 }
 
 /**
@@ -83,7 +94,7 @@ export function readTtlS(value: unknown): number | undefined {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= ttlSMax) {
     return value
   }
-  throw refusal('ttl', `a whole number of seconds from 1 to ${ttlSMax}`)
+  throw refusal('ttl', `a whole number of seconds from 1 to ${ttlSMax}`, value)
 }
 
 /**
@@ -96,7 +107,20 @@ export function readTtlS(value: unknown): number | undefined {
 export function readIsTest(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false
   if (typeof value === 'boolean') return value
-  throw refusal('test', 'true or false')
+  throw refusal('test', 'true or false', value)
+}
+
+/**
+ * Validates the choice of a validation. `telegram` is the only one.
+ *
+ * @param value - The value of the field.
+ * @returns Whether the fields that bot frameworks need are checked.
+ * @throws BAD_REQUEST if it is another value.
+ */
+export function readIsValidated(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return false
+  if (value === 'telegram') return true
+  throw refusal('validate', '"telegram"')
 }
 
 const printable = new RegExp(`^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`)
@@ -133,15 +157,33 @@ export function readIdempotencyHeader(request: WithHeaders): string | undefined 
   return readIdempotencyKey(value)
 }
 
+/** A longer text may be a token or a key in the wrong field. */
+const shownLengthMax = 32
+
+/** Returns what an error shows of a value that a client sent. */
+export function shownValue(value: unknown): string {
+  if (value === null || value === undefined) return 'none'
+  if (Array.isArray(value)) return `a list of ${value.length}`
+  if (typeof value === 'object') return 'an object'
+  const text = JSON.stringify(value)
+  return text.length > shownLengthMax ? `a value of ${text.length} characters` : text
+}
+
 /**
  * Creates the error for a field.
  *
  * @param field - The field's name.
  * @param expected - What is expected, as the end of a sentence.
+ * @param got - The value, unless the sentence tells enough.
  * @returns A BAD_REQUEST error.
  */
-export function refusal(field: string, expected: string): PostboteError {
-  return new PostboteError('BAD_REQUEST', { detail: `${field}: expected ${expected}` })
+export function refusal(
+  field: string,
+  expected: string,
+  ...got: readonly unknown[]
+): PostboteError {
+  const end = got.length === 0 ? '' : `, got ${shownValue(got[0])}`
+  return new PostboteError('BAD_REQUEST', { detail: `${field}: expected ${expected}${end}` })
 }
 
 /** A lone surrogate would become another key by being stored and read back. */

@@ -2,12 +2,12 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { BotService } from '../bots/bot-service.ts'
-import { PostboteError } from '../errors.ts'
 import { webhookAttemptsKept } from '../limits.ts'
 import type { Attempt } from '../webhook/attempt-log.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from './limits.ts'
 import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
 import { unixSeconds } from './unix-seconds.ts'
+import { refusal } from './update-options.ts'
 
 const anyQueue = queueQuery()
 const attemptsQuery = queueQuery({
@@ -80,8 +80,7 @@ function deliveryLimit(value: unknown): number | null {
     typeof value === 'number' && value >= deliveriesPerSecondMin && value <= deliveriesPerSecondMax
   if (isInRange) return value
   const range = `${deliveriesPerSecondMin} to ${deliveriesPerSecondMax}`
-  const detail = `body/deliveries_per_second must be a number from ${range}, or null for no limit`
-  throw new PostboteError('BAD_REQUEST', { detail })
+  throw refusal('deliveries_per_second', `a number from ${range}, or null for no limit`, value)
 }
 
 function attemptJson(attempt: Attempt): object {

@@ -52,28 +52,31 @@ export interface CheckedUpdate {
  * @throws BAD_UPDATE with what was expected and at which byte.
  */
 export function checkUpdate(bytes: Buffer): CheckedUpdate {
-  if (!isUtf8(bytes)) throw refusal('valid UTF-8', firstBadByte(bytes))
+  if (!isUtf8(bytes)) throw refusal('valid UTF-8', bytes, firstBadByte(bytes))
   const open = skipSpace(bytes, 0)
-  if (bytes[open] !== 0x7b) throw refusal('an object', open)
+  if (bytes[open] !== 0x7b) throw refusal('an object', bytes, open)
   const keyStart = skipSpace(bytes, open + 1)
-  if (bytes[keyStart] !== 0x22) throw refusal('exactly one key, the type of the update', keyStart)
+  if (bytes[keyStart] !== 0x22)
+    throw refusal('exactly one key, the type of the update,', bytes, keyStart)
   const keyEnd = skipName(bytes, keyStart + 1)
   const typeNumber = typeNumberAt(bytes, keyStart + 1, keyEnd)
   if (typeNumber < 0) throw typeRefusal(bytes, keyStart)
   const colon = skipSpace(bytes, keyEnd + 1)
-  if (bytes[colon] !== 0x3a) throw refusal('":"', colon)
+  if (bytes[colon] !== 0x3a) throw refusal('":"', bytes, colon)
   const payload = skipSpace(bytes, colon + 1)
-  if (bytes[payload] !== 0x7b) throw refusal('an object as the value of the type', payload)
+  if (bytes[payload] !== 0x7b) throw refusal('an object as the value of the type', bytes, payload)
   const textEnd = skipObject(bytes, payload + 1)
   const close = skipSpace(bytes, textEnd)
   if (bytes[close] !== 0x7d) {
     throw refusal(
-      bytes[close] === 0x2c ? 'exactly one key, and no ","' : '"}" after the only key',
+      bytes[close] === 0x2c ? 'exactly one key' : '"}" after the only key',
+      bytes,
       close,
     )
   }
   const end = skipSpace(bytes, close + 1)
-  if (end !== bytes.length) throw refusal('nothing after the update', end)
+  if (end !== bytes.length)
+    throw refusal('nothing after the update (POST /v1/updates takes many)', bytes, end)
   return { typeNumber, text: bytes.subarray(keyStart, textEnd) }
 }
 
@@ -101,19 +104,20 @@ function skipObject(bytes: Buffer, from: number): number {
     } else if (next === comma) {
       state = opened[depth] === openObject ? key : value
     } else if (next <= openArray) {
-      if (depth === updateNestingMax) throw refusal(`nesting of at most ${updateNestingMax}`, at)
+      if (depth === updateNestingMax)
+        throw refusal(`nesting of at most ${updateNestingMax}`, bytes, at)
       depth++
       opened[depth] = next
       state = next === openObject ? firstKey : firstElement
     } else {
-      if (opened[depth] !== next - 2) throw refusal(expectedAt(state, depth), at)
+      if (opened[depth] !== next - 2) throw refusal(expectedAt(state, depth), bytes, at)
       if (depth === payloadDepth) return at + 1
       depth--
       state = afterValue
     }
     at++
   }
-  throw refusal(expectedAt(state, depth), end)
+  throw refusal(expectedAt(state, depth), bytes, end)
 }
 
 function expectedAt(state: number, depth: number): string {
@@ -157,11 +161,12 @@ function typeNumberAt(bytes: Buffer, start: number, end: number): number {
 }
 
 function typeRefusal(bytes: Buffer, keyStart: number): PostboteError {
-  const isUpdateId = bytes.toString('latin1', keyStart, keyStart + 11) === '"update_id"'
-  const expected = isUpdateId
-    ? 'no update_id, which the server assigns,'
-    : `one of the ${updateTypes.length} update types as the only key, without escapes,`
-  return refusal(expected, keyStart)
+  const [, name] = /^"(\w{1,32})"/.exec(bytes.toString('latin1', keyStart, keyStart + 34)) ?? []
+  const detail =
+    name === 'update_id'
+      ? `expected no update_id, which the server assigns, at byte ${keyStart}`
+      : `expected one of the ${updateTypes.length} update types as the only key, without escapes, at byte ${keyStart}, got ${name === undefined ? 'something else' : `"${name}"`}: ${updateTypes.join(', ')}`
+  return new PostboteError('BAD_UPDATE', { detail })
 }
 
 /**
@@ -175,6 +180,14 @@ function firstBadByte(bytes: Buffer): number {
   return at
 }
 
-function refusal(expected: string, byte: number): PostboteError {
-  return new PostboteError('BAD_UPDATE', { detail: `expected ${expected} at byte ${byte}` })
+function refusal(expected: string, bytes: Buffer, at: number): PostboteError {
+  const got = at < bytes.length ? foundAt(bytes.toString('latin1', at, at + 1)) : 'the end'
+  return new PostboteError('BAD_UPDATE', {
+    detail: `expected ${expected} at byte ${at}, got ${got}`,
+  })
+}
+
+function foundAt(character: string): string {
+  if (character === '"') return 'a string'
+  return /[!-~]/.test(character) ? character : `byte ${character.charCodeAt(0)}`
 }

@@ -13,6 +13,8 @@ export interface BotRecord {
   /** The current secret first, then at most one old secret that is about to expire. */
   readonly secrets: readonly StoredSecret[]
   readonly createdAtMs: number
+  /** Each push to the bot is checked for the fields that bot frameworks need. */
+  readonly isValidated?: true
 }
 
 export interface WebhookRecord {

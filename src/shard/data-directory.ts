@@ -6,7 +6,7 @@
  *     <dir>/shards/<n>       one LevelDB for each shard, n from 0
  *     <dir>/events           the last events for the operator (events/event-file.ts)
  *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
- *     <dir>/lock             held by the running server (cluster/primary/directory-lock.ts)
+ *     <dir>/lock, .lock      held by the running server (cluster/primary/directory-lock.ts)
  *
  * The number of shards determines the shard of every bot, so a different number is refused and never guessed. A
  * directory that has shards but no postbote.json is refused, and so is a directory whose shards contradict it. A
@@ -30,6 +30,9 @@ import { numbersIn } from '../store/numbers-in.ts'
 import type { StoreFiles } from '../store/store-files.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
 import { exists } from '../store/exists.ts'
+
+/** A directory that an import fills. It is there until the shards have their final place. */
+export const unfinishedImportName = 'unfinished-import'
 
 export interface DataDirectoryOptions {
   readonly path: string
@@ -132,6 +135,11 @@ async function fixShards(path: string, options: DataDirectoryOptions): Promise<n
   const recorded = await readDirectoryRecord(path)
   const { files } = options
   const found = await numbersIn(join(path, 'shards'))
+  if (found.length === 0 && (await exists(join(path, unfinishedImportName)))) {
+    throw new Error(
+      `an import into ${path} was interrupted, and its shards are missing: repeat it, or remove the directory`,
+    )
+  }
   if (recorded === undefined) {
     return makeShards(path, await newRecord(path, options, found), files)
   }

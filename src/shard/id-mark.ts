@@ -7,9 +7,13 @@
  *   below          every id that a queue of the shard has assigned is below it. Before a group with a larger id is
  *                  written, it is raised to 1,000,000 more than necessary and synced: one write for that many ids of
  *                  the queue with the largest ids.
- *   from           queues without an `s` record begin at this id or above; 0 until `s` records were lost
+ *   from           queues without an `s` record begin at this id or above; 0 until `s` records may have been lost
  *   isDistrusted   records were lost: the next opening of the shard recounts all its queues and gives them ids from
  *                  `from` on
+ *
+ * After a torn end of a log, `"torn":{"isNew":false,"skips":[5000,115000],"crc":1}` follows. A queue whose stored next
+ * id is in a range of `skips`, such as 5000 to 114999, goes on at the end of that range, so no start has to write the
+ * `s` records of all queues. `isNew` is true until the ranges of this torn end are there.
  *
  * If the file is missing or damaged, as in a directory created by an earlier version, it is created from the largest
  * id in the shard. In that case the shard must be undamaged.
@@ -18,9 +22,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { updateIdFirstMax } from '../limits.ts'
-import { idsReservedAhead } from './limits.ts'
+import { idsReservedAhead, tornSkippedIds } from './limits.ts'
 import { endOf, keyAfter, startOf, updateIdEnd } from './keys.ts'
-import { decodeQueueState } from './record.ts'
+import { decodeQueueState, type QueueState } from './record.ts'
 import { ShardDamaged } from '../store/shard-damaged.ts'
 import type { Store } from '../store/store.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
@@ -35,6 +39,13 @@ interface IdBounds {
   readonly below: number
   readonly from: number
   readonly isDistrusted: boolean
+  readonly torn?: TornIds | undefined
+}
+
+interface TornIds {
+  readonly isNew: boolean
+  /** Pairs of a begin and an end, in order. */
+  readonly skips: readonly number[]
 }
 
 export interface IdMarkPlace {
@@ -64,7 +75,7 @@ export class IdMark {
     { below, from }: { readonly below: number; readonly from: number },
   ): Promise<void> {
     const mark = new IdMark(place, undefined)
-    await mark.#change(() => ({ below, from, isDistrusted: false }))
+    await mark.#change((bounds) => ({ ...bounds, below, from }))
   }
 
   /** False if the file is missing or damaged, until `reserve`. */
@@ -109,6 +120,55 @@ export class IdMark {
     })
   }
 
+  /** Notes that a torn end is about to be cut off a log. Call `skip` when the shard is open. */
+  tear(): Promise<void> {
+    // Without a mark, it is not known which ids to skip before the shard is open.
+    if (!this.isKnown) return this.distrust()
+    const { torn } = this.#bounds ?? {}
+    return this.#change((bounds) => ({
+      ...bounds,
+      torn: { skips: torn?.skips ?? [], isNew: true },
+    }))
+  }
+
+  /** Has all queues skip ids if a torn end was cut off, without changing their records. */
+  async skip(store: Pick<Store, 'range'>): Promise<void> {
+    if (this.#bounds?.torn?.isNew !== true) return
+    const skips = await this.#skipsOf(store)
+    await this.#change((bounds) => ({ ...afterLoss(bounds), torn: { skips, isNew: false } }))
+  }
+
+  /** Notes that `s` records may be lost, and with them the ids that their queues used. */
+  lose(): Promise<void> {
+    return this.#change(afterLoss)
+  }
+
+  /** Returns the next id of a queue whose `s` record has this one. */
+  afterSkips(nextId: number): number {
+    const skips = this.#bounds?.torn?.skips ?? []
+    let [low, high] = [0, skips.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((skips[middle] ?? 0) <= nextId) low = middle + 1
+      else high = middle
+    }
+    // An odd number of bounds is at or below an id that is in a range.
+    return low % 2 === 1 ? (skips[low] ?? nextId) : nextId
+  }
+
+  async #skipsOf(store: Pick<Store, 'range'>): Promise<readonly number[]> {
+    const nextIds: number[] = []
+    for await (const { nextId } of queueStates(store)) nextIds.push(nextId)
+    const skips: number[] = []
+    for (const nextId of nextIds.toSorted((left, right) => left - right)) {
+      const end = Math.min(this.afterSkips(nextId) + tornSkippedIds, updateIdEnd)
+      const before = skips.at(-1) ?? 0
+      if (nextId >= before) skips.push(nextId, end)
+      else skips[skips.length - 1] = Math.max(before, end)
+    }
+    return skips
+  }
+
   /** Notes that every queue of the shard was recounted. */
   trust(): Promise<void> {
     return this.#change((bounds) => ({ ...bounds, isDistrusted: false }))
@@ -120,11 +180,24 @@ export class IdMark {
 
   async #write(change: (bounds: IdBounds) => IdBounds): Promise<void> {
     const bounds = change(this.#bounds ?? { below: 0, from: 0, isDistrusted: false })
-    const record = JSON.stringify({ ...bounds, crc: crcOf(bounds) })
+    const { torn, ...others } = bounds
+    const record = JSON.stringify({
+      ...others,
+      crc: crcOf(bounds),
+      torn: torn && { ...torn, crc: crcOfTorn(torn) },
+    })
     await makePrivateDirectory(join(this.#place.directory, 'ids'))
     await writeFileAtomically(pathOf(this.#place), `${record}\n`, 0o600)
     this.#bounds = bounds
   }
+}
+
+/**
+ * Queues without an `s` record begin above all ids that the shard has used. If some of these are so large that few would be
+ * left, such a queue begins anywhere, and meets its lost ids only by a rare chance.
+ */
+function afterLoss(bounds: IdBounds): IdBounds {
+  return bounds.below > unknownIdsEnd ? bounds : { ...bounds, from: bounds.below }
 }
 
 /**
@@ -137,13 +210,18 @@ export function highestNextId(store: Pick<Store, 'range'>): Promise<number> {
 
 async function readHighest(store: Pick<Store, 'range'>): Promise<number> {
   let highest = 0
+  for await (const { nextId } of queueStates(store)) highest = Math.max(highest, nextId)
+  return highest
+}
+
+async function* queueStates(store: Pick<Store, 'range'>): AsyncGenerator<QueueState> {
   for (let gte = startOf('s'); ; ) {
     const entries = await store.range({ gte, lt: endOf('s'), limit: 1_000 })
     const last = entries.at(-1)
-    if (last === undefined) return highest
+    if (last === undefined) return
     for (const entry of entries) {
       try {
-        highest = Math.max(highest, decodeQueueState(entry).nextId)
+        yield decodeQueueState(entry)
       } catch {
         // The damaged record is reported when its queue is loaded.
       }
@@ -165,6 +243,10 @@ function crcOf({ below, from, isDistrusted }: IdBounds): number {
   return crc32(`${below} ${from} ${isDistrusted}`)
 }
 
+function crcOfTorn({ isNew, skips }: TornIds): number {
+  return crc32(JSON.stringify([isNew, skips]))
+}
+
 async function readBounds(path: string): Promise<IdBounds | undefined> {
   let text: string
   try {
@@ -175,8 +257,9 @@ async function readBounds(path: string): Promise<IdBounds | undefined> {
     throw new ShardDamaged({ file: path, reason }, { cause: error })
   }
   try {
-    const { below, from, isDistrusted, crc } = JSON.parse(text)
-    const bounds = { below, from, isDistrusted }
+    const { below, from, isDistrusted, crc, torn } = JSON.parse(text)
+    const bounds = { below, from, isDistrusted, torn }
+    if (torn !== undefined && crcOfTorn(torn) !== torn.crc) return undefined
     return crcOf(bounds) === crc ? bounds : undefined
   } catch {
     return undefined

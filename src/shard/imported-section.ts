@@ -5,7 +5,8 @@
  *   s record        its next id goes `skippedIds` higher; a queue without updates begins there
  *   no s record     of a bot that is registered: the source may have begun its numbering since, below 2^27. It gets an `s`
  *                   record with a first id above that
- *   all others      stay as they are, byte for byte, damaged ones included: the checksum of a record covers its key
+ *   all others      stay as they are, byte for byte, damaged ones included: the checksum of a record covers its key. A
+ *                   record of a later version is refused
  *
  * Every key names its bot, and the bot determines the shard. The records of a section are in the order of their keys, so a
  * registration comes before the ids and counts of its queues.
@@ -21,7 +22,7 @@ import {
   encodeQueueState,
   type QueueState,
 } from './record.ts'
-import { describeKey, queueOfRecord } from './shard-records.ts'
+import { describeKey, queueOfRecord, unknownIn } from './shard-records.ts'
 
 export interface ImportedSectionOptions {
   readonly head: SectionHead
@@ -34,6 +35,8 @@ export interface ImportedSectionOptions {
   readonly firstId: () => number
   /** Whether the new shards have marks (id-mark.ts), by which a server counts damaged ids and counts anew. */
   readonly hasMarks: boolean
+  /** The number of update types that this version knows. */
+  readonly types: number
 }
 
 export interface ImportedRecord {
@@ -61,9 +64,19 @@ export class ImportedSection {
     return { below: Math.max(known, this.#below), from: head.from }
   }
 
-  /** @throws Error if ids and counts are damaged and the new shards have nothing by which to count them anew */
+  /**
+   * @throws Error if the record is of a later version, or if ids and counts are damaged and the new shards have nothing by
+   *   which to count them anew
+   */
   take(entry: StoreEntry): ImportedRecord {
     const { key } = entry
+    const unknown = unknownIn(entry, this.#options.types)
+    if (unknown !== undefined) {
+      throw new Error(
+        `the backup has a record that this version does not know, ${describeKey(key)}: ${unknown}; ` +
+          'import it with the version that wrote it, or a later one',
+      )
+    }
     const queue = queueOfRecord(key[0] === kept ? key.subarray(1) : key)
     if (queue === undefined) return { shard: this.#options.otherwise, entry }
     const shard = this.#options.shardOf(botIdOf(queue))

@@ -68,6 +68,11 @@ export const recountPageBytes = 8 * mib
  */
 export const recountSkippedIds = 1_000_000
 /**
+ * After a crash that left a torn end of a log, the ids of each queue go on this much higher: the end may have held as many
+ * ids as a log, since nothing tells an end that was never synced from one that was lost.
+ */
+export const tornSkippedIds = 110_000
+/**
  * A shard may assign this many ids before it must record again, synced, how far it has come: a synced write per million
  * ids costs next to nothing.
  */

@@ -157,6 +157,16 @@ function assertIntact({ key, value }: StoreEntry, bytesMin: number): void {
   if (value.length < bytesMin) throw new DamagedRecordError(`at least ${bytesMin} bytes`)
 }
 
+/** Returns whether the checksum of a value is right, whatever the version of its layout. */
+export function isIntact(entry: StoreEntry): boolean {
+  try {
+    assertIntact(entry, 0)
+    return true
+  } catch (error) {
+    return error instanceof UnknownRecordVersionError
+  }
+}
+
 /**
  * Encodes the value of a `u` record.
  *

@@ -18,6 +18,7 @@ import type { Clock } from '../clock.ts'
 import { countRescued, type QueueLoss } from './count-rescued.ts'
 import { shardPath } from './data-directory.ts'
 import { IdMark } from './id-mark.ts'
+import { foreignReason } from './shard-records.ts'
 import { type Rescued, type RescueOptions, rescueRecords } from './rescue-records.ts'
 import { makePrivateDirectory, syncDirectory, writeFileAtomically } from '../store/write-file.ts'
 import { exists } from '../store/exists.ts'
@@ -121,12 +122,12 @@ async function build(
   }
 }
 
-/** Damage can turn a few keys into keys of other shards. More of them mean that this is the wrong directory. */
+/** A file of another shard brings a few of its records. More of them mean that this is the wrong directory. */
 function assertOwn(shard: number, { records, foreignRecords }: Rescued): void {
   if (foreignRecords * 10 <= records) return
   throw new Error(
     `${foreignRecords} of ${foreignRecords + records} records of shard ${shard} belong to bots of other shards: ` +
-      'the shards were written with another number of shards than postbote.json says; restore that number first',
+      foreignReason,
   )
 }
 

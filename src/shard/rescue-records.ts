@@ -88,6 +88,8 @@ async function stage(options: RescueOptions): Promise<Staged> {
       const queue = queueOfRecord(entry.key)
       if (queue !== undefined && !options.isOwn(queue)) {
         foreignRecords++
+        // They replace own ones.
+        mayLose = true
         continue
       }
       entries++

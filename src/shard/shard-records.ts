@@ -41,6 +41,23 @@ function recordFault(key: Buffer, value: Buffer | undefined): string | undefined
   }
 }
 
+/**
+ * Returns what a record has that this version does not know; undefined for a known record, and for a damaged one of a known
+ * kind.
+ *
+ * @param types - the number of update types that this version knows.
+ */
+export function unknownIn(entry: StoreEntry, types: number): string | undefined {
+  const { key, value } = entry
+  const fault = recordFault(key, value)
+  const kind = String.fromCharCode(key[0] ?? 0)
+  if (fault !== undefined) {
+    return kinds[kind]?.keyBytes === key.length && !record.isIntact(entry) ? undefined : fault
+  }
+  const type = kind === 'u' || kind === 'd' ? (value[1] ?? 0) : 0
+  return type < types ? undefined : `an update of the unknown type ${type}`
+}
+
 /** Returns whether the checksum of a value also covers its key, so that a matching checksum proves both. */
 function isKeyCovered({ key, value }: StoreEntry): boolean {
   return key[0] !== keys.startOf('q')[0] && (value[0] ?? 0) >= 2
@@ -82,6 +99,25 @@ export function describeKey(key: Buffer): string {
       return `expiry of ${bot} in minute ${keys.parseExpiryKey(key).minute}`
   }
 }
+
+/**
+ * Returns what is wrong with a record in the files of a shard if its bot belongs to another one; undefined otherwise.
+ *
+ * @param shardOf - returns the shard of a bot.
+ */
+export function foreignFault(
+  key: Buffer,
+  { shard, shardOf }: { readonly shard: number; readonly shardOf: (botId: number) => number },
+): string | undefined {
+  const queue = queueOfRecord(key)
+  const own = queue === undefined ? shard : shardOf(keys.botIdOf(queue))
+  return own === shard ? undefined : `${describeKey(key)} belongs to shard ${own}: ${foreignReason}`
+}
+
+/** Why the files of a shard have records of another one, and what to do. */
+export const foreignReason =
+  'these are files of another shard, or the shards were written with another number of shards than postbote.json says; ' +
+  'put back what was exchanged or copied, or restore that number first'
 
 /** The `RecordCheck` of Postbote's records, for code that reads the files of a shard without its database. */
 export const shardRecords: RecordCheck = { recordFault, isKeyCovered, mayBeKey }

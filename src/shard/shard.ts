@@ -6,6 +6,7 @@
  * After a failed write the shard writes nothing until shard-recovery.ts has reopened the database and discarded all
  * state in memory.
  */
+import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { endlessLease, type Lease } from '../lease.ts'
 import { leftoversPerWriteMax } from './limits.ts'
@@ -54,6 +55,8 @@ export interface ShardOptions extends ShardRecoveryOptions {
  */
 export class Shard {
   readonly index: number
+  /** What the shard stores with an end is judged by this clock: with a database, by that of the database. */
+  readonly clock: Clock
   /** What is in memory may be answered and delivered while this is valid. */
   readonly lease: Lease
   readonly idempotency: IdempotencyKeys
@@ -70,6 +73,7 @@ export class Shard {
 
   constructor(options: ShardOptions) {
     this.index = options.index
+    this.clock = options.clock
     this.lease = options.lease ?? endlessLease
     this.#options = options
     this.#store = options.store
@@ -290,7 +294,14 @@ export class Shard {
     })
     return queues.map((queue, index) => {
       const [s, w, b] = entries.slice(index * 3, index * 3 + 3)
-      return this.#codec.decodeQueue(queue, { s, w, b })
+      const stored = this.#codec.decodeQueue(queue, { s, w, b })
+      const { state } = stored
+      const { idMark } = this.#options
+      // What is tracked has skipped already.
+      if (state === undefined || idMark === undefined || this.stateOf(queue) !== undefined) {
+        return stored
+      }
+      return { ...stored, state: { ...state, nextId: idMark.afterSkips(state.nextId) } }
     })
   }
 

@@ -3,6 +3,14 @@
 /** A node that is leaving hands its shards over and takes none. */
 export type NodeState = 'serving' | 'leaving'
 
+/** How a node's clocks differ from the database's, in ms. */
+export interface NodeClock {
+  /** How far the wall clock of the node is ahead. */
+  readonly skewMs: number
+  /** How far the clock of the shards is ahead, while it follows a jump of the database's (database-clock.ts). */
+  readonly lagMs: number
+}
+
 /** A row of the table `node`. */
 export interface NodeRow {
   readonly name: string
@@ -14,6 +22,8 @@ export interface NodeRow {
   readonly address: string
   readonly workers: number
   readonly state: NodeState
+  /** As of its last heartbeat; absent before, and from a node of an earlier version. */
+  readonly clock?: NodeClock
 }
 
 /** A row of the table `shard`: its owner, and its epoch, which rises with every claim. */
@@ -45,10 +55,12 @@ export interface HeartbeatRead extends ClusterRows {
   readonly isMember: boolean
   /** The life of the server that responded (`StoreEngine.databaseIsAt`). */
   readonly server?: string
+  /** The wall clock of the database, in ms since 1970. */
+  readonly databaseMs?: number
 }
 
 /** What a node gives for its row. */
-export type JoiningNode = Omit<NodeRow, 'beat' | 'state'>
+export type JoiningNode = Omit<NodeRow, 'beat' | 'state' | 'clock'>
 
 /** What an eviction compares: a row whose beat has moved stays. */
 export type SeenNode = Pick<NodeRow, 'name' | 'boot' | 'beat'>
@@ -70,8 +82,12 @@ export type JoinRefusal = JoinObstacle | { readonly reason: 'busy' }
  * database, too, when a method resolves.
  */
 export interface NodeTable {
-  /** Adds one to the beat of a node, and reads all rows in the same round trip. */
-  beat(node: NodeIdentity): Promise<HeartbeatRead>
+  /**
+   * Adds one to the beat of a node, and reads all rows in the same round trip.
+   *
+   * @param clock - what the last heartbeat found; undefined for the first one
+   */
+  beat(node: NodeIdentity, clock?: NodeClock): Promise<HeartbeatRead>
   /** Reads all rows. */
   read(): Promise<ClusterRows>
   /**

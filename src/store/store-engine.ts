@@ -44,6 +44,10 @@ export interface OpenStoreOptions {
   readonly log: StoreLog
   /** Called when the open store can be used no more until it is closed and opened again. */
   readonly onEnded?: ((error: Error) => void) | undefined
+  /** Returns what is wrong with a key that the shard cannot have; then it is damaged. Files are asked, a database is not. */
+  readonly keyFault?: ((key: Buffer) => string | undefined) | undefined
+  /** Called before an end of a file is cut off that no sync seems to have reached. Waited for. */
+  readonly onTornEnd?: (() => Promise<void> | undefined) | undefined
 }
 
 export interface StoreLog {

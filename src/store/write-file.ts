@@ -22,6 +22,16 @@ export async function writeFileAtomically(
   await syncDirectory(dirname(path))
 }
 
+/** Makes the contents of a file durable; `w` creates an empty one. */
+export async function syncFile(path: string, flags: 'r+' | 'w'): Promise<void> {
+  const file = await open(path, flags, 0o600)
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
 /** Makes names that were created in a directory, or removed from it, durable. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r')

@@ -1,7 +1,7 @@
 /** Interprets an endpoint's HTTP response in our own words. No other file reads a raw status. */
 
 import { STATUS_CODES } from 'node:http'
-import { shortened } from './failure.ts'
+import { type FailureKind, shortened } from './failure.ts'
 
 /**
  * `delivered` is a success, `rejected` a failure that may be retried. `refused` means that the endpoint will never take
@@ -23,6 +23,16 @@ export function classifyResponse({ status, deliveryOrder }: ResponseHead): Verdi
 /** True for 410. It may close the webhook, whatever happens to the update. */
 export function isGone({ status }: ResponseHead): boolean {
   return status === 410
+}
+
+const sickStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
+/**
+ * True if a failure says that the endpoint cannot take any update at the moment. Otherwise it may have rejected only this
+ * one.
+ */
+export function isSick(kind: FailureKind, status: number): boolean {
+  return kind !== 'rejected' || sickStatuses.has(status)
 }
 
 /** Returns the `last_error_message` for a response that is not a success. */

@@ -13,11 +13,11 @@ import { Connection, type ConnectionOptions, type ConnectionOwner } from './conn
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { DeliveryPace } from './delivery-pace.ts'
 import type { Endpoint } from './endpoint.ts'
+import type { EndedTry } from './endpoint-pace.ts'
 import { failureOf, type WebhookFailure } from './failure.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import type { Lane } from './lane.ts'
-import type { FailedTry } from './recovery-ramp.ts'
 import { prepareHeaders } from './request.ts'
 import type { ReplyIntake } from './reply-reader.ts'
 import { HostAddresses } from './resolve.ts'
@@ -156,19 +156,19 @@ export class ConnectionSet {
     return this.#floodGate.lastSuccessMs
   }
 
-  /** The rate of deliveries after an outage, per second; undefined if there was none. */
-  get recoveryPerSecond(): number | undefined {
-    return this.#options.pace.recoveryPerSecond
+  /** The pace of the endpoint in attempts per second; undefined while it is open. */
+  get endpointPerSecond(): number | undefined {
+    return this.#options.pace.endpointPerSecond
   }
 
-  succeeded(nowMs: number): void {
+  succeeded(ended: EndedTry, nowMs: number): void {
     this.#floodGate.succeeded(nowMs)
-    this.#options.pace.succeeded(nowMs)
+    this.#options.pace.succeeded(ended, nowMs)
   }
 
   /** Reports a failed attempt: a delivery, or the opening of a connection. */
-  failed(failed: FailedTry, nowMs: number): void {
-    this.#options.pace.failed(failed, nowMs)
+  failed(ended: EndedTry, isSick: boolean, nowMs: number): void {
+    this.#options.pace.failed(ended, isSick, nowMs)
   }
 
   /** Call this whenever something may be sent. */

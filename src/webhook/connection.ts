@@ -25,6 +25,7 @@ import {
 import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
+import { withoutSecrets } from './without-secrets.ts'
 
 /** Receives the result of each delivery. The connection is idle again when one of these methods is called. */
 export interface ConnectionOwner {
@@ -66,7 +67,6 @@ export class Connection {
   /** If true, the connection closes after the current response. */
   isRetired = false
   status = 0
-  statusText = ''
   /** The Retry-After header as received. */
   retryAfter: string | undefined
   /** The Webhook-Delivery header as received. */
@@ -80,6 +80,7 @@ export class Connection {
   readonly #client: Client
   readonly #request: Undici.DispatchOptions
   readonly #reply: ReplyReader | undefined
+  #statusText = ''
   #lane: Lane | undefined
   #responseBytes = 0
   /** For example a TLS alert. undici drops it in favor of the end of the connection that follows. */
@@ -119,6 +120,11 @@ export class Connection {
 
   get isIdle(): boolean {
     return this.#lane === undefined
+  }
+
+  /** What the endpoint said beside the status of the last response, without secrets of the request. */
+  get statusText(): string {
+    return withoutSecrets(this.#statusText, this.#options)
   }
 
   /** True if another delivery can be sent on it. */
@@ -181,7 +187,7 @@ export class Connection {
       return
     }
     this.status = status
-    this.statusText = statusText
+    this.#statusText = statusText
     const retryAfter = headers['retry-after']
     if (retryAfter !== undefined) this.retryAfter = String(retryAfter)
     const deliveryOrder = headers['webhook-delivery']

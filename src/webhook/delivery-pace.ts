@@ -1,13 +1,11 @@
 /**
- * Decides when a webhook's next delivery may be sent. Three rules apply, and the strictest counts: the pace of attempts
- * while none succeeds (attempt-pace.ts), the limit that the operator has set, and the ramp after an outage
- * (recovery-ramp.ts). The last two share one bucket (rate-gate.ts), whose rate is the lower one. It exists only while one
- * of them applies, so that all other webhooks pay only a few comparisons for each delivery.
+ * Decides when a webhook's next delivery may be sent: the limit that the operator has set, and the endpoint's own pace
+ * (endpoint-pace.ts). They share one bucket (rate-gate.ts), whose rate is the lower one. It exists only while one of them
+ * applies, so that all other webhooks pay only a few comparisons for each delivery.
  */
 import type { Clock } from '../clock.ts'
-import { AttemptPace } from './attempt-pace.ts'
+import { EndpointPace, type EndedTry } from './endpoint-pace.ts'
 import { RateGate } from './rate-gate.ts'
-import { type FailedTry, RecoveryRamp } from './recovery-ramp.ts'
 import { SentWindow } from './sent-window.ts'
 
 /** Returns the limit of the operator in deliveries per second, above 0; undefined if there is none. */
@@ -16,52 +14,46 @@ export type DeliveryLimit = () => number | undefined
 export interface DeliveryPaceOptions {
   /** If absent, there is no limit. */
   readonly limit?: DeliveryLimit | undefined
-  /** Replaces the usual pace of failing attempts. */
-  readonly attempts?: AttemptPace | undefined
-  /** Replaces the usual ramp. */
-  readonly ramp?: RecoveryRamp | undefined
+  /** Replaces the usual pace of the endpoint. */
+  readonly endpoint?: EndpointPace | undefined
 }
 
 /** The pace of one webhook. All times are monotonic, in milliseconds. */
 export class DeliveryPace {
   readonly #limit: DeliveryLimit | undefined
-  readonly #attempts: AttemptPace
-  readonly #ramp: RecoveryRamp
+  readonly #endpoint: EndpointPace
   #gate: RateGate | undefined
-  /** Only with a limit: what the ramp does need not be exact. */
+  /** Only with a limit: the pace of the endpoint need not be exact. */
   #window: SentWindow | undefined
 
-  constructor({ limit, attempts, ramp }: DeliveryPaceOptions = {}) {
+  constructor({ limit, endpoint }: DeliveryPaceOptions = {}) {
     this.#limit = limit
-    this.#attempts = attempts ?? new AttemptPace()
-    this.#ramp = ramp ?? new RecoveryRamp()
+    this.#endpoint = endpoint ?? new EndpointPace()
   }
 
-  /** The rate of the ramp in deliveries per second; undefined while there is none. */
-  get recoveryPerSecond(): number | undefined {
-    const { perSecond } = this.#ramp
+  /** The pace of the endpoint in attempts per second; undefined while it is open. */
+  get endpointPerSecond(): number | undefined {
+    const { perSecond } = this.#endpoint
     return perSecond === Number.POSITIVE_INFINITY ? undefined : perSecond
   }
 
   /** Reports a successful attempt. */
-  succeeded(nowMs: number): void {
-    this.#attempts.succeeded()
-    this.#ramp.succeeded(nowMs)
+  succeeded(ended: EndedTry, nowMs: number): void {
+    this.#endpoint.succeeded(ended, nowMs)
   }
 
   /** Reports a failed attempt: a delivery, or the opening of a connection. */
-  failed(failed: FailedTry, nowMs: number): void {
-    this.#attempts.failed(nowMs)
-    this.#ramp.failed(failed, nowMs)
+  failed(ended: EndedTry, isSick: boolean, nowMs: number): void {
+    this.#endpoint.failed(ended, isSick, nowMs)
   }
 
-  /** Takes over the limit and the rate of the ramp. Call this whenever something may be sent. */
+  /** Takes over the limit and the pace of the endpoint. Call this whenever something may be sent. */
   refresh(nowMs: number): void {
     const limit = this.#limit?.()
     if (limit !== this.#window?.perSecond) {
       this.#window = limit === undefined ? undefined : new SentWindow(limit, this.#window)
     }
-    const perSecond = Math.min(limit ?? Number.POSITIVE_INFINITY, this.#ramp.perSecond)
+    const perSecond = Math.min(limit ?? Number.POSITIVE_INFINITY, this.#endpoint.perSecond)
     if (perSecond === Number.POSITIVE_INFINITY) this.#gate = undefined
     else if (this.#gate === undefined) this.#gate = new RateGate(perSecond, nowMs)
     else this.#gate.setRate(perSecond, nowMs)
@@ -69,9 +61,8 @@ export class DeliveryPace {
 
   /** Returns how long the next delivery must wait; 0 if it may be taken and sent now. */
   waitMs(nowMs: number): number {
-    const attemptsMs = this.#attempts.waitMs(nowMs)
-    if (this.#gate === undefined) return attemptsMs
-    return Math.max(attemptsMs, this.#gate.waitMs(nowMs), this.#window?.waitMs(nowMs) ?? 0)
+    if (this.#gate === undefined) return 0
+    return Math.max(this.#gate.waitMs(nowMs), this.#window?.waitMs(nowMs) ?? 0)
   }
 
   /** Tells whether a delivery that was taken earlier may be sent now. */
@@ -81,10 +72,8 @@ export class DeliveryPace {
 
   /** Counts a delivery that is sent now, or when a connection was opened for it. */
   taken(nowMs: number): void {
-    const gate = this.#gate
-    const isHeld = gate?.isTight(nowMs) === true || this.#attempts.isTight(nowMs)
-    if (isHeld) this.#ramp.held(nowMs)
-    gate?.taken(nowMs)
+    if (this.#gate?.isTight(nowMs) === true) this.#endpoint.held(nowMs)
+    this.#gate?.taken(nowMs)
   }
 
   /**

@@ -11,7 +11,7 @@
  */
 import type { Timer } from '../clock.ts'
 import { webhookConnectTimeoutMs, webhookKeepAliveMs, webhookResponseTimeoutMs } from './limits.ts'
-import { classifyResponse, describeStatus, isGone } from './classify-response.ts'
+import { classifyResponse, describeStatus, isGone, isSick } from './classify-response.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { AttemptRecorder, type TriedConnection } from './attempt-recorder.ts'
 import type { Connection } from './connection.ts'
@@ -194,7 +194,7 @@ export class Dispatcher implements UpdateHolder {
       parkedKeys: this.#state.waitingLanes,
       nextAttemptMs: atMs === Number.POSITIVE_INFINITY ? undefined : wallMs + atMs - monotonicMs,
       unansweredMs: busySinceMs === undefined ? undefined : monotonicMs - busySinceMs,
-      recoveryPerSecond: this.#connections.recoveryPerSecond,
+      endpointPerSecond: this.#connections.endpointPerSecond,
     }
   }
 
@@ -228,6 +228,7 @@ export class Dispatcher implements UpdateHolder {
     const { monotonicMs } = this.#now
     this.#state.due(monotonicMs)
     this.#connections.refresh(monotonicMs)
+    this.#state.looksAhead = this.#connections.endpointPerSecond !== undefined
     do this.#loader.read()
     while (this.#send())
     this.#isPumping = false
@@ -239,27 +240,25 @@ export class Dispatcher implements UpdateHolder {
     this.#now.wallMs = this.#options.clock.nowMs()
   }
 
-  /** Returns true if something new may have to be read: the successors of updates that were given up, or a probe. */
+  /** Returns true if something new may have to be read: the successors of updates that were given up. */
   #send(): boolean {
     const connections = this.#connections
     const { monotonicMs } = this.#now
-    let isAnySent = false
     while (this.#state.readyLanes > 0 && connections.waitMs(monotonicMs) === 0) {
       const lane = this.#state.take(this.#now)
       if (lane === undefined) break
       connections.send(lane, monotonicMs)
-      isAnySent = true
     }
     const lost = this.#state.takeExpired()
     this.#drop(lost)
-    return lost.length > 0 || (isAnySent && this.#state.isProbeMissing)
+    return lost.length > 0
   }
 
   #drop(lost: readonly LostUpdate[]): void {
     if (lost.length > 0) this.#options.source.addDeadLetters(lost)
   }
 
-  /** Sets one timer for the next action: a retry, a flood gate that opens, or the pace of attempts. */
+  /** Sets one timer for the next action: a retry, a flood gate that opens, or the pace. */
   #setTimer(): void {
     const atMs = this.#nextActionMs()
     // A timer that fires too early does no harm; setting it again for every delivery would cost time.
@@ -291,7 +290,7 @@ export class Dispatcher implements UpdateHolder {
     const gone = this.#goneClock.answered(isGone(connection), this.#now.wallMs)
     if (gone === 'changed') this.#options.onGoneClock(this.#goneClock.sinceMs)
     if (verdict === 'delivered') {
-      this.#connections.succeeded(this.#now.monotonicMs)
+      this.#connections.succeeded({ on: connection, lane }, this.#now.monotonicMs)
       this.#remove(connection, lane)
     } else {
       const { status, statusText, retryAfter } = connection
@@ -346,7 +345,7 @@ export class Dispatcher implements UpdateHolder {
     let nextRetryMs: number | undefined
     if (lane !== undefined && update !== undefined) {
       lane.lastError = text
-      this.#connections.failed({ on, lane }, monotonicMs)
+      this.#connections.failed({ on, lane }, isSick(kind, on.status), monotonicMs)
       this.#state.failed(lane, parseRetryAfter(retryAfter, this.#now.wallMs), this.#now)
       if (lane.status === 'waiting') nextRetryMs = lane.dueMs
       else if (lane.first === update) nextRetryMs = monotonicMs

@@ -23,8 +23,8 @@ export interface Waiting {
   readonly nextAttemptMs: number | undefined
   /** How long the oldest delivery in progress has waited for its response; undefined if there is none. */
   readonly unansweredMs: number | undefined
-  /** The rate of deliveries after an outage, per second; undefined if it is not limited for that reason. */
-  readonly recoveryPerSecond: number | undefined
+  /** The pace of the endpoint (endpoint-pace.ts) in attempts per second; undefined while it is open. */
+  readonly endpointPerSecond: number | undefined
 }
 
 /** Everything the verdict depends on. */
@@ -141,15 +141,15 @@ function waitingText({ parkedKeys, nextAttemptMs, unansweredMs = 0, nowMs }: Hea
 /** For example `; limited to 5 deliveries a second by the operator; 1200 updates wait`. */
 function paceText(
   health: Health,
-  { limitPerSecond, recoveryPerSecond, pendingCount }: HealthFacts,
+  { limitPerSecond, endpointPerSecond, pendingCount }: HealthFacts,
 ): string {
   const paces: string[] = []
   if (limitPerSecond !== undefined) {
     paces.push(`limited to ${perSecond(limitPerSecond)} by the operator`)
   }
-  if (recoveryPerSecond !== undefined) {
+  if (endpointPerSecond !== undefined) {
     const what = health === 'failing' ? 'slowed down to' : 'recovering with'
-    const rate = perSecond(Math.max(Math.round(recoveryPerSecond), 1))
+    const rate = perSecond(Math.max(Math.round(endpointPerSecond), 1))
     paces.push(`${what} ${rate} at present`)
   }
   if (paces.length > 0 && pendingCount > 0) paces.push(thatWait(pendingCount, 'update'))

@@ -50,11 +50,6 @@ export class LaneWindow {
     return this.#bytes < this.#bytesMaxNow || this.#activeLanes < this.#maxConnections
   }
 
-  /** A full window has room for probes besides: those in flight, and those that try again. */
-  get hasRoomForProbe(): boolean {
-    return this.hasRoom || this.#activeLanes < this.#maxConnections * 2
-  }
-
   /** Whether there is room for the next update of a lane. */
   hasRoomFor(lane: Lane): boolean {
     return this.hasRoom && (lane.first === undefined || this.#bytes < this.#bytesMaxNow)
@@ -108,11 +103,11 @@ export class LaneWindow {
   }
 
   /** Releases all updates of a lane, as `Lane.unload`. */
-  unload(lane: Lane, scan: number): void {
+  unload(lane: Lane): void {
     this.#updates -= lane.size
     this.#count(-lane.bytes)
     this.#activeLanes--
-    lane.unload(scan)
+    lane.unload()
   }
 
   get #bytesMaxNow(): number {

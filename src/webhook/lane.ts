@@ -16,10 +16,17 @@ import type { PendingUpdate } from './delivery-source.ts'
 /** What a lane does now, as the drawing shows. */
 export type LaneStatus = 'ready' | 'in_flight' | 'waiting' | 'hungry'
 
+/**
+ * Whose turn a lane shares: that of the keys whose last attempt succeeded, of those that were not tried, or of those whose
+ * first update has failed (ready-lanes.ts).
+ */
+export type LaneTurn = 'first' | 'untried' | 'failed'
+
 /** The state of one ordering key. `DeliveryState` changes it. */
 export class Lane {
   readonly key: string
   status: LaneStatus = 'ready'
+  turn: LaneTurn = 'untried'
   /** The next update to be sent; undefined if the lane is waiting or hungry. */
   first: PendingUpdate | undefined
   /** The updates after `first`; most lanes never have any. */
@@ -34,12 +41,12 @@ export class Lane {
   failedId = 0
   /** Every update of this key up to this id is loaded or gone. */
   loadedId: number
-  /** An update of this key at or above this id was skipped while reading; 0 if none was. */
+  /** Of the updates of this key that were read, none below this id is missing; 0 if none at all is. */
   missedId = 0
-  /** The scan in which it was skipped. The same scan cannot load it any more. */
-  missedInScan = 0
-  /** The scan that has loaded what was missed, perhaps only up to that scan's present position. */
-  fedInScan = 0
+  /** None above this id is missing either. */
+  missedToId = 0
+  /** The read in which one of them was skipped. The same read cannot load what follows it. */
+  skippedInRead = 0
   /** When a waiting lane is tried again, monotonic. */
   dueMs = 0
 
@@ -89,32 +96,34 @@ export class Lane {
     return expired
   }
 
-  /**
-   * Releases all updates from `first` on.
-   *
-   * @param scan - the present scan, which has passed them
-   */
-  unload(scan: number): void {
+  /** Releases all updates from `first` on. */
+  unload(): void {
     const { first } = this
     if (first === undefined) return
     this.failedId = first.updateId
     this.missedId = first.updateId
-    this.missedInScan = scan
+    this.missedToId = Math.max(this.missedToId, this.loadedId)
     this.loadedId = first.updateId - 1
     this.first = undefined
     this.rest = undefined
     this.bytes = 0
   }
 
-  /** Records that an update was skipped. */
-  miss(updateId: number, scan: number): void {
-    this.missedId = updateId
-    this.missedInScan = scan
+  /** Records that an update was skipped while it was read for the first time. */
+  miss(updateId: number): void {
+    if (this.missedId === 0) this.missedId = updateId
+    this.missedToId = updateId
+  }
+
+  /** Records that everything up to this id is loaded or gone. */
+  missesOnlyAfter(updateId: number): void {
+    this.missedId = updateId >= this.missedToId ? 0 : updateId + 1
   }
 
   /** The failures belonged to another `first`. */
   #forgetFailures(): void {
     this.failures = 0
     this.lastError = undefined
+    if (this.turn === 'failed') this.turn = 'untried'
   }
 }

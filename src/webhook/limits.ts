@@ -204,22 +204,6 @@ export const webhookSlowOpeningMs = 2_000
  */
 export const webhookSlowConnectionsMax = 4
 /**
- * This many attempts of one webhook may fail in a row before its attempts are slowed down: every key fails twice before
- * it waits, so this is a hundred keys.
- */
-export const webhookFailuresInARowMax = 200
-/**
- * After that, this many failing attempts are made per second. An attempt takes about 0.1 ms, so this is 1 % of a worker;
- * an endpoint that answers 500 immediately would otherwise get 7,000 per second. At this pace 9,000 failing keys are
- * retried every 90 s.
- */
-export const webhookFailuresPerSecond = 100
-/**
- * After this many failures in a row, without a success, other keys are probed: half of those after which attempts are
- * slowed down, so that the rest of the queue is known by then.
- */
-export const webhookProbeFailuresMin = webhookFailuresInARowMax / 2
-/**
  * A webhook that the server-wide gate turned away waits this long before it asks again. Chosen: as long as a period of
  * the flood gate (`webhookFastOpeningsMs`).
  */
@@ -231,48 +215,38 @@ export const webhookYieldMs = 2 * webhookServerGateRetryMs
 /** A worker begins this many connections to webhooks in one turn of the event loop: some 5 ms with the work that follows. */
 export const webhookOpeningsPerTurn = 8
 
-// The operator's limit (rate-gate.ts) and the ramp after an outage (recovery-ramp.ts)
+// The operator's limit (rate-gate.ts) and the pace of an endpoint (endpoint-pace.ts)
 /**
  * A webhook whose rate is limited may save up the deliveries of this time, because timers fire some milliseconds late.
  * They are taken from the rate: it is 1 % lower.
  */
 export const webhookRateBurstMs = 10
 /**
- * `webhookFailingMin` new updates that fail are an outage if nothing succeeds for this long. Chosen: with many connections
- * they may all fail within a few milliseconds, after which there is no backlog to be careful with.
+ * The attempts of this time are judged together. Chosen: a shorter time makes false falls more frequent; with a longer one
+ * the good keys among thousands of failing ones get their updates later than they could.
  */
-export const webhookOutageMsMin = 1_000
-/** Fewer failures, for example a single timeout, are an outage if nothing succeeds for this long. */
-export const webhookSilenceMsMin = 30_000
-/** The ramp begins at this rate. Chosen: nearly any endpoint can take it, and the rate is 1,280 after seven seconds. */
-export const webhookRampStartPerSecond = 10
-/** The rate of the ramp changes at most once in this time, so that the last change has had its effect. */
-export const webhookRampStepMs = 1_000
+export const webhookPaceStepMs = 500
 /**
- * This many failures in a row show that the endpoint has fallen over. With fewer, the rate would fall for a bot that cannot
- * process most of its updates. With more, an endpoint that takes 5 updates a second would have fallen and risen again
- * before it is noticed.
+ * The first pace that is limited, and the lowest one while something is taken. Chosen: nearly any endpoint can take it, and
+ * 200 updates that are taken among thousands that fail come within 3 s.
  */
-export const webhookFallFailuresMin = 10
+export const webhookCarefulPerSecond = 20
 /**
- * If failures are usual, because many keys fail for a reason of their own, an endpoint has fallen over after this many
- * times as many failures in a row as usually come before a success. Chosen: if failures come at random, one in twenty
- * successes comes later than that.
+ * The pace of an endpoint that takes nothing, but answers for itself, falls no lower. Chosen: a good key is found in 0.2 s,
+ * and 10 attempts cost 2 ms of a worker.
  */
-export const webhookFallUsualTimes = 3
+export const webhookPaceRejectedPerSecond = 10
 /**
- * If nothing succeeds and the pace of attempts holds them back for this long, they become fewer for some seconds, because
- * an overloaded endpoint may recover only then. Chosen: on average, attempts still come at two thirds of that pace.
+ * The pace of an endpoint whose failures all say that it is sick falls no lower. Chosen: the end of an outage is noticed
+ * within a second, and an endpoint that is overloaded by what it refuses, too, recovers.
  */
-export const webhookProbePeriodMs = 10_000
-/** The ramp ends below this rate, so that the end of another outage is noticed within a second. */
-export const webhookRampFloorPerSecond = 1
-/** The ramp ends above this rate, which is more than one webhook can get from a worker. */
-export const webhookRampTopPerSecond = 10_000
+export const webhookPaceSickPerSecond = 1
 /**
- * From half of the rate at which the endpoint fell over, the ramp takes this many seconds to reach it again. Chosen: a
- * shorter time means more falls, a longer one less use of what the endpoint can take.
+ * From half of the pace at which the endpoint fell over, this many steps, 40 s, lead to it again. Chosen: fewer mean more
+ * falls, more mean less use of what the endpoint can take.
  */
-export const webhookRampClimbS = 30
-/** The ramp ends when it has held back nothing for this long. Chosen: a key that fails has four attempts in this time. */
-export const webhookRampCalmMs = 10_000
+export const webhookPaceClimbSteps = 80
+/** The pace opens when it has held back nothing for this long. Chosen: a key that fails has four attempts in this time. */
+export const webhookPaceCalmMs = 10_000
+/** The pace opens above this, which is more than one webhook can get from a worker. */
+export const webhookPaceMaxPerSecond = 10_000

@@ -17,6 +17,8 @@ import type { StoredSigningKey } from '../shard/bot-record.ts'
 export interface SignatureSource {
   /** The prefix of the update's id in `webhook-id`, needed because update ids are unique only within one bot. */
   readonly idPrefix: string
+  /** The clock of the timestamp, which the receiver compares with its own. Default: the one by which keys end. */
+  readonly clock?: Pick<Clock, 'nowMs'>
   /** Returns the keys. It returns the same list as long as nothing has changed. */
   keys(): readonly StoredSigningKey[] | undefined
 }
@@ -55,7 +57,7 @@ export class SignatureHeaders {
 
     const nowMs = this.#clock.nowMs()
     const id = `${this.#source.idPrefix}${updateId}`
-    const timestamp = Math.floor(nowMs / 1_000)
+    const timestamp = Math.floor((this.#source.clock?.nowMs() ?? nowMs) / 1_000)
     const head = `${id}.${timestamp}.`
     const signatures: string[] = []
     for (const key of this.#prepared) {

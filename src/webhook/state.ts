@@ -3,25 +3,35 @@
  * the time it is passed. The dispatcher reports to it what was read and how each delivery ended.
  *
  * Updates are read in id order into a bounded window and sorted into lanes, one per ordering key. A lane that is full or
- * waits for a retry is skipped, and remembers the first id it has missed. When such a lane is empty and may continue (it
- * is hungry), the reading goes back (read-scan.ts). Until it is back at the frontier, every other read is there, and every
- * other delivery is for a key that has not failed (ready-lanes.ts).
+ * waits for a retry is skipped, and remembers which of its updates are missing. When such a lane is empty and may continue
+ * (it is hungry), a page is read again from the first update that it has missed:
+ *
+ *     id:   |.......missedId......missedToId........frontier........|
+ *            loaded or gone, read before            not yet read
+ *
+ * Any other lane that has missed nothing before this page gets its updates from it, too. The reads take turns, like the
+ * deliveries (ready-lanes.ts): for keys whose last attempt succeeded, for untried ones, and for failed ones.
+ *
+ * While the pace of the endpoint is limited (`looksAhead`), the queue is read on to its end, and the keys found there are
+ * parked: their lanes are hungry and hold no updates. As long as attempts fail, the newest of them comes first whenever no
+ * other key is known to be good, so that keys that always fail do not hold back those behind them.
  *
  * The cost per delivery is constant except for what is read again. That is bounded by the distance between a key's
- * updates, and concerns only keys that have failed or have a backlog.
+ * updates, and concerns only keys that have failed, are parked, or have a backlog.
  */
 import { webhookLanesMax, webhookReadUpdatesMax } from './limits.ts'
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
-import { Lane } from './lane.ts'
+import { Fifo } from '../kit/fifo.ts'
+import { Lane, type LaneTurn } from './lane.ts'
 import { LaneWindow, type LaneWindowOptions } from './lane-window.ts'
-import { Probes, type ProbesOptions } from './probes.ts'
-import { ReadScan } from './read-scan.ts'
 import { ReadyLanes } from './ready-lanes.ts'
 import { retryDelayMs } from './retry.ts'
 
 /** The settings and limits of a `DeliveryState`. */
-export interface DeliveryStateOptions extends LaneWindowOptions, ProbesOptions {
+export interface DeliveryStateOptions extends LaneWindowOptions {
+  readonly random: () => number
+  readonly lanesMax?: number
   /** Updates up to this id are ignored. */
   readonly afterId: number
 }
@@ -30,6 +40,14 @@ export interface DeliveryStateOptions extends LaneWindowOptions, ProbesOptions {
 export interface Moment {
   readonly monotonicMs: number
   readonly wallMs: number
+}
+
+/** A read in progress. */
+interface Read {
+  readonly after: number
+  readonly limit: number
+  /** The lane for which updates are read again; undefined if updates are read for the first time. */
+  readonly lane: Lane | undefined
 }
 
 type Tries = Pick<Lane, 'failures' | 'lastError'>
@@ -45,13 +63,19 @@ export class DeliveryState {
   readonly #lanes = new Map<string, Lane>()
   readonly #ready = new ReadyLanes()
   readonly #waiting = new DueHeap()
-  readonly #hungry = new Set<Lane>()
+  /** Hungry lanes by whose turn they share. Untried ones are those that are parked, and others that were since fed. */
+  readonly #hungry = { first: new Set<Lane>(), failed: new Set<Lane>() }
+  #parked = new Fifo<Lane>()
   readonly #window: LaneWindow
   #lost: LostUpdate[] = []
-  readonly #scan: ReadScan
-  readonly #probes: Probes
-  /** The lane for which the present read is. */
-  #probed: Lane | undefined
+  /** Whether the queue is read on to its end. */
+  looksAhead = false
+  #hasLastFailed = false
+  /** Everything above this id has not been read yet. */
+  #frontier: number
+  #read: Read | undefined
+  #readNumber = 0
+  #readTurn = 0
   #atEnd = false
   /** An update was pushed since the last read began, so that read may not contain it. */
   #isPushed = false
@@ -62,19 +86,12 @@ export class DeliveryState {
     this.#maxConnections = maxConnections
     this.#window = new LaneWindow(options)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
-    this.#scan = new ReadScan(options.afterId)
-    this.#probes = new Probes(options)
+    this.#frontier = options.afterId
   }
 
   /** The number of lanes that may be taken. */
   get readyLanes(): number {
-    return this.isProbeMissing ? 0 : this.#ready.length
-  }
-
-  /** Whether the next delivery must be a probe that is still to be read. */
-  get isProbeMissing(): boolean {
-    if (!this.#probes.areDue || !this.#ready.awaitsProbe) return false
-    return this.#probed !== undefined || (this.#probes.hasParked && this.#window.hasRoomForProbe)
+    return this.#ready.length
   }
 
   get loadedUpdates(): number {
@@ -83,9 +100,7 @@ export class DeliveryState {
 
   /** The number of lanes whose first update has failed and will be tried again, later or when its turn comes. */
   get waitingLanes(): number {
-    let count = this.#waiting.size + this.#ready.againLength
-    for (const lane of this.#hungry) if (lane.failures > 0) count++
-    return count
+    return this.#waiting.size + this.#ready.count('failed') + this.#hungry.failed.size
   }
 
   /** The bytes of the texts of the loaded updates. */
@@ -124,11 +139,14 @@ export class DeliveryState {
       if (lane.first === undefined) this.#lanes.delete(lane.key)
       lane.loadedId = 0
       lane.missedId = 0
+      lane.missedToId = 0
     }
     this.#waiting.clear()
-    this.#hungry.clear()
-    this.#probes.clear()
-    this.#scan.restart()
+    this.#hungry.first.clear()
+    this.#hungry.failed.clear()
+    this.#parked = new Fifo()
+    this.#frontier = 0
+    this.#read = undefined
     this.pushed()
   }
 
@@ -139,22 +157,20 @@ export class DeliveryState {
    */
   nextRead(): number | undefined {
     this.#isPushed = false
-    this.#probed = this.#nextProbed()
-    if (this.#probed !== undefined) return this.#probed.missedId - 1
-    if (!this.#window.hasRoom && !this.#probes.areWanted) return undefined
-    const scan = this.#scan
-    if (!scan.isRewound && this.#hungry.size > 0) scan.rewind(this.#hungry)
-    const wantsNew = this.#wantsNew
-    const wantsOld =
-      scan.isRewound && this.#ready.length < this.#maxConnections * 2 && this.#window.hasRoom
-    // The two kinds of read alternate, so that failing keys and new keys do not block each other.
-    if (wantsOld && (scan.isAhead || !wantsNew)) return scan.readAgain()
-    return wantsNew ? scan.readNew() : undefined
+    // A read that failed has found nothing.
+    if (this.#read?.lane !== undefined) this.#endRead(this.#read.lane)
+    this.#read = undefined
+    for (let tries = 0; tries < 3 && this.#read === undefined; tries++) {
+      this.#readTurn = (this.#readTurn + 1) % 3
+      if (this.#readTurn === 0) this.#read = this.#nextFirst()
+      else this.#read = this.#readTurn === 1 ? this.#nextUntried() : this.#nextFailed()
+    }
+    return this.#read?.after
   }
 
   /** How many updates the read that `nextRead` returned should have at most. */
   get readLimit(): number {
-    return this.#probed === undefined ? webhookReadUpdatesMax : 1
+    return this.#read?.limit ?? webhookReadUpdatesMax
   }
 
   /**
@@ -163,9 +179,13 @@ export class DeliveryState {
    * @param updates - in id order; empty if there is nothing above that id
    */
   loaded(updates: readonly PendingUpdate[]): void {
-    if (this.#probed !== undefined) this.#loadedProbe(this.#probed, updates)
-    else if (this.#scan.isRewound && !this.#scan.isAhead) this.#loadedOld(updates)
-    else this.#loadedNew(updates)
+    const read = this.#read
+    // The ids of before a new numbering are of no use.
+    if (read === undefined) return
+    this.#read = undefined
+    this.#readNumber++
+    if (read.lane === undefined) this.#loadedNew(updates)
+    else this.#loadedAgain(read.lane, read.after, updates)
   }
 
   /**
@@ -175,7 +195,7 @@ export class DeliveryState {
    * @returns the lane whose first update is to be sent, now in flight; undefined if no lane is ready
    */
   take(now: Moment): Lane | undefined {
-    while (!this.isProbeMissing) {
+    for (;;) {
       const lane = this.#ready.shift()
       if (lane === undefined) return undefined
       const update = lane.first
@@ -187,12 +207,12 @@ export class DeliveryState {
       this.#lose(update, lane)
       this.#advance(lane)
     }
-    return undefined
   }
 
   /** Ends the delivery of the lane's first update: delivered, or refused for good. */
   delivered(lane: Lane): void {
-    this.#probes.succeeded()
+    this.#hasLastFailed = false
+    lane.turn = 'first'
     this.#advance(lane)
   }
 
@@ -213,15 +233,16 @@ export class DeliveryState {
     const update = lane.first
     if (update === undefined) return
     lane.failures++
-    this.#probes.failed()
+    lane.turn = 'failed'
+    this.#hasLastFailed = true
     const delayMs = retryDelayMs({ failures: lane.failures, retryAfterMs }, this.#random)
     if (now.wallMs + delayMs >= update.expiresAtS * 1_000) {
       this.#lose(update, lane)
       this.#advance(lane)
-    } else if (delayMs === 0) {
+    } else if (delayMs === 0 && this.#ready.count('failed') < this.#maxConnections) {
       this.returned(lane)
     } else {
-      this.#window.unload(lane, this.#scan.number)
+      this.#window.unload(lane)
       lane.status = 'waiting'
       lane.dueMs = now.monotonicMs + delayMs
       this.#waiting.push(lane)
@@ -259,12 +280,6 @@ export class DeliveryState {
     return lost
   }
 
-  /** New lanes are for free connections and for probes, so there is no need to read ahead of them. */
-  get #wantsNew(): boolean {
-    if (this.#atEnd || this.#lanes.size >= this.#lanesMax) return false
-    return this.#ready.freshLength < this.#maxConnections || this.#probes.areWanted
-  }
-
   #lose(update: PendingUpdate, { failures: attempts, lastError }: Tries): void {
     this.#lost.push({ update, reason: 'expired', attempts, lastError })
   }
@@ -288,112 +303,163 @@ export class DeliveryState {
       return
     }
     this.#window.emptied()
-    if (this.#scan.ranEmpty(lane)) this.#toHungry(lane)
-    else this.#lanes.delete(lane.key)
+    if (lane.missedId === 0) this.#lanes.delete(lane.key)
+    else this.#toHungry(lane)
   }
 
   #toHungry(lane: Lane): void {
     lane.status = 'hungry'
-    this.#hungry.add(lane)
+    if (lane.turn === 'untried') this.#parked.push(lane)
+    else this.#hungry[lane.turn].add(lane)
   }
 
-  #nextProbed(): Lane | undefined {
-    if (this.#hungry.size === 0) this.#probes.clear()
-    if (this.#ready.hasProbe || !this.#window.hasRoomForProbe) return undefined
-    return this.#probes.pick((lane) => this.#hungry.has(lane))
+  /** A full window has room for one more lane of each turn, so that none of them starves. */
+  #hasRoomIn(turn: LaneTurn): boolean {
+    const count = this.#ready.count(turn)
+    return count === 0 || (count < this.#maxConnections && this.#window.hasRoom)
   }
 
-  /** The lane stays one that has missed something: a scan must still read what follows the probed update. */
-  #loadedProbe(lane: Lane, [update]: readonly PendingUpdate[]): void {
-    this.#probed = undefined
-    // Otherwise its updates have expired, and a scan finds that out.
-    if (update?.orderingKey !== lane.key || !this.#hungry.delete(lane)) return
-    this.#window.append(lane, update)
-    lane.status = 'ready'
-    this.#ready.pushProbe(lane)
+  /** While the queue is read on to its end, untried keys are parked until none is left, so that the newest can come first. */
+  get #wantsUntried(): boolean {
+    return this.looksAhead ? this.#ready.count('untried') === 0 : this.#hasRoomIn('untried')
+  }
+
+  #nextFirst(): Read | undefined {
+    if (!this.#hasRoomIn('first')) return undefined
+    const lane = firstOf(this.#hungry.first)
+    if (lane !== undefined) return readFor(lane, webhookReadUpdatesMax)
+    if (!this.#hasLastFailed || this.#ready.count('first') > 0) return undefined
+    const newest = this.#nextParked(() => this.#parked.pop())
+    if (newest === undefined) return undefined
+    newest.turn = 'first'
+    this.#toHungry(newest)
+    return readFor(newest, 1)
+  }
+
+  #nextUntried(): Read | undefined {
+    const isWanted = this.#wantsUntried
+    const oldest = isWanted ? this.#nextParked(() => this.#parked.shift()) : undefined
+    if (oldest !== undefined) return readFor(oldest, webhookReadUpdatesMax)
+    if (this.#atEnd || this.#lanes.size >= this.#lanesMax) return undefined
+    if (!this.looksAhead && !(isWanted && this.#window.hasRoom)) return undefined
+    return { after: this.#frontier, limit: webhookReadUpdatesMax, lane: undefined }
+  }
+
+  /** Failed lanes are rarely close to each other, unless there are many. */
+  #nextFailed(): Read | undefined {
+    const lane = firstOf(this.#hungry.failed)
+    if (lane === undefined || !this.#hasRoomIn('failed')) return undefined
+    return readFor(lane, Math.min(this.#hungry.failed.size, webhookReadUpdatesMax))
+  }
+
+  #nextParked(next: () => Lane | undefined): Lane | undefined {
+    for (let lane = next(); lane !== undefined; lane = next()) {
+      if (lane.status === 'hungry' && lane.turn === 'untried') return lane
+    }
+    return undefined
   }
 
   #loadedNew(updates: readonly PendingUpdate[]): void {
     for (const update of updates) {
       if (!this.#place(update)) break
-      this.#scan.passedNew(update.updateId)
+      this.#frontier = update.updateId
     }
     if (updates.length === 0) this.#atEnd = !this.#isPushed
-  }
-
-  #loadedOld(updates: readonly PendingUpdate[]): void {
-    const scan = this.#scan
-    // Everything after the frontier is new and is read as such.
-    if (updates.length === 0) scan.passedAgain(scan.frontier)
-    for (const update of updates) {
-      if (update.updateId > scan.frontier) {
-        scan.passedAgain(scan.frontier)
-        break
-      }
-      if (!this.#place(update)) break
-      scan.passedAgain(update.updateId)
-    }
-    this.#endRewindIfDone()
   }
 
   /** Returns false if there is no room; the reading stops before this update. */
   #place(update: PendingUpdate): boolean {
     const lane = this.#lanes.get(update.orderingKey)
     if (lane === undefined) return this.#placeInNewLane(update)
-    if (update.updateId <= lane.loadedId || this.#scan.isForAnotherRead(lane)) return true
-    if (lane.status === 'waiting' || this.#window.isFull(lane)) {
-      lane.miss(update.updateId, this.#scan.number)
-      return true
+    if (update.updateId <= lane.loadedId) return true
+    if (lane.missedId === 0 && !this.#window.isFull(lane)) {
+      if (!this.#window.hasRoom && !this.looksAhead) return false
+      if (this.#window.hasRoomFor(lane)) {
+        this.#window.append(lane, update)
+        return true
+      }
     }
-    if (!this.#window.hasRoom && !this.#probes.areWanted) return false
-    if (this.#window.hasRoomFor(lane)) this.#append(lane, update)
-    else lane.miss(update.updateId, this.#scan.number)
+    lane.miss(update.updateId)
     return true
-  }
-
-  #append(lane: Lane, update: PendingUpdate): void {
-    if (lane.missedId !== 0) this.#scan.feed(lane)
-    this.#window.append(lane, update)
-    if (lane.status === 'hungry') {
-      this.#hungry.delete(lane)
-      this.returned(lane)
-    }
   }
 
   #placeInNewLane(update: PendingUpdate): boolean {
-    // An update that was read before and has no lane any more was delivered since this read began.
-    if (update.updateId <= this.#scan.frontier) return true
-    const isFull = !this.#window.hasRoom || this.#ready.freshLength >= this.#maxConnections
-    const isParked = isFull && this.#probes.areWanted
-    if (this.#lanes.size >= this.#lanesMax || !(this.#window.hasRoom || isParked)) return false
+    const isParked = this.looksAhead && !this.#wantsUntried
+    const hasRoom = isParked || this.#window.hasRoom || this.#wantsUntried
+    if (this.#lanes.size >= this.#lanesMax || !hasRoom) return false
     const lane = new Lane(update)
     this.#lanes.set(lane.key, lane)
     if (isParked) {
-      lane.unload(this.#scan.number)
-      this.#probes.park(lane)
+      lane.unload()
       this.#toHungry(lane)
-      return true
+    } else {
+      this.#ready.push(lane)
+      this.#window.added(lane)
     }
-    this.#ready.push(lane)
-    this.#window.added(lane)
     return true
   }
 
-  #endRewindIfDone(): void {
-    for (const lane of this.#hungry) {
-      if (!this.#scan.putsRight(lane)) continue
-      if (!this.#scan.isAtFrontier) return
-      // The scan has passed everything and the lane is still empty: its updates have left the queue (swept after their
-      // expiry).
-      this.#forget(lane)
+  /** Takes in a page that begins with the first update that `lane` has missed. */
+  #loadedAgain(lane: Lane, fromId: number, updates: readonly PendingUpdate[]): void {
+    let toId = this.#frontier
+    for (const update of updates) {
+      toId = update.updateId
+      if (toId > this.#frontier) break
+      const other = this.#lanes.get(update.orderingKey)
+      if (other !== undefined && other.missedId > fromId) this.#feed(other, update, lane)
     }
-    this.#scan.end()
+    if (lane.skippedInRead !== this.#readNumber) lane.missesOnlyAfter(toId)
+    this.#endRead(lane)
   }
 
+  #endRead(lane: Lane): void {
+    if (lane.status !== 'hungry') return
+    if (lane.missedId === 0) this.#forget(lane)
+    else this.#toHungry(lane)
+  }
+
+  /** Gives a lane its next missed update. */
+  #feed(lane: Lane, update: PendingUpdate, target: Lane): void {
+    if (update.updateId < lane.missedId || lane.skippedInRead === this.#readNumber) return
+    if (!this.#mayFeed(lane, target)) {
+      lane.missedId = update.updateId
+      lane.skippedInRead = this.#readNumber
+      return
+    }
+    const isHungry = lane.status === 'hungry'
+    if (isHungry) this.#notHungry(lane)
+    this.#window.append(lane, update)
+    lane.missesOnlyAfter(update.updateId)
+    if (isHungry) this.returned(lane)
+  }
+
+  /** Hungry lanes are fed only if they share the turn of the lane that is read for, so that those of other turns do not fill the window. */
+  #mayFeed(lane: Lane, target: Lane): boolean {
+    if (lane === target && lane.first === undefined) return true
+    const isWanted =
+      lane.status === 'hungry' ? lane.turn === target.turn : lane.status !== 'waiting'
+    return isWanted && !this.#window.isFull(lane) && this.#window.hasRoomFor(lane)
+  }
+
+  /** The updates of a hungry lane have left the queue: they were swept after their expiry. */
   #forget(lane: Lane): void {
-    this.#hungry.delete(lane)
+    this.#notHungry(lane)
     this.#lanes.delete(lane.key)
   }
+
+  /** A parked lane that is no longer hungry is left out when its turn comes. */
+  #notHungry(lane: Lane): void {
+    if (lane.turn !== 'untried') this.#hungry[lane.turn].delete(lane)
+  }
+}
+
+function readFor(lane: Lane, limit: number): Read {
+  return { after: lane.missedId - 1, limit, lane }
+}
+
+function firstOf(lanes: ReadonlySet<Lane>): Lane | undefined {
+  for (const lane of lanes) return lane
+  return undefined
 }
 
 const none: readonly LostUpdate[] = []

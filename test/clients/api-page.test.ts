@@ -105,17 +105,22 @@ function callsOf(text: string): { method: string; path: string }[] {
   })
 }
 
+/** The update that the page shows. */
+const shownUpdate = {
+  message: { message_id: 1, date: 1_795_259_700, chat: { id: 42, type: 'private' }, text: 'hello' },
+}
+
 /** Sets up what a section assumes. */
 async function setScene(t: TestContext, server: Server, section: string): Promise<void> {
   await server.admin('DELETE', `/v1/bots/${botId}`)
   // This section registers the bot.
   if (section === 'Bots') return
   const { token } = await server.register(botId)
-  if (section === 'All bots') await server.push(botId, { message: { text: 'hello' } })
+  if (section === 'All bots') await server.push(botId, shownUpdate)
   if (section === 'Why nothing arrives') {
     await setWebhook(t, { server, token }, (_delivery, response) => response.writeHead(503).end())
     for (let key = 0; key < 3; key++) {
-      await server.push(botId, { message: { text: 'hello' } }, `ordering_key=${key}`)
+      await server.push(botId, shownUpdate, `ordering_key=${key}`)
     }
     await until(async () => (await stateOf(server)).health === 'failing')
   }
@@ -163,7 +168,7 @@ async function someLetter(server: Server): Promise<string> {
   // An update that was replayed becomes a dead letter again.
   const { pending } = await stateOf(server)
   if ((await deadLetters()).length === 0 && pending === 0) {
-    await server.push(botId, { message: { text: 'hello' } })
+    await server.push(botId, shownUpdate)
   }
   await until(async () => (await deadLetters()).length > 0)
   return String((await deadLetters())[0]?.update_id)

@@ -1,8 +1,10 @@
 /** Every framework polls, unmodified except for the server's address; all at the same time, each with separate bots. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { documentedUpdates } from '../support/documented-updates.ts'
 import { startBot } from '../support/framework-bot.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { updateTypes } from '../../src/queue/update-types.ts'
 import { testEachFramework } from '../support/test-each-framework.ts'
 import { messageOf, pendingOf, pushTexts } from '../support/text-messages.ts'
 import type { Framework } from './frameworks.ts'
@@ -13,7 +15,9 @@ test('frameworks poll', { concurrency: true }, async (t) => {
   const server = await startServer(t, { workers: 2 })
   // Some frameworks take ten seconds to stop, so all scenarios run at the same time.
   await Promise.all(
-    [stopAndStart, stopInTheMiddle, endInTheMiddle, askForTypes].map((each) => each(t, server)),
+    [stopAndStart, stopInTheMiddle, endInTheMiddle, askForTypes, takeExamples].map((each) =>
+      each(t, server),
+    ),
   )
 })
 
@@ -112,6 +116,27 @@ function askForTypes(t: TestContext, server: Server): Promise<void> {
       await pushTexts(server, registered, ['two'], query)
       await bot.hear('two')
       assert.deepEqual(bot.texts, ['one', 'two'])
+    },
+  })
+}
+
+function takeExamples(t: TestContext, server: Server): Promise<void> {
+  const examples = new Map(
+    documentedUpdates().map(({ update }) => [JSON.stringify(update), update]),
+  )
+  return testEachFramework(t, {
+    title: 'decodes every update that the documentation shows',
+    run: async (each, framework) => {
+      const registered = await server.register()
+      const types = encodeURIComponent(JSON.stringify(updateTypes))
+      await server.call(registered.token, `getUpdates?allowed_updates=${types}`)
+      for (const update of examples.values()) {
+        const id = await server.push(registered.botId, update, 'validate=telegram')
+        assert.notEqual(id, undefined)
+      }
+      await pushTexts(server, registered, ['last'])
+      const task = { apiRoot: server.botUrl, token: registered.token, mode: 'polling' } as const
+      await (await startBot(each, framework, task)).hear('last')
     },
   })
 }

@@ -285,6 +285,29 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
   assert.deepEqual([unknown.code, /UNKNOWN_DEAD_LETTER/.test(unknown.err)], [4, true])
   const resumed = await postbote(server, ['resume', bot, '--json'])
   assert.deepEqual(JSON.parse(resumed.out), { paused: false })
+  await until(async () => (await server.admin('GET', `/v1/bots/${bot}`)).body.dead_letters === 1)
+  const again = await postbote(server, ['dead-letters', 'replay', bot, '--all', '--wait'])
+  assert.match(
+    again.out,
+    /^update_id +new_update_id +outcome +detail\n.* dead letter +refused *\n$/,
+  )
+  assert.equal(again.code, 1, again.err)
+})
+
+test('a reload shows its steps, and doctor judges a webhook as the running server does', async (t) => {
+  const server = await localServer()
+  const { code, err } = await postbote(server, ['reload'])
+  assert.match(err, / reloading: .*\n[\s\S]*changed hands .*\n[\s\S]* reloaded\n$/)
+  assert.equal(code, 0)
+  const sink = await startSink(t, (_delivery, response) => response.end())
+  const doctor = await postbote(server, ['doctor', '--webhook-url', sink.url('/')])
+  assert.match(doctor.out, /accepts connections at 127\.0\.0\.1/)
+})
+
+test('help of a command that does not exist is an error', async () => {
+  const { code, out, err } = await runMain(['nosuch', '--help'])
+  assert.deepEqual([code, out], [2, ''])
+  assert.match(err, /^postbote: unknown command "nosuch": expected serve, /)
 })
 
 test('with --url the key of this machine is never sent, and --key-file is required', async (t) => {

@@ -8,6 +8,8 @@ import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { botOf } from '../support/bot-of.ts'
+import { KeyUser } from '../support/key-user.ts'
+import { RawPushStream } from '../support/raw-push-stream.ts'
 import { type RegisteredBot, send, type Server, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -128,6 +130,26 @@ test('one address that fills the server closes neither idle connections of other
   }
   await server.push(bot.botId, { message: { text: 'hello' } })
   assert.match((await waiting).text, /"text":"hello"/)
+})
+
+test('idle streams of one key leave bots, health checks, other keys and the call that revokes it their places', async (t) => {
+  const server = await startServer(t, { workers: 1, descriptorsMax })
+  const bot = await server.register(botOf(0))
+  const evil = await KeyUser.make(server, { name: 'evil', scopes: ['push'], bots: [bot.botId] })
+  const other = await KeyUser.make(server, { name: 'other', scopes: ['push'] })
+  const streams = Array.from({ length: 2 * connectionsOfWave }, () => new RawPushStream(evil))
+  t.after(() => {
+    for (const stream of streams) stream.destroy()
+  })
+  await Promise.all(streams.map((stream) => stream.response))
+  const first = await streams.at(-1)?.push({ bot_id: bot.botId }, { message: { text: 'hello' } })
+  assert.ok(first?.update_id !== undefined)
+  await assertServed(server, [bot])
+  assert.equal(await other.push(bot.botId), '200')
+  // The oldest stream has given way, and its producer sees that it ended by HTTP.
+  assert.equal(await streams[0]?.ended, true)
+  assert.equal((await server.admin('DELETE', `/v1/keys/${evil.keyId}`)).status, 200)
+  assert.equal(await streams.at(-1)?.ended, true)
 })
 
 /** Checks that a new bot, a producer and a load balancer get their responses soon. */

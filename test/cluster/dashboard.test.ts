@@ -92,14 +92,21 @@ test('a page of another site cannot change anything with the session of a browse
   assert.equal(body.pending, 0)
 })
 
-test('a session cannot prolong itself, and ends in the browser when it is deleted', async () => {
+test('a session cannot prolong itself, and ends in every worker when it is deleted, alone', async () => {
   const server = await shared()
   const headers = { cookie: await logIn(server), 'postbote-dashboard': '1' }
   const url = `${server.privateUrl}/v1/session`
   assert.equal((await send({ method: 'POST', url, headers })).status, 401)
+  const other = { cookie: await logIn(server) }
   const ended = await send({ method: 'DELETE', url, headers })
   assert.equal(ended.status, 200)
   assert.match(String(ended.headers['set-cookie']), /^postbote_session=; .*Max-Age=0/)
+  for (let nth = 0; nth < 8; nth++) {
+    assert.equal((await send({ method: 'GET', url, headers })).status, 401)
+    const both = { cookie: `${headers.cookie}; ${other.cookie}` }
+    for (const kept of [other, both])
+      assert.equal((await send({ method: 'GET', url, headers: kept })).status, 200)
+  }
 })
 
 // How wrong keys are slowed down is a matter of CPU time, which test/unit/http/budget-gate.test.ts proves for all private calls.
@@ -155,9 +162,11 @@ test('a tail has payloads on request, and belongs to one queue', async (t) => {
 test('a reload ends the tails of the bots that move, and the next one shows what follows', async (t) => {
   const server = await startServer(t)
   const bots = await Promise.all(Array.from({ length: 6 }, () => server.register()))
-  const tails = await Promise.all(bots.map(({ botId }) => TailReader.open(server, tailOf(botId))))
+  const encoded = [`/%761/bots/${bots[0]?.botId}/%74ail`, '/v1/%65vents']
+  const paths = [...bots.map(({ botId }) => tailOf(botId)), ...encoded]
+  const tails = await Promise.all(paths.map((path) => TailReader.open(server, path)))
   process.kill(server.primaryPid, 'SIGHUP')
-  await until(() => tails.every((tail) => tail.isEnded), 60_000)
+  await until(() => tails.every((tail) => tail.isEnded), 30_000)
   for (const { botId } of bots) {
     const tail = await TailReader.open(server, tailOf(botId))
     await server.push(botId, update)

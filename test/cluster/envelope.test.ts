@@ -221,8 +221,9 @@ test('the private API accepts no verbs except its own', async () => {
   await server.push(botId, { message: {} })
   for (const verb of ['HEAD', 'OPTIONS', 'PUT', 'PATCH', 'TRACE', 'PROPFIND']) {
     for (const path of ['', '/dead-letters', '/pause', '/updates', '/signing-keys']) {
+      if (verb === 'PATCH' && path === '') continue // The only call of its own.
       const answer = await server.admin(verb, `/v1/bots/${botId}${path}`)
-      assert.equal(answer.status, 404, `${verb} ${path}`)
+      assert.equal(answer.status, 405, `${verb} ${path}`)
     }
   }
   const { pending, paused } = (await server.admin('GET', `/v1/bots/${botId}`)).body

@@ -65,6 +65,13 @@ test('bots of all workers are selected by their state, sorted and found by a pre
     health: 'paused',
     next_attempt: null,
   })
+
+  // The API takes a username that bots of both workers have, and says so.
+  const names = { first_name: 'Test', username: 'Test_Bot' }
+  const registered = await server.admin('POST', '/v1/bots', names)
+  assert.deepEqual(registered.body.same_username, sorted, registered.text)
+  const own = { ...names, username: 'Test_Bot2' }
+  assert.equal((await server.admin('POST', '/v1/bots', own)).body.same_username, undefined)
 })
 
 test('the summary and the gauges cover the bots of all workers, and of those that were loaded from disk', async (t) => {

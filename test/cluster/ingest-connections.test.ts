@@ -31,7 +31,7 @@ test('a body that cannot be read fails alone, and later requests on its connecti
   const refused = [
     ['POST /v1/bots', '{,}', 400],
     ['POST /v1/bots', 'x'.repeat(privateBodyBytesMax + 1), 413],
-    ['PUT /v1/bots/100', '{,}', 404],
+    ['PUT /v1/bots/100', '{,}', 405],
   ] as const
   for (const [line, body, expected] of refused) {
     const connection = RawConnection.to(server.privateUrl)

@@ -4,12 +4,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { keyPlacesShare } from '../../src/access/limits.ts'
 import { PostboteClient } from '../../src/client/postbote-client.ts'
+import { eventStreamsMax, tailsMax } from '../../src/private-api/limits.ts'
 import { run } from '../support/child-process.ts'
 import { registerBots } from '../support/bot-of.ts'
 import { KeyUser } from '../support/key-user.ts'
 import { RawPushStream } from '../support/raw-push-stream.ts'
-import { send } from '../support/server.ts'
+import { type Server, send } from '../support/server.ts'
 import { sharedServer } from '../support/shared-server.ts'
 import { TailReader } from '../support/tail-reader.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -120,13 +122,12 @@ test('a revoked key is refused by every worker as soon as the call has returned'
 test('streams, tails and sessions end with their key', async (t) => {
   const server = await shared()
   const [botId] = await registerBots(server)
-  const user = await KeyUser.make(server, { name: newName(), scopes: ['push', 'read'] })
+  const user = await KeyUser.make(server, { name: newName(), scopes: ['all'] })
   const login = await user.call('POST', '/v1/session')
   const cookie = String(login.headers['set-cookie']).split(';', 1)[0] ?? ''
   const seen = async (path: string): Promise<number> =>
     (await send({ method: 'GET', url: server.privateUrl + path, headers: { cookie } })).status
   assert.equal(await seen('/v1/summary'), 200)
-  assert.equal(await seen('/v1/keys'), 403)
   const tail = await TailReader.open(user, `/v1/bots/${botId}/tail`)
   t.after(() => tail.close())
   const events = await TailReader.open(user, '/v1/events')
@@ -136,11 +137,35 @@ test('streams, tails and sessions end with their key', async (t) => {
   t.after(() => stream.destroy())
   assert.notEqual((await stream.push({ bot_id: botId }, message))?.update_id, undefined)
   await tail.atLeast(1)
-  await server.admin('DELETE', `/v1/keys/${user.keyId}`)
+  const { body: child } = await user.call('POST', '/v1/keys', { name: newName(), scopes: ['push'] })
+  const revoked = await server.admin('DELETE', `/v1/keys/${user.keyId}`)
+  assert.deepEqual(revoked.body.also_revoked, [child.key_id])
+  assert.equal(await user.at(server, child.key).push(botId), 'UNAUTHORIZED')
   assert.equal(await seen('/v1/summary'), 401)
   await until(() => tail.isEnded && events.isEnded)
   await stream.ended
   assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 1)
+})
+
+test('a key takes a share of the tails and of the streams of events, not all of them', async (t) => {
+  const server = await shared()
+  const [botId] = await registerBots(server)
+  const user = await KeyUser.make(server, { name: newName(), scopes: ['all'] })
+  const { body } = await user.call('POST', '/v1/keys', { name: newName(), scopes: ['read'] })
+  const child = user.at(server, body.key)
+  for (const [path, share] of [
+    [`/v1/bots/${botId}/tail`, tailsMax * keyPlacesShare],
+    ['/v1/events', eventStreamsMax * keyPlacesShare],
+  ] as const) {
+    const open = async (by: Pick<Server, 'privateUrl' | 'key'>): Promise<number> => {
+      const tail = await TailReader.open(by, path)
+      t.after(() => tail.close())
+      return tail.status
+    }
+    // Either worker may get a stream of events.
+    for (let nth = 0; nth < 4 * share; nth++) await open(nth % 2 === 0 ? user : child)
+    assert.deepEqual([await open(user), await open(child), await open(server)], [429, 429, 200])
+  }
 })
 
 test('a rotated key works with both secrets for the overlap, and a rotation ends the sessions of the old one', async () => {
@@ -293,6 +318,9 @@ test('wrong parameters of a key are refused, and each with what is expected', as
     { name: 'a\nb', scopes: ['push'] },
     { name: '\u009b31m', scopes: ['push'] },
     { name: '\u202eevil', scopes: ['push'] },
+    { name: 'sh\u200bop', scopes: ['push'] },
+    { name: 'shop\u{e0041}', scopes: ['push'] },
+    { name: '\u3164', scopes: ['push'] },
     { name: 'x', scopes: [] },
     { name: 'x', scopes: ['pull'] },
     { name: 'x', scopes: ['push', 'push'] },

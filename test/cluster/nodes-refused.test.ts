@@ -1,9 +1,10 @@
 /** Servers that do not belong to the nodes of a database do not start, say why, and disturb nobody. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { startCluster } from '../support/cluster.ts'
 import { databaseWorld, postbote } from '../support/database.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
@@ -34,6 +35,10 @@ test("a server with another key, another name's node, or the database of another
       ['--node-name=a'],
       /is the node "a" of this database, too: start this one with another --node-name/,
     ],
+    [
+      ['--node-name=a', `--dir=${copyOf(t, cluster.node('a').dir)}`],
+      /the data directory is a copy of that of a server that is alive, .* is the node "a"/,
+    ],
   ]
   for (const [flags, message] of cases) {
     const args = ['serve', ...(await cluster.refusedFlags('b')), ...flags]
@@ -47,6 +52,21 @@ test("a server with another key, another name's node, or the database of another
     alone.output,
     /has no --cluster-listen, but the database is used by another server, the node "a"/,
   )
+  assert.equal((await cluster.node('a').admin('GET', '/readyz')).status, 200)
+  assert.doesNotMatch(cluster.node('a').output(), /another server has removed this one/)
+  await database.postgres.query('CREATE ROLE limited LOGIN CONNECTION LIMIT 4')
+  await database.postgres.query(
+    'GRANT ALL ON ALL TABLES IN SCHEMA public TO limited',
+    database.name,
+  )
+  const few = await postbote(['serve', ...(await cluster.refusedFlags('b'))], {
+    POSTBOTE_DATABASE: database.url.replace('postbote@', 'limited@'),
+  })
+  assert.equal(few.code, 2, few.output)
+  assert.match(
+    few.output,
+    /the CONNECTION LIMIT of the role limited is 4, and 8 shards, .* need 10 /,
+  )
   const { dir } = cluster.node('a')
   await cluster.node('a').stop()
   const other = await world.database('other_cluster')
@@ -59,3 +79,10 @@ test("a server with another key, another name's node, or the database of another
   const { postgres, name } = database
   assert.deepEqual(await postgres.query('SELECT name FROM node', name), [])
 })
+
+/** Copies the data directory of a server that runs. */
+function copyOf(t: TestContext, dir: string): string {
+  const copy = join(temporaryDirectory(t), 'copy')
+  execFileSync('cp', ['-a', dir, copy])
+  return copy
+}

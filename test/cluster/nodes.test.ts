@@ -1,17 +1,28 @@
-/** Several nodes share a database: any of them takes any request, and any of them may go. */
+/** Several nodes share a database: any of them takes any request, and any of them may go. The tests share them, in order. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { map } from '../support/bot-of.ts'
 import { startCluster } from '../support/cluster.ts'
-import { botsOfAllShards, databaseWorld, wait } from '../support/database.ts'
+import { botsOfAllShards, databaseWorld, postbote, wait } from '../support/database.ts'
 import { PushLedger } from '../support/push-ledger.ts'
+import { RawConnection } from '../support/raw-http.ts'
+import { shared } from '../support/shared-server.ts'
+import { until } from '../support/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle
+const startedCluster = shared(async (owner) =>
+  startCluster(owner, await world.database('nodes'), { nodes: ['a'], workers: 2 }),
+)
+
+function get(path: string, rest = ' HTTP/1.1\r\nHost: x'): string {
+  return `GET ${path}${rest}\r\n\r\n`
+}
 
 test('any node takes any request, and shards are handed over to a node that joins', {
   skip,
 }, async (t) => {
-  const cluster = await startCluster(t, await world.database('nodes'), { nodes: ['a'], workers: 2 })
+  const cluster = await startedCluster()
   const bots = await botsOfAllShards(cluster.node('a'))
   const ledgers = bots.map((bot) => new PushLedger(t, bot, () => cluster.any()))
   await cluster.start('b')
@@ -32,4 +43,130 @@ test('any node takes any request, and shards are handed over to a node that join
     const { body: updates } = await cluster.any().call(registered.token, 'getUpdates')
     assert.equal(updates.result.length, 1)
   }
+})
+
+test('a node that ends answers the polls that it forwards with an empty list, once their owners have taken them', {
+  skip,
+}, async () => {
+  const cluster = await startedCluster()
+  const leaving = cluster.forget('c')
+  const owners = await cluster.owners()
+  const bots = [...(await botsOfAllShards(leaving)), ...(await botsOfAllShards(leaving))]
+  const forwarded = bots.filter(({ botId }) => owners[map.shardOf(botId)] !== 'c')
+  const body = JSON.stringify({ timeout: 50, allowed_updates: ['poll'] })
+  const json = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const polls: readonly ((bot: string) => string)[] = [
+    (bot) => get(`${bot}/getUpdates?timeout=50`),
+    (bot) => get(`${bot}/getUpdates?timeout=50`, ' HTTP/1.0'),
+    (bot) => get(`${bot}/getUpdates?timeout=50`, ' HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip'),
+    (bot) => `POST ${bot}/getUpdates HTTP/1.1\r\nHost: x\r\n${json}`,
+    (bot) => get(`${bot}/getUpdates?timeout=50`) + get(`${bot}/getMe`),
+  ]
+  const open = polls.map((bytesOf, nth) => {
+    const { botId, token } = forwarded[nth] ?? { botId: 0, token: '' }
+    const connection = RawConnection.to(leaving.botUrl)
+    connection.write(bytesOf(`/bot${token}`))
+    return { botId, token, connection }
+  })
+  for (const { botId } of open) {
+    const info = () => cluster.any().admin('GET', `/v1/bots/${botId}`)
+    await until(async () => (await info()).body.waiting_poll)
+  }
+  // The owners have not read this one yet when the node begins to end.
+  const first = forwarded[polls.length] ?? { token: '' }
+  const late = RawConnection.to(leaving.botUrl)
+  late.write(`POST /bot${first.token}/getUpdates HTTP/1.1\r\nHost: x\r\n${json.slice(0, -1)}`)
+  const ended = leaving.stop()
+  await until(() => leaving.output().includes('the server is ending'))
+  late.write(json.slice(-1))
+
+  for (const { connection } of [...open, { connection: late }]) {
+    const { status, headers, body: text } = await connection.answer()
+    assert.deepEqual([status, text], [200, '{"ok":true,"result":[]}'])
+    if (connection !== open[4]?.connection) assert.equal(headers['connection'], 'close')
+  }
+  assert.equal((await open[4]?.connection.answer())?.status, 200)
+  assert.equal(await ended, 0)
+  for (const { token } of [open[3] ?? first, first]) {
+    const { body: info } = await cluster.any().call(token, 'getWebhookInfo')
+    assert.deepEqual(info.result.allowed_updates, ['poll'])
+  }
+})
+
+/** A node whose wall clock is 10 minutes ahead. */
+const ahead = '--import=data:text/javascript,Date.now=(now=>()=>now()+600000)(Date.now)'
+
+test('neither a node nor a database whose clock is 10 minutes ahead lets updates, keys or tokens end early', {
+  skip,
+}, async (t) => {
+  const { env, ...database } = await world.database('clocks')
+  const { postgres, name } = database
+  const setClock = (minutes: number): Promise<unknown> =>
+    postgres.query(
+      `CREATE OR REPLACE FUNCTION skewed.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+      AS $$SELECT pg_catalog.clock_timestamp() + interval '${minutes} minutes'$$`,
+      name,
+    )
+  await postgres.query('CREATE SCHEMA skewed', name)
+  await setClock(0)
+  await postgres.query(`ALTER DATABASE ${name} SET search_path = skewed, pg_catalog, public`)
+  const cluster = await startCluster(
+    t,
+    { env, ...database },
+    {
+      nodes: ['a', 'b'],
+      envOf: (node) => (node === 'b' ? { ...env, NODE_OPTIONS: ahead } : env),
+    },
+  )
+  const { output } = await postbote(['nodes'], env)
+  assert.match(output, /^a .* alive$/m)
+  assert.match(output, /^b .* alive, its clock is 600 s ahead$/m)
+  const { output: findings } = await postbote(['doctor'], env)
+  assert.match(findings, /WARN the clock of the node "b" is 600 s ahead of that of the database/)
+  const { body: listed } = await cluster.node('a').admin('GET', '/v1/nodes')
+  const [skewOfA, skewOfB] = listed.nodes.map(({ clock_skew_ms: ms }: Record<string, number>) => ms)
+  assert(Math.abs(skewOfA) < 2_000 && Math.abs(skewOfB - 600_000) < 2_000, `${listed}`)
+  const bots = await botsOfAllShards(cluster.node('a'))
+  const pushes = 3
+  const a = cluster.node('a')
+  const pushAll = async (server: typeof a): Promise<void> => {
+    for (let nth = 0; nth < pushes; nth++) {
+      await Promise.all(bots.map(({ botId }) => server.push(botId, { message: {} }, 'ttl=300')))
+    }
+  }
+  await pushAll(a)
+  const { body: renewed } = await a.admin('POST', `/v1/bots/${bots[0]?.botId}/token`, {
+    overlap: 300,
+  })
+  assert(typeof renewed.token === 'string', JSON.stringify(renewed))
+  const key = await a.admin('POST', '/v1/keys', {
+    name: 'short',
+    scopes: ['read'],
+    expires: Math.floor(Date.now() / 1_000) + 300,
+  })
+  assert.equal(key.status, 200, key.text)
+  assert.equal((await postbote(['node', 'drain', 'a'], env)).code, 0)
+  cluster.forget('a')
+  const b = cluster.node('b')
+  const offsets = new Map<string, number>()
+  /** Confirms what the bots have got before: a poll that is repeated at once gets a single update. */
+  const counts = async (): Promise<readonly number[]> =>
+    Promise.all(
+      bots.map(async ({ token }) => {
+        const { status, body } = await b.call(token, 'getUpdates', { offset: offsets.get(token) })
+        if (status !== 200) return -status
+        offsets.set(token, body.result.at(-1)?.update_id + 1)
+        return body.result.length
+      }),
+    )
+  const all = bots.map(() => pushes)
+  assert.deepEqual(await counts(), all)
+  const headers = { authorization: `Bearer ${key.body.key}` }
+  assert.equal((await b.admin('GET', '/v1/bots', undefined, headers)).status, 200)
+  assert.match(b.output(), /clock of this machine differs from that of the database/)
+  await pushAll(b)
+  // As after a failover to a machine with another clock.
+  await setClock(10)
+  await until(() => /clock of the database has jumped/.test(b.output()))
+  assert.deepEqual(await counts(), all)
 })

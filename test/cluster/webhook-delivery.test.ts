@@ -76,7 +76,8 @@ test('deliveries to webhooks', { concurrency: true, timeout: 60_000 }, async (t)
     'Retry-After replaces the computed delay': retryAfter,
     '410 for longer than the timeout removes the webhook and keeps pending updates': gone,
     'any other response stops the clock of 410': goneClockStops,
-    'redirections are not followed': redirection,
+    'redirections are not followed, and a secret that the endpoint repeats is shown to nobody':
+      redirection,
     'an update that expires while it fails is dropped and never sent late': expiry,
     'deleteWebhook leaves updates in flight to getUpdates': deletedInFlight,
     'another url gets the updates in flight and the pending ones': movedInFlight,
@@ -244,14 +245,16 @@ async function goneClockStops(t: TestContext, server: Server): Promise<void> {
 
 async function redirection(t: TestContext, server: Server): Promise<void> {
   const sink = await startSink(t, (_delivery, response) => {
-    answer(response, 302, { Location: '/elsewhere' })
+    response.writeHead(302, 'Found s3cret', { Location: '/elsewhere' }).end()
   })
-  const bot = await hookedBot(server, sink.url('/moved'))
+  const bot = await hookedBot(server, sink.url('/moved'), { secret_token: 's3cret' })
   await push(server, bot, 'not moved')
   await sink.atLeast(3)
   assert(sink.deliveries.every(({ path }) => path === '/moved'))
   const { last_error_message: message, pending_update_count: pending } = await infoOf(server, bot)
-  assert.deepEqual([message, pending], ['Wrong response from the webhook: 302 Found', 1])
+  assert.deepEqual([message, pending], ['Wrong response from the webhook: 302 Found ***', 1])
+  const attempts = await server.admin('GET', `/v1/bots/${bot.botId}/attempts`)
+  assert(attempts.text.includes('Found ***') && !attempts.text.includes('s3cret'), attempts.text)
 }
 
 async function expiry(t: TestContext, server: Server): Promise<void> {

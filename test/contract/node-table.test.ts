@@ -100,6 +100,22 @@ describe('PgNodes, locks and connections', { skip: obstacle }, () => {
     return client
   }
 
+  test('nodes that join at once bring a table of an earlier version up to date, and that version goes on with it', async (t) => {
+    await shards.server.query('ALTER TABLE node DROP COLUMN clock')
+    const [a, b] = [new PgNodes(shards.database, 'a'), new PgNodes(shards.database, 'b')]
+    t.after(async () => {
+      for (const table of [a, b]) table.close()
+      await shards.server.query('DELETE FROM node')
+    })
+    assert.deepEqual((await a.read()).nodes, [])
+    const other = { ...joining, name: 'other', boot: 'other' }
+    assert.deepEqual(await Promise.all([a.join(joining), b.join(other)]), [undefined, undefined])
+    const clock = { skewMs: 1, lagMs: 2 }
+    await a.beat(joining, clock)
+    assert.deepEqual((await b.read()).nodes[0]?.clock, clock)
+    await shards.server.query("INSERT INTO node VALUES ('c', 'c', 0, 'c:8450', 1, 'serving')")
+  })
+
   test('a node that stands still while it joins holds up no heartbeat', async () => {
     await shards.setAlive('a', true)
     const [a, b] = [new PgNodes(shards.database, 'a'), new PgNodes(shards.database, 'b')]

@@ -90,6 +90,17 @@ function heartbeatTests({ tables, current }: InHarness): void {
     }
   })
 
+  test('a heartbeat leaves what the one before has found of the clocks, for all nodes to read', async () => {
+    const [a, b] = await tables()
+    assert.equal(await a.join(node('a')), undefined)
+    const clockOf = async (): Promise<unknown> => (await b.read()).nodes[0]?.clock
+    await a.beat(node('a'))
+    assert.equal(await clockOf(), undefined)
+    const clock = { skewMs: -600_000, lagMs: 12 }
+    await a.beat(node('a'), clock)
+    assert.deepEqual(await clockOf(), clock)
+  })
+
   test('a heartbeat and a read return all shards, in the order of their numbers', async () => {
     const [a] = await tables()
     await current().add(node('a'))

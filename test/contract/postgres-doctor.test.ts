@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { commitSchema, createSchema, newCluster } from '../../src/store/postgres/create-schema.ts'
+import { connectionFinding } from '../../src/store/postgres/connection-limit.ts'
 import { examineDatabase } from '../../src/store/postgres/examine-database.ts'
 import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { pgDoctorLookMs } from '../../src/store/limits.ts'
@@ -43,7 +44,7 @@ describe('examineDatabase', { skip: postgresObstacle() }, () => {
     await server.query(sql.join('; '), name)
     const clock = new FakeClock()
     let isDone = false
-    const examined = examineDatabase(databaseAt(server.url(name)), clock)
+    const examined = examineDatabase(databaseAt(server.url(name)), { clock, workersOf: () => 2 })
     void examined.finally(() => (isDone = true))
     await until(() => isDone || clock.timers > 0)
     await server.query(between, name)
@@ -169,13 +170,44 @@ describe('examineDatabase', { skip: postgresObstacle() }, () => {
     t.after(() => setStandbys(''))
     const plain = databaseAt(server.url('sound').replace('postbote@', 'plain@'))
     const textsOf = async (): Promise<string> =>
-      (await examineDatabase(plain)).findings
+      (await examineDatabase(plain, { workersOf: () => 2 })).findings
         .map(({ level, text }) => `${level} ${text}`)
         .join('\n')
     assert.match(await textsOf(), /^warn whether a synchronous standby is connected, .* GRANT/m)
     // It waits for no standby itself.
     await server.query('SET synchronous_commit = local; GRANT pg_read_all_stats TO plain')
     assert.match(await textsOf(), /^bad no synchronous standby is connected/m)
+  })
+
+  test('the fewest connections that role, database or server allow are compared with what shards and nodes need', async () => {
+    await server.query('CREATE ROLE limited LOGIN')
+    const limited = databaseAt(server.url('sound').replace('postbote@', 'limited@'))
+    const found = async (change: string): Promise<string | undefined> => {
+      await server.query(change)
+      const { findings: all } = await examineDatabase(limited, { workersOf: () => 2 })
+      const ofConnections = all.filter(({ text }) => /connections/.test(text))
+      assert.equal(ofConnections.length, 1, JSON.stringify(all))
+      return `${ofConnections[0]?.level} ${ofConnections[0]?.text}`
+    }
+    const needed = /4 shards, 1 node and 2 workers need 7 to 15 connections/
+    const ofRole = await found(
+      'GRANT pg_read_all_data TO limited; ALTER ROLE limited CONNECTION LIMIT 6',
+    )
+    assert.match(ofRole ?? '', /^bad the CONNECTION LIMIT of the role limited is 6, and/)
+    assert.match(ofRole ?? '', needed)
+    assert.match((await found('ALTER ROLE limited CONNECTION LIMIT 7')) ?? '', /^warn /)
+    assert.match((await found('ALTER ROLE limited CONNECTION LIMIT 15')) ?? '', /^good /)
+    assert.match(
+      (await found('ALTER DATABASE sound CONNECTION LIMIT 14')) ?? '',
+      /^warn the CONNECTION LIMIT of the database sound is 14, and/,
+    )
+    await server.query('ALTER DATABASE sound CONNECTION LIMIT -1')
+    const limit = { connections: 97, what: 'max_connections leaves 97 for this role' }
+    const ofServer = connectionFinding(limit, 64, { nodes: 3, workers: 12 })
+    assert.deepEqual(ofServer, {
+      level: 'warn',
+      text: 'max_connections leaves 97 for this role, and 64 shards, 3 nodes and 12 workers need 79 to 127 connections: raise it',
+    })
   })
 
   test('a pooler is noticed although it has a single connection to the server', async (t) => {
@@ -191,7 +223,7 @@ describe('examineDatabase', { skip: postgresObstacle() }, () => {
     t.after(() => pooler.close())
     await once(pooler, 'listening')
     const url = server.url('sound').replace(`:${server.port}/`, `:${portOf(pooler)}/`)
-    const { findings: found } = await examineDatabase(databaseAt(url))
+    const { findings: found } = await examineDatabase(databaseAt(url), { workersOf: () => 2 })
     assert.equal(found.length, 1)
     assert.match(found[0]?.text ?? '', /a connection pooler is in between; connect to the server/)
   })

@@ -8,9 +8,11 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
 import { shardPath } from '../../src/shard/data-directory.ts'
 import { addTables, tablesOf, zeroSector } from '../support/damaged-tables.ts'
@@ -20,12 +22,13 @@ import { TailReader } from '../support/tail-reader.ts'
 import { until } from '../support/until.ts'
 import { SimulatedDisk } from './power/simulated-disk.ts'
 
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const shards = 4
 const map = new ShardMap({ shards, workers: 2 })
 const flags = ['--shards', `${shards}`, '--local']
 
-function botOfShard(shard: number): number {
-  for (let botId = 100; ; botId++) if (map.shardOf(botId) === shard) return botId
+function botOfShard(shard: number, from = 100): number {
+  for (let botId = from; ; botId++) if (map.shardOf(botId) === shard) return botId
 }
 
 /** Registers one bot in each shard and pushes one update to each. */
@@ -95,6 +98,65 @@ async function assertRefusedAlone(damaged: Server, bots: readonly RegisteredBot[
     results.map((line) => JSON.parse(line).error?.code ?? 'stored'),
     ['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE', 'STORE_UNAVAILABLE', 'stored'],
   )
+}
+
+test('directories of shards that were exchanged, and an old copy over newer files, are set aside and named, and lose nothing', async (t) => {
+  const first = await startServer(t, { workers: 2, flags })
+  const bots = await registerAll(first)
+  await first.stop()
+  const { dir } = first
+  const [zero, one, two, old] = [
+    shardPath(dir, 0),
+    shardPath(dir, 1),
+    shardPath(dir, 2),
+    join(dir, 'old'),
+  ]
+  cpSync(two, old, { recursive: true })
+  const second = await startServer(t, { dir, workers: 2, flags })
+  for (const bot of bots) await assertServed(second, bot)
+  await second.stop()
+  const exchange = (): void => {
+    renameSync(zero, join(dir, 'moved'))
+    renameSync(one, zero)
+    renameSync(join(dir, 'moved'), one)
+  }
+  exchange()
+  cpSync(two, join(dir, 'new'), { recursive: true })
+  cpSync(old, two, { recursive: true })
+
+  const verified = outputOf('verify', dir)
+  assert.match(
+    verified,
+    /shards\/0: registration of bot \d+ belongs to shard 1: these are files of/,
+  )
+  assert.match(
+    verified,
+    /shards\/2\/MANIFEST-\d+, byte 0: CURRENT names MANIFEST-\d+, but the files/,
+  )
+  assert.match(
+    outputOf('repair', dir, '--shard=1'),
+    /shards\/1: .* belongs to shard 0.*\n.*unchanged/,
+  )
+  const third = await startServer(t, { dir, workers: 2, flags })
+  await assertRefusedAlone(third, bots)
+  const { body } = await readiness(third)
+  assert.match(body.broken_shards[1].reason, /belongs to shard 0: these are files of another/)
+  await third.stop()
+
+  exchange()
+  rmSync(two, { recursive: true })
+  renameSync(join(dir, 'new'), two)
+  const last = await startServer(t, { dir, workers: 2, flags })
+  await until(async () => (await readiness(last)).body.broken_shards === undefined, 30_000)
+  for (const bot of bots) await assertServed(last, bot)
+})
+
+function outputOf(command: string, dir: string, ...args: readonly string[]): string {
+  const result = spawnSync(process.execPath, [mainFile, command, `--dir=${dir}`, ...args], {
+    encoding: 'utf8',
+  })
+  assert.equal(result.status, 1)
+  return `${result.stdout}${result.stderr}`
 }
 
 test('shards whose CURRENT, MANIFEST or table is damaged are set aside at the start, and all others are served', async (t) => {
@@ -180,9 +242,9 @@ test('a worker that dies over a damaged table sets that shard aside, and webhook
   const failed = sink.deliveries.length
   const { dir } = first
   // One of four tables of level 0 has lost a sector. LevelDB compacts these tables when it opens them.
-  await addTables(dir, 1, { count: 2, leavesLog: true })
+  await addTables(dir, 1, { botId: botOfShard(1, 9_000), count: 2, leavesLog: true })
   zeroSector(tablesOf(dir, 1)[1] ?? '')
-  await addTables(dir, 0, { count: 1 })
+  await addTables(dir, 0, { botId: botOfShard(0, 9_000), count: 1 })
   // The other shard of that worker is intact so far. A table of another worker's shard is unreadable for a while.
   await addTables(dir, 3)
   const [unreadable = ''] = tablesOf(dir, 3)

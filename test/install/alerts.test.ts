@@ -1,11 +1,17 @@
 /** The rules for Prometheus and the dashboard for Grafana name metrics, labels and commands that exist. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { commandTable } from '../../src/cli/command-table.ts'
 import { operatorEventTypes } from '../../src/events/operator-event.ts'
+import { programObstacle } from '../support/program-obstacle.ts'
 import { startServer } from '../support/server.ts'
+import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { yamlDocuments, yamlObstacle } from '../support/yaml.ts'
+import { alertCases, evaluatedAfterMinutes } from './alert-cases.ts'
 
 const folder = new URL('../../../docs/alerts/', import.meta.url)
 
@@ -51,6 +57,7 @@ function metricsIn(text: string): string[] {
 test('every metric of the rules and of the dashboard is on /metrics, with the labels and values that they select', async (t) => {
   const server = await startServer(t)
   const { text } = await server.admin('GET', '/metrics')
+  if (programObstacle('promtool') === false) promtool(['check', 'metrics'], text)
   const shown = new Set(text.match(/^postbote_\w+/gm))
   const named = [read('prometheus-rules.yml'), read('grafana-dashboard.json')].flatMap(metricsIn)
   assert(named.length > 40)
@@ -111,6 +118,47 @@ test('the rules are YAML, and each has a name of its own, a sentence and what to
     expressionsOfRules(),
   )
 })
+
+/** Runs promtool; throws with what it said if it failed. */
+function promtool(args: readonly string[], input?: string): void {
+  const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' })
+  assert.equal(status, 0, stdout + stderr)
+}
+
+test('each alert fires on the series that it is for, and not on those beside them', {
+  skip: programObstacle('promtool') || yamlObstacle(),
+}, async (t) => {
+  assert.deepEqual(
+    rules().map(({ alert }) => alert),
+    Object.keys(alertCases),
+  )
+  const cases = Object.entries(alertCases).flatMap(([alert, { fires, isQuiet }]) => [
+    { alert, series: fires, instance: `${alert}/fires`, samples: [{ labels: '{}', value: 1 }] },
+    { alert, series: isQuiet, instance: `${alert}/is-quiet`, samples: [] },
+  ])
+  // One test for all: each instance has the series of one case, and each rule is about its own instance only.
+  const together = {
+    interval: '1m',
+    input_series: cases.flatMap(({ series, instance }) =>
+      Object.entries(series).map(([name, values]) => ({ series: at(instance, name), values })),
+    ),
+    promql_expr_test: cases.map(({ alert, instance, samples }) => ({
+      expr: `count(${at(instance, `ALERTS{alertname="${alert}",alertstate="firing"}`)})`,
+      eval_time: `${evaluatedAfterMinutes}m`,
+      exp_samples: samples,
+    })),
+  }
+  const file = join(temporaryDirectory(t), 'rules.test.json') // JSON is YAML, too.
+  const rule_files = [fileURLToPath(new URL('prometheus-rules.yml', folder))]
+  writeFileSync(file, JSON.stringify({ rule_files, evaluation_interval: '1m', tests: [together] }))
+  promtool(['test', 'rules', file])
+})
+
+/** A series with the label `instance`. */
+function at(instance: string, series: string): string {
+  const [name = '', labels] = series.split(/[{}]/)
+  return `${name}{${labels === undefined ? '' : `${labels},`}instance="${instance}"}`
+}
 
 test('the commands and types of events that the rules name exist', () => {
   const text = read('prometheus-rules.yml')

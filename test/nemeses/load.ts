@@ -3,7 +3,8 @@
  *
  *   single   pushes without a key, each sent once
  *   keyed    pushes with a key, sent until they are accepted, and some of them again
- *   streams  NDJSON pairs for all bots, each sent once
+ *   streams  NDJSON pairs for all bots, each sent once, without waiting for results: with keys and without, large ones among
+ *            small ones
  *
  * Requests have a time limit of their own. Clients do not obey Retry-After: they measure when the server is back.
  */
@@ -14,6 +15,7 @@ import type { Luck } from '../support/simulation/luck.ts'
 import { until } from '../support/until.ts'
 import type { Balancer, Seat } from './balancer.ts'
 import type { BotLedger } from './bot-ledger.ts'
+import { largeBytes } from './ordered-pushes.ts'
 import { Pulse } from './pulse.ts'
 
 /** Longer than any take-over: a request that takes longer hangs. */
@@ -23,7 +25,11 @@ const pauseMs = 120
 /** After a failure. */
 const shortPauseMs = 20
 const streamLanes = 2
-const streamPairs = 60
+const streamPairs = 200
+/** Longer than an open stream waits for the owner of a shard. */
+const pairMsMax = 25_000
+/** The share of pairs that are large, so that a thread checks them (`checkOver`). */
+const largeShare = 0.1
 const recoveredMsMax = 60_000
 const settledMsMax = 60_000
 const orderingKey = 'one'
@@ -170,28 +176,30 @@ export class Load {
     const destroy = (): void => stream.destroy()
     cut.addEventListener('abort', destroy)
     const lastIds = new Map<number, number>()
-    let isOpen = true
-    for (let nth = 0; nth < streamPairs && isOpen && this.#isPushing; nth++) {
+    const state = { isOpen: true }
+    const push = async (): Promise<void> => {
       const ledger = luck.pick(this.ledgers)
-      const { botId } = ledger
       const number = ledger.begin()
       const startMs = performance.now()
       const timer = setTimeout(() => {
-        this.noteWrong(`a pair of a stream had no result in ${requestMsMax} ms`)
+        this.noteWrong(`a pair of a stream had no result in ${pairMsMax} ms`)
         destroy()
-      }, requestMsMax)
-      const head = { bot_id: botId, ordering_key: orderingKey }
-      const result = await stream.push(head, textOf(number))
+      }, pairMsMax)
+      const key = luck.chance(0.5) ? { idempotency_key: `${number}` } : {}
+      const head = { bot_id: ledger.botId, ordering_key: orderingKey, ...key }
+      const result = await stream.push(head, textOf(number, luck.chance(largeShare)))
       clearTimeout(timer)
-      isOpen = result !== undefined
+      state.isOpen &&= result !== undefined
       const id = this.#note(ledger, { number, startMs, result })
-      if (id !== undefined) {
-        ledger.expectRising(lastIds.get(botId) ?? 0, id)
-        lastIds.set(botId, id)
-      }
-      await wait(id === undefined ? shortPauseMs : pauseMs / 4)
+      if (id === undefined) return
+      ledger.expectRising(lastIds.get(ledger.botId) ?? 0, id)
+      lastIds.set(ledger.botId, id)
     }
-    const timer = setTimeout(destroy, requestMsMax)
+    for (let nth = 0; nth < streamPairs && state.isOpen && this.#isPushing; nth++) {
+      void push()
+      await wait(pauseMs / 4)
+    }
+    const timer = setTimeout(destroy, pairMsMax)
     await stream.end()
     clearTimeout(timer)
     cut.removeEventListener('abort', destroy)
@@ -291,6 +299,6 @@ export class Load {
   }
 }
 
-function textOf(number: number): string {
-  return JSON.stringify({ message: { number } })
+function textOf(number: number, isLarge = false): string {
+  return JSON.stringify({ message: { number, text: 'x'.repeat(isLarge ? largeBytes : 0) } })
 }

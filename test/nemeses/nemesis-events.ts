@@ -53,16 +53,19 @@ export const nemesisEvents = {
   'node-kill': {
     name: 'node kill -9',
     expected: '1,676-1,829',
+    movesShards: true,
     run: killNode,
   },
   'node-freeze': {
     name: 'node SIGSTOP 4 s',
     expected: '1,516-1,877',
+    movesShards: true,
     run: (world) => freezeNode(world, longFreezeMs),
   },
   'node-thaw': {
     name: 'node SIGSTOP 4 s, its workers 6 s',
     expected: 'not measured',
+    movesShards: true,
     run: thawInParts,
   },
   'node-pause': {
@@ -122,6 +125,7 @@ export const nemesisEvents = {
   'node-and-primary': {
     name: 'node and primary at once',
     expected: '1,275-1,904',
+    movesShards: true,
     async run(world) {
       const name = await world.victim()
       const [rebuild] = await Promise.all([failOver(world), world.cluster.node(name).kill()])
@@ -134,6 +138,7 @@ export const nemesisEvents = {
   drain: {
     name: 'node drained, a new one joins',
     expected: '50 for each shard',
+    movesShards: true,
     async run(world) {
       const name = await world.victim()
       const { pair, cluster } = world

@@ -21,7 +21,9 @@ import { type HookSink, startHookSink } from './hook-sink.ts'
 import { Load } from './load.ts'
 import { LogReader } from './log-reader.ts'
 import { PatroniPair } from './patroni-pair.ts'
+import { checkOver } from './ordered-pushes.ts'
 import type { Pulse } from './pulse.ts'
+import { type MoveCounts, ShardMoves } from './shard-moves.ts'
 import { StallingProxy } from './stalling-proxy.ts'
 
 const database = 'nemeses'
@@ -38,6 +40,8 @@ export interface NemesisEvent {
   readonly name: string
   /** What the prototypes took, in ms. */
   readonly expected: string
+  /** Whether shards change their owners. */
+  readonly movesShards?: boolean
   /** Resolves when the cause is over, and not what follows from it. */
   run(world: NemesisWorld): Promise<Mend | void>
 }
@@ -50,6 +54,8 @@ export interface Measurement {
   readonly deliveryMs: number
   /** Nodes that were evicted. */
   readonly evictions: number
+  /** How shards have moved, as clients at all nodes see it. */
+  readonly moves: MoveCounts
 }
 
 export interface NemesisOptions {
@@ -75,6 +81,7 @@ export class NemesisWorld {
   readonly #pair: AnyPair
   readonly #proxies = new Map<string, StallingProxy>()
   #load: Load | undefined
+  readonly #moves: ShardMoves
   #nextName = 0
   #epochs = { 'epochs written in': 0, 'written in after their end': 0 }
 
@@ -86,9 +93,11 @@ export class NemesisWorld {
     this.balancer = new Balancer(new Luck(seed + 1))
     t.after(() => this.balancer.close())
     this.cluster = new TestCluster(t, databaseOf(pair), {
-      flags: ['--local'],
+      flags: ['--local', checkOver],
       envOf: (name) => ({ POSTBOTE_DATABASE: urlOf(this.proxy(name).ports) }),
     })
+    this.#moves = new ShardMoves(this.cluster, () => this.names())
+    t.after(() => this.#moves.end())
   }
 
   static async start(t: EndingTest, options: NemesisOptions): Promise<NemesisWorld> {
@@ -194,6 +203,7 @@ export class NemesisWorld {
     acknowledgements.begin()
     deliveries.begin()
     this.logs.begin(name)
+    this.#moves.begin()
     this.load.event = name
     const owners = (await this.cluster.owners()).join(' ')
     this.log(`${new Date().toISOString()} ${name}, owners of the shards: ${owners}`)
@@ -204,7 +214,10 @@ export class NemesisWorld {
       acknowledgementMs: Math.round(acknowledgements.longest().lengthMs),
       deliveryMs: Math.round(deliveries.longest().lengthMs),
       evictions: this.logs.evictions(),
+      moves: this.#moves.counts,
     }
+    if (event.movesShards === true && measurement.moves.toOwn === 0)
+      this.violations.push(`${name}: no shard has moved, so nothing was tried`)
     const shown = [acknowledgements, deliveries].map((pulse) => this.#show(pulse, startMs))
     this.log(
       `${JSON.stringify(measurement)} without acknowledgement, delivery: ${shown.join('; ')}`,

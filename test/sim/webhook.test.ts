@@ -18,7 +18,7 @@ const workerFile = new URL('../support/simulation/simulation-worker.js', import.
 const threads = Math.min(availableParallelism(), 4)
 
 const fates = ['sent', 'delivered', 'failed', 'expired', 'swept', 'refused', 'dropped', 'restored']
-const paces = ['held back', 'slowed down', 'recovering']
+const paces = ['slowed down', 'recovering']
 const happenings = [...fates, 'given up as gone', ...paces, 'gave way', ...nemesisKinds]
 
 test('whatever happens, order, bounds and every update stay intact', async (t) => {

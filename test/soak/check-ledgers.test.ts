@@ -119,8 +119,10 @@ test('a gap in the ids of a bot is reported unless damage explains it', () => {
   const far = [push('p3', poller), acked('p3', 1_000_008), received('p3', poller, 1_000_008)]
   const near = [push('p3', poller), acked('p3', 10), received('p3', poller, 10)]
   const damaged: LedgerEntry = { kind: 'damaged', what: 'a log', atMs: 0 }
+  const torn: LedgerEntry = { ...damaged, kind: 'torn' }
   assert.deepEqual(violationsOf(...far), ['the ids of bot 100 step from 8 to 1000008'])
   assert.deepEqual(violationsOf(...far, damaged), [])
+  assert.deepEqual(violationsOf(...far, torn), [])
   assert.deepEqual(violationsOf(...near, damaged), ['the ids of bot 100 step from 8 to 10'])
 })
 

@@ -4,20 +4,19 @@
  *   kept         an acknowledged update was received, is still pending, is a dead letter, had a ttl, or was dropped by its
  *                bot's own request, which covers all updates that were pushed before that request had ended
  *   ids          an id stands for one update, and an update for one id: its key always returns the same id; the ids of a
- *                bot have no gap; those of sequential pushes rise. A bot's ids may skip ahead, by `idsSkippedMin` or more,
- *                only after the server has reported a damaged log
+ *                bot have no gap; those of sequential pushes rise. A bot's ids may skip ahead, by `tornSkippedIds` or more,
+ *                only after the server has reported a damaged log or a torn end of one
  *   refused      an update that was refused as "nothing was stored" is never seen
  *   whole        every byte is as it was pushed, at the bot to which it was pushed, and not after its ttl
  *
  * check-receipts.ts checks order and repetition.
  */
+import { tornSkippedIds } from '../../src/shard/limits.ts'
 import { checkReceipts } from './check-receipts.ts'
 import type { LedgerEntry, Letter, Pushing, Received } from './ledger.ts'
 
 /** From the server's check of the time until the receiver's. */
 const deliveryMs = 10_000
-/** How many ids the server skips after damage. */
-const idsSkippedMin = 1_000_000
 const violationsMax = 50
 
 export interface SoakVerdict {
@@ -162,13 +161,13 @@ class LedgerCheck implements SoakVerdict {
   }
 
   #checkGaps(): void {
-    const isDamaged = this.#entries.some(({ kind }) => kind === 'damaged')
+    const maySkip = this.#entries.some(({ kind }) => kind === 'damaged' || kind === 'torn')
     for (const [bot, ids] of this.#ids) {
       let before: number | undefined
       for (const id of [...ids.keys()].toSorted((left, right) => left - right)) {
         const step = before === undefined ? 1 : id - before
         if (step !== 1) {
-          if (isDamaged && step >= idsSkippedMin) this.#tally('ids skipped after damage')
+          if (maySkip && step > tornSkippedIds) this.#tally('times a bot skipped ids')
           else this.#fail(`the ids of bot ${bot} step from ${before} to ${id}`)
         }
         before = id
@@ -219,5 +218,6 @@ function wordsFor(entry: LedgerEntry): string | undefined {
   if (entry.kind === 'received') return `received: ${entry.via}`
   if (entry.kind === 'letter') return `dead letters: ${entry.reason}`
   if (entry.kind === 'fault') return `fault: ${entry.fault}`
+  if (entry.kind === 'torn') return 'torn ends of logs'
   return entry.kind === 'damaged' ? 'times a log was taken for damaged' : undefined
 }

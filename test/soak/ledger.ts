@@ -42,8 +42,8 @@ export type LedgerEntry =
   | Letter
   /** The server's log, or its end, reports something that must never happen. */
   | { readonly kind: 'broken'; readonly what: string; readonly atMs: number }
-  /** The server has reported a damaged log: ids may skip ahead. */
-  | { readonly kind: 'damaged'; readonly what: string; readonly atMs: number }
+  /** The server has reported a damaged log, or one with a torn end: ids may skip ahead. */
+  | { readonly kind: 'damaged' | 'torn'; readonly what: string; readonly atMs: number }
 
 export interface Pushing {
   readonly kind: 'push'

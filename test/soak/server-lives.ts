@@ -20,6 +20,7 @@ export interface ServerLivesOptions {
 const brokenLine =
   /"msg":"(?:worker was ended by (?!SIGKILL)|a request failed because of a bug|a private request failed because of a bug)/
 const damagedLine = /"msg":"(?:a log of this shard was damaged|LevelDB dropped damaged data)/
+const tornLine = /"msg":"(?:the end of a file was not synced|the end of a log was cut off)/
 const readyWithinMs = 120_000
 /** Deliveries may take 10 s after SIGTERM; the rest is for a busy machine. */
 const endedWithinMs = 90_000
@@ -138,6 +139,7 @@ export class ServerLives {
     for (const line of output.split('\n')) {
       if (brokenLine.test(line)) ledger.add({ kind: 'broken', what: line, atMs: nowMs() })
       if (damagedLine.test(line)) ledger.add({ kind: 'damaged', what: line, atMs: nowMs() })
+      if (tornLine.test(line)) ledger.add({ kind: 'torn', what: line, atMs: nowMs() })
       const [, message] = /"level":[45]0.*"msg":"([^"]*)"/.exec(line) ?? []
       if (message !== undefined) this.#errors.set(message, (this.#errors.get(message) ?? 0) + 1)
     }

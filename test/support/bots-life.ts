@@ -33,7 +33,7 @@ export class FakeDispatcher implements WebhookDispatcher {
     parkedKeys: 0,
     nextAttemptMs: undefined,
     unansweredMs: undefined,
-    recoveryPerSecond: undefined,
+    endpointPerSecond: undefined,
   }
 
   constructor(request: DispatcherRequest) {

@@ -98,6 +98,11 @@ export class TestCluster {
     ]
   }
 
+  /** Whether clients use this node. */
+  has(name: string): boolean {
+    return this.#nodes.has(name)
+  }
+
   node(name: string): Server {
     const server = this.#nodes.get(name)
     assert(server !== undefined, `there is no node ${name}`)

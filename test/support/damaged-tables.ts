@@ -18,13 +18,13 @@ export function tablesOf(dataDir: string, shard: number): string[] {
 }
 
 /**
- * Adds tables to a shard. Its log becomes a table of level 0, and so do `count` logs with updates of a queue that the server
+ * Adds tables to a shard. Its log becomes a table of level 0, and so do `count` logs with updates of a bot that the server
  * does not know. With `leavesLog`, one more such log is left, which the next start converts. LevelDB compacts four tables.
  */
 export async function addTables(
   dataDir: string,
   shard: number,
-  { count = 0, leavesLog = false } = {},
+  { botId = 100, count = 0, leavesLog = false } = {},
 ): Promise<void> {
   for (let at = 0; at <= count; at++) {
     const store = new LevelStore({
@@ -34,15 +34,15 @@ export async function addTables(
     })
     await store.open()
     // The keys are the same each time, so that no table can be moved to another level unchanged.
-    if (at < count || leavesLog) await store.write(junkUpdates(), { sync: true })
+    if (at < count || leavesLog) await store.write(junkUpdates(botId), { sync: true })
     await store.close()
   }
 }
 
 /** Random texts, which Snappy does not compress, so that any damage in a block is in its entries. */
-function junkUpdates(): { type: 'put'; key: Buffer; value: Buffer }[] {
+function junkUpdates(botId: number): { type: 'put'; key: Buffer; value: Buffer }[] {
   return Array.from({ length: 200 }, (_, updateId) => {
-    const key = updateKey(100, updateId + 1)
+    const key = updateKey(botId, updateId + 1)
     const value = encodeUpdate(key, {
       typeNumber: 0,
       acceptedAtS: 1_800_000_000,

@@ -9,6 +9,7 @@ import type {
   HeartbeatRead,
   JoiningNode,
   JoinRefusal,
+  NodeClock,
   NodeIdentity,
   NodeRow,
   NodeState,
@@ -32,6 +33,8 @@ export class MemoryNodeTable implements NodeTable {
   /** Answers of heartbeats that a test holds back, in order. */
   readonly held: (() => void)[] = []
   holdsBeats = false
+  /** The wall clock of the database; undefined for one of an earlier version. */
+  databaseNowMs: (() => number) | undefined
   /** Names of the calls, in order. */
   readonly calls: string[] = []
 
@@ -47,9 +50,10 @@ export class MemoryNodeTable implements NodeTable {
     return new MemoryNodeTable(this.#rows)
   }
 
-  async beat(node: NodeIdentity): Promise<HeartbeatRead> {
+  async beat(node: NodeIdentity, clock?: NodeClock): Promise<HeartbeatRead> {
     this.#called('beat')
-    const beaten = this.beatNow(node)
+    const databaseMs = this.databaseNowMs?.()
+    const beaten = { ...this.beatNow(node, clock), ...(databaseMs && { databaseMs }) }
     if (this.holdsBeats) await new Promise<void>((resolve) => this.held.push(resolve))
     return beaten
   }
@@ -102,11 +106,12 @@ export class MemoryNodeTable implements NodeTable {
   }
 
   /** Returns the rows from before the heartbeat, as PgNodes does. */
-  beatNow({ name, boot }: NodeIdentity): HeartbeatRead {
+  beatNow({ name, boot }: NodeIdentity, clock?: NodeClock): HeartbeatRead {
     const read = this.readNow()
     const row = this.#rows.nodes.get(name)
     if (row?.boot !== boot) return { isMember: false, ...read }
-    this.#rows.nodes.set(name, { ...row, beat: `${Number(row.beat) + 1}` })
+    const beat = `${Number(row.beat) + 1}`
+    this.#rows.nodes.set(name, { ...row, beat, ...(clock && { clock }) })
     return { isMember: true, ...read }
   }
 

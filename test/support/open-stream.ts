@@ -26,6 +26,7 @@ export function openStream({ hasKeys = true, pairsMax = 100, bytesMax = 100_000 
     surroundings: { clock, random: () => 0.5 },
     newKey: () => (hasKeys ? `key-${keys++}` : undefined),
     onRetry: (retry) => retried.push(retry),
+    unreachedMs: () => undefined,
     onClosed: () => (closings += 1),
   })
   const request = (at = requests.length - 1): FakePairRequest => requests[at]!

@@ -45,7 +45,7 @@ const operation = closed({
   requestBody: Type.Optional(closed({ required: Type.Boolean(), content })),
   responses: named('^[1-5]\\d\\d$', Type.Union([response, reference])),
 })
-const verbs = ['get', 'post', 'put', 'delete', 'head'] as const
+const verbs = ['get', 'post', 'put', 'patch', 'delete', 'head'] as const
 const pathItem = closed(Object.fromEntries(verbs.map((verb) => [verb, Type.Optional(operation)])))
 
 /** The schema of the document. */

@@ -17,7 +17,7 @@ export function refusalOf(json: string | Buffer): string {
   } catch (error) {
     assert.ok(error instanceof PostboteError, `a bug: ${String(error)}`)
     assert.equal(error.code, 'BAD_UPDATE')
-    assert.match(error.message, /^Bad update: expected .+ at byte \d+$/)
+    assert.match(error.message, /^Bad update: expected .+ at byte \d+\b/)
     return error.message
   }
   return 'accepted'

@@ -1,5 +1,5 @@
 /** What a shell can complete, derived from the table of commands. The script of each shell is made of this. Pure. */
-import { type CommandRow, synopsisOf } from '../command-row.ts'
+import { type CommandRow, optionsOf, synopsisOf } from '../command-row.ts'
 
 /** A word that may come next, and what it means. */
 export interface Candidate {
@@ -91,7 +91,7 @@ function commandState(row: CommandRow): CompletionState {
     words: row.name,
     commands: words.map((word) => ({ word, sentence: synopsisOf(row) })),
     options: [
-      ...row.options.map(({ name, sentence, kind }) => ({
+      ...optionsOf(row).map(({ name, sentence, kind }) => ({
         word: `--${name}`,
         sentence,
         value: valueOf(kind),

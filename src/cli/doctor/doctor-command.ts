@@ -2,13 +2,14 @@
  * `postbote doctor`: says what must change before a server can run here, or, with `--database`, what makes a database
  * unsafe or slow. The exit code is 1 if something must change.
  */
-import { optionRows } from '../../config/config-options.ts'
+import { optionTable } from '../../config/config-options.ts'
 import { anyText } from '../../config/config-values.ts'
 import { waitingClock } from '../../clock.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { configFileOption } from '../config-file-option.ts'
 import { jsonOption } from '../json-option.ts'
+import { printJson } from '../print-json.ts'
 import { examineMachine } from './examine-machine.ts'
 
 const webhookUrlOption = {
@@ -24,7 +25,8 @@ export const doctorCommand: ParsedCommand = {
   sentence:
     'says what must change before a server can run here, or, with --database, what makes a database unsafe or slow; the exit code is 1 if something must change',
   arguments: [],
-  options: [webhookUrlOption, jsonOption, configFileOption, ...optionRows.map(([, row]) => row)],
+  options: [webhookUrlOption, jsonOption, optionTable.dir, optionTable.databases, configFileOption],
+  takesServerOptions: true,
   run: doctor,
 }
 
@@ -39,10 +41,10 @@ async function doctor(call: CommandCall): Promise<void> {
           webhookUrl: call.get(webhookUrlOption),
         })
       : // A machine without a database does not load its client.
-        await (await import('./examine-databases.ts')).examineDatabases(config.databases)
+        await (await import('./examine-databases.ts')).examineDatabases(config)
   const findings = examined.flatMap((each) => each.findings)
   if (call.has(jsonOption)) {
-    process.stdout.write(`${JSON.stringify({ findings })}\n`)
+    printJson({ findings })
   } else {
     for (const { heading, findings: own } of examined) {
       const lines = own.map(({ level, text }) => `${marks[level]} ${text}`)

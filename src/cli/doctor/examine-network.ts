@@ -6,10 +6,12 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { resolve as absolute } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { compileBlocklist, isBlocked } from '../../net/blocklist.ts'
 import { messageOf } from '../../message-of.ts'
+import { askServer } from '../command-socket.ts'
 import { bad, type Finding, good } from '../../store/postgres/finding.ts'
 import { createConnector, type Proxy } from '../../webhook/connector.ts'
 import { type Endpoint, parseEndpoint } from '../../webhook/endpoint.ts'
@@ -45,7 +47,8 @@ function proxyFinding({ host, port }: Proxy): Promise<Finding> {
   })
 }
 
-async function webhookFinding(config: Config, clock: Clock, url: string): Promise<Finding> {
+async function webhookFinding(given: Config, clock: Clock, url: string): Promise<Finding> {
+  const config = { ...given, local: given.local || (await runsWithLocal(given, clock)) }
   let endpoint: Endpoint
   try {
     endpoint = parseEndpoint(url, { local: config.local })
@@ -71,6 +74,12 @@ async function webhookFinding(config: Config, clock: Clock, url: string): Promis
   }
 }
 
+/** Bots call setWebhook at the server that runs, and not at one with the options of this command. */
+async function runsWithLocal({ dir }: Config, clock: Clock): Promise<boolean> {
+  const running = await askServer(absolute(dir), 'status', clock).catch(() => undefined)
+  return running?.status?.local === true
+}
+
 /** Says what to change, by the words of `failure.ts`. */
 export function webhookAdvice(reason: string): string {
   if (reason.includes('Failed to resolve host')) {
@@ -82,6 +91,9 @@ export function webhookAdvice(reason: string): string {
   if (reason.includes('Proxy:')) return 'check --proxy, its password, and what the proxy allows'
   if (reason.includes('TLS:')) {
     return "check the webhook's certificate, and the authorities of this machine (SSL_CERT_FILE)"
+  }
+  if (reason.includes('Connection refused')) {
+    return 'nobody listens there: start the webhook, or check its port'
   }
   return 'check the firewall of this machine, its routes, and the webhook'
 }

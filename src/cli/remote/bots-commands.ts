@@ -1,6 +1,6 @@
 /** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
 import { ConfigError } from '../../config/config.ts'
-import { anyText, onOff, wholeNumber } from '../../config/config-values.ts'
+import { anyText, oneOf, onOff, wholeNumber } from '../../config/config-values.ts'
 import { tokenOverlapSMax } from '../../private-api/limits.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
@@ -8,16 +8,19 @@ import { textTable } from '../text-table.ts'
 import { botIdArgument, newBotIdArgument } from './bot-id-argument.ts'
 import { listBotsCommand } from './list-bots-command.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
-import { printResult } from './print-result.ts'
+import { printResult, tell } from './print-result.ts'
 import { type ShownBot, shownBot } from './shown-bot.ts'
 
-const firstNameOption = {
+/** What a bot, or a push alone, asks to be checked. */
+export const validationKind = oneOf(['telegram', 'none'])
+
+export const firstNameOption = {
   name: 'first-name',
   kind: anyText,
   defaultShown: 'none; required',
   sentence: 'Name of the bot for people.',
 } as const
-const usernameOption = {
+export const usernameOption = {
   name: 'username',
   kind: anyText,
   defaultShown: 'none; required',
@@ -28,6 +31,12 @@ const overlapOption = {
   kind: wholeNumber(0, tokenOverlapSMax),
   default: '0',
   sentence: 'The old token stays valid for this many seconds.',
+} as const
+const validationOption = {
+  name: 'validate',
+  kind: validationKind,
+  defaultShown: 'none; required',
+  sentence: 'telegram refuses each push that lacks a field that bot frameworks need.',
 } as const
 const yesOption = {
   name: 'yes',
@@ -63,6 +72,14 @@ export const botsCommands: readonly ParsedCommand[] = [
   },
   {
     kind: 'parsed',
+    name: 'bots set',
+    sentence: 'changes a setting of a bot',
+    arguments: [botIdArgument],
+    options: [validationOption, ...remoteOptions],
+    run: set,
+  },
+  {
+    kind: 'parsed',
     name: 'bots remove',
     sentence: 'removes a bot with its updates and dead letters',
     arguments: [botIdArgument],
@@ -86,7 +103,17 @@ async function register(call: CommandCall): Promise<void> {
     username: call.need(usernameOption),
   }
   const api = await privateApiOf(call)
-  printResult(call, await api.call({ method: 'POST', path: '/v1/bots', body }), tokenLines)
+  const response = await api.call({ method: 'POST', path: '/v1/bots', body })
+  printResult(call, response, tokenLines)
+  warnOfUsername(body.username, JSON.parse(response))
+}
+
+/** Says which other bots have the username of a new bot. */
+export function warnOfUsername(
+  username: string,
+  { same_username: others = [] }: { readonly same_username?: readonly number[] },
+): void {
+  if (others.length > 0) tell(`the username ${username} is also that of bot ${others.join(', ')}`)
 }
 
 async function renewToken(call: CommandCall): Promise<void> {
@@ -94,6 +121,16 @@ async function renewToken(call: CommandCall): Promise<void> {
   const path = `/v1/bots/${call.need(botIdArgument)}/token`
   const body = { overlap: call.need(overlapOption) }
   printResult(call, await api.call({ method: 'POST', path, body }), tokenLines)
+}
+
+async function set(call: CommandCall): Promise<void> {
+  const validation = call.need(validationOption)
+  const api = await privateApiOf(call)
+  const bot = `/v1/bots/${call.need(botIdArgument)}`
+  const body = { validate: validation === 'none' ? null : validation }
+  printResult(call, await api.call({ method: 'PATCH', path: bot, body }), () => [
+    `validate is ${validation} for bot ${call.need(botIdArgument)}`,
+  ])
 }
 
 function tokenLines({ token }: { readonly token: string }): readonly string[] {

@@ -1,4 +1,5 @@
 /** `postbote dead-letters`: lists, shows, replays and drops updates that the webhook of a bot did not take. */
+import { waitingClock } from '../../clock.ts'
 import { ConfigError } from '../../config/config.ts'
 import { onOff, wholeNumber } from '../../config/config-values.ts'
 import { updateIdMax } from '../../limits.ts'
@@ -9,9 +10,11 @@ import { jsonOption } from '../json-option.ts'
 import { textTable } from '../text-table.ts'
 import { botIdArgument } from './bot-id-argument.ts'
 import { cell, timeCell } from './cells.ts'
+import type { PrivateApiClient } from '../private-api-client.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { printResult, tableLines, tell } from './print-result.ts'
 import { queuePath, testOption } from './queue-path.ts'
+import { type Outcome, type QueueAnswers, replayOutcomes } from './replay-outcomes.ts'
 
 const updateId = wholeNumber(1, updateIdMax)
 const updateIdArgument = {
@@ -25,6 +28,11 @@ const oneOrAllArgument = {
   sentence: 'Id of the dead letter, unless --all is given.',
 } as const
 const allOption = { name: 'all', kind: onOff, sentence: 'All dead letters of the queue.' } as const
+const waitOption = {
+  name: 'wait',
+  kind: onOff,
+  sentence: 'Waits for up to a minute and says what became of the updates.',
+} as const
 const afterOption = {
   name: 'after',
   kind: wholeNumber(0, updateIdMax),
@@ -60,7 +68,7 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
     name: 'dead-letters replay',
     sentence: 'pushes a dead letter again, or all, the oldest first',
     arguments: [botIdArgument, oneOrAllArgument],
-    options: [allOption, testOption, ...remoteOptions],
+    options: [allOption, waitOption, testOption, ...remoteOptions],
     run: replay,
   },
   {
@@ -154,11 +162,16 @@ function updateIn(response: string): string {
   return response.slice(response.indexOf(mark) + mark.length, -1)
 }
 
-interface Replayed {
+interface ReplayedLetter extends Partial<Outcome> {
+  readonly update_id: number
+  readonly new_update_id: number
+}
+
+interface Replayed extends Partial<Outcome> {
   /** If one dead letter was replayed: the new id. */
   readonly update_id?: number
   /** If all were asked for. */
-  readonly replayed?: readonly { readonly update_id: number; readonly new_update_id: number }[]
+  readonly replayed?: readonly ReplayedLetter[]
   readonly stopped?: {
     readonly update_id: number
     readonly code: string
@@ -171,11 +184,44 @@ async function replay(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
   const path = queuePath(call, `${pathOf(chosen)}/replay`)
   const response = await api.call({ method: 'POST', path })
-  printResult(call, response, (result: Replayed) => replayLines(result, chosen))
-  const { stopped }: Replayed = JSON.parse(response)
+  const result: Replayed = JSON.parse(response)
+  const told = call.has(waitOption) ? await withOutcomes(call, api, result) : result
+  printResult(call, told === result ? response : JSON.stringify(told), (each: Replayed) =>
+    replayLines(each, chosen),
+  )
+  const { stopped } = result
+  const lettersTold = told.replayed ?? [told]
+  if (lettersTold.some(({ outcome }) => outcome === 'waits' || outcome === 'dead letter')) {
+    process.exitCode = 1
+  }
   if (stopped === undefined) return
   tell(`stopped at dead letter ${stopped.update_id}: ${stopped.code}: ${stopped.message}`)
   process.exitCode = 1
+}
+
+/** Waits for what becomes of the updates, and adds it to the result. */
+async function withOutcomes(
+  call: CommandCall,
+  api: PrivateApiClient,
+  result: Replayed,
+): Promise<Replayed> {
+  const ids = result.replayed?.map((each) => each.new_update_id) ?? [result.update_id ?? 0]
+  const after = Math.max(0, Math.min(...ids) - 1)
+  const get = async <Answer>(path: string): Promise<Answer> =>
+    JSON.parse(await api.call({ method: 'GET', path }))
+  const outcomes = await replayOutcomes(ids, waitingClock, async () => {
+    type Queue = Pick<QueueAnswers, 'pending' | 'mode'>
+    const bot: Queue & { readonly test: Queue } = await get(`/v1/bots/${call.need(botIdArgument)}`)
+    const { pending, mode } = call.has(testOption) ? bot.test : bot
+    // After the number of pending updates, so that an update that leaves now is not missing everywhere.
+    const { attempts }: Pick<QueueAnswers, 'attempts'> = await get(queuePath(call, 'attempts'))
+    const letters = queuePath(call, 'dead-letters', { after, limit: listedPerPageMax })
+    const { dead_letters: deadLetters }: DeadLetterPage = await get(letters)
+    return { attempts, deadLetters, pending, mode }
+  })
+  if (result.replayed === undefined) return { ...result, ...outcomes.get(ids[0] ?? 0) }
+  const replayed = result.replayed.map((each) => ({ ...each, ...outcomes.get(each.new_update_id) }))
+  return { ...result, replayed }
 }
 
 function pathOf(chosen: number | undefined): string {
@@ -185,11 +231,18 @@ function pathOf(chosen: number | undefined): string {
 function replayLines(result: Replayed, chosen: number | undefined): readonly string[] {
   const pairs =
     result.replayed ??
-    (chosen === undefined ? [] : [{ update_id: chosen, new_update_id: result.update_id ?? 0 }])
+    (chosen === undefined
+      ? []
+      : [{ ...result, update_id: chosen, new_update_id: result.update_id ?? 0 }])
   if (pairs.length === 0) return ['no dead letters']
+  const hasOutcomes = pairs.some(({ outcome }) => outcome !== undefined)
   return tableLines({
-    head: ['update_id', 'new_update_id'],
-    rows: pairs.map((pair) => [cell(pair.update_id), cell(pair.new_update_id)]),
+    head: ['update_id', 'new_update_id', ...(hasOutcomes ? ['outcome', 'detail'] : [])],
+    rows: pairs.map(({ update_id: before, new_update_id: after, outcome, detail }) => [
+      cell(before),
+      cell(after),
+      ...(hasOutcomes ? [cell(outcome ?? null), cell(detail ?? null)] : []),
+    ]),
   })
 }
 

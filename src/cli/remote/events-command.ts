@@ -6,6 +6,7 @@ import { operatorEventTypes } from '../../events/operator-event.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { jsonOption } from '../json-option.ts'
+import { printJsonLine } from '../print-json.ts'
 import { tailIdleMsMax } from '../limits.ts'
 import { eventJson, eventLine } from './event-line.ts'
 import { followTail } from './follow-tail.ts'
@@ -56,7 +57,8 @@ async function events(call: CommandCall): Promise<void> {
         return api.open(`/v1/events?${query.toString()}`, { idleMs: tailIdleMsMax, signal })
       },
       onEvent: (event) => {
-        process.stdout.write(`${isJson ? eventJson(event) : eventLine(event)}\n`)
+        if (isJson) printJsonLine(eventJson(event))
+        else process.stdout.write(`${eventLine(event)}\n`)
       },
       tell,
     }),

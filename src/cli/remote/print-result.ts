@@ -1,10 +1,11 @@
 /** How the commands that call a server print results: for people on lines and in tables, for programs as JSON. */
 import type { CommandCall } from '../command-call.ts'
 import { jsonOption } from '../json-option.ts'
+import { printJsonLine } from '../print-json.ts'
 import { harmless, type TableRows, textTable } from '../text-table.ts'
 
 /**
- * Prints a result: with `--json` the JSON of the server as it is, otherwise what `lines` returns for it.
+ * Prints a result: with `--json` the JSON of the server, otherwise what `lines` returns for it.
  *
  * @param json - the response of the server
  */
@@ -15,7 +16,7 @@ export function printResult<Result>(
   lines: (result: Result) => readonly string[],
 ): void {
   if (call.has(jsonOption)) {
-    process.stdout.write(`${json}\n`)
+    printJsonLine(json)
     return
   }
   const result: Result = JSON.parse(json)

@@ -6,6 +6,7 @@ import { orderingKeyBytesMax, ttlSMax, webhookAttemptsKept } from '../../limits.
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { botIdArgument } from './bot-id-argument.ts'
+import { validationKind } from './bots-commands.ts'
 import { cell, timeCell } from './cells.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { printResult, tableLines } from './print-result.ts'
@@ -29,6 +30,12 @@ const ttlOption = {
   defaultShown: 'by the type of the update',
   sentence: 'Seconds after which the update is not delivered any more.',
 } as const
+const validateOption = {
+  name: 'validate',
+  kind: validationKind,
+  default: 'none',
+  sentence: 'telegram refuses an update that lacks a field that bot frameworks need.',
+} as const
 const idempotencyKeyOption = {
   name: 'idempotency-key',
   kind: anyText,
@@ -47,7 +54,14 @@ export const queueCommands: readonly ParsedCommand[] = [
     name: 'push',
     sentence: 'pushes one update, and returns when it is on disk',
     arguments: [botIdArgument, updateArgument],
-    options: [orderingKeyOption, ttlOption, idempotencyKeyOption, testOption, ...remoteOptions],
+    options: [
+      orderingKeyOption,
+      ttlOption,
+      idempotencyKeyOption,
+      validateOption,
+      testOption,
+      ...remoteOptions,
+    ],
     run: push,
   },
   {
@@ -89,6 +103,7 @@ async function push(call: CommandCall): Promise<void> {
   const path = queuePath(call, 'updates', {
     ordering_key: call.get(orderingKeyOption),
     ttl: call.get(ttlOption),
+    validate: call.need(validateOption) === 'none' ? undefined : 'telegram',
   })
   const response = await api.call({
     method: 'POST',

@@ -16,6 +16,7 @@ export interface ShownBot extends ShownQueue {
   readonly first_name: string
   readonly username: string
   readonly created_at: number
+  readonly validate?: string | null
   readonly test: ShownQueue
 }
 
@@ -26,6 +27,7 @@ export function shownBot(bot: ShownBot): TableRows {
     first_name: firstName,
     username,
     created_at: createdAt,
+    validate,
     test,
     ...queue
   } = bot
@@ -36,6 +38,7 @@ export function shownBot(bot: ShownBot): TableRows {
       ['first_name', cell(firstName)],
       ['username', cell(username)],
       ['registered', timeCell(createdAt)],
+      ['validate', cell(validate)],
       ...Object.keys(queue).map((field) => [
         field,
         fieldCell(field, queue),

@@ -4,6 +4,7 @@ import { onOff } from '../../config/config-values.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { jsonOption } from '../json-option.ts'
+import { printJsonLine } from '../print-json.ts'
 import { tailIdleMsMax } from '../limits.ts'
 import { botIdArgument } from './bot-id-argument.ts'
 import { followTail } from './follow-tail.ts'
@@ -41,8 +42,8 @@ async function tail(call: CommandCall): Promise<void> {
       afterGap: 'what happened in between is not shown',
       open: () => api.open(path, { idleMs: tailIdleMsMax, signal }),
       onEvent: (event) => {
-        const line = isJson ? tailJson(event) : tailLine(event, waitingClock.nowMs())
-        process.stdout.write(`${line}\n`)
+        if (isJson) printJsonLine(tailJson(event))
+        else process.stdout.write(`${tailLine(event, waitingClock.nowMs())}\n`)
       },
       tell,
     }),

@@ -2,12 +2,13 @@
  * The places that a process has for client connections. When all places are taken, this decides which connection gives
  * way. The primary has one instance, each worker another.
  *
- * A connection is in one of five states. In four of them it may give way. The states are listed in the order in which
+ * A connection is in one of six states. In five of them it may give way. The states are listed in the order in which
  * they give way; within a state the oldest connection goes first.
  *
  *     headless     no request head has arrived so far
  *     idle         every request got its response, and the next one has not begun
  *     receiving    a head has arrived, and its body has not
+ *     resting      a stream of pushes has no pair without a result
  *     held         a delayed refusal waits until it is due
  *     busy         a poll waits, or a request is in progress: never gives way
  *
@@ -16,15 +17,24 @@
  * server closes its own connections and not the idle ones of others. A reverse proxy holds the connections of many
  * clients, so it has no share. Some places are reserved for the private listener; connections of bots never take those.
  *
+ * A connection of the private listener counts for its address until a request shows a key, and then for the key: behind a
+ * proxy all producers have one address. Some places are kept for connections that have shown no key, and for the admin
+ * key, which has no share. A key over its share leaves a share free, so whatever its connections do, others find places.
+ *
  * A change of state costs one deletion from a set and one insertion. Each address over its share has its own sets, made
  * when it crosses the share; at most seven addresses are over it at a time.
  */
 import { clientAddress as addressCounted } from '../../http/client-address.ts'
-import { privatePlacesMax, privatePlacesShare, clientPlacesShare } from '../limits.ts'
+import {
+  clientPlacesShare,
+  keylessPlacesShare,
+  privatePlacesMax,
+  privatePlacesShare,
+} from '../limits.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { ConnectionOrigin } from './connection-origin.ts'
 
-const givingStates = ['headless', 'idle', 'receiving', 'held'] as const
+const givingStates = ['headless', 'idle', 'receiving', 'resting', 'held'] as const
 
 type GivingState = (typeof givingStates)[number]
 
@@ -37,8 +47,8 @@ type Lines<Connection> = Readonly<
 >
 
 interface Client<Connection> {
+  /** An address, or `key` and the holder of a key. */
   readonly key: string
-  readonly address: string
   readonly places: ConnectionPlaces<Connection>
   count: number
   isProxy: boolean
@@ -50,7 +60,7 @@ interface Client<Connection> {
 export class Place<Connection> {
   readonly connection: Connection
   readonly listener: ListenerKind
-  readonly client: Client<Connection>
+  client: Client<Connection>
   state: PlaceState = 'busy'
   isOpen = true
 
@@ -82,6 +92,7 @@ export class ConnectionPlaces<Connection> {
   readonly #placesMax: number
   readonly #botPlacesMax: number
   readonly #clientPlacesMax: number
+  readonly #keptPlaces: number
   readonly #isStill: (connection: Connection, state: PlaceState) => boolean
   readonly #lines: Lines<Connection> = makeLines()
   readonly #clients = new Map<string, Client<Connection>>()
@@ -92,6 +103,7 @@ export class ConnectionPlaces<Connection> {
     this.#placesMax = placesMax
     this.#botPlacesMax = placesMax - privatePlaces(placesMax)
     this.#clientPlacesMax = Math.ceil(placesMax * clientPlacesShare)
+    this.#keptPlaces = Math.ceil(privatePlaces(placesMax) * keylessPlacesShare)
     this.#isStill = isStill ?? (() => true)
   }
 
@@ -107,15 +119,32 @@ export class ConnectionPlaces<Connection> {
    * @returns the place, which the caller passes to `move` and `close`
    */
   open(connection: Connection, { listener, clientAddress }: ConnectionOrigin): Place<Connection> {
-    const client = this.#clientOf(clientAddress)
+    // The client of a Unix socket is a proxy or the operator of this machine.
+    const client = this.#clientOf(countedAs(clientAddress), clientAddress === '')
     const place = new Place(connection, listener, client)
     this.#counts[listener] += 1
-    client.count += 1
-    if (this.#isGreedy(client) && client.lines === undefined) {
-      client.lines = linesOf(this.#lines, client)
-      this.#greedy.add(client)
-    }
+    this.#join(client)
     return place
+  }
+
+  /**
+   * Counts a connection for the holder of a key from now on, and makes it `busy`.
+   *
+   * @param holder - `root` for the admin key, or the id of another key
+   * @returns false if it takes one of the places that the holder must leave free: another connection has to give way then
+   */
+  countFor(place: Place<Connection>, holder: string, others = 0): boolean {
+    const key = `key ${holder}`
+    if (place.client.key === key || !place.isOpen) return true
+    this.move(place, 'busy')
+    this.#leave(place.client)
+    const isRoot = holder === 'root'
+    const client = this.#clientOf(key, isRoot)
+    place.client = client
+    this.#join(client)
+    if (isRoot) return true
+    const free = this.#placesMax - this.count - others
+    return free >= (this.#isGreedy(client) ? this.#clientPlacesMax : this.#keptPlaces)
   }
 
   /** Frees the place; does nothing if it is free already. */
@@ -123,12 +152,8 @@ export class ConnectionPlaces<Connection> {
     if (!place.isOpen) return
     this.move(place, 'busy')
     place.isOpen = false
-    const { client, listener } = place
-    this.#counts[listener] -= 1
-    client.count -= 1
-    if (client.count === 0) this.#clients.delete(client.key)
-    // Drop the sets only at half the share: otherwise a client at the share would have them rebuilt again and again.
-    if (client.count <= this.#clientPlacesMax / 2) this.#forgetLines(client)
+    this.#counts[place.listener] -= 1
+    this.#leave(place.client)
   }
 
   /** Puts the connection into a state, as the youngest in it. Its position stays the same if it is in that state already. */
@@ -169,12 +194,23 @@ export class ConnectionPlaces<Connection> {
    *   share and only other addresses have connections that could
    */
   toGiveWay({ listener, clientAddress }: ConnectionOrigin): Place<Connection> | undefined {
+    return this.#giverTo(listener, this.#clients.get(countedAs(clientAddress)))
+  }
+
+  /** The same, to a connection that has a place. */
+  toGiveWayTo({ listener, client }: Place<Connection>): Place<Connection> | undefined {
+    return this.#giverTo(listener, client)
+  }
+
+  #giverTo(
+    listener: ListenerKind,
+    client: Client<Connection> | undefined,
+  ): Place<Connection> | undefined {
     const givers = this.#givers(listener)
     for (const from of givers) {
       const place = this.#oldestOfGreedy(from)
       if (place !== undefined) return place
     }
-    const client = this.#clients.get(countedAs(clientAddress))
     if (client !== undefined && this.#isGreedy(client)) return undefined
     for (const from of givers) {
       const place = this.#first(this.#lines, from)
@@ -213,15 +249,26 @@ export class ConnectionPlaces<Connection> {
     return undefined
   }
 
-  #clientOf(address: string): Client<Connection> {
-    const key = countedAs(address)
+  #clientOf(key: string, isProxy: boolean): Client<Connection> {
     const known = this.#clients.get(key)
     if (known !== undefined) return known
-    // The client of a Unix socket is a proxy or the operator of this machine.
-    const isProxy = address === ''
-    const client = { key, address, places: this, count: 0, isProxy, lines: undefined }
+    const client = { key, places: this, count: 0, isProxy, lines: undefined }
     this.#clients.set(key, client)
     return client
+  }
+
+  #join(client: Client<Connection>): void {
+    client.count += 1
+    if (!this.#isGreedy(client) || client.lines !== undefined) return
+    client.lines = linesOf(this.#lines, client)
+    this.#greedy.add(client)
+  }
+
+  #leave(client: Client<Connection>): void {
+    client.count -= 1
+    if (client.count === 0) this.#clients.delete(client.key)
+    // Drop the sets only at half the share: otherwise a client at the share would have them rebuilt again and again.
+    if (client.count <= this.#clientPlacesMax / 2) this.#forgetLines(client)
   }
 
   #forgetLines(client: Client<Connection>): void {
@@ -249,7 +296,13 @@ function makeLines<Connection>(): Lines<Connection> {
 }
 
 function makeStates<Connection>(): Record<GivingState, Set<Place<Connection>>> {
-  return { headless: new Set(), idle: new Set(), receiving: new Set(), held: new Set() }
+  return {
+    headless: new Set(),
+    idle: new Set(),
+    receiving: new Set(),
+    resting: new Set(),
+    held: new Set(),
+  }
 }
 
 /** Returns the connections of one client, in the same order. */

@@ -39,21 +39,25 @@ export class LastResponses {
     })
   }
 
-  #linger(socket: Duplex): void {
+  /** Bounds a connection that has given its place up and ends by itself, together with those that linger here. */
+  bound(socket: Duplex): void {
+    if (socket.destroyed) return
     this.#lingering.add(socket)
-    const timer = this.#clock.after(refusedLingerMs, () => void socket.destroy())
-    socket.once('close', () => {
-      this.#lingering.delete(socket)
-      timer.cancel()
-    })
-    socket.once('end', () => void socket.destroy())
-    pauseAfter(socket, lingeringBytesMax)
+    socket.once('close', () => this.#lingering.delete(socket))
     if (this.#lingering.size <= this.#openMax) return
     const [oldest] = this.#lingering
     if (oldest === undefined) return
     // Remove it now: its 'close' event comes a turn later, and more connections may arrive in this turn.
     this.#lingering.delete(oldest)
     oldest.destroy()
+  }
+
+  #linger(socket: Duplex): void {
+    const timer = this.#clock.after(refusedLingerMs, () => void socket.destroy())
+    socket.once('close', () => timer.cancel())
+    socket.once('end', () => void socket.destroy())
+    pauseAfter(socket, lingeringBytesMax)
+    this.bound(socket)
   }
 }
 

@@ -5,7 +5,7 @@
  *      |        |         +--> the owner dies: the client's connection is destroyed, since half a response is none
  *      |        +--> no node has the shard, or the one that was asked has it no more and did nothing (421): sent again
  *      |        +--> the owner dies before it responds: sent once more, to its successor, or refused; also refused
- *      |             if the owner hung, since this request may be the cause
+ *      |             if the owner hung, since this request may be the cause, or if this worker ends
  *      +--> the client is gone, in any state: the request to the owner is destroyed immediately
  *
  * The body is read to its end before anything is sent. It is small (about 4 MiB at most; NDJSON takes another way) and is
@@ -32,7 +32,7 @@ import { ownRequestHeaders } from './forward-headers.ts'
 import { isMisdirected, learnOwner, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
-import { PeerUnreachable } from '../link/owner-link.ts'
+import { CallGivenUp, PeerUnreachable } from '../link/owner-link.ts'
 import type { OwnerLinks } from '../link/owner-links.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 
@@ -125,7 +125,7 @@ export class Forward implements ResponseReceiver {
       this.#exchange.response.destroy()
     } else if (error instanceof PeerUnreachable) {
       this.#lookAgain()
-    } else if (this.#mayRepeat()) {
+    } else if (!(error instanceof CallGivenUp) && this.#mayRepeat()) {
       this.#search = undefined
       this.#options.clock.after(peerRepeatDelayMs, () => this.#send())
     } else {

@@ -4,12 +4,7 @@ import { PassThrough } from 'node:stream'
 import type { OwnerResponse, OwnerStream } from '../../private-api/owner-links.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
-import {
-  forwardFailuresGatherMs,
-  forwardHopsMax,
-  misdirectedPauseMs,
-  peerRepeatDelayMs,
-} from '../limits.ts'
+import { forwardFailuresGatherMs, forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
 import { kib, workersMax } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
@@ -32,7 +27,7 @@ export interface PeersOptions {
   readonly log: Log
   readonly runDir: string
   /** Where other nodes are. */
-  readonly routes: Pick<Routes, 'remote'>
+  readonly routes: Pick<Routes, 'remote' | 'isRemote'>
   /** How links to other nodes are secured; undefined if there are none. */
   readonly security?: LinkSecurity | undefined
 }
@@ -47,7 +42,7 @@ export interface StreamTo {
   /** The address of the original client, as `requestOrigin` returned it. */
   readonly clientAddress: string
   readonly headers: Readonly<Record<string, string>>
-  /** The worker was lost a moment ago. */
+  /** The last request ended a moment ago without a result. */
   readonly isRepeat?: boolean | undefined
 }
 
@@ -92,33 +87,44 @@ export class Peers {
   openStream(to: StreamTo): OwnerStream {
     const { place, shard, path, clientAddress, headers, isRepeat, learn } = to
     const { clock } = this.#options
-    const delayMs = isRepeat === true ? peerRepeatDelayMs : undefined
     const fields = {
       method: 'POST',
       url: path,
       rawHeaders: [...Object.entries(headers).flat(), 'Transfer-Encoding', 'chunked'],
       origin: { listener: 'private', clientAddress, hops: 1, shard },
     } as const
-    const stream = new PeerStream(clock, learn)
+    const stream = new PeerStream(learn)
     const search = new OwnerSearch(clock)
     const attempt = (): void => {
       const owner = place()
       if (stream.isDestroyed) return
       if (owner !== undefined) {
         // A link of its own, so that many pushes delay no other request.
-        const worker = { place: owner, isFresh: true, delayMs }
+        const worker = { place: owner, isFresh: true }
         stream.begin(this.#links.call(worker, { fields, hasBody: true }, stream))
       } else if (!search.again(attempt)) {
         stream.lost(new PeerUnreachable(new Error('no node has the shard')))
       }
     }
-    attempt()
+    if (isRepeat === true) clock.after(peerRepeatDelayMs, attempt)
+    else attempt()
     return stream
   }
 
   /** No worker is at this place any more: requests under way to it are lost at once. */
   drop(place: number): void {
     this.#links.drop(place)
+  }
+
+  /** This worker ends: polls that wait at their owners get an empty list from them. */
+  leave(): void {
+    this.#links.leave()
+  }
+
+  /** Refuses the requests that other nodes have not answered. Streams go on. */
+  giveUp(): void {
+    const { routes } = this.#options
+    this.#links.giveUp((place) => routes.isRemote(place))
   }
 
   close(): void {
@@ -133,7 +139,6 @@ const streamBufferBytes = 256 * kib
 class PeerStream implements OwnerStream, ResponseReceiver {
   readonly response: Promise<OwnerResponse>
   isDestroyed = false
-  readonly #clock: Clock
   readonly #learn: LearnOwner
   #call: LinkCall | undefined
   /** What was written before an owner was found. */
@@ -145,8 +150,7 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   #onDrained: (() => void)[] = []
   #mustWait = false
 
-  constructor(clock: Clock, learn: LearnOwner) {
-    this.#clock = clock
+  constructor(learn: LearnOwner) {
     this.#learn = learn
     this.response = new Promise((resolve, reject) => {
       this.#onResponse = resolve
@@ -195,9 +199,7 @@ class PeerStream implements OwnerStream, ResponseReceiver {
   answered(head: ResponseHead, body: string | Buffer): void {
     if (isMisdirected(head)) {
       learnOwner(head, this.#learn)
-      // The caller may ask again at once, and the next owner is known a moment later.
-      const error = new PeerUnreachable(new Error('the worker does not have the shard'))
-      this.#clock.after(misdirectedPauseMs, () => this.lost(error))
+      this.lost(new PeerUnreachable(new Error('the worker does not have the shard')))
       return
     }
     this.begun(head)

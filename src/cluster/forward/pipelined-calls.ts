@@ -17,6 +17,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { holdReading } from '../../http/hold-reading.ts'
 import { botIdOfTarget } from '../../bot-api/target.ts'
 import { pipelinedWaitingMax } from '../limits.ts'
 import { responseBeingWritten } from '../connection/native-handle.ts'
@@ -50,7 +51,7 @@ export class PipelinedCalls {
   #latestOfNoBot: Place | undefined
   #latest: Place | undefined
   #waitingCount = 0
-  #isHeld = false
+  #letGo: (() => void) | undefined
 
   /** Returns the line of a connection that has an unfinished response; makes it for the first such call. */
   static of(socket: LinedSocket): PipelinedCalls {
@@ -116,18 +117,13 @@ export class PipelinedCalls {
   }
 
   #hold(): void {
-    if (this.#isHeld || this.#waitingCount < pipelinedWaitingMax) return
-    this.#isHeld = true
-    // Reading a body resumes the socket. This listener runs after the one of node:http that does so.
-    this.#socket.on('resume', pause)
-    this.#socket.pause()
+    if (this.#waitingCount >= pipelinedWaitingMax) this.#letGo ??= holdReading(this.#socket)
   }
 
   #readOn(): void {
-    if (!this.#isHeld || this.#waitingCount >= pipelinedWaitingMax) return
-    this.#isHeld = false
-    this.#socket.off('resume', pause)
-    this.#socket.resume()
+    if (this.#waitingCount >= pipelinedWaitingMax) return
+    this.#letGo?.()
+    this.#letGo = undefined
   }
 }
 
@@ -137,8 +133,4 @@ function isOverlapping({ mayOverlap }: PipelinedCall, { response }: Place): bool
 
 function botIdOf({ req }: ServerResponse): number | undefined {
   return botIdOfTarget(req.url ?? '/')
-}
-
-function pause(this: Socket): void {
-  this.pause()
 }

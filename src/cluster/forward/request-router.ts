@@ -49,6 +49,8 @@ export interface RequestRouterOptions {
   /** Methods that this server does not have are passed on to the upstream server. */
   readonly hasUpstream: boolean
   readonly judge: Pick<BodyFilter, 'isWanted'>
+  /** Called for a call to the private API that its owner has refused, for its key or its pace. */
+  readonly onRefused: (request: IncomingMessage) => void
   /** Count the bodies of forwarded requests. */
   readonly bodies: Readonly<Record<ListenerKind, BodyBudget<IncomingMessage>>>
 }
@@ -72,6 +74,9 @@ interface MisdirectedWay {
 }
 
 type Way = OtherWay | typeof here | typeof nowhere | MisdirectedWay
+
+/** The statuses of calls that a key may not make. */
+const refusals: ReadonlySet<number> = new Set([403, 429])
 
 /** Shared by all routers of the process: if a reload fails, a new router continues with the same connections. */
 const forwarded = new WeakSet<ServerResponse>()
@@ -219,6 +224,11 @@ export class RequestRouter {
     const { self, peers, counters, hasUpstream, bodies, routes } = this.#options
     const { req: request } = response
     forwarded.add(response)
+    if (kind === 'private') {
+      response.once('finish', () => {
+        if (refusals.has(response.statusCode)) this.#options.onRefused(request)
+      })
+    }
     counters.add('requests_forwarded', 1)
     const dropsBody = kind === 'bot' && !this.#isWanted(kind, request)
     const isStreamed =

@@ -7,8 +7,8 @@
  * Numbers are little-endian. An exchange is one request with its response; the side that opened the link numbers them.
  * The first `data` frames of a response hold its head as text, the rest its body without any transfer encoding: the flag
  * `fin` ends a request or a response, and `cancel` breaks one off.
- * `leave` and `ready` are about the link itself: the owner's end sends them, and their exchange is 0. Do not renumber the
- * types: nodes of two versions share links.
+ * `leave` and `ready` are about the link itself, and their exchange is 0: either end sends `leave`, and the owner's `ready`.
+ * Do not renumber the types: nodes of two versions share links, and earlier owners ignore a caller's `leave`.
  */
 export const frameType = {
   /** The head of a request (request-fields.ts). */
@@ -21,7 +21,8 @@ export const frameType = {
   resume: 5,
   /**
    * The owner is being replaced and wants no new exchanges on this link. Those that are open go on, and those that the
-   * caller opened before it read this frame are served, too. The caller closes the link after the last one.
+   * caller opened before it read this frame are served, too. The caller closes the link after the last one. From the
+   * caller it says that the caller ends: polls of this link, now and later, get `[]` instead of waiting.
    */
   leave: 6,
   /**

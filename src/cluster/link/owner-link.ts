@@ -32,6 +32,14 @@ export class PeerUnreachable extends Error {
   }
 }
 
+/** This worker ends and waits no longer for the response of a call that was sent. */
+export class CallGivenUp extends Error {
+  constructor() {
+    super('the worker ends before the owner has responded')
+    this.name = 'CallGivenUp'
+  }
+}
+
 /** A connection that has begun. */
 export interface LinkConnection {
   readonly socket: Socket
@@ -48,8 +56,6 @@ export interface OwnerLinkOptions {
   readonly connect: (take: (bytes: Buffer) => void) => LinkConnection | undefined
   /** Called once when no call can use the link any more. */
   readonly closed: () => void
-  /** The pause before the first attempt; none by default. */
-  readonly delayMs?: number | undefined
 }
 
 interface Waiting {
@@ -70,13 +76,12 @@ export class OwnerLink implements CallLink {
   #timer: Timer | undefined
   #lastExchange = 0
   #endsWhenIdle = false
+  #isLeaving = false
   #isClosed = false
 
   constructor(options: OwnerLinkOptions) {
     this.#options = options
-    const { clock, delayMs } = options
-    if (delayMs === undefined) this.#attempt()
-    else this.#timer = clock.after(delayMs, () => this.#attempt())
+    this.#attempt()
   }
 
   /** Whether new calls belong on another link: this one is closed, or closes after its last call. */
@@ -100,10 +105,16 @@ export class OwnerLink implements CallLink {
     this.#endIfIdle()
   }
 
-  /** Its calls are lost: with PeerUnreachable, if nothing of them was sent. */
-  close(): void {
+  /** This worker ends: polls wait no more at the owner. The link still takes calls. */
+  leave(): void {
+    this.#isLeaving = true
+    this.#writer?.write({ exchange: 0, type: frameType.leave })
+  }
+
+  /** Its calls are lost: with PeerUnreachable, if nothing of them was sent, and otherwise with this error. */
+  close(error = new Error('the link was closed')): void {
     this.#timer?.cancel()
-    this.#lose(new Error('the link was closed'))
+    this.#lose(error)
     this.#socket?.destroy()
   }
 
@@ -162,6 +173,7 @@ export class OwnerLink implements CallLink {
       for (const call of this.#calls.values()) call.drained()
     })
     for (const { call } of this.#waiting.splice(0)) this.#start(call)
+    if (this.#isLeaving) this.leave()
     this.#endIfIdle()
   }
 

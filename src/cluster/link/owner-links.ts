@@ -10,7 +10,7 @@ import { connectLink } from './connect-link.ts'
 import type { LinkAddress } from './link-address.ts'
 import type { LinkCall, LinkRequest, ResponseReceiver } from './link-call.ts'
 import type { LinkSecurity } from '../node-links.ts'
-import { type LinkConnection, OwnerLink } from './owner-link.ts'
+import { CallGivenUp, type LinkConnection, OwnerLink } from './owner-link.ts'
 
 export interface OwnerLinksOptions {
   readonly clock: Clock
@@ -24,8 +24,6 @@ export interface LinkTo {
   readonly place: number
   /** The call gets a new link, which nothing else uses. */
   readonly isFresh: boolean
-  /** The pause before a new link connects. */
-  readonly delayMs?: number | undefined
 }
 
 export class OwnerLinks {
@@ -34,6 +32,7 @@ export class OwnerLinks {
   readonly #kept = new Map<number, OwnerLink>()
   /** All that may be open, with their places. */
   readonly #all = new Map<OwnerLink, number>()
+  #isLeaving = false
 
   constructor(options: OwnerLinksOptions) {
     this.#options = options
@@ -56,6 +55,20 @@ export class OwnerLinks {
     for (const [link, to] of this.#all) if (to === place) link.close()
   }
 
+  /** This worker ends: the owners, also those of later calls, answer polls with an empty list instead of waiting. */
+  leave(): void {
+    this.#isLeaving = true
+    for (const link of this.#all.keys()) link.leave()
+  }
+
+  /**
+   * The calls to these places are lost: with PeerUnreachable, if nothing of them was sent, and otherwise with CallGivenUp.
+   * Those with a link of their own go on.
+   */
+  giveUp(isAmong: (place: number) => boolean): void {
+    for (const [place, link] of this.#kept) if (isAmong(place)) link.close(new CallGivenUp())
+  }
+
   close(): void {
     for (const link of this.#all.keys()) link.close()
     this.#kept.clear()
@@ -69,15 +82,16 @@ export class OwnerLinks {
     return link
   }
 
-  #newLink({ place, delayMs }: LinkTo): OwnerLink {
+  #newLink({ place }: LinkTo): OwnerLink {
     const { clock, security } = this.#options
     const connect = (take: (bytes: Buffer) => void): LinkConnection | undefined => {
       const address = this.#options.addressOf(place)
       return address === undefined ? undefined : connectLink({ address, security, take })
     }
     const closed = (): void => void this.#all.delete(link)
-    const link: OwnerLink = new OwnerLink({ clock, delayMs, connect, closed })
+    const link: OwnerLink = new OwnerLink({ clock, connect, closed })
     this.#all.set(link, place)
+    if (this.#isLeaving) link.leave()
     return link
   }
 }

@@ -5,6 +5,7 @@
  *   request frame --> IncomingMessage --> listener
  *                     ServerResponse  --> LinkStream, its socket --> data frames
  *   cancel, or the end of the link --> the LinkStream is destroyed: to the listener, its client is gone
+ *   leave --> polls wait no more (http/once-closed.ts)
  *
  * Both classes are exported by node:http, and light-my-request builds the same pair for its injected requests. In
  * prototypes, many forwarded polls took 0.6 of the CPU of HTTP over connections of their own (docs/design.md).
@@ -12,6 +13,7 @@
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
+import { hurry } from '../../http/once-closed.ts'
 import { setOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
 import { FrameWriter } from './frame-writer.ts'
@@ -54,6 +56,7 @@ class LinkSession implements ServedLink {
   readonly #writer: FrameWriter
   readonly #reader = new FrameReader((frame, payload) => this.#take(frame, payload))
   readonly #exchanges = new Map<number, Exchange>()
+  #isCallerLeaving = false
 
   constructor(socket: Socket, options: ServeLinkOptions) {
     this.#socket = socket
@@ -86,6 +89,11 @@ class LinkSession implements ServedLink {
       this.#open(exchange, payload, isLast)
       return
     }
+    if (type === frameType.leave) {
+      this.#isCallerLeaving = true
+      for (const { stream } of this.#exchanges.values()) hurry(stream.asSocket())
+      return
+    }
     const open = this.#exchanges.get(exchange)
     // It may be complete here while the other side still sends.
     if (open === undefined) return
@@ -113,6 +121,7 @@ class LinkSession implements ServedLink {
     const { method, url, rawHeaders, origin } = readRequestFields(payload.toString('latin1'))
     const stream = this.#newStream(exchange)
     const socket = stream.asSocket()
+    if (this.#isCallerLeaving) hurry(socket)
     const request = new LinkedRequest(socket)
     request.method = method
     request.url = url

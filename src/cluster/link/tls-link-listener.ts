@@ -2,9 +2,11 @@
  * The port on which a worker accepts the links of other nodes.
  *
  *   accepted --> handshake --> ready, given to `accept`
- *                    +--> refused: not of this cluster, not the protocol of links, too slow, or one of too many
+ *                    +--> refused: not of this cluster, not the protocol of links, too slow, or the oldest of too many
  *
- * Anybody who reaches the port can begin a handshake, so their number and their time are bounded. What a peer sends is
+ * Anybody who reaches the port can begin a handshake, so their number and their time are bounded. If all places are taken,
+ * the oldest handshake gives way: that of a node takes some milliseconds, and that of a stranger may take all of its time.
+ * What a peer sends is
  * decrypted by OpenSSL and read by nobody before the peer has proven that it belongs to the cluster.
  */
 import { createServer as createTcpServer, type Server, Socket } from 'node:net'
@@ -46,7 +48,7 @@ export class TlsLinkListener {
   /** Does not listen: it gets the connections of `#server`, so that their handshakes can be bounded. */
   readonly #tls: TlsServer
   readonly #refusals: RareWarning
-  /** By the connection below the one of TLS. */
+  /** By the connection below the one of TLS, the oldest first. */
   readonly #handshakes = new Map<Socket, Handshake>()
   readonly #links = new Set<Socket>()
   #server: Server | undefined
@@ -123,10 +125,9 @@ export class TlsLinkListener {
 
   #accepted(socket: Socket): void {
     const peer = socket.remoteAddress ?? 'unknown'
-    if (this.#handshakes.size >= linkHandshakesMax) {
-      this.#refusals.note({ peer, reason: `${linkHandshakesMax} handshakes are under way` })
-      socket.destroy()
-      return
+    const [oldest] = this.#handshakes.keys()
+    if (oldest !== undefined && this.#handshakes.size >= linkHandshakesMax) {
+      this.#end(oldest, `it gave way to a newer one of ${linkHandshakesMax} handshakes`)
     }
     const late = (): void => this.#end(socket, `it did not finish in ${linkHandshakeMs} ms`)
     this.#handshakes.set(socket, { peer, timer: this.#options.clock.after(linkHandshakeMs, late) })

@@ -9,6 +9,7 @@ import type { Clock, Timer } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import type { Log } from '../log.ts'
 import { nodeExtraBeatMs, nodeHeartbeatMs } from './limits.ts'
+import { type ClockReading, DatabaseClock } from './database-clock.ts'
 import { Membership } from './membership.ts'
 import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-table.ts'
 
@@ -18,8 +19,12 @@ export interface HeartbeatOptions {
   /** Its `onChange` belongs to the heartbeat. */
   readonly table: NodeTable
   readonly self: NodeIdentity
+  /** That of the nodes that are there already; see `lagOf`. */
+  readonly lagMs?: number | undefined
   /** Called with the end of the lease, on the clock of the machine, whenever it moves. */
   readonly onLease: (validUntilMs: number) => void
+  /** Called with the clock of the shards after each heartbeat, before `onLease`. */
+  readonly onClock?: ((reading: ClockReading) => void) | undefined
   /** Called with the rows after each heartbeat that found the row of this node. */
   readonly onRead?: ((read: HeartbeatRead) => void) | undefined
   /** Another node has removed this one. */
@@ -29,6 +34,8 @@ export interface HeartbeatOptions {
 export class Heartbeat {
   readonly #options: HeartbeatOptions
   readonly #membership: Membership
+  readonly #databaseClock: DatabaseClock
+  #reading: ClockReading | undefined
   #timer: Timer | undefined
   /** When the last beat was sent, and when the last one of the rhythm was. */
   #sentAtMs = 0
@@ -42,6 +49,7 @@ export class Heartbeat {
   constructor(options: HeartbeatOptions) {
     this.#options = options
     this.#membership = new Membership(options.self.boot)
+    this.#databaseClock = new DatabaseClock(options.log, options.lagMs ?? 0)
   }
 
   /** Beats once, and goes on until `close`. Rejects if the first heartbeat fails. */
@@ -119,7 +127,7 @@ export class Heartbeat {
     const { clock, log, table, self, onLease, onEvicted } = this.#options
     const sentAtMs = clock.machineMs()
     this.#sentAtMs = sentAtMs
-    const read = await table.beat(self)
+    const read = await table.beat(self, this.#reading)
     if (this.#isClosed) return undefined
     if (!read.isMember) {
       this.close()
@@ -131,6 +139,7 @@ export class Heartbeat {
       return undefined
     }
     const receivedAtMs = clock.machineMs()
+    this.#readClock(read, sentAtMs, receivedAtMs)
     const lapsedMs = Math.round(receivedAtMs - this.#membership.validUntilMs)
     const overdue = this.#membership.read({ ...read, sentAtMs, receivedAtMs })
     if (lapsedMs > 0 && lapsedMs < Infinity) {
@@ -145,6 +154,15 @@ export class Heartbeat {
       this.#isExtraDue = true
     }
     return this.#isClosed ? undefined : read
+  }
+
+  #readClock({ databaseMs }: HeartbeatRead, sentAtMs: number, receivedAtMs: number): void {
+    const { clock, onClock } = this.#options
+    if (databaseMs === undefined) return
+    const nodeMs = clock.nowMs()
+    const read = { databaseMs, nodeMs, sentAtMs, receivedAtMs }
+    this.#reading = this.#databaseClock.read(read)
+    onClock?.(this.#reading)
   }
 }
 

@@ -1,15 +1,16 @@
 /**
  * Makes this server a node of its database.
  *
- * The row of the last life of this data directory, whose lock proves that it has ended, is replaced at once. Any other row
- * that is in the way (join-obstacles.ts) is evicted when it has stood still for `nodeEvictedMs`. If one is alive, this
- * server does not start.
+ * The row of the last life of this data directory is replaced at once if the lock of the directory proves that it has
+ * ended. Any other row that is in the way (join-obstacles.ts) is evicted when it has stood still for `nodeEvictedMs`. If one
+ * is alive, this server does not start.
  */
 import { type Clock, sleep } from '../../clock.ts'
 import { joinObstacles } from '../../store/join-obstacles.ts'
 import { unreachable } from '../../errors.ts'
-import type { JoiningNode, JoinObstacle, NodeTable } from '../../store/node-table.ts'
+import type { JoiningNode, JoinObstacle, NodeRow, NodeTable } from '../../store/node-table.ts'
 import type { Log } from '../log.ts'
+import type { LastLife } from './last-life.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 import { Membership } from './membership.ts'
 
@@ -18,21 +19,22 @@ export interface JoinOptions {
   readonly log: Log
   readonly table: NodeTable
   readonly self: JoiningNode
-  /** The last boot of this data directory, which has ended. */
-  readonly lastBoot: string | undefined
+  /** Undefined for a data directory without one. */
+  readonly lastLife: LastLife | undefined
 }
 
 /** Another server is alive and in the way of this one; the message says what to do. */
 export class JoinRefusedError extends Error {
-  constructor(obstacle: JoinObstacle) {
-    super(refusalText(obstacle))
+  constructor(obstacle: JoinObstacle, lastLife: LastLife | undefined) {
+    const isCopy = obstacle.row.boot === lastLife?.boot
+    super(`${isCopy ? thisIsACopy : ''}${refusalText(obstacle)}`)
     this.name = 'JoinRefusedError'
   }
 }
 
-/** Resolves when this server has a row. Rejects with a JoinRefusedError, or with the error of the database. */
-export async function joinCluster(options: JoinOptions): Promise<void> {
-  const { clock, log, table, self, lastBoot } = options
+/** Resolves when this server has a row, with the rows from before (its own last one included). Rejects with a JoinRefusedError, or with the error of the database. */
+export async function joinCluster(options: JoinOptions): Promise<readonly NodeRow[]> {
+  const { clock, log, table, self, lastLife } = options
   const membership = new Membership(self.boot)
   const firstBeats = new Map<string, string>()
   for (;;) {
@@ -40,10 +42,10 @@ export async function joinCluster(options: JoinOptions): Promise<void> {
     const { nodes } = await table.read()
     const read = { isMember: false, nodes, sentAtMs, receivedAtMs: clock.machineMs() }
     const overdue = membership.read(read)
-    const last = nodes.find(({ boot }) => boot === lastBoot)
+    const last = nodes.find(({ boot }) => lastLife?.hasEnded === true && boot === lastLife.boot)
     const obstacles = joinObstacles(self, nodes).filter(({ row }) => row !== last)
     if (last !== undefined) log.info({ node: last.name }, hasEnded)
-    if (obstacles.length === 0 && (await table.join(self, last)) === undefined) return
+    if (obstacles.length === 0 && (await table.join(self, last)) === undefined) return nodes
     // Its shards need not wait for what becomes of this server.
     if (obstacles.length > 0 && last !== undefined) await table.evict(last)
     for (const obstacle of obstacles) {
@@ -54,13 +56,15 @@ export async function joinCluster(options: JoinOptions): Promise<void> {
         log.info({ node: row.name }, hasEnded)
         await table.evict(row)
       } else if (firstBeat !== row.beat) {
-        throw new JoinRefusedError(obstacle)
+        throw new JoinRefusedError(obstacle, lastLife)
       }
     }
     await sleep(clock, nodeHeartbeatMs)
   }
 }
 
+const thisIsACopy =
+  'the data directory is a copy of that of a server that is alive, so use an empty --dir: '
 const hasEnded = 'a server that has ended is removed from the database'
 
 function refusalText({ reason, row }: JoinObstacle): string {

@@ -11,6 +11,11 @@ export const nodeEvictedMs = 1_500
  */
 export const nodeObservationGapMs = 700
 /**
+ * The clock of the shards follows a jump of the database's by this part of the time that passes. Chosen: a time to live is
+ * at most a tenth shorter or longer than wanted, and 10 minutes are made up for in less than two hours.
+ */
+export const clockSlewRate = 0.1
+/**
  * If the rows of nodes or shards change, a node reads them with an extra heartbeat, this long after the last one at the
  * earliest. Chosen: a lost node changes the rows of all of its shards, and 50 heartbeats a second cost little.
  */
@@ -31,5 +36,10 @@ export const handOversMax = 1
 export const handOversLeavingMax = 4
 /** A server that ends waits this long for the nodes that take its shards. Chosen: as long as for open requests. */
 export const handOverAllMsMax = 10_000
+/**
+ * A server that starts waits this long until all shards of a database have an owner. Chosen: longer than a take-over and the
+ * opening of many shards, and a third of the time that systemd gives a start by default.
+ */
+export const settleMsMax = 30_000
 /** The hashes of so many pairs of a shard and a node are kept. Chosen: 256 shards and 128 nodes. */
 export const rendezvousHashesMax = 32_768

@@ -7,8 +7,10 @@ import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import type { HeartbeatRead, JoiningNode, NodeIdentity, NodeTable } from '../../store/node-table.ts'
 import type { Log } from '../log.ts'
+import { type ClockReading, lagOf } from './database-clock.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { joinCluster, JoinRefusedError } from './join.ts'
+import type { LastLife } from './last-life.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 
 export interface MemberOptions {
@@ -16,11 +18,11 @@ export interface MemberOptions {
   readonly log: Log
   readonly table: NodeTable
   readonly node: Omit<JoiningNode, 'boot'>
-  /** The last boot of this data directory, which has ended. */
-  readonly lastBoot?: string | undefined
+  readonly lastLife?: LastLife | undefined
   /** The node is a member, in a new life. What it had before belongs to others. */
   readonly onJoined?: (self: NodeIdentity) => void | Promise<void>
   readonly onRead?: (read: HeartbeatRead) => void
+  readonly onClock?: (reading: ClockReading) => void
   /** Called with the end of the lease of this life, on the clock of the machine, whenever it moves. */
   readonly onLease?: (boot: string, validUntilMs: number) => void
   /** Another node has evicted this one. It joins again, and gets a lease again, when what this returns has resolved. */
@@ -41,7 +43,7 @@ export class Member {
 
   /** Resolves after the first heartbeat. Rejects if another node is in the way. */
   async start(): Promise<void> {
-    await this.#join(this.#options.lastBoot)
+    await this.#join(this.#options.lastLife)
   }
 
   /** Ends the lease and deletes the row of this node, so that others take its shards at once. Never rejects. */
@@ -55,10 +57,11 @@ export class Member {
     this.#options.table.close()
   }
 
-  async #join(lastBoot: string | undefined): Promise<void> {
-    const { clock, log, table, node, onJoined, onLease, onRead } = this.#options
+  async #join(lastLife: LastLife | undefined): Promise<void> {
+    const { clock, log, table, node, onClock, onJoined, onLease, onRead } = this.#options
     const self = { name: node.name, boot: newBoot() }
-    await joinCluster({ clock, log, table, self: { ...node, boot: self.boot }, lastBoot })
+    const joining = { clock, log, table, self: { ...node, boot: self.boot }, lastLife }
+    const lagMs = lagOf(await joinCluster(joining))
     if (this.#stopping.signal.aborted) {
       await table.leave(self)
       return
@@ -70,6 +73,8 @@ export class Member {
       log,
       table,
       self,
+      lagMs,
+      onClock,
       onRead: (read) => onRead?.(read),
       onLease: (validUntilMs) => onLease?.(self.boot, validUntilMs),
       onEvicted: () => void this.#joinAgain(),

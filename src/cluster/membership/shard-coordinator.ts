@@ -11,7 +11,7 @@ import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-ta
 import type { Log } from '../log.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
-import { handOverAllMsMax, nodeLeaseMs } from './limits.ts'
+import { handOverAllMsMax, nodeLeaseMs, settleMsMax } from './limits.ts'
 import { mayTake, type PlacementDecision, Placement } from './placement.ts'
 
 export interface ShardCoordinatorOptions {
@@ -108,12 +108,21 @@ export class ShardCoordinator implements ShardAssignment {
     this.#act()
   }
 
-  /** Resolves when every shard has an owner, and those of this node are served. */
-  settled(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onSettled.push(resolve)
-      this.#act()
-    })
+  /**
+   * Resolves when every shard has an owner, and those of this node are served; after `settleMsMax` at the latest, because the
+   * database may have been lost after the join.
+   */
+  async settled(): Promise<void> {
+    const { clock, log } = this.#options
+    const settled = new Promise<void>((resolve) => this.#onSettled.push(resolve))
+    this.#act()
+    const waiting = new AbortController()
+    const isLate = await Promise.race([
+      settled.then(() => false),
+      sleep(clock, settleMsMax, waiting.signal).then(() => true),
+    ])
+    waiting.abort()
+    if (isLate) log.warn({}, 'not all shards are served yet; the server goes on')
   }
 
   /**

@@ -2,24 +2,23 @@
  * Reads from the first bytes of a connection which worker should get it. This is pure, and the only parser of the
  * primary.
  *
- *   botId      `/bot<digits>:`, `/bot<digits>%3A` (perhaps after `/file`) or `/v1/bots/<digits>` was found: the line
- *              need not be complete
+ *   botId      `/bot<digits>:` (perhaps after `/file`) or `/v1/bots/<digits>` was found: the line need not be complete
  *   none       the request line is complete and names no bot: any worker may have it
  *   more       not decided yet
  *   too long   8 KiB and still undecided
  *   bad        this is not HTTP (a TLS hello, binary noise): no worker needs to see it
  *
- * A wrong guess costs one forwarded request and is never an error, so unusual spellings (`/%62ot1:`) are simply `none`.
- * If a bot id is out of range, any worker may answer 401 or 421.
+ * A wrong guess costs one forwarded request and is never an error. If a bot id is out of range, any worker may answer 401 or 421.
  */
 import { requestLineBytesMax } from '../limits.ts'
+import { plainTarget } from '../../http/plain-target.ts'
 import { botIdMax } from '../../limits.ts'
 
 export type RequestLine = { readonly botId: number } | 'none' | 'more' | 'too long' | 'bad'
 
-// Clients of proxies send the absolute form; HTTP allows empty lines before the request.
-const target =
-  /^[\r\n]*[A-Za-z-]+ +(?:https?:\/\/[^/ ]*)?\/(?:(?:file\/)?bot(\d{1,16})(?::|%3[Aa])|v1\/bots\/(\d{1,16})(?=[/?# ]))/
+// HTTP allows empty lines before the request.
+const method = /^[\r\n]*[A-Za-z-]+ +/
+const bot = /^\/(?:(?:file\/)?bot(\d{1,16}):|v1\/bots\/(\d{1,16})(?=[/? ]))/
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
@@ -30,7 +29,8 @@ export function readRequestLine(bytes: Buffer): RequestLine {
   const end = feed === -1 ? bytes.length : feed
   const line = bytes.toString('latin1', start, Math.min(end, start + requestLineBytesMax))
   if (holdsControl(line)) return 'bad'
-  const match = target.exec(line)
+  const [verb] = method.exec(line) ?? []
+  const match = verb === undefined ? null : bot.exec(plainTarget(line.slice(verb.length)))
   if (match !== null) {
     const botId = Number(match[1] ?? match[2])
     return botId <= botIdMax ? { botId } : 'none'

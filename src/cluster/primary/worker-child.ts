@@ -41,6 +41,14 @@ export interface WorkerChildOptions {
 /** Holds one packet while it is sent; nothing keeps a reference. */
 const packet = Buffer.allocUnsafeSlow(connectionPacketBytesMax)
 
+/**
+ * SIGUSR1 opens the inspector of Node.js at this address until the worker has a listener for it (cli/refuse-inspector.ts). No
+ * machine has an address of this network (RFC 5737), so it opens nowhere. Node.js 20 has no --disable-sigusr1.
+ */
+const noInspector = process.execArgv.some((flag) => flag.startsWith('--inspect'))
+  ? []
+  : ['--inspect-port=192.0.2.1:9229']
+
 export class WorkerChild implements HandOffChannel {
   readonly generation: number
   readonly control: Control<WorkerControl>
@@ -73,7 +81,9 @@ export class WorkerChild implements HandOffChannel {
     this.#inbox = inbox
     const stdio = ['inherit', 'inherit', 'inherit', 'ipc', inbox]
     assert(stdio.indexOf(inbox) === inboxDescriptor)
-    cluster.setupPrimary({ exec: workerFile, args: [], serialization: 'advanced', stdio })
+    const execArgv = [...process.execArgv, ...noInspector]
+    const how = { serialization: 'advanced', stdio } as const
+    cluster.setupPrimary({ exec: workerFile, args: [], execArgv, ...how })
     const worker = cluster.fork(env)
     worker.on('error', () => undefined)
     this.#process = worker.process

@@ -225,7 +225,11 @@ export class WorkerPlace {
   }
 
   async #takeOver(old: WorkerChild, next: WorkerChild): Promise<void> {
-    if (this.#serving !== undefined) await old.tell('settle', settleMs)
+    if (this.#serving !== undefined) {
+      const { log, worker } = this.#options
+      log.info({ worker }, 'the worker finishes what takes long, such as deliveries')
+      await old.tell('settle', settleMs)
+    }
     if (this.#state.isStopped) throw ending()
     this.#moving = this.shards.exclusively(() => this.#move(old, next))
     try {

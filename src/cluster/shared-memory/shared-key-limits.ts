@@ -7,7 +7,7 @@
  * Times are in microseconds of the machine's clock; access/key-limiter.ts says what they mean. Each decision is one
  * compare-and-swap on one number. A process that still knows the former key of a slot may make both begin anew, once.
  */
-import type { KeyAccess } from '../../access/access.ts'
+import type { KeyAccess, KeyLimits } from '../../access/access.ts'
 import { fullAfter, type KeyLimiter, type LimitedThing, waitOf } from '../../access/key-limiter.ts'
 import { accessKeyCountAttemptsMax } from '../../access/limits.ts'
 import type { Clock } from '../../clock.ts'
@@ -17,6 +17,12 @@ const numbersPerKey = 3
 
 /** The size of the table in numbers of 64 bits. */
 export const keyLimitNumbers = accessKeysMax * numbersPerKey
+
+interface Taking {
+  readonly count: number
+  /** Whether tokens that are not there yet are taken, too. */
+  readonly isInAdvance: boolean
+}
 
 export class SharedKeyLimits implements KeyLimiter {
   readonly #numbers: BigUint64Array
@@ -29,18 +35,24 @@ export class SharedKeyLimits implements KeyLimiter {
   }
 
   take(access: KeyAccess, what: LimitedThing): number {
-    return this.#take(access, what, { count: 1, isInAdvance: false })
+    return this.#takeOfAll(access, what, { count: 1, isInAdvance: false })
   }
 
   reserve(access: KeyAccess, count: number): number {
-    return this.#take(access, 'updates', { count, isInAdvance: true })
+    return this.#takeOfAll(access, 'updates', { count, isInAdvance: true })
   }
 
-  #take(
-    access: KeyAccess,
-    what: LimitedThing,
-    { count, isInAdvance }: { readonly count: number; readonly isInAdvance: boolean },
-  ): number {
+  /** First its own, so that a key that is over its limit takes nothing of what its makers have. */
+  #takeOfAll(access: KeyAccess, what: LimitedThing, how: Taking): number {
+    let waitMs = this.#take(access, what, how)
+    for (const maker of access.makers ?? []) {
+      if (waitMs > 0 && !how.isInAdvance) return waitMs
+      waitMs = Math.max(waitMs, this.#take(maker, what, how))
+    }
+    return waitMs
+  }
+
+  #take(access: KeyLimits, what: LimitedThing, { count, isInAdvance }: Taking): number {
     const perSecond = what === 'requests' ? access.requestsPerSecond : access.updatesPerSecond
     if (perSecond === undefined) return 0
     const at = this.#slotOf(access) + (what === 'requests' ? 1 : 2)
@@ -57,7 +69,7 @@ export class SharedKeyLimits implements KeyLimiter {
     }
   }
 
-  #slotOf({ id, limitSlot }: KeyAccess): number {
+  #slotOf({ id, limitSlot }: KeyLimits): number {
     const at = limitSlot * numbersPerKey
     const owner = BigInt(`0x${id}`)
     if (Atomics.load(this.#numbers, at) === owner) return at

@@ -6,17 +6,20 @@
  *     +---------------+  0
  *     | header        |  16 words: magic, layout version, workers, shards, 0 ...
  *     +---------------+  64
- *     | leases        |  16 times of 2 words, one for each database, and then 16 lives of 2 words
- *     +---------------+  320
+ *     | databases     |  of 2 words each, one for each database: 16 ends of leases, 16 lives, 16 offsets of clocks,
+ *     |               |  and 16 differences of this node's clock
+ *     +---------------+  576
  *     | shard table   |  768 words: 256 owners, 256 serving, 256 hangs   shared-shard-table.ts
- *     +---------------+  3,392
+ *     +---------------+  3,648
  *     | worker table  |  256 records of 6 words                       shared-worker-table.ts
- *     +---------------+  9,536
+ *     +---------------+  9,792
  *     | metric slots  |  workers x 4 slots of 256 words               metric-slot.ts
- *     +---------------+  9,536 + workers x 4,096
+ *     +---------------+  9,792 + workers x 4,096
  *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
  *     +---------------+
  *     | key limits    |  1,000 keys of 6 words                        shared-key-limits.ts
+ *     +---------------+
+ *     | sessions      |  1,001 keys of 34 words                       access/ended-sessions.ts
  *     +---------------+
  *
  * Words are 32 bits in the byte order of the machine. Every access is an Atomics call, and no process waits on a word. A
@@ -30,6 +33,7 @@
  */
 import { rmSync } from 'node:fs'
 import { mapRegion } from '../../../native-bindings/shared-region.ts'
+import { EndedSessions, endedSessionNumbers } from '../../access/ended-sessions.ts'
 import { slotsPerWorker } from '../limits.ts'
 import { databasesMax, shardsMax, workersMax } from '../../limits.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
@@ -56,8 +60,11 @@ export class SharedMemory implements ShardTable {
   readonly clients: ClientTable
   /** For SharedKeyLimits. */
   readonly keyLimits: BigUint64Array
+  readonly endedSessions: EndedSessions
   readonly #leases: BigUint64Array
   readonly #lives: BigUint64Array
+  readonly #clockOffsets: BigInt64Array
+  readonly #clockSkews: BigInt64Array
   /** The slots of worker 0 come first. */
   readonly #slots: readonly MetricSlot[]
 
@@ -67,6 +74,8 @@ export class SharedMemory implements ShardTable {
     this.shards = shards
     this.#leases = new BigUint64Array(region, headerBytes, databasesMax)
     this.#lives = new BigUint64Array(region, headerBytes + databasesMax * 8, databasesMax)
+    this.#clockOffsets = new BigInt64Array(region, headerBytes + databasesMax * 16, databasesMax)
+    this.#clockSkews = new BigInt64Array(region, headerBytes + databasesMax * 24, databasesMax)
     this.shardTable = new SharedShardTable(
       new Int32Array(region, shardTableOffset, shardTableWords),
       shards,
@@ -81,7 +90,11 @@ export class SharedMemory implements ShardTable {
     )
     const clientsOffset = slotsOffset + workers * slotsPerWorker * slotBytes
     this.clients = new ClientTable(region, clientsOffset)
-    this.keyLimits = new BigUint64Array(region, clientsOffset + clientTableBytes, keyLimitNumbers)
+    const keysOffset = clientsOffset + clientTableBytes
+    this.keyLimits = new BigUint64Array(region, keysOffset, keyLimitNumbers)
+    this.endedSessions = new EndedSessions(
+      new BigUint64Array(region, keysOffset + keyLimitNumbers * 8, endedSessionNumbers),
+    )
   }
 
   /** For the primary: replaces the file of an earlier server; a process that still maps the old file is not disturbed. */
@@ -154,6 +167,25 @@ export class SharedMemory implements ShardTable {
     return Atomics.load(this.#lives, database)
   }
 
+  /** For the primary: how the clock of a database runs (database-clock.ts), in ms. */
+  setClock(
+    database: number,
+    { offsetMs, skewMs }: { readonly offsetMs: number; readonly skewMs: number },
+  ): void {
+    Atomics.store(this.#clockOffsets, database, BigInt(Math.round(offsetMs)))
+    Atomics.store(this.#clockSkews, database, BigInt(skewMs))
+  }
+
+  /** Returns what the time of the machine lacks to that of a database's shards, in ms; 0 before the first heartbeat. */
+  clockOffsetMs(database: number): number {
+    return Number(Atomics.load(this.#clockOffsets, database))
+  }
+
+  /** Returns how far this node's wall clock is ahead of a database's, in ms. */
+  clockSkewMs(database: number): number {
+    return Number(Atomics.load(this.#clockSkews, database))
+  }
+
   /** Returns the slot in which the process of this worker and generation counts. Call this once and keep the result. */
   slot(worker: number, generation = 0): MetricSlot {
     const slot = this.#slots[worker * slotsPerWorker + (generation % slotsPerWorker)]
@@ -218,18 +250,19 @@ export function lifeOf(boot: string): bigint {
 }
 
 const magic = 0x50_42_53_4d // "PBSM"
-const layoutVersion = 7
+const layoutVersion = 9
 const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
 const headerWords = 16
 const headerBytes = headerWords * 4
-/** After the leases, whose times and lives have 8 bytes each. */
-const shardTableOffset = headerBytes + databasesMax * 16
+/** After four numbers of 8 bytes for each database. */
+const shardTableOffset = headerBytes + databasesMax * 32
 const slotBytes = metricSlotWords * 4
 const workerTableOffset = shardTableOffset + shardTableWords * 4
 const slotsOffset = workerTableOffset + workerTableWords * 4
 
 function regionBytes(workers: number): number {
-  return slotsOffset + workers * slotsPerWorker * slotBytes + clientTableBytes + keyLimitNumbers * 8
+  const keyNumbers = keyLimitNumbers + endedSessionNumbers
+  return slotsOffset + workers * slotsPerWorker * slotBytes + clientTableBytes + keyNumbers * 8
 }
 
 function isCount(value: number, max: number): boolean {

@@ -9,6 +9,9 @@
  *                                             v        |
  *                                            held -----+
  *
+ * A stream of pushes goes to and fro between resting and busy. If it gives way, it ends in order: its producer has all
+ * results.
+ *
  * The end of a body is not noticed when it arrives: `isStill` checks for it only when a connection must give way, which
  * saves a change of state for every request with a body.
  */
@@ -17,9 +20,10 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
 import { hasBody } from '../../http/body.ts'
 import { clientAddress } from '../../http/client-address.ts'
-import type { ConnectionOrigin } from '../connection/connection-origin.ts'
+import { type ConnectionOrigin, requestOrigin } from '../connection/connection-origin.ts'
 import { ConnectionPlaces, type Place } from '../connection/connection-places.ts'
 import { incomingOf, isAnswered } from '../connection/native-handle.ts'
+import { keylessMs } from '../limits.ts'
 import type { ListenerKind } from '../listener.ts'
 
 export interface ClientConnectionsOptions {
@@ -27,27 +31,37 @@ export interface ClientConnectionsOptions {
   readonly connectionsMax: number
   /** Whether this request may take any time to arrive: its connection counts as busy until then. */
   readonly mayLast: (request: IncomingMessage) => boolean
+  /** Returns whose key a request to the private listener has: `root`, an id, or undefined. */
+  readonly holderOf: (request: IncomingMessage) => string | undefined
+  /** Ends a connection to the private listener that shows no key. */
+  readonly late: (socket: Socket) => void
+  /** Bounds a connection that has given way and ends in order. */
+  readonly bound: (socket: Socket) => void
 }
 
 const placeMark = Symbol('place')
 const heldMark = Symbol('refusals held')
+const endMark = Symbol('end of a stream')
 
 interface PlacedSocket extends Socket {
   [placeMark]?: Place<Socket>
   /** The number of held refusals; pipelined requests may have several. */
   [heldMark]?: number
+  /** Ends the stream of pushes in order. */
+  [endMark]?: (() => void) | undefined
 }
 
 export class ClientConnections {
-  readonly #clock: Clock
-  readonly #places: ConnectionPlaces<Socket>
+  readonly #options: ClientConnectionsOptions
+  readonly #places: ConnectionPlaces<PlacedSocket>
   /** Connections that arrived in this turn of the event loop: their first bytes have not been parsed. */
-  #arrived: Place<Socket>[] = []
+  #arrived: Place<PlacedSocket>[] = []
   /** The number of connections of other workers. */
   #others = 0
 
-  constructor({ clock, connectionsMax, mayLast }: ClientConnectionsOptions) {
-    this.#clock = clock
+  constructor(options: ClientConnectionsOptions) {
+    const { connectionsMax, mayLast } = options
+    this.#options = options
     this.#places = new ConnectionPlaces({
       placesMax: connectionsMax,
       isStill: (socket, state) => state !== 'receiving' || isReceiving(socket, mayLast),
@@ -65,11 +79,21 @@ export class ClientConnections {
 
   /** Ends the connection that gives way to a new one; returns false if none may. */
   makeWay(newcomer: ConnectionOrigin): boolean {
-    const place = this.#places.toGiveWay(newcomer)
+    return this.#end(this.#places.toGiveWay(newcomer))
+  }
+
+  #end(place: Place<PlacedSocket> | undefined): boolean {
     if (place === undefined) return false
+    const { connection, state } = place
     // Free the place now: the 'close' event comes a turn later, and more connections may arrive in this turn.
     this.#places.close(place)
-    place.connection.destroy()
+    if (state === 'resting') {
+      connection[endMark]?.()
+      // The end is written in this turn.
+      this.#options.clock.soon(() => this.#options.bound(connection))
+    } else {
+      connection.destroy()
+    }
     return true
   }
 
@@ -77,7 +101,7 @@ export class ClientConnections {
   accepted(socket: PlacedSocket, origin: ConnectionOrigin): void {
     const place = this.#places.open(socket, origin)
     socket[placeMark] = place
-    if (this.#arrived.length === 0) this.#clock.soon(() => this.#settleArrived())
+    if (this.#arrived.length === 0) this.#options.clock.soon(() => this.#settleArrived())
     this.#arrived.push(place)
   }
 
@@ -92,14 +116,27 @@ export class ClientConnections {
     else this.#places.close(place)
   }
 
-  /** The head of a request has arrived. */
-  requested(request: IncomingMessage): void {
+  /** The head of a request has arrived. Returns false if its key has too many connections, and the request is refused. */
+  requested(request: IncomingMessage): boolean {
     const socket: PlacedSocket = request.socket
     const place = socket[placeMark]
-    if (place === undefined) return
-    if (!place.client.isProxy && isFromProxy(request, place)) this.#places.noteProxy(place)
-    if (place.state === 'held') return
+    if (place === undefined) return true
+    const isBot = place.listener === 'bot'
+    if (isBot && !place.client.isProxy && isFromProxy(request)) this.#places.noteProxy(place)
+    if (place.state === 'held') return true
+    const hasPlace = isBot || this.#showKey(request, place)
     place.moveTo(hasBody(request) ? 'receiving' : 'busy')
+    return hasPlace
+  }
+
+  #showKey(request: IncomingMessage, place: Place<PlacedSocket>): boolean {
+    const holder = this.#options.holderOf(request)
+    if (holder === undefined || this.#places.countFor(place, holder, this.#others)) return true
+    if (this.#end(this.#places.toGiveWayTo(place))) return true
+    // Its client may leave it open for a while.
+    this.#places.close(place)
+    this.#options.bound(place.connection)
+    return false
   }
 
   /** All requests of this connection have their responses. */
@@ -112,8 +149,15 @@ export class ClientConnections {
       const { connection } = place
       if (place.state === 'busy' && incomingOf(connection) === undefined) {
         place.moveTo('headless')
+        if (place.listener === 'private') this.#awaitKey(place)
       }
     }
+  }
+
+  #awaitKey(place: Place<PlacedSocket>): void {
+    this.#options.clock.after(keylessMs, () => {
+      if (place.isOpen && place.state === 'headless') this.#options.late(place.connection)
+    })
   }
 }
 
@@ -130,6 +174,17 @@ export function holdConnection(socket: PlacedSocket): () => void {
   }
 }
 
+/**
+ * Lets the connection of a stream of pushes give way while the stream rests.
+ *
+ * @param end - ends the stream in order
+ * @returns the caller calls it when the stream begins or ends to rest
+ */
+export function streamPlace(socket: PlacedSocket, end: () => void): (isResting: boolean) => void {
+  socket[endMark] = end
+  return (isResting) => socket[placeMark]?.moveTo(isResting ? 'resting' : 'busy')
+}
+
 function nothingHeld(): void {
   // This is another worker's connection; that worker holds the client's one.
 }
@@ -142,12 +197,9 @@ function isReceiving(socket: Socket, mayLast: (request: IncomingMessage) => bool
 }
 
 /** Whether the request names another client and comes from an address whose X-Real-Ip is believed. */
-function isFromProxy(
-  { headers }: IncomingMessage,
-  { client: { address } }: Place<Socket>,
-): boolean {
-  const realIp = headers['x-real-ip']
-  return (
-    realIp !== undefined && clientAddress(address, realIp) !== clientAddress(address, undefined)
-  )
+function isFromProxy(request: IncomingMessage): boolean {
+  const realIp = request.headers['x-real-ip']
+  if (realIp === undefined) return false
+  const address = requestOrigin(request)?.clientAddress ?? ''
+  return clientAddress(address, realIp) !== clientAddress(address, undefined)
 }

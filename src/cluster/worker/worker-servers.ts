@@ -19,6 +19,8 @@ import {
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { PostboteError } from '../../errors.ts'
+import { gatherPieces } from '../../http/gather-pieces.ts'
+import { refusePrivate } from '../../private-api/private-error.ts'
 import {
   connectionsCheckMs,
   headerBytesMax,
@@ -28,8 +30,10 @@ import {
   silentBotConnectionMs,
   silentPrivateConnectionMs,
 } from '../limits.ts'
+import { plainTarget } from '../../http/plain-target.ts'
 import { requestTimeoutMs } from '../../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
+import { CallTurns } from './call-turns.ts'
 import { ClientConnections } from './client-connections.ts'
 import type { ReceivedConnection } from '../channel/connection-inbox.ts'
 import { workerConnectionLimit } from '../connection/connection-limit.ts'
@@ -68,6 +72,12 @@ export interface WorkerServersOptions extends OfLinks {
   mayLast?(request: IncomingMessage): boolean
   /** Returns how many pipelined requests of this client one turn of the event loop serves (pipeline-limit.ts). */
   pipelinedPerTurnMax?(request: IncomingMessage): number
+  /** Returns whose key a request to the private listener has: `root`, the id of a key, or undefined. */
+  holderOf?(request: IncomingMessage): string | undefined
+  /** Returns how long the calls of this holder of a key must wait, in milliseconds. */
+  holderWaitMs?(holder: string): number
+  /** Called for the small pieces in which the body of a request to the private listener arrives. */
+  onPieces?(request: IncomingMessage, pieces: number): void
   /** Called when a client's connection was closed or refused because there were too many. */
   onRefused?(): void
   /** The handlers of requests whose origin is known (connection-origin.ts). */
@@ -103,6 +113,7 @@ export class WorkerServers {
   readonly #lastResponses: LastResponses
   readonly #bodies: BodyDeadline
   readonly #pipelines: PipelineLimit
+  readonly #turns: CallTurns
   readonly #crowded: RareWarning
   #handlers: Handlers
   #endsConnections = false
@@ -114,7 +125,14 @@ export class WorkerServers {
     const connectionsMax = options.connectionsMax ?? workerConnectionLimit()
     this.#lastResponses = new LastResponses(options.clock, connectionsMax)
     const mayLast = (request: IncomingMessage): boolean => options.mayLast?.(request) ?? true
-    const clients = new ClientConnections({ clock: options.clock, connectionsMax, mayLast })
+    const clients = new ClientConnections({
+      clock: options.clock,
+      connectionsMax,
+      mayLast,
+      holderOf: (request) => options.holderOf?.(request),
+      late: refuseLate,
+      bound: (socket) => this.#lastResponses.bound(socket),
+    })
     this.#clients = clients
     this.#responses = new OpenResponses((socket) => clients.answered(socket))
     this.#crowded = new RareWarning(
@@ -125,11 +143,16 @@ export class WorkerServers {
       options.clock,
       (request) => options.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax,
     )
+    this.#turns = new CallTurns({
+      clock: options.clock,
+      waitMsOf: (holder) => options.holderWaitMs?.(holder) ?? 0,
+      start: (request, response) => this.#handlers.private(request, response),
+    })
     this.#bodies = new BodyDeadline({
       clock: options.clock,
       timeoutMs: this.#times.requestMs,
       mayLast,
-      expire: (socket) => refuse('private', new PostboteError('REQUEST_TIMEOUT'), socket),
+      expire: refuseLate,
     })
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
     this.#links = this.#createLinks()
@@ -233,9 +256,35 @@ export class WorkerServers {
   #makeRoom(newcomer: ConnectionOrigin): boolean {
     const { listener } = newcomer
     if (this.#clients.hasRoom(listener)) return true
+    this.#noteCrowd(listener)
+    return this.#clients.makeWay(newcomer)
+  }
+
+  #noteCrowd(listener: ListenerKind): void {
     this.#crowded.note({ listener, connections: this.#clients.count })
     this.#options.onRefused?.()
-    return this.#clients.makeWay(newcomer)
+  }
+
+  #startPrivate(request: IncomingMessage, response: ServerResponse): void {
+    if (request.headers['transfer-encoding'] !== undefined) {
+      gatherPieces(request, (pieces) => this.#options.onPieces?.(request, pieces))
+    }
+    const holder = this.#options.holderOf?.(request)
+    if (holder === undefined) this.#handlers.private(request, response)
+    else if (!this.#turns.enter(holder, response)) {
+      this.#endWith(response, new PostboteError('TOO_MANY_REQUESTS'))
+    }
+  }
+
+  /** The key of this request has too many connections, and none of them may give way. */
+  #refuseConnection(response: ServerResponse): void {
+    this.#noteCrowd('private')
+    this.#endWith(response, new PostboteError('TOO_MANY_CONNECTIONS'))
+  }
+
+  #endWith(response: ServerResponse, error: PostboteError): void {
+    this.#endGently(response)
+    refusePrivate(response, error)
   }
 
   /** Returns false after a response that ends the connection. */
@@ -261,11 +310,14 @@ export class WorkerServers {
 
   #createServer(kind: ListenerKind): Server {
     const handle: RequestListener = (request, response) => {
-      this.#clients.requested(request)
+      request.url = plainTarget(request.url ?? '/')
       takeOrigin(request, kind)
+      const hasPlace = this.#clients.requested(request)
       if (this.#connections.isCut(request.socket) || !this.#mayAnswer(response)) return
       this.#responses.track(response)
-      this.#handlers[kind](request, response)
+      if (!hasPlace) this.#refuseConnection(response)
+      else if (kind === 'private') this.#startPrivate(request, response)
+      else this.#handlers[kind](request, response)
     }
     const [responses, connections, clients] = [this.#responses, this.#connections, this.#clients]
     // One listener for all state of a connection, instead of one closure per connection.
@@ -372,6 +424,9 @@ export function refuseBytes(
 ): void {
   // The bytes follow the last request of this connection: it ends with the response to that, which nothing may replace.
   if (error.code === 'HPE_CLOSED_CONNECTION' && !isAnswered(socket)) return
+  // Nor is the next head late while earlier calls wait: the connection may not be read meanwhile.
+  const isHeadLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && incomingOf(socket)?.complete
+  if (isHeadLate === true && !isAnswered(socket)) return
   if (error.code === 'ECONNRESET') socket.destroy()
   else refuse(kind, parserError(error), socket)
 }
@@ -380,6 +435,11 @@ export function refuseBytes(
 function endedByClient(this: Socket): void {
   if (!this.writable || incomingOf(this)?.complete !== false) return
   refuse('private', new PostboteError('BAD_REQUEST', { detail: 'the request did not end' }), this)
+}
+
+/** Refuses a request to the private listener that took too long. */
+function refuseLate(socket: Duplex): void {
+  refuse('private', new PostboteError('REQUEST_TIMEOUT'), socket)
 }
 
 function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void {

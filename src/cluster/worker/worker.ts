@@ -15,7 +15,13 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
-import { pipelinedPerTurnMax, retireResponsesMs, retireGraceMs, retireMs } from '../limits.ts'
+import {
+  forwardedDrainMs,
+  pipelinedPerTurnMax,
+  retireResponsesMs,
+  retireGraceMs,
+  retireMs,
+} from '../limits.ts'
 import { drainMs } from '../../limits.ts'
 import { isMessage, type ReadyMessage, type TakenMessage } from '../channel/channel-message.ts'
 import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts'
@@ -40,6 +46,12 @@ export interface WorkerApp {
   mayLast?(request: IncomingMessage): boolean
   /** Returns how many pipelined requests of this client one turn of the event loop serves. */
   pipelinedPerTurnMax?(request: IncomingMessage): number
+  /** Returns whose key a request to the private listener has: `root`, the id of a key, or undefined. */
+  holderOf?(request: IncomingMessage): string | undefined
+  /** Returns how long the calls of this holder of a key must wait, in milliseconds. */
+  holderWaitMs?(holder: string): number
+  /** Called for the small pieces in which the body of a request to the private listener arrives. */
+  onPieces?(request: IncomingMessage, pieces: number): void
   /** Called when a client's connection was closed or refused because there were too many. */
   onRefused?(): void
   /**
@@ -161,6 +173,9 @@ class WorkerProcess {
       botRequestTimeoutMs,
       mayLast: (request) => app.mayLast?.(request) ?? true,
       pipelinedPerTurnMax: (request) => app.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax,
+      holderOf: (request) => app.holderOf?.(request),
+      holderWaitMs: (holder) => app.holderWaitMs?.(holder) ?? 0,
+      onPieces: (request, pieces) => app.onPieces?.(request, pieces),
       onRefused: () => app.onRefused?.(),
     })
     await servers.listen()
@@ -260,9 +275,12 @@ class WorkerProcess {
 
   async drain(): Promise<void> {
     const { clock, log } = this.#options
-    const { app, servers } = this.#work
+    const { app, servers, peers } = this.#work
     servers.startDraining()
+    peers.leave()
+    const forwards = clock.after(forwardedDrainMs, () => peers.giveUp())
     await Promise.race([Promise.all([app.drain(), servers.idle()]), sleep(clock, drainMs)])
+    forwards.cancel()
     if (servers.open > 0) {
       log.warn({ open: servers.open }, 'some requests got no response before the time limit')
     }

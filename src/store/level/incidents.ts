@@ -7,11 +7,11 @@
  * An incident is created under another name, so that every numbered one is complete. Everything is synced before a
  * function returns.
  */
-import { copyFile, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { exists } from '../exists.ts'
 import { numbersIn } from '../numbers-in.ts'
-import { syncDirectory } from '../write-file.ts'
+import { syncDirectory, syncFile } from '../write-file.ts'
 
 /**
  * Copies logs of a shard.
@@ -64,13 +64,4 @@ export async function damagedCopies(directory: string): Promise<readonly string[
 
 function incidentsOf(directory: string): string {
   return join(directory, 'damaged')
-}
-
-async function syncFile(path: string, flags: 'r+' | 'w'): Promise<void> {
-  const file = await open(path, flags, 0o600)
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
-  }
 }

@@ -38,8 +38,11 @@ async function open(options: OpenStoreOptions): Promise<OpenedStore> {
   const isNew = await assertNewShardOrMade(directory)
   const manifest = await redoUndoneRename(directory)
   if (manifest !== undefined) log.warn({ shard, manifest }, renameWasUndone)
-  const check = await checkLogs(directory)
-  for (const tornEnd of check.tornEnds) log.info({ shard, ...tornEnd }, wasTorn)
+  const check = await checkLogs(directory, options)
+  for (const { isLong, ...tornEnd } of check.tornEnds) {
+    if (isLong) log.warn({ shard, ...tornEnd }, wasLong)
+    else log.info({ shard, ...tornEnd }, wasTorn)
+  }
   const store = new LevelStore({
     directory,
     clock,
@@ -82,5 +85,7 @@ async function accept(
 const renameWasUndone =
   'a power loss undid the last change of CURRENT; it names the newer MANIFEST again'
 const wasTorn = 'the end of a file was not synced before a crash or a power loss, and was cut off'
+const wasLong =
+  'the end of a log was cut off that is longer than any group of it: more than what a crash interrupts may be lost'
 const wasDamaged =
   'a log of this shard was damaged; it was copied beside the shard, and its readable records were kept'

@@ -16,7 +16,8 @@
  *   one byte of the piece has changed: its CRC shows this, whichever byte it is
  *   the piece ends where the file ends and lies in one sector, which a disk writes completely or not at all
  *
- * Any other damage of the last record of the last log, such as a damaged sector or a cut, is taken for a tail.
+ * Any other damage of the last record of the last log, such as a damaged sector or a cut, is taken for a tail, unless
+ * the shard was closed cleanly (close-record.ts).
  */
 
 import { crc32c, findChangedByte, maskCrc, unmaskCrc } from './crc32c.ts'
@@ -66,6 +67,34 @@ export function readLevelLog(bytes: Buffer): LevelLog {
   const reader = new Reader(bytes)
   reader.run()
   return reader
+}
+
+/** What is known about a log from elsewhere. */
+export interface LogPast {
+  /** Whether it was written last, so that an incomplete end is what a crash leaves. */
+  readonly isLast: boolean
+  /** Its length in bytes when the shard was closed cleanly; undefined after a crash. */
+  readonly closedBytes: number | undefined
+}
+
+/**
+ * Reads a log and decides whether an end that cannot be read was never synced. Otherwise the end is one of the faults.
+ *
+ * @param bytes - the contents of the file.
+ */
+export function judgeLevelLog(bytes: Buffer, { isLast, closedBytes }: LogPast): LevelLog {
+  const { records, faults, tail } = readLevelLog(bytes)
+  if (closedBytes === undefined && (isLast || tail === undefined)) return { records, faults, tail }
+  const begun = tail?.begun
+  const known = tail === undefined ? faults : [...faults, tail]
+  const isChanged = closedBytes !== undefined && bytes.length !== closedBytes
+  const offset = Math.min(bytes.length, closedBytes ?? 0)
+  const reason = `the file has ${bytes.length} bytes, and had ${closedBytes} when it was closed`
+  return {
+    records: begun === undefined ? records : [...records, begun],
+    faults: known.length === 0 && isChanged ? [{ offset, reason }] : known,
+    tail: undefined,
+  }
 }
 
 interface Piece {

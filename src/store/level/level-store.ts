@@ -14,6 +14,7 @@
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
 import { levelLockRetryMs, rangeReadBytesMax } from '../limits.ts'
+import { recordClose } from './close-record.ts'
 import { DirectorySync } from './directory-sync.ts'
 import type { LevelHandle, LevelOptions } from './level-handle.ts'
 import { openLevel } from './level-handle.ts'
@@ -61,6 +62,8 @@ export class LevelStore implements Store {
   readonly #names: DirectorySync
   readonly #snapshots = new Set<LevelSnapshot>()
   #handle: LevelHandle | undefined
+  /** Whether a write has failed since the database was opened: its log may have ended in the middle of a record. */
+  #hasFailed = false
 
   constructor(options: LevelStoreOptions) {
     this.#options = options
@@ -88,7 +91,10 @@ export class LevelStore implements Store {
           return reject(new Error('expected a key of at least one byte'))
       }
       handle.batch(operations, options, (error) => {
-        if (error) return reject(error)
+        if (error) {
+          this.#hasFailed = true
+          return reject(error)
+        }
         if (!options.sync) return resolve()
         this.#settle(resolve, reject)
       })
@@ -183,6 +189,7 @@ export class LevelStore implements Store {
         // Creates a new handle for each attempt, because the state of leveldown after a failed open is not
         // documented.
         this.#handle = await openLevel(directory, { ...levelOptions, createIfMissing })
+        this.#hasFailed = false
         break
       } catch (error) {
         if (!isLocked(error)) {
@@ -218,12 +225,18 @@ export class LevelStore implements Store {
     try {
       await this.#names.opened()
     } catch (error) {
-      await this.#close()
+      await this.#closeHandle()
       throw error
     }
   }
 
   async #close(): Promise<void> {
+    await this.#closeHandle()
+    // Without the record, the next opening judges the files as after a crash.
+    if (!this.#hasFailed) await recordClose(this.#options.directory).catch(() => undefined)
+  }
+
+  async #closeHandle(): Promise<void> {
     // No read of them is in progress any more. An iterator that outlives its database is a segmentation fault.
     await Promise.all(Array.from(this.#snapshots, (snapshot) => snapshot.end()))
     await new Promise<void>((resolve, reject) => {

@@ -14,7 +14,7 @@
  *
  * An end that was never synced (level-log.ts) is not damage. It is cut off the last log, and off the manifest,
  * because LevelDB would report dropping it in the same words as damage. The bytes of the last such end are kept in
- * `<shard>/torn-end`.
+ * `<shard>/torn-end`. After a clean close (close-record.ts) there is no such end: every loss is damage.
  */
 
 import { open, readFile, writeFile } from 'node:fs/promises'
@@ -23,19 +23,27 @@ import { exists } from '../exists.ts'
 import { readIfThere } from '../read-if-there.ts'
 import { ShardDamaged } from '../shard-damaged.ts'
 import type { StoreOperation } from '../store.ts'
+import type { OpenStoreOptions } from '../store-engine.ts'
 import {
+  closedLengths,
   decodeManifest,
   isLiveLog,
   levelFileName,
   type LevelFile,
+  type LevelManifest,
   listLevelFiles,
   manifestNameIn,
+  missingLogs,
+  newerThan,
 } from './files/level-manifest.ts'
+import { userKeyOf } from './files/table-block.ts'
 import { makeIncident, pendingIncidents, settleIncident } from './incidents.ts'
-import type { LevelBatch } from './level-batch.ts'
-import { decodeLevelBatch } from './level-batch.ts'
-import type { LevelLog, LevelLogFault } from './level-log.ts'
-import { readLevelLog } from './level-log.ts'
+import { type ClosedLengths, closeRecordName, readCloseRecord } from './close-record.ts'
+import { decodeLevelBatch, type LevelBatch } from './level-batch.ts'
+import { judgeLevelLog, type LevelLog } from './level-log.ts'
+
+/** A torn end of one block of a log is never long: it may be the first group of its log. */
+const tornBytesNoted = 32 * 1024
 
 export interface LogDamage {
   /** Path of the copy. */
@@ -50,6 +58,8 @@ export interface TornEnd {
   /** Offset in bytes at which it was cut off. */
   readonly offset: number
   readonly bytes: number
+  /** Whether it is longer than every group of the log, although a crash interrupts one group only. */
+  readonly isLong: boolean
 }
 
 export interface LogCheck {
@@ -73,23 +83,41 @@ const healthy: LogCheck = {
 /**
  * Checks the logs of a shard. Throws ShardDamaged if LevelDB's list of files is damaged: opening would fail too, or
  * start with an empty database.
+ *
+ * @throws ShardDamaged also if a key of a live log, or at either end of a table, is not one that the shard can have.
  */
-export async function checkLogs(shardDirectory: string): Promise<LogCheck> {
+export async function checkLogs(
+  shardDirectory: string,
+  { keyFault, onTornEnd }: Pick<OpenStoreOptions, 'keyFault' | 'onTornEnd'> = {},
+): Promise<LogCheck> {
   const [pending] = await pendingIncidents(shardDirectory)
   if (pending !== undefined) {
-    const logs = await readLogs(pending, await logsIn(pending))
+    // An incident of a shard that was closed cleanly has a copy of the record, too.
+    const logs = await readLogs(
+      pending,
+      await logsIn(pending),
+      (await readCloseRecord(pending))?.lengths,
+    )
     return { ...checkFrom(logs, pending), tornEnds: [] }
   }
   const tornEnds: TornEnd[] = []
-  const logs = await readLogs(shardDirectory, await liveLogs(shardDirectory, tornEnds))
-  if (!hasDamage(logs)) {
-    const last = logs.find(({ isLast }) => isLast)
-    if (last?.tail !== undefined) {
-      tornEnds.push(await cutOff(join(shardDirectory, last.name), last.tail))
+  const { logs: files, closed, tables } = await liveLogs(shardDirectory, tornEnds)
+  const logs = await readLogs(shardDirectory, files, closed)
+  if (keyFault !== undefined) assertOwnKeys(shardDirectory, { logs, tables, keyFault })
+  if (!logs.some(({ faults }) => faults.length > 0)) {
+    for (const { name, tail, records } of logs) {
+      if (tail === undefined) continue
+      await onTornEnd?.()
+      const longest = records.reduce(
+        (most, { payload }) => Math.max(most, payload.length),
+        tornBytesNoted,
+      )
+      tornEnds.push(await cutOff(join(shardDirectory, name), tail, longest))
     }
     return { ...healthy, tornEnds }
   }
   const names = logs.map(({ name }) => name)
+  if (closed !== undefined) names.push(closeRecordName)
   return { ...checkFrom(logs, await makeIncident(shardDirectory, names)), tornEnds }
 }
 
@@ -99,56 +127,92 @@ export async function droppedLines(shardDirectory: string): Promise<readonly str
   return text.split('\n').filter((line) => line.includes('dropping'))
 }
 
-interface NamedLog extends LevelLog, Pick<LevelFile, 'name' | 'number'> {
-  /** Whether this log was written last, so that an incomplete end is what a crash leaves. */
-  readonly isLast: boolean
-}
+/** Its `tail` is not damage. */
+interface NamedLog extends LevelLog, Pick<LevelFile, 'name' | 'number'> {}
 
 async function logsIn(directory: string): Promise<readonly LevelFile[]> {
   return (await listLevelFiles(directory)).filter(({ kind }) => kind === 'log')
 }
 
-/** Returns the logs that a start replays. */
-async function liveLogs(directory: string, tornEnds: TornEnd[]): Promise<readonly LevelFile[]> {
-  if (!(await exists(directory))) return []
+interface LiveLogs extends Pick<LevelManifest, 'tables'> {
+  readonly logs: readonly LevelFile[]
+  readonly closed: ClosedLengths | undefined
+}
+
+/** Returns the logs that a start replays, and the record if the shard was closed cleanly. */
+async function liveLogs(directory: string, tornEnds: TornEnd[]): Promise<LiveLogs> {
+  if (!(await exists(directory))) return { logs: [], tables: [], closed: undefined }
   const file = join(directory, 'CURRENT')
   const current = await readIfThere(file)
   const logs = await logsIn(directory)
   if (current === undefined) {
     // LevelDB would create an empty database and delete the tables of the old one.
     const hasTables = (await listLevelFiles(directory)).some(({ kind }) => kind === 'table')
-    if (!hasTables) return logs
+    if (!hasTables) return { logs, tables: [], closed: undefined }
     throw new ShardDamaged({ file, reason: 'the file is missing, and there are tables beside it' })
   }
   const name = manifestNameIn(current)
   if (name === undefined) throw new ShardDamaged({ file, reason: 'does not name a MANIFEST' })
   const path = join(directory, name)
-  const manifest = decodeManifest(path, await readFile(path))
+  const manifest = decodeManifest(path, await readFile(path), await closedLengths(directory, name))
   const [fault] = manifest.faults
   if (fault !== undefined) {
     const { offset, what } = fault
     throw new ShardDamaged({ file: path, offset, reason: `the list of files is damaged: ${what}` })
   }
+  const newer = await newerThan(manifest, await listLevelFiles(directory))
+  if (newer !== undefined) throw new ShardDamaged({ file: newer.file, reason: newer.what })
   // An edit that was not synced has changed nothing, because LevelDB deletes files only after it.
-  if (manifest.tail !== undefined) tornEnds.push(await cutOff(path, manifest.tail))
-  // LevelDB creates a log and syncs its name before it writes its number to the manifest; 0 means none.
-  if (manifest.log !== 0 && !logs.some(({ number }) => number === manifest.log)) {
-    const reason = 'the file is missing, and the list of files names it'
-    throw new ShardDamaged({ file: join(directory, levelFileName(manifest.log, 'log')), reason })
+  if (manifest.tail !== undefined) tornEnds.push(await cutOff(path, manifest.tail, tornBytesNoted))
+  const [missing] = missingLogs(manifest, logs)
+  if (missing !== undefined) {
+    throw new ShardDamaged({ file: join(directory, missing.name), reason: missing.what })
   }
-  return logs.filter(({ number }) => isLiveLog(manifest, number))
+  return {
+    logs: logs.filter(({ number }) => isLiveLog(manifest, number)),
+    tables: manifest.tables,
+    closed: manifest.closed,
+  }
+}
+
+/** Of a table only its first and last keys are looked at, which the list of files has. */
+function assertOwnKeys(
+  directory: string,
+  of: Pick<LiveLogs, 'tables'> & {
+    readonly logs: readonly NamedLog[]
+    readonly keyFault: (key: Buffer) => string | undefined
+  },
+): void {
+  for (const { number, smallest, largest } of of.tables) {
+    for (const key of [userKeyOf(smallest), userKeyOf(largest)]) {
+      const reason = key && of.keyFault(key)
+      if (reason === undefined) continue
+      throw new ShardDamaged({ file: join(directory, levelFileName(number, 'ldb')), reason })
+    }
+  }
+  for (const log of of.logs) {
+    for (const { offset, batch } of batchesOf(log)) {
+      for (const { key } of batch.operations) {
+        const reason = of.keyFault(key)
+        if (reason === undefined) continue
+        throw new ShardDamaged({ file: join(directory, log.name), offset, reason })
+      }
+    }
+  }
 }
 
 async function readLogs(
   directory: string,
   logs: readonly LevelFile[],
+  closed: ClosedLengths | undefined,
 ): Promise<readonly NamedLog[]> {
   const files = await Promise.all(logs.map(({ name }) => readFile(join(directory, name))))
   // An interrupted start leaves an empty log after the one that was written last.
   const last = files.findLastIndex((bytes) => bytes.length > 0)
   return logs.map(({ name, number }, at) => {
-    const { records, faults, tail } = readLevelLog(files[at] ?? Buffer.alloc(0))
-    return { name, number, isLast: at === last, records, faults, tail }
+    const closedBytes = closed && (closed.get(name) ?? 0)
+    const bytes = files[at] ?? Buffer.alloc(0)
+    return { name, number, ...judgeLevelLog(bytes, { isLast: at === last, closedBytes }) }
   })
 }
 
@@ -156,6 +220,7 @@ async function readLogs(
 async function cutOff(
   path: string,
   { offset, begun }: NonNullable<LevelLog['tail']>,
+  longestBytes: number,
 ): Promise<TornEnd> {
   const at = begun?.offset ?? offset
   const torn = (await readFile(path)).subarray(at)
@@ -168,17 +233,13 @@ async function cutOff(
   } finally {
     await file.close()
   }
-  return { file: path, offset: at, bytes: torn.length }
-}
-
-function hasDamage(logs: readonly NamedLog[]): boolean {
-  return logs.some((log) => faultsOf(log).length > 0)
+  return { file: path, offset: at, bytes: torn.length, isLong: torn.length > longestBytes }
 }
 
 function checkFrom(logs: readonly NamedLog[], incident: string): Omit<LogCheck, 'tornEnds'> {
   const damages: LogDamage[] = []
   for (const log of logs) {
-    for (const { offset, reason } of faultsOf(log)) {
+    for (const { offset, reason } of log.faults) {
       damages.push({ file: join(incident, log.name), offset, reason })
     }
   }
@@ -203,7 +264,7 @@ function salvage(logs: readonly NamedLog[]): Pick<LogCheck, 'salvaged' | 'operat
       isAfterFault ||= !isWhole || offset > firstFault
       if (isAfterFault) keepLatest(latest, batch)
     }
-    isAfterFault ||= faultsOf(log).length > 0
+    isAfterFault ||= log.faults.length > 0
   }
   const salvaged = [...latest.values()]
     .toSorted((left, right) => left.sequence - right.sequence)
@@ -219,15 +280,9 @@ function keepLatest(latest: Latest, batch: LevelBatch): void {
   }
 }
 
-/** An incomplete end of a log that was not written last had been complete, so it is a fault. */
-function faultsOf(log: NamedLog): readonly LevelLogFault[] {
-  return log.tail === undefined || log.isLast ? log.faults : [...log.faults, log.tail]
-}
-
-function batchesOf(log: NamedLog): { offset: number; isWhole: boolean; batch: LevelBatch }[] {
-  const records = [...log.records]
-  // The incomplete end of the last log was never acknowledged, and a batch is applied completely or not at all.
-  if (!log.isLast && log.tail?.begun !== undefined) records.push(log.tail.begun)
+function batchesOf({
+  records,
+}: NamedLog): { offset: number; isWhole: boolean; batch: LevelBatch }[] {
   return records.flatMap(({ offset, isWhole, payload }) => {
     const batch = decodeLevelBatch(payload)
     return batch === undefined ? [] : [{ offset, isWhole, batch }]
@@ -240,7 +295,7 @@ function batchesOf(log: NamedLog): { offset: number; isWhole: boolean; batch: Le
  */
 function countLost(logs: readonly NamedLog[]): number | undefined {
   const marks = logs.flatMap((log) => [
-    ...faultsOf(log).map(({ offset }) => ({ log: log.number, offset, batch: undefined })),
+    ...log.faults.map(({ offset }) => ({ log: log.number, offset, batch: undefined })),
     ...batchesOf(log).map(({ offset, batch }) => ({ log: log.number, offset, batch })),
   ])
   marks.sort((left, right) => left.log - right.log || left.offset - right.offset)

@@ -17,7 +17,7 @@ import { shardsOfDatabase } from '../database-of-shard.ts'
 import { tableSettings } from './table-settings.ts'
 
 const sharedTables = `CREATE TABLE cluster (id uuid NOT NULL, format int NOT NULL, shards int NOT NULL, databases int NOT NULL, number int NOT NULL, admin_key text);
-CREATE TABLE node (name text PRIMARY KEY, boot text NOT NULL UNIQUE, beat bigint NOT NULL, address text NOT NULL, workers int NOT NULL, state text NOT NULL) WITH (fillfactor = 50);
+CREATE TABLE node (name text PRIMARY KEY, boot text NOT NULL UNIQUE, beat bigint NOT NULL, address text NOT NULL, workers int NOT NULL, state text NOT NULL, clock jsonb) WITH (fillfactor = 50);
 CREATE TABLE shard (shard int PRIMARY KEY, epoch bigint NOT NULL, node text NOT NULL, boot text NOT NULL) WITH (fillfactor = 50);`
 
 /** Held until the connection is closed; another connection to the same database does not get it. */

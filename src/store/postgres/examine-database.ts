@@ -7,6 +7,7 @@ import { messageOf } from '../../message-of.ts'
 import { pgSnapshotWarnS } from '../limits.ts'
 import { shardsOfDatabase } from '../database-of-shard.ts'
 import { type ClusterRow, hasSchema, readCluster } from './cluster-row.ts'
+import { connectionFinding, type ConnectionUsers, readConnectionLimit } from './connection-limit.ts'
 import { examineRows } from './examine-rows.ts'
 import { ExaminedTables } from './examine-tables.ts'
 import { bad, type Finding, good, warn } from './finding.ts'
@@ -15,8 +16,6 @@ import type { PgUrl } from './pg-url.ts'
 
 /** The oldest version of which all statements are known to work. */
 const versionMin = 150_000
-/** A server has about this many connections of its own and for operators. */
-const connectionsBesides = 10
 
 interface Facts {
   readonly version: number
@@ -28,7 +27,6 @@ interface Facts {
   readonly synchronous_standbys: number
   /** Whether the role sees the standbys and what others have open. */
   readonly sees_all: boolean
-  readonly connections_max: number
   readonly oldest_snapshot_s: number | null
   readonly prepared: number
   readonly dead_slots: number
@@ -42,7 +40,6 @@ current_setting('autovacuum') AS autovacuum,
 current_setting('synchronous_standby_names') AS standby_names,
 (SELECT count(*)::int FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS synchronous_standbys,
 pg_has_role('pg_read_all_stats', 'USAGE') AS sees_all,
-current_setting('max_connections')::int AS connections_max,
 (SELECT extract(epoch FROM max(now() - xact_start))::int FROM pg_stat_activity
   WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend') AS oldest_snapshot_s,
 (SELECT count(*)::int FROM pg_prepared_xacts) AS prepared,
@@ -55,14 +52,17 @@ export interface ExaminedDatabase {
   readonly cluster?: ClusterRow
 }
 
-/**
- * Examines the primary of the database. An unusable one is a finding, too.
- *
- * @param clock - for the pause between two looks at the nodes, if there are any
- */
+export interface ExaminationOptions {
+  /** For the pause between two looks at the nodes, if there are any. */
+  readonly clock?: Clock
+  /** Returns the number of workers of the node that will use the database, if none does. */
+  readonly workersOf: (shards: number) => number
+}
+
+/** Examines the primary of the database. An unusable one is a finding, too. */
 export async function examineDatabase(
   database: PgUrl,
-  clock: Clock = waitingClock,
+  options: ExaminationOptions,
 ): Promise<ExaminedDatabase> {
   let connection: PgConnection
   try {
@@ -75,8 +75,7 @@ export async function examineDatabase(
     const server = good(`${connection.server.address.shown} is the primary`)
     const ofServer = [server, ...(facts === undefined ? [] : findingsOf(facts))]
     try {
-      const limit = facts?.connections_max ?? 0
-      const { findings, cluster } = await examineCluster(connection, limit, clock)
+      const { findings, cluster } = await examineCluster(connection, options)
       return { findings: [...ofServer, ...findings], ...(cluster === undefined ? {} : { cluster }) }
     } catch (error) {
       return { findings: [...ofServer, bad(messageOf(error))] }
@@ -152,8 +151,7 @@ function standbyFinding(facts: Facts): Finding {
 
 async function examineCluster(
   connection: PgConnection,
-  connectionsMax: number,
-  clock: Clock,
+  { clock = waitingClock, workersOf }: ExaminationOptions,
 ): Promise<ExaminedDatabase> {
   const rows = await clusterRowCount(connection)
   if (rows === 0) {
@@ -173,14 +171,20 @@ async function examineCluster(
     cluster.databases === 1 ? `${own.length} shards` : `${own.length} of ${cluster.shards} shards`
   const findings =
     disagreeing.length === 0 ? [good(`cluster ${cluster.id} with ${all}`)] : disagreeing
-  if (connectionsMax < own.length + connectionsBesides) {
-    findings.push(
-      warn(
-        `max_connections is ${connectionsMax}: ${own.length} shards need a connection each, and each worker up to 5 more`,
-      ),
-    )
-  }
+  const limit = await readConnectionLimit(connection)
+  const users = tables.hasNodes ? await nodesOf(connection) : noNodes
+  const wanted = users.nodes === 0 ? { nodes: 1, workers: workersOf(cluster.shards) } : users
+  findings.push(connectionFinding(limit, own.length, wanted))
   return { findings, cluster }
+}
+
+const noNodes = { nodes: 0, workers: 0 }
+
+async function nodesOf(connection: PgConnection): Promise<ConnectionUsers> {
+  const [row] = await connection.run<{ readonly nodes: number; readonly workers: number }>({
+    text: 'SELECT count(*)::int AS nodes, coalesce(sum(workers), 0)::int AS workers FROM node',
+  })
+  return row ?? noNodes
 }
 
 /** Returns how many rows the table `cluster` has; undefined if there is no such table. */

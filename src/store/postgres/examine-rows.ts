@@ -3,6 +3,7 @@
  * have done about them. What changes all the time is looked at twice, so that a take-over under way is no finding.
  */
 import { type Clock, sleep } from '../../clock.ts'
+import { clockDifference } from '../clock-difference.ts'
 import { pgDoctorLookMs } from '../limits.ts'
 import type { ClusterRows, NodeRow, ShardRow } from '../node-table.ts'
 import { holdsRecords, readKeyFingerprint } from './cluster-row.ts'
@@ -134,9 +135,23 @@ function nodeFindings({ first, second, apartMs }: TwoLooks): readonly Finding[] 
         `${nameOf(node)} has sent no heartbeat in the ${apartMs / 1_000} s that the doctor looked: start it again, or another one, which removes its row`,
       ),
     ),
+    ...clockFindings(alive),
     ...sharedAddressFindings(alive),
     ...orphanFindings({ first, second, apartMs }, alive),
   ]
+}
+
+function clockFindings(alive: readonly NodeRow[]): readonly Finding[] {
+  return alive.flatMap((node) => {
+    const difference = clockDifference(node)
+    if (difference === undefined) return []
+    const of = `the clock of ${nameOf(node)} is ${difference} of that of the database`
+    return [
+      warn(
+        `${of}: let a time service set both, because receivers check the time of signed deliveries`,
+      ),
+    ]
+  })
 }
 
 function sharedAddressFindings(alive: readonly NodeRow[]): readonly Finding[] {

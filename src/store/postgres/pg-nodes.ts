@@ -9,6 +9,7 @@ import type {
   HeartbeatRead,
   JoiningNode,
   JoinRefusal,
+  NodeClock,
   NodeIdentity,
   NodeRow,
   NodeState,
@@ -22,16 +23,22 @@ import { pgJoinIdleMs, pgNodeStatementMs } from '../limits.ts'
 import type { PgUrl } from './pg-url.ts'
 import { lockNotAvailable, sqlState, uniqueViolation } from './sql-state.ts'
 
-const nodeRows = 'SELECT name, boot, beat::text, address, workers, state FROM node ORDER BY name'
+const nodeColumns = 'name, boot, beat::text, address, workers, state'
+/** Earlier versions made the table without the column `clock`, which a heartbeat fills. */
+const clockedRows = `SELECT ${nodeColumns}, to_jsonb(node) -> 'clock' AS clock FROM node ORDER BY name`
 const shardRows = 'SELECT shard, epoch::text, node, boot FROM shard ORDER BY shard'
-const allRows = `(SELECT coalesce(json_agg(n), '[]') FROM (${nodeRows}) n) AS nodes,
+const allRows = `(SELECT coalesce(json_agg(json_strip_nulls(to_json(n))), '[]') FROM (${clockedRows}) n) AS nodes,
 (SELECT coalesce(json_agg(s), '[]') FROM (${shardRows}) s) AS shards`
 /** The rows are those from before the heartbeat: all parts of a statement see the same moment. */
 const heartbeat = {
   name: 'heartbeat',
-  text: `WITH own AS (UPDATE node SET beat = beat + 1 WHERE name = $1 AND boot = $2 RETURNING 1)
-SELECT (SELECT count(*)::int FROM own) AS members, ${allRows}`,
+  text: `WITH own AS (UPDATE node SET beat = beat + 1, clock = $3 WHERE name = $1 AND boot = $2 RETURNING 1)
+SELECT (SELECT count(*)::int FROM own) AS members, extract(epoch FROM clock_timestamp())::float8 * 1000 AS database_ms, ${allRows}`,
 }
+const hasClock = {
+  text: "SELECT 1 FROM pg_attribute WHERE attrelid = 'node'::regclass AND attname = 'clock'",
+}
+const addClock = { text: 'ALTER TABLE node ADD COLUMN IF NOT EXISTS clock jsonb' }
 const read = { text: `SELECT ${allRows}` }
 const evict = { text: 'DELETE FROM node WHERE name = $1 AND boot = $2 AND beat = $3 RETURNING 1' }
 const leave = { text: 'DELETE FROM node WHERE name = $1 AND boot = $2 RETURNING 1' }
@@ -77,15 +84,18 @@ export class PgNodes implements NodeTable {
     })
   }
 
-  async beat({ name, boot }: NodeIdentity): Promise<HeartbeatRead> {
+  async beat({ name, boot }: NodeIdentity, clock?: NodeClock): Promise<HeartbeatRead> {
     const connection = await this.#connection.get()
     const [row] = await connection.run<{
       readonly members: number
+      readonly database_ms: number
       readonly nodes: readonly NodeRow[]
       readonly shards: readonly ShardRow[]
-    }>(heartbeat, [name, boot])
-    const { nodes = [], shards = [] } = row ?? {}
-    return { isMember: row?.members === 1, nodes, shards, server: connection.server.identity }
+    }>(heartbeat, [name, boot, clock && { skewMs: clock.skewMs, lagMs: clock.lagMs }])
+    if (row === undefined) throw new Error('the heartbeat has no response')
+    const { members, nodes, shards, database_ms: databaseMs } = row
+    const server = connection.server.identity
+    return { isMember: members === 1, nodes, shards, server, databaseMs }
   }
 
   async read(): Promise<ClusterRows> {
@@ -96,6 +106,8 @@ export class PgNodes implements NodeTable {
     const connection = await this.#connection.get()
     let refusal: JoinRefusal | undefined
     try {
+      const [column] = await connection.run(hasClock)
+      if (column === undefined) await connection.run(addClock)
       refusal = await joinWithin(connection, node, replaced)
       await connection.run(refusal === undefined ? commit : rollback)
     } catch (error) {
@@ -175,7 +187,9 @@ async function joinWithin(
   if (replaced !== undefined) {
     await connection.run(evict, [replaced.name, replaced.boot, replaced.beat])
   }
-  const rows = await connection.run<NodeRow & AnyRow>({ text: nodeRows })
+  const rows = await connection.run<NodeRow & AnyRow>({
+    text: `SELECT ${nodeColumns} FROM node ORDER BY name`,
+  })
   const [obstacle] = joinObstacles(node, rows)
   if (obstacle !== undefined) return obstacle
   const { name, boot, address, workers } = node

@@ -5,11 +5,13 @@
  * shard writes nothing any more, whatever it believes. The claim also waits for the end of whatever the last owner still had
  * under way, so what is read afterward is final.
  *
- *   open    connect --> claim --> prepared
+ *   open    connect --> claim --> prepared, which also says whether the tables are right
  *   write   one statement: written, refused (nothing was written), or unknown (the connection ends)
  *
  * After a write that failed, close and open: the claim then decides what became of it.
  */
+import { messageOf } from '../../message-of.ts'
+import { ShardDamaged } from '../shard-damaged.ts'
 import { StoreLife } from '../store-life.ts'
 import {
   type RangeOptions,
@@ -22,7 +24,7 @@ import {
 import { byteaArray } from './bytea-array.ts'
 import { claimShard, type PgOwner, writerName } from './claim-shard.ts'
 import { PgConnection } from './pg-connection.ts'
-import { isRefusal, sqlState, uniqueViolation } from './sql-state.ts'
+import { isWrongSchema, isRefusal, sqlState, uniqueViolation } from './sql-state.ts'
 import { type PgGroup, pgGroup, type TableKind, tableOf } from './pg-group.ts'
 import type { PgReaders, PgReadPool } from './pg-readers.ts'
 import { PgSnapshot } from './pg-snapshot.ts'
@@ -58,6 +60,8 @@ interface EntryRow {
 }
 
 const emptyValue = Buffer.alloc(0)
+/** The epoch of no shard: a group for it writes nothing. */
+const noEpoch = '-1'
 
 export class PgStore implements Store {
   readonly #options: PgStoreOptions
@@ -166,6 +170,7 @@ export class PgStore implements Store {
     const writer = await PgConnection.open({ database, name: writerName(owner.boot, shard) })
     try {
       const epoch = await claimShard(writer, shard, owner)
+      await this.#prepare(writer)
       writer.onEnded = (error) => this.#options.onEnded?.(error)
       this.#opened = { writer, epoch, reads: readers.enter(writer) }
       // Its end may have come with the response to the claim. Nobody was told of it, and nobody would open the store again.
@@ -174,6 +179,18 @@ export class PgStore implements Store {
       this.#close()
       writer.close()
       throw error
+    }
+  }
+
+  /** @throws ShardDamaged if the tables of the shard are not as they were made */
+  async #prepare(writer: PgConnection): Promise<void> {
+    const { database, shard } = this.#options
+    try {
+      await writer.run(this.#group, [shard, noEpoch, ...parametersOf(pgGroup([]))])
+    } catch (error) {
+      if (!isWrongSchema(error)) throw error
+      const file = `${database.shown}, tables of shard ${shard}`
+      throw new ShardDamaged({ file, reason: messageOf(error) }, { cause: error })
     }
   }
 

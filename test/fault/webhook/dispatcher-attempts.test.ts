@@ -27,7 +27,7 @@ test('every attempt is recorded with its time, update, address, outcome, and the
     parkedKeys: 1,
     nextAttemptMs: startMs + 2_000,
     unansweredMs: undefined,
-    recoveryPerSecond: undefined,
+    endpointPerSecond: undefined,
   })
   await clock.advance(2_000)
   await until(() => setup.attempts.failuresInRow === 3)
@@ -50,7 +50,7 @@ test('every attempt is recorded with its time, update, address, outcome, and the
     parkedKeys: 0,
     nextAttemptMs: undefined,
     unansweredMs: undefined,
-    recoveryPerSecond: undefined,
+    endpointPerSecond: undefined,
   })
 })
 
@@ -121,30 +121,38 @@ test('a connection that cannot be opened is an attempt at its address, or at non
   assert.equal(unknown.attempts.latest()[0]?.address, undefined)
 })
 
-test('an endpoint that returns errors immediately gets attempts at a steady pace, and at full speed after a success', async (context) => {
+test('an endpoint that returns errors immediately gets attempts at a steady pace, and more after a success', async (context) => {
   let isUp = false
-  const { url, received } = await endpoint(context, (response) => {
+  const { url } = await endpoint(context, (response) => {
     response.writeHead(isUp ? 204 : 500).end()
   })
   const clock = new FakeClock()
-  const setup = stopAfter(context, setUpWebhook({ url }, { clock }))
-  for (let updateId = 1; updateId <= 1_000; updateId++) {
-    setup.source.push({ updateId, orderingKey: `k${updateId}` })
+  const { dispatcher, attempts, source } = stopAfter(context, setUpWebhook({ url }, { clock }))
+  for (let updateId = 1; updateId <= 500; updateId++) {
+    source.push({ updateId, orderingKey: `k${updateId}` })
   }
-  setup.dispatcher.start(0)
-  // There is one connection, so no attempt is in flight when the last token is used.
-  await until(() => setup.attempts.failuresInRow === 200)
-  await settle()
-  assert.equal(setup.dispatcher.waiting().nextAttemptMs, clock.nowMs() + 10)
-  assert.equal(received.length, 200)
-  for (let failures = 201; failures <= 210; failures++) {
-    await clock.advance(10)
-    await until(() => setup.attempts.failuresInRow === failures)
+  dispatcher.start(0)
+  await until(() => attempts.failuresInRow >= 10)
+  await clock.advance(500)
+  await until(() => dispatcher.waiting().endpointPerSecond === 20)
+  for (let nth = 0; nth < 20; nth++) {
+    await clock.advance(100)
+    await settle()
   }
-  assert.equal(received.length, 210)
+  assert.equal(dispatcher.waiting().endpointPerSecond, 10)
+  const before = attempts.failuresInRow
+  for (let nth = 1; nth <= 10; nth++) {
+    await clock.advance(102)
+    await until(() => attempts.failuresInRow === before + nth)
+    await settle()
+    assert.equal(attempts.failuresInRow, before + nth)
+  }
   isUp = true
-  await clock.advance(10)
-  await until(() => setup.attempts.counts().delivered >= 790)
+  for (let seconds = 0; source.updates.length > 0; seconds += 0.1) {
+    assert(seconds < 60, `${source.updates.length} left`)
+    await clock.advance(100)
+    await settle()
+  }
 })
 
 test('an update that its endpoint rejects permanently is lost, and its key continues', async (context) => {
@@ -264,7 +272,7 @@ test('retries that become due during a pause wait for its end, and no timer runs
     parkedKeys: 1,
     nextAttemptMs: undefined,
     unansweredMs: undefined,
-    recoveryPerSecond: undefined,
+    endpointPerSecond: undefined,
   })
   assert.equal(clock.timers, 0)
   await clock.advance(60_000)

@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { Connection } from '../../../src/webhook/connection.ts'
 import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
 import type { DispatcherOptions } from '../../../src/webhook/dispatcher-options.ts'
-import { RecoveryRamp } from '../../../src/webhook/recovery-ramp.ts'
+import { EndpointPace } from '../../../src/webhook/endpoint-pace.ts'
 import { DeliveryState } from '../../../src/webhook/state.ts'
 import { until } from '../../support/until.ts'
 import { endpoint, stopAfter } from '../../support/webhook-endpoints.ts'
@@ -16,7 +16,7 @@ import { setUpWebhook, type WebhookSetup } from '../../support/webhook-setup.ts'
 
 const takenPerSecond = 150
 const downMs = 2_000
-const backlog = 2_000
+const backlog = 1_000
 
 interface WeakEndpoint extends WebhookSetup {
   readonly counts: { falls: number; requests: number }
@@ -53,22 +53,22 @@ async function weakEndpoint(
   return Object.assign(setup, { counts })
 }
 
-/** Never begins. */
-class NoRamp extends RecoveryRamp {
-  override succeeded(): void {}
+/** Always open. */
+class OpenPace extends EndpointPace {
+  override failed(): void {}
 }
 
-test('an endpoint that falls over takes its backlog with few falls, and without the ramp it would not', async (context) => {
-  const ramped = await weakEndpoint(context)
+test('an endpoint that falls over takes its backlog with few falls, and without a pace it would not', async (context) => {
+  const paced = await weakEndpoint(context)
   const other = await weakEndpoint(context, {
     parts: {
       createState: (options) => new DeliveryState(options),
       createConnection: (options) => new Connection(options),
-      createPace: (limit) => new DeliveryPace({ limit, ramp: new NoRamp() }),
+      createPace: (limit) => new DeliveryPace({ limit, endpoint: new OpenPace() }),
     },
   })
-  await ramped.source.empty()
-  const { falls, requests } = ramped.counts
+  await paced.source.empty()
+  const { falls, requests } = paced.counts
   const left = other.source.updates.length
   context.diagnostic(`${falls} falls, ${requests} requests`)
   context.diagnostic(`without: ${other.counts.falls} falls, ${other.counts.requests}, ${left} left`)
@@ -78,19 +78,25 @@ test('an endpoint that falls over takes its backlog with few falls, and without 
   assert(left > 0, 'it is not even slower')
 })
 
-test('keys that do not fail are delivered behind 2,000 keys that do', async (context) => {
-  const { url } = await endpoint(context, (response, { body }) => {
-    response.writeHead(body.includes('failing') ? 500 : 200).end()
+test('keys that do not fail are delivered among 20,000 keys that do', async (context) => {
+  const { url, received } = await endpoint(context, (response, { body }) => {
+    response.writeHead(body.includes('failing') ? 403 : 200).end()
   })
-  const { source, dispatcher } = stopAfter(context, setUpWebhook({ url }, { random: Math.random }))
+  const setup = setUpWebhook({ url, maxConnections: 10 }, { random: Math.random })
+  const { source, dispatcher } = stopAfter(context, setup)
   source.isSlow = true
-  const count = 200
-  for (let updateId = 1; updateId <= 2_000; updateId++) {
+  for (let updateId = 1; updateId <= 20_000; updateId++) {
     source.push({ updateId, orderingKey: `failing ${updateId}` })
   }
-  for (let nth = 1; nth <= count; nth++) {
-    source.push({ updateId: 2_000 + nth, orderingKey: `other ${nth}` })
-  }
   dispatcher.start(0)
-  await until(() => source.removed.length === count)
+  await until(() => dispatcher.waiting().endpointPerSecond === 10)
+  const before = received.length
+  for (let nth = 1; nth <= 200; nth++) {
+    source.push({ updateId: 20_000 + nth, orderingKey: `other ${nth % 20}` })
+  }
+  dispatcher.wake()
+  await until(() => source.removed.length === 200)
+  const attempts = received.length - before
+  context.diagnostic(`${attempts} attempts`)
+  assert(attempts < 1_000, `${attempts} attempts`)
 })

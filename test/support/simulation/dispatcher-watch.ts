@@ -5,7 +5,6 @@
  */
 
 import type { DispatcherRequest, WebhookDispatcher } from '../../../src/bots/webhook-services.ts'
-import { AttemptPace } from '../../../src/webhook/attempt-pace.ts'
 import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
 import { Dispatcher, type DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
@@ -87,11 +86,10 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       parts: {
         createState: (options) => {
-          const { windowUpdatesMax, windowBytesMax, probeFailuresMin, loadedBytesMax } = world
+          const { windowUpdatesMax, windowBytesMax, loadedBytesMax } = world
           this.#state = new WatchedState(
             {
               ...options,
-              probeFailuresMin,
               loaded: loadedBytesMax === undefined ? undefined : new LoadedBytes(loadedBytesMax, 1),
               ...(windowUpdatesMax === undefined ? {} : { windowUpdatesMax }),
               ...(windowBytesMax === undefined ? {} : { windowBytesMax }),
@@ -100,7 +98,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
           )
           return this.#state
         },
-        createPace: (limit) => new DeliveryPace({ limit, attempts: new AttemptPace(world.pace) }),
+        createPace: (limit) => new DeliveryPace({ limit }),
         createConnection: (options) => new SimulatedConnection(options, world, this).asConnection(),
       },
     })
@@ -222,6 +220,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     if (this.#isGone) this.#fail(`sends ${updateId} although the endpoint is gone`)
     const reason = this.#parts.whyNotSend(this)
     if (reason !== undefined) this.#fail(`sends ${updateId} although ${reason}`)
+    this.#checkPace()
     const rule = this.#pace.sent()
     if (rule !== undefined) this.#fail(rule)
     world.ledger.sent(updateId, this.#parts.isReplacing)
@@ -230,7 +229,6 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   answering(status: number): void {
     if (status >= 200 && status < 300) {
       this.#successMs = this.#nowMs
-      this.#pace.succeeded(this.waiting().recoveryPerSecond !== undefined)
     }
     const wallMs = this.#parts.world.clock.wallMs()
     if (status !== 410) this.#goneSinceMs = undefined
@@ -239,7 +237,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   }
 
   taken(): void {
-    if (this.#pace.isHeldBack) this.#fail(`goes on after ${this.#pace.recentFailures} failures`)
+    this.#checkPace()
     this.#pace.taken()
   }
 
@@ -249,12 +247,19 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   }
 
   answered(): void {
+    this.#checkPace()
     if (this.#isGone && this.#status === 'running') this.#fail('does not give up a gone endpoint')
+  }
+
+  #checkPace(): void {
+    const rule = this.#pace.at(this.waiting().endpointPerSecond)
+    if (rule !== undefined) this.#fail(rule)
   }
 
   /** Call this between two moments of time, when everything that could be done is done. */
   checkRest(): void {
     this.#prune()
+    this.#checkPace()
     this.#checkMemory()
     this.#checkGoneClock()
     const reason = this.#status === 'running' ? this.#whyRestless() : undefined
@@ -303,11 +308,12 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
       this.#parts.world
     const { maxConnections } = this.request.webhook
     if (state === undefined) return
-    // Two probes for each connection may come on top.
-    const updatesMax = Math.max(windowUpdatesMax, maxConnections * 2) + maxConnections * 2
+    // One update of each turn may come on top, and for each connection one that was sent from there.
+    const onTop = maxConnections + 3
+    const updatesMax = Math.max(windowUpdatesMax, maxConnections * 2) + onTop
     if (state.loadedUpdates > updatesMax) this.#fail(`holds ${state.loadedUpdates} updates`)
     // For each connection one update is loaded whatever its size.
-    const bytesMax = windowBytesMax + maxConnections * 2 * updateBytesMax
+    const bytesMax = windowBytesMax + (maxConnections + onTop) * updateBytesMax
     if (state.loadedBytes > bytesMax) this.#fail(`holds ${state.loadedBytes} bytes`)
     if (this.#connections.size > maxConnections) this.#fail('too many connections')
   }
@@ -320,11 +326,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     const due = this.#dueEntries()
     const [first] = due
     if (first === undefined) return undefined
-    if (this.#pace.isSlow(this.waiting().recoveryPerSecond)) return undefined
-    if (this.#pace.isHeldBack) {
-      this.#parts.world.ledger.tally('held back')
-      return undefined
-    }
+    if (this.#pace.isSlow) return undefined
     const isIdle = [...this.#connections].some((one) => one.isIdle && one.isUsable)
     if (isIdle) return `${name(first.update)} is due and a connection is idle`
     const isServerFull = this.#nowMs - this.#refusedMs <= serverGateRetryMs || this.#isGivingWay

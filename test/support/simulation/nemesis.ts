@@ -3,7 +3,6 @@
  * kinds.
  */
 
-import type { AttemptPaceOptions } from '../../../src/webhook/attempt-pace.ts'
 import type { Luck } from './luck.ts'
 
 export const nemesisKinds = [
@@ -34,8 +33,6 @@ export interface Plan {
   readonly windowUpdatesMax: number | undefined
   readonly windowBytesMax: number | undefined
   readonly connectionsMax: number
-  readonly pace: AttemptPaceOptions | undefined
-  readonly probeFailuresMin: number | undefined
   /** Above this, only the first update of a key is loaded. */
   readonly loadedBytesMax: number | undefined
   /** Undefined: no sweep. */
@@ -70,11 +67,6 @@ export function drawPlan(luck: Luck): Plan {
     windowBytesMax: luck.pick([undefined, 1, luck.int(1, 10_000)]),
     sweepMs: luck.pick([undefined, isLong ? hourMs : luck.int(1, 60) * 1_000]),
     connectionsMax: luck.pick([Number.POSITIVE_INFINITY, luck.int(1, 10)]),
-    pace: luck.pick([
-      undefined,
-      { failuresMax: luck.int(1, 12), failuresPerSecond: luck.pick([0.5, 1, 10]) },
-    ]),
-    probeFailuresMin: luck.pick([undefined, luck.int(1, 10)]),
     loadedBytesMax: luck.pick([undefined, luck.int(1, 10_000)]),
   }
 }

@@ -1,57 +1,34 @@
 /**
- * Knows when one dispatcher is right to send nothing although it could, and checks the ramp after an outage: not more than
- * 10 deliveries in the first second, 20 in the second one, and so on.
+ * Knows when one dispatcher is right to send nothing although it could, and checks that it sends no more than the pace of
+ * its endpoint allows, which it tells as `endpointPerSecond`, and that this pace is never below 1 nor without a reason.
  */
 
 import type { World } from './world.ts'
 
-const serverPace = { failuresMax: 200, failuresPerSecond: 100 }
-const rounding = 0.0001
 /** A bucket refills a little more slowly than its rate, and after a lower rate it may lack two tokens. */
 const periodsMax = 2.1
-/** The ramp may end 10 s after it has begun. */
-const rampMs = 10_000
-/** The deliveries that a bucket may save up. */
-const burstS = 0.01
+/** One token may be saved up, and the share of those of 10 ms. */
+const burstMs = 10
+const reasonsMin = 3
 
 export class PaceWatch {
   readonly #world: World
-  /** Failures since the last success, minus those that elapsed time has offset. */
-  #failures = 0
-  #failedMs = 0
-  /** Updates that have failed for the first time since the last success, and since when. */
-  #newFailures = 0
-  #failingSinceMs = 0
-  /** When something was last taken or sent, the dispatcher was resumed, or a ramp may have begun. */
+  /** When something was last taken or sent, the dispatcher was resumed, or the pace may have changed. */
   #activeMs: number
-  /** When the ramp has begun, and what was sent since. */
-  #rampFromMs = Number.NEGATIVE_INFINITY
-  #rampSent = 0
+  #perSecond = Number.POSITIVE_INFINITY
+  #changedMs = 0
+  /** What may be sent at the present pace. */
+  #tokens = 0
+  /** Updates that have failed for the first time while the pace was open. */
+  #newFailures = 0
 
   constructor(world: World) {
     this.#world = world
     this.#activeMs = this.#nowMs
   }
 
-  /** @param isRecovering - whether the dispatcher has a ramp already */
-  succeeded(isRecovering: boolean): void {
-    const lastedMs = this.#nowMs - this.#failingSinceMs
-    const isOutage = this.#newFailures > 0 && lastedMs >= (this.#newFailures < 3 ? 30_000 : 1_000)
-    // A ramp may begin now, with an empty bucket.
-    if (this.#newFailures > 0) this.#activeMs = this.#nowMs
-    this.#failures = 0
-    this.#newFailures = 0
-    if (!isOutage || isRecovering) return
-    this.#rampFromMs = this.#nowMs
-    this.#rampSent = 0
-    this.#world.ledger.tally('recovering')
-  }
-
   failed(isFirst: boolean): void {
-    if (this.#newFailures === 0) this.#failingSinceMs = this.#nowMs
     if (isFirst) this.#newFailures++
-    this.#failures = this.recentFailures + 1
-    this.#failedMs = this.#nowMs
   }
 
   taken(): void {
@@ -63,24 +40,40 @@ export class PaceWatch {
     this.#activeMs = this.#nowMs
   }
 
+  /** Returns the rule that the pace breaks, told after each event. */
+  at(perSecond = Number.POSITIVE_INFINITY): string | undefined {
+    const before = this.#perSecond
+    if (before !== Number.POSITIVE_INFINITY) {
+      const higher = Math.min(Math.max(before, perSecond), 1e6)
+      const refilled = (higher * (this.#nowMs - this.#changedMs)) / 1_000
+      this.#tokens = Math.min(this.#tokens + refilled, 1 + (higher * burstMs) / 1_000)
+    }
+    this.#changedMs = this.#nowMs
+    if (perSecond === before) return undefined
+    this.#perSecond = perSecond
+    this.#activeMs = this.#nowMs
+    if (before === Number.POSITIVE_INFINITY) {
+      this.#tokens = 1
+      if (this.#newFailures < reasonsMin) return 'is slowed down without a reason'
+    }
+    if (perSecond === Number.POSITIVE_INFINITY) this.#newFailures = 0
+    if (perSecond > before) this.#world.ledger.tally('recovering')
+    return perSecond < 1 ? `is slowed down to ${perSecond} per second` : undefined
+  }
+
   /** Returns the rule that this delivery breaks. */
   sent(): string | undefined {
     this.#activeMs = this.#nowMs
-    const sinceMs = this.#nowMs - this.#rampFromMs
-    if (sinceMs < rampMs && ++this.#rampSent > allowedWithin(sinceMs)) {
-      return `sends ${this.#rampSent} updates within ${sinceMs} ms after an outage`
+    if (this.#perSecond !== Number.POSITIVE_INFINITY && --this.#tokens < -1) {
+      return `sends more than ${this.#perSecond} updates per second`
     }
     return this.#world.limit.count(this.#nowMs)
   }
 
-  /**
-   * Tells whether the operator's limit or the ramp is a reason to send nothing now.
-   *
-   * @param recoveryPerSecond - the present rate of the ramp
-   */
-  isSlow(recoveryPerSecond: number | undefined): boolean {
+  /** Tells whether the operator's limit or the pace of the endpoint is a reason to send nothing now. */
+  get isSlow(): boolean {
     const { perSecond = Number.POSITIVE_INFINITY, changedMs } = this.#world.limit
-    const rate = Math.min(perSecond, recoveryPerSecond ?? Number.POSITIVE_INFINITY)
+    const rate = Math.min(perSecond, this.#perSecond)
     const sinceMs = Math.max(this.#activeMs, changedMs)
     // What was sent before a limit was lowered counts, too: for a second, or longer if the limit is below one per second.
     const windowMs = (1_000 * Math.ceil(perSecond)) / perSecond
@@ -90,25 +83,7 @@ export class PaceWatch {
     return isSlow && rate !== Number.POSITIVE_INFINITY
   }
 
-  get recentFailures(): number {
-    const { failuresPerSecond } = this.#world.pace ?? serverPace
-    const madeUpFor = ((this.#nowMs - this.#failedMs) / 1_000) * failuresPerSecond
-    return Math.max(this.#failures - madeUpFor, 0)
-  }
-
-  /** Too many failures have occurred without a success. */
-  get isHeldBack(): boolean {
-    const { failuresMax } = this.#world.pace ?? serverPace
-    return this.recentFailures > failuresMax - 1 + rounding
-  }
-
   get #nowMs(): number {
     return this.#world.clock.monotonicMs()
   }
-}
-
-function allowedWithin(ms: number): number {
-  const seconds = Math.floor(ms / 1_000)
-  const perSecond = 10 * 2 ** seconds
-  return 10 * (2 ** seconds - 1) + perSecond * (ms / 1_000 - seconds + burstS) + 1
 }

@@ -58,10 +58,8 @@ export class Simulation {
     }
     this.#world.goneTimeoutMs = this.#plan.goneTimeoutMs
     this.#world.windowUpdatesMax = this.#plan.windowUpdatesMax
-    this.#world.probeFailuresMin = this.#plan.probeFailuresMin
     this.#world.windowBytesMax = this.#plan.windowBytesMax
     this.#world.loadedBytesMax = this.#plan.loadedBytesMax
-    this.#world.pace = this.#plan.pace
     this.#world.connectionsMax = this.#plan.connectionsMax
     this.#world.log(() => `plan ${JSON.stringify(this.#plan)}`)
     for (const { atMs, count } of this.#plan.bursts) clock.after(atMs, () => this.#push(count))

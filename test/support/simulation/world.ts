@@ -3,7 +3,6 @@
  */
 
 import type { QueueSettings } from '../../../src/shard/bot-record.ts'
-import type { AttemptPaceOptions } from '../../../src/webhook/attempt-pace.ts'
 import { EventClock } from './event-clock.ts'
 import { Ledger } from './ledger.ts'
 import { LimitWatch } from './limit-watch.ts'
@@ -34,10 +33,8 @@ export class World {
   goneTimeoutMs: number
   /** Small limits that a seed can reach; undefined for the server's own limits. */
   windowUpdatesMax: number | undefined
-  probeFailuresMin: number | undefined
   windowBytesMax: number | undefined
   loadedBytesMax: number | undefined
-  pace: AttemptPaceOptions | undefined
 
   constructor(seed: number) {
     this.luck = new Luck(seed)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { KeyAccess } from '../../../src/access/access.ts'
 import { parseAccessKey } from '../../../src/access/access-key.ts'
 import type { WantedKey } from '../../../src/access/key-registry.ts'
-import { keyUseWriteMs } from '../../../src/access/limits.ts'
+import { accessKeysPerFamilyMax, keyUseWriteMs } from '../../../src/access/limits.ts'
 import { accessKeysMax } from '../../../src/limits.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { keysOf } from '../../support/keys-of.ts'
@@ -96,6 +96,39 @@ test('a key makes and rotates no key that may do more than itself, and is named 
   const less = await registry.create({ ...wanted, name: 'less', requestsPerSecond: 4 }, by)
   assert.equal(less.record.createdBy, maker.id)
   await registry.rotate(less.id, 0, by)
+  // Of another family, so its limit would come on top.
+  const other = await registry.create({ ...wanted, name: 'other', requestsPerSecond: 1 }, 'root')
+  await assert.rejects(registry.rotate(other.id, 0, by), exceeded)
+  await registry.rotate(maker.id, 0, by)
+})
+
+test('a key and all keys that come from it count together, have a bound, and end with it', async () => {
+  const { registry, ring, sync, limiter, stored } = await open()
+  const all: WantedKey = { ...wanted, scopes: ['all'], requestsPerSecond: 5 }
+  const accessOf = async (text: string): Promise<KeyAccess> => {
+    await sync.refresh()
+    return ring.find(parseAccessKey(text)!)!
+  }
+  const first = await registry.create({ ...all, name: 'first' }, 'root')
+  const other = await registry.create({ ...all, name: 'other' }, 'root')
+  let by = await accessOf(first.text)
+  const taken: number[] = []
+  for (let nth = 1; nth < accessKeysPerFamilyMax; nth++) {
+    // Each of the first ones makes the next.
+    const { text } = await registry.create({ ...all, name: `key ${nth}` }, by)
+    if (nth < 8) by = await accessOf(text)
+    taken.push(limiter.take(by, 'requests'))
+  }
+  assert.equal(taken.filter((waitMs) => waitMs === 0).length, 5)
+  assert.equal(limiter.take(await accessOf(other.text), 'requests'), 0)
+  const full = { code: 'TOO_MANY_ACCESS_KEYS' }
+  await assert.rejects(registry.create({ ...all, name: 'one more' }, by), full)
+  assert.equal((await registry.revoke(by.id, 'root')).length, accessKeysPerFamilyMax - 8)
+  assert.equal((await registry.revoke(first.id, 'root')).length, 6)
+  assert.deepEqual(
+    (await stored()).map(({ id }) => id),
+    [other.id],
+  )
 })
 
 test('a key that is revoked or rotated while its calls wait for their turn makes, rotates and revokes nothing', async () => {

@@ -55,7 +55,7 @@ test('a key ends at its expiry, with all of its secrets', () => {
   assert.equal(ring.find({ id, secret: oldSecret }), undefined)
 })
 
-test('what was begun with a key ends when the key is revoked, rotated without overlap, or expires', () => {
+test('what was begun with a key ends when the key is revoked, rotated without overlap, or expires', async () => {
   const clock = new FakeClock()
   const record = recordOf(clock)
   const ring = ringWith(clock, record)
@@ -68,9 +68,13 @@ test('what was begun with a key ends when the key is revoked, rotated without ov
   ring.watch(current, () => ended.push('unwatched'))()
   ring.set(keyTable(new Map([[id, { ...record, lastUsedMs: 1 }]])))
   assert.deepEqual(ended, [])
-  clock.jump(10_000)
-  ring.endExpired()
+  await clock.advance(9_999)
+  assert.deepEqual(ended, [])
+  await clock.advance(1)
   assert.deepEqual(ended, ['old'])
+  let isLateEnded = false
+  ring.watch(old, () => (isLateEnded = true))
+  assert(isLateEnded)
   ring.set(keyTable(new Map([[id, { ...record, secrets: [{ sha256: hashOf('d'.repeat(43)) }] }]])))
   assert.deepEqual(ended, ['old', 'current'])
   assert.equal(ring.isCurrent(current), false)

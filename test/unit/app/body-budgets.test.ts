@@ -18,6 +18,7 @@ interface Sender {
   readonly clientAddress: string
   readonly realIp?: string
   readonly isFromPeer?: boolean
+  readonly holder?: string
 }
 
 function requestOf(listener: ListenerKind, sender: Sender): IncomingMessage {
@@ -35,7 +36,7 @@ function requestOf(listener: ListenerKind, sender: Sender): IncomingMessage {
 
 /** Returns the most bytes that this sender may hold alone. */
 function mostOf(listener: ListenerKind, sender: Sender): number {
-  const budget = bodyBudgets({ add: () => undefined })[listener]
+  const budget = bodyBudgets({ add: () => undefined }, () => sender.holder)[listener]
   const lease = budget.leaseFor(requestOf(listener, sender))
   const sizes = [
     heldBodiesShareBytesMax,
@@ -46,13 +47,15 @@ function mostOf(listener: ListenerKind, sender: Sender): number {
   return Math.max(...sizes.filter((bytes) => lease.hold(bytes)))
 }
 
-test('one client has a small share, many clients behind one address a larger one, and a producer everything', () => {
+test('one client has a small share, many clients behind one address a larger one, a key as well, and the admin key everything', () => {
   assert.equal(mostOf('bot', { clientAddress: '1.2.3.4' }), heldBodiesShareBytesMax)
   const behind = { clientAddress: '127.0.0.1', realIp: '1.2.3.4' }
   assert.equal(mostOf('bot', behind), heldBodiesShareBytesMax)
   for (const clientAddress of ['127.0.0.1', '10.0.0.1', '']) {
     assert.equal(mostOf('bot', { clientAddress }), heldBodiesSharedAddressBytesMax, clientAddress)
-    assert.equal(mostOf('private', { clientAddress }), heldBodiesBytesMax, clientAddress)
+    assert.equal(mostOf('private', { clientAddress, holder: 'root' }), heldBodiesBytesMax)
+    const ofKey = { clientAddress, holder: '0123456789abcdef' }
+    assert.equal(mostOf('private', ofKey), heldBodiesSharedAddressBytesMax, clientAddress)
   }
 })
 
@@ -63,7 +66,7 @@ test('a body that another worker forwards is counted there and not here', () => 
 })
 
 test('two clients of one IPv6 /64 have one share', () => {
-  const { bot } = bodyBudgets({ add: () => undefined })
+  const { bot } = bodyBudgets({ add: () => undefined }, () => undefined)
   const [first, second, other] = ['2a00::1', '2a00::2', '2a00:0:0:1::1'].map((clientAddress) =>
     bot.leaseFor(requestOf('bot', { clientAddress })),
   )

@@ -4,6 +4,7 @@ import { ClaimedShards } from '../../../src/app/claimed-shards.ts'
 import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { type FileDamage, ShardDamaged } from '../../../src/store/shard-damaged.ts'
 import type { StoreEngine } from '../../../src/store/store-engine.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { settle } from '../../support/fake-clock.ts'
@@ -24,6 +25,7 @@ async function setUp() {
     failure: undefined as unknown,
     boot,
     events: [] as NewOperatorEvent[],
+    marks: new Map<number, FileDamage | undefined>(),
     onEnded: new Map<number, (error: Error) => void>(),
   }
   const engine: StoreEngine = {
@@ -38,10 +40,14 @@ async function setUp() {
   const shards = new ClaimedShards({
     clock,
     engine,
+    shardOf: () => assert.fail('a database has no files'),
     dataDir: '/nowhere',
     log: { debug: skip, info: skip, warn: skip, error: skip },
     bots: registry.bots,
     fleet: registry.fleet,
+    shards: all,
+    clocks: { ofShard: () => clock },
+    marks: { setBroken: async (shard, damage) => void life.marks.set(shard, damage) },
     leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
     counters: { add: skip },
     report: (event) => void life.events.push(event),
@@ -117,6 +123,32 @@ test('a poll gets nothing of what the shard held in an earlier life of the node'
   life.boot = boot
   const again = await queue.poller.poll(pollRequest, { onGone: undefined })
   assert.equal(again.length, 1)
+})
+
+test('a shard whose tables are wrong is set aside and reported, and another process may find it sound', async () => {
+  const { registry, shards, life } = await setUp()
+  const damage = { file: 'db/postbote, tables of shard 1', reason: 'there is no u_1' }
+  life.failure = new ShardDamaged(damage)
+  life.marks.set(2, damage)
+  // The primary counts it among the open ones, because its requests are answered here.
+  assert.deepEqual(await shards.open([{ shard: 1, boot }]), [1])
+  assert(shards.serves(1))
+  assert.deepEqual(
+    [...life.marks].filter(([, mark]) => mark !== undefined),
+    [[1, damage]],
+  )
+  assert.deepEqual(
+    life.events.map(({ type, shard, reason }) => [type, shard, reason]),
+    [['shard.broken', 1, 'there is no u_1']],
+  )
+  await assert.rejects(registry.report(101), { code: 'SHARD_BROKEN' })
+  await shards.drop(1)
+  assert(!shards.serves(1))
+  assert.equal(life.marks.get(1), undefined)
+  await assert.rejects(registry.report(101), { code: 'STORE_UNAVAILABLE' })
+  life.failure = undefined
+  await shards.openOne({ shard: 1, boot })
+  await assert.rejects(registry.report(101), { code: 'UNKNOWN_BOT' })
 })
 
 test('nothing is opened after the end', async () => {

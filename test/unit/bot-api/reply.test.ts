@@ -22,7 +22,8 @@ const raw = new RawServer((request, response) => {
   else if (url === '/gzip') sendGzipped(response, gzipSync('{"ok":true,"result":[]}'))
   else if (url === '/429')
     sendError(response, new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 2.5 }))
-  else if (url === '/405') sendError(response, new PostboteError('VERB_NOT_ALLOWED'))
+  else if (url === '/405')
+    sendError(response, new PostboteError('VERB_NOT_ALLOWED', { detail: 'GET or POST' }))
   else if (url === '/close')
     sendError(response, new PostboteError('UNKNOWN_TOKEN'), { close: true })
   else if (url === '/twice') {

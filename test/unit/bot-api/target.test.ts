@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { botIdOfTarget, isFilePath, parseTarget } from '../../../src/bot-api/target.ts'
+import { plainTarget } from '../../../src/http/plain-target.ts'
 import { drawnRuns } from '../../support/drawn-runs.ts'
 
 const token = '123456789:AAabcdefghijklmnopqrstuvwxyz0123456'
@@ -39,11 +40,6 @@ test('a trailing slash and percent-encoding are accepted', () => {
   assertMethod(`/bot${token}/getUpdates/`, {})
   assertMethod(`/bot${encoded}/getUpdates`, {})
   assertMethod(`/bot${encoded}/get%55pdates`, {})
-  assertMethod(`/%62ot${encoded}/getUpdates?x=%3A`, { query: 'x=%3A' })
-})
-
-test('a request line in the form that proxies send is accepted', () => {
-  assertMethod(`http://bots.example:8081/bot${token}/getUpdates?a=1`, { query: 'a=1' })
 })
 
 test('an encoded slash stays in the token, whose check refuses it', () => {
@@ -55,7 +51,7 @@ test('the path of a file begins after the token and is passed on unchanged', () 
     assert.deepEqual(parseTarget(url), { kind: 'file', token, path }, url)
   file(`/file/bot${token}/photos/file_1.jpg?x=1/2`, 'photos/file_1.jpg')
   file(`/file/bot${token.replace(':', '%3A')}/a%20b/`, 'a%20b/')
-  file(`http://bots.example/file/bot${token}/..`, '..')
+  file(`/file/bot${token}/..`, '..')
   for (const url of [`/file/bot${token}`, '/file/bot%/a', `/FILE/bot${token}/a`, '/file/', '/file'])
     assert.deepEqual(parseTarget(url), { kind: 'unknown' }, url)
 })
@@ -109,16 +105,8 @@ test('every other path is unknown', () => {
 
 test('the bot id is found for routing in both APIs', () => {
   assert.equal(botIdOfTarget(`/bot${token}/getUpdates`), 123_456_789)
-  assert.equal(botIdOfTarget('/bot123%3Aabc/test/getMe?x'), 123)
-  assert.equal(botIdOfTarget('/bot123%3aabc'), 123)
-  assert.equal(botIdOfTarget('/bot%31%32%33:abc/getMe'), 123)
-  assert.equal(botIdOfTarget('/%62ot123:abc/getMe'), 123)
-  assert.equal(botIdOfTarget('/bot%3123:abc/getMe%25'), 123)
-  assert.equal(botIdOfTarget('/file/bot%3123:abc/%ff'), 123)
-  assert.equal(botIdOfTarget('/v1/bots/%3123/signing-keys/%25'), 123)
-  assert.equal(botIdOfTarget('http://h:1/bot123:abc/getMe'), 123)
+  assert.equal(botIdOfTarget('/bot123:abc/test/getMe?x'), 123)
   assert.equal(botIdOfTarget('/file/bot123:abc/photos/a.jpg'), 123)
-  assert.equal(botIdOfTarget('http://h/file/bot123%3Aabc/a%20b'), 123)
   assert.equal(botIdOfTarget('/v1/bots/42'), 42)
   assert.equal(botIdOfTarget('/v1/bots/42?x=1'), 42)
   assert.equal(botIdOfTarget('/v1/bots/42/updates?test=true'), 42)
@@ -164,7 +152,8 @@ test('any text is read without an error, and a token with an id is routed by it'
         segment,
         segment.map((s) => `/bot${s}`),
       ),
-      (url) => {
+      (text) => {
+        const url = plainTarget(text)
         const target = parseTarget(url)
         const routed = botIdOfTarget(url)
         if (target.kind !== 'method') return

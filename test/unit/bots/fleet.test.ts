@@ -157,7 +157,7 @@ test('the next attempt of a webhook is in the list', async () => {
     parkedKeys: 1,
     nextAttemptMs,
     unansweredMs: undefined,
-    recoveryPerSecond: undefined,
+    endpointPerSecond: undefined,
   }
   const { bots: listed } = await bots.registry.list({ after: 0, limit: 10 })
   assert.equal(listed[0]?.status?.nextAttemptMs, nextAttemptMs)

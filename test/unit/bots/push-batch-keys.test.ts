@@ -332,3 +332,18 @@ test('a shard that is dropped while a batch waits for its keys costs the batch o
   assert.equal(refused, 'STORE_UNAVAILABLE')
   assert.equal(typeof stored, 'number')
 })
+
+test('a batch names the pushes that are left to the next owner of their shard, and does not count them', async () => {
+  const stores = [new MemoryStore(), new MemoryStore()] as const
+  const { bots, keyed } = await open({ shards: 2, store: (index) => stores[index]! })
+  await bots.register(101)
+  const go = delayReads(stores[0])
+  const requests = [bots.request(101), keyed('k'), bots.request(100)]
+  const { accepted, results } = bots.registry.push(requests, (botId) => botId === 100)
+  await settle()
+  await bots.dropShard(0)
+  go()
+  assert.deepEqual([...(await accepted)], [1, 2])
+  assert.equal(typeof (await results)[0], 'number')
+  assert.equal(bots.counters.counts.updates_refused, undefined)
+})

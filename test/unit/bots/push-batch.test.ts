@@ -61,6 +61,26 @@ test('a bad request fails alone, with its own code', async () => {
   assert.equal(counts.updates_refused_update_too_large, 1)
 })
 
+test('an update without the fields that frameworks need is refused if the push or its bot asks for that, and a repetition gets its id', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const bare = { update: Buffer.from('{"message":{"text":"hello"}}'), idempotencyKey: 'k' }
+  const id = (await bots.push(bots.request(100, bare)))[0]
+  assert.equal(typeof id, 'number')
+  const unkeyed = { ...bare, idempotencyKey: undefined }
+  assert.deepEqual(await bots.push(bots.request(100, { ...unkeyed, isValidated: true })), [
+    'BAD_UPDATE',
+  ])
+  await bots.registry.setValidated(100, true)
+  assert.equal((await bots.registry.report(100)).isValidated, true)
+  const again = await bots.push(bots.request(100, unkeyed), bots.request(100, bare))
+  assert.deepEqual(again, ['BAD_UPDATE', `duplicate of ${id}`])
+  await bots.registry.renewToken(100, 0)
+  assert.deepEqual(await bots.push(bots.request(100, unkeyed)), ['BAD_UPDATE'])
+  await bots.registry.setValidated(100, false)
+  assert.equal(typeof (await bots.push(bots.request(100, unkeyed)))[0], 'number')
+})
+
 test('a push whose write fails is counted as refused, and not as stored', async () => {
   const store = new FaultyStore(new MemoryStore())
   const bots = await BotsLife.open({ store: () => store })

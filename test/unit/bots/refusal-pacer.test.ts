@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { delayedRefusalsPerBotMax } from '../../../src/bots/limits.ts'
 import { RefusalPacer } from '../../../src/bots/refusal-pacer.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
@@ -39,18 +40,32 @@ test('a refusal that is always delayed does not count as one that was sent immed
   assert.deepEqual(log, ['first at 1', 'older offset at 3000'])
 })
 
-test('at most eight refusals are delayed, and past that the oldest is sent', async () => {
+test('a bounded number of refusals is delayed, and past that the oldest is sent', async () => {
   const { clock, pacer, log, refuse } = setUp()
-  for (let count = 0; count < 9; count++) refuse(`${count}`)
+  for (let count = 0; count <= delayedRefusalsPerBotMax; count++) refuse(`${count}`)
   await clock.advance(5)
-  refuse('9')
-  refuse('10')
+  refuse('more')
+  refuse('and more')
   await settle()
   assert.deepEqual(log, ['0 at 0', '1 at 5', '2 at 5'])
-  assert.equal(pacer.delayedCount, 8)
+  assert.equal(pacer.delayedCount, delayedRefusalsPerBotMax)
   await clock.advance(3_000)
   assert.equal(pacer.delayedCount, 0)
-  assert.equal(log.length, 11)
+  assert.equal(log.length, delayedRefusalsPerBotMax + 3)
+})
+
+test('40 connections that repeat a refused call at once get 13 refusals a second', async () => {
+  const { clock, pacer } = setUp()
+  let refusals = 0
+  const repeat = async (): Promise<void> => {
+    while (refusals < 10_000) {
+      await pacer.pace({ alwaysDelayed: false })
+      refusals += 1
+    }
+  }
+  for (let nth = 0; nth < 40; nth++) void repeat()
+  await clock.advance(30_000)
+  assert(refusals <= 420, `${refusals} in 30 s`)
 })
 
 test('a shutdown sends all delayed refusals', async () => {

@@ -235,6 +235,7 @@ test('a report describes both queues', async () => {
     firstName: 'A',
     username: 'a_bot',
     createdAtMs: 1_800_000_000_000,
+    isValidated: false,
   })
   assert.equal(queue.pendingCount, 1)
   assert.equal(queue.oldestAgeS, 5)

@@ -104,7 +104,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
     parkedKeys: 0,
     nextAttemptMs: undefined,
     unansweredMs: undefined,
-    recoveryPerSecond: undefined,
+    endpointPerSecond: undefined,
   })
   await setWebhook(queue)
   await bots.push(bots.request(100))
@@ -113,7 +113,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
     parkedKeys: 2,
     nextAttemptMs: nowMs + 5_000,
     unansweredMs: undefined,
-    recoveryPerSecond: undefined,
+    endpointPerSecond: undefined,
   }
   const { attempts } = bots.webhooks.last.request
   const attempt = { updateId: 1, status: 500, durationMs: 3, nextRetryMs: nowMs }
@@ -128,7 +128,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
     parkedKeys: 2,
     nextAttemptMs: nowMs + 5_000,
     unansweredMs: undefined,
-    recoveryPerSecond: undefined,
+    endpointPerSecond: undefined,
   })
   assert.equal(queue.webhook.attempts(2).length, 2)
   await queue.webhook.setPaused(true)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commandTable } from '../../../src/cli/command-table.ts'
-import { commandsNamed, findCommand } from '../../../src/cli/find-command.ts'
+import { commandsAsked, commandsNamed, findCommand } from '../../../src/cli/find-command.ts'
 import { helpText } from '../../../src/cli/help-text.ts'
 
 test('a command of one word or two is found, and the rest are its arguments', () => {
@@ -19,7 +19,8 @@ test('a command of one word or two is found, and the rest are its arguments', ()
 
 test('an unknown command is an error that lists the commands, or those of the group', () => {
   assert.throws(() => findCommand(commandTable, ['srve']), {
-    message: /^unknown command "srve": expected serve, register, .* or completion$/,
+    message:
+      /^unknown command "srve": expected serve, register, .* or completion, did you mean serve\?$/,
   })
   for (const argv of [['database'], ['database', 'drop'], ['database', '--dir', 'x']]) {
     assert.throws(() => findCommand(commandTable, argv), {
@@ -27,7 +28,7 @@ test('an unknown command is an error that lists the commands, or those of the gr
     })
   }
   assert.throws(() => findCommand(commandTable, ['node', 'drian']), {
-    message: 'node: expected drain or undrain',
+    message: 'node: expected drain or undrain, did you mean drain?',
   })
 })
 
@@ -55,3 +56,41 @@ test('the help of all commands lists each, and that of a group or a command only
   assert.doesNotMatch(repair, /--http-port/)
   assert.match(helpText(commandsNamed(commandTable, ['bots', 'list']), commandTable), /--after <N>/)
 })
+
+test('help is asked for all commands, a group or one command, and not for one that does not exist', () => {
+  assert.deepEqual(asked('--help'), [])
+  assert.deepEqual(asked(), [])
+  assert.deepEqual(asked('serve', '--help'), ['serve'])
+  assert.deepEqual(asked('push', '4711', '--help'), ['push'])
+  assert.deepEqual(asked('bots', 'list', '--limit', '1', '-h'), ['bots list'])
+  assert(asked('bots', '--help').length > 3)
+  assert.throws(() => asked('nosuch', '--help'), { message: /^unknown command "nosuch"/ })
+  assert.throws(() => asked('bots', 'lst', '--help'), { message: /did you mean list\?$/ })
+})
+
+test('no line of the help is wider than the terminal', () => {
+  for (const width of [72, 100, 160]) {
+    for (const rows of [
+      [],
+      commandsNamed(commandTable, ['serve']),
+      commandsNamed(commandTable, ['node']),
+    ]) {
+      for (const line of helpText(rows, commandTable, width).split('\n')) {
+        // A synopsis or an address is not broken.
+        assert(
+          line.length <= width ||
+            !line
+              .trimStart()
+              .slice(0, width - 6)
+              .includes(' ') ||
+            /^  (?:postbote|--)/.test(line),
+          line,
+        )
+      }
+    }
+  }
+})
+
+function asked(...argv: readonly string[]): readonly string[] {
+  return commandsAsked(commandTable, argv).map(({ name }) => name)
+}

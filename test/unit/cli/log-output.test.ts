@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
 import { createLog } from '../../../src/cli/log.ts'
 import { LogOutput } from '../../../src/cli/log-output.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -54,4 +55,25 @@ test('a line that a full disk does not take is dropped', () => {
 
 test('without a file there is nothing to open again', () => {
   new LogOutput().reopen()
+})
+
+test('a log on a terminal is for people, one for a program is JSON, and a watcher sees both', () => {
+  for (const isTerminal of [true, false]) {
+    const [lines, seen]: [string[], string[]] = [[], []]
+    const output = new LogOutput({
+      isTerminal,
+      standard: { write: (line) => void lines.push(line) },
+    })
+    const unwatch = output.watch((line) => seen.push(line))
+    const log = createLog('info', output)
+    log.warn({ worker: 1, code: 134, reason: 'a "b"\nc\u001b[31m', ids: [1, 2] }, 'worker exited')
+    unwatch()
+    log.info({}, 'more')
+    const people =
+      /^\d\d:\d\d:\d\d\.\d{3} WARN   worker exited  worker=1  code=134  reason="a \\"b\\"\\nc\\u001b\[31m"  ids=\[1,2\]\n$/
+    assert.equal(seen.length, 1)
+    assert.match(seen[0] ?? '', people)
+    if (isTerminal) assert.match(stripVTControlCharacters(lines[0] ?? ''), people)
+    else assert.equal(JSON.parse(lines[0] ?? '').msg, 'worker exited')
+  }
 })

@@ -50,6 +50,17 @@ test('nodes are shown with their shards and heartbeats, and shards in ranges of 
   ])
 })
 
+test('the clock of a node that differs from that of the database is shown', () => {
+  const clocked = (name: string, skewMs: number): NodeRow =>
+    row(name, { beat: '2', clock: { skewMs, lagMs: 0 } })
+  const nodes = [clocked('a', 600_400), clocked('b', -3_000), clocked('c', 2_000)]
+  const lines = nodeReport([row('a'), row('b'), row('c')], { nodes, shards: [] })
+  assert.deepEqual(
+    lines.slice(1, 4).map((line) => line.replace(/.*(?=alive)/, '')),
+    ['alive, its clock is 600 s ahead', 'alive, its clock is 3 s behind', 'alive'],
+  )
+})
+
 test('an earlier life of a node does not own its shards any more', () => {
   const nodes = [row('a', { boot: 'a-next' })]
   const lines = nodeReport([row('a')], { nodes, shards: owned(0, 3, 'a-boot') })

@@ -119,7 +119,7 @@ test('an error never shows the text after an unknown option', () => {
 })
 
 test('the help shows the arguments and options with what is expected', () => {
-  const help = commandHelp(row).replace(/\s+/g, ' ')
+  const help = commandHelp(row, 80).replace(/\s+/g, ' ')
   assert.match(help, /^Usage: postbote things list \[options\] <bot_id> \[more\] Lists things\./)
   assert.match(
     help,
@@ -131,5 +131,21 @@ test('the help shows the arguments and options with what is expected', () => {
 test('commander accepts each command of the table', () => {
   const parsed = commandTable.filter((each) => each.kind === 'parsed')
   assert(parsed.length > 10)
-  for (const each of parsed) assert.match(commandHelp(each), /^Usage: postbote /)
+  for (const each of parsed) {
+    const lines = commandHelp(each, 100).split('\n')
+    assert.match(lines[0] ?? '', /^Usage: postbote /)
+    assert(lines.length < 60, `${each.name} shows its own options: ${lines.length} lines`)
+    // A word that is longer than its column is not broken.
+    for (const line of lines) assert(line.length <= 110, line)
+  }
+})
+
+test('a command that takes all options of the server shows its own ones first, and refers to serve', () => {
+  const doctor = commandTable.find(({ name }) => name === 'doctor')
+  assert(doctor?.kind === 'parsed')
+  const help = commandHelp(doctor, 100)
+  assert.match(help, /Options:\n {2}--webhook-url /)
+  assert.doesNotMatch(help, /--http-port/)
+  assert.match(help, /postbote serve --help lists them/)
+  assert.equal(parseCommand(doctor, ['--http-port', '1234'], configOf).config().httpPort, 1234)
 })

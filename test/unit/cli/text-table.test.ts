@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { textTable } from '../../../src/cli/text-table.ts'
+import { harmlessJson, textTable } from '../../../src/cli/text-table.ts'
 
 const head = ['id', 'name', 'error']
 
@@ -34,6 +34,9 @@ test('a table that cannot fit keeps a few characters of each column', () => {
 test('control characters and marks that turn the direction of text never reach the terminal', () => {
   const rows = [['\u001b[2J', 'a\nb', '\u202egnp.exe\u009b1A']]
   assert.deepEqual(textTable({ head, rows })[1], '?[2J  a?b   ?gnp.exe?1A')
+  const json = JSON.stringify(rows)
+  assert.equal(harmlessJson(json), String.raw`[["\u001b[2J","a\nb","\u202egnp.exe\u009b1A"]]`)
+  assert.deepEqual(JSON.parse(harmlessJson(json)), rows)
 })
 
 test('a character outside the basic plane counts as one', () => {

@@ -187,12 +187,51 @@ test('every call is repeated if the server could not be connected to, because no
     { clock, random: () => 1 },
   )
   const created = client.createBot({ firstName: 'E', username: 'e' })
-  await assert.rejects(created, { code: 'CONNECTION_FAILED', isOutcomeUnknown: false })
+  await assert.rejects(created, {
+    code: 'CONNECTION_FAILED',
+    isOutcomeUnknown: false,
+    message:
+      'The client could not connect to /nowhere/postbote.sock (ENOENT), and nothing was sent',
+  })
   assert.deepEqual(
     retried.map(({ delayMs }) => delayMs),
     [100, 200, 400],
   )
   await client.close()
+})
+
+test('a server that was never reached is given up within 3 s, and one that was is waited for', async (t) => {
+  const failures = async (url: string, isReached: boolean): Promise<number> => {
+    const retried: number[] = []
+    const clock = new FakeClock()
+    const onRetry = ({ delayMs }: Retry): void => {
+      retried.push(delayMs)
+      void settle().then(() => clock.advance(delayMs))
+    }
+    const client = new PostboteClient({ url, key, onRetry }, { clock, random: () => 1 })
+    if (isReached) {
+      await client.getBot(100)
+      await close()
+    }
+    await assert.rejects(client.push(100, update), { code: 'CONNECTION_FAILED' })
+    await client.close()
+    return retried.reduce((sum, each) => sum + each, 0)
+  }
+  const bot = '{"bot_id":100,"first_name":"E","username":"e","mode":"polling","pending":0}'
+  const server = createServer((_request, response) => response.end(bot)).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const address = server.address()
+  assert(typeof address === 'object' && address !== null)
+  const close = async (): Promise<void> => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  }
+  const url = `http://127.0.0.1:${address.port}`
+  assert((await failures(url, true)) > 20_000)
+  const unreachedMs = await failures(url, false)
+  assert(unreachedMs > 1_000 && unreachedMs < 3_000, `${unreachedMs}`)
 })
 
 test('a signal ends an attempt, and the wait between two', async (t) => {

@@ -55,6 +55,13 @@ test('a node shows how many of its workers and shards are in trouble', () => {
     '2 h',
     '1.0.0',
   ])
+  for (const [clock_skew_ms, shownClock] of [
+    [2_000, '0.2 s ago'],
+    [600_000, '0.2 s ago, clock 10 min ahead (degraded)'],
+    [-3_000, '0.2 s ago, clock 3 s behind (degraded)'],
+  ] as const) {
+    assert.equal(shown(nodeCells({ ...node, clock_skew_ms }))[3], shownClock)
+  }
 })
 
 test('of a node that does not answer, its state and shards are shown, and of one that is gone, since when', () => {

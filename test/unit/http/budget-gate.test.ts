@@ -49,6 +49,7 @@ class World {
       cpuMs: () => this.clock.monotonicMs(),
       botIdOf: ({ url = '/' }) => botIdOfTarget(url),
       clientAddressOf: ({ headers }) => headers.host ?? '',
+      holderOf: ({ headers }) => headers.from,
       isTrusted: ({ headers }) => headers.authorization === trusted,
       refuse: ({ req }, error: PostboteError) => {
         if (req.socket.destroyed) return
@@ -208,12 +209,11 @@ test('bodies in many pieces are read one after the other, and only as their clie
   const body = (name: string): IncomingMessage =>
     Object.assign(world.ask('a', '/bot100:x/getMe'), {
       socket: {
+        on: () => undefined,
+        off: () => undefined,
         pause: () => log.push(`${name} pauses`),
         resume: () => log.push(`${name} goes on`),
       },
-      readableLength: 0,
-      pause: () => undefined,
-      resume: () => undefined,
       destroy: () => log.push(`${name} ends`),
     })
   const [first, second] = [body('first'), body('second')]
@@ -227,6 +227,28 @@ test('bodies in many pieces are read one after the other, and only as their clie
   assert.equal(log.length, 2)
   await world.clock.advance(1_000)
   assert.deepEqual(log.slice(2), ['first goes on', 'second goes on'])
+})
+
+test('a key pays for its refused calls and its pieces wherever they come from, and the admin key for none', () => {
+  const world = new World()
+  const calls = Math.ceil((loopBudgetBurstMs + 1) / privateRefusalCostMs)
+  const requestOf = (key: string): IncomingMessage => {
+    const request = world.askPrivate('proxy', trusted)
+    request.headers.from = key
+    return request
+  }
+  for (let nth = 0; nth < calls; nth++) {
+    world.gate.noteRefused(requestOf('root'))
+    world.gate.noteRefused(requestOf('a'))
+  }
+  const pieces = Math.ceil(loopBudgetBurstMs / bodyPieceCostMs) - 1
+  world.gate.notePieces(requestOf('b'), pieces)
+  const waits = ['root', 'a', 'b', 'c'].map((key) => world.gate.holderWaitMs(key) > 0)
+  assert.deepEqual(waits, [false, true, false, false])
+  // Nor does the proxy pay, which has other clients.
+  world.answered.length = 0
+  world.askPrivate('proxy')
+  assert.equal(world.answered.length, 1)
 })
 
 test('a client that has disconnected gets no response', async () => {

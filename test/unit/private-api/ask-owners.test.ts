@@ -14,6 +14,8 @@ function setUp() {
     others: [1, 2, 300],
     isOtherNode: (owner: number) => owner >= 256,
     ownerOf: () => 0,
+    isOwn: () => true,
+    hasLeft: false,
     hangs: () => 0,
     openStream: (owner: number, path: string) => {
       const stream = new FakeOwnerStream()

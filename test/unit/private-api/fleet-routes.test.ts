@@ -25,6 +25,8 @@ async function setUp() {
       others: [300],
       isOtherNode: (owner) => owner === 300,
       ownerOf: () => 0,
+      isOwn: () => true,
+      hasLeft: false,
       hangs: () => 0,
       openStream: (_owner, path) => {
         const stream = new FakeOwnerStream()

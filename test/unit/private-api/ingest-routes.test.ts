@@ -45,6 +45,7 @@ test('a push that is refused before it reaches the bots is counted by its code',
     streams: new Set(),
     peerStreams: new Set(),
     linksOf: () => assert.fail('no stream is opened'),
+    streamPlace: () => () => undefined,
     isForwarded: () => false,
   })
   const push = async (url: string, payload: string, headers = {}): Promise<number> =>
@@ -57,7 +58,13 @@ test('a push that is refused before it reaches the bots is counted by its code',
     await push('/v1/bots/100/updates', update, { 'idempotency-key': 'k'.repeat(129) }),
     400,
   )
-  assert.equal(await push('/v1/bots/100/updates', 'x'.repeat(9_000)), 413)
+  const large = await app.inject({
+    method: 'POST',
+    url: '/v1/bots/100/updates',
+    payload: 'x'.repeat(9_000),
+  })
+  assert.equal(large.statusCode, 413)
+  assert.match(large.body, /expected at most 1000 bytes/, 'the limit of the help')
   assert.equal(await push('/v1/updates?test=true', ''), 400)
   assert.equal(await push('/v1/updates', '', { 'content-encoding': 'gzip' }), 400)
   assert.equal(await push('/v1/bots/100/updates', '{}'), 400, 'the bots count this one')

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, request } from 'node:http'
-import { test } from 'node:test'
+import { createServer, type IncomingMessage, request } from 'node:http'
+import { test, type TestContext } from 'node:test'
 import type { KeyAccess } from '../../../src/access/access.ts'
 import type { BotService, PushReceipt, PushRequest } from '../../../src/bots/bot-service.ts'
-import { Semaphore } from '../../../src/kit/semaphore.ts'
+import { LongLines } from '../../../src/private-api/long-lines.ts'
 import { IngestStream } from '../../../src/private-api/ingest-stream.ts'
 import { IngestTurns } from '../../../src/private-api/ingest-turns.ts'
 import { StreamAccess } from '../../../src/private-api/stream-access.ts'
@@ -31,18 +31,21 @@ class CountingBots {
   push(requests: readonly PushRequest[]): PushReceipt {
     this.pushed += requests.length
     const results = Promise.resolve(requests.map(({ botId }) => botId))
-    return { accepted: Promise.resolve(), results }
+    return { accepted: Promise.resolve(new Set()), results }
   }
 }
 
-test('a producer that is gone does not have its pairs pushed beyond the limit of its key', async (t) => {
+/** Sends 1,000 pairs, of which the key may push one now. */
+async function pacedStream(t: TestContext) {
   const clock = new FakeClock()
   const counters = new TestCounters()
   const bots = new CountingBots()
+  const rests: boolean[] = []
+  let stream: IngestStream | undefined
   let ended: Promise<void> | undefined
   const server = createServer((incoming, response) => {
     const ring = { isCurrent: () => true }
-    const stream = new IngestStream({
+    stream = new IngestStream({
       request: incoming,
       response,
       bots: Object.assign(Object.create(null), { push: bots.push.bind(bots) }) as BotService,
@@ -51,9 +54,12 @@ test('a producer that is gone does not have its pairs pushed beyond the limit of
       updateBytesMax: 100,
       checkPool: { takes: () => false, check: async () => [] },
       turns: new IngestTurns({ clock }),
-      longLines: new Semaphore(1),
+      longLines: new LongLines(1),
+      lease: { hold: () => true, piece: () => undefined, end: () => undefined },
       access: new StreamAccess({ access, ring, limiter: limiterOf(clock), clock }),
-      links: undefined,
+      links: Object.create(null),
+      isForwarded: true,
+      rests: (isResting) => rests.push(isResting),
     })
     ended = stream.run()
   })
@@ -72,7 +78,23 @@ test('a producer that is gone does not have its pairs pushed beyond the limit of
   response.on('error', () => undefined)
   await once(response, 'data')
   assert.equal(bots.pushed, 1)
+  assert(stream !== undefined && ended !== undefined)
+  return { bots, client, response: response as IncomingMessage, rests, stream, ended }
+}
+
+test('a producer that is gone does not have its pairs pushed beyond the limit of its key', async (t) => {
+  const { bots, client, ended } = await pacedStream(t)
   client.socket?.resetAndDestroy()
   await ended
+  assert.equal(bots.pushed, 1)
+})
+
+test('a stream that gives way ends in order, without the pairs that wait for the pace of its key', async (t) => {
+  const { bots, response, rests, stream } = await pacedStream(t)
+  assert.deepEqual(rests, [true, false, true])
+  stream.giveWay()
+  response.resume()
+  await once(response, 'end')
+  assert.ok(response.complete)
   assert.equal(bots.pushed, 1)
 })

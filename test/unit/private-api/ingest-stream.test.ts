@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { IngestStream, type IngestStreamOptions } from '../../../src/private-api/ingest-stream.ts'
 import { rootStreamAccess } from '../../support/keys-of.ts'
 import { IngestTurns } from '../../../src/private-api/ingest-turns.ts'
-import { Semaphore } from '../../../src/kit/semaphore.ts'
+import { LongLines } from '../../../src/private-api/long-lines.ts'
 import type { OwnerLinks } from '../../../src/private-api/owner-links.ts'
 import type {
   BotService,
@@ -15,7 +15,7 @@ import type {
 } from '../../../src/bots/bot-service.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import { streamIdleMs, streamPairsMax } from '../../../src/limits.ts'
-import { longLineIdleMs, streamCarryBytesFree } from '../../../src/private-api/limits.ts'
+import { pairBytesPerS, pairWaitMs, streamCarryBytesFree } from '../../../src/private-api/limits.ts'
 import type { CheckResult } from '../../../src/queue/check-pool.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
@@ -23,7 +23,8 @@ import { TestCounters } from '../../support/shard-life.ts'
 
 interface Push {
   readonly requests: readonly PushRequest[]
-  accept(): void
+  /** @param left - the indexes of the pushes that find no shard */
+  accept(left?: readonly number[]): void
   answer(results: readonly PushOutcome[]): void
   fail(error: unknown): void
 }
@@ -35,11 +36,17 @@ class StreamLife {
   readonly pushes: Push[] = []
   readonly owners: FakeOwnerStream[] = []
   readonly turns = new IngestTurns({ clock: this.clock })
-  readonly longLines = new Semaphore(1)
+  readonly longLines = new LongLines(1)
+  /** The largest number of bytes for which there is room. */
+  roomBytes = Infinity
   /** The checks that were sent to the thread, oldest first. The test calls each with its results. */
   readonly checks: ((results: readonly CheckResult[] | undefined) => void)[] = []
   /** Whether pushes are accepted and get their result immediately: the id of the bot. */
   isAnswering = true
+  /** Whether the shard of the bots below 1,000 has left this worker. */
+  hasLeft = false
+  /** Whether that of all other bots has come. */
+  hasCome = false
   stream: IngestStream | undefined
   request: IncomingMessage | undefined
   ended: Promise<void> | undefined
@@ -49,7 +56,11 @@ class StreamLife {
 
   static async open(
     t: TestContext,
-    options: { readonly isForwarded?: boolean; readonly updateBytesMax?: number } = {},
+    options: {
+      readonly isForwarded?: boolean
+      readonly updateBytesMax?: number
+      readonly headers?: Readonly<Record<string, string>>
+    } = {},
   ): Promise<StreamLife> {
     const life = new StreamLife()
     const server = createServer((incoming, response) => {
@@ -64,8 +75,14 @@ class StreamLife {
         checkPool: life.#checkPool(),
         turns: life.turns,
         longLines: life.longLines,
+        lease: {
+          hold: (bytes) => bytes <= life.roomBytes,
+          piece: () => undefined,
+          end: () => undefined,
+        },
         access: rootStreamAccess(life.clock),
-        links: options.isForwarded === true ? undefined : life.#links(),
+        links: life.#links(),
+        isForwarded: options.isForwarded === true,
       })
       life.ended = life.stream.run()
     })
@@ -74,7 +91,8 @@ class StreamLife {
     const address = server.address()
     assert(address !== null && typeof address === 'object')
     const { port } = address
-    life.client = request({ port, host: '127.0.0.1', method: 'POST', agent: false })
+    const { headers = {} } = options
+    life.client = request({ port, host: '127.0.0.1', method: 'POST', agent: false, headers })
     life.client.on('error', () => undefined)
     t.after(() => {
       life.client.destroy()
@@ -119,6 +137,8 @@ class StreamLife {
       isOtherNode: () => false,
       hangs: () => 0,
       ownerOf: (botId) => (botId < 1_000 ? 0 : 1),
+      isOwn: (owner) => (owner === 0 ? !this.hasLeft : this.hasCome),
+      hasLeft: false,
       openStream: () => {
         const owner = new FakeOwnerStream()
         this.owners.push(owner)
@@ -145,7 +165,7 @@ class StreamLife {
       const ids = requests.map(({ botId }) => botId)
       if (this.isAnswering) {
         this.changed()
-        return { accepted: Promise.resolve(), results: Promise.resolve(ids) }
+        return { accepted: Promise.resolve(new Set()), results: Promise.resolve(ids) }
       }
       return this.#heldPush(requests)
     }
@@ -157,8 +177,8 @@ class StreamLife {
 
   #heldPush(requests: readonly PushRequest[]): PushReceipt {
     const gate = new EventEmitter()
-    const accepted = new Promise<void>((resolve) => gate.once('accept', resolve))
-    const accept = (): void => void gate.emit('accept')
+    const accepted = new Promise<ReadonlySet<number>>((resolve) => gate.once('accept', resolve))
+    const accept = (left: readonly number[] = []): void => void gate.emit('accept', new Set(left))
     const results = new Promise<readonly PushOutcome[]>((resolve, reject) => {
       this.pushes.push({ requests, accept, answer: resolve, fail: reject })
     })
@@ -377,24 +397,144 @@ test('while a thread checks, reading continues, and later pairs stay later', asy
   assert.equal(life.turns.weight, 0)
 })
 
+test('a feed with a pair that has no result gets the next ones, although the shard has come here', async (t) => {
+  const life = await StreamLife.open(t)
+  life.send(2_000)
+  await life.until(() => life.owners.length === 1)
+  life.hasCome = true
+  life.send(2_001, 100)
+  await turnsUntil(() => life.owners[0]!.written === pairs([2_000, 2_001]))
+  life.owners[0]!.answer().push(`${id(2_000)}\n${id(2_001)}\n`)
+  await life.until(() => life.lines.length === 4)
+  life.isAnswering = false
+  life.send(2_002)
+  await life.until(() => life.pushes.length === 1)
+  assert.deepEqual(
+    life.pushes[0]!.requests.map(({ botId }) => botId),
+    [2_002],
+  )
+})
+
+test('a pair does not pass an earlier one that a thread checks while the shard of both leaves', async (t) => {
+  const life = await StreamLife.open(t)
+  life.isAnswering = false
+  const large = `{"bot_id":100}\n{"message":{"text":"large"}}\n`
+  life.client.write(large)
+  await life.until(() => life.checks.length === 1)
+  life.hasLeft = true
+  life.client.end(pairs([101]))
+  await turnsUntil(() => life.request!.complete)
+  assert.equal(life.owners.length, 0)
+  life.checks[0]!(undefined)
+  await turnsUntil(() => life.owners[0]?.written === `${large}${pairs([101])}`)
+  assert(life.owners[0]!.isEnded)
+  assert.equal(life.pushes.length, 0)
+})
+
+test('pairs that find no shard follow it, and all later ones come after them', async (t) => {
+  const life = await StreamLife.open(t)
+  life.isAnswering = false
+  life.client.write(pairs([100, 101, 102]))
+  await life.until(() => life.pushes.length === 1)
+  life.client.end(pairs([103]))
+  life.hasLeft = true
+  life.pushes[0]!.accept([1, 2])
+  await turnsUntil(() => life.owners[0]?.written === pairs([101, 102, 103]))
+  life.owners[0]!.answer().push([101, 102, 103].map((each) => `${id(each)}\n`).join(''))
+  life.pushes[0]!.answer([100, new PostboteError('STORE_UNAVAILABLE'), 'filtered'])
+  await life.until(() => life.received.endsWith('END'))
+  assert.deepEqual(life.lines.slice(0, -1), [100, 101, 102, 103].map(id))
+  assert.equal(life.counters.counts.updates_refused, undefined)
+})
+
+test('a forwarded stream whose shard has left ends without the results of pairs that are not stored', async (t) => {
+  const life = await StreamLife.open(t, { isForwarded: true })
+  life.isAnswering = false
+  const push = async (botId: number): Promise<Push> => {
+    const { length } = life.pushes
+    life.send(botId)
+    await life.until(() => life.pushes.length > length)
+    return life.pushes[length]!
+  }
+  const first = await push(100)
+  first.accept()
+  const second = await push(101)
+  life.send(102)
+  second.accept([0])
+  second.answer([new PostboteError('STORE_UNAVAILABLE')])
+  await turnsUntil(() => life.request!.readableLength === 0)
+  first.answer([100])
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.received, `${id(100)}\nEND`)
+  assert.equal(life.pushes.length, 2, 'the next owner stores them in their order')
+  assert.equal(life.turns.weight, 0)
+})
+
+test('a forwarded pair that finds no shard is refused if a later one of its slice is stored', async (t) => {
+  const life = await StreamLife.open(t, { isForwarded: true })
+  life.isAnswering = false
+  life.client.end(pairs([100, 101]))
+  await life.until(() => life.pushes.length === 1)
+  life.pushes[0]!.accept([0])
+  life.pushes[0]!.answer([new PostboteError('STORE_UNAVAILABLE'), 101])
+  await life.until(() => life.received.endsWith('END'))
+  assert.match(life.received, /^.*STORE_UNAVAILABLE.*\n{"update_id":101}\nEND$/)
+  assert.equal(life.counters.counts.updates_refused, 1)
+})
+
 test('a pair that becomes long waits for a place, and its stream is ended if it stalls', async (t) => {
   const life = await StreamLife.open(t, { updateBytesMax: 10 * streamCarryBytesFree })
-  const leave = life.longLines.enter(() => undefined)
+  const leave = life.longLines.enter(undefined, () => undefined)
   const half = 'x'.repeat(5 * streamCarryBytesFree)
   life.client.write(`${pairs([100])}{"bot_id":101}\n{"message":{"text":"${half}`)
   await life.until(() => life.lines.length === 2)
-  await life.clock.advance(longLineIdleMs)
+  const pairMs = pairWaitMs + (half.length * 1_000) / pairBytesPerS + 1_000
+  await life.clock.advance(pairMs)
   assert.equal(life.received, `${id(100)}\n`, 'it is not its fault')
   assert(life.request!.socket.bytesRead < half.length, 'nothing more is read')
   leave()
   await turnsUntil(() => life.request!.socket.bytesRead > half.length)
   await turnsUntil(() => life.request!.readableLength === 0)
-  await life.clock.advance(longLineIdleMs)
+  await life.clock.advance(pairMs)
   await life.until(() => life.received.endsWith('END'))
   let isFree = false
-  life.longLines.enter(() => (isFree = true))
+  life.longLines.enter(undefined, () => (isFree = true))
   assert.equal(isFree, true)
   assert.equal(life.received, `${id(100)}\nEND`)
   life.client.destroy()
   await life.ended
+})
+
+test('a stream whose pair arrives too slowly is ended, however often a byte comes', async (t) => {
+  const life = await StreamLife.open(t)
+  life.client.write(`${pairs([100])}{"bot_id":101}\n{"message":`)
+  await life.until(() => life.lines.length === 2)
+  for (let nth = 0; nth < 3; nth++) {
+    const { bytesRead } = life.request!.socket
+    await life.clock.advance(pairWaitMs / 3)
+    life.client.write(' ')
+    await turnsUntil(() => life.request!.socket.bytesRead > bytesRead)
+  }
+  await life.clock.advance(1_000)
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.received, `${id(100)}\nEND`)
+})
+
+test('a stream that finds no room for the beginning of a pair ends in order', async (t) => {
+  const life = await StreamLife.open(t, { updateBytesMax: streamCarryBytesFree })
+  life.roomBytes = 10_000
+  life.client.write(`${pairs([100])}{"bot_id":101}\n{"message":{"text":"${'x'.repeat(20_000)}`)
+  await life.until(() => life.received.endsWith('END'))
+  assert.equal(life.received, `${id(100)}\nEND`)
+})
+
+test('a stream whose line ends curl removed is told how to keep them, and so is one whose pair is one line', async (t) => {
+  const curl = await StreamLife.open(t, { headers: { 'user-agent': 'curl/8.0' } })
+  curl.client.end('{"bot_id":100}{"message":{}}{"bot_id":100}{"message":{}}')
+  await curl.until(() => curl.received.endsWith('END'))
+  assert.match(curl.received, /expected its update on the next line; curl .* --data-binary/)
+  const oneLine = await StreamLife.open(t)
+  oneLine.client.end('{"bot_id":100,"message":{}}\n{"message":{}}\n')
+  await oneLine.until(() => oneLine.received.endsWith('END'))
+  assert.match(oneLine.received, /header: expected bot_id and options on a line of their own/)
 })

@@ -17,9 +17,11 @@ test('every metric is listed with its value, counters with the ending _total and
   for (const [index, { name, kind }] of metrics.entries()) {
     // The sum of the refused pushes, which are shown by their codes.
     if (name === 'updates_refused') continue
-    const shown = `postbote_${name}${kind === 'counter' ? '_total' : ''}`
+    const isTime = name.endsWith('_us')
+    const shown = `postbote_${isTime ? name.replace('_us', '_seconds') : name}${kind === 'counter' ? '_total' : ''}`
     const isThere =
-      lines.includes(`${shown} ${index + 1}`) && text.includes(`# TYPE ${shown} ${kind}`)
+      lines.includes(`${shown} ${isTime ? (index + 1) / 1e6 : index + 1}`) &&
+      text.includes(`# TYPE ${shown} ${kind}`)
     assert.ok(isThere || labelledValues.has(index + 1), name)
   }
 })

@@ -43,6 +43,8 @@ async function setUp(members: readonly ClusterMember[]) {
       others: [1, 300, 301],
       isOtherNode: (owner) => owner >= 300,
       ownerOf: () => 0,
+      isOwn: () => true,
+      hasLeft: false,
       hangs: () => 0,
       openStream: (owner, path) => {
         assert.equal(path, '/internal/node')
@@ -86,6 +88,7 @@ test('the nodes are in the order of their names, and shards that none has are mi
     version: '1.0.0',
     uptime: 60,
     heartbeat_age_ms: null,
+    clock_skew_ms: null,
     workers: [
       {
         worker: 0,
@@ -111,6 +114,7 @@ test('a node that does not answer is unreachable, with the shards that it has by
     version: null,
     uptime: null,
     heartbeat_age_ms: null,
+    clock_skew_ms: null,
     workers: [],
     shards: [
       { shard: 1, worker: null, state: 'unknown' },

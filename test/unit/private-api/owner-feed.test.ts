@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { OwnerFeed } from '../../../src/private-api/owner-feed.ts'
+import { type FeedTo, OwnerFeed } from '../../../src/private-api/owner-feed.ts'
 import type { StreamPair } from '../../../src/private-api/pair-splitter.ts'
 import { ResultBatch } from '../../../src/private-api/result-batch.ts'
-import { emptyAnswersMax, ownerWaitsMax } from '../../../src/private-api/limits.ts'
+import { ownerWaitMs, ownerWaitOfStreamMs } from '../../../src/private-api/limits.ts'
 import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
-import { settle } from '../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 function pair(name: string): StreamPair {
   const header = name.startsWith('k') ? keyed(name) : `h${name}`
@@ -28,7 +28,8 @@ function setUp() {
   const streams: FakeOwnerStream[] = []
   const repeats: boolean[] = []
   const owner = { hangs: 0, refused: [] as string[] }
-  const feed = new OwnerFeed({
+  const clock = new FakeClock()
+  const to: FeedTo = {
     open: (isRepeat) => {
       repeats.push(isRepeat)
       const stream = new FakeOwnerStream()
@@ -37,7 +38,14 @@ function setUp() {
     },
     hangs: () => owner.hangs,
     refused: (code) => void owner.refused.push(code),
-  })
+  }
+  const feed = new OwnerFeed(to, clock)
+  /** The owner of the last stream cannot be reached for this long. */
+  const stayAway = async (ms: number): Promise<void> => {
+    await clock.advance(ms)
+    streams.at(-1)!.refuse('STORE_UNAVAILABLE')
+    await settle()
+  }
   const batches = new Map<string, ResultBatch>()
   const add = (...names: string[]): Promise<void> => {
     for (const name of names) {
@@ -51,7 +59,7 @@ function setUp() {
     [...batches]
       .map(([name, batch]) => `${name}:${batch.isComplete ? batch.text().trim() : '-'}`)
       .join(' ')
-  return { feed, owner, streams, repeats, batches, add, outcomes }
+  return { feed, owner, clock, streams, repeats, batches, add, outcomes, stayAway }
 }
 
 const unknown = '{"error":{"code":"OUTCOME_UNKNOWN"'
@@ -174,77 +182,88 @@ test('a header that only seems to have a key is not sent again', async () => {
   assert.equal(batch.isComplete, true)
 })
 
-test('an owner that refuses or cannot be reached has stored nothing', async () => {
-  const { feed, streams, add, outcomes } = setUp()
+test('an owner that refuses, or cannot be reached for too long, has stored nothing', async () => {
+  const { feed, streams, add, outcomes, stayAway } = setUp()
   await add('1')
   streams[0]!.answer(403)
   await settle()
   assert(outcomes().startsWith(`1:${unavailable}`))
   await add('2')
   feed.end()
-  streams[1]!.refuse('STORE_UNAVAILABLE')
-  await settle()
+  await stayAway(ownerWaitMs)
   assert(outcomes().includes(`2:${unavailable}`))
 })
 
-test('an owner that cannot be reached is waited for, so that pairs keep their order, but not forever', async () => {
-  const { streams, add, outcomes } = setUp()
+test('an owner that cannot be reached is asked again after a pause, so that pairs keep their order', async () => {
+  const { streams, repeats, add, outcomes, stayAway } = setUp()
   await add('1')
-  streams[0]!.refuse('STORE_UNAVAILABLE')
-  await settle()
+  await stayAway(0)
   await add('2')
   assert.equal(streams[1]?.written, 'h1\nu1\nh2\nu2\n')
+  assert.deepEqual(repeats, [false, true])
   streams[1].answer().push('one\ntwo\n')
   await settle()
   assert.equal(outcomes(), '1:one 2:two')
 })
 
-test('an owner that stays away is not waited for repeatedly', async () => {
-  const { streams, add, outcomes } = setUp()
-  await add('1')
-  for (let times = 0; times < ownerWaitsMax; times++) {
+for (const [stream, waitMs] of [
+  ['an open stream', ownerWaitOfStreamMs],
+  ['a stream that the producer has ended', ownerWaitMs],
+] as const) {
+  test(`the pairs of ${stream} wait for an owner, however often one is asked, but not forever`, async () => {
+    const { feed, streams, add, outcomes, stayAway } = setUp()
+    await add('1')
+    if (waitMs === ownerWaitMs) feed.end()
+    // The last one has left, and the next one has not come.
+    for (let times = 0; times < 10; times++) await stayAway(waitMs / 10 - 1)
     assert.equal(outcomes(), '1:-')
-    streams[times]!.refuse('STORE_UNAVAILABLE')
+    // One that leaves at once has not taken them, either.
+    streams.at(-1)!.answer().push(null)
     await settle()
-  }
-  assert(outcomes().startsWith(`1:${unavailable}`))
-  assert.equal(streams.length, ownerWaitsMax)
-  await add('2')
-  streams[ownerWaitsMax]!.refuse('STORE_UNAVAILABLE')
-  await settle()
-  assert(outcomes().includes(`2:${unavailable}`))
-})
+    assert.equal(outcomes(), '1:-')
+    await stayAway(10)
+    assert(outcomes().startsWith(`1:${unavailable}`))
+    assert.equal(streams.length, 12)
+  })
+}
 
-test('an owner that was reached in between is waited for as long as at first', async () => {
-  const { streams, add, outcomes } = setUp()
-  const stayAway = async (times: number): Promise<void> => {
-    for (let nth = 0; nth < times; nth++) {
-      streams.at(-1)!.refuse('STORE_UNAVAILABLE')
-      await settle()
-    }
-  }
+test('an owner that has taken pairs in between is waited for as long as at first', async () => {
+  const { streams, add, outcomes, stayAway } = setUp()
   await add('1')
-  await stayAway(ownerWaitsMax - 1)
+  await stayAway(ownerWaitOfStreamMs - 1)
   const response = streams.at(-1)!.answer()
   response.push('one\n')
   response.push(null)
   await settle()
   await add('2')
-  await stayAway(ownerWaitsMax - 1)
+  await stayAway(ownerWaitOfStreamMs - 1)
   assert.equal(outcomes(), '1:one 2:-')
   await stayAway(1)
   assert(outcomes().startsWith(`1:one 2:${unavailable}`))
 })
 
+test('a feed is idle when all of its pairs have a result', async () => {
+  const { feed, streams, add, stayAway } = setUp()
+  assert(feed.isIdle)
+  await add('1', '2')
+  await stayAway(0)
+  const response = streams[1]!.answer()
+  response.push('one\n')
+  await settle()
+  assert(!feed.isIdle)
+  response.push('two\n')
+  await settle()
+  assert(feed.isIdle)
+})
+
 test('a pair that a lost owner may have taken is not reported as unstored if its successor cannot be reached', async () => {
-  const { feed, streams, add, outcomes } = setUp()
+  const { feed, streams, add, outcomes, stayAway } = setUp()
   await add('k1')
   streams[0]!.refuse('OUTCOME_UNKNOWN')
   await settle()
   await add('2')
   feed.end()
-  streams[1]!.refuse('STORE_UNAVAILABLE')
-  await settle()
+  await stayAway(ownerWaitMs)
   assert.match(outcomes(), new RegExp(`^k1:${unknown}.* 2:${unavailable}`))
 })
 
@@ -275,19 +294,6 @@ test('a feed that has ended ends its stream to the successor, too', async () => 
   await settle()
   assert.equal(streams[1]?.written, 'h2\nu2\n')
   assert.equal(streams[1].isEnded, true)
-})
-
-test('an owner that never responds is not asked repeatedly', async () => {
-  const { streams, add, outcomes } = setUp()
-  await add('1')
-  // It may be replaced at that moment, and its successor, too.
-  for (let times = 0; times <= emptyAnswersMax; times++) {
-    assert.equal(streams.length, times + 1)
-    streams[times]!.answer().push(null)
-    await settle()
-  }
-  assert.equal(streams.length, emptyAnswersMax + 1)
-  assert(outcomes().startsWith(`1:${unavailable}`))
 })
 
 test('an owner that ends between pairs causes no loss', async () => {

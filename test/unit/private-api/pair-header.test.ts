@@ -33,20 +33,42 @@ const bare = {
   ttlS: undefined,
   idempotencyKey: undefined,
   isTest: false,
+  isValidated: false,
 }
 
 test('a header may have all fields or only the bot', () => {
   assert.deepEqual(parse({ bot_id: 100 }), bare)
   assert.deepEqual(
-    parse({ bot_id: 2 ** 52 - 1, ordering_key: '42', ttl: 60, idempotency_key: 'x', test: true }),
-    { botId: 2 ** 52 - 1, orderingKey: '42', ttlS: 60, idempotencyKey: 'x', isTest: true },
+    parse({
+      bot_id: 2 ** 52 - 1,
+      ordering_key: '42',
+      ttl: 60,
+      idempotency_key: 'x',
+      test: true,
+      validate: 'telegram',
+    }),
+    {
+      botId: 2 ** 52 - 1,
+      orderingKey: '42',
+      ttlS: 60,
+      idempotencyKey: 'x',
+      isTest: true,
+      isValidated: true,
+    },
   )
   assert.deepEqual(parse(' { "test" : false , "bot_id" : 100 } '), bare)
 })
 
 test('null and an empty text mean an absent field', () => {
   assert.deepEqual(
-    parse({ bot_id: 100, ordering_key: null, ttl: null, idempotency_key: null, test: null }),
+    parse({
+      bot_id: 100,
+      ordering_key: null,
+      ttl: null,
+      idempotency_key: null,
+      test: null,
+      validate: null,
+    }),
     bare,
   )
   assert.deepEqual(parse({ bot_id: 100, ordering_key: '', ttl: '', test: '' }), bare)
@@ -62,21 +84,21 @@ test('a number as ordering key is its text with all its digits', () => {
 
 test('a refusal names the field and what was expected', () => {
   for (const bot_id of [undefined, null, 99, 2 ** 52, '100', 100.5, -100, true, [100]]) {
-    assert.equal(
+    assert.match(
       refusalOf({ bot_id }),
-      'Bad Request: bot_id: expected a whole number from 100 to 4503599627370495',
+      /^Bad Request: bot_id: expected a whole number from 100 to 4503599627370495, got (?:none|true|"100"|[-\d.]+|a list of 1)$/,
     )
   }
   for (const ordering_key of [true, [], {}, 'é'.repeat(129), '\ud800']) {
-    assert.equal(
+    assert.match(
       refusalOf({ bot_id: 100, ordering_key }),
-      'Bad Request: ordering_key: expected a string of at most 256 bytes, or a number',
+      /^Bad Request: ordering_key: expected a string of at most 256 bytes, or a number, got /,
     )
   }
   for (const ttl of [0, -1, 1.5, '60', 31_536_001, true]) {
     assert.equal(
       refusalOf({ bot_id: 100, ttl }),
-      'Bad Request: ttl: expected a whole number of seconds from 1 to 31536000',
+      `Bad Request: ttl: expected a whole number of seconds from 1 to 31536000, got ${JSON.stringify(ttl)}`,
     )
   }
   for (const idempotency_key of ['', 'x'.repeat(129), 'é', 'a\n', 5, true]) {
@@ -86,9 +108,9 @@ test('a refusal names the field and what was expected', () => {
     )
   }
   for (const isTest of ['true', 1, 'no', {}]) {
-    assert.equal(
+    assert.match(
       refusalOf({ bot_id: 100, test: isTest }),
-      'Bad Request: test: expected true or false',
+      /^Bad Request: test: expected true or false, got /,
     )
   }
   for (const json of [
@@ -124,7 +146,7 @@ test('the longest values are accepted', () => {
 test('an unknown field is refused with its name, because a misspelled one would have no effect', () => {
   assert.equal(
     refusalOf({ bot_id: 100, orderingkey: '1' }),
-    'Bad Request: "orderingkey": expected only the fields bot_id, ordering_key, ttl, idempotency_key, test',
+    'Bad Request: "orderingkey": expected only the fields bot_id, ordering_key, ttl, idempotency_key, test, validate',
   )
   assert.notEqual(refusalOf('{"bot_id":100,"__proto__":{}}'), 'accepted')
   assert.notEqual(refusalOf({ bot_id: 100, update: {} }), 'accepted')

@@ -33,7 +33,7 @@ test('the header of the dashboard alone opens nothing', () => {
 test('a wrong key is refused even beside a session', () => {
   const headers = { authorization: 'Bearer wrong', cookie, [dashboardHeader]: '1' }
   assert.throws(() => guard.checkAccess({ method: 'GET', headers }), unauthorized)
-  assert.equal(guard.isKnown({ method: 'GET', headers }), false)
+  assert.equal(guard.holderOf({ method: 'GET', headers }), undefined)
 })
 
 test('a session cannot stand for the key where the key itself is needed', () => {

@@ -42,7 +42,18 @@ async function open(): Promise<World> {
     log: { error: (details) => assert.fail(JSON.stringify(details)) },
     onRefused: ({ url = '' }) => void refused.push(url),
     isUnixSocket: () => false,
+    streamPlace: () => () => undefined,
     isForwarded: () => false,
+    linksOf: () => ({
+      self: 0,
+      others: [],
+      isOtherNode: () => false,
+      ownerOf: () => 0,
+      isOwn: () => true,
+      hasLeft: false,
+      hangs: () => 0,
+      openStream: () => assert.fail(),
+    }),
     totals: () => forEachMetric(() => 0),
     bodies: new BodyBudget({
       bytesMax: 1_000_000,
@@ -93,14 +104,16 @@ test('what a session reads is stored by no browser and no proxy', async () => {
   }
 })
 
-test('a session does not prolong itself, and a browser forgets it when it is deleted', async () => {
+test('a session does not prolong itself, and is over when it is deleted', async () => {
   const { app } = await open()
   const headers = { host, cookie: await sessionOf(app), 'postbote-dashboard': '1' }
   const again = await app.inject({ method: 'POST', url: '/v1/session', headers })
   assert.equal(again.statusCode, 401)
   const ended = await app.inject({ method: 'DELETE', url: '/v1/session', headers })
   assert.equal(ended.statusCode, 200)
-  assert.match(String(ended.headers['set-cookie']), /Max-Age=0$/)
+  assert.match(String(ended.headers['set-cookie']), /Max-Age=0/)
+  const after = await app.inject({ method: 'GET', url: '/v1/session', headers })
+  assert.equal(after.statusCode, 401)
 })
 
 test('the cookie of a session is marked as secure behind a proxy with TLS', async () => {
@@ -260,7 +273,7 @@ test('a key that ends while the body arrives changes nothing any more', async ()
 test('what a key lacks is counted by the code of the error', async () => {
   const { app, bots, keys } = await open()
   const { text } = await keys.registry.create(
-    { ...wanted, bots: [100], requestsPerSecond: 1 },
+    { ...wanted, bots: [100], requestsPerSecond: 4 },
     'root',
   )
   await keys.sync.refresh()
@@ -268,11 +281,76 @@ test('what a key lacks is counted by the code of the error', async () => {
   const get = async (url: string) => (await app.inject({ method: 'GET', url, headers })).statusCode
   assert.equal(await get('/v1/keys'), 403)
   assert.equal(await get('/metrics'), 403)
-  assert.equal(await get('/v1/session'), 200)
-  assert.equal(await get('/v1/session'), 429)
   assert.equal(await get('/v1/nothing'), 404)
+  assert.equal(await get('/v1/session'), 200)
+  // Each of these has counted, whatever became of it, and nothing is judged past the limit.
+  for (const url of ['/v1/session', '/v1/keys', '/v1/nothing']) assert.equal(await get(url), 429)
   const { counts } = bots.counters
   assert.equal(counts.requests_denied_key_lacks_scope, 1)
   assert.equal(counts.requests_denied_key_lacks_bot, 1)
-  assert.equal(counts.requests_denied_key_over_limit, 1)
+  assert.equal(counts.requests_denied_key_over_limit, 3)
+})
+
+test('an error of the API says which field expected what and what was found, and shows no token', async () => {
+  const { app } = await open()
+  const secret = 'AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw'
+  const names = { first_name: 'E', username: 'e' }
+  const headers = { host, authorization }
+  const cases = [
+    [
+      'POST /v1/bots',
+      { ...names, username: 'e b' },
+      /username: expected 1 to 64 letters.*, got "e b"$/,
+    ],
+    ['POST /v1/bots', { first_name: 'E' }, /username: expected 1 to 64 letters.*, got none$/],
+    [
+      'POST /v1/bots',
+      { ...names, bot_id: 7 },
+      /bot_id: expected a whole number from 100 to .*, got 7$/,
+    ],
+    ['POST /v1/bots', { ...names, username: `1:${secret}` }, /got a value of \d+ characters$/],
+    [
+      'POST /v1/bots',
+      { ...names, nick: 1 },
+      /"nick": expected only the fields bot_id, first_name, username$/,
+    ],
+    ['POST /v1/bots', [], /body: expected a JSON object, got a list of 0$/],
+    ['GET /v1/bots?state=odd', undefined, /state: expected one of healthy, .*, got "odd"$/],
+    ['POST /v1/bots/100/token', { overlap: 'x' }, /overlap: expected a whole number .*, got "x"$/],
+    ['GET /v1/bots/x', undefined, /bot id: expected a whole number .*, got "x"$/],
+    ['GET /v1/bot/100/updates', undefined, /^Not Found: there is no \/v1\/bot\/100\/updates;/],
+    [
+      `GET /bot100:${secret}/getUpdates?x=${secret}`,
+      undefined,
+      /there is no \/\*\*\*\/getUpdates;/,
+    ],
+    ['DELETE /v1/bots', undefined, /^Method Not Allowed: expected GET or POST,/],
+    ['GET /v1/updates', undefined, /^Method Not Allowed: expected POST,/],
+  ] as const
+  for (const [call, payload, expected] of cases) {
+    const [method, url] = call.split(' ') as ['GET' | 'POST' | 'DELETE', string]
+    const answer = await app.inject({ method, url, headers, ...(payload && { payload }) })
+    const { message } = answer.json().error
+    assert.match(message.replace(/^Bad Request: /, ''), expected)
+    assert(!message.includes(secret), call)
+    const isVerb = message.startsWith('Method')
+    assert.equal(answer.headers.allow, isVerb ? message.match(/[A-Z]{3,}/g).join(', ') : undefined)
+  }
+})
+
+test('a request without a valid key is told what it has in its place', async () => {
+  const { app } = await open()
+  for (const [given, expected] of [
+    ['Bearer 100:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw', /, got the token of a bot/],
+    ['100:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw', /, got the token of a bot/],
+    [adminKey, /, got a header that does not begin with "Bearer "$/],
+    ['Bearer wrong', /, got a key that this server does not have$/],
+    ['Bearer', /, got no key after "Bearer"$/],
+    [undefined, /, got no such header$/],
+  ] as const) {
+    const headers = { host, ...(given === undefined ? {} : { authorization: given }) }
+    const answer = await app.inject({ url: '/v1/bots', headers })
+    assert.equal(answer.statusCode, 401)
+    assert.match(answer.json().error.message, expected)
+  }
 })

@@ -7,7 +7,7 @@ import {
 } from '../../../src/private-api/update-options.ts'
 import { PostboteError } from '../../../src/errors.ts'
 
-const bare = { orderingKey: undefined, ttlS: undefined, isTest: false }
+const bare = { orderingKey: undefined, ttlS: undefined, isTest: false, isValidated: false }
 
 function refuses(query: Record<string, unknown>, field: string): void {
   assert.throws(
@@ -22,16 +22,20 @@ function refuses(query: Record<string, unknown>, field: string): void {
 
 test('a query without options, or with empty ones, sets no options', () => {
   assert.deepEqual(readPushQuery({}), bare)
-  assert.deepEqual(readPushQuery({ ordering_key: '', ttl: '', test: '' }), bare)
+  assert.deepEqual(readPushQuery({ ordering_key: '', ttl: '', test: '', validate: '' }), bare)
   assert.deepEqual(readPushQuery(Object.create(null)), bare)
 })
 
 test('the options of a query are read from their text', () => {
-  assert.deepEqual(readPushQuery({ ordering_key: '42', ttl: '60', test: 'true' }), {
-    orderingKey: '42',
-    ttlS: 60,
-    isTest: true,
-  })
+  assert.deepEqual(
+    readPushQuery({ ordering_key: '42', ttl: '60', test: 'true', validate: 'telegram' }),
+    {
+      orderingKey: '42',
+      ttlS: 60,
+      isTest: true,
+      isValidated: true,
+    },
+  )
   for (const yes of ['true', 'TRUE', 'yes', '1'])
     assert.equal(readPushQuery({ test: yes }).isTest, true)
   for (const no of ['false', 'no', '0']) assert.equal(readPushQuery({ test: no }).isTest, false)
@@ -41,14 +45,15 @@ test('an option that is not understood is refused and not ignored', () => {
   for (const ttl of ['0', '-1', '1.5', '1e3', 'x', ' 1', '31536001', '9'.repeat(400), ['1', '2']])
     refuses({ ttl }, 'ttl')
   for (const wrong of ['maybe', 'on', ['true', 'true']]) refuses({ test: wrong }, 'test')
+  for (const validate of ['true', 'Telegram', ['telegram']]) refuses({ validate }, 'validate')
   for (const key of ['x'.repeat(257), ['a', 'b']]) refuses({ ordering_key: key }, 'ordering_key')
   refuses({ orderingKey: '1' }, '"orderingKey"')
   refuses({ idempotency_key: '1' }, '"idempotency_key"')
 })
 
 test('a field whose name may be a token is refused without showing it', () => {
-  refuses({ '1234:AAAA': '1' }, 'only known fields')
-  refuses({ ['A'.repeat(35)]: '1' }, 'only known fields')
+  refuses({ '1234:AAAA': '1' }, 'an unknown field')
+  refuses({ ['A'.repeat(35)]: '1' }, 'an unknown field')
 })
 
 test('an idempotency key is absent or usable, and never silently dropped', () => {

@@ -40,7 +40,7 @@ for (const spareBytes of [0, 37]) {
       [15, '"poll":{"id":"é"}', 'pé'],
       'Bad update: expected no update_id, which the server assigns, at byte 1',
       [15, '"poll":{}', ''],
-      'Bad update: expected an object at byte 0',
+      'Bad update: expected an object at byte 0, got the end',
     ])
   })
 }

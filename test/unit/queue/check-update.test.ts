@@ -221,7 +221,7 @@ test('bytes that are not UTF-8 are refused, and the message names the first inva
     refuse(Buffer.concat([before, Buffer.from(bad, 'hex'), Buffer.from('"}}')]))
   }
   const bytes = Buffer.concat([Buffer.from('{"message":{"a":"é'), Buffer.from('ff227d7d', 'hex')])
-  assert.match(refusalOf(bytes), /expected valid UTF-8 at byte 19$/)
+  assert.match(refusalOf(bytes), /expected valid UTF-8 at byte 19, got /)
 })
 
 test('a nesting of 64 is accepted and of 65 refused, in arrays, objects and both', () => {
@@ -233,7 +233,10 @@ test('a nesting of 64 is accepted and of 65 refused, in arrays, objects and both
   refuse(nested('{"a":', '}', 63))
   accept(payload(`[${'[{"a":'.repeat(30)}1${'}]'.repeat(30)},[[[[]]]]]`))
   refuse(payload(`[${'['.repeat(100_000)}`))
-  assert.match(refusalOf(nested('[', ']', 63)), /expected nesting of at most 64 at byte 78$/)
+  assert.match(
+    refusalOf(nested('[', ']', 63)),
+    /expected nesting of at most 64 at byte 78, got \[$/,
+  )
 })
 
 function says(json: string, expected: string): void {
@@ -241,17 +244,23 @@ function says(json: string, expected: string): void {
 }
 
 test('a refusal says what was expected and at which byte', () => {
-  says('[1]', 'an object at byte 0')
-  says('{}', 'exactly one key, the type of the update at byte 1')
+  says('[1]', 'an object at byte 0, got [')
+  says('{}', 'exactly one key, the type of the update, at byte 1, got }')
   says('{"update_id":1}', 'no update_id, which the server assigns, at byte 1')
-  says('{"chat":{}}', 'one of the 22 update types as the only key, without escapes, at byte 1')
-  says('{"poll":{},"poll":{}}', 'exactly one key, and no "," at byte 10')
-  says('{"poll":7}', 'an object as the value of the type at byte 8')
-  says('{"poll":{"a":[{}}}', '"," or "]" at byte 16')
-  says('{"poll":{"a":"\\q"}}', 'an escape in a string at byte 15')
-  says('{"poll":{"a":tru}}', 'the rest of "true" after "tru" at byte 16')
-  says('{"poll":{"a":1}', '"}" after the only key at byte 15')
-  says('{"poll":{"a":[]', '"," or "}" at byte 15')
+  const types = `one of the 22 update types as the only key, without escapes, at byte 1`
+  says('{"chat":{}}', `${types}, got "chat": ${updateTypes.join(', ')}`)
+  says('{"100:AAAA":{}}', `${types}, got something else: ${updateTypes.join(', ')}`)
+  says('{"poll":{},"poll":{}}', 'exactly one key at byte 10, got ,')
+  says('{"poll":7}', 'an object as the value of the type at byte 8, got 7')
+  says('{"poll":{"a":[{}}}', '"," or "]" at byte 16, got }')
+  says('{"poll":{"a":"\\q"}}', 'an escape in a string at byte 15, got q')
+  says('{"poll":{"a":tru}}', 'the rest of "true" after "tru" at byte 16, got }')
+  says('{"poll":{"a":1}', '"}" after the only key at byte 15, got the end')
+  says('{"poll":{"a":[]', '"," or "}" at byte 15, got the end')
+  says(
+    '{"poll":{}}{"poll":{}}',
+    'nothing after the update (POST /v1/updates takes many) at byte 11, got {',
+  )
 })
 
 test('every prefix of an update is refused', () => {

@@ -74,6 +74,7 @@ test('an import brings keys and copies of damaged ones into the shard that stand
     otherwise: 0,
     firstId: () => 0,
     hasMarks: false,
+    types: 22,
   })
   for (const each of [key, keptKey(key)]) {
     const entry = { key: each, value: encodeJson(each, record) }

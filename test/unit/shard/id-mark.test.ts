@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import fsPromises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { openRecounted } from '../../../src/app/shard-opener.ts'
-import { idsReservedAhead } from '../../../src/shard/limits.ts'
+import { idsReservedAhead, tornSkippedIds } from '../../../src/shard/limits.ts'
 import { IdMark } from '../../../src/shard/id-mark.ts'
 import { levelEngine } from '../../../src/store/level/level-engine.ts'
 import { Shard } from '../../../src/shard/shard.ts'
@@ -20,8 +28,14 @@ const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 async function open(t: TestContext, directory: string): Promise<{ shard: Shard; idMark: IdMark }> {
   const path = join(directory, 'shard')
   await levelEngine.files.makeNew(path)
-  const opened = await levelEngine.open({ shard: 3, directory: path, clock: systemClock, log })
   const idMark = await IdMark.read({ directory, shard: 3 })
+  const opened = await levelEngine.open({
+    shard: 3,
+    directory: path,
+    clock: systemClock,
+    log,
+    onTornEnd: () => idMark.tear(),
+  })
   const shard = new Shard({
     index: 3,
     clock: systemClock,
@@ -118,4 +132,58 @@ test('a missing or damaged mark is created from the largest id in the shard', as
     assert.equal(idMark.below, 7_000_001 + idsReservedAhead)
     await shard.close()
   }
+})
+
+test('a queue whose records were all in a log that is lost begins above every id that it can have used', async (t) => {
+  const directory = temporaryDirectory(t)
+  for (const damage of ['after a clean close', 'after a crash']) {
+    const { shard, idMark } = await open(t, directory)
+    const nextId = Math.max(200_000_000, shard.firstIdMin)
+    shard.track(queue, freshState(nextId))
+    await shard.commit([push(nextId)], waited)
+    await shard.close()
+    const path = join(directory, 'shard')
+    if (damage === 'after a crash') rmSync(join(path, 'closed'))
+    const [name = ''] = readdirSync(path).filter((each) => each.endsWith('.log'))
+    writeFileSync(join(path, name), Buffer.alloc(100))
+    const again = await open(t, directory)
+    assert.equal((await again.shard.load([queue]))[0]?.state, undefined)
+    assert.equal(again.shard.firstIdMin, idMark.below, damage)
+    await again.shard.close()
+  }
+})
+
+test('after a torn end each queue skips ids once, in whichever start it is used first, and no record is rewritten', async (t) => {
+  const directory = temporaryDirectory(t)
+  const path = join(directory, 'shard')
+  const [near, far] = [queue + 2, queue + 4]
+  const first = await open(t, directory)
+  for (const [each, id] of [
+    [queue, 5_000_000],
+    [near, 5_050_000],
+    [far, 2_000_000_000],
+  ] as const) {
+    first.shard.track(each, freshState(id))
+    await first.shard.commit([{ ...push(id), queue: each }], waited)
+  }
+  const crashed = join(directory, 'crashed')
+  cpSync(path, crashed, { recursive: true })
+  await first.shard.close()
+  rmSync(path, { recursive: true })
+  renameSync(crashed, path)
+  const [name = ''] = readdirSync(path).filter((each) => each.endsWith('.log'))
+  writeFileSync(join(path, name), Buffer.alloc(100), { flag: 'a' })
+
+  const second = await open(t, directory)
+  const [one, two] = await second.shard.load([queue, far])
+  assert.equal(one?.state?.nextId, 5_050_001 + tornSkippedIds)
+  assert.equal(two?.state?.nextId, 2_000_000_001 + tornSkippedIds)
+  const { nextId } = one.state
+  second.shard.track(queue, one.state)
+  await second.shard.commit([push(nextId)], waited)
+  await second.shard.close()
+
+  const third = await open(t, directory)
+  const states = (await third.shard.load([queue, near, far])).map(({ state }) => state?.nextId)
+  assert.deepEqual(states, [nextId + 1, nextId, 2_000_000_001 + tornSkippedIds])
 })

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { expiryKey, keptKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/keys.ts'
+import { crc32 } from 'node:zlib'
+import {
+  deadLetterKey,
+  expiryKey,
+  keptKey,
+  queueIdOf,
+  queueKey,
+  updateKey,
+} from '../../../src/shard/keys.ts'
 import { ImportedSection } from '../../../src/shard/imported-section.ts'
-import { decodeQueueState } from '../../../src/shard/record.ts'
+import { decodeQueueState, encodeDeadLetter, encodeUpdate } from '../../../src/shard/record.ts'
 import type { StoreEntry } from '../../../src/store/store.ts'
 import { stateEntry } from '../../support/small-backup.ts'
 
@@ -14,6 +22,7 @@ const options = {
   otherwise: 3,
   firstId: () => 5_000_000,
   hasMarks: true,
+  types: 22,
 }
 
 function registration(botId: number): StoreEntry {
@@ -97,3 +106,36 @@ test('damaged ids stay as they are where a server counts them anew, and are refu
     )
   }
 })
+
+test('a record of a later version is refused: a kind, a layout, a reason or a type that is not known', () => {
+  const section = new ImportedSection(options)
+  const update = { acceptedAtS: 1, expiresAtS: 2, orderingKey: '', text: Buffer.from('"a":1') }
+  const [key, dead] = [updateKey(101, 7), deadLetterKey(101, 7)]
+  const letter = {
+    ...update,
+    typeNumber: 0,
+    reason: 'expired',
+    deadSinceMs: 1,
+    attempts: 0,
+  } as const
+  const known = { key, value: encodeUpdate(key, { ...update, typeNumber: 21 }) }
+  assert.deepEqual(section.take(known).entry, known)
+  const layout = resealed({ key, value: Buffer.from(known.value) }, 0, 3)
+  const buried = encodeDeadLetter(dead, { ...letter, lastError: '' })
+  for (const [entry, told] of [
+    [{ key: Buffer.from('z12345678'), value: known.value }, /a key of no known kind/],
+    [{ key, value: encodeUpdate(key, { ...update, typeNumber: 22 }) }, /the unknown type 22/],
+    [layout, /update 7 of bot 101: the record has version 3/],
+    [resealed({ key: dead, value: buried }, 2, 9), /expected a known reason/],
+  ] as const) {
+    assert.throws(() => section.take(entry), told)
+  }
+})
+
+/** Changes one byte of a value and makes its checksum right again. */
+function resealed({ key, value }: StoreEntry, at: number, byte: number): StoreEntry {
+  value[at] = byte
+  const end = value.length - 4
+  value.writeUInt32BE(crc32(Buffer.concat([key, value.subarray(0, end)])), end)
+  return { key, value }
+}

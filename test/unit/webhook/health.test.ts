@@ -37,7 +37,7 @@ function healthAt(nowS: number, history: string, more: Partial<HealthFacts> = {}
     parkedKeys: 0,
     nextAttemptMs: undefined,
     unansweredMs: undefined,
-    recoveryPerSecond: undefined,
+    endpointPerSecond: undefined,
     ...more,
   }
   const { health, reason } = healthOf(facts)
@@ -131,13 +131,13 @@ test('a limit of the operator and a recovery are part of every sentence, with wh
     'healthy: nothing was sent yet; limited to 1 delivery a second by the operator',
   )
   assert.equal(
-    healthAt(4, '.xx', { recoveryPerSecond: 41.3, pendingCount: 1 }),
+    healthAt(4, '.xx', { endpointPerSecond: 41.3, pendingCount: 1 }),
     'degraded: 2 of the last 3 attempts failed: Connection refused; recovering with 41 deliveries a second at present; 1 update waits',
   )
   assert.equal(
     healthAt(9, '.xxx', {
       limitPerSecond: 0.5,
-      recoveryPerSecond: 1,
+      endpointPerSecond: 1,
       pendingCount: 7,
       parkedKeys: 3,
     }),

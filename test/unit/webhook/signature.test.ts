@@ -38,6 +38,22 @@ test('a delivery is signed with each living key, in the form of Standard Webhook
   assert(!isSignedWith(other.shown, headers, text))
 })
 
+test('the timestamp has the time of this machine, and keys end by the clock of the shard', () => {
+  const [own, clock] = [clockOfToday(), clockOfToday()]
+  own.jump(600_000)
+  const endsAtMs = clock.nowMs() + 300_000
+  const { stored, shown } = createSigningKey('hmac-sha256', { nowMs: 0, randomBytes })
+  const keys = [{ ...stored, endsAtMs }]
+  const source = { idPrefix: '4711-', clock: own, keys: () => keys }
+  const signature = new SignatureHeaders(source, clock)
+  const headers = pairsOf(signature.of(7, body))
+  assert.equal(headers['webhook-timestamp'], String(Math.floor(own.nowMs() / 1_000)))
+  own.jump(-600_000)
+  verifySignature(shown, pairsOf(signature.of(7, body)), text)
+  clock.jump(300_000)
+  assert.equal(signature.of(7, body), undefined)
+})
+
 test('after any change on the way the signatures no longer match', () => {
   const clock = clockOfToday()
   for (const type of ['hmac-sha256', 'ed25519'] as const) {

@@ -177,6 +177,7 @@ class Simulation {
   readonly #time = { monotonicMs: 0, wallMs: 1_000_000 }
   #pending: PendingUpdate[] = []
   #page: PendingUpdate[] | undefined
+  #after = 0
   readonly #inFlight: Lane[] = []
   readonly #lastOfKey = new Map<string, number>()
   readonly #dueOfKey = new Map<string, number>()
@@ -197,7 +198,6 @@ class Simulation {
       windowUpdatesMax: 4 + Math.floor(random() * 30),
       windowBytesMax: 100 + Math.floor(random() * 2_000),
       lanesMax: 3 + Math.floor(random() * 20),
-      probeFailuresMin: 1 + Math.floor(random() * 8),
     })
   }
 
@@ -227,6 +227,8 @@ class Simulation {
       if (lane !== undefined) this.#state.returned(lane)
     } else if (luck < 0.43) {
       this.#sweep()
+    } else if (luck < 0.44) {
+      this.#state.looksAhead = random() < 0.5
     } else if (luck < 0.5) {
       const stepMs = random() < 0.1 ? random() * 130_000 : random() * 500
       this.#time.monotonicMs += stepMs
@@ -250,8 +252,11 @@ class Simulation {
     const isSwept = (one: PendingUpdate): boolean =>
       one.expiresAtS * 1_000 <= this.#time.wallMs && !this.#state.holds(one)
     for (const { first } of this.#inFlight) assert.ok(this.#state.holds(first!))
-    this.#page = this.#page?.filter((one) => !isSwept(one))
     this.#remove(this.#pending.filter(isSwept).map(({ updateId }) => updateId))
+    if (this.#page === undefined || !this.#page.some(isSwept)) return
+    this.#page = this.#page.filter((one) => !isSwept(one))
+    // An empty page means that there is nothing more, so a source reads on.
+    if (this.#page.length === 0) this.#page = this.#pageAfter(this.#after)
   }
 
   #settle(lane: Lane): void {
@@ -280,8 +285,13 @@ class Simulation {
     }
     const after = this.#state.nextRead()
     if (after === undefined) return
+    this.#after = after
+    this.#page = this.#pageAfter(after)
+  }
+
+  #pageAfter(after: number): PendingUpdate[] {
     const limit = 1 + Math.floor(this.#random() * 8)
-    this.#page = this.#pending.filter((one) => one.updateId > after).slice(0, limit)
+    return this.#pending.filter((one) => one.updateId > after).slice(0, limit)
   }
 
   #send(): void {

@@ -13,8 +13,9 @@
  */
 
 import { readFile, readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type LevelLog, readLevelLog } from '../level-log.ts'
+import { basename, dirname, join } from 'node:path'
+import { type ClosedLengths, readCloseRecord } from '../close-record.ts'
+import { judgeLevelLog, type LevelLog } from '../level-log.ts'
 import { decodeLevelEdit, type LevelEdit, type LevelTableEntry } from './level-edit.ts'
 
 /** The contents of a MANIFEST after all its readable edits. */
@@ -33,6 +34,8 @@ export interface LevelManifest {
   readonly faults: readonly { readonly offset: number; readonly what: string }[]
   /** An end that no sync had reached. */
   readonly tail: LevelLog['tail']
+  /** How long the files were when the shard was closed cleanly; undefined after a crash. */
+  readonly closed: ClosedLengths | undefined
 }
 
 /** Returned if CURRENT, or the MANIFEST that it names, cannot be read at all. */
@@ -71,7 +74,16 @@ export async function readLevelManifest(
   const path = join(directory, name)
   const bytes = await readOrFailure(path)
   if (typeof bytes === 'string') return { path, what: failureText(bytes) }
-  return decodeManifest(path, bytes)
+  return decodeManifest(path, bytes, await closedLengths(directory, name))
+}
+
+/** Returns what the files have been since a clean close; undefined if this MANIFEST was opened since. */
+export async function closedLengths(
+  directory: string,
+  manifest: string,
+): Promise<ClosedLengths | undefined> {
+  const record = await readCloseRecord(directory)
+  return record?.manifest === manifest ? record.lengths : undefined
 }
 
 /** Returns the name of the MANIFEST that CURRENT names. A lost sector of CURRENT reads as zeros, which name none. */
@@ -84,10 +96,12 @@ export function manifestNameIn(current: Buffer): string | undefined {
  *
  * @param path - path of the MANIFEST, for the result.
  * @param bytes - its contents.
+ * @param closed - how long it and all logs were when the shard was closed cleanly; undefined after a crash.
  * @returns the files that remain after all readable edits were applied.
  */
-export function decodeManifest(path: string, bytes: Buffer): LevelManifest {
-  const { records, faults, tail } = readLevelLog(bytes)
+export function decodeManifest(path: string, bytes: Buffer, closed?: ClosedLengths): LevelManifest {
+  const closedBytes = closed?.get(basename(path))
+  const { records, faults, tail } = judgeLevelLog(bytes, { isLast: true, closedBytes })
   const found = faults.map(({ offset, reason }) => ({ offset, what: reason }))
   const edits: LevelEdit[] = []
   for (const { offset, payload, isWhole } of records) {
@@ -99,7 +113,7 @@ export function decodeManifest(path: string, bytes: Buffer): LevelManifest {
     const offset = tail?.offset ?? bytes.length
     found.push({ offset, what: 'the edit is missing that every opening ends with' })
   }
-  return { path, ...applied(edits), faults: found, tail }
+  return { path, ...applied(edits), faults: found, tail, closed }
 }
 
 /** The first edit of a MANIFEST lists the tables. The edit at the end of an opening has these numbers. */
@@ -126,6 +140,54 @@ export async function listLevelFiles(directory: string): Promise<LevelFile[]> {
   return files.toSorted((left, right) => left.number - right.number)
 }
 
+/** Returns the logs that a start needs and that are not among the files, each with the reason why it should be there. */
+export function missingLogs(
+  { log, previousLog, closed }: Pick<LevelManifest, 'log' | 'previousLog' | 'closed'>,
+  files: readonly LevelFile[],
+): readonly { readonly name: string; readonly what: string }[] {
+  const missing = new Map<string, string>()
+  for (const name of closed?.keys() ?? []) {
+    const isLive = name.endsWith('.log') && isLiveLog({ log, previousLog }, Number.parseInt(name))
+    if (isLive) missing.set(name, 'the log is missing, and was there when the shard was closed')
+  }
+  // LevelDB creates a log and syncs its name before it writes its number to the MANIFEST; 0 means none.
+  const named = levelFileName(log, 'log')
+  if (log !== 0) missing.set(named, 'the log is missing, and the MANIFEST names it')
+  for (const { name } of files) missing.delete(name)
+  return Array.from(missing, ([name, what]) => ({ name, what }))
+}
+
+/**
+ * Returns what shows that the files were used after CURRENT named this MANIFEST, so that an older copy was put over newer
+ * files: LevelDB would remove the newer tables. An opening that was interrupted leaves a newer MANIFEST, too, but its
+ * number is the next one, and nothing is in its log.
+ */
+export async function newerThan(
+  { path, nextFile }: Pick<LevelManifest, 'path' | 'nextFile'>,
+  files: readonly LevelFile[],
+): Promise<{ readonly file: string; readonly what: string } | undefined> {
+  const [directory, name] = [dirname(path), basename(path)]
+  const isNewer = (other: string): boolean => manifestNumber(other) > manifestNumber(name)
+  const what = `CURRENT names ${name}, but the files beside it were used with a newer one: an older copy was put over them`
+  const closed = (await readCloseRecord(directory))?.manifest
+  if (closed !== undefined && isNewer(closed)) return { file: join(directory, closed), what }
+  for (const manifest of files) {
+    if (manifest.kind !== 'manifest' || !isNewer(manifest.name)) continue
+    const file = join(directory, manifest.name)
+    if (manifest.number !== nextFile) return { file, what }
+    const { log } = decodeManifest(file, await readFile(file))
+    const { size } = await stat(join(directory, levelFileName(log, 'log'))).catch(() => ({
+      size: 0,
+    }))
+    if (size > 0) return { file, what }
+  }
+  return undefined
+}
+
+function manifestNumber(name: string): number {
+  return Number(name.slice('MANIFEST-'.length))
+}
+
 /** Returns the name that LevelDB gives to a new file. */
 export function levelFileName(number: number, ending: 'log' | 'ldb'): string {
   return `${String(number).padStart(6, '0')}.${ending}`
@@ -148,7 +210,9 @@ export function isLiveLog(
   return number >= log || (number === previousLog && previousLog !== 0)
 }
 
-function applied(edits: readonly LevelEdit[]): Omit<LevelManifest, 'path' | 'faults' | 'tail'> {
+function applied(
+  edits: readonly LevelEdit[],
+): Omit<LevelManifest, 'path' | 'faults' | 'tail' | 'closed'> {
   const numbers = { log: 0, previousLog: 0, nextFile: 0, lastSequence: 0 }
   const tables = new Map<string, LevelTableEntry>()
   for (const edit of edits) {

@@ -18,13 +18,13 @@ import { dirname } from 'node:path'
 import { nextTurn, sleep } from '../../../clock.ts'
 import { shardReadTurnBytes } from '../../limits.ts'
 import { decodeLevelBatch } from '../level-batch.ts'
-import { readLevelLog } from '../level-log.ts'
+import { judgeLevelLog, type LogPast } from '../level-log.ts'
 import { damagedFile, DamagePlacer } from './damage-placer.ts'
 import { type FileBytes, readFileBytes } from './file-bytes.ts'
 import type { LevelTableEntry } from './level-edit.ts'
 import { isTableBlock, levelTable } from './level-table.ts'
-import { listShardFiles, type ShardFileList } from './shard-file-list.ts'
-import { parseInternalKey, type TableBlock } from './table-block.ts'
+import { type ListedLog, listShardFiles, type ShardFileList } from './shard-file-list.ts'
+import { type TableBlock, userKeyOf } from './table-block.ts'
 import type { ReadShardOptions, RecordCheck, RecordVersion, ShardPart } from '../../store-files.ts'
 import { isMissing } from '../../is-missing.ts'
 
@@ -66,12 +66,12 @@ async function* partsOfLogs(
   countFile: () => void,
 ): AsyncGenerator<ShardPart> {
   const lastWritten = await lastWrittenLogs(list.logs)
-  for (const path of list.logs) {
+  for (const { path, closedBytes } of list.logs) {
     const file = await readUnlessGone(path, options)
     if (options.signal?.aborted === true) return
     const isLast = lastWritten.has(path)
     // A log that is gone has become a table since it was listed.
-    if (file !== undefined) yield* logParts({ path, isLast, file }, options)
+    if (file !== undefined) yield* logParts({ path, isLast, closedBytes, file }, options)
     countFile()
   }
 }
@@ -90,9 +90,9 @@ async function isStillListed(directory: string, path: string): Promise<boolean> 
 }
 
 /** Returns for each directory the log that was written last: an incomplete end of that log was never acknowledged. */
-async function lastWrittenLogs(logs: readonly string[]): Promise<ReadonlySet<string>> {
+async function lastWrittenLogs(logs: readonly ListedLog[]): Promise<ReadonlySet<string>> {
   const last = new Map<string, string>()
-  for (const path of logs) {
+  for (const { path } of logs) {
     const size = await stat(path).then(
       (found) => found.size,
       () => 0,
@@ -130,8 +130,8 @@ function missingTable(path: string, listed: LevelTableEntry | undefined): ShardP
     offset: 0,
     what: 'the table is missing, and the MANIFEST names it',
     mayLose: true,
-    after: listed && userKey(listed.smallest),
-    before: listed && userKey(listed.largest),
+    after: listed && userKeyOf(listed.smallest),
+    before: listed && userKeyOf(listed.largest),
   }
 }
 
@@ -145,7 +145,7 @@ async function* tableParts(
   { path, listed, file }: TableFile,
   { clock, records }: ReadShardOptions,
 ): AsyncGenerator<ShardPart> {
-  const placer = new DamagePlacer(path, listed && userKey(listed.smallest))
+  const placer = new DamagePlacer(path, listed && userKeyOf(listed.smallest))
   yield* unreadableParts(placer, file)
   const { length } = file.bytes
   if (listed !== undefined && listed.size !== length) {
@@ -166,7 +166,7 @@ async function* tableParts(
     turnBytes = 0
     await nextTurn(clock)
   }
-  const largest = listed && userKey(listed.largest)
+  const largest = listed && userKeyOf(listed.largest)
   if (largest !== undefined && !placer.isWaiting && !hasReached(placer.lastKey, largest)) {
     placer.add({ offset: length, what: 'the last keys of the table are missing' })
   }
@@ -246,23 +246,21 @@ function faultOf(
   return records.recordFault(key, isDeletion ? undefined : value)
 }
 
-interface LogFile {
+interface LogFile extends LogPast {
   readonly path: string
-  readonly isLast: boolean
   readonly file: FileBytes
 }
 
 async function* logParts(
-  { path, isLast, file }: LogFile,
+  { path, file, ...past }: LogFile,
   { clock, records: check }: ReadShardOptions,
 ): AsyncGenerator<ShardPart> {
   const placer = new DamagePlacer(path, undefined)
   yield* unreadableParts(placer, file)
-  const { records, faults, tail } = readLevelLog(file.bytes)
-  const all = isLast || tail === undefined ? [...faults] : [...faults, tail]
-  const begun = isLast || tail?.begun === undefined ? [] : [tail.begun]
+  const { records, faults } = judgeLevelLog(file.bytes, past)
+  const all = [...faults]
   let turnBytes = 0
-  for (const { offset, payload } of [...records, ...begun]) {
+  for (const { offset, payload } of records) {
     for (let next = all[0]; next !== undefined && next.offset < offset; next = all[0]) {
       placer.add({ offset: next.offset, what: next.reason })
       all.shift()
@@ -287,8 +285,4 @@ function entriesOfBatch(payload: Buffer): RecordVersion[] | undefined {
     isDeletion: operation.type === 'del',
     value: operation.type === 'put' ? operation.value : Buffer.alloc(0),
   }))
-}
-
-function userKey(internalKey: Buffer): Buffer | undefined {
-  return parseInternalKey(internalKey)?.key
 }

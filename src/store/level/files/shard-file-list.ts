@@ -5,6 +5,7 @@
  */
 
 import { join } from 'node:path'
+import { type ClosedLengths, readCloseRecord } from '../close-record.ts'
 import { pendingIncidents } from '../incidents.ts'
 import { newShardMark } from '../new-shard.ts'
 import type { LevelTableEntry } from './level-edit.ts'
@@ -14,6 +15,8 @@ import {
   type LevelFile,
   type LevelManifest,
   listLevelFiles,
+  missingLogs,
+  newerThan,
   readLevelManifest,
 } from './level-manifest.ts'
 import { exists } from '../../exists.ts'
@@ -25,14 +28,20 @@ export interface ShardFileList {
     /** The table's entry in the MANIFEST; undefined without a sound MANIFEST. */
     readonly listed: LevelTableEntry | undefined
   }[]
-  /** Paths, ordered by number; copies of damaged logs at the end. */
-  readonly logs: readonly string[]
+  /** Ordered by number; copies of damaged logs at the end. */
+  readonly logs: readonly ListedLog[]
   /** What is wrong with the list: damage of CURRENT and MANIFEST, and missing logs. */
   readonly faults: readonly {
     readonly file: string
     readonly offset: number
     readonly what: string
   }[]
+}
+
+export interface ListedLog {
+  readonly path: string
+  /** Its length in bytes when the shard was closed cleanly; undefined after a crash. */
+  readonly closedBytes: number | undefined
 }
 
 /**
@@ -56,52 +65,65 @@ export async function listShardFiles(directory: string): Promise<ShardFileList> 
     const what = 'the directory holds no database'
     return { tables: [], logs: pending, faults: [fault(directory, what)] }
   }
-  if ('tables' in manifest && manifest.faults.length === 0) {
+  const newer = 'tables' in manifest ? await newerThan(manifest, files) : undefined
+  if ('tables' in manifest && manifest.faults.length === 0 && newer === undefined) {
     return fromManifest(directory, manifest, { files, pending })
   }
   const faults =
     'tables' in manifest
       ? manifest.faults.map((each) => ({ file: manifest.path, ...each }))
       : [fault(manifest.path, manifest.what)]
+  if (newer !== undefined) faults.push(fault(newer.file, newer.what))
   return {
-    tables: pathsOf('table').map((path) => ({ path, listed: undefined })),
-    logs: [...pathsOf('log'), ...pending],
+    tables: files
+      .filter(({ kind }) => kind === 'table')
+      .map(({ name }) => ({ path: join(directory, name), listed: undefined })),
+    logs: [...logsOf(directory, files, undefined), ...pending],
     faults,
-  }
-
-  function pathsOf(kind: LevelFile['kind']): string[] {
-    return files.filter((file) => file.kind === kind).map(({ name }) => join(directory, name))
   }
 }
 
 function fromManifest(
   directory: string,
   manifest: LevelManifest,
-  { files, pending }: { readonly files: readonly LevelFile[]; readonly pending: readonly string[] },
+  {
+    files,
+    pending,
+  }: { readonly files: readonly LevelFile[]; readonly pending: readonly ListedLog[] },
 ): ShardFileList {
   const pathOf = (number: number): string => {
     const found = files.find((file) => file.kind === 'table' && file.number === number)
     return join(directory, found?.name ?? levelFileName(number, 'ldb'))
   }
   const live = files.filter(({ kind, number }) => kind === 'log' && isLiveLog(manifest, number))
-  const hasNamedLog = manifest.log === 0 || live.some(({ number }) => number === manifest.log)
-  const named = join(directory, levelFileName(manifest.log, 'log'))
   return {
     tables: manifest.tables.map((listed) => ({ path: pathOf(listed.number), listed })),
-    logs: [...live.map(({ name }) => join(directory, name)), ...pending],
-    faults: hasNamedLog ? [] : [fault(named, 'the log is missing, and the MANIFEST names it')],
+    logs: [...logsOf(directory, live, manifest.closed), ...pending],
+    faults: missingLogs(manifest, live).map(({ name, what }) => fault(join(directory, name), what)),
   }
 }
 
 /** Returns copies of damaged logs whose readable part an interrupted start has not put back yet. */
-async function pendingCopies(directory: string): Promise<string[]> {
-  const logs: string[] = []
+async function pendingCopies(directory: string): Promise<ListedLog[]> {
+  const logs: ListedLog[] = []
   for (const incident of await pendingIncidents(directory)) {
-    for (const { kind, name: log } of await listLevelFiles(incident)) {
-      if (kind === 'log') logs.push(join(incident, log))
-    }
+    const closed = (await readCloseRecord(incident))?.lengths
+    logs.push(...logsOf(incident, await listLevelFiles(incident), closed))
   }
   return logs
+}
+
+function logsOf(
+  directory: string,
+  files: readonly LevelFile[],
+  closed: ClosedLengths | undefined,
+): ListedLog[] {
+  return files
+    .filter(({ kind }) => kind === 'log')
+    .map(({ name }) => ({
+      path: join(directory, name),
+      closedBytes: closed && (closed.get(name) ?? 0),
+    }))
 }
 
 function fault(file: string, what: string): ShardFileList['faults'][number] {

@@ -238,3 +238,8 @@ function entryOf(internalKey: Buffer, value: Buffer, form: BlockForm): RecordVer
   const isFlipped = parsed.isDeletion && value.length > 0 && form !== 'index'
   return isFlipped ? undefined : { ...parsed, value }
 }
+
+/** Returns the key of a record without what LevelDB adds; undefined if these bytes are none. */
+export function userKeyOf(internalKey: Buffer): Buffer | undefined {
+  return parseInternalKey(internalKey)?.key
+}

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { optionsOf } from '../../../../src/cli/command-row.ts'
 import { commandTable } from '../../../../src/cli/command-table.ts'
 import { bashCompletion } from '../../../../src/cli/completion/bash-completion.ts'
 import { completionModel } from '../../../../src/cli/completion/completion-model.ts'
@@ -29,14 +30,23 @@ test('bash completes commands, then their second words', { skip }, () => {
   const first = offered([''])
   for (const { name } of commandTable) assert.ok(first.includes(name.split(' ')[0] ?? ''), name)
   assert.deepEqual(offered(['bo']), ['bots'])
-  assert.deepEqual(offered(['bots', '']), ['list', 'show', 'register', 'token', 'remove', '--help'])
+  assert.deepEqual(offered(['bots', '']), [
+    'list',
+    'show',
+    'register',
+    'token',
+    'set',
+    'remove',
+    '--help',
+  ])
   assert.deepEqual(offered(['dead-letters', 'r']), ['replay'])
 })
 
 test('bash completes the options of a command, and only those', { skip }, () => {
-  for (const { name, options } of commandTable) {
+  for (const row of commandTable) {
+    const { name } = row
     const words = [...name.split(' '), '--']
-    const expected = [...options.map((option) => `--${option.name}`), '--help']
+    const expected = [...optionsOf(row).map((option) => `--${option.name}`), '--help']
     assert.deepEqual(offered(words).toSorted(), [...new Set(expected)].toSorted(), name)
   }
   assert.deepEqual(offered(['push', '4711', '--ord']), ['--ordering-key'])

@@ -34,7 +34,7 @@ test('fish completes commands, options, paths and words', { skip }, (t) => {
     'postbote serve --dir da',
     'postbote bots list --limit ',
   ])
-  assert.deepEqual(second?.toSorted(), ['list', 'register', 'remove', 'show', 'token'])
+  assert.deepEqual(second?.toSorted(), ['list', 'register', 'remove', 'set', 'show', 'token'])
   assert.deepEqual(options, ['--ordering-key'])
   assert.deepEqual(words, ['error'])
   assert.deepEqual(paths, ['data/'])

@@ -33,7 +33,7 @@ _postbote`
 }
 
 test('zsh completes commands, options, paths and words', { skip }, () => {
-  assert.deepEqual(offered('bots', ''), ['list', 'show', 'register', 'token', 'remove'])
+  assert.deepEqual(offered('bots', ''), ['list', 'show', 'register', 'token', 'set', 'remove'])
   assert.ok(offered('push', '4711', '--').includes('--ordering-key'))
   assert.ok(!offered('push', '4711', '--').includes('--limit'))
   assert.ok(offered('bots', 'list', '--').includes('--after'))

@@ -59,19 +59,21 @@ class Crowd {
   }
 }
 
-test('connections without a head give way first, then idle ones, then incomplete requests, then held refusals, and busy ones never', () => {
+test('connections without a head give way first, then idle ones, then incomplete requests, then streams at rest, then held refusals, and busy ones never', () => {
   const crowd = new Crowd()
-  for (const state of ['busy', 'held', 'receiving', 'idle', 'headless'] as const) {
+  for (const state of ['busy', 'held', 'resting', 'receiving', 'idle', 'headless'] as const) {
     crowd.add(`old ${state}`, { state })
     crowd.add(`young ${state}`, { state })
   }
-  assert.deepEqual(crowd.giveUp(9), [
+  assert.deepEqual(crowd.giveUp(11), [
     'old headless',
     'young headless',
     'old idle',
     'young idle',
     'old receiving',
     'young receiving',
+    'old resting',
+    'young resting',
     'old held',
     'young held',
     undefined,
@@ -190,4 +192,63 @@ test('a place that is returned twice counts once', () => {
   crowd.places.move(place, 'headless')
   assert.equal(crowd.places.count, 0)
   assert.deepEqual(crowd.giveUp(1), [undefined])
+})
+
+/** Opens connections of one address, as behind a proxy, that show a key, and returns which of them got a place. */
+function withKey(crowd: Crowd, holder: string, { count, state }: WithKey): boolean[] {
+  return Array.from({ length: count }, (_, nth) => {
+    const name = `${holder} ${nth}`
+    const place = crowd.add(name, {
+      listener: 'private',
+      address: '203.0.113.9',
+      state: 'headless',
+    })
+    const isFree = crowd.places.countFor(place, holder)
+    const giver = isFree ? undefined : crowd.places.toGiveWayTo(place)
+    if (giver !== undefined) crowd.places.close(giver)
+    const hasPlace = isFree || giver !== undefined
+    if (hasPlace) crowd.places.move(place, state)
+    else crowd.places.close(place)
+    return hasPlace
+  })
+}
+
+interface WithKey {
+  readonly count: number
+  readonly state: PlaceState
+}
+
+test('a key over its share leaves a share free, and its own streams at rest give way to its new ones', () => {
+  const crowd = new Crowd()
+  crowd.add('other', { listener: 'private' })
+  const hadPlace = withKey(crowd, 'greedy', { count: 2 * placesMax, state: 'resting' })
+  assert.ok(hadPlace.every(Boolean))
+  assert.equal(crowd.places.count, placesMax - share)
+  // The oldest ones have gone, and the next newcomer, whoever it is, takes the place of the oldest that is left.
+  assert.deepEqual(crowd.giveUp(2, 'private'), ['greedy 37', 'greedy 38'])
+})
+
+test('a key over its share whose connections are all busy gets no further one, and others do', () => {
+  const crowd = new Crowd()
+  const hadPlace = withKey(crowd, 'greedy', { count: 2 * placesMax, state: 'busy' })
+  assert.equal(hadPlace.filter(Boolean).length, placesMax - share)
+  assert.deepEqual(withKey(crowd, 'other', { count: 2, state: 'busy' }), [true, true])
+  assert.deepEqual(withKey(crowd, 'root', { count: 2, state: 'busy' }), [true, true])
+})
+
+test('keys leave some places to connections that have shown none, and to the admin key', () => {
+  const crowd = new Crowd()
+  for (let nth = 0; nth < placesMax; nth++)
+    withKey(crowd, `key ${nth}`, { count: 1, state: 'busy' })
+  assert.ok(crowd.places.count < placesMax)
+  assert.ok(crowd.places.hasRoom('private'))
+  assert.deepEqual(withKey(crowd, 'root', { count: 1, state: 'busy' }), [true])
+})
+
+test('connections of one address with different keys count for their keys', () => {
+  const crowd = new Crowd()
+  for (const holder of ['a', 'b', 'c', 'd']) withKey(crowd, holder, { count: share, state: 'idle' })
+  crowd.add('older')
+  // Nobody is over its share, so the oldest one gives way, to this address, too.
+  assert.deepEqual(crowd.giveUp(1, 'private', '203.0.113.9'), ['a 0'])
 })

@@ -50,7 +50,8 @@ async function setUp(
   const learned: object[] = []
   const warn = (details: object): void => void warnings.push(details)
   const log = { debug: skip, info: skip, warn, error: skip }
-  const peers = new Peers({ clock, log, runDir, routes: { remote: () => undefined } })
+  const routes = { remote: () => undefined, isRemote: () => true }
+  const peers = new Peers({ clock, log, runDir, routes })
   const front = createServer((request, response) => {
     peers.forward(request, response, {
       self: 0,
@@ -70,6 +71,7 @@ async function setUp(
     front.close()
     front.closeAllConnections()
   })
+  const giveUp = (): void => peers.giveUp()
   const bound = front.address()
   assert(bound !== null && typeof bound === 'object')
   const target = kind === 'bot' ? '/bot1:x/getMe' : '/v1/bots/1/updates'
@@ -79,6 +81,7 @@ async function setUp(
     links,
     exchanges,
     leave,
+    giveUp,
     learned,
     url,
     ask: (options: RequestInit = {}) => fetch(url, options),
@@ -143,6 +146,22 @@ test('a push that a lost owner may have taken is not reported as unstored if its
   assert.match(await answer.text(), /OUTCOME_UNKNOWN/)
   assert.equal(owner.tries, 1)
 })
+
+for (const [kind, code] of [
+  ['bot', '"error_code":503'],
+  ['private', 'OUTCOME_UNKNOWN'],
+] as const) {
+  test(`a ${kind} request that its worker gives up is refused and not sent again`, async (t) => {
+    const { ask, owner, giveUp } = await setUp(t, skip, { kind, clock: systemClock })
+    const asked = ask({ method: 'POST', headers: { 'Idempotency-Key': 'k' }, body: '{}' })
+    await until(() => owner.tries === 1)
+    giveUp()
+    const answer = await asked
+    assert.equal(answer.status, 503)
+    assert((await answer.text()).includes(code))
+    assert.equal(owner.tries, 1)
+  })
+}
 
 test('a response that node:http would not send counts as lost', async (t) => {
   const { ask, owner } = await setUp(t, (exchange) => {

@@ -34,9 +34,10 @@ async function setUp(t: TestContext) {
       counters: { add: skip },
       ownerOf: () => undefined,
       hangsOf: () => 0,
+      onRefused: () => undefined,
       hasUpstream: false,
       judge: { isWanted: () => setting.isWanted },
-      bodies: bodyBudgets({ add: skip }),
+      bodies: bodyBudgets({ add: skip }, () => undefined),
     })
   const answer: RequestListener = (_request, response) => note('here', response)
   const arrived: ServerResponse[] = []

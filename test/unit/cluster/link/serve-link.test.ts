@@ -8,6 +8,7 @@ import { systemClock } from '../../../../src/clock.ts'
 import { headerBytesMax } from '../../../../src/cluster/limits.ts'
 import { requestOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 import { endEmptyRequest } from '../../../../src/http/end-empty-request.ts'
+import { watchClose } from '../../../../src/http/once-closed.ts'
 import type { LinkCall } from '../../../../src/cluster/link/link-call.ts'
 import { LinkListener } from '../../../../src/cluster/link/link-listener.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
@@ -65,7 +66,7 @@ async function setUp(t: TestContext, listener: Listener) {
     if (body !== undefined) made.end(body)
     return receiver.over()
   }
-  return { ask, call, accepted, closed, served }
+  return { ask, call, links, accepted, closed, served }
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
@@ -370,4 +371,25 @@ test('a link that is left serves what is open on it and what is still sent to it
   assert.equal((await slow.over()).body.toString(), 'late')
   await until(() => accepted[0]?.closed === true)
   assert.equal(accepted[1]?.closed, false)
+})
+
+test('a caller that leaves hurries what waits for it: before, afterward and on links to come', async (t) => {
+  const waiting: ServerResponse[] = []
+  const { ask, links, accepted, served } = await setUp(t, (request, response) => {
+    waiting.push(response)
+    const hurried = (): void => void response.end('hurried')
+    watchClose(request.socket, { closed: () => undefined, hurried })
+  })
+  const before = ask()
+  await until(() => waiting.length === 1)
+  links.leave()
+  const all = [await before, await ask()]
+  served[0]?.leave()
+  await until(() => accepted[0]?.closed === true)
+  all.push(await ask())
+  assert.deepEqual(
+    all.map(({ body }) => body.toString()),
+    ['hurried', 'hurried', 'hurried'],
+  )
+  assert.equal(accepted.length, 2)
 })

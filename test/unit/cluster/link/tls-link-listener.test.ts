@@ -190,19 +190,18 @@ test('a peer that does not finish its handshake is refused after its time', asyn
   assert.equal(accepted.length, 0)
 })
 
-test('silent peers hold all places of handshakes for their time only, and more are closed', async (t) => {
+test('silent peers keep no node out: the oldest unfinished handshake gives way', async (t) => {
   const { port, warnings, clock, ask } = await twoNodes(t, { owner: key })
-  const silent = Array.from({ length: linkHandshakesMax }, () => connect(port, host))
-  for (const each of silent) each.on('error', () => undefined)
+  const first = connect(port, host)
+  const ended = closed(first, Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00]))
+  await until(() => clock.timers === 1)
+  const others = Array.from({ length: linkHandshakesMax - 1 }, () => connect(port, host))
+  for (const each of others) each.on('error', () => undefined)
   await until(() => clock.timers === linkHandshakesMax)
-  await closed(connect(port, host))
-  assert.match(warnings[0] ?? '', /64 handshakes are under way/)
-  // A node is closed, too, and tries again: there are timers for its pause and for that of the log.
-  await clock.advance(linkHandshakeMs - peerConnectRetryMs)
-  const asked = ask()
-  await until(() => clock.timers === linkHandshakesMax + 2)
-  await clock.advance(peerConnectRetryMs)
-  assert.equal((await asked.over()).body.toString(), 'ok')
+  assert.equal((await ask().over()).body.toString(), 'ok')
+  await ended
+  assert.match(warnings[0] ?? '', /it gave way to a newer one of 64 handshakes/)
+  assert.deepEqual(new Set(others.map(({ closed: isClosed }) => isClosed)), new Set([false]))
 })
 
 test('each place of a handshake is free again, however the handshake ended', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { joinCluster } from '../../../../src/cluster/membership/join.ts'
+import type { LastLife } from '../../../../src/cluster/membership/last-life.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
@@ -17,6 +18,8 @@ function ignore(): void {
   // Nothing here depends on what is logged.
 }
 
+const endedLife = { boot: 'last', hasEnded: true }
+
 function row(name: string, address = ''): Parameters<MemoryNodeTable['add']>[0] {
   return { name, boot: `${name}-boot`, address, workers: 1 }
 }
@@ -24,16 +27,16 @@ function row(name: string, address = ''): Parameters<MemoryNodeTable['add']>[0] 
 interface JoinerOptions {
   readonly name?: string
   readonly address?: string
-  readonly lastBoot?: string
+  readonly lastLife?: LastLife
 }
 
 function join(
   clock: FakeClock,
   table: MemoryNodeTable,
-  { name = 'own', address = '', lastBoot }: JoinerOptions = {},
+  { name = 'own', address = '', lastLife }: JoinerOptions = {},
 ): Joining {
   const joining: { outcome: Outcome } = { outcome: 'waiting' }
-  joinCluster({ clock, log, table, self: row(name, address), lastBoot }).then(
+  joinCluster({ clock, log, table, self: row(name, address), lastLife }).then(
     () => (joining.outcome = 'joined'),
     (error: unknown) => (joining.outcome = error instanceof Error ? error : new Error('odd')),
   )
@@ -64,7 +67,7 @@ test('the row of the last life of the own directory is removed at once', async (
   let reads = 0
   const other = table.connect()
   other.onChange = () => void (reads += 1)
-  const joining = join(clock, table, { lastBoot: 'last' })
+  const joining = join(clock, table, { lastLife: endedLife })
   await settle()
   assert.equal(joining.outcome, 'joined')
   assert.deepEqual(
@@ -79,7 +82,7 @@ test('the row of the last life is removed at once even if another server is in t
   const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
   table.add({ ...row('own', '10.0.0.4:8450'), boot: 'last' })
   table.add(row('other'))
-  const joining = join(clock, table, { address: '10.0.0.4:8450', lastBoot: 'last' })
+  const joining = join(clock, table, { address: '10.0.0.4:8450', lastLife: endedLife })
   await settle()
   assert.equal(joining.outcome, 'waiting')
   assert.deepEqual(names(table), ['other'])
@@ -89,7 +92,7 @@ test('without an address any other row is removed when it has stood still for lo
   for (const boot of ['another', 'last-of-another-directory']) {
     const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
     table.add({ ...row('own'), boot })
-    const joining = join(clock, table, { lastBoot: 'last' })
+    const joining = join(clock, table, { lastLife: endedLife })
     await clock.advance(nodeEvictedMs)
     assert.equal(joining.outcome, 'waiting')
     assert.deepEqual(table.rows[0]?.boot, boot)
@@ -148,6 +151,24 @@ test('a server that beats is left alone, and the refusal names it and says what 
   }
 })
 
+test('the original of a copied directory is watched like any other, and the refusal says that this is a copy', async () => {
+  for (const address of ['', '10.0.0.5:8450']) {
+    const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
+    const original = { ...row('own', address), boot: 'last' }
+    table.add(original)
+    const joining = join(clock, table, { address, lastLife: { boot: 'last', hasEnded: false } })
+    await clock.advance(nodeEvictedMs - nodeHeartbeatMs)
+    assert.deepEqual(outcomesOf([joining]), ['waiting'])
+    table.beatNow(original)
+    await clock.advance(nodeHeartbeatMs)
+    assert.match(String(joining.outcome), /is a copy of that of a server that is alive, so use an/)
+    assert.deepEqual(
+      table.rows.map(({ boot }) => boot),
+      ['last'],
+    )
+  }
+})
+
 test('a server that beats right before it would be removed is left alone', async () => {
   const [clock, table] = [new FakeClock(), new MemoryNodeTable()]
   table.add(row('other'))
@@ -184,7 +205,7 @@ test('of two servers with one name and addresses exactly one joins, and the othe
   const both = ['1', '2'].map((boot) => {
     const joining: { outcome: Outcome } = { outcome: 'waiting' }
     const self = { ...row('own', `10.0.0.${boot}:8450`), boot }
-    joinCluster({ clock, log, table, self, lastBoot: undefined }).then(
+    joinCluster({ clock, log, table, self, lastLife: undefined }).then(
       () => (joining.outcome = 'joined'),
       (error: unknown) => (joining.outcome = error instanceof Error ? error : new Error('odd')),
     )

@@ -6,6 +6,7 @@ import {
   handOverPauseMs,
   nodeHeartbeatMs,
   nodeLeaseMs,
+  settleMsMax,
 } from '../../../../src/cluster/membership/limits.ts'
 import type { RouteTable } from '../../../../src/cluster/routes.ts'
 import type { ShardControl, ShardOpening } from '../../../../src/cluster/shard-assignment.ts'
@@ -124,6 +125,17 @@ test('a node that is alone opens all shards, and then it is settled', async () =
     [0, 1, 2, 3].map((shard) => ({ shard, boot: own.boot })),
   )
   assert(coordinator.has(0))
+})
+
+test('a server goes on without the owners of a database that is lost after the join', async () => {
+  const { clock, coordinator, workers, life } = setUp()
+  coordinator.begin(workers)
+  let isOver = false
+  void coordinator.settled().then(() => (isOver = true))
+  await clock.advance(settleMsMax - 1)
+  assert.deepEqual([isOver, life.warnings.length], [false, 0])
+  await clock.advance(1)
+  assert.deepEqual([isOver, life.warnings.length], [true, 1])
 })
 
 test('a shard that could not be opened is opened after the next heartbeat, and not by a worker that does not serve', async () => {

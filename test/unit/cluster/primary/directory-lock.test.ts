@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { statSync } from 'node:fs'
+import { cpSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -24,6 +24,15 @@ test('a locked directory refuses another server and names the directory', (t) =>
   )
 })
 
+test('a directory stays locked if somebody removes the file of the lock, and can be locked when it is released', (t) => {
+  const dir = temporaryDirectory(t)
+  const lock = lockDirectory(dir)
+  rmSync(join(dir, 'lock'))
+  assert.throws(() => lockDirectory(dir), DirectoryLockedError)
+  lock.release()
+  lockDirectory(dir).release()
+})
+
 test('a released directory can be locked again, and a second release has no effect', (t) => {
   const dir = temporaryDirectory(t)
   const first = lockDirectory(dir)
@@ -32,6 +41,21 @@ test('a released directory can be locked again, and a second release has no effe
   t.after(() => second.release())
   first.release()
   assert.throws(() => lockDirectory(dir), DirectoryLockedError)
+})
+
+test('a directory has the same lock each time, and a copy of it has another one', (t) => {
+  const [dir, copy] = [temporaryDirectory(t), temporaryDirectory(t)]
+  const identities = [dir, dir].map((each) => {
+    const lock = lockDirectory(each)
+    lock.release()
+    return lock.identity
+  })
+  cpSync(dir, copy, { recursive: true, preserveTimestamps: true })
+  const lock = lockDirectory(copy)
+  t.after(() => lock.release())
+  assert.match(identities[0] ?? '', /^\d+:\d+:[0-9a-f-]{36}$/)
+  assert.equal(identities[0], identities[1])
+  assert.notEqual(identities[0], lock.identity)
 })
 
 test('kill -9 of the holder frees the directory', async (t) => {

@@ -17,6 +17,8 @@ test('a bot is found as soon as its id is complete', () => {
     'GET /v1/bots/123?x',
     'GET /bot123:x\nHost: x\n',
     'GET /file/bot123%3Ax/a.jpg HTTP/1.1\r\n',
+    'GET HTTP://h/%62ot%31%323%3a',
+    'GET /%76%31/bots/12%33/%74ail',
   ]) {
     assert.deepEqual(read(line), { botId: 123 }, line)
   }
@@ -44,6 +46,8 @@ test('the decision is that for the complete line, however the bytes are split', 
   for (const line of [
     'POST /bot4503599627370495:AAAA/getUpdates?timeout=50 HTTP/1.1\r\nHost: x\r\n\r\n',
     'POST /v1/bots/4503599627370495/updates HTTP/1.1\r\n\r\n',
+    'GET http://127.0.0.1:80/v1/bots/4%35%30/tail HTTP/1.1\r\n\r\n',
+    'GET http://bot1:2 HTTP/1.1\r\n\r\n',
     '\r\nGET /metrics HTTP/1.1\r\n\r\n',
   ]) {
     const whole = read(line)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
 import { systemClock } from '../../../../src/clock.ts'
+import { recordClose } from '../../../../src/store/level/close-record.ts'
 import { crc32c } from '../../../../src/store/level/crc32c.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
 import { checkLogs, droppedLines } from '../../../../src/store/level/log-check.ts'
@@ -282,7 +283,9 @@ test('garbage after the last synced record is normal after a power loss and is c
     writeFileSync(logPath(), Buffer.concat([bytes, garbage(length)]))
     const check = await checkLogs(shard)
     assert.deepEqual([check.damages, check.salvaged], [[], []], `${length} bytes`)
-    assert.deepEqual(check.tornEnds, [{ file: logPath(), offset: bytes.length, bytes: length }])
+    assert.deepEqual(check.tornEnds, [
+      { file: logPath(), offset: bytes.length, bytes: length, isLong: length > 32_768 },
+    ])
     assert.deepEqual(readFileSync(join(shard, 'torn-end')), garbage(length))
     assert.equal((await recover()).size, 20)
     assert.deepEqual(await droppedLines(shard), [])
@@ -328,7 +331,7 @@ test('the error for a missing log that the list of files names has the name of t
   rmSync(path)
   await assert.rejects(checkLogs(shard), {
     name: 'ShardDamaged',
-    message: `${path}: the file is missing, and the list of files names it`,
+    message: `${path}: the log is missing, and the MANIFEST names it`,
   })
   writeFileSync(path, bytes)
   assert.equal((await recover()).size, 50)
@@ -371,4 +374,85 @@ test('the error for a CURRENT that names no list of files has its name, and no o
   assert.deepEqual(readFileSync(join(shard, table)), before)
   writeFileSync(path, sound)
   assert.equal((await recover()).size, 50)
+})
+
+/** Writes batches and closes the shard, with everything in the log. */
+async function writeAndClose(batches: readonly (readonly StoreOperation[])[]): Promise<void> {
+  const store = open()
+  await store.open()
+  for (const batch of batches) await store.write(batch, { sync: true })
+  await store.close()
+}
+
+test('after a clean close every loss at the end of a log is damage, wherever it begins, also in the next check', async () => {
+  await writeAndClose([...numbered(20), [put('big', 'b'.repeat(70_000))]])
+  const path = logPath()
+  const whole = readFileSync(path)
+  const lastRecord = find(path, '<19>') - 7 - 12 - 9
+  const ends: Buffer[] = [0, 5, lastRecord, lastRecord + 100, 32_768, whole.length - 1].map(
+    (size) => whole.subarray(0, size),
+  )
+  ends.push(Buffer.concat([whole, garbage(600)]))
+  for (const from of [lastRecord, whole.length - 1_000]) ends.push(Buffer.from(whole).fill(0, from))
+  for (const [at, end] of ends.entries()) {
+    writeFileSync(path, end)
+    const check = await checkLogs(shard)
+    assert.equal(check.damages.length > 0, true, `end ${at}`)
+    assert.deepEqual(check.tornEnds, [])
+    assert.deepEqual((await checkLogs(shard)).damages, check.damages)
+    rmSync(join(shard, 'damaged'), { recursive: true })
+  }
+  writeFileSync(path, whole.subarray(0, lastRecord))
+  assert.equal((await recover()).size, 19)
+  assert.deepEqual((await checkLogs(shard)).damages, [])
+})
+
+test('after a clean close a cut MANIFEST or a missing log is refused, although no list of files names the log', async () => {
+  await writeAndClose(numbered(20))
+  const [name = ''] = readdirSync(shard).filter((each) => each.startsWith('MANIFEST'))
+  const manifest = readFileSync(join(shard, name))
+  writeFileSync(join(shard, name), manifest.subarray(0, -1))
+  await assert.rejects(checkLogs(shard), /list of files is damaged: the end was not written/)
+  writeFileSync(join(shard, name), manifest)
+  writeFileSync(join(shard, '000099.log'), 'begun after the MANIFEST was written last')
+  await recordClose(shard)
+  rmSync(logPath())
+  await assert.rejects(checkLogs(shard), /000099.log: the log is missing, and was there when/)
+})
+
+test('a clean close says nothing about what was written after the next opening', async () => {
+  await writeAndClose(numbered(20))
+  await writeAndCrash(numbered(2))
+  const bytes = readFileSync(logPath())
+  writeFileSync(logPath(), bytes.subarray(0, -1))
+  const check = await checkLogs(shard)
+  assert.deepEqual([check.damages.length, check.tornEnds.length], [0, 1])
+})
+
+test('the caller knows of a torn end before it is cut off', async () => {
+  await writeAndCrash(numbered(20))
+  const bytes = readFileSync(logPath())
+  writeFileSync(logPath(), bytes.subarray(0, -1))
+  await assert.rejects(
+    checkLogs(shard, { onTornEnd: () => Promise.reject(new Error('full')) }),
+    /full/,
+  )
+  assert.equal(readFileSync(logPath()).length, bytes.length - 1)
+})
+
+function keyFault(key: Buffer): string | undefined {
+  return String(key) === 'key7' ? 'belongs to shard 3' : undefined
+}
+
+test('a log with a key that the shard cannot have is refused and not changed', async () => {
+  await writeAndCrash(numbered(20))
+  const path = logPath()
+  writeFileSync(path, readFileSync(path).subarray(0, -1))
+  const before = readFileSync(path)
+  await assert.rejects(
+    checkLogs(shard, { keyFault }),
+    (error: Error) =>
+      error.message.startsWith(`${path}, byte `) && error.message.endsWith(': belongs to shard 3'),
+  )
+  assert.deepEqual(readFileSync(path), before)
 })

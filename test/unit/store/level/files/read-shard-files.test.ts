@@ -147,6 +147,16 @@ test('a log that the MANIFEST names and that is missing is named', async (t) => 
   ])
 })
 
+test('after a clean close a log that was cut is named, also if it ends with a whole record', async (t) => {
+  const directory = await shard(t)
+  const [path = ''] = filesWith(directory, '.log')
+  const { size } = statSync(path)
+  truncateSync(path, 0)
+  assert.deepEqual(told(await check(directory)), [
+    `${basename(path)}: the file has 0 bytes, and had ${size} when it was closed ( .. )`,
+  ])
+})
+
 test('the report on a damaged record in a log names what was written before and after it', async (t) => {
   const directory = await shard(t)
   const [path = ''] = filesWith(directory, '.log')

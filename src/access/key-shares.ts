@@ -1,0 +1,43 @@
+/**
+ * Places of something of which a worker has few, such as tails. A key and the keys that come from it share a fourth of
+ * them, so that others find a place. The admin key may have all.
+ */
+import { PostboteError } from '../errors.ts'
+import { type Access, familyIdOf } from './access.ts'
+import { keyPlacesShare } from './limits.ts'
+
+const retryAfterS = 10
+
+export class KeyShares {
+  readonly #placesMax: number
+  readonly #takenBy = new Map<string, number>()
+  #taken = 0
+
+  constructor(placesMax: number) {
+    this.#placesMax = placesMax
+  }
+
+  /**
+   * Takes a place.
+   *
+   * @returns a function that frees it, to be called once
+   * @throws TOO_MANY_REQUESTS
+   */
+  take(access: Access): () => void {
+    const family = access === 'root' ? undefined : familyIdOf(access)
+    const ofFamily = family === undefined ? 0 : (this.#takenBy.get(family) ?? 0)
+    if (this.#taken >= this.#placesMax || ofFamily >= this.#placesMax * keyPlacesShare) {
+      throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS })
+    }
+    this.#add(family, 1)
+    return () => this.#add(family, -1)
+  }
+
+  #add(family: string | undefined, count: 1 | -1): void {
+    this.#taken += count
+    if (family === undefined) return
+    const taken = (this.#takenBy.get(family) ?? 0) + count
+    if (taken === 0) this.#takenBy.delete(family)
+    else this.#takenBy.set(family, taken)
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * Shares the event loop between the keys of the private API. Node parses 64 KiB of a connection at a time, hundreds of
+ * pipelined calls, and 40 connections of one key took a worker for a second.
+ *
+ *     call of a key --> begins at once
+ *          |               64 pipelined calls of the key have begun in this turn, or it is over its budget of event-loop time
+ *          +-------------> waits, its connection is not read --> begins in a later turn
+ *
+ * The calls of one connection begin in their order, and connections of a key take turns. A line is that of a key and not
+ * of a connection, so more connections do not bring more. A call that is not pipelined waits only for the budget of its key.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../../clock.ts'
+import { holdReading } from '../../http/hold-reading.ts'
+import { Fifo } from '../../kit/fifo.ts'
+import { callsWaitingMax, pipelinedPerTurnMax } from '../limits.ts'
+
+export interface CallTurnsOptions {
+  readonly clock: Clock
+  /** Returns how long the calls of this holder of a key must wait, in milliseconds. */
+  readonly waitMsOf: (holder: string) => number
+  readonly start: (request: IncomingMessage, response: ServerResponse) => void
+}
+
+const waitingOn = Symbol('waiting calls')
+
+interface WaitingSocket extends Socket {
+  [waitingOn]?: Fifo<ServerResponse> | undefined
+}
+
+/** The connections of one key that have waiting calls, and what the key has begun in this turn. */
+interface Line {
+  readonly connections: Fifo<WaitingSocket>
+  begun: number
+}
+
+export class CallTurns {
+  readonly #options: CallTurnsOptions
+  readonly #lines = new Map<string, Line>()
+  readonly #letGo = new WeakMap<Socket, () => void>()
+  #waiting = 0
+
+  constructor(options: CallTurnsOptions) {
+    this.#options = options
+  }
+
+  /** Begins a call of this holder of a key, now or later. Returns false if too many calls wait. */
+  enter(holder: string, response: ServerResponse): boolean {
+    const { req: request } = response
+    const socket: WaitingSocket = request.socket
+    const before = socket[waitingOn]
+    const waitMs = before === undefined ? this.#options.waitMsOf(holder) : 0
+    // A response without the socket waits for earlier ones.
+    const isPipelined = response.socket === null
+    if (before === undefined && waitMs === 0 && (!isPipelined || this.#mayBegin(holder))) {
+      this.#options.start(request, response)
+      return true
+    }
+    if (this.#waiting >= callsWaitingMax) return false
+    this.#waiting += 1
+    if (before === undefined) this.#hold(holder, socket, waitMs).push(response)
+    else before.push(response)
+    return true
+  }
+
+  /** Counts a pipelined call, if it may begin in this turn. */
+  #mayBegin(holder: string): boolean {
+    const line = this.#lineOf(holder, 0)
+    if (line.begun >= pipelinedPerTurnMax) return false
+    line.begun += 1
+    return true
+  }
+
+  #lineOf(holder: string, waitMs: number): Line {
+    const known = this.#lines.get(holder)
+    if (known !== undefined) return known
+    const line: Line = { connections: new Fifo(), begun: 0 }
+    this.#lines.set(holder, line)
+    this.#later(holder, line, waitMs)
+    return line
+  }
+
+  #hold(holder: string, socket: WaitingSocket, waitMs: number): Fifo<ServerResponse> {
+    const calls = new Fifo<ServerResponse>()
+    socket[waitingOn] = calls
+    this.#letGo.set(socket, holdReading(socket))
+    this.#lineOf(holder, waitMs).connections.push(socket)
+    socket.once('close', () => {
+      while (calls.shift() !== undefined) this.#waiting -= 1
+    })
+    return calls
+  }
+
+  #later(holder: string, line: Line, waitMs: number): void {
+    const { clock } = this.#options
+    const turn = (): void => this.#turn(holder, line)
+    if (waitMs === 0) clock.soon(turn)
+    else clock.after(waitMs, turn)
+  }
+
+  #turn(holder: string, line: Line): void {
+    const { connections } = line
+    if (connections.length === 0) {
+      this.#lines.delete(holder)
+      return
+    }
+    const waitMs = this.#options.waitMsOf(holder)
+    line.begun = 0
+    const beginsMax = waitMs === 0 ? pipelinedPerTurnMax : 0
+    while (line.begun < beginsMax) {
+      const socket = connections.shift()
+      if (socket === undefined) break
+      line.begun += this.#begin(socket)
+      if (socket[waitingOn] !== undefined) connections.push(socket)
+    }
+    this.#later(holder, line, waitMs)
+  }
+
+  /** Begins the next call of a connection, and returns how many it has begun: 0 if its client is gone. */
+  #begin(socket: WaitingSocket): number {
+    const calls = socket[waitingOn]
+    const response = calls?.shift()
+    if (response !== undefined) {
+      this.#waiting -= 1
+      this.#options.start(response.req, response)
+    }
+    if (calls === undefined || calls.length === 0) {
+      socket[waitingOn] = undefined
+      this.#letGo.get(socket)?.()
+    }
+    return response === undefined ? 0 : 1
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * Stops reading from a connection while anybody holds it. A pause alone does not last: reading a body resumes the socket. The
+ * listener here runs after the one of node:http that does so.
+ */
+import type { Socket } from 'node:net'
+
+const holdersOn = Symbol('holders')
+
+interface HeldSocket extends Socket {
+  [holdersOn]?: number
+}
+
+/** @returns lets the connection go; only its first call counts */
+export function holdReading(socket: HeldSocket): () => void {
+  const holders = (socket[holdersOn] ?? 0) + 1
+  socket[holdersOn] = holders
+  if (holders === 1) socket.on('resume', pause)
+  socket.pause()
+  let isOver = false
+  return () => {
+    if (isOver) return
+    isOver = true
+    const left = (socket[holdersOn] ?? 1) - 1
+    socket[holdersOn] = left
+    if (left > 0) return
+    socket.off('resume', pause)
+    socket.resume()
+  }
+}
+
+function pause(this: Socket): void {
+  // A socket that was paused after `resume` and before this event counts as paused already, although node:http reads on.
+  if (this.isPaused()) this.emit('pause')
+  else this.pause()
+}

@@ -1,0 +1,180 @@
+/**
+ * Producers that do not wait for results, one of each kind at each node:
+ *
+ *   stream   an NDJSON stream of pairs for all bots, with keys and without, large ones among small ones
+ *   calls    single pushes that are pipelined on one connection
+ *
+ * What one of them has sent earlier for a bot must have a lower id. They count that, and what became of every push.
+ */
+import { ownerWaitMs } from '../../src/private-api/limits.ts'
+import { wait } from '../support/database.ts'
+import { RawConnection } from '../support/raw-http.ts'
+import { type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
+import type { Server } from '../support/server.ts'
+
+/** Pushes that are sent in one go, and the pause between two such bursts. */
+const burst = 8
+const burstPauseMs = 20
+/** Pairs of one stream without a result. */
+const openPairsMax = 4_000
+/** Every so many pushes one is large: it goes to the thread that checks (`checkOver`). */
+const largeEvery = 12
+export const largeBytes = 12_000
+
+/** With this flag of the server, the large updates of these producers are checked in a thread. */
+export const checkOver = '--check-over=8'
+
+/** What became of some pushes. */
+export class PushTally {
+  accepted = 0
+  /** Pushes that got a lower id than an earlier one of the same producer and bot. */
+  inversions = 0
+  /** Pushes without a result, because their stream ended before, or their connection. */
+  unanswered = 0
+  /** Calls that were refused before they had waited for an owner as long as the protocol says. A starved machine needs longer. */
+  refusedEarly = 0
+  /** By code. */
+  readonly refused: Record<string, number> = {}
+
+  refuse(code: string): void {
+    this.refused[code] = (this.refused[code] ?? 0) + 1
+  }
+}
+
+export interface OrderedPushesOptions {
+  readonly bots: readonly number[]
+  /** Returns the server of a node, or undefined if clients use it no more. */
+  readonly nodeOf: (name: string) => Server | undefined
+}
+
+type Outcome = PairResult | undefined
+
+export class OrderedPushes {
+  /** The pushes that have a result since the last `begin`. */
+  pairs = new PushTally()
+  calls = new PushTally()
+  readonly #options: OrderedPushesOptions
+  readonly #running: Promise<void>[] = []
+  #isOver = false
+  #sent = 0
+
+  constructor(options: OrderedPushesOptions) {
+    this.#options = options
+  }
+
+  get bots(): readonly number[] {
+    return this.#options.bots
+  }
+
+  begin(): void {
+    this.pairs = new PushTally()
+    this.calls = new PushTally()
+  }
+
+  /** Starts producers at a node; they go on after its restart. */
+  start(name: string): void {
+    this.#running.push(this.#whileRunning(name, (server) => this.#stream(name, server)))
+    this.#running.push(this.#whileRunning(name, (server) => this.#connection(name, server)))
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#running)
+  }
+
+  async #whileRunning(name: string, use: (server: Server) => Promise<void>): Promise<void> {
+    while (!this.#isOver) {
+      const server = this.#options.nodeOf(name)
+      if (server !== undefined) await use(server)
+      await wait(burstPauseMs)
+    }
+  }
+
+  /** Whether a producer goes on with this server. */
+  #isCurrent(name: string, server: Server): boolean {
+    return !this.#isOver && this.#options.nodeOf(name) === server
+  }
+
+  async #stream(name: string, server: Server): Promise<void> {
+    const stream = new RawPushStream(server)
+    const last = new Map<number, number>()
+    const state = { open: 0, hasEnded: false }
+    const push = async (): Promise<void> => {
+      const nth = this.#sent++
+      const botId = this.#botOf(nth)
+      const key = nth % 2 === 0 ? { idempotency_key: `pair-${nth}` } : {}
+      state.open++
+      const result = await stream.push({ bot_id: botId, ...key }, textOf(nth))
+      state.open--
+      this.#note(this.pairs, { last, botId, result })
+      state.hasEnded ||= result === undefined
+    }
+    while (this.#isCurrent(name, server) && !state.hasEnded) {
+      const room = Math.min(burst, openPairsMax - state.open)
+      for (let nth = 0; nth < room; nth++) void push()
+      await wait(burstPauseMs)
+    }
+    await stream.end()
+  }
+
+  async #connection(name: string, server: Server): Promise<void> {
+    const connection = RawConnection.to(server.privateUrl)
+    const last = new Map<number, number>()
+    try {
+      while (this.#isCurrent(name, server)) {
+        const first = this.#sent
+        this.#sent += burst
+        // Two for one bot, then two for another.
+        const bots = Array.from({ length: burst }, (_, nth) => this.#botOf((first + nth) >> 1))
+        const startMs = performance.now()
+        connection.write(bots.map((botId, nth) => callText(server, botId, first + nth)).join(''))
+        for (const botId of bots) {
+          const { status, body } = await connection.answer()
+          const result: PairResult = JSON.parse(body)
+          this.#note(this.calls, { last, botId, result })
+          if (status !== 200 && performance.now() - startMs < ownerWaitMs) this.calls.refusedEarly++
+        }
+        await wait(burstPauseMs)
+      }
+    } catch {
+      this.calls.unanswered++
+    } finally {
+      connection.socket.destroy()
+    }
+  }
+
+  #note(
+    tally: PushTally,
+    { last, botId, result }: { last: Map<number, number>; botId: number; result: Outcome },
+  ): void {
+    const id = result?.update_id
+    if (result === undefined) tally.unanswered++
+    if (result?.error !== undefined) tally.refuse(result.error.code)
+    if (id === undefined) return
+    tally.accepted++
+    if (id <= (last.get(botId) ?? 0)) tally.inversions++
+    else last.set(botId, id)
+  }
+
+  #botOf(nth: number): number {
+    const { bots } = this.#options
+    return bots[nth % bots.length] ?? 0
+  }
+}
+
+function textOf(nth: number): string {
+  const text = 'x'.repeat(nth % largeEvery === 0 ? largeBytes : 10)
+  return JSON.stringify({ message: { nth, text } })
+}
+
+function callText({ key }: Server, botId: number, nth: number): string {
+  const body = textOf(nth)
+  const head = [
+    `POST /v1/bots/${botId}/updates HTTP/1.1`,
+    'Host: localhost',
+    `Authorization: Bearer ${key}`,
+    `Content-Length: ${body.length}`,
+    ...(nth % 3 === 0 ? [`Idempotency-Key: call-${nth}`] : []),
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}

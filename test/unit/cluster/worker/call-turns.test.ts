@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { pipelinedPerTurnMax } from '../../../../src/cluster/limits.ts'
+import { CallTurns } from '../../../../src/cluster/worker/call-turns.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
+
+class Connection extends EventEmitter {
+  isRead = true
+
+  pause(): void {
+    this.isRead = false
+  }
+
+  resume(): void {
+    this.isRead = true
+  }
+}
+
+interface Call {
+  readonly url: string
+  readonly isPipelined?: boolean
+}
+
+/** A clock whose turns end when the test says so. */
+class TurnClock extends FakeClock {
+  readonly #soon: (() => void)[] = []
+
+  override soon(fire: () => void): void {
+    this.#soon.push(fire)
+  }
+
+  endTurn(): void {
+    for (const fire of this.#soon.splice(0)) fire()
+  }
+}
+
+class World {
+  readonly clock = new TurnClock()
+  readonly begun: string[] = []
+  /** How long the key `over` must wait. */
+  waitMs = 0
+  readonly turns = new CallTurns({
+    clock: this.clock,
+    waitMsOf: (holder) => (holder === 'over' ? this.waitMs : 0),
+    start: ({ url = '' }) => void this.begun.push(url),
+  })
+
+  call(holder: string, connection: Connection, { url, isPipelined = true }: Call): boolean {
+    const response = { socket: isPipelined ? null : connection, req: { url, socket: connection } }
+    // oxlint-disable-next-line no-unsafe-type-assertion -- only these fields are used
+    return this.turns.enter(holder, response as unknown as ServerResponse)
+  }
+
+  /** Ends a turn of the event loop. Returns how many calls began in the next one. */
+  turn(): number {
+    const { length } = this.begun
+    this.clock.endTurn()
+    return this.begun.length - length
+  }
+}
+
+test('a key has a number of pipelined calls in a turn on all its connections, and each connection keeps its order', () => {
+  const world = new World()
+  const connections = [new Connection(), new Connection()]
+  const isRead = (): boolean[] => connections.map((connection) => connection.isRead)
+  const calls = 2 * pipelinedPerTurnMax
+  for (const [at, connection] of connections.entries()) {
+    for (let nth = 0; nth < calls; nth++) world.call('a', connection, { url: `${at} ${nth}` })
+  }
+  assert.equal(world.begun.length, pipelinedPerTurnMax)
+  assert.deepEqual(isRead(), [false, false])
+  // Another key, and a call that is not pipelined, do not wait.
+  world.call('b', new Connection(), { url: 'b' })
+  world.call('a', new Connection(), { url: 'alone', isPipelined: false })
+  assert.deepEqual(world.begun.splice(pipelinedPerTurnMax), ['b', 'alone'])
+  for (let nth = 0; nth < 3; nth++) assert.equal(world.turn(), pipelinedPerTurnMax)
+  assert.equal(world.turn(), 0)
+  for (const at of [0, 1]) {
+    const ofConnection = world.begun.filter((url) => url.startsWith(`${at} `))
+    const sent = Array.from({ length: calls }, (_, nth) => `${at} ${nth}`)
+    assert.deepEqual(ofConnection, sent)
+  }
+  assert.deepEqual(isRead(), [true, true])
+})
+
+test('all calls of a key over its budget wait until it has paid', async () => {
+  const world = new World()
+  world.waitMs = 500
+  const connection = new Connection()
+  world.call('over', connection, { url: '0', isPipelined: false })
+  world.call('over', connection, { url: '1' })
+  world.call('under', new Connection(), { url: 'under', isPipelined: false })
+  assert.deepEqual(world.begun, ['under'])
+  await world.clock.advance(499)
+  world.waitMs = 0
+  assert.equal(world.turn(), 0)
+  await world.clock.advance(1)
+  assert.deepEqual(world.begun, ['under', '0', '1'])
+})
+
+test('the calls of a client that is gone are dropped', () => {
+  const world = new World()
+  const gone = new Connection()
+  for (let nth = 0; nth < 3 * pipelinedPerTurnMax; nth++) world.call('a', gone, { url: `${nth}` })
+  gone.emit('close')
+  assert.equal(world.turn(), 0)
+  assert.ok(world.call('a', new Connection(), { url: 'next' }))
+})
