@@ -1,4 +1,4 @@
-# An image of the server. docs/install.md explains how to run it; test/cluster/container.test.ts runs the files that it
+# An image of the server. docs/run/install.md explains how to run it; test/cluster/container.test.ts runs the files that it
 # copies as process 1 of an unprivileged user with a read-only root.
 ARG NODE_VERSION=24
 

@@ -4,7 +4,7 @@
  * Each case measures the real server beside bare yardsticks that do the same work, alternately in one run, because on a
  * shared machine ratios are more reliable than absolute figures. Results are written to bench/results; with --quick, with
  * --profile and for single cases they are only shown. A case that fails is reported, and the others run. See
- * docs/benchmarks.md.
+ * docs/know/benchmarks.md.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'

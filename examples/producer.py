@@ -29,7 +29,7 @@ if not BOT_ID.isdecimal():
     sys.exit("producer: expected BOT_TOKEN to begin with the id of the bot")
 ATTEMPTS = 10
 TIMEOUT_S = 30
-# The codes of a pair that may succeed if it is sent again (docs/protocol.md, section 9.3).
+# The codes of a pair that may succeed if it is sent again (docs/use/protocol.md, section 9.3).
 PASSING = {"STORE_UNAVAILABLE", "OUTCOME_UNKNOWN", "INTERNAL"}
 
 

@@ -14,7 +14,7 @@ expected='producer: expected ADMIN_KEY, BOT_TOKEN, and updates as lines of the i
 url=${ADMIN_URL:-http://127.0.0.1:8082}
 bot_id=${BOT_TOKEN%%:*}
 attempts=10
-# The results of pairs that may succeed if they are sent again (docs/protocol.md, section 9.3).
+# The results of pairs that may succeed if they are sent again (docs/use/protocol.md, section 9.3).
 passing='^[{]"error":[{]"code":"(STORE_UNAVAILABLE|OUTCOME_UNKNOWN|INTERNAL)"'
 run=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')
 directory=$(mktemp -d)

@@ -1,6 +1,6 @@
 /**
  * Replaces the compiled entry files of processes and threads with bundles: a worker that loads a bundle starts in half
- * the CPU time that several hundred files take (docs/design.md). Bundles are not minified, so that stack traces name
+ * the CPU time that several hundred files take (docs/inside/design.md). Bundles are not minified, so that stack traces name
  * functions, and the bundle names the source file above each part. Then bundles the dashboard into dist/dashboard/.
  */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

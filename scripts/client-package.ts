@@ -3,7 +3,7 @@
  * compiler and no native code, so it installs wherever a producer runs.
  *
  * The package has the compiled files that the client imports, with their types, and one dependency. Its page is
- * docs/producer-client.md with the name of this package.
+ * docs/use/client.md with the name of this package.
  */
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -76,7 +76,7 @@ function manifest(): object {
  * from here, so only their texts stay.
  */
 function readme(): string {
-  return readFileSync(join(root, 'docs/producer-client.md'), 'utf8')
+  return readFileSync(join(root, 'docs/use/client.md'), 'utf8')
     .replace(/ In a checkout of Postbote, make the package[\s\S]*?```\n/, '\n')
     .replace(/ Programs inside a checkout, .*$/m, '')
     .replaceAll('postbote/client', name)

@@ -1,5 +1,5 @@
 /**
- * Generates the signatures in docs/producer-client.md: the declarations of everything that `postbote/client` exports, and
+ * Generates the signatures in docs/use/client.md: the declarations of everything that `postbote/client` exports, and
  * of the types that they name, from the declaration files of the build. Comments are left out, because the page explains
  * what they say. Pure, except that it reads these files.
  */

@@ -1,5 +1,5 @@
 /**
- * The table of bot frameworks in docs/clients.md. It has a row per framework, a column per scenario of test/clients, and
+ * The table of bot frameworks in docs/use/frameworks.md. It has a row per framework, a column per scenario of test/clients, and
  * in each cell the result of the last run. A run writes a column to dist/clients/<column>.json.
  *
  * The table is updated cell by cell, because a run may be incomplete: it may cover only part of a path, or run on a

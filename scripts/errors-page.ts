@@ -1,4 +1,4 @@
-/** Generates docs/errors.md from the registry of errors. */
+/** Generates docs/reference/errors.md from the registry of errors. */
 import { errorKinds } from '../src/errors.ts'
 
 export function errorsPage(): string {

@@ -1,6 +1,6 @@
 /**
  * `./examples/cluster/run`: a cluster on this machine. It has PostgreSQL with a synchronous standby, three nodes, and haproxy
- * with docs/cluster-haproxy.cfg. A producer pushes an update every 100 ms and a bot polls, both through haproxy only. Each
+ * with docs/run/cluster-haproxy.cfg. A producer pushes an update every 100 ms and a bot polls, both through haproxy only. Each
  * second prints a line:
  *
  *   accepted   pushes that got 200; each is repeated with its idempotency key until then

@@ -12,16 +12,16 @@ const docs = new URL('../../docs/', import.meta.url)
 /** The results of the last runs of test/clients. */
 const runs = new URL('../clients/', import.meta.url)
 
-writeFileSync(new URL('cli.md', docs), commandsPage(commandTable))
-writeFileSync(new URL('options.md', docs), optionsPage())
-writeFileSync(new URL('errors.md', docs), errorsPage())
-writeFileSync(new URL('clients.md', docs), clientsPage())
-writeFileSync(new URL('openapi.json', docs), await openApiPage())
-const clientPage = new URL('producer-client.md', docs)
+writeFileSync(new URL('reference/cli.md', docs), commandsPage(commandTable))
+writeFileSync(new URL('reference/options.md', docs), optionsPage())
+writeFileSync(new URL('reference/errors.md', docs), errorsPage())
+writeFileSync(new URL('use/frameworks.md', docs), clientsPage())
+writeFileSync(new URL('reference/openapi.json', docs), await openApiPage())
+const clientPage = new URL('use/client.md', docs)
 writeFileSync(clientPage, withSignatures(readFileSync(clientPage, 'utf8')))
 
 function clientsPage(): string {
-  let page = readFileSync(new URL('clients.md', docs), 'utf8')
+  let page = readFileSync(new URL('use/frameworks.md', docs), 'utf8')
   for (const column of columns) {
     const file = new URL(`${column}.json`, runs)
     if (!existsSync(file)) continue

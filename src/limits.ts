@@ -96,7 +96,7 @@ export const botIdleMs = 2 * requestTimeoutMs
 
 // Life of the process (protocol.md §10)
 /**
- * When the server ends, requests and deliveries may take this long to finish, as docs/operations.md promises. Chosen:
+ * When the server ends, requests and deliveries may take this long to finish, as docs/run/operations.md promises. Chosen:
  * with less, more deliveries are cut and repeated; with more, a shutdown may exceed the 30 s after which Kubernetes kills
  * a process.
  */

@@ -35,31 +35,35 @@ const pages = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'examples/README.md',
-  ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
+  'test/soak/report.md',
+  'test/nemeses/report.md',
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
+    (name) => `docs/${name}`,
+  ),
 ].filter((page) => page.endsWith('.md'))
-const protocol = 'docs/protocol.md'
+const protocol = 'docs/use/protocol.md'
 
-test('docs/errors.md is up to date (npm run docs writes it)', () => {
-  assert.equal(read('docs/errors.md'), errorsPage())
+test('docs/reference/errors.md is up to date (npm run docs writes it)', () => {
+  assert.equal(read('docs/reference/errors.md'), errorsPage())
 })
 
-test('docs/openapi.json is up to date (npm run docs writes it)', async () => {
-  assert.equal(read('docs/openapi.json'), await openApiPage())
+test('docs/reference/openapi.json is up to date (npm run docs writes it)', async () => {
+  assert.equal(read('docs/reference/openapi.json'), await openApiPage())
 })
 
-test('docs/api.md and docs/openapi.json have the same calls', () => {
-  const document: Paths = JSON.parse(read('docs/openapi.json'))
+test('docs/use/api.md and docs/reference/openapi.json have the same calls', () => {
+  const document: Paths = JSON.parse(read('docs/reference/openapi.json'))
   const described = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
-  const shown = matches('docs/api.md', /^\| (`[A-Z]{3,6}\b.*?`) \|/gm).flatMap(callsIn)
+  const shown = matches('docs/use/api.md', /^\| (`[A-Z]{3,6}\b.*?`) \|/gm).flatMap(callsIn)
   // The page names the verb of probes in a sentence.
   const others = described.filter((call) => !call.startsWith('HEAD '))
   assert.deepEqual(shown.toSorted(), others.toSorted())
 })
 
-test('docs/cli.md is up to date (npm run docs writes it)', () => {
-  assert.equal(read('docs/cli.md'), commandsPage(commandTable))
+test('docs/reference/cli.md is up to date (npm run docs writes it)', () => {
+  assert.equal(read('docs/reference/cli.md'), commandsPage(commandTable))
 })
 
 test('links between pages have targets that exist', () => {
@@ -87,13 +91,13 @@ test('options named in the documentation exist', () => {
   // Options of all commands, of curl and of the tests.
   for (const name of ['help', 'version', 'data-binary', 'test']) known.add(name)
   // Options of npm, systemctl, docker and helm.
-  const install = 'docs/install.md'
+  const install = 'docs/run/install.md'
   const ofInstallers =
     'omit prefix now name stop-timeout read-only cap-drop ulimit init build-arg build set'.split(
       ' ',
     )
   // The benchmarks and the soak harness have separate options.
-  const others = /^docs\/(?:benchmarks|soak|soak-report|cluster-soak-report)\.md$/
+  const others = /\/(?:benchmarks|soak|report)\.md$/
   const ofServer = pages.filter((page) => !others.test(page))
   const unknown = ofServer.flatMap((page) =>
     matches(page, /(?<=[\s`(])--([a-z][a-z-]+)/g)
@@ -111,22 +115,22 @@ test('error codes named in the documentation exist', () => {
   const unknown = pages.flatMap((page) =>
     matches(page, /(?<=[`"])([A-Z]+_[A-Z_]+)(?=[`"])/g)
       .filter((code) => !(code in errorKinds) && !others.test(code))
-      .filter((code) => page !== 'docs/producer-client.md' || !(code in clientErrorKinds))
+      .filter((code) => page !== 'docs/use/client.md' || !(code in clientErrorKinds))
       .map((code) => `${page}: ${code}`),
   )
   assert.deepEqual(unknown, [])
 })
 
-test('docs/producer-client.md has every signature of the client (npm run docs writes them)', () => {
-  const page = read('docs/producer-client.md')
+test('docs/use/client.md has every signature of the client (npm run docs writes them)', () => {
+  const page = read('docs/use/client.md')
   assert.equal(page, withSignatures(page))
   for (const name of Object.getOwnPropertyNames(PostboteClient.prototype)) {
     assert(page.includes(`  ${name}`), name)
   }
 })
 
-test('docs/producer-client.md shows the example, every error code of the client and every default', () => {
-  const page = read('docs/producer-client.md')
+test('docs/use/client.md shows the example, every error code of the client and every default', () => {
+  const page = read('docs/use/client.md')
   assert(page.includes(`\`\`\`ts\n${read('examples/producer.ts')}\`\`\`\n`), 'the example differs')
   for (const code of Object.keys(clientErrorKinds)) assert(page.includes(`\n| \`${code}\` |`), code)
   const { retryDelayMsMin, retryDelayMsMax, ...others } = clientDefaults
@@ -149,8 +153,8 @@ test('metrics named in the documentation are on /metrics', async () => {
   assert.deepEqual(unknown, [])
 })
 
-test('log lines named in docs/operations.md are logged', () => {
-  const [table = ''] = /\| `msg` \|[\s\S]*?\n\n/.exec(read('docs/operations.md')) ?? []
+test('log lines named in docs/run/operations.md are logged', () => {
+  const [table = ''] = /\| `msg` \|[\s\S]*?\n\n/.exec(read('docs/run/operations.md')) ?? []
   const named = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell = '']) =>
     // The end of a long line is left out.
     [...cell.matchAll(/`([a-z][^`]{9,})`/g)].map(([, line = '']) => line.replace(/: \.{3}$/, '')),
@@ -166,9 +170,9 @@ test('log lines named in docs/operations.md are logged', () => {
   assert.deepEqual(silent, [])
 })
 
-test('each promise of docs/guarantees.md names a test that exists', () => {
-  const page = read('docs/guarantees.md')
-  const promises = matches('docs/guarantees.md', /^\| (?!failure|---)(.*) \|$/gm)
+test('each promise of docs/know/guarantees.md names a test that exists', () => {
+  const page = read('docs/know/guarantees.md')
+  const promises = matches('docs/know/guarantees.md', /^\| (?!failure|---)(.*) \|$/gm)
   assert(promises.length > 25)
   const unproved = promises.filter((row) => !/`test\/[^`]+`: "/.test(row))
   assert.deepEqual(unproved, [])
@@ -179,21 +183,23 @@ test('each promise of docs/guarantees.md names a test that exists', () => {
   assert.deepEqual(missing, [])
 })
 
-test('the limits named in docs/threat-model.md have the values of the sources', () => {
+test('the limits named in docs/know/threat-model.md have the values of the sources', () => {
   const known = new Map<string, unknown>(Object.entries(allLimits))
   const rows = [
-    ...read('docs/threat-model.md').matchAll(/\| `([a-z]\w+(?:Max|Min|Ms|S))` \| ([^|]+) \|$/gm),
+    ...read('docs/know/threat-model.md').matchAll(
+      /\| `([a-z]\w+(?:Max|Min|Ms|S))` \| ([^|]+) \|$/gm,
+    ),
   ]
   assert(rows.length > 30)
   for (const [, name = '', value] of rows) assert.equal(value, shownLimit(name, known.get(name)))
-  const named = matches('docs/threat-model.md', /`([a-z]+[A-Z]\w*)`/g)
+  const named = matches('docs/know/threat-model.md', /`([a-z]+[A-Z]\w*)`/g)
   assert.deepEqual(
     named.filter((name) => !known.has(name)),
     [],
   )
 })
 
-test('the limits named in docs/protocol.md have the values of the sources', () => {
+test('the limits named in docs/use/protocol.md have the values of the sources', () => {
   const known = new Map<string, unknown>(Object.entries(allLimits))
   const row = /^\| [^|]+ \| `([a-z]+[A-Z]\w*)` \| ([^|]+) \|$/gm
   const rows = [...read(protocol).matchAll(row)]
@@ -201,7 +207,7 @@ test('the limits named in docs/protocol.md have the values of the sources', () =
   for (const [, name = '', value] of rows) assert.equal(value, shownLimit(name, known.get(name)))
 })
 
-test('the table of update types in docs/protocol.md matches the code', () => {
+test('the table of update types in docs/use/protocol.md matches the code', () => {
   const row = /^\| `(\w+)` \| (yes|no) \| `(\w)` \| (`[^|]+`) \| ([\d,]+) \|$/gm
   const rows = [...read(protocol).matchAll(row)]
   assert.deepEqual(
@@ -219,7 +225,7 @@ test('the table of update types in docs/protocol.md matches the code', () => {
   }
 })
 
-test('the error texts in docs/protocol.md, and every status beside a code, match src/errors.ts', () => {
+test('the error texts in docs/use/protocol.md, and every status beside a code, match src/errors.ts', () => {
   const kinds = new Map<string | undefined, { status: number; description: string }>(
     Object.entries(errorKinds),
   )
@@ -239,7 +245,7 @@ test('the error texts in docs/protocol.md, and every status beside a code, match
   }
 })
 
-test('the delivery shown in docs/protocol.md has the length and the signature that its headers say', () => {
+test('the delivery shown in docs/use/protocol.md has the length and the signature that its headers say', () => {
   const page = read(protocol)
   const [, head = '', body = ''] = /```http\n([\s\S]*?)\n\n(.*)\n```/.exec(page) ?? []
   const [, secret = ''] = /`whsec_([^`]+)`/.exec(page) ?? []
@@ -307,14 +313,16 @@ test('citations of the protocol use its name, and not SPEC', () => {
   assert.deepEqual(citations, [])
 })
 
-test('the slots in docs/storage.md match the code', () => {
-  const rows = [...read('docs/storage.md').matchAll(/^\| (\d+) \| (\d+) \|$/gm)]
+test('the slots in docs/inside/storage.md match the code', () => {
+  const rows = [...read('docs/inside/storage.md').matchAll(/^\| (\d+) \| (\d+) \|$/gm)]
   assert(rows.length >= 5)
   for (const [, botId, slot] of rows) assert.equal(slotOfBot(Number(botId)), Number(slot))
 })
 
-test('docs/clients.md has a row for each framework in the tests, with its version', () => {
-  const rows = [...read('docs/clients.md').matchAll(/^\| (.+?) \| (.+?) \|(?: .*? \|){5}$/gm)]
+test('docs/use/frameworks.md has a row for each framework in the tests, with its version', () => {
+  const rows = [
+    ...read('docs/use/frameworks.md').matchAll(/^\| (.+?) \| (.+?) \|(?: .*? \|){5}$/gm),
+  ]
   const [head, ...listed] = rows.map(([, name, version]) => ({ name, version }))
   assert.equal(head?.name, 'framework')
   assert.deepEqual(
@@ -326,11 +334,11 @@ test('docs/clients.md has a row for each framework in the tests, with its versio
   }
 })
 
-test('the settings of frameworks in docs/clients.md are those that the bots in the tests use', () => {
+test('the settings of frameworks in docs/use/frameworks.md are those that the bots in the tests use', () => {
   const folder = 'test/clients/bots'
   const programs = readdirSync(join(root, folder)).map((name) => read(`${folder}/${name}`))
   const settings = /(?<=^\|.*)\b\w+(?=: (?:'|\{|true)| => ')/gm
-  const named = [...read('docs/clients.md').matchAll(settings)].map(([name]) => name)
+  const named = [...read('docs/use/frameworks.md').matchAll(settings)].map(([name]) => name)
   assert(named.length > 10)
   const strange = named.filter((name) => !programs.some((text) => text.includes(name)))
   assert.deepEqual(strange, [])

@@ -15,7 +15,7 @@ import { openServer } from './latency.ts'
 import { webhookContestant } from './webhook.ts'
 
 const levelName = 'LevelDB'
-/** Two for each of two workers, as docs/cluster.md recommends: groups are larger with few shards. */
+/** Two for each of two workers, as docs/run/cluster.md recommends: groups are larger with few shards. */
 const shards = 4
 const pollConnections = 32
 

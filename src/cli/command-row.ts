@@ -1,5 +1,5 @@
 /**
- * The form of a row in the table of commands. Dispatch, `--help`, docs/cli.md and the shell completions are derived from
+ * The form of a row in the table of commands. Dispatch, `--help`, docs/reference/cli.md and the shell completions are derived from
  * the rows.
  *
  *     parsed   parse-command.ts reads the arguments, by the rows of its arguments and options

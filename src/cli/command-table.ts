@@ -1,4 +1,4 @@
-/** All commands. Dispatch, `--help`, docs/cli.md and the shell completions are derived from this table. */
+/** All commands. Dispatch, `--help`, docs/reference/cli.md and the shell completions are derived from this table. */
 import { benchCommand } from './bench-command.ts'
 import { completionCommand } from './completion/completion-command.ts'
 import type { CommandRow } from './command-row.ts'

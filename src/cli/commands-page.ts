@@ -1,4 +1,4 @@
-/** The complete text of docs/cli.md. Pure. */
+/** The complete text of docs/reference/cli.md. Pure. */
 import type { OptionRow } from '../config/config-options.ts'
 import { type CommandRow, optionsOf, serverOptions, synopsisOf } from './command-row.ts'
 import { remoteOptions } from './remote/private-api-of.ts'
@@ -17,10 +17,10 @@ options of one. Give an option as \`--limit 10\` or \`--limit=10\`.
 ## Which server
 
 \`serve\`, \`verify\` and the other commands about files work on the data directory that \`--dir\` names. The commands about bots and their updates call
-the [private API](api.md) of a running server. Without further options, that is the server of this machine: they read \`--dir\`, \`--admin-ip-address\`,
+the [private API](../use/api.md) of a running server. Without further options, that is the server of this machine: they read \`--dir\`, \`--admin-ip-address\`,
 \`--admin-port\` and \`--admin-key-file\` as the server does, from flags, the environment or the file of \`--config\`.
 
-For a server on another machine, give its URL and a file with one of its [keys](api.md#keys). The private API should not be reachable from outside, so use an SSH
+For a server on another machine, give its URL and a file with one of its [keys](../use/api.md#keys). The private API should not be reachable from outside, so use an SSH
 tunnel or a reverse proxy with TLS:
 
 \`\`\`sh
@@ -35,7 +35,7 @@ If no authority that Node.js knows has signed the certificate of the other serve
 
 Results are on standard output. Errors, remarks and the progress of long work are on standard error. Without \`--json\`, results are text for
 people, which may change from version to version: on a terminal, tables are cut to its width, and \`…\` stands for what is missing; in a pipe nothing is
-cut. Times are in UTC. With \`--json\`, a command prints the JSON of the private API, whose fields [api.md](api.md) describes. \`bots list\` joins the pages that it
+cut. Times are in UTC. With \`--json\`, a command prints the JSON of the private API, whose fields [api.md](../use/api.md) describes. \`bots list\` joins the pages that it
 reads into one object. \`tail\` prints one object for each event on a line of its own: the data of the event, and its name as \`event\`. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`. \`verify\`
 prints \`{"damages":0,"lines":["..."]}\` and \`repair\` prints \`{"failed_shards":[],"lines":["..."]}\`, with the lines that they print for people.
 
@@ -43,8 +43,8 @@ If the reader of a pipe ends early, as in \`postbote bots list | head -3\`, the 
 
 ## Selecting bots
 
-\`bots list --state stuck --sort oldest_age\` answers which bots need attention. [api.md](api.md#all-bots) explains the states. The
-columns are about the main queue of a bot: \`oldest\` is the age of the oldest pending update, and \`health\` is the [health](api.md#why-nothing-arrives) of the webhook, or
+\`bots list --state stuck --sort oldest_age\` answers which bots need attention. [api.md](../use/api.md#all-bots) explains the states. The
+columns are about the main queue of a bot: \`oldest\` is the age of the oldest pending update, and \`health\` is the [health](../use/api.md#why-nothing-arrives) of the webhook, or
 \`paused\`. A \`-\` is for no value.
 
 ## Following a tail

@@ -7,7 +7,7 @@ import { CallRefusedError } from './private-api-client.ts'
 /** The exit code of a server whose directory is in use by another server. */
 export const lockedExitCode = 3
 
-/** The exit codes of all commands, and what they mean: in docs/cli.md. */
+/** The exit codes of all commands, and what they mean: in docs/reference/cli.md. */
 export const exitCodes: ReadonlyMap<number, string> = new Map([
   [0, 'the command has done what it was asked to do'],
   [

@@ -1,5 +1,5 @@
 /**
- * The errors of the client. Each has a code of the server (docs/errors.md) or one of the client's codes below.
+ * The errors of the client. Each has a code of the server (docs/reference/errors.md) or one of the client's codes below.
  *
  * An error tells a producer two facts: whether the same push may succeed later (`isRetryable`), and
  * whether the update may have been stored although the push failed (`isOutcomeUnknown`). No
@@ -81,7 +81,7 @@ export interface ClientErrorDetails {
 
 /** What calls and pushes reject with. */
 export class PostboteClientError extends Error {
-  /** A code of docs/errors.md, or one of the client (docs/producer-client.md). */
+  /** A code of docs/reference/errors.md, or one of the client (docs/use/client.md). */
   readonly code: PostboteClientErrorCode
   /**
    * HTTP status of the response, or the status that belongs to the code. Undefined if the code is the client's and
@@ -145,7 +145,7 @@ function leavesOutcomeUnknown(code: PostboteClientErrorCode, status = 0): boolea
   return clientErrorKinds[code].isOutcomeUnknown && (status < 400 || status >= 500)
 }
 
-/** Whether a code is one of the server's (docs/errors.md). */
+/** Whether a code is one of the server's (docs/reference/errors.md). */
 export function isServerCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorKinds, code)
 }

@@ -1,5 +1,5 @@
 /**
- * The client for producers: `import { PostboteClient } from 'postbote/client'` (docs/producer-client.md).
+ * The client for producers: `import { PostboteClient } from 'postbote/client'` (docs/use/client.md).
  *
  * Single calls use a pool of connections. Each push has an idempotency key, and a retry sends the same key and bytes. A
  * stream serves producers with many updates. At run time the client loads no code of the server except a few shared modules.
@@ -79,7 +79,7 @@ export interface BotState {
 /**
  * Pushes updates to bots and manages bots over the private API of one server.
  *
- * Calls that fail reject with a PostboteClientError. Its `code` is one of docs/errors.md or one of the client:
+ * Calls that fail reject with a PostboteClientError. Its `code` is one of docs/reference/errors.md or one of the client:
  * CONNECTION_FAILED, CONNECTION_LOST, TIMEOUT, UNEXPECTED_ANSWER, TOO_MANY_UNDER_WAY (16,384 single calls without a
  * response) or CLOSED. Calls are retried as long as that may help and cannot do anything twice. Only an unusable option
  * of the constructor, `openStream`, `pushAll` or `close` is a TypeError.

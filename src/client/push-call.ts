@@ -1,5 +1,5 @@
 /**
- * Serializes a push (docs/api.md): path, headers and body of a single call, or the two lines of a pair in a stream.
+ * Serializes a push (docs/use/api.md): path, headers and body of a single call, or the two lines of a pair in a stream.
  *
  * A push is serialized once, so every retry sends the same bytes. Values that cannot be serialized are rejected with
  * BAD_UPDATE or BAD_REQUEST, as the server would, and nothing is sent.

@@ -124,7 +124,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
    *   the bot does not want its type.
    * @throws PostboteClientError: TOO_MANY_UNDER_WAY if the caller does not await `ready` and twice the bounds are
    *   reached, CLOSED after `close`, BAD_REQUEST for an option that does not exist or cannot be used, BAD_UPDATE,
-   *   UNKNOWN_BOT, QUEUE_FULL or any other code of docs/errors.md, or the last failure of the connection when the
+   *   UNKNOWN_BOT, QUEUE_FULL or any other code of docs/reference/errors.md, or the last failure of the connection when the
    *   retries are used up (CONNECTION_FAILED, CONNECTION_LOST, TIMEOUT, UNEXPECTED_ANSWER).
    */
   push(

@@ -26,7 +26,7 @@ export const requestLineWaitMs = 10_000
 export const handOffWaitMs = 4_000
 /**
  * This many connections wait for one worker, as many as in the backlog of a listener. A worker takes about 3,700 a second
- * (docs/benchmarks.md, connect-poll), so a full queue is empty after little more than a second.
+ * (docs/know/benchmarks.md, connect-poll), so a full queue is empty after little more than a second.
  */
 export const handOffQueueMax = 4_096
 /**

@@ -5,7 +5,7 @@
  *   shard = slot mod S                                    S a power of two <= 256
  *   worker w owns the shards [floor(w*S/W), floor((w+1)*S/W))
  *
- * The first two lines decide where records lie on disk: do not change them (docs/storage.md has test vectors). SHA-256
+ * The first two lines decide where records lie on disk: do not change them (docs/inside/storage.md has test vectors). SHA-256
  * costs about 2 us, which is too much for every request, so a bounded Map caches slots. The Map is cleared when it is
  * full: that is cheaper than an LRU, and the active bots refill it quickly.
  */
@@ -96,7 +96,7 @@ export class ShardMap {
 }
 
 /**
- * Returns the slot of a bot, 0..4095. The slot is a rule of the disk format (docs/storage.md).
+ * Returns the slot of a bot, 0..4095. The slot is a rule of the disk format (docs/inside/storage.md).
  *
  * @param botId - hashed in decimal form
  */

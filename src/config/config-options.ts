@@ -1,5 +1,5 @@
 /**
- * The table of options. Parsing, validation, --help and docs/options.md are derived from its rows; the keys are the
+ * The table of options. Parsing, validation, --help and docs/reference/options.md are derived from its rows; the keys are the
  * fields of `Config`. The environment variable of a row is POSTBOTE_ and its name in upper snake case.
  *
  * A default is the text that a user would give and goes through the same parser, so it cannot be out of range.

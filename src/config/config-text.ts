@@ -1,4 +1,4 @@
-/** The option table as text: --help and docs/options.md. */
+/** The option table as text: --help and docs/reference/options.md. */
 import { environmentName, type OptionRow, optionRows } from './config-options.ts'
 
 /** The width of help that goes to no terminal. */
@@ -45,7 +45,7 @@ export function helpText(width = helpWidth): string {
   return `${lines.join('\n')}\n`
 }
 
-/** The complete text of docs/options.md. */
+/** The complete text of docs/reference/options.md. */
 export function optionsPage(): string {
   const lines = [
     '# Options',

@@ -17,7 +17,7 @@ export const refused = Symbol('refused')
 export const portMax = 65_535
 
 export interface Kind<T> {
-  /** Describes the values in errors, --help and docs/options.md: "an integer from 0 to 65535". */
+  /** Describes the values in errors, --help and docs/reference/options.md: "an integer from 0 to 65535". */
   readonly expected: string
   /** Stands for the value in --help; absent for a switch, which takes none. */
   readonly placeholder?: string

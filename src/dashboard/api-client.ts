@@ -74,7 +74,7 @@ export class ApiClient {
     await this.delete('/v1/session')
   }
 
-  /** @returns the response as the shape that the caller knows from docs/api.md */
+  /** @returns the response as the shape that the caller knows from docs/use/api.md */
   async get<Shape>(path: string): Promise<Shape> {
     return jsonOf(await this.#send(path, { method: 'GET', headers: ownHeader }))
   }

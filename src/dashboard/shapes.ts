@@ -1,4 +1,4 @@
-/** The responses of the private API that the page uses; docs/api.md describes them. Optional: an older server lacks it. */
+/** The responses of the private API that the page uses; docs/use/api.md describes them. Optional: an older server lacks it. */
 
 /** A word for the state of a webhook. */
 export type HealthShape = 'healthy' | 'degraded' | 'failing' | 'paused'

@@ -3,7 +3,7 @@
  * them (event-gate.ts), and the primary of the server keeps them (event-log.ts).
  */
 
-/** The types of events. docs/operations.md explains each. */
+/** The types of events. docs/run/operations.md explains each. */
 export const operatorEventTypes = [
   'webhook.failing',
   'webhook.recovered',

@@ -1,4 +1,4 @@
-/** All operations of the private API, in the order of docs/openapi.json. */
+/** All operations of the private API, in the order of docs/reference/openapi.json. */
 import { botOperations } from './bot-operations.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
 import { eventOperations } from './event-operations.ts'

@@ -1,4 +1,4 @@
-/** Describes the routes of bot-routes.ts for docs/openapi.json. */
+/** Describes the routes of bot-routes.ts for docs/reference/openapi.json. */
 import { Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { json, type Operations } from './operation.ts'
@@ -100,7 +100,7 @@ function validation() {
   return orNull(Type.Literal('telegram', { description: 'What each push is checked for.' }))
 }
 
-/** The fields of one queue. docs/api.md explains them. */
+/** The fields of one queue. docs/use/api.md explains them. */
 function queueFields() {
   const text = Type.String()
   return {

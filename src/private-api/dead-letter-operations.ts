@@ -1,4 +1,4 @@
-/** Describes the routes of dead-letter-routes.ts for docs/openapi.json. */
+/** Describes the routes of dead-letter-routes.ts for docs/reference/openapi.json. */
 import { type TSchema, Type } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
 import { updateTypes } from '../queue/update-types.ts'
@@ -107,7 +107,7 @@ function replays(): Operations {
 function replayList(): TSchema {
   const stopped = Type.Object({
     update_id: updateId(),
-    code: Type.String({ description: 'A stable code of docs/errors.md.' }),
+    code: Type.String({ description: 'A stable code of docs/reference/errors.md.' }),
     message: Type.String(),
   })
   const pair = Type.Object({ update_id: updateId(), new_update_id: updateId() })

@@ -47,7 +47,7 @@ const listQuery = Type.Object(
     state: Type.Optional(
       Type.Enum([...fleetStates], {
         type: 'string',
-        description: 'Selects bots in this state. docs/api.md explains the states.',
+        description: 'Selects bots in this state. docs/use/api.md explains the states.',
       }),
     ),
     sort: Type.Optional(

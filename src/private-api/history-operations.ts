@@ -1,4 +1,4 @@
-/** Describes the route of history-routes.ts for docs/openapi.json. */
+/** Describes the route of history-routes.ts for docs/reference/openapi.json. */
 import { type TSchema, Type } from 'typebox'
 import { outcomes } from '../webhook/attempt-log.ts'
 import { deliveryHistoryMinutes } from '../webhook/limits.ts'

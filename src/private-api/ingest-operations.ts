@@ -1,5 +1,5 @@
 /**
- * Describes the routes of ingest-routes.ts for docs/openapi.json. These routes read their requests by themselves
+ * Describes the routes of ingest-routes.ts for docs/reference/openapi.json. These routes read their requests by themselves
  * (update-options.ts, pair-header.ts), so the schemas of the requests are here, too.
  */
 import { type TSchema, type TUnsafe, Type } from 'typebox'

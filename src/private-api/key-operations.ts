@@ -1,4 +1,4 @@
-/** Describes the routes of key-routes.ts for docs/openapi.json. */
+/** Describes the routes of key-routes.ts for docs/reference/openapi.json. */
 import { type TSchema, Type } from 'typebox'
 import { scopes } from '../access/access.ts'
 import { fieldSchemas } from './field-schemas.ts'

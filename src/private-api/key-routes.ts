@@ -1,5 +1,5 @@
 /**
- * Routes for the keys of the private API (docs/api.md). The worker that has shard 0 answers them, whichever worker got the
+ * Routes for the keys of the private API (docs/use/api.md). The worker that has shard 0 answers them, whichever worker got the
  * request. A change returns after all workers were told, so a revoked key is refused from then on; the response says how
  * many workers could not be told.
  *

@@ -1,4 +1,4 @@
-/** Describes the route of node-routes.ts for docs/openapi.json. */
+/** Describes the route of node-routes.ts for docs/reference/openapi.json. */
 import { type TSchema, Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { nodeStates, shardStates, workerStates } from './node-report.ts'

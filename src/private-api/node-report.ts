@@ -2,7 +2,7 @@
 
 /** `no database`: none of its databases responds, so it may not serve. `unreachable`: it does not answer other nodes. */
 export const nodeStates = ['serving', 'leaving', 'no database', 'unreachable'] as const
-/** `unknown`: its node is unreachable. The other states are those of docs/api.md. */
+/** `unknown`: its node is unreachable. The other states are those of docs/use/api.md. */
 export const shardStates = [
   'serving',
   'starting',

@@ -85,7 +85,7 @@ export function openApiDocument(
       title: 'Postbote: the private API',
       version: '1',
       description:
-        'Producers push updates through this API, and operators manage bots. A later version may add fields to a response; ignore those that you do not know. docs/api.md has examples, docs/protocol.md the rules.',
+        'Producers push updates through this API, and operators manage bots. A later version may add fields to a response; ignore those that you do not know. docs/use/api.md has examples, docs/use/protocol.md the rules.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'http://127.0.0.1:8082', description: 'The default address' }],

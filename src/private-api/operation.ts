@@ -1,5 +1,5 @@
 /**
- * What docs/openapi.json says about a call of the private API and its route does not: names, texts, results, errors.
+ * What docs/reference/openapi.json says about a call of the private API and its route does not: names, texts, results, errors.
  *
  * The schemas with which a route checks its query and its body are shown as they are (openapi-document.ts). Everything
  * else is in tables of operations, one file of them beside each file of routes. Fastify does not see these: it would
@@ -106,7 +106,7 @@ export function errorSchema(kind?: {
 }): TSchema {
   const { name = 'Error', codes } = kind ?? {}
   const code = Type.String({
-    description: 'A stable code of docs/errors.md.',
+    description: 'A stable code of docs/reference/errors.md.',
     ...(codes === undefined ? {} : { enum: codes }),
   })
   const message = Type.String({ description: 'A text for people. It may change.' })

@@ -229,7 +229,7 @@ function noRoute({ url }: FastifyRequest, reply: FastifyReply): PostboteError {
 function noPath(path: string): PostboteError {
   const parts = path.split('/').slice(0, 10)
   const shown = parts.map((part) => (/^[\w.-]{0,32}$/.test(part) ? part : '***')).join('/')
-  return new PostboteError('NOT_FOUND', { detail: `: there is no ${shown}; see docs/api.md` })
+  return new PostboteError('NOT_FOUND', { detail: `: there is no ${shown}; see docs/use/api.md` })
 }
 
 /** Waits for the keys if this worker has just started. */

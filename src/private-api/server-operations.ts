@@ -1,4 +1,4 @@
-/** Describes the routes of private-api.ts and openapi-route.ts for docs/openapi.json. */
+/** Describes the routes of private-api.ts and openapi-route.ts for docs/reference/openapi.json. */
 import { type TSchema, Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { json, type Operation, type Operations } from './operation.ts'
@@ -89,7 +89,8 @@ function readiness(): TSchema {
     },
     {
       $id: 'Readiness',
-      description: 'The status, and what needs attention: docs/operations.md explains the fields.',
+      description:
+        'The status, and what needs attention: docs/run/operations.md explains the fields.',
     },
   )
 }

@@ -1,4 +1,4 @@
-/** Describes the routes of session-routes.ts for docs/openapi.json. */
+/** Describes the routes of session-routes.ts for docs/reference/openapi.json. */
 import { Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { scopesSchema } from './key-operations.ts'

@@ -1,4 +1,4 @@
-/** Describes the route of shard-routes.ts for docs/openapi.json. */
+/** Describes the route of shard-routes.ts for docs/reference/openapi.json. */
 import { type TSchema, Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { json, type Operations } from './operation.ts'
@@ -30,7 +30,7 @@ export function shardOperations(): Operations {
       tag: 'server',
       summary: 'Sends all records of a shard',
       description:
-        'For `postbote export`: the section of the shard in a backup, whose format docs/storage.md describes. It is one moment of the shard, with everything that was acknowledged before the call. A response without its end frame is incomplete. The records contain secrets.',
+        'For `postbote export`: the section of the shard in a backup, whose format docs/inside/storage.md describes. It is one moment of the shard, with everything that was acknowledged before the call. A response without its end frame is incomplete. The records contain secrets.',
       results: {
         200: {
           'application/octet-stream': {

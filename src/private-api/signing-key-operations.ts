@@ -1,4 +1,4 @@
-/** Describes the routes of signing-key-routes.ts for docs/openapi.json. */
+/** Describes the routes of signing-key-routes.ts for docs/reference/openapi.json. */
 import { type TSchema, Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { json, type Operations } from './operation.ts'

@@ -1,5 +1,5 @@
 /**
- * Routes for the keys that a bot's deliveries are signed with (docs/api.md). A key is shown once, when it is created;
+ * Routes for the keys that a bot's deliveries are signed with (docs/use/api.md). A key is shown once, when it is created;
  * after that only its id is shown.
  */
 import { randomBytes } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** Describes the route of tail-routes.ts for docs/openapi.json. */
+/** Describes the route of tail-routes.ts for docs/reference/openapi.json. */
 import { Type } from 'typebox'
 import type { Operations } from './operation.ts'
 

@@ -1,4 +1,4 @@
-/** Routes that show the attempts of a webhook, pause and resume it, and limit its rate (docs/api.md). */
+/** Routes that show the attempts of a webhook, pause and resume it, and limit its rate (docs/use/api.md). */
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { BotService } from '../bots/bot-service.ts'

@@ -1,7 +1,7 @@
 /** The JSON that is stored of a key of the private API (`k` record), in shard 0 only. */
 import type { StoredSecret } from './bot-record.ts'
 
-/** What a key may do: docs/api.md. The names are stored: do not rename. */
+/** What a key may do: docs/use/api.md. The names are stored: do not rename. */
 export type Scope = 'push' | 'read' | 'manage' | 'all'
 
 export interface AccessKeyRecord {

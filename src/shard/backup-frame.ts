@@ -1,6 +1,6 @@
 /**
  * The format of a backup, the file that `postbote export` writes. It is stored permanently: do not renumber. See
- * docs/storage.md. Numbers are big-endian.
+ * docs/inside/storage.md. Numbers are big-endian.
  *
  *   file      magic (16) | frame 'H' | sections of the shards 0, 1, ... | frame 'Z'
  *   section   frame 'S' | frames 'R' | frame 'E'               what a server sends of one shard

@@ -1,5 +1,5 @@
 /**
- * The keys of a shard's database. They are stored permanently: do not renumber, do not reorder. See docs/storage.md.
+ * The keys of a shard's database. They are stored permanently: do not renumber, do not reorder. See docs/inside/storage.md.
  *
  *   u queue_id update_id(8)      an update                      s queue_id        ids and counts of a queue
  *   b queue_id                   a bot (main namespace only)    w queue_id        webhook and allowed_updates

@@ -2,7 +2,7 @@
 import { kib, mib } from '../limits.ts'
 
 // Updates (protocol.md §4)
-/** An idempotency key stands for its update for this long: 24 hours, as docs/guarantees.md promises. */
+/** An idempotency key stands for its update for this long: 24 hours, as docs/know/guarantees.md promises. */
 export const idempotencyLifeMs = 86_400_000
 /**
  * One queue may have this many idempotency keys per day. They are not in memory; each takes some 60 bytes on disk for up
@@ -29,7 +29,7 @@ export const socketNameBytesMax = 24
 // Store
 /**
  * A group for which no caller waits may wait this long for further operations, so that confirms and deletions share a
- * sync. It bounds what a crash may deliver again (docs/operations.md).
+ * sync. It bounds what a crash may deliver again (docs/run/operations.md).
  */
 export const groupLingerMs = 20
 /**
@@ -102,7 +102,7 @@ export const expiryBucketsRememberedMax = 64
 export const backupFrameBytesMax = 8 * mib
 /**
  * After an import, the ids of each queue go on this much higher, unless `--skip-ids` says otherwise: more than most bots get
- * while an export is moved to its new place. docs/guarantees.md says what that means.
+ * while an export is moved to its new place. docs/know/guarantees.md says what that means.
  */
 export const importSkippedIds = 1_000_000
 

@@ -1,7 +1,7 @@
 /**
  * Encodes and decodes the values of a shard's database. Every value begins with its version and ends with a CRC-32,
  * because LevelDB silently drops what it finds damaged. Values are stored permanently: a new layout gets a new
- * version number and a new format of the data directory (data-directory.ts). See docs/storage.md.
+ * version number and a new format of the data directory (data-directory.ts). See docs/inside/storage.md.
  *
  *   u   0 version | 1 type | 2 accepted_at_s(4) | 6 expires_at_ms(6) | 12 key_length(2) | 14 ordering key | text | crc(4)
  *   s   0 version | 1 next_id(4) | 5 floor(4) | 9 live_count(4) | 13 live_bytes(8)

@@ -1,5 +1,5 @@
 /**
- * Checks docs/api.md: runs every command of the page in a shell, in order, and compares each response with the page.
+ * Checks docs/use/api.md: runs every command of the page in a shell, in order, and compares each response with the page.
  *
  * A response must have the members of the page in the same order, values of the same types, and the same text in
  * errors. `...` stands for members that the page leaves out.
@@ -15,7 +15,10 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { type Receiver, startSink } from '../support/webhook-sink.ts'
 import { until } from '../support/until.ts'
 
-const page = readFileSync(fileURLToPath(new URL('../../../docs/api.md', import.meta.url)), 'utf8')
+const page = readFileSync(
+  fileURLToPath(new URL('../../../docs/use/api.md', import.meta.url)),
+  'utf8',
+)
 /** The bot and the dead letter of the page. */
 const botId = 4711
 const letterId = '29090073'
@@ -26,7 +29,7 @@ interface Example {
   readonly answer: string
 }
 
-test('every command of docs/api.md gets the response that the page shows', async (t) => {
+test('every command of docs/use/api.md gets the response that the page shows', async (t) => {
   // On a busy machine the verification of a webhook takes longer.
   const server = await startServer(t, {
     workers: 2,
@@ -45,7 +48,7 @@ test('every command of docs/api.md gets the response that the page shows', async
   }
 })
 
-test('the table of docs/api.md lists every call', async (t) => {
+test('the table of docs/use/api.md lists every call', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const calls = callsOf(page)
   assert(calls.length > 20, String(calls.length))

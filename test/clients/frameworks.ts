@@ -1,4 +1,4 @@
-/** The frameworks that the tests of this folder run, and their differences: the rows of the table in docs/clients.md. */
+/** The frameworks that the tests of this folder run, and their differences: the rows of the table in docs/use/frameworks.md. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'

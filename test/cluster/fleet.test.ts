@@ -1,4 +1,4 @@
-/** Questions about all bots (docs/api.md), at a real server with two workers. */
+/** Questions about all bots (docs/use/api.md), at a real server with two workers. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { botOf } from '../support/bot-of.ts'

@@ -1,4 +1,4 @@
-/** Keys of the private API (docs/api.md) at real servers: every worker knows them, and a revoked one is refused at once. */
+/** Keys of the private API (docs/use/api.md) at real servers: every worker knows them, and a revoked one is refused at once. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The log of several processes while its file is rotated: by renaming it and SIGUSR1, as docs/install.md says. */
+/** The log of several processes while its file is rotated: by renaming it and SIGUSR1, as docs/run/install.md says. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

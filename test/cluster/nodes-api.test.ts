@@ -1,4 +1,4 @@
-/** GET /v1/nodes (docs/api.md) at one server and at nodes of a cluster. */
+/** GET /v1/nodes (docs/use/api.md) at one server and at nodes of a cluster. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'

@@ -1,5 +1,5 @@
 /**
- * What the reverse proxy of docs/nginx.conf must not change: long polls and clients that leave, large and compressed
+ * What the reverse proxy of docs/run/nginx.conf must not change: long polls and clients that leave, large and compressed
  * responses, uploads, streams, client addresses, and the form of errors.
  */
 import assert from 'node:assert/strict'
@@ -353,7 +353,7 @@ test(
   'two servers share the bots by the last digit of the id, as documented',
   options,
   async (t) => {
-    const page = new URL('../../../docs/reverse-proxy.md', import.meta.url)
+    const page = new URL('../../../docs/run/reverse-proxy.md', import.meta.url)
     const [, map = ''] = /```nginx\n(map [\s\S]*?)```/.exec(readFileSync(page, 'utf8')) ?? []
     const [even, odd] = await Promise.all(
       ['0/2', '1/2'].map((filter) => startServer(t, { workers: 1, flags: [`--filter=${filter}`] })),

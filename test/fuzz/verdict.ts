@@ -88,7 +88,7 @@ function faultOf(
   return bareFault(answer, each, listener) ?? toldFault(answer, each)
 }
 
-/** The response to a complete request must be one that docs/openapi.json describes. */
+/** The response to a complete request must be one that docs/reference/openapi.json describes. */
 function undocumentedFault(
   answer: WireAnswer,
   { bytes, expected }: WireCase,

@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts'
 import { yamlDocuments, yamlObstacle } from '../support/yaml.ts'
 import { alertCases, evaluatedAfterMinutes } from './alert-cases.ts'
 
-const folder = new URL('../../../docs/alerts/', import.meta.url)
+const folder = new URL('../../../docs/run/alerts/', import.meta.url)
 
 interface Rules {
   readonly groups: readonly {

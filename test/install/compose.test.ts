@@ -28,7 +28,7 @@ interface Compose {
 }
 
 const folder = join(root, 'examples/compose')
-const site = readFileSync(join(root, 'docs/nginx.conf'), 'utf8')
+const site = readFileSync(join(root, 'docs/run/nginx.conf'), 'utf8')
 const skip = yamlObstacle()
 
 test('compose.yaml starts a server with options that exist, and gives it the time to end', {

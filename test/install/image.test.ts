@@ -1,5 +1,5 @@
 /**
- * The image that the Dockerfile makes, built by scripts/test-image and run as docs/install.md says. In other runs it is
+ * The image that the Dockerfile makes, built by scripts/test-image and run as docs/run/install.md says. In other runs it is
  * skipped; test/cluster/container.test.ts tests the same files without building an image.
  */
 import assert from 'node:assert/strict'
@@ -20,7 +20,7 @@ test('the image contains the server without what only its build needs', { skip }
   assert.equal(await podman(...list, '/data'), '')
 })
 
-test('the image runs as docs/install.md says', { skip }, async (t) => {
+test('the image runs as docs/run/install.md says', { skip }, async (t) => {
   const names = { name: `postbote-${process.pid}`, volume: `postbote-data-${process.pid}` }
   const container = new Container(names)
   t.after(() => {

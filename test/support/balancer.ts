@@ -1,5 +1,5 @@
 /**
- * nginx or haproxy in front of three nodes, as docs/cluster-nginx.conf and docs/cluster-haproxy.cfg have it. Besides the
+ * nginx or haproxy in front of three nodes, as docs/run/cluster-nginx.conf and docs/run/cluster-haproxy.cfg have it. Besides the
  * documented listeners with TLS, each has listeners without it, for clients that know no certificates.
  */
 import assert from 'node:assert/strict'
@@ -27,7 +27,7 @@ export interface NginxBalancerOptions {
 
 type Nodes = readonly Pick<Server, 'botUrl' | 'privateUrl'>[]
 
-const documented = new URL('../../../docs/cluster-nginx.conf', import.meta.url)
+const documented = new URL('../../../docs/run/cluster-nginx.conf', import.meta.url)
 const upstreamBlock = /^(?:#.*\n)*upstream (\w+) \{[^}]*\}\n/gm
 
 export async function startNginxBalancer(

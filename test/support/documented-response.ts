@@ -1,5 +1,5 @@
 /**
- * Checks that a response of the private API is one that docs/openapi.json describes: its status, its headers, its media
+ * Checks that a response of the private API is one that docs/reference/openapi.json describes: its status, its headers, its media
  * type, and every field of its body. `Server.admin` checks all responses that tests get through it, and test/fuzz those to
  * its requests.
  *
@@ -43,7 +43,7 @@ export interface ReceivedResponse {
   readonly text: string
 }
 
-const file = new URL('../../../docs/openapi.json', import.meta.url)
+const file = new URL('../../../docs/reference/openapi.json', import.meta.url)
 let responses: DocumentedResponses | undefined
 
 /** Throws an AssertionError that says what the document does not describe. */
@@ -73,18 +73,18 @@ export class DocumentedResponses {
     if (type === 'text/html') return
     const what = `${call.method} ${call.path}: ${status} ${type} ${text.slice(0, 500)}`
     const response = this.#responseOf(call, status)
-    assert(response !== undefined, `docs/openapi.json has no such status: ${what}`)
+    assert(response !== undefined, `docs/reference/openapi.json has no such status: ${what}`)
     const { content, headers: described = {} } = response
     for (const [name, { required }] of Object.entries(described)) {
       const isThere = headers[name.toLowerCase()] !== undefined
-      assert(isThere || !required, `docs/openapi.json has the header ${name}: ${what}`)
+      assert(isThere || !required, `docs/reference/openapi.json has the header ${name}: ${what}`)
     }
     if (content === undefined || call.method === 'HEAD') {
-      assert.equal(text, '', `docs/openapi.json has no body: ${what}`)
+      assert.equal(text, '', `docs/reference/openapi.json has no body: ${what}`)
       return
     }
     const mediaType = content[type]
-    assert(mediaType !== undefined, `docs/openapi.json has no such media type: ${what}`)
+    assert(mediaType !== undefined, `docs/reference/openapi.json has no such media type: ${what}`)
     for (const { schema, value } of partsOf(mediaType, { type, text })) {
       const validate = this.#validatorOf(schema)
       assert(validate(value), `${this.#ajv.errorsText(validate.errors)}: ${what}`)

@@ -1,4 +1,4 @@
-/** A real haproxy on loopback with the configuration of docs/cluster-haproxy.cfg, in which only addresses and paths differ. */
+/** A real haproxy on loopback with the configuration of docs/run/cluster-haproxy.cfg, in which only addresses and paths differ. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import type { EndingTest } from './server.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 import { freePort } from './port.ts'
 
-const documented = new URL('../../../docs/cluster-haproxy.cfg', import.meta.url)
+const documented = new URL('../../../docs/run/cluster-haproxy.cfg', import.meta.url)
 const startAttemptsMax = 250
 
 /** Why haproxy is not available; undefined if it is. */

@@ -1,5 +1,5 @@
 /**
- * A real nginx on loopback with the configuration that docs/reverse-proxy.md explains. Only addresses and paths are
+ * A real nginx on loopback with the configuration that docs/run/reverse-proxy.md explains. Only addresses and paths are
  * replaced, in place, so that the documentation cannot differ from what is tested.
  */
 import assert from 'node:assert/strict'
@@ -24,7 +24,7 @@ export interface Upstreams {
 export const botsHost = 'bots.example.com'
 export const pushHost = 'push.example.com'
 
-const documented = new URL('../../../docs/nginx.conf', import.meta.url)
+const documented = new URL('../../../docs/run/nginx.conf', import.meta.url)
 const startAttemptsMax = 250
 
 /** Why nginx is not available; undefined if it is. */

@@ -1,5 +1,5 @@
 /**
- * The form of docs/openapi.json: the part of OpenAPI 3.1 that the generator uses, closed, so that a misspelled or
+ * The form of docs/reference/openapi.json: the part of OpenAPI 3.1 that the generator uses, closed, so that a misspelled or
  * misplaced field is an error. The schemas in the document are checked against the meta-schema of JSON Schema 2020-12.
  */
 import { type TProperties, type TSchema, Type } from 'typebox'

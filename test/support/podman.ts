@@ -20,7 +20,7 @@ export async function podman(...args: readonly string[]): Promise<string> {
   return stdout.trim()
 }
 
-/** A container that runs the image as docs/install.md says, with its data in a volume. */
+/** A container that runs the image as docs/run/install.md says, with its data in a volume. */
 export class Container {
   readonly name: string
   readonly #volume: string

@@ -274,7 +274,7 @@ export class Server {
     })
   }
 
-  /** Calls the private API with the admin key. The response must be one that docs/openapi.json describes. */
+  /** Calls the private API with the admin key. The response must be one that docs/reference/openapi.json describes. */
   async admin(
     method: string,
     path: string,

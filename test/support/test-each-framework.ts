@@ -1,6 +1,6 @@
 /**
  * Runs a scenario with every framework at the same time, each as a subtest. The results are a column of the table in
- * docs/clients.md.
+ * docs/use/frameworks.md.
  *
  *     await testEachFramework(t, {
  *       column: 'polling',
@@ -19,7 +19,7 @@ import type { TestContext } from 'node:test'
 import { type Cell, type Column, withColumn } from '../../scripts/clients-table.ts'
 import { type Framework, frameworks } from '../clients/frameworks.ts'
 
-const page = new URL('../../../docs/clients.md', import.meta.url)
+const page = new URL('../../../docs/use/frameworks.md', import.meta.url)
 const folder = new URL('../../clients/', import.meta.url)
 
 export interface FrameworkScenario {
@@ -43,7 +43,7 @@ export async function testEachFramework(
   mkdirSync(folder, { recursive: true })
   writeFileSync(new URL(`${column}.json`, folder), JSON.stringify(cells))
   if (cells.some(({ result }) => result === 'failed')) return
-  await t.test(`docs/clients.md has the results of the run for ${column}`, () => {
+  await t.test(`docs/use/frameworks.md has the results of the run for ${column}`, () => {
     const committed = readFileSync(page, 'utf8')
     const fresh = withColumn(committed, column, comparable(cells, committed))
     const changed = fresh.split('\n').filter((line) => !committed.includes(`${line}\n`))

@@ -4,7 +4,7 @@
 export const nodeVersionMin = [20, 19] as const
 /** With fewer descriptors a worker refuses connections that a handful of bots may open. Chosen. */
 export const descriptorsMin = 1_024
-/** What docs/operations.md advises. */
+/** What docs/run/operations.md advises. */
 export const descriptorsAdvised = 65_536
 /** How often the doctor writes and syncs, and how much: a record of one small update, as a push does. */
 export const syncsMeasured = 20

@@ -4,7 +4,7 @@ import { eventsKeptMax } from '../../events/limits.ts'
 import { harmless } from '../text-table.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 
-/** The fields of an event that every type has. docs/operations.md explains the others. */
+/** The fields of an event that every type has. docs/run/operations.md explains the others. */
 interface EventData {
   /** Unix time in seconds. */
   readonly time: number

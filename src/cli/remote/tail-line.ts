@@ -3,7 +3,7 @@ import { utcText } from '../../clock.ts'
 import { harmless } from '../text-table.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 
-/** What the events have, all of them together. docs/api.md says which event has what. */
+/** What the events have, all of them together. docs/use/api.md says which event has what. */
 interface TailData {
   readonly update_id: number
   readonly type: string

@@ -4,7 +4,7 @@
  *   cluster   one row: what `postbote database init` fixed
  *   node      a row for each living node
  *   shard     a row for each shard: its owner, and its epoch, which rises with each owner
- *   u_k s_k r_k   the records of shard k, with the keys and values of docs/storage.md: updates; ids and counts; the rest
+ *   u_k s_k r_k   the records of shard k, with the keys and values of docs/inside/storage.md: updates; ids and counts; the rest
  *
  * `fillfactor` leaves room on the page for the next version of a row that is overwritten all the time (table-settings.ts).
  * The values of updates are not compressed, because they are short-lived.

@@ -1,5 +1,5 @@
 /**
- * Compares the types that postbote/client publishes with the schemas that docs/openapi.json shows. The compiler does it:
+ * Compares the types that postbote/client publishes with the schemas that docs/reference/openapi.json shows. The compiler does it:
  * this file does not compile if they differ.
  */
 import { test } from 'node:test'

@@ -386,7 +386,10 @@ test('the help and the documentation list every option', () => {
   assert.ok(!isHelpAsked(['--local']))
 })
 
-test('docs/options.md is up to date (node dist/scripts/generate-docs.js writes it)', () => {
-  const page = readFileSync(new URL('../../../../docs/options.md', import.meta.url), 'utf8')
+test('docs/reference/options.md is up to date (node dist/scripts/generate-docs.js writes it)', () => {
+  const page = readFileSync(
+    new URL('../../../../docs/reference/options.md', import.meta.url),
+    'utf8',
+  )
   assert.equal(page, optionsPage())
 })

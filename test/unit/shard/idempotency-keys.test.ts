@@ -58,7 +58,7 @@ test('a key is written with its update, and counted in the state of its queue by
   assert.equal(state.idempotencyCount, 2)
 })
 
-/** docs/storage.md shows these bytes. They are stored permanently. */
+/** docs/inside/storage.md shows these bytes. They are stored permanently. */
 test('a key has its documented bytes', async () => {
   const { store, shard } = await openShard(new MemoryStore())
   const text = Buffer.from('"message":{"text":"hello"}')

@@ -5,7 +5,7 @@ import * as keys from '../../../src/shard/keys.ts'
 
 const botIds = fc.integer({ min: 100, max: 2 ** 52 - 1 })
 
-/** docs/storage.md shows these bytes. They are stored permanently. */
+/** docs/inside/storage.md shows these bytes. They are stored permanently. */
 test('the keys have their documented bytes', () => {
   const main = keys.queueIdOf(123_456_789, false)
   const testQueue = keys.queueIdOf(2 ** 52 - 1, true)

@@ -64,7 +64,7 @@ const stateAt = queueKey('s', 100)
 const botAt = queueKey('b', 100)
 const bucketAt = expiryKey(30_000_000, 100)
 
-/** docs/storage.md shows these bytes. They are stored permanently. */
+/** docs/inside/storage.md shows these bytes. They are stored permanently. */
 test('the records of version 2 have their documented bytes', () => {
   const hexes = [
     encodeUpdate(updateAt, update),
