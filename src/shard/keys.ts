@@ -175,11 +175,11 @@ export function parseIdempotencyKey(key: Buffer): {
   return { queue: readQueueId(key, 5), hash: key.toString('latin1', 13, idempotencyKeyBytes) }
 }
 
-/** Returns the lower bound of the `i` keys of a half-day. */
+/** Returns the lower bound of the `i` keys of a half-day. There are none before 1970, where a clock that was not set begins. */
 export function startOfHalfDay(halfDay: number): Buffer {
   const key = Buffer.allocUnsafe(5)
   key[0] = prefixes.i
-  key.writeUInt32BE(halfDay, 1)
+  key.writeUInt32BE(Math.max(0, halfDay), 1)
   return key
 }
 

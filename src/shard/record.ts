@@ -31,6 +31,8 @@ const queueStateBytes = 33
 const deadLetterHeaderBytes = 21
 const keyRecordBytes = 31
 const textHashBytes = 16
+/** Times in seconds have four bytes, which end in 2106. A clock that is later must not keep updates from being stored. */
+const storedSMax = 2 ** 32 - 1
 
 /** Ids and counts of one queue after the operations so far. */
 export interface QueueState {
@@ -177,7 +179,7 @@ export function encodeUpdate(key: Buffer, update: UpdateRecord): Buffer {
   const drafted = draft(key, updateHeaderBytes + keyBytes + update.text.length + crcBytes)
   const { value } = drafted
   value[1] = update.typeNumber
-  value.writeUInt32BE(update.acceptedAtS, 2)
+  value.writeUInt32BE(Math.min(update.acceptedAtS, storedSMax), 2)
   value.writeUIntBE(Math.round(update.expiresAtS * 1000), 6, 6)
   value.writeUInt16BE(keyBytes, 12)
   value.write(update.orderingKey, updateHeaderBytes)
@@ -218,7 +220,7 @@ export function encodeDeadLetter(key: Buffer, deadLetter: DeadLetterRecord): Buf
   value[1] = deadLetter.typeNumber
   value[2] = deadLetterReasons.indexOf(deadLetter.reason)
   value.writeUIntBE(deadLetter.deadSinceMs, 3, 6)
-  value.writeUInt32BE(deadLetter.acceptedAtS, 9)
+  value.writeUInt32BE(Math.min(deadLetter.acceptedAtS, storedSMax), 9)
   value.writeUInt32BE(deadLetter.attempts, 13)
   value.writeUInt16BE(errorBytes, 17)
   value.writeUInt16BE(textStart - keyStart, 19)

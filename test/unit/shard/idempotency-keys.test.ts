@@ -111,6 +111,15 @@ test('of two records of a key in two half-days the newer one counts', async () =
   assert.equal((await priorOf(shard, 'a'))?.updateId, 8)
 })
 
+test('a machine whose clock begins in 1970 finds the keys that it has stored, and sweeps none', async () => {
+  const { shard } = await openShard(new MemoryStore())
+  const earlyMs = 5_000
+  await shard.commit([push(1_000, { idempotency: fact('a', earlyMs) })], waited)
+  assert.equal((await priorOf(shard, 'a', earlyMs))?.updateId, 1_000)
+  assert.equal(await shard.idempotency.removeOld(earlyMs), undefined)
+  assert.equal((await priorOf(shard, 'a', earlyMs))?.updateId, 1_000)
+})
+
 test('keys that are held at the same time are read together, and during a read the next ones wait', async () => {
   const store = new MemoryStore()
   const { shard } = await openShard(store)

@@ -105,6 +105,17 @@ test('a decoded record has the values that it was made of', () => {
   )
 })
 
+test('updates and dead letters of a clock beyond 2106 are stored, with the last second of four bytes', () => {
+  const acceptedAtS = 2 ** 32 + 86_400
+  const expiresAtS = acceptedAtS + 86_400
+  const late = decodeUpdate(
+    entry(updateAt, encodeUpdate(updateAt, { ...update, acceptedAtS, expiresAtS })),
+  )
+  assert.deepEqual([late.acceptedAtS, late.expiresAtS], [2 ** 32 - 1, expiresAtS])
+  const letter = encodeDeadLetter(letterAt, { ...deadLetter, acceptedAtS })
+  assert.equal(decodeDeadLetter(entry(letterAt, letter)).acceptedAtS, 2 ** 32 - 1)
+})
+
 test('records of version 1, whose CRC does not cover the key, are read, whatever their kind', () => {
   assert.deepEqual(
     decodeUpdate(old(updateAt, '010f6b49d20001a31d82acfa0004636cc3a922706f6c6c223a7b7db12e3445')),
