@@ -65,6 +65,12 @@ export const setWebhookPeriodMs = 1_000
  */
 export const webhookTrustMs = 60_000
 
+/**
+ * A setWebhook has updates that wait for a retry tried at once, this often at most. Chosen: short for somebody who repairs an
+ * endpoint, and a bot that calls setWebhook in a loop causes no more attempts than failures that have just begun.
+ */
+export const setWebhookRetryPeriodMs = 10_000
+
 // Questions about all bots
 /**
  * The fleet index of a shard is filled with this many records in one turn of the event loop. With 500, a collection of young

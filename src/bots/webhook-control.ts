@@ -12,7 +12,7 @@
 import type { Clock } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
-import { setWebhookPeriodMs, webhookTrustMs } from './limits.ts'
+import { setWebhookPeriodMs, setWebhookRetryPeriodMs, webhookTrustMs } from './limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import { withAllowedTypes } from './allowed-types.ts'
@@ -71,6 +71,8 @@ export class WebhookControl {
   #verification: AbortController | undefined
   #lastSetMs = Number.NEGATIVE_INFINITY
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
+  /** When a setWebhook last had updates tried at once, monotonic. */
+  #lastRetryMs = Number.NEGATIVE_INFINITY
   /** Number of configurations so far. Callbacks of an earlier one have no effect. */
   #generation = 0
   /** Number of replacements in progress, during which the current configuration is about to change. */
@@ -140,8 +142,19 @@ export class WebhookControl {
       this.#dispatcher?.pause()
     } else {
       this.#dispatcher?.resume()
+      this.retry()
       this.available()
     }
+  }
+
+  /**
+   * Has updates that wait for a retry tried now, also past a Retry-After: the operator says that the endpoint works again.
+   *
+   * @param orderingKeys - the keys, as they are stored; undefined for all
+   * @returns how many keys have waited
+   */
+  retry(orderingKeys?: readonly string[]): number {
+    return this.#dispatcher?.retry({ orderingKeys, isPastRetryAfter: true }) ?? 0
   }
 
   /** Starts the delivery of pending updates. */
@@ -175,6 +188,7 @@ export class WebhookControl {
     if (changesNothing && this.#isTrusted(nowMs)) {
       // The bot's latest call confirms the current configuration, so an earlier verification ends.
       this.#supersede()
+      this.#retryForBot()
       return 'Webhook is already set'
     }
     // A failed verification counts, too; otherwise a bot could have a failing endpoint verified at any rate.
@@ -185,6 +199,7 @@ export class WebhookControl {
     const verified = await this.#verify(endpoint, request.webhook)
     if (changesNothing && this.#isSetTo(request)) {
       this.#keepAddresses(request.webhook, verified)
+      this.#retryForBot()
       return 'Webhook is already set'
     }
     const webhook = { ...request.webhook, verifiedAddress: verified.address }
@@ -259,6 +274,14 @@ export class WebhookControl {
 
   get #log(): AttemptLog | undefined {
     return this.#ownLog ?? this.#options.services.attempts.find(this.#options.id)
+  }
+
+  /** The bot says that its endpoint works. It does so at each start, so this is bounded, and no Retry-After ends. */
+  #retryForBot(): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (nowMs - this.#lastRetryMs < setWebhookRetryPeriodMs) return
+    this.#lastRetryMs = nowMs
+    this.#dispatcher?.retry({ isPastRetryAfter: false })
   }
 
   #isTrusted(nowMs: number): boolean {

@@ -10,6 +10,7 @@ import type { DeliverySource } from '../webhook/delivery-source.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import type { Waiting } from '../webhook/health.ts'
 import type { AddressBook, KnownAddresses } from '../webhook/known-addresses.ts'
+import type { RetryNow } from '../webhook/state.ts'
 import type { Verified } from '../webhook/verify.ts'
 
 /** What the webhook of a queue needs from the webhook layer. Created once per worker. */
@@ -38,6 +39,7 @@ export interface WebhookDispatcher {
   info(): DispatcherInfo
   pause(): void
   resume(): void
+  retry(which: RetryNow): number
   waiting(): Waiting
 }
 

@@ -38,8 +38,13 @@ export class BotView implements PageView {
   readonly #sameName = element('p', { class: 'degraded', hidden: true })
   readonly #pause = element(
     'button',
-    { type: 'button', onclick: () => void this.#togglePause() },
+    { type: 'button', onclick: () => void this.#post(this.#isPaused ? '/resume' : '/pause') },
     'Pause deliveries',
+  )
+  readonly #retry = element(
+    'button',
+    { type: 'button', onclick: () => void this.#post('/retry') },
+    'Retry now',
   )
   readonly #attempts = new AttemptsPanel()
   readonly #history = new HistoryPanel()
@@ -100,7 +105,7 @@ export class BotView implements PageView {
           this.#heard,
           this.#sameName,
           this.#facts,
-          element('p', { class: 'note' }, this.#pause),
+          element('p', { class: 'note' }, this.#pause, ' ', this.#retry),
           this.#result,
           this.#limit.root,
         ),
@@ -146,6 +151,7 @@ export class BotView implements PageView {
     this.#isPaused = queue.paused
     this.#isKnown = true
     this.#showMode(queue.mode === 'webhook')
+    this.#retry.hidden = !this.#options.may('manage') || queue.paused || queue.parked_keys === 0
     setElementText(this.#pause, queue.paused ? 'Resume deliveries' : 'Pause deliveries')
     const { health, health_reason: reason } = queue
     this.#health.className = health ?? 'faint'
@@ -182,11 +188,11 @@ export class BotView implements PageView {
     this.#pause.hidden = !options.may('manage') || (!hasWebhook && !this.#isPaused)
   }
 
-  async #togglePause(): Promise<void> {
+  async #post(path: '/pause' | '/resume' | '/retry'): Promise<void> {
     const { api, queue } = this.#options
     setElementText(this.#result, '')
     try {
-      await api.post(botPath(queue, this.#isPaused ? '/resume' : '/pause'))
+      await api.post(botPath(queue, path))
     } catch (error) {
       setElementText(this.#result, errorText(error))
     }

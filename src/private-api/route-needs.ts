@@ -56,6 +56,7 @@ export const routeNeeds: Readonly<Record<string, RouteNeeds>> = {
   [`POST ${bot}/token`]: ofBot('manage'),
   [`POST ${bot}/pause`]: ofBot('manage'),
   [`POST ${bot}/resume`]: ofBot('manage'),
+  [`POST ${bot}/retry`]: ofBot('manage'),
   [`PUT ${bot}/limits`]: ofBot('manage'),
   [`POST ${bot}/signing-keys`]: ofBot('manage'),
   [`DELETE ${bot}/signing-keys`]: ofBot('manage'),

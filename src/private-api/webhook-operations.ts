@@ -12,6 +12,10 @@ export function webhookOperations(): Operations {
     { paused: Type.Boolean() },
     { $id: 'PauseState', description: 'The state after the call. It is on disk.' },
   )
+  const retried = Type.Object(
+    { retried_keys: count('How many ordering keys have waited for a retry.') },
+    { $id: 'RetriedKeys', description: 'What is tried now.' },
+  )
   return {
     'GET /v1/bots/:id/attempts': {
       id: 'listAttempts',
@@ -32,6 +36,15 @@ export function webhookOperations(): Operations {
       tag: 'webhooks',
       summary: 'Continues deliveries',
       results: { 200: json(isPaused) },
+      errors: ['UNKNOWN_BOT'],
+    },
+    'POST /v1/bots/:id/retry': {
+      id: 'retryBot',
+      tag: 'webhooks',
+      summary: 'Tries failed deliveries now',
+      description:
+        'All ordering keys that wait for a retry are tried as soon as the pace of the endpoint permits, also past a `Retry-After`. `ordering_key` selects one. The failures of an update stay, so the next delay is no shorter.',
+      results: { 200: json(retried) },
       errors: ['UNKNOWN_BOT'],
     },
     ...limitOperations(),

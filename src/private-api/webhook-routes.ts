@@ -1,18 +1,21 @@
-/** Routes that show the attempts of a webhook, pause and resume it, and limit its rate (docs/use/api.md). */
+/** Routes that show the attempts of a webhook, pause and resume it, try it at once, and limit its rate (docs/use/api.md). */
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { BotService } from '../bots/bot-service.ts'
 import { webhookAttemptsKept } from '../limits.ts'
+import { producerKey } from '../queue/ordering-key.ts'
 import type { Attempt } from '../webhook/attempt-log.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from './limits.ts'
 import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
 import { unixSeconds } from './unix-seconds.ts'
-import { refusal } from './update-options.ts'
+import { readOrderingKey, refusal } from './update-options.ts'
 
 const anyQueue = queueQuery()
 const attemptsQuery = queueQuery({
   limit: Type.Integer({ minimum: 1, maximum: webhookAttemptsKept, default: webhookAttemptsKept }),
 })
+
+const retryQuery = queueQuery({ ordering_key: Type.Optional(Type.String()) })
 
 /** The value is checked by `deliveryLimit`: a schema would take 0, "" and false for null, which removes the limit. */
 const limits = Type.Object(
@@ -22,6 +25,10 @@ const limits = Type.Object(
 
 interface LimitsRequest extends OfQueue {
   Body: { readonly deliveries_per_second: unknown }
+}
+
+interface RetryRequest extends OfQueue {
+  Querystring: OfQueue['Querystring'] & { readonly ordering_key?: string }
 }
 
 interface AttemptsRequest extends OfQueue {
@@ -36,6 +43,17 @@ export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
       const { webhook } = await queueOf(bots, request)
       const attempts = webhook.attempts(request.query.limit)
       return { attempts: attempts.map((attempt) => attemptJson(attempt)) }
+    },
+  )
+  app.post<RetryRequest>(
+    '/v1/bots/:id/retry',
+    { schema: { querystring: retryQuery } },
+    async (request) => {
+      const key = readOrderingKey(request.query.ordering_key)
+      const { webhook } = await queueOf(bots, request)
+      // A dead letter shows the key as it is stored.
+      const retried = webhook.retry(key === undefined ? undefined : [key, producerKey(key)])
+      return { retried_keys: retried }
     },
   )
   addLimits(app, bots)

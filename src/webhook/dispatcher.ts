@@ -25,7 +25,7 @@ import { GoneClock } from './gone-clock.ts'
 import type { Waiting } from './health.ts'
 import type { Lane } from './lane.ts'
 import { parseRetryAfter } from './retry.ts'
-import { DeliveryState, type Moment } from './state.ts'
+import { DeliveryState, type Moment, type RetryNow } from './state.ts'
 import type { FailureKind, WebhookFailure } from './failure.ts'
 import { UpdateLoader } from './update-loader.ts'
 import { Waiters } from './waiters.ts'
@@ -134,6 +134,18 @@ export class Dispatcher implements UpdateHolder {
     if (this.#mode !== 'paused') return
     this.#to('running')
     this.#pump()
+  }
+
+  /**
+   * Tries keys now that wait for a retry, as fast as the pace permits; while paused, when it resumes.
+   *
+   * @returns how many keys have waited
+   */
+  retry(which: RetryNow): number {
+    if (!isActive(this.#mode)) return 0
+    const count = this.#state.retry(which)
+    this.#pump()
+    return count
   }
 
   holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {

@@ -44,6 +44,13 @@ export class DueHeap {
     return top
   }
 
+  /** Removes and returns the lanes that are wanted. Takes a while if many lanes wait. */
+  take(isWanted: (lane: Lane) => boolean): readonly Lane[] {
+    const lanes = this.#lanes.splice(0)
+    for (const lane of lanes) if (!isWanted(lane)) this.push(lane)
+    return lanes.filter(isWanted)
+  }
+
   clear(): void {
     this.#lanes.length = 0
   }

@@ -49,6 +49,8 @@ export class Lane {
   skippedInRead = 0
   /** When a waiting lane is tried again, monotonic. */
   dueMs = 0
+  /** Whether the endpoint has asked for this time, with Retry-After. */
+  isAskedToWait = false
 
   constructor(first: PendingUpdate) {
     this.key = first.orderingKey

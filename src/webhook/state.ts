@@ -36,6 +36,14 @@ export interface DeliveryStateOptions extends LaneWindowOptions {
   readonly afterId: number
 }
 
+/** Which keys that wait for a retry are tried now. */
+export interface RetryNow {
+  /** As they are stored; undefined for all. */
+  readonly orderingKeys?: readonly string[] | undefined
+  /** Whether also those are tried for which the endpoint has asked for a delay, with Retry-After. */
+  readonly isPastRetryAfter: boolean
+}
+
 /** One moment on both clocks, in milliseconds. */
 export interface Moment {
   readonly monotonicMs: number
@@ -245,6 +253,7 @@ export class DeliveryState {
       this.#window.unload(lane)
       lane.status = 'waiting'
       lane.dueMs = now.monotonicMs + delayMs
+      lane.isAskedToWait = retryAfterMs !== undefined
       this.#waiting.push(lane)
     }
   }
@@ -258,6 +267,20 @@ export class DeliveryState {
     ) {
       this.#toHungry(lane)
     }
+  }
+
+  /**
+   * Makes lanes hungry whose retry is not due yet. Their failures stay, so a failure is followed by the same delay as before.
+   *
+   * @returns how many lanes
+   */
+  retry({ orderingKeys, isPastRetryAfter }: RetryNow): number {
+    const lanes = this.#waiting.take(
+      ({ key, isAskedToWait }) =>
+        (orderingKeys?.includes(key) ?? true) && (isPastRetryAfter || !isAskedToWait),
+    )
+    for (const lane of lanes) this.#toHungry(lane)
+    return lanes.length
   }
 
   /**

@@ -154,6 +154,57 @@ test('attempts, health and metrics say why a webhook gets nothing', async (t) =>
   }
 })
 
+test('after the repair of an endpoint, updates come at once by setWebhook, by the operator, and by a resume', async (t) => {
+  let retryAfter = false
+  let isMended = false
+  const sink = await startSink(t, (_delivery, response) => {
+    response.writeHead(isMended ? 200 : 500, retryAfter ? { 'Retry-After': '600' } : {}).end()
+  })
+  const server = await startServer(t, { flags: ['--local'] })
+  const { botId, token } = await server.register()
+  const url = sink.url('/mended')
+  const set = async (): Promise<void> => {
+    const { text } = await server.call(token, 'setWebhook', { url })
+    assert.match(text, /Webhook (was|is already) set/)
+  }
+  const state = () => get(server, `/v1/bots/${botId}`)
+  const failWithKey = async (key: string, failures: number): Promise<void> => {
+    isMended = false
+    const { deliveries } = await state()
+    const pushed = await server.admin('POST', `/v1/bots/${botId}/updates?ordering_key=${key}`, {
+      message: {},
+    })
+    assert.equal(pushed.status, 200, pushed.text)
+    await until(
+      async () => (await state()).deliveries.rejected >= deliveries.rejected + failures,
+      20_000,
+    )
+    await until(async () => (await state()).parked_keys > 0)
+    isMended = true
+  }
+  const isTakenSoon = (): Promise<void> => until(async () => (await state()).pending === 0, 3_500)
+
+  await set()
+  await failWithKey('4', 4)
+  await set()
+  await isTakenSoon()
+
+  retryAfter = true
+  await failWithKey('5', 1)
+  await set()
+  assert.equal((await state()).pending, 1, 'a bot does not end a Retry-After')
+  const retried = `/v1/bots/${botId}/retry`
+  assert.deepEqual(await post(server, `${retried}?ordering_key=6`), { retried_keys: 0 })
+  assert.deepEqual(await post(server, `${retried}?test=true`), { retried_keys: 0 })
+  assert.deepEqual(await post(server, `${retried}?ordering_key=5`), { retried_keys: 1 })
+  await isTakenSoon()
+
+  await failWithKey('7', 1)
+  await post(server, `/v1/bots/${botId}/pause`)
+  await post(server, `/v1/bots/${botId}/resume`)
+  await isTakenSoon()
+})
+
 async function refusedConnection(server: Server): Promise<void> {
   const port = await freePort()
   const endpoint = createServer().listen(port, '127.0.0.1')
@@ -183,7 +234,7 @@ async function wrongCalls(server: Server): Promise<void> {
     ['GET', '/v1/bots/4503599627370495/attempts', 404],
     ['POST', '/v1/bots/4503599627370495/pause', 404],
     ['POST', '/v1/bots/1e3/resume', 400],
-    ['GET', `/v1/bots/${botId}/pause`, 404],
+    ['GET', `/v1/bots/${botId}/pause`, 405],
   ] as const) {
     assert.equal((await server.admin(method, path)).status, status, path)
   }

@@ -79,6 +79,7 @@ const routes: readonly Route[] = [
   { verb: 'DELETE', path: '/v1/bots/#/signing-keys/%2525' },
   { verb: 'POST', path: '/v1/bots/#/pause', body: junkJson },
   { verb: 'POST', path: '/v1/bots/#/resume' },
+  { verb: 'POST', path: '/v1/bots/#/retry?ordering_key=a', body: junkJson },
   { verb: 'GET', path: '/v1/bots/#/limits' },
   { verb: 'PUT', path: '/v1/bots/#/limits', body: deliveryLimit },
   { verb: 'POST', path: '/v1/bots/#/dead-letters/replay' },

@@ -18,6 +18,7 @@ import type { Shard } from '../../src/shard/shard.ts'
 import type { Store } from '../../src/store/store.ts'
 import { AttemptLogs } from '../../src/webhook/attempt-logs.ts'
 import { parseEndpoint } from '../../src/webhook/endpoint.ts'
+import type { RetryNow } from '../../src/webhook/state.ts'
 import type { Waiting } from '../../src/webhook/health.ts'
 import { AddressBook } from '../../src/webhook/known-addresses.ts'
 import type { Verified } from '../../src/webhook/verify.ts'
@@ -73,6 +74,12 @@ export class FakeDispatcher implements WebhookDispatcher {
 
   resume(): void {
     this.calls.push('resume')
+  }
+
+  retry({ orderingKeys, isPastRetryAfter }: RetryNow): number {
+    const keys = orderingKeys?.join(' ') ?? 'all'
+    this.calls.push(`retry ${keys}${isPastRetryAfter ? ' past Retry-After' : ''}`)
+    return 1
   }
 
   waiting(): Waiting {

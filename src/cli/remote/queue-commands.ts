@@ -1,4 +1,4 @@
-/** `postbote push`, `attempts`, `pause` and `resume`: one queue of a bot. */
+/** `postbote push`, `attempts`, `pause`, `resume` and `retry`: one queue of a bot. */
 import { text as textOf } from 'node:stream/consumers'
 import { ConfigError } from '../../config/config.ts'
 import { anyText, wholeNumber } from '../../config/config-values.ts'
@@ -40,6 +40,13 @@ const idempotencyKeyOption = {
   name: 'idempotency-key',
   kind: anyText,
   sentence: 'A push that is repeated with this key stores the update once.',
+} as const
+const retriedKeyOption = {
+  name: 'ordering-key',
+  kind: anyText,
+  defaultShown: 'all that wait for a retry',
+  sentence:
+    'Tries only the update of this key, given as it was pushed or as a dead letter shows it.',
 } as const
 const attemptsOption = {
   name: 'limit',
@@ -87,6 +94,14 @@ export const queueCommands: readonly ParsedCommand[] = [
     arguments: [botIdArgument],
     options: [testOption, ...remoteOptions],
     run: (call) => setPaused(call, 'resume'),
+  },
+  {
+    kind: 'parsed',
+    name: 'retry',
+    sentence: 'tries the failed updates of a bot now, as after the repair of its endpoint',
+    arguments: [botIdArgument],
+    options: [retriedKeyOption, testOption, ...remoteOptions],
+    run: retry,
   },
 ]
 
@@ -168,4 +183,15 @@ async function setPaused(call: CommandCall, action: 'pause' | 'resume'): Promise
   printResult(call, response, ({ paused }: { readonly paused: boolean }) => [
     paused ? `deliveries of ${bot} are paused` : `deliveries of ${bot} continue`,
   ])
+}
+
+async function retry(call: CommandCall): Promise<void> {
+  const api = await privateApiOf(call)
+  const path = queuePath(call, 'retry', { ordering_key: call.get(retriedKeyOption) })
+  const response = await api.call({ method: 'POST', path })
+  const bot = `bot ${call.need(botIdArgument)}`
+  printResult(call, response, ({ retried_keys: keys }: { readonly retried_keys: number }) => {
+    if (keys === 0) return [`nothing of ${bot} waits for a retry`]
+    return [`${keys === 1 ? '1 key of' : `${keys} keys of`} ${bot}: tried now`]
+  })
 }

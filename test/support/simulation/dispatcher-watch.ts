@@ -11,7 +11,7 @@ import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
 import type { Waiting } from '../../../src/webhook/health.ts'
 import { webhookWindowUpdatesMax } from '../../../src/webhook/limits.ts'
 import { LoadedBytes } from '../../../src/webhook/loaded-bytes.ts'
-import type { DeliveryState } from '../../../src/webhook/state.ts'
+import type { DeliveryState, RetryNow } from '../../../src/webhook/state.ts'
 import type { ProcessClock } from './event-clock.ts'
 import { type Entry, name } from './ledger.ts'
 import { PaceWatch } from './pace-watch.ts'
@@ -127,6 +127,10 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   resume(): void {
     this.#pace.resumed()
     this.#dispatcher.resume()
+  }
+
+  retry(which: RetryNow): number {
+    return this.#dispatcher.retry(which)
   }
 
   waiting(): Waiting {

@@ -100,6 +100,43 @@ test('the same settings are verified again a minute after the last handshake or 
   await assert.rejects(queue.webhook.set(to(url)), refused)
 })
 
+test('a setWebhook with the same settings has failed updates tried at once, but not past a Retry-After and only every 10 s', async () => {
+  const { bots, queue } = await open()
+  await queue.webhook.set(to(url))
+  await bots.push(bots.request(100))
+  const { calls } = bots.webhooks.last
+  const retries = (): number => calls.filter((call) => call === 'retry all').length
+  await queue.webhook.set(to(url))
+  await queue.webhook.set(to(url))
+  assert.equal(retries(), 1)
+  await bots.clock.advance(9_999)
+  await queue.webhook.set(to(url))
+  assert.equal(retries(), 1)
+  await bots.clock.advance(1)
+  await queue.webhook.set(to(url))
+  assert.equal(retries(), 2)
+  await bots.clock.advance(60_000)
+  await queue.webhook.set(to(url))
+  assert.deepEqual([bots.webhooks.verified.length, retries()], [2, 3], 'after a handshake, too')
+  bots.webhooks.isRefusing = true
+  await bots.clock.advance(60_000)
+  await assert.rejects(queue.webhook.set(to(url)), refused)
+  assert.equal(retries(), 3)
+})
+
+test('the operator has failed updates tried at any time, also past a Retry-After', async () => {
+  const { bots, queue } = await open()
+  assert.equal(queue.webhook.retry(), 0, 'there is nothing to deliver')
+  await queue.webhook.set(to(url))
+  await bots.push(bots.request(100))
+  assert.equal(queue.webhook.retry(), 1)
+  assert.equal(queue.webhook.retry(['42', '=42']), 1)
+  assert.deepEqual(bots.webhooks.last.calls.slice(2), [
+    'retry all past Retry-After',
+    'retry 42 =42 past Retry-After',
+  ])
+})
+
 test('any difference in the settings is a change', async () => {
   const { bots, queue } = await open()
   const webhook = { url, maxConnections: 40 }

@@ -161,3 +161,27 @@ test('while the webhooks of a worker hold as much as they may together, each loa
     assert.equal(new Set(ids).size, 60)
   }
 })
+
+test('a retry makes all waiting keys due at once, or one of them, and their failures stay', () => {
+  const state = new DeliveryState({ maxConnections: 4, random: () => 0, afterId: 0 })
+  const pending = [update(1, 'a'), update(2, 'b'), update(3, 'c')]
+  const failAll = (retryAfterMs: number): void => {
+    feed(state, pending)
+    for (let lane = state.take(now); lane !== undefined; lane = state.take(now)) {
+      state.failed(lane, retryAfterMs, now)
+    }
+  }
+  failAll(60_000)
+  assert.equal(state.retry({ isPastRetryAfter: false }), 0, 'the endpoint asked for this delay')
+  assert.equal(state.retry({ isPastRetryAfter: true, orderingKeys: ['b', 'x'] }), 1)
+  feed(state, pending)
+  const lane = state.take(now)!
+  assert.deepEqual([lane.key, lane.failures], ['b', 1])
+  assert.equal(state.take(now), undefined, 'the others wait')
+  state.failed(lane, undefined, now)
+  assert.equal(lane.dueMs, 2_000, 'the second failure')
+  assert.equal(state.retry({ isPastRetryAfter: false }), 1, 'only b was not asked to wait')
+  assert.equal(state.retry({ isPastRetryAfter: true }), 2)
+  assert.equal(state.firstDueMs, undefined)
+  assert.equal(state.waitingLanes, 3)
+})
