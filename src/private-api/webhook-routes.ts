@@ -15,7 +15,11 @@ const attemptsQuery = queueQuery({
   limit: Type.Integer({ minimum: 1, maximum: webhookAttemptsKept, default: webhookAttemptsKept }),
 })
 
-const retryQuery = queueQuery({ ordering_key: Type.Optional(Type.String()) })
+const retryQuery = queueQuery({
+  ordering_key: Type.Optional(
+    Type.String({ description: 'The key that is tried, as it was pushed or as it is stored.' }),
+  ),
+})
 
 /** The value is checked by `deliveryLimit`: a schema would take 0, "" and false for null, which removes the limit. */
 const limits = Type.Object(

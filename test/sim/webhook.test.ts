@@ -19,7 +19,14 @@ const threads = Math.min(availableParallelism(), 4)
 
 const fates = ['sent', 'delivered', 'failed', 'expired', 'swept', 'refused', 'dropped', 'restored']
 const paces = ['slowed down', 'recovering']
-const happenings = [...fates, 'given up as gone', ...paces, 'gave way', ...nemesisKinds]
+const happenings = [
+  ...fates,
+  'given up as gone',
+  ...paces,
+  'gave way',
+  'retried at once',
+  ...nemesisKinds,
+]
 
 test('whatever happens, order, bounds and every update stay intact', async (t) => {
   if (SEED !== undefined) {

@@ -130,6 +130,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
   }
 
   retry(which: RetryNow): number {
+    this.#parts.world.ledger.retried(which.isPastRetryAfter)
     return this.#dispatcher.retry(which)
   }
 

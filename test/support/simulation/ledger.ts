@@ -25,6 +25,8 @@ export interface Entry {
   dueToMs: number
   /** The delay its last response asked for, until the dispatcher has recorded the failure. */
   retryAfterMs: number | undefined
+  /** Whether the present delay was asked for. */
+  isAskedToWait: boolean
   isAborted: boolean
   isRemoved: boolean
 }
@@ -69,6 +71,7 @@ export class Ledger {
       dueFromMs: 0,
       dueToMs: this.#parked.get(update.orderingKey) ?? 0,
       retryAfterMs: undefined,
+      isAskedToWait: false,
       isAborted: false,
       isRemoved: false,
     }
@@ -159,8 +162,20 @@ export class Ledger {
     }
     entry.dueFromMs = nowMs + (entry.retryAfterMs ?? Math.min(backOffMs, capMsMin))
     entry.dueToMs = nowMs + (entry.retryAfterMs ?? Math.min(backOffMs, capMsMax))
+    entry.isAskedToWait = entry.retryAfterMs !== undefined
     entry.retryAfterMs = undefined
     this.log?.(`failure ${failures} of ${name(entry.update)}, due ${entry.dueToMs}`)
+  }
+
+  /** What waits for a retry is due now. */
+  retried(isPastRetryAfter: boolean): void {
+    const nowMs = this.#clock.monotonicMs()
+    for (const entry of this.heads()) {
+      if (entry.dueToMs <= nowMs || (entry.isAskedToWait && !isPastRetryAfter)) continue
+      this.tally('retried at once')
+      entry.dueFromMs = nowMs
+      entry.dueToMs = nowMs
+    }
   }
 
   /** Removed from the queue as delivered. */
