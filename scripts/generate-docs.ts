@@ -6,6 +6,7 @@ import { optionsPage } from '../src/config/config-text.ts'
 import { type Cell, columns, withColumn } from './clients-table.ts'
 import { withSignatures } from './client-signatures.ts'
 import { errorsPage } from './errors-page.ts'
+import { limitsPage } from './limits-page.ts'
 import { openApiPage } from './openapi-page.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
@@ -15,6 +16,7 @@ const runs = new URL('../clients/', import.meta.url)
 writeFileSync(new URL('reference/cli.md', docs), commandsPage(commandTable))
 writeFileSync(new URL('reference/options.md', docs), optionsPage())
 writeFileSync(new URL('reference/errors.md', docs), errorsPage())
+writeFileSync(new URL('reference/limits.md', docs), limitsPage())
 writeFileSync(new URL('use/frameworks.md', docs), clientsPage())
 writeFileSync(new URL('reference/openapi.json', docs), await openApiPage())
 const clientPage = new URL('use/client.md', docs)

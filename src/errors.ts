@@ -92,7 +92,7 @@ export const errorKinds = {
   SHARD_BROKEN: {
     status: 503,
     description:
-      'The storage of this bot is damaged and set aside, and nothing was done: "broken_shards" of /readyz names the file, and docs/run/operations.md describes the repair',
+      'The storage of this bot is damaged and set aside, and nothing was done: "broken_shards" of /readyz names the file, and docs/run/trouble.md describes the repair',
     retryAfterS: brokenShardRetryAfterS,
   },
   OUTCOME_UNKNOWN: {

@@ -27,7 +27,7 @@ export function readinessTexts(readiness: ReadinessShape): readonly string[] {
 
 function brokenText(damages: readonly DamageShape[]): string | undefined {
   if (damages.length === 0) return undefined
-  return `The bots of ${shardsText(shardsOf(damages))} are refused, because damaged files are set aside (${filesText(damages)}). Repair them as docs/run/operations.md describes.`
+  return `The bots of ${shardsText(shardsOf(damages))} are refused, because damaged files are set aside (${filesText(damages)}). Repair them as docs/run/trouble.md describes.`
 }
 
 function poisonedText(count: number): string | undefined {

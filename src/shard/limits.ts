@@ -29,7 +29,7 @@ export const socketNameBytesMax = 24
 // Store
 /**
  * A group for which no caller waits may wait this long for further operations, so that confirms and deletions share a
- * sync. It bounds what a crash may deliver again (docs/run/operations.md).
+ * sync. It bounds what a crash may deliver again (docs/know/guarantees.md).
  */
 export const groupLingerMs = 20
 /**

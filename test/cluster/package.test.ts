@@ -54,6 +54,7 @@ test('the package works when it is installed', async (t) => {
         'docs/run/nginx.conf',
         'docs/run/operations.md',
         'docs/run/reverse-proxy.md',
+        'docs/run/trouble.md',
         'docs/start/bot.md',
         'docs/start/operator.md',
         'docs/start/producer.md',

@@ -10,7 +10,7 @@ test('a server that is well needs no sentence', () => {
 
 test('a shard that is set aside is named with its file and with what to do', () => {
   assert.deepEqual(readinessTexts({ status: 'ready', broken_shards: [{ shard: 2, ...damage }] }), [
-    'The bots of shard 2 are refused, because damaged files are set aside (shards/2/CURRENT: does not name a MANIFEST). Repair them as docs/run/operations.md describes.',
+    'The bots of shard 2 are refused, because damaged files are set aside (shards/2/CURRENT: does not name a MANIFEST). Repair them as docs/run/trouble.md describes.',
   ])
 })
 
