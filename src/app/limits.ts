@@ -57,6 +57,11 @@ export const requestedCheckBytesPerS = 24 * mib
  * a lack of descriptors may end at any moment.
  */
 export const lateOpeningRetryMs = 1_000
+/**
+ * A shard for which the disk has no room is tried again after this time. Chosen: each try writes up to 8 MiB until the disk is
+ * full, and its operator needs longer to make room.
+ */
+export const roomlessOpeningRetryMs = 10_000
 /** Webhooks of a shard that could not be read are started again after this time, which doubles after each failure. */
 export const webhookStartRetryMsMin = 1_000
 /** The time between these attempts grows to this: each attempt reads all webhooks of the shard. */

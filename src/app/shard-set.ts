@@ -8,13 +8,15 @@
  *   background  then the files of those that their last process did not close, slowly
  *
  * A shard is set aside if damage prevents its opening, if a check finds damage after a death, or if two processes in a
- * row have died over it. It stays set aside until the server is restarted or reloaded. A full disk, missing
- * permission or a failed write is no damage and affects every shard: then the worker does not start.
+ * row have died over it. It stays set aside until the server is restarted or reloaded. If the disk has no room to open it,
+ * it is set aside only until there is. Missing permission or a failed write is no damage and affects every shard: then the
+ * worker does not start.
  */
 import { sleep } from '../clock.ts'
-import { backgroundCheckBytesPerS, lateOpeningRetryMs } from './limits.ts'
+import { backgroundCheckBytesPerS, lateOpeningRetryMs, roomlessOpeningRetryMs } from './limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import type { Shard } from '../shard/shard.ts'
+import { isOutOfRoom } from '../store/out-of-room.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
 import type { StoreFiles } from '../store/store-files.ts'
 import type { ShardLife, ShardMarks, ShardPhase } from '../shard/shard-marks.ts'
@@ -66,8 +68,14 @@ export class ShardSet {
     const candidates = await this.#candidates()
     for (const each of candidates) await this.#prepare(each)
     const trusted = candidates.filter(({ verdict }) => verdict.action === 'open')
-    await Promise.all(trusted.map(({ index }) => this.#openOne(index)))
-    this.#late = this.#goOn(candidates.filter(({ verdict }) => verdict.action === 'check'))
+    const roomless = new Set<number>()
+    await Promise.all(
+      trusted.map(async ({ index }) => {
+        if (!(await this.#openIfRoom(index))) roomless.add(index)
+      }),
+    )
+    const inDoubt = candidates.filter(({ verdict }) => verdict.action === 'check')
+    this.#late = this.#goOn(inDoubt, roomless)
     return this.#options.shards
   }
 
@@ -89,7 +97,7 @@ export class ShardSet {
     const pasts = await Promise.all(
       shards.map(async (index) => ({
         life: await marks.life(index),
-        isBroken: (await marks.broken(index)) !== undefined,
+        isBroken: isDamage(await marks.broken(index)),
         wasCompacting: await files.wasCompacting(shardPath(dataDir, index)),
       })),
     )
@@ -127,8 +135,9 @@ export class ShardSet {
     return { file: shardPath(dataDir, index), reason }
   }
 
-  async #goOn(inDoubt: readonly Candidate[]): Promise<void> {
+  async #goOn(inDoubt: readonly Candidate[], roomless: Set<number>): Promise<void> {
     for (const { index } of inDoubt) await this.#openLate(index)
+    await this.#awaitRoom(roomless)
     for (const index of this.#open.keys()) await this.#checkOpen(index)
   }
 
@@ -146,12 +155,40 @@ export class ShardSet {
         await marks.setChecking(index, false)
         return
       } catch (error) {
-        log.error(
-          { shard: index, error: String(error) },
-          'a shard could not be opened and is tried again',
-        )
+        log.error({ shard: index, error: String(error) }, isTriedAgain)
       }
       await sleep(clock, lateOpeningRetryMs, signal)
+    }
+  }
+
+  /** Opens shards when the disk has room for them, one by one, so that none takes it from another. */
+  async #awaitRoom(roomless: Set<number>): Promise<void> {
+    const { clock, log } = this.#options
+    const { signal } = this.#stopping
+    while (roomless.size > 0) {
+      await sleep(clock, roomlessOpeningRetryMs, signal)
+      for (const index of roomless) {
+        if (signal.aborted) return
+        try {
+          if (!(await this.#openIfRoom(index))) continue
+          roomless.delete(index)
+          log.info({ shard: index }, 'the disk has room for a shard again, and it is served')
+        } catch (error) {
+          log.error({ shard: index, error: String(error) }, isTriedAgain)
+        }
+      }
+    }
+  }
+
+  /** Returns whether the disk had room. Otherwise the shard is set aside. */
+  async #openIfRoom(index: number): Promise<boolean> {
+    try {
+      await this.#openOne(index)
+      return true
+    } catch (error) {
+      if (!isOutOfRoom(error)) throw error
+      await this.#setAside(index, noRoomFor(shardPath(this.#options.dataDir, index)), hasNoRoom)
+      return false
     }
   }
 
@@ -197,18 +234,17 @@ export class ShardSet {
     }
   }
 
-  async #setAside(index: number, damage: FileDamage): Promise<void> {
+  async #setAside(index: number, damage: FileDamage, message = isSetAside): Promise<void> {
     const { counters, log, marks, bots } = this.#options
     bots.setAside(index)
     await this.#setLife(index, 'closed')
     await marks.setBroken(index, damage)
-    if (!this.#aside.has(index)) {
-      this.#aside.add(index)
-      counters.add('shards_broken', 1)
-    }
+    if (this.#aside.has(index)) return
+    this.#aside.add(index)
+    counters.add('shards_broken', 1)
     const { file, offset, reason } = damage
     this.#reportBroken(index, damage)
-    log.error({ shard: index, file, offset, reason }, isSetAside)
+    log.error({ shard: index, file, offset, reason }, message)
   }
 
   #readAnew(shard: Shard): void {
@@ -268,6 +304,20 @@ export class ShardSet {
   }
 }
 
+const noRoom = 'the disk has no room to open it; it is tried again until there is room'
+
+function noRoomFor(file: string): FileDamage {
+  return { file, reason: noRoom }
+}
+
+/** A shard without room is opened by the next process like any other. */
+function isDamage(mark: FileDamage | undefined): boolean {
+  return mark !== undefined && mark.reason !== noRoom
+}
+
+const isTriedAgain = 'a shard could not be opened and is tried again'
+const hasNoRoom =
+  'a shard is set aside because the disk has no room to open it, and all others are served: make room, and it is served without a restart'
 const isUnreadable = 'a read of this shard failed; its files are being checked'
 const isSetAside =
   'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again'

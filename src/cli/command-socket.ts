@@ -52,11 +52,18 @@ export async function openCommandSocket(options: CommandSocketOptions): Promise<
   })
   server.on('error', () => undefined)
   const pidFile = pidFileOf(options.directory)
-  writeFileSync(pidFile, `${process.pid}\n${path}\n`, { mode: 0o600 })
-  return () => {
+  const close = (): void => {
     rmSync(pidFile, { force: true })
     server.close()
   }
+  try {
+    writeFileSync(pidFile, `${process.pid}\n${path}\n`, { mode: 0o600 })
+  } catch (error) {
+    // An open socket would keep a server alive that cannot start, as on a full disk.
+    close()
+    throw error
+  }
+  return close
 }
 
 function takeCommand(socket: Socket, options: CommandSocketOptions): void {

@@ -31,6 +31,8 @@ export interface StoreFiles {
    * ended it.
    */
   wasCompacting(directory: string): Promise<boolean>
+  /** Returns how many bytes an opening may take on the disk, before it gives as many back. */
+  roomToOpen(directory: string): Promise<number>
   /** Returns the damage that the error of a call to the store describes; undefined for a failure of another kind. */
   damageOf(error: unknown, directory: string): FileDamage | undefined
   /** Returns whether opening failed because of a write, although the error describes a file as damaged. */

@@ -328,3 +328,29 @@ test('if writes fail while a worker opens its shards, none of them is set aside'
   assert.doesNotMatch(server.output(), /is set aside/)
   for (const bot of bots) await assertServed(server, bot)
 })
+
+test('shards for which the disk has no room are set aside and named, also by the next process, and served when there is room', async (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'postbote-disk-'))
+  const disk = new SimulatedDisk(place)
+  const server = await startServer(t, { workers: 2, flags, env: disk.env, dir: disk.root })
+  t.after(() => rmSync(place, { recursive: true, force: true }))
+  const bots = await registerAll(server)
+  const ofFirstWorker = shards / 2
+  disk.fail('full')
+  for (const deaths of [1, 2]) {
+    // The second time it is the younger one.
+    process.kill(server.workerPid(deaths - 1), 'SIGKILL')
+    const aside = (): number =>
+      server.output().match(/disk has no room to open it, and/g)?.length ?? 0
+    await until(() => aside() === deaths * ofFirstWorker)
+    await until(async () => (await readiness(server)).status === 200)
+    for (const [shard, { token }] of bots.entries()) {
+      const { status } = await server.call(token, 'getMe')
+      assert.equal(status, shard < ofFirstWorker ? 503 : 200)
+    }
+  }
+  disk.fail('none')
+  await until(async () => (await readiness(server)).body.broken_shards === undefined)
+  await until(async () => (await server.call(bots[1]?.token ?? '', 'getMe')).status === 200)
+  for (const bot of bots) await assertServed(server, bot)
+})

@@ -13,6 +13,8 @@ export interface DiskOptions {
   readonly directory: string
   /** `--disk-reserve` */
   readonly reserveBytes: number
+  /** What a start may take (room-to-start.ts). */
+  readonly startBytes: number
   readonly clock: Clock
 }
 
@@ -22,11 +24,11 @@ const memoryFileSystems: ReadonlySet<number> = new Set([0x01021994, 0x858458f6])
 const networkFileSystems: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42])
 
 export async function examineDisk(options: DiskOptions): Promise<readonly Finding[]> {
-  const { directory, reserveBytes } = options
+  const { directory, reserveBytes, startBytes } = options
   const { type, bavail, bsize } = await statfs(directory)
   return [
     ...kindFindings(directory, type),
-    spaceFinding({ directory, freeBytes: bavail * bsize, reserveBytes }),
+    spaceFinding({ directory, freeBytes: bavail * bsize, reserveBytes, startBytes }),
     await syncFinding(options),
   ]
 }
@@ -50,9 +52,16 @@ export function spaceFinding(space: {
   readonly directory: string
   readonly freeBytes: number
   readonly reserveBytes: number
+  readonly startBytes: number
 }): Finding {
-  const { directory, freeBytes, reserveBytes } = space
+  const { directory, freeBytes, reserveBytes, startBytes } = space
   const text = `${shownMib(freeBytes)} are free on the disk of ${directory}`
+  if (freeBytes < startBytes) {
+    const wanted = shownMib(startBytes + mib)
+    return bad(
+      `${text}, and a start may take ${wanted}: make room, or it sets shards aside or fails`,
+    )
+  }
   const reserve = `${shownMib(reserveBytes)} of --disk-reserve`
   if (freeBytes < reserveBytes) {
     return bad(`${text}, less than the ${reserve}: pushes are refused until there is more room`)

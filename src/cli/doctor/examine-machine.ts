@@ -7,6 +7,7 @@ import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { exists } from '../../store/exists.ts'
+import { levelEngine } from '../../store/level/level-engine.ts'
 import { examineClock } from './examine-clock.ts'
 import { examineDirectory } from './examine-directory.ts'
 import { examineDisk } from './examine-disk.ts'
@@ -14,6 +15,7 @@ import { examineNetwork } from './examine-network.ts'
 import { examinePorts } from './examine-ports.ts'
 import { examineProcess } from './examine-process.ts'
 import type { Examined } from './examined.ts'
+import { roomToStart } from './room-to-start.ts'
 
 export interface MachineOptions {
   readonly clock: Clock
@@ -29,7 +31,12 @@ export async function examineMachine(
   const findings = [
     ...examineProcess(),
     ...(await examineDirectory({ directory, existing, keyFile: config.adminKeyFile })),
-    ...(await examineDisk({ directory: existing, reserveBytes: config.diskReserveBytes, clock })),
+    ...(await examineDisk({
+      directory: existing,
+      reserveBytes: config.diskReserveBytes,
+      startBytes: await roomToStart(directory, levelEngine.files),
+      clock,
+    })),
     ...(await examineClock({ directory, clock })),
     ...(await examinePorts(config, clock)),
     ...(await examineNetwork(config, { clock, webhookUrl })),

@@ -1,4 +1,5 @@
 /** The bounds by which `postbote doctor` judges. */
+import { mib } from '../../limits.ts'
 
 /** The oldest version of Node.js that is tested, as in package.json. */
 export const nodeVersionMin = [20, 19] as const
@@ -17,3 +18,5 @@ export const reserveTimesAdvised = 4
 export const clockSlackMs = 2_000
 /** The doctor waits this long for a program of this machine, and for a connection to a proxy. Chosen. */
 export const answerMsMax = 5_000
+/** A start takes this much on the disk besides the logs of its shards: the file that its processes share has 21 MiB. */
+export const startBytes = 24 * mib

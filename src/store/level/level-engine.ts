@@ -10,7 +10,7 @@ import { probeDisk } from '../disk-space.ts'
 import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
 import { damageOf } from './damage-of.ts'
 import { isFailedWrite } from './failed-write.ts'
-import { holdRecords } from './files/level-manifest.ts'
+import { holdRecords, roomToOpen } from './files/level-manifest.ts'
 import { readShardFiles } from './files/read-shard-files.ts'
 import { redoUndoneRename } from './files/undone-rename.ts'
 import { damagedCopies } from './incidents.ts'
@@ -28,6 +28,7 @@ export const levelEngine = {
     holdRecords,
     damagedCopies,
     wasCompacting: hasUnfinishedCompaction,
+    roomToOpen,
     damageOf,
     isFailedWrite,
   },

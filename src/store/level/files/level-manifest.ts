@@ -202,6 +202,13 @@ export async function holdRecords(directory: string): Promise<boolean> {
   return false
 }
 
+/** Returns the size of all logs in bytes: a start writes them into tables before it removes them. */
+export async function roomToOpen(directory: string): Promise<number> {
+  const logs = (await listLevelFiles(directory)).filter(({ kind }) => kind === 'log')
+  const sizes = logs.map(async ({ name }) => (await stat(join(directory, name))).size)
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+}
+
 /** Returns whether a start replays this log. */
 export function isLiveLog(
   { log, previousLog }: Pick<LevelManifest, 'log' | 'previousLog'>,
