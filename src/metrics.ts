@@ -220,6 +220,7 @@ export const metrics = [
   { name: 'bots_healthy', kind: 'gauge', help: 'Bots whose webhook is healthy.' },
   { name: 'bots_degraded', kind: 'gauge', help: 'Bots of whose deliveries some fail.' },
   { name: 'bots_failing', kind: 'gauge', help: 'Bots whose deliveries fail.' },
+  { name: 'bots_unpolled', kind: 'gauge', help: 'Bots without a webhook whom nobody polls.' },
   { name: 'bots_paused', kind: 'gauge', help: 'Bots with a webhook whose deliveries are paused.' },
   { name: 'updates_refused_bad_request', kind: 'counter', help: 'Pushes that got BAD_REQUEST.' },
   { name: 'updates_refused_bad_update', kind: 'counter', help: 'Pushes that got BAD_UPDATE.' },
@@ -344,13 +345,14 @@ export const conflictMetrics = {
   higher_offset: 'polls_refused_higher_offset',
 } as const satisfies Readonly<Record<string, MetricName>>
 
-/** The gauge of the bots with each health; `none` is for bots without a webhook. /metrics shows them with a label. */
+/** The gauge of the bots with each health; `none` is for bots without a webhook, except those that nobody polls. /metrics shows them with a label. */
 export const fleetHealthMetrics = {
   none: 'bots_polling',
   healthy: 'bots_healthy',
   degraded: 'bots_degraded',
   failing: 'bots_failing',
   paused: 'bots_paused',
+  unpolled: 'bots_unpolled',
 } as const satisfies Readonly<Record<string, MetricName>>
 
 /**

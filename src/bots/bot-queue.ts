@@ -24,6 +24,7 @@ import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
+import type { Polls } from '../webhook/health.ts'
 import {
   type SettingsChange,
   WebhookControl,
@@ -164,22 +165,22 @@ export class BotQueue {
   /**
    * Returns the state of the queue.
    *
+   * @param polls - What is known of its getUpdates calls.
    * @returns The report; `oldestAgeS` is in seconds, `lastErrorAtS` in Unix seconds.
    * @throws STORE_UNAVAILABLE if updates or dead letters that are only on disk cannot be read.
    */
-  async report(): Promise<QueueReport> {
+  async report(polls: Polls): Promise<QueueReport> {
     const { webhook } = this.#settings
     const info = this.webhook.info()
     const oldestS = await this.updates.oldestAcceptedAtS()
+    const nowS = Math.floor(this.#services.clock.nowMs() / 1000)
+    const oldestAgeS = oldestS === undefined ? undefined : Math.max(0, nowS - oldestS)
     return {
       mode: webhook === undefined ? 'polling' : 'webhook',
       pendingCount: this.updates.pendingCount,
       pendingBytes: this.updates.pendingBytes,
       nextId: this.updates.nextId,
-      oldestAgeS:
-        oldestS === undefined
-          ? null
-          : Math.max(0, Math.floor(this.#services.clock.nowMs() / 1000) - oldestS),
+      oldestAgeS: oldestAgeS ?? null,
       deadLetterCount: await this.updates.deadLetters.count(),
       isPollWaiting: this.poller.isWaiting,
       webhookHost: webhook === undefined ? null : new URL(webhook.url).host,
@@ -187,7 +188,7 @@ export class BotQueue {
       lastErrorMessage: info.lastErrorMessage ?? null,
       isPaused: this.#settings.isPaused ?? false,
       deliveriesPerSecond: this.#settings.deliveriesPerSecond ?? null,
-      webhook: this.webhook.report(),
+      webhook: this.webhook.report({ polls, oldestAgeS }),
     }
   }
 

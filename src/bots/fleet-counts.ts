@@ -6,7 +6,7 @@ export interface FleetCounts {
   /** Registered bots by the mode of their main queue. */
   readonly polling: number
   readonly webhook: number
-  /** Bots with a webhook by its health. */
+  /** Bots by their health: those with a webhook, and those without one that nobody polls. */
   readonly health: Readonly<Record<Health, number>>
   /** Bots whose deliveries the operator has paused, with or without a webhook. */
   readonly paused: number
@@ -29,7 +29,7 @@ export interface OldestOfFleet {
 export const noFleetCounts: FleetCounts = {
   polling: 0,
   webhook: 0,
-  health: { healthy: 0, degraded: 0, failing: 0, paused: 0 },
+  health: healthCounts(() => 0),
   paused: 0,
   pending: 0,
   pendingBytes: 0,
@@ -41,12 +41,7 @@ export function addFleetCounts(a: FleetCounts, b: FleetCounts): FleetCounts {
   return {
     polling: a.polling + b.polling,
     webhook: a.webhook + b.webhook,
-    health: {
-      healthy: a.health.healthy + b.health.healthy,
-      degraded: a.health.degraded + b.health.degraded,
-      failing: a.health.failing + b.health.failing,
-      paused: a.health.paused + b.health.paused,
-    },
+    health: healthCounts((word) => known(a.health[word]) + known(b.health[word])),
     paused: a.paused + b.paused,
     pending: a.pending + b.pending,
     pendingBytes: a.pendingBytes + b.pendingBytes,
@@ -63,4 +58,14 @@ export function older(
   if (a === undefined || b === undefined) return a ?? b
   if (a.ageS !== b.ageS) return a.ageS > b.ageS ? a : b
   return a.botId <= b.botId ? a : b
+}
+
+function healthCounts(countOf: (word: Health) => number): FleetCounts['health'] {
+  const [healthy, degraded, failing] = [countOf('healthy'), countOf('degraded'), countOf('failing')]
+  return { healthy, degraded, failing, paused: countOf('paused'), unpolled: countOf('unpolled') }
+}
+
+/** A worker of an earlier version, which is about to be replaced, does not know every word. */
+function known(count: number | undefined): number {
+  return count ?? 0
 }

@@ -40,6 +40,8 @@ export interface FleetRow {
   readonly hasWebhook: boolean
   /** Whether the operator has paused deliveries. */
   readonly isPaused: boolean
+  /** When the queue was last polled, in whole seconds of the monotonic clock; undefined if it was not. No record has it. */
+  polledAtS: number | undefined
 }
 
 /** The oldest pending update of a queue. */

@@ -2,16 +2,17 @@
  * The rows of a fleet index, in blocks of bytes:
  *
  *   0 queue (double) | 8 pending bytes (double) | 16 pending count (4) | 20 floor (4) | 24 id of the oldest update (4)
- *   | 28 its time (4) | 32 dead letters (4) | 36 flags (1) | 37 length of the username (1) | 38 username (32) | 70
+ *   | 28 its time (4) | 32 dead letters (4) | 36 flags (1) | 37 length of the username (1) | 38 username (32)
+ *   | 70 time of the last poll (4) | 74
  *
- * A row takes about 115 bytes with its place in the map. As an object with a string it took 230, and the garbage collector
+ * A row takes about 120 bytes with its place in the map. As an object with a string it took 230, and the garbage collector
  * had all of them to copy: while an index was filled, V8 enlarged its space for young objects, which it then kept.
  */
 import type { QueueId } from '../shard/keys.ts'
 
-/** Chosen: a server may have 256 shards, and each takes at least one block of 18 kB. */
+/** Chosen: a server may have 256 shards, and each takes at least one block of 19 kB. */
 const rowsPerBlock = 256
-const rowBytes = 70
+const rowBytes = 74
 const nameBytesMax = 32
 /** Other names are kept beside the rows. */
 const shortName = new RegExp(`^\\w{1,${nameBytesMax}}$`)
@@ -113,6 +114,7 @@ export class Row {
     this.#set(flag.used, true)
     this.oldestId = undefined
     this.oldestAtS = undefined
+    this.polledAtS = undefined
   }
 
   /** The place becomes free. */
@@ -167,6 +169,15 @@ export class Row {
 
   set oldestAtS(timeS: number | undefined) {
     this.#view.setUint32(this.#at + 28, timeS ?? unknown)
+  }
+
+  /** When the queue was last polled, in whole seconds of the monotonic clock. */
+  get polledAtS(): number | undefined {
+    return known(this.#view.getUint32(this.#at + 70))
+  }
+
+  set polledAtS(timeS: number | undefined) {
+    this.#view.setUint32(this.#at + 70, timeS ?? unknown)
   }
 
   get deadLetters(): number {

@@ -10,7 +10,7 @@ export interface FleetStatus {
   /** Undefined if nothing is pending. */
   readonly oldestAgeS?: number | undefined
   readonly isPaused: boolean
-  /** Undefined without a webhook. */
+  /** Undefined without a webhook, unless nobody polls. */
   readonly health?: Health | undefined
   /** Wall time; undefined if no attempt is planned. */
   readonly nextAttemptMs?: number | undefined
@@ -20,8 +20,16 @@ export interface FleetStatus {
   readonly takenBeforeMs?: number | undefined
 }
 
-/** The states that a list can select. The first three are those of `Health`. */
-export const fleetStates = ['healthy', 'degraded', 'failing', 'paused', 'stuck', 'idle'] as const
+/** The states that a list can select. */
+export const fleetStates = [
+  'healthy',
+  'degraded',
+  'failing',
+  'unpolled',
+  'paused',
+  'stuck',
+  'idle',
+] as const
 
 /** One of the states. */
 export type FleetState = (typeof fleetStates)[number]
@@ -48,6 +56,7 @@ export interface FleetQuery {
  * Whether a bot is in a state.
  *
  * - `healthy`, `degraded`, `failing`: the health of its webhook.
+ * - `unpolled`: it has no webhook, updates wait, and nobody polls.
  * - `paused`: the operator has paused its deliveries, with or without a webhook.
  * - `stuck`: its oldest pending update is older than 60 s, and nothing was confirmed or delivered in the last 60 s.
  * - `idle`: nothing is pending, and no getUpdates call waits. A delivery in progress has a pending update.
@@ -57,6 +66,7 @@ export function isInState(status: FleetStatus, state: FleetState): boolean {
     case 'healthy':
     case 'degraded':
     case 'failing':
+    case 'unpolled':
       return status.health === state
     case 'paused':
       return status.isPaused

@@ -14,6 +14,7 @@ import { fleetHealthMetrics, type GaugeName } from '../metrics.ts'
 import { botIdOf, isTestQueue, type QueueId, updateIdEnd } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
+import { healthWords, type Polls } from '../webhook/health.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { BotList, ListedBot, ShardSums } from './bot-service.ts'
@@ -54,6 +55,8 @@ interface Indexed {
   readonly shard: Shard
   readonly index: FleetIndex
   readonly stopping: AbortController
+  /** When the shard was opened, monotonic. */
+  readonly startedMs: number
   /** Resolves when the filling has ended, with or without success. */
   filling: Promise<void>
 }
@@ -68,7 +71,7 @@ interface Found {
 interface Seen {
   readonly row: FleetRow
   readonly loaded: BotQueue | undefined
-  readonly nowMs: number
+  readonly of: Indexed
 }
 
 /** The bots of the shards that a worker has open. */
@@ -95,7 +98,8 @@ export class Fleet {
     const stopping = new AbortController()
     const index = new FleetIndex()
     const filling = this.#fills.run(() => this.#fill({ shard, index, signal: stopping.signal }))
-    this.#shards.set(shard, { shard, index, stopping, filling })
+    const startedMs = clock.monotonicMs()
+    this.#shards.set(shard, { shard, index, stopping, startedMs, filling })
   }
 
   /** The shard has left this worker. */
@@ -118,22 +122,28 @@ export class Fleet {
 
   /** Returns the state of a bot; undefined if it has none or the index of its shard is not filled. */
   statusOf(shard: Shard, botId: number): FleetStatus | undefined {
-    const index = this.#shards.get(shard)?.index
-    const row = index?.isFilled === true ? index.row(botId) : undefined
-    return row === undefined ? undefined : this.#statusOf(row, shard.clock.nowMs())
+    const of = this.#shards.get(shard)
+    const row = of?.index.isFilled === true ? of.index.row(botId) : undefined
+    return of === undefined || row === undefined ? undefined : this.#statusOf(row, of)
+  }
+
+  /** Returns what is known of the getUpdates calls of a queue that is in memory. */
+  pollsOf(queue: BotQueue): Polls {
+    const of = this.#shards.get(queue.shard)
+    return this.#pollsOf({ row: of?.index.row(queue.id), loaded: queue, of })
   }
 
   /** Returns the bots that a query selects, and the numbers of the shards that were searched. */
   async list(query: FleetQuery): Promise<BotList> {
     const searched = await this.#settled()
     const first = new FirstInOrder<Found>(fleetOrder(query.sort), query.limit)
-    await this.#visit(searched, (row, { shard }) => {
+    await this.#visit(searched, (row, of) => {
       const { queue } = row
       if (!row.isRegistered || queue <= query.after) return
       if (query.prefix !== undefined && !hasPrefix(query.prefix, row)) return
-      const status = this.#statusOf(row, shard.clock.nowMs())
+      const status = this.#statusOf(row, of)
       if (query.state !== undefined && !isInState(status, query.state)) return
-      first.offer({ botId: queue, shard, status })
+      first.offer({ botId: queue, shard: of.shard, status })
     })
     const { bots, shards } = await named(first.items(), searched)
     return { bots: bots.toSorted(fleetOrder(query.sort)), shards }
@@ -212,16 +222,16 @@ export class Fleet {
     }
   }
 
-  #statusOf(row: FleetRow, nowMs: number): FleetStatus {
+  #statusOf(row: FleetRow, of: Indexed): FleetStatus {
     const { clock, loadedQueue } = this.#options
     const { queue, hasWebhook, isPaused } = row
     const loaded = loadedQueue(queue)
-    const { health, nextAttemptMs } = this.#webhookOf({ row, loaded, nowMs })
+    const { health, nextAttemptMs } = this.#healthOf({ row, loaded, of })
     const takenMs = loaded?.updates.lastTakenMs ?? Number.NEGATIVE_INFINITY
     return {
       mode: hasWebhook ? 'webhook' : 'polling',
       pendingCount: loaded?.updates.pendingCount ?? row.pendingCount,
-      oldestAgeS: ageOf(row, loaded, nowMs),
+      oldestAgeS: ageOf(row, loaded, of.shard.clock.nowMs()),
       isPaused,
       health,
       nextAttemptMs,
@@ -231,10 +241,33 @@ export class Fleet {
     }
   }
 
-  #webhookOf({ row: { queue, hasWebhook, isPaused }, loaded, nowMs }: Seen): WebhookStatus {
-    if (!hasWebhook) return noWebhook
-    const log = this.#options.attempts.find(queue)
-    return webhookStatus({ log, waiting: loaded?.webhook.waiting(), isPaused, nowMs })
+  #healthOf(seen: Seen): WebhookStatus {
+    const { row, loaded, of } = seen
+    const { queue, hasWebhook, isPaused } = row
+    return webhookStatus({
+      hasWebhook,
+      isPaused,
+      pendingCount: loaded?.updates.pendingCount ?? row.pendingCount,
+      log: this.#options.attempts.find(queue),
+      waiting: loaded?.webhook.waiting(),
+      polls: this.#pollsOf(seen),
+      nowMs: of.shard.clock.nowMs(),
+    })
+  }
+
+  /**
+   * A poller that leaves memory forgets its last call, so the row keeps it: the gauges see every poller long before it leaves.
+   */
+  #pollsOf({ row, loaded, of }: { readonly [key in keyof Seen]: Seen[key] | undefined }): Polls {
+    const nowMs = this.#options.clock.monotonicMs()
+    const loadedMs = loaded?.poller.lastPollMs
+    if (row !== undefined && loadedMs !== undefined) row.polledAtS = Math.floor(loadedMs / 1_000)
+    const lastMs = loadedMs ?? (row?.polledAtS === undefined ? undefined : row.polledAtS * 1_000)
+    return {
+      isWaiting: loaded?.poller.isWaiting ?? false,
+      lastBeforeMs: lastMs === undefined ? undefined : nowMs - lastMs,
+      knownForMs: nowMs - (of?.startedMs ?? nowMs),
+    }
   }
 
   /** Calls `visit` with every row. It yields to other work now and then. */
@@ -262,19 +295,19 @@ export class Fleet {
       this.#add(sums, {
         row,
         loaded: this.#options.loadedQueue(row.queue),
-        nowMs: of.shard.clock.nowMs(),
+        of,
       })
     })
     return Array.from(all, ([{ shard }, counts]) => ({ shard: shard.index, counts }))
   }
 
   #add(sums: Sums, seen: Seen): void {
-    const { row, loaded, nowMs } = seen
+    const { row, loaded, of } = seen
     const { queue } = row
     sums.pending += loaded?.updates.pendingCount ?? row.pendingCount
     sums.pendingBytes += loaded?.updates.pendingBytes ?? row.pendingBytes
     sums.deadLetters += row.deadLetters
-    const ageS = ageOf(row, loaded, nowMs)
+    const ageS = ageOf(row, loaded, of.shard.clock.nowMs())
     if (ageS !== undefined) {
       const place = { botId: botIdOf(queue), isTest: isTestQueue(queue), ageS }
       sums.oldest = older(sums.oldest, place)
@@ -282,7 +315,7 @@ export class Fleet {
     if (!row.isRegistered) return
     sums[row.hasWebhook ? 'webhook' : 'polling'] += 1
     if (row.isPaused) sums.paused += 1
-    const { health } = this.#webhookOf(seen)
+    const { health } = this.#healthOf(seen)
     if (health !== undefined) sums.health[health] += 1
   }
 
@@ -291,11 +324,8 @@ export class Fleet {
     const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
     this.#show('updates_pending', counts.pending)
     this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
-    this.#show(fleetHealthMetrics.none, counts.polling)
-    this.#show(fleetHealthMetrics.healthy, counts.health.healthy)
-    this.#show(fleetHealthMetrics.degraded, counts.health.degraded)
-    this.#show(fleetHealthMetrics.failing, counts.health.failing)
-    this.#show(fleetHealthMetrics.paused, counts.health.paused)
+    this.#show(fleetHealthMetrics.none, counts.polling - counts.health.unpolled)
+    for (const health of healthWords) this.#show(fleetHealthMetrics[health], counts.health[health])
   }
 
   #show(name: GaugeName, value: number): void {
@@ -314,8 +344,6 @@ type Sums = Mutable<Omit<FleetCounts, 'health'>> & {
 function noSums(): Sums {
   return { ...noFleetCounts, health: { ...noFleetCounts.health } }
 }
-
-const noWebhook: WebhookStatus = { health: undefined, nextAttemptMs: undefined }
 
 /** The age of the oldest pending update of a queue in seconds; undefined if none is pending. */
 function ageOf(row: FleetRow, loaded: BotQueue | undefined, nowMs: number): number | undefined {

@@ -104,6 +104,7 @@ export class Poller {
   #previous: AdmittedCall | undefined
   /** When the last updates became visible, monotonic. */
   #pushedMs = Number.NEGATIVE_INFINITY
+  #lastPollMs: number | undefined
   #endings = 0
   #isDraining = false
 
@@ -114,6 +115,11 @@ export class Poller {
 
   get isWaiting(): boolean {
     return this.#waiter !== undefined
+  }
+
+  /** When the last call began, or ended if it has waited, monotonic; undefined without one. */
+  get lastPollMs(): number | undefined {
+    return this.#lastPollMs
   }
 
   /** Runs one getUpdates call. Returns a promise only if there is something to wait for. */
@@ -202,6 +208,7 @@ export class Poller {
     }
     const call = admittedCall(request, asked, this.#previous)
     this.#previous = call
+    this.#lastPollMs = asked.startMs
     const settled =
       request.allowedTypes === undefined
         ? undefined
@@ -331,6 +338,7 @@ export class Poller {
     waiter.pause?.cancel()
     waiter.presence.onGone = undefined
     this.#waiter = undefined
+    this.#lastPollMs = this.#options.clock.monotonicMs()
     this.#options.counters.add('polls_waiting', -1)
   }
 

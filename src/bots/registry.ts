@@ -8,7 +8,7 @@ import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Bot } from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
-import type { BotQueue, BotQueueServices } from './bot-queue.ts'
+import type { BotQueue, BotQueueServices, QueueReport } from './bot-queue.ts'
 import type {
   BotList,
   BotReport,
@@ -169,11 +169,13 @@ export class BotRegistry implements BotService {
   async report(botId: number): Promise<BotReport> {
     const bot = await this.#existing(botId)
     const test = await bot.test()
+    const reportOf = (queue: BotQueue): Promise<QueueReport> =>
+      queue.report(this.fleet.pollsOf(queue))
     return {
       ...summaryOf(botId, bot.record),
       isValidated: bot.record.isValidated === true,
-      queue: await bot.main.report(),
-      testQueue: await test.report(),
+      queue: await reportOf(bot.main),
+      testQueue: await reportOf(test),
     }
   }
 

@@ -25,7 +25,7 @@ import type { Endpoint } from '../webhook/endpoint.ts'
 import type { Waiting } from '../webhook/health.ts'
 import type { KnownAddresses } from '../webhook/known-addresses.ts'
 import type { Verified } from '../webhook/verify.ts'
-import { type WebhookReport, webhookReport } from './webhook-report.ts'
+import { type WebhookFacts, type WebhookReport, webhookReport } from './webhook-report.ts'
 import type { WebhookDispatcher, WebhookServices } from './webhook-services.ts'
 
 /** A change of settings, with operations to commit in the same group. */
@@ -104,9 +104,11 @@ export class WebhookControl {
     }
   }
 
-  report(): WebhookReport {
+  /** @param of - what only the queue knows */
+  report(of: Pick<WebhookFacts, 'polls' | 'oldestAgeS'>): WebhookReport {
     const { clock, queue } = this.#options
     return webhookReport({
+      ...of,
       webhook: this.#webhook,
       log: this.#log,
       waiting: this.#dispatcher?.waiting(),

@@ -1,14 +1,21 @@
 /** What the operator sees of the deliveries of a queue. */
 import type { WebhookRecord } from '../shard/bot-record.ts'
-import { type AttemptLog, countsOf, type OutcomeCounts } from '../webhook/attempt-log.ts'
-import { type Health, healthOf, healthWord, type Waiting } from '../webhook/health.ts'
+import { countsOf, type OutcomeCounts } from '../webhook/attempt-log.ts'
+import {
+  type Health,
+  type HealthFacts,
+  healthOf,
+  healthWord,
+  type HealthWordFacts,
+  type Waiting,
+} from '../webhook/health.ts'
 
 /** The state of the deliveries of a queue. */
 export interface WebhookReport extends Waiting {
-  /** Undefined without a webhook. */
+  /** Undefined for a queue without a webhook that is polled, or has nothing to take. */
   readonly health: Health | undefined
   /** One sentence for the operator. */
-  readonly healthReason: string | undefined
+  readonly healthReason: string
   /** The value in effect; undefined without a webhook. */
   readonly maxConnections: number | undefined
   /** Counted since this process started. */
@@ -18,22 +25,15 @@ export interface WebhookReport extends Waiting {
 /** The part of a report that lists of bots show. */
 export type WebhookStatus = Pick<WebhookReport, 'health' | 'nextAttemptMs'>
 
-export interface WebhookFacts {
+export interface WebhookFacts extends Omit<HealthFacts, 'hasWebhook' | 'waiting'> {
   readonly webhook: WebhookRecord | undefined
-  readonly log: AttemptLog | undefined
   /** Undefined without a dispatcher. */
   readonly waiting: Waiting | undefined
-  readonly isPaused: boolean
-  /** The operator's limit of deliveries per second; undefined without one. */
-  readonly limitPerSecond: number | undefined
-  readonly pendingCount: number
-  readonly nowMs: number
 }
 
 export function webhookReport(facts: WebhookFacts): WebhookReport {
   const { webhook, log, waiting = idle } = facts
-  const { health, reason } =
-    webhook === undefined ? noHealth : healthOf({ ...facts, ...waiting, log })
+  const { health, reason } = healthOf({ ...facts, waiting, hasWebhook: webhook !== undefined })
   const deliveries = log?.counts() ?? noDeliveries
   const maxConnections = webhook?.maxConnections
   return { ...waiting, health, healthReason: reason, maxConnections, deliveries }
@@ -41,11 +41,10 @@ export function webhookReport(facts: WebhookFacts): WebhookReport {
 
 /** Returns what `webhookReport` says, for a queue that may not be in memory. */
 export function webhookStatus(
-  facts: Pick<WebhookFacts, 'log' | 'waiting' | 'isPaused' | 'nowMs'>,
+  facts: Omit<HealthWordFacts, 'waiting'> & Pick<WebhookFacts, 'waiting'>,
 ): WebhookStatus {
   const { waiting = idle } = facts
-  const health = healthWord({ ...facts, parkedKeys: waiting.parkedKeys })
-  return { health, nextAttemptMs: waiting.nextAttemptMs }
+  return { health: healthWord({ ...facts, waiting }), nextAttemptMs: waiting.nextAttemptMs }
 }
 
 const idle: Waiting = {
@@ -54,5 +53,4 @@ const idle: Waiting = {
   unansweredMs: undefined,
   endpointPerSecond: undefined,
 }
-const noHealth = { health: undefined, reason: undefined }
 const noDeliveries = countsOf(() => 0)

@@ -155,7 +155,7 @@ export class BotView implements PageView {
     setElementText(this.#pause, queue.paused ? 'Resume deliveries' : 'Pause deliveries')
     const { health, health_reason: reason } = queue
     this.#health.className = health ?? 'faint'
-    setElementText(this.#health, health === null ? 'No webhook is set.' : `${health}: ${reason}`)
+    setElementText(this.#health, `${health ?? queue.mode}: ${reason}`)
     setElementText(this.#heard, health ?? 'polling')
     const facts = factsOf(queue)
     this.#facts.replaceChildren(

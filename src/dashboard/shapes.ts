@@ -1,7 +1,7 @@
 /** The responses of the private API that the page uses; docs/use/api.md describes them. Optional: an older server lacks it. */
 
-/** A word for the state of a webhook. */
-export type HealthShape = 'healthy' | 'degraded' | 'failing' | 'paused'
+/** A word for the state of a queue. */
+export type HealthShape = 'healthy' | 'degraded' | 'failing' | 'paused' | 'unpolled'
 
 /** GET /v1/summary */
 export interface SummaryShape {

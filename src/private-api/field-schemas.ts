@@ -1,5 +1,6 @@
 /** Schemas of the fields that several operations have. They are functions, as all of the operations: see operation.ts. */
 import { type TInteger, type TNumber, type TSchema, type TUnion, type TNull, Type } from 'typebox'
+import { healthWords } from '../webhook/health.ts'
 import { botIdMax, botIdMin, updateIdMax } from '../limits.ts'
 
 /** Functions that each return a new schema. */
@@ -24,8 +25,8 @@ export const fieldSchemas = {
     Type.Number({ minimum: 0, description: `${description} In Unix seconds, with milliseconds.` }),
   /** How a bot gets its updates. */
   mode: () => Type.Enum(['polling', 'webhook'], { type: 'string' }),
-  /** The health of a webhook. */
-  health: () => Type.Enum(['healthy', 'degraded', 'failing', 'paused'], { type: 'string' }),
+  /** The health of a queue. */
+  health: () => Type.Enum([...healthWords], { type: 'string' }),
   /** The fields of botSummaryJson. */
   botNames: () => ({
     bot_id: fieldSchemas.botId(),

@@ -62,6 +62,7 @@ function fleetSummary(): TSchema {
         degraded: bots('webhooks with some failures'),
         failing: bots('failing webhooks'),
         paused: bots('paused webhooks'),
+        unpolled: bots('bots without a webhook that nobody polls although updates wait'),
       }),
       paused: bots('paused bots, with or without a webhook'),
       pending: count('Updates that wait in the queues of all bots.'),

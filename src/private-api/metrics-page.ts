@@ -74,7 +74,7 @@ export async function metricsPage(
   }
   const bots = new Gauge({
     name: 'postbote_bots',
-    help: 'Registered bots by the health of their webhook; none is for bots without one.',
+    help: 'Registered bots by their health. Without a webhook it is unpolled if updates wait and nobody polls, otherwise none.',
     labelNames: ['health'],
     registers,
   })

@@ -4,10 +4,12 @@
  * find out why a bot gets nothing. The log is in memory only; it survives the dispatcher and the bot's unloading
  * (attempt-logs.ts), but not the process.
  *
- * It is a ring that grows to its full size: one typed array with five numbers per row, and the texts, which rows share. A
+ * It is a ring that grows to its full size: one typed array with six numbers per row, and the texts, which rows share. A
  * successful attempt is written into existing memory and allocates nothing.
  *
- *     | time | update id | status | duration | next retry |     0 or NaN if unknown
+ *     | time | update id | status | duration | next retry | refused |     0 or NaN if unknown
+ *
+ * An endpoint that refuses an update for good works as its bot wants, so this is no failure.
  *
  * An endpoint that was just set has no failures yet. Attempts from before `newEndpoint` remain readable but no longer
  * count for the health.
@@ -52,6 +54,14 @@ export interface Attempt {
   address: string | undefined
   /** Undefined for a success. */
   error: string | undefined
+}
+
+/** How many attempts were made lately, and how they ended. All others succeeded. */
+export interface RecentAttempts {
+  readonly attempts: number
+  readonly failures: number
+  /** Updates that the endpoint has refused for good. */
+  readonly refusals: number
 }
 
 /** The attempts of one queue. */
@@ -130,18 +140,20 @@ export class AttemptLog {
     numbers[at + 2] = attempt.status
     numbers[at + 3] = attempt.durationMs
     numbers[at + 4] = attempt.nextRetryMs
+    numbers[at + 5] = outcome === 'refused_for_good' ? 1 : 0
     this.#addresses[row] = attempt.address
     if (attempt.error === undefined) {
       this.#errors[row] = undefined
       this.#lastSuccessMs = attempt.atMs
-      this.#failuresInRow = 0
-      this.#failingSinceMs = undefined
     } else {
       this.#errors[row] = attempt.error
       this.#lastError = attempt.error
       this.#lastErrorMs = attempt.atMs
-      if (this.#failuresInRow++ === 0) this.#failingSinceMs = attempt.atMs
     }
+    if (outcome === 'delivered' || outcome === 'refused_for_good') {
+      this.#failuresInRow = 0
+      this.#failingSinceMs = undefined
+    } else if (this.#failuresInRow++ === 0) this.#failingSinceMs = attempt.atMs
   }
 
   /**
@@ -184,21 +196,24 @@ export class AttemptLog {
   }
 
   /**
-   * Counts the attempts of this endpoint in the last 15 minutes, and how many of them failed.
+   * Counts the attempts of this endpoint in the last 15 minutes, how many of them failed, and how many updates were refused
+   * for good.
    *
    * @param nowMs - wall time in milliseconds
    */
-  recent(nowMs: number): { readonly attempts: number; readonly failures: number } {
+  recent(nowMs: number): RecentAttempts {
     const first = Math.max(this.#count - this.#rows, this.#endpointFrom)
     let attempts = 0
     let failures = 0
+    let refusals = 0
     for (let index = this.#count - 1; index >= first; index--) {
       const row = index % this.#rows
       if (nowMs - (this.#numbers[row * columns] ?? 0) > webhookHealthRecentMs) break
       attempts++
-      if (this.#errors[row] !== undefined) failures++
+      if (this.#numbers[row * columns + 5] === 1) refusals++
+      else if (this.#errors[row] !== undefined) failures++
     }
-    return { attempts, failures }
+    return { attempts, failures, refusals }
   }
 
   #read(index: number): Attempt {
@@ -227,6 +242,6 @@ export function countsOf(countOf: (outcome: Outcome) => number): OutcomeCounts {
   return counts as OutcomeCounts
 }
 
-const columns = 5
+const columns = 6
 const rowsMin = 4
 const indexOf = countsOf((outcome) => outcomes.indexOf(outcome))

@@ -3,8 +3,8 @@
  * worker's counters. A success costs a few writes into existing memory.
  */
 
-import { webhookFailingMin } from './limits.ts'
 import type { Attempt, AttemptLog, AttemptOutcome } from './attempt-log.ts'
+import { isFailing } from './health.ts'
 import type { Moment } from './state.ts'
 
 export interface DeliveryCounters {
@@ -36,7 +36,7 @@ export interface AttemptRecorderOptions {
   readonly counters?: DeliveryCounters | undefined
   /** The webhook fails from now on, with this error. */
   onFailing?(error: string): void
-  /** The webhook has failed, and a delivery has succeeded. */
+  /** The webhook has failed, and the endpoint has taken an update or refused one for good. */
   onRecovered?(): void
 }
 
@@ -71,9 +71,7 @@ export class AttemptRecorder {
     attempt.updateId = updateId
     attempt.nextRetryMs = Number.NaN
     attempt.error = undefined
-    const wasFailing = this.#log.failuresInRow >= webhookFailingMin
-    this.#log.add(attempt, 'delivered')
-    if (wasFailing) this.#options.onRecovered?.()
+    this.#add('delivered')
   }
 
   failed(failed: FailedAttempt, now: Moment): void {
@@ -84,13 +82,20 @@ export class AttemptRecorder {
     // Converts monotonic time to wall time. The result is never before the attempt itself.
     attempt.nextRetryMs = now.wallMs + (nextRetryMs - now.monotonicMs)
     attempt.error = error
-    this.#log.add(attempt, outcome)
+    this.#add(outcome)
     this.#options.counters?.add(outcome, 1)
-    if (this.#log.failuresInRow === webhookFailingMin) this.#options.onFailing?.(error)
   }
 
   removed(deliveredCount: number): void {
     this.#options.counters?.add('delivered', deliveredCount)
+  }
+
+  #add(outcome: AttemptOutcome): void {
+    const wasFailing = isFailing(this.#log)
+    this.#log.add(this.#attempt, outcome)
+    const fails = isFailing(this.#log)
+    if (fails && !wasFailing) this.#options.onFailing?.(this.#attempt.error ?? '')
+    if (wasFailing && !fails) this.#options.onRecovered?.()
   }
 
   #fill(on: TriedConnection, now: Moment): void {

@@ -22,7 +22,7 @@ import {
   webhookInterimResponsesMax,
   webhookReplyBytesMax,
 } from './limits.ts'
-import { failureOf, WebhookFailure } from './failure.ts'
+import { failureOf, noResponse, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
 import { withoutSecrets } from './without-secrets.ts'
@@ -236,7 +236,7 @@ export class Connection {
   #onInterimResponse(controller: Undici.DispatchController): void {
     this.#interimResponses++
     if (this.#isLate()) {
-      controller.abort(new WebhookFailure('Connection timed out', 'timed_out'))
+      controller.abort(new WebhookFailure(noResponse, 'timed_out'))
     } else if (this.#interimResponses === webhookInterimResponsesMax + 1) {
       controller.abort(new WebhookFailure(tooManyInterim, 'rejected'))
     }

@@ -30,6 +30,9 @@ export class WebhookFailure extends Error {
 /** The message if no name server answers. setWebhook uses it, too, when its own deadline ends the look-up. */
 export const noNameServerAnswer = 'Failed to resolve host: Temporary failure in name resolution'
 
+/** The message if an endpoint was connected to and did not respond in time. It begins as that of Telegram. */
+export const noResponse = 'Read timeout expired: connected, but no complete response in time'
+
 const certificatesTooDear =
   'TLS: certificates are too many, too long, or have a key that is not accepted (RSA up to 8192 bits, P-256, P-384, P-521, Ed25519 and Ed448 are)'
 
@@ -51,8 +54,8 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
   timed_out: {
     ETIMEDOUT: 'Connection timed out',
     UND_ERR_CONNECT_TIMEOUT: 'Connection timed out',
-    UND_ERR_HEADERS_TIMEOUT: 'Connection timed out',
-    UND_ERR_BODY_TIMEOUT: 'Connection timed out',
+    UND_ERR_HEADERS_TIMEOUT: noResponse,
+    UND_ERR_BODY_TIMEOUT: noResponse,
   },
   rejected: {
     UND_ERR_HEADERS_OVERFLOW: 'Wrong response from the webhook: headers are too large',

@@ -1,19 +1,29 @@
 /**
- * Summarizes the state of a webhook in one word and one sentence for its operator.
+ * Summarizes the state of a queue in one word and one sentence for its operator. With a webhook:
  *
  *     paused     by the operator: nothing is sent
  *     failing    nothing has succeeded for several attempts
- *     degraded   some recent attempts have failed, or ordering keys wait for a retry, and others succeed
+ *     degraded   some recent attempts have failed, ordering keys wait for a retry and others succeed, or the endpoint does
+ *                not respond
  *     healthy    anything else, including a webhook without any attempt
  *
- * Pure: it computes the verdict from the facts and the time it is passed.
+ * Without a webhook:
+ *
+ *     unpolled   updates wait, and nobody has called getUpdates for a minute
+ *     (no word)  anything else
+ *
+ * All that shows a health, or counts or reports it, decides by this file. Pure: it computes the verdict from the facts and
+ * the time it is passed.
  */
 
-import { webhookFailingMin } from './limits.ts'
+import { unpolledAfterMs, webhookFailingMin, webhookSilentMs } from './limits.ts'
 import type { AttemptLog } from './attempt-log.ts'
 
-/** The state of a webhook in one word. */
-export type Health = 'healthy' | 'degraded' | 'failing' | 'paused'
+/** The words. */
+export const healthWords = ['healthy', 'degraded', 'failing', 'paused', 'unpolled'] as const
+
+/** The state of a queue in one word. */
+export type Health = (typeof healthWords)[number]
 
 /** What a dispatcher waits for. */
 export interface Waiting {
@@ -27,55 +37,113 @@ export interface Waiting {
   readonly endpointPerSecond: number | undefined
 }
 
-/** Everything the verdict depends on. */
-export interface HealthFacts extends Waiting {
+/** What is known of the getUpdates calls of a queue. */
+export interface Polls {
+  readonly isWaiting: boolean
+  /** How long ago the last one began, or ended if it has waited; undefined if none is known. */
+  readonly lastBeforeMs: number | undefined
+  /** How far back they are known: to the start of the worker. */
+  readonly knownForMs: number
+}
+
+/** What the word alone depends on. */
+export interface HealthWordFacts {
+  readonly hasWebhook: boolean
   readonly isPaused: boolean
-  /** The operator's limit of deliveries per second; undefined without one. */
-  readonly limitPerSecond: number | undefined
   readonly pendingCount: number
   /** Undefined if nothing was tried since the process began. */
   readonly log: AttemptLog | undefined
+  readonly waiting: Pick<Waiting, 'parkedKeys' | 'unansweredMs'>
+  readonly polls: Polls
   /** Wall time in milliseconds. */
   readonly nowMs: number
 }
 
+/** Everything the verdict depends on. */
+export interface HealthFacts extends HealthWordFacts {
+  readonly waiting: Waiting
+  /** The operator's limit of deliveries per second; undefined without one. */
+  readonly limitPerSecond: number | undefined
+  /** The age of the oldest pending update; undefined if it is not known. */
+  readonly oldestAgeS: number | undefined
+}
+
 /** The verdict: a word, and a sentence with numbers and the last error. */
 export interface HealthReport {
-  readonly health: Health
+  /** Undefined for a queue without a webhook that is polled, or has nothing to take. */
+  readonly health: Health | undefined
   readonly reason: string
 }
 
-/**
- * Returns the state of a webhook. It is `failing` from 3 consecutive failures on; failures of the last 15 minutes make it
- * `degraded`.
- */
+/** Returns the state of a queue. */
 export function healthOf(facts: HealthFacts): HealthReport {
   const health = healthWord(facts)
+  if (!facts.hasWebhook) return { health, reason: pollsReason(facts) }
   if (health === 'paused') return { health, reason: pausedReason(facts) }
   return { health, reason: reasonOf(health, facts) + waitingText(facts) + paceText(health, facts) }
 }
 
-/** Returns the word alone, for questions about thousands of webhooks: the sentence takes ten times as long. */
-export function healthWord({
-  isPaused,
-  log,
-  parkedKeys,
-  nowMs,
-}: Pick<HealthFacts, 'isPaused' | 'log' | 'parkedKeys' | 'nowMs'>): Health {
+/**
+ * Returns the word alone, for questions about thousands of queues: the sentence takes ten times as long. A webhook is
+ * `failing` from 3 consecutive failures on; failures of the last 15 minutes make it `degraded`.
+ */
+export function healthWord(facts: HealthWordFacts): Health | undefined {
+  const { hasWebhook, isPaused, log, waiting, nowMs } = facts
+  if (!hasWebhook) return isUnpolled(facts) ? 'unpolled' : undefined
   if (isPaused) return 'paused'
+  if (isFailing(log)) return 'failing'
+  if (waiting.parkedKeys > 0 || isSilent(facts)) return 'degraded'
   if (log === undefined) return 'healthy'
-  if (log.failuresInRow >= webhookFailingMin) return 'failing'
-  const isDegraded = log.failuresInRow > 0 || parkedKeys > 0 || log.recent(nowMs).failures > 0
-  return isDegraded ? 'degraded' : 'healthy'
+  return log.failuresInRow > 0 || log.recent(nowMs).failures > 0 ? 'degraded' : 'healthy'
+}
+
+/** Whether the attempts say that a webhook fails. */
+export function isFailing(log: Pick<AttemptLog, 'failuresInRow'> | undefined): boolean {
+  return log !== undefined && log.failuresInRow >= webhookFailingMin
+}
+
+/** Whether the endpoint has taken nothing for some time, because it does not respond. It fails only after a minute. */
+function isSilent({ waiting: { unansweredMs = 0 }, log, nowMs }: HealthWordFacts): boolean {
+  if (unansweredMs < webhookSilentMs) return false
+  return (log?.lastSuccessMs ?? Number.NEGATIVE_INFINITY) < nowMs - unansweredMs
+}
+
+function isUnpolled({ pendingCount, polls }: HealthWordFacts): boolean {
+  const { isWaiting, lastBeforeMs, knownForMs } = polls
+  return pendingCount > 0 && !isWaiting && (lastBeforeMs ?? knownForMs) > unpolledAfterMs
+}
+
+/** For example `nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h`. */
+function pollsReason(facts: HealthFacts): string {
+  const { polls, pendingCount, oldestAgeS } = facts
+  const what = [pollsText(facts, polls)]
+  if (pendingCount > 0) {
+    const oldest = oldestAgeS === undefined ? '' : `, the oldest for ${duration(oldestAgeS)}`
+    what.push(thatWait(pendingCount, 'update') + oldest)
+  }
+  return what.join('; ')
+}
+
+function pollsText(facts: HealthFacts, { isWaiting, lastBeforeMs, knownForMs }: Polls): string {
+  if (isWaiting) return 'a getUpdates call waits'
+  if (lastBeforeMs === undefined) {
+    return `nobody has polled since the start ${duration(knownForMs / 1_000)} ago`
+  }
+  const before = duration(lastBeforeMs / 1_000)
+  return isUnpolled(facts) ? `nobody has polled for ${before}` : `last polled ${before} ago`
 }
 
 /** Returns the reason without what the webhook waits for. */
-function reasonOf(health: Health, facts: HealthFacts): string {
+function reasonOf(health: Health | undefined, facts: HealthFacts): string {
   const { log } = facts
+  if (isSilent(facts) && health === 'degraded') return 'the endpoint does not respond'
   if (log === undefined) return untriedReason(facts)
   if (health === 'failing') return failingReason(facts, log)
-  const { attempts, failures } = log.recent(facts.nowMs)
+  const { attempts, failures, refusals } = log.recent(facts.nowMs)
   if (health === 'degraded') return degradedReason(facts, { log, attempts, failures })
+  if (refusals > 0) {
+    return `the endpoint has refused ${refusals} of the last ${counted(attempts, 'update')} for good`
+  }
   if (attempts > 0) {
     const what =
       attempts === 1 ? 'the last attempt' : `all of the last ${counted(attempts, 'attempt')}`
@@ -87,7 +155,7 @@ function reasonOf(health: Health, facts: HealthFacts): string {
     : `no response since the last success ${secondsSince(lastSuccessMs, facts)} s ago`
 }
 
-function untriedReason({ unansweredMs }: HealthFacts): string {
+function untriedReason({ waiting: { unansweredMs } }: HealthFacts): string {
   return unansweredMs === undefined ? 'nothing was sent yet' : 'no response yet'
 }
 
@@ -101,7 +169,7 @@ function degradedReason(
   recent: { readonly log: AttemptLog; readonly attempts: number; readonly failures: number },
 ): string {
   const { log, attempts, failures } = recent
-  const { parkedKeys } = facts
+  const { parkedKeys } = facts.waiting
   const what =
     failures > 0
       ? `${failures} of the last ${counted(attempts, 'attempt')} failed`
@@ -126,9 +194,9 @@ function errorOf(log: AttemptLog): string {
   return log.lastError === undefined ? '' : `: ${log.lastError}`
 }
 
-function waitingText({ parkedKeys, nextAttemptMs, unansweredMs = 0, nowMs }: HealthFacts): string {
+function waitingText({ waiting, nowMs }: HealthFacts): string {
+  const { parkedKeys, nextAttemptMs, unansweredMs = 0 } = waiting
   const waits = parkedKeys > 0 ? [thatWait(parkedKeys, 'key')] : []
-  // An endpoint that hangs fails only after a minute and looks healthy until then.
   const unansweredS = Math.floor(unansweredMs / 1_000)
   if (unansweredS > 0) waits.push(`a delivery has had no response for ${unansweredS} s`)
   if (nextAttemptMs !== undefined) {
@@ -138,10 +206,10 @@ function waitingText({ parkedKeys, nextAttemptMs, unansweredMs = 0, nowMs }: Hea
   return waits.length === 0 ? '' : `; ${waits.join(', ')}`
 }
 
-/** For example `; limited to 5 deliveries a second by the operator; 1200 updates wait`. */
+/** For example `; limited to 5 deliveries a second by the operator; 1,200 updates wait`. */
 function paceText(
-  health: Health,
-  { limitPerSecond, endpointPerSecond, pendingCount }: HealthFacts,
+  health: Health | undefined,
+  { limitPerSecond, waiting: { endpointPerSecond }, pendingCount }: HealthFacts,
 ): string {
   const paces: string[] = []
   if (limitPerSecond !== undefined) {
@@ -164,8 +232,22 @@ function secondsSince(ms: number, { nowMs }: HealthFacts): number {
   return Math.max(Math.round((nowMs - ms) / 1_000), 0)
 }
 
+/** For example `42 s`, `3 min`, `5 h` or `2 d`. */
+function duration(seconds: number): string {
+  const [unit, name] = units.find(([size]) => seconds >= 2 * size) ?? [1, 's']
+  return `${Math.floor(seconds / unit)} ${name}`
+}
+
+const units = [
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'min'],
+] as const
+
+const counts = new Intl.NumberFormat('en')
+
 function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
+  return `${counts.format(count)} ${what}${count === 1 ? '' : 's'}`
 }
 
 function thatWait(count: number, what: string): string {

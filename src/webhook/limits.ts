@@ -188,6 +188,13 @@ export const webhookHealthRecentMs = 15 * 60_000
  * would report a failing webhook later.
  */
 export const webhookFailingMin = 3
+/**
+ * An endpoint that has taken nothing while a delivery has waited this long for its response does not respond. Chosen: few
+ * endpoints need so long, and an operator sees it 50 s before the attempt fails.
+ */
+export const webhookSilentMs = 10_000
+/** Nobody polls a queue if the last call was longer ago. Chosen: bots poll again within seconds, and a poll waits up to 50 s. */
+export const unpolledAfterMs = 60_000
 
 // The flood gates [ref]
 /** A webhook with a success within this time may open connections fast; otherwise slowly. [ref] */

@@ -44,6 +44,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [bots('failing')]: forever(30),
       [bots('healthy')]: forever(70),
       [bots('none')]: forever(900),
+      [bots('unpolled')]: forever(900),
     },
     isQuiet: {
       [bots('failing')]: forever(30),

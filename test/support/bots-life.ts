@@ -19,11 +19,14 @@ import type { Store } from '../../src/store/store.ts'
 import { AttemptLogs } from '../../src/webhook/attempt-logs.ts'
 import { parseEndpoint } from '../../src/webhook/endpoint.ts'
 import type { RetryNow } from '../../src/webhook/state.ts'
-import type { Waiting } from '../../src/webhook/health.ts'
+import type { Polls, Waiting } from '../../src/webhook/health.ts'
 import { AddressBook } from '../../src/webhook/known-addresses.ts'
 import type { Verified } from '../../src/webhook/verify.ts'
 import { FakeClock } from './fake-clock.ts'
 import { ShardLife, TestCounters, whileTimePasses } from './shard-life.ts'
+
+/** What is known of the polls of a queue in the moment of the start. */
+export const neverPolled: Polls = { isWaiting: false, lastBeforeMs: undefined, knownForMs: 0 }
 
 /** A dispatcher that delivers nothing and records what it is asked to do. */
 export class FakeDispatcher implements WebhookDispatcher {

@@ -174,12 +174,12 @@ const misbehaviours: readonly {
   },
   {
     name: 'a response that does not arrive',
-    message: 'Connection timed out',
+    message: 'Read timeout expired: connected, but no complete response in time',
     misbehave: () => undefined,
   },
   {
     name: 'a response whose body does not arrive',
-    message: 'Connection timed out',
+    message: 'Read timeout expired: connected, but no complete response in time',
     misbehave: (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'),
   },
   {

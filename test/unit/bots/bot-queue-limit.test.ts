@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife, openOneBot, setWebhook } from '../../support/bots-life.ts'
+import { BotsLife, openOneBot, setWebhook, neverPolled } from '../../support/bots-life.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 
 test('the running dispatcher gets a new limit, and is woken for it', async () => {
@@ -52,14 +52,14 @@ test('a limit that cannot be stored is refused and has no effect', async () => {
 
 test('the report has the limit, also without a webhook, and its sentence says what waits', async () => {
   const { bots, queue } = await openOneBot()
-  assert.equal((await queue.report()).deliveriesPerSecond, null)
+  assert.equal((await queue.report(neverPolled)).deliveriesPerSecond, null)
   await queue.setDeliveryLimit(5)
-  const { deliveriesPerSecond, webhook } = await queue.report()
-  assert.deepEqual([deliveriesPerSecond, webhook.healthReason], [5, undefined])
+  const { deliveriesPerSecond, webhook } = await queue.report(neverPolled)
+  assert.deepEqual([deliveriesPerSecond, webhook.health], [5, undefined])
   await setWebhook(queue)
   await bots.push(bots.request(100), bots.request(100))
   assert.equal(
-    (await queue.report()).webhook.healthReason,
+    (await queue.report(neverPolled)).webhook.healthReason,
     'nothing was sent yet; limited to 5 deliveries a second by the operator; 2 updates wait',
   )
 })

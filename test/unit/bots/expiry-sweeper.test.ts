@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
 import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife } from '../../support/bots-life.ts'
+import { BotsLife, neverPolled } from '../../support/bots-life.ts'
 import { settle } from '../../support/fake-clock.ts'
 
 async function open() {
@@ -172,6 +172,6 @@ test('updates that a webhook loses by the sweep count among its deliveries, as o
   await bots.push(bots.request(100, { ttlS: 10 }), bots.request(100, { ttlS: 10 }))
   await bots.clock.advance(120_000)
   assert.equal(bots.counters.counts.webhook_expired, 2)
-  assert.equal((await queue.report()).webhook.deliveries.expired, 2)
+  assert.equal((await queue.report(neverPolled)).webhook.deliveries.expired, 2)
   sweeper.close()
 })

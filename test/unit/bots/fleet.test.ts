@@ -142,10 +142,37 @@ test('the health of a webhook selects its bot, also when the bot has left memory
     assert.deepEqual(await select(bots, { state: 'healthy' }), [102])
     assert.deepEqual(await select(bots, { state: 'paused' }), [103, 104], 'with or without webhook')
     const { counts } = await fleetSums(bots.registry)
-    assert.deepEqual(counts.health, { healthy: 1, degraded: 1, failing: 1, paused: 1 })
+    assert.deepEqual(counts.health, { healthy: 1, degraded: 1, failing: 1, paused: 1, unpolled: 0 })
     assert.deepEqual([counts.polling, counts.webhook, counts.paused], [1, 4, 2])
     await bots.clock.advance(200_000)
   }
+})
+
+test('a bot whom nobody polls is unpolled, also when it has left memory, and is no more when it polls', async () => {
+  const bots = await open()
+  const token = await bots.register(100)
+  await bots.register(101)
+  const queue = await bots.queueOf(token)
+  await queue.poller.poll(poll, presence)
+  await bots.clock.advance(30_000)
+  await bots.push(bots.request(100))
+  await bots.clock.advance(30_000)
+  assert.deepEqual(await select(bots, { state: 'unpolled' }), [])
+  await bots.clock.advance(200_000)
+  assert.equal(bots.registry.bots.loaded(100), undefined)
+  assert.deepEqual(await select(bots, { state: 'unpolled' }), [100])
+  const reasonOf = async () => (await bots.registry.report(100)).queue.webhook.healthReason
+  assert.equal(
+    await reasonOf(),
+    'nobody has polled for 4 min; 1 update waits, the oldest for 3 min',
+    'not since the start',
+  )
+  const { counts } = await fleetSums(bots.registry)
+  assert.deepEqual([counts.health.unpolled, counts.polling, counts.webhook], [1, 2, 0])
+  const again = await bots.queueOf(token)
+  await again.poller.poll(poll, presence)
+  assert.deepEqual(await select(bots, { state: 'unpolled' }), [])
+  assert.equal(await reasonOf(), 'last polled 0 s ago; 1 update waits, the oldest for 3 min')
 })
 
 test('the next attempt of a webhook is in the list', async () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { SetWebhookRequest } from '../../../src/bots/webhook-control.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { AddressBook } from '../../../src/webhook/known-addresses.ts'
-import { BotsLife } from '../../support/bots-life.ts'
+import { BotsLife, neverPolled } from '../../support/bots-life.ts'
 
 const url = 'https://example.com/a'
 
@@ -52,7 +52,10 @@ test('a stored max_connections above the limit of a later start counts as that l
   await bots.push(bots.request(100))
   assert.equal(bots.webhooks.last.request.webhook.maxConnections, 7)
   assert.equal(queue.webhook.info().maxConnections, 7)
-  assert.equal(queue.webhook.report().maxConnections, 7)
+  assert.equal(
+    queue.webhook.report({ polls: neverPolled, oldestAgeS: undefined }).maxConnections,
+    7,
+  )
   await queue.webhook.set(to(7))
   await bots.clock.advance(1_000)
   assert.equal(await queue.webhook.set(to(7)), 'Webhook is already set')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { webhookAttemptLogsMax } from '../../../src/webhook/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife, openOneBot, setWebhook } from '../../support/bots-life.ts'
+import { BotsLife, openOneBot, setWebhook, neverPolled } from '../../support/bots-life.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { FaultyStore } from '../../support/faulty-store.ts'
 
@@ -97,9 +97,9 @@ test('the report has health, waiting keys and counts, and without a webhook no h
     refused_for_good: 0,
     expired: 0,
   }
-  assert.deepEqual((await queue.report()).webhook, {
+  assert.deepEqual((await queue.report(neverPolled)).webhook, {
     health: undefined,
-    healthReason: undefined,
+    healthReason: 'nobody has polled since the start 0 s ago',
     maxConnections: undefined,
     deliveries: noCounts,
     parkedKeys: 0,
@@ -121,7 +121,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
   for (let nth = 0; nth < 3; nth++) {
     attempts.add({ ...attempt, atMs: nowMs, address: undefined, error: 'no' }, 'rejected')
   }
-  assert.deepEqual((await queue.report()).webhook, {
+  assert.deepEqual((await queue.report(neverPolled)).webhook, {
     health: 'failing',
     healthReason: 'no success yet in 0 s, 3 failures: no; 2 keys wait, next attempt in 5 s',
     maxConnections: 40,
@@ -133,7 +133,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
   })
   assert.equal(queue.webhook.attempts(2).length, 2)
   await queue.webhook.setPaused(true)
-  const { isPaused, webhook } = await queue.report()
+  const { isPaused, webhook } = await queue.report(neverPolled)
   assert.equal(isPaused, true)
   assert.equal(webhook.healthReason, 'paused by the operator; 1 update waits')
 })
@@ -165,7 +165,10 @@ test('attempts survive the unloading of the bot, a new webhook begins healthy, a
   assert.notEqual(reloaded, queue)
   assert.equal(reloaded.webhook.attempts(50).length, 3)
   await setWebhook(reloaded)
-  assert.equal(reloaded.webhook.report().health, 'healthy')
+  assert.equal(
+    reloaded.webhook.report({ polls: neverPolled, oldestAgeS: undefined }).health,
+    'healthy',
+  )
   assert.equal(reloaded.webhook.attempts(50).length, 3)
   await bots.registry.remove(100)
   await bots.register(100)
@@ -183,14 +186,14 @@ test('a webhook in use keeps its attempts despite any number of others, for as l
   }
   crowd(1_000_000)
   bots.webhooks.last.request.attempts.count('rejected', 0)
-  assert.equal((await queue.report()).webhook.deliveries.rejected, 1)
+  assert.equal((await queue.report(neverPolled)).webhook.deliveries.rejected, 1)
   await queue.webhook.delete(true)
   await bots.clock.advance(60 * 60_000)
   assert.equal(bots.registry.bots.loaded(100), undefined, 'unloaded')
   const reloaded = await bots.registry.queueOf(100, false)
-  assert.equal((await reloaded.report()).webhook.deliveries.rejected, 1)
+  assert.equal((await reloaded.report(neverPolled)).webhook.deliveries.rejected, 1)
   crowd(2_000_000)
-  assert.equal((await reloaded.report()).webhook.deliveries.rejected, 0, 'long not used')
+  assert.equal((await reloaded.report(neverPolled)).webhook.deliveries.rejected, 0, 'long not used')
 })
 
 test('the last error of a webhook keeps no bot in memory and is reported until the webhook is set again or deleted', async () => {

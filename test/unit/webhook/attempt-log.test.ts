@@ -90,12 +90,24 @@ test('recent attempts are those of the last minutes, however many are kept', () 
   addFailure(log, 0)
   addFailure(log, 1_000)
   log.add(attempt(2_000), 'delivered')
-  assert.deepEqual(log.recent(startMs + 2_000), { attempts: 3, failures: 2 })
-  assert.deepEqual(log.recent(startMs + webhookHealthRecentMs), { attempts: 3, failures: 2 })
-  assert.deepEqual(log.recent(startMs + webhookHealthRecentMs + 1), { attempts: 2, failures: 1 })
-  assert.deepEqual(log.recent(startMs + 2 * webhookHealthRecentMs), { attempts: 0, failures: 0 })
+  assert.deepEqual(log.recent(startMs + 2_000), { attempts: 3, failures: 2, refusals: 0 })
+  assert.deepEqual(log.recent(startMs + webhookHealthRecentMs), {
+    attempts: 3,
+    failures: 2,
+    refusals: 0,
+  })
+  assert.deepEqual(log.recent(startMs + webhookHealthRecentMs + 1), {
+    attempts: 2,
+    failures: 1,
+    refusals: 0,
+  })
+  assert.deepEqual(log.recent(startMs + 2 * webhookHealthRecentMs), {
+    attempts: 0,
+    failures: 0,
+    refusals: 0,
+  })
   for (let nth = 3_000; nth < 3_100; nth++) log.add(attempt(nth), 'delivered')
-  assert.deepEqual(log.recent(startMs + 3_100), { attempts: 50, failures: 0 })
+  assert.deepEqual(log.recent(startMs + 3_100), { attempts: 50, failures: 0, refusals: 0 })
 })
 
 test('a new endpoint starts without failures, and earlier attempts can still be read', () => {
@@ -106,11 +118,11 @@ test('a new endpoint starts without failures, and earlier attempts can still be 
     [log.failuresInRow, log.failingSinceMs, log.lastSuccessMs, log.lastError],
     [0, undefined, undefined, undefined],
   )
-  assert.deepEqual(log.recent(startMs + 10), { attempts: 0, failures: 0 })
+  assert.deepEqual(log.recent(startMs + 10), { attempts: 0, failures: 0, refusals: 0 })
   assert.equal(log.latest().length, 5)
   assert.equal(log.counts().rejected, 5)
   log.add(attempt(6), 'delivered')
-  assert.deepEqual(log.recent(startMs + 10), { attempts: 1, failures: 0 })
+  assert.deepEqual(log.recent(startMs + 10), { attempts: 1, failures: 0, refusals: 0 })
 })
 
 test('equal texts are kept once', () => {

@@ -20,7 +20,11 @@ function setUp() {
       recorder.failed({ ...failed, error: `error ${nth}` }, now)
     }
   }
-  return { told, log, fail, succeed: () => recorder.delivered(on, 1, now) }
+  const refuse = (): void => {
+    const refused = { on, updateId: 1, outcome: 'refused_for_good', error: 'never' } as const
+    recorder.failed({ ...refused, nextRetryMs: undefined }, now)
+  }
+  return { told, log, fail, refuse, succeed: () => recorder.delivered(on, 1, now) }
 }
 
 test('a webhook is reported once when it fails, with its last error, and once when a delivery succeeds', () => {
@@ -34,6 +38,16 @@ test('a webhook is reported once when it fails, with its last error, and once wh
   succeed()
   succeed()
   assert.deepEqual(told, [`error ${webhookFailingMin}`, 'recovered'])
+})
+
+test('an update that is refused for good is no failure, and a recovery', () => {
+  const { told, log, fail, refuse } = setUp()
+  for (let times = 0; times < 5; times++) refuse()
+  assert.deepEqual(told, [])
+  fail(webhookFailingMin)
+  refuse()
+  assert.deepEqual(told, [`error ${webhookFailingMin}`, 'recovered'])
+  assert.equal(log.lastError, 'never', 'the bot sees it all the same')
 })
 
 test('another endpoint begins anew', () => {

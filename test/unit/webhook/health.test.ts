@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AttemptLog } from '../../../src/webhook/attempt-log.ts'
-import { type HealthFacts, healthOf, healthWord } from '../../../src/webhook/health.ts'
+import {
+  type HealthFacts,
+  healthOf,
+  healthWord,
+  type Polls,
+  type Waiting,
+} from '../../../src/webhook/health.ts'
 
 const startMs = 1_800_000_000_000
 
-/** A log with one attempt per second: `.` is a success, `x` a failure. */
+/** A log with one attempt per second: `.` is a success, `x` a failure, `r` an update that is refused for good. */
 function logOf(history: string): AttemptLog {
   const log = new AttemptLog()
   for (const [nth, what] of history.split('').entries()) {
-    const error = what === 'x' ? 'Connection refused' : undefined
+    const error = what === '.' ? undefined : 'Connection refused'
     log.add(
       {
         atMs: startMs + nth * 1_000,
@@ -20,25 +26,30 @@ function logOf(history: string): AttemptLog {
         address: undefined,
         error,
       },
-      error === undefined ? 'delivered' : 'connection_failed',
+      what === '.' ? 'delivered' : what === 'r' ? 'refused_for_good' : 'connection_failed',
     )
   }
   return log
 }
 
 /** Returns the health at `nowS` seconds after the first attempt. */
-function healthAt(nowS: number, history: string, more: Partial<HealthFacts> = {}): string {
+function healthAt(
+  nowS: number,
+  history: string,
+  more: Partial<Omit<HealthFacts, 'waiting'> & Waiting> = {},
+): string {
+  const { parkedKeys = 0, nextAttemptMs, unansweredMs, endpointPerSecond, ...others } = more
   const facts: HealthFacts = {
+    hasWebhook: true,
     isPaused: false,
     limitPerSecond: undefined,
     pendingCount: 0,
+    oldestAgeS: undefined,
     log: logOf(history),
+    polls: { isWaiting: false, lastBeforeMs: undefined, knownForMs: 0 },
     nowMs: startMs + nowS * 1_000,
-    parkedKeys: 0,
-    nextAttemptMs: undefined,
-    unansweredMs: undefined,
-    endpointPerSecond: undefined,
-    ...more,
+    waiting: { parkedKeys, nextAttemptMs, unansweredMs, endpointPerSecond },
+    ...others,
   }
   const { health, reason } = healthOf(facts)
   // Lists of bots show the word alone.
@@ -63,8 +74,19 @@ test('a webhook whose recent attempts have all succeeded is healthy', () => {
 
 test('a delivery without a response is reported before it fails', () => {
   assert.equal(
-    healthAt(28, '', { log: undefined, unansweredMs: 28_400 }),
-    'healthy: no response yet; a delivery has had no response for 28 s',
+    healthAt(9, '', { log: undefined, unansweredMs: 9_999 }),
+    'healthy: no response yet; a delivery has had no response for 9 s',
+  )
+  for (const history of ['', '.']) {
+    assert.equal(
+      healthAt(28, history, { unansweredMs: 27_400 }),
+      'degraded: the endpoint does not respond; a delivery has had no response for 27 s',
+    )
+  }
+  assert.equal(
+    healthAt(28, '.'.repeat(20), { unansweredMs: 27_400 }),
+    'healthy: all of the last 20 attempts succeeded; a delivery has had no response for 27 s',
+    'others succeed',
   )
   assert.equal(healthAt(1, '.', { unansweredMs: 999 }), 'healthy: the last attempt succeeded')
   assert.equal(
@@ -124,7 +146,7 @@ test('a wall clock that is set back causes no negative times', () => {
 test('a limit of the operator and a recovery are part of every sentence, with what waits for them', () => {
   assert.equal(
     healthAt(3, '...', { limitPerSecond: 5, pendingCount: 1_200 }),
-    'healthy: all of the last 3 attempts succeeded; limited to 5 deliveries a second by the operator; 1200 updates wait',
+    'healthy: all of the last 3 attempts succeeded; limited to 5 deliveries a second by the operator; 1,200 updates wait',
   )
   assert.equal(
     healthAt(0, '', { log: undefined, limitPerSecond: 1 }),
@@ -155,4 +177,46 @@ test('a pause takes precedence over everything', () => {
     healthAt(9, '', { isPaused: true, pendingCount: 2, log: undefined }),
     'paused: paused by the operator; 2 updates wait',
   )
+})
+
+test('an endpoint that refuses updates for good is healthy, and ends a failure', () => {
+  assert.equal(
+    healthAt(5, 'rrrr'),
+    'healthy: the endpoint has refused 4 of the last 4 updates for good',
+  )
+  assert.match(healthAt(5, 'xxxr'), /^degraded: 3 of the last 4 attempts failed/)
+  assert.equal(
+    healthAt(3, '.r.'),
+    'healthy: the endpoint has refused 1 of the last 3 updates for good',
+  )
+})
+
+test('a queue without a webhook is unpolled if updates wait and nobody has polled for a minute', () => {
+  const polled = (polls: Partial<Polls>, pendingCount = 0): string =>
+    healthAt(0, '', {
+      hasWebhook: false,
+      log: undefined,
+      pendingCount,
+      oldestAgeS: 10_900,
+      polls: { isWaiting: false, lastBeforeMs: undefined, knownForMs: 20_000, ...polls },
+    })
+  assert.equal(
+    polled({ lastBeforeMs: 3 * 3_600_000 }, 11_008),
+    'unpolled: nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h',
+  )
+  assert.equal(
+    polled({ knownForMs: 60_001 }, 1),
+    'unpolled: nobody has polled since the start 60 s ago; 1 update waits, the oldest for 3 h',
+  )
+  assert.equal(
+    polled({}, 1),
+    'undefined: nobody has polled since the start 20 s ago; 1 update waits, the oldest for 3 h',
+    'nothing is known of the time before the start',
+  )
+  assert.equal(
+    polled({ lastBeforeMs: 60_000 }, 2),
+    'undefined: last polled 60 s ago; 2 updates wait, the oldest for 3 h',
+  )
+  assert.equal(polled({ lastBeforeMs: 7_200_000 }), 'undefined: last polled 2 h ago')
+  assert.match(polled({ isWaiting: true, lastBeforeMs: 90_000 }, 1), /^undefined: a getUpdates /)
 })
