@@ -8,6 +8,7 @@ import * as client from '../src/client/limits.ts'
 import * as cluster from '../src/cluster/limits.ts'
 import * as events from '../src/events/limits.ts'
 import * as http from '../src/http/limits.ts'
+import * as operations from '../src/operations/limits.ts'
 import * as privateApi from '../src/private-api/limits.ts'
 import * as queue from '../src/queue/limits.ts'
 import * as shard from '../src/shard/limits.ts'
@@ -25,6 +26,7 @@ export const allLimits: Readonly<Record<string, unknown>> = {
   ...cluster,
   ...events,
   ...http,
+  ...operations,
   ...privateApi,
   ...queue,
   ...shard,

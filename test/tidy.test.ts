@@ -17,6 +17,7 @@ const levels = [
   ['app'],
   ['cluster'],
   ['private-api', 'config'],
+  ['operations'],
   ['access'],
   ['upstream'],
   ['bot-api'],

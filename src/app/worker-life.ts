@@ -1,6 +1,8 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
 import type { EventRoutesOptions } from '../private-api/event-routes.ts'
-import { type IngestRoutesOptions, isPushStream } from '../private-api/ingest-routes.ts'
+import type { IngestRoutesOptions } from '../private-api/ingest-routes.ts'
+import { calledOperation } from '../operations/operation-of.ts'
+import { updateOperations } from '../operations/update-operations.ts'
 import { keysShard } from '../private-api/key-routes.ts'
 import type { WorkerKeys } from '../private-api/private-api.ts'
 import type { RecordRoutesOptions } from '../private-api/record-routes.ts'
@@ -90,7 +92,7 @@ export class WorkerLife {
             // The pairs of a stream that have no ids when the shard is closed are left to its next owner.
             isUnderWay: (response, shard) =>
               router.shardOf(response.req) === shard &&
-              !isPushStream(response.req.url ?? '/') &&
+              calledOperation(response.req) !== updateOperations.pushUpdates &&
               router.isUnderWay(response),
           })
         : new ShardSet({ ...common, files: engine.files })

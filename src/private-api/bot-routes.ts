@@ -1,13 +1,13 @@
 /** Routes that register, show and remove bots (protocol.md §9). */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BotReport, BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { botIdMax, botIdMin } from '../limits.ts'
+import { botOperations } from '../operations/bot-operations.ts'
+import type { BodyOf, ResultOf } from '../operations/operation.ts'
+import { addOperation, type HandledCall } from './add-operations.ts'
 import { askOwners } from './ask-owners.ts'
-import { sameUsernameAnswerMs, sameUsernamesShownMax, tokenOverlapSMax } from './limits.ts'
-import { botIdParam } from './bot-id-param.ts'
+import { sameUsernameAnswerMs, sameUsernamesShownMax } from './limits.ts'
 import { botSummaryJson } from './bot-summary-json.ts'
 import {
   type CompleteResponse,
@@ -26,64 +26,32 @@ export interface BotRoutesOptions {
   isForwarded(request: FastifyRequest): boolean
 }
 
-const botId = Type.Integer({ minimum: botIdMin, maximum: botIdMax })
-export const registration = Type.Object(
-  {
-    bot_id: Type.Optional(botId),
-    // getMe returns this name: a lone surrogate or a control character would break strict clients there.
-    first_name: Type.String({
-      pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$',
-      description: '1 to 64 characters, none of them a control character',
-    }),
-    username: Type.String({
-      pattern: '^[A-Za-z0-9_]{1,64}$',
-      description: '1 to 64 letters, digits or underscores',
-    }),
-  },
-  { additionalProperties: false },
-)
-export const overlap = Type.Object(
-  { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: tokenOverlapSMax })) },
-  { additionalProperties: false },
-)
-
-const botChange = Type.Object({ validate: Type.Unknown() }, { additionalProperties: false })
-
-interface Registration {
-  readonly bot_id?: number
-  readonly first_name: string
-  readonly username: string
-}
-
-interface RegistrationRequest {
-  Body: Registration
-}
+type Registration = BodyOf<typeof botOperations.createBot>
+type IssuedToken = ResultOf<typeof botOperations.rotateToken>
+type BotJson = ResultOf<typeof botOperations.getBot>
 
 /** Returns the bots of a worker that have a username. */
 const namedPath = '/internal/bots-named'
 
-interface NamedBot {
-  Params: { readonly id: string }
-}
-
 export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
-  addRegistration(app, options)
-  addSingleBot(app, options.bots)
-}
-
-function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void {
-  app.post<RegistrationRequest>(
-    '/v1/bots',
-    { schema: { body: registration } },
-    async (request, reply) => {
-      const response = await registerAtOwner(options, request)
-      if (response.status === 200 && !options.isForwarded(request)) {
-        return withSameUsername(options, request, JSON.parse(response.text))
-      }
-      if (response.retryAfter !== undefined) void reply.header('retry-after', response.retryAfter)
-      return reply.code(response.status).type('application/json').send(response.text)
-    },
+  const { bots } = options
+  addOperation(app, botOperations.createBot, (call) => register(options, call))
+  addOperation(app, botOperations.getBot, async ({ params }) =>
+    reportJson(await bots.report(params.id)),
   )
+  addOperation(app, botOperations.changeBot, async ({ params: { id }, body }) => {
+    const isValidated = readIsValidated(body.validate)
+    await bots.setValidated(id, isValidated)
+    return { bot_id: id, validate: validationJson(isValidated) }
+  })
+  addOperation(app, botOperations.removeBot, async ({ params: { id } }) => {
+    await bots.remove(id)
+    return { bot_id: id, removed: true as const }
+  })
+  addOperation(app, botOperations.rotateToken, async ({ params: { id }, body }) => {
+    const issued = await bots.renewToken(id, body?.overlap ?? 0)
+    return { bot_id: issued.botId, token: issued.token }
+  })
 
   // Used between workers only.
   app.post<{ Querystring: { readonly username: string } }>(namedPath, async (request) => {
@@ -92,17 +60,30 @@ function addRegistration(app: FastifyInstance, options: BotRoutesOptions): void 
   })
 }
 
+async function register(
+  options: BotRoutesOptions,
+  { request, reply, body }: HandledCall<typeof botOperations.createBot>,
+): Promise<ResultOf<typeof botOperations.createBot> | FastifyReply> {
+  const response = await registerAtOwner(options, request, body)
+  if (response.status === 200 && !options.isForwarded(request)) {
+    return withSameUsername(options, request, { body, issued: JSON.parse(response.text) })
+  }
+  if (response.retryAfter !== undefined) void reply.header('retry-after', response.retryAfter)
+  return reply.code(response.status).type('application/json').send(response.text)
+}
+
 async function registerAtOwner(
   options: BotRoutesOptions,
-  request: FastifyRequest<RegistrationRequest>,
+  request: FastifyRequest,
+  body: Registration,
 ): Promise<CompleteResponse> {
   const { bots, clock } = options
-  const { bot_id: asked, first_name: firstName, username } = request.body
+  const { bot_id: asked, first_name: firstName, username } = body
   const links = options.linksOf(request)
   const owner = asked === undefined ? undefined : links.ownerOf(asked)
   if (owner !== undefined && !links.isOwn(owner)) {
     const open = (): OwnerStream => links.openStream(owner, '/v1/bots')
-    return postToOwner(clock, open, { body: JSON.stringify(request.body) })
+    return postToOwner(clock, open, { body: JSON.stringify(body) })
   }
   try {
     const id = asked ?? (await bots.freeBotId((candidate) => links.isOwn(links.ownerOf(candidate))))
@@ -111,9 +92,7 @@ async function registerAtOwner(
     return { status: 200, retryAfter: undefined, text }
   } catch (error) {
     const isFree = asked === undefined && !options.isForwarded(request)
-    const response = isFree
-      ? await registeredElsewhere(clock, links, request.body, error)
-      : undefined
+    const response = isFree ? await registeredElsewhere(clock, links, body, error) : undefined
     if (response === undefined) throw error
     return response
   }
@@ -125,11 +104,11 @@ async function registerAtOwner(
  */
 async function withSameUsername(
   options: BotRoutesOptions,
-  request: FastifyRequest<RegistrationRequest>,
-  issued: { readonly bot_id: number; readonly token: string },
-): Promise<object> {
+  request: FastifyRequest,
+  { body, issued }: { readonly body: Registration; readonly issued: IssuedToken },
+): Promise<ResultOf<typeof botOperations.createBot>> {
   const { bots, clock } = options
-  const { username } = request.body
+  const { username } = body
   const answers = await askOwners<readonly number[]>({
     clock,
     links: options.linksOf(request),
@@ -159,40 +138,7 @@ async function registeredElsewhere(
   return undefined
 }
 
-function addSingleBot(app: FastifyInstance, bots: BotService): void {
-  app.get<NamedBot>('/v1/bots/:id', async (request) =>
-    reportJson(await bots.report(botIdParam(request.params.id))),
-  )
-
-  app.patch<NamedBot & { Body: { readonly validate: unknown } }>(
-    '/v1/bots/:id',
-    { schema: { body: botChange } },
-    async (request) => {
-      const id = botIdParam(request.params.id)
-      const isValidated = readIsValidated(request.body.validate)
-      await bots.setValidated(id, isValidated)
-      return { bot_id: id, validate: validationJson(isValidated) }
-    },
-  )
-
-  app.delete<NamedBot>('/v1/bots/:id', async (request) => {
-    const id = botIdParam(request.params.id)
-    await bots.remove(id)
-    return { bot_id: id, removed: true }
-  })
-
-  app.post<NamedBot & { Body: { overlap?: number } | null }>(
-    '/v1/bots/:id/token',
-    { schema: { body: Type.Union([overlap, Type.Null()]) } },
-    async (request) => {
-      const id = botIdParam(request.params.id)
-      const issued = await bots.renewToken(id, request.body?.overlap ?? 0)
-      return { bot_id: issued.botId, token: issued.token }
-    },
-  )
-}
-
-function reportJson(bot: BotReport): object {
+function reportJson(bot: BotReport): BotJson {
   return {
     ...botSummaryJson(bot),
     validate: validationJson(bot.isValidated),
@@ -205,7 +151,7 @@ function validationJson(isValidated: boolean): 'telegram' | null {
   return isValidated ? 'telegram' : null
 }
 
-function queueJson(queue: BotReport['queue']): object {
+function queueJson(queue: BotReport['queue']): BotJson['test'] {
   const { health, healthReason, maxConnections, deliveries, parkedKeys, nextAttemptMs } =
     queue.webhook
   return {

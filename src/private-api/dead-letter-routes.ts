@@ -1,107 +1,61 @@
 /**
  * Routes that list, show, replay and drop the dead letters of a bot: the updates that its webhook could not deliver.
- * `?test=true` selects those of its /test/ queue.
  */
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
 import type { BotService, ReplayResult } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
-import { updateIdMax } from '../limits.ts'
-import { listedPerPageMax } from './limits.ts'
+import { deadLetterOperations } from '../operations/dead-letter-operations.ts'
+import type { ResultOf } from '../operations/operation.ts'
 import { type DeadLetterSummary, summaryOf } from '../queue/dead-letters.ts'
 import { updateTypes } from '../queue/update-types.ts'
-import { botIdParam } from './bot-id-param.ts'
-import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
+import { addOperations } from './add-operations.ts'
+import { queueOf } from './queue-of.ts'
 
-const anyQueue = queueQuery()
-const page = queueQuery({
-  after: Type.Integer({ minimum: 0, maximum: updateIdMax, default: 0 }),
-  limit: Type.Integer({ minimum: 1, maximum: listedPerPageMax, default: 100 }),
-})
-
-interface OfDeadLetter extends OfQueue {
-  Params: OfQueue['Params'] & { readonly update_id: string }
-}
-
-interface OfPage extends OfQueue {
-  Querystring: OfQueue['Querystring'] & { readonly after: number; readonly limit: number }
-}
-
-const allPath = '/v1/bots/:id/dead-letters'
-const onePath = `${allPath}/:update_id`
+type Replayed = ResultOf<typeof deadLetterOperations.replayDeadLetters>
+type SummaryJson = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]
 
 export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): void {
-  addLists(app, bots)
-  addRemovals(app, bots)
-  addReplays(app, bots)
-}
-
-function addLists(app: FastifyInstance, bots: BotService): void {
-  app.get<OfPage>(allPath, { schema: { querystring: page } }, async (request) => {
-    const { deadLetters } = (await queueOf(bots, request)).updates
-    const listed = await deadLetters.list(request.query)
-    return {
-      dead_letters: listed.deadLetters.map((deadLetter) => summaryJson(deadLetter)),
-      total: listed.total,
-    }
-  })
-
-  app.get<OfDeadLetter>(onePath, { schema: { querystring: anyQueue } }, async (request, reply) => {
-    const updateId = updateIdParam(request.params.update_id)
-    const { deadLetters } = (await queueOf(bots, request)).updates
-    const deadLetter = await deadLetters.get(updateId)
-    if (deadLetter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
-    const head = JSON.stringify(summaryJson(summaryOf(deadLetter))).slice(0, -1)
-    // The update follows byte for byte as it was pushed.
-    const body = [Buffer.from(`${head},"update":{`), deadLetter.text, Buffer.from('}}')]
-    return reply.type('application/json').send(Buffer.concat(body))
-  })
-}
-
-function addRemovals(app: FastifyInstance, bots: BotService): void {
-  app.delete<OfQueue>(allPath, { schema: { querystring: anyQueue } }, async (request) => {
-    const { deadLetters } = (await queueOf(bots, request)).updates
-    return { removed: await deadLetters.removeAll() }
-  })
-
-  app.delete<OfDeadLetter>(onePath, { schema: { querystring: anyQueue } }, async (request) => {
-    const updateId = updateIdParam(request.params.update_id)
-    const { deadLetters } = (await queueOf(bots, request)).updates
-    if (!(await deadLetters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
-    return { update_id: updateId, removed: true }
-  })
-}
-
-function addReplays(app: FastifyInstance, bots: BotService): void {
-  app.post<OfQueue>(
-    `${allPath}/replay`,
-    { schema: { querystring: anyQueue } },
-    async ({ params, query }) => {
-      const botId = botIdParam(params.id)
-      return replayJson(await bots.replayAll({ botId, isTest: query.test }))
+  addOperations(app, deadLetterOperations, {
+    async listDeadLetters(call) {
+      const { deadLetters } = (await queueOf(bots, call)).updates
+      const listed = await deadLetters.list(call.query)
+      return {
+        dead_letters: listed.deadLetters.map((deadLetter) => summaryJson(deadLetter)),
+        total: listed.total,
+      }
     },
-  )
-
-  app.post<OfDeadLetter>(
-    `${onePath}/replay`,
-    { schema: { querystring: anyQueue } },
-    async ({ params, query }) => {
-      const botId = botIdParam(params.id)
-      const updateId = updateIdParam(params.update_id)
-      return { update_id: await bots.replay({ botId, isTest: query.test, updateId }) }
+    async getDeadLetter(call) {
+      const { deadLetters } = (await queueOf(bots, call)).updates
+      const deadLetter = await deadLetters.get(call.params.update_id)
+      if (deadLetter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+      const head = JSON.stringify(summaryJson(summaryOf(deadLetter))).slice(0, -1)
+      // The update follows byte for byte as it was pushed.
+      const body = [Buffer.from(`${head},"update":{`), deadLetter.text, Buffer.from('}}')]
+      return call.reply.type('application/json').send(Buffer.concat(body))
     },
-  )
+    async dropDeadLetters(call) {
+      const { deadLetters } = (await queueOf(bots, call)).updates
+      return { removed: await deadLetters.removeAll() }
+    },
+    async dropDeadLetter(call) {
+      const { update_id: updateId } = call.params
+      const { deadLetters } = (await queueOf(bots, call)).updates
+      if (!(await deadLetters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+      return { update_id: updateId, removed: true as const }
+    },
+    async replayDeadLetters({ params: { id }, query }) {
+      return replayJson(await bots.replayAll({ botId: id, isTest: query.test }))
+    },
+    async replayDeadLetter({ params: { id, update_id: updateId }, query }) {
+      return { update_id: await bots.replay({ botId: id, isTest: query.test, updateId }) }
+    },
+  })
 }
 
-function updateIdParam(text: string): number {
-  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text)
-  throw new PostboteError('BAD_REQUEST', { detail: 'update id: expected a whole number' })
-}
-
-function summaryJson(deadLetter: DeadLetterSummary): object {
+function summaryJson(deadLetter: DeadLetterSummary): SummaryJson {
   return {
     update_id: deadLetter.updateId,
-    type: updateTypes[deadLetter.typeNumber],
+    type: updateTypes[deadLetter.typeNumber] ?? 'message',
     ordering_key: deadLetter.orderingKey,
     reason: deadLetter.reason,
     accepted: deadLetter.acceptedAtS,
@@ -113,7 +67,7 @@ function summaryJson(deadLetter: DeadLetterSummary): object {
   }
 }
 
-function replayJson({ replayed, stopped }: ReplayResult): object {
+function replayJson({ replayed, stopped }: ReplayResult): Replayed {
   return {
     replayed: replayed.map((deadLetter) => ({
       update_id: deadLetter.updateId,
@@ -123,6 +77,9 @@ function replayJson({ replayed, stopped }: ReplayResult): object {
   }
 }
 
-function stoppedJson({ updateId, error }: NonNullable<ReplayResult['stopped']>): object {
+function stoppedJson({
+  updateId,
+  error,
+}: NonNullable<ReplayResult['stopped']>): NonNullable<Replayed['stopped']> {
   return { update_id: updateId, code: error.code, message: error.message }
 }

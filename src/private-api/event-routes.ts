@@ -9,12 +9,14 @@ import type { KeyRing } from '../access/key-ring.ts'
 import { KeyShares } from '../access/key-shares.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { eventsKeptMax, eventsPerPageMax } from '../events/limits.ts'
-import { type EventPage, type EventQuestion, operatorEventTypes } from '../events/operator-event.ts'
+import { eventsPerPageMax } from '../events/limits.ts'
+import type { EventPage, EventQuestion } from '../events/operator-event.ts'
+import { eventOperations, eventsQuery } from '../operations/event-operations.ts'
 import { onceClosed } from '../http/once-closed.ts'
+import { addOperations } from './add-operations.ts'
 import { idInPosition } from './event-position.ts'
 import { type EventSink, EventStream, type NodePage, type NodeQuestion } from './event-stream.ts'
-import { eventPositionLengthMax, eventStreamsMax, tailSilenceMs } from './limits.ts'
+import { eventStreamsMax, tailSilenceMs } from './limits.ts'
 import { type OwnerLinks, type OwnerStream, postToOwner } from './owner-links.ts'
 import { requestAccess } from './request-access.ts'
 import { serverSentEventsHead } from './server-sent-events.ts'
@@ -34,32 +36,7 @@ export interface EventRoutesOptions {
   readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
 
-const fields = {
-  after: Type.Optional(
-    Type.String({
-      maxLength: eventPositionLengthMax,
-      description:
-        'Begins after this position, which is the id of an event in the stream; 0 is before all. Last-Event-ID has precedence.',
-    }),
-  ),
-  last: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: eventsKeptMax,
-      default: 0,
-      description: 'Without a position: begins with so many events of the past, of each node.',
-    }),
-  ),
-  type: Type.Optional(
-    Type.Enum([...operatorEventTypes], {
-      type: 'string',
-      description: 'Only events of this type.',
-    }),
-  ),
-}
-const eventsQuery = Type.Object(fields, { additionalProperties: false })
 const wait = Type.Integer({ minimum: 0, maximum: tailSilenceMs })
-const nodeQuery = Type.Object({ ...fields, wait }, { additionalProperties: false })
 
 interface EventsRequest {
   Querystring: Omit<NodeQuestion, 'waitMs'>
@@ -69,32 +46,29 @@ interface NodeEventsRequest {
   Querystring: EventsRequest['Querystring'] & { readonly wait: number }
 }
 
-/** Whether a request with this target is a stream of events, which lasts as long as its reader wants. */
-export function isEventStream(url: string): boolean {
-  return /^\/v1\/events(?:\?|$)/.test(url)
-}
-
 export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions): void {
   const places = new KeyShares(eventStreamsMax)
-  app.get<EventsRequest>(
-    '/v1/events',
-    { schema: { querystring: eventsQuery } },
-    async (request, reply) => {
+  addOperations(app, eventOperations, {
+    async followEvents({ request, reply, query }) {
       const given = request.headers['last-event-id']
-      const after = given === undefined || given === '' ? request.query.after : String(given)
+      const after = given === undefined || given === '' ? query.after : String(given)
       // Refuses a wrong position before the response begins.
       if (after !== undefined) idInPosition(after, options.node)
       const free = places.take(requestAccess(request))
       reply.hijack()
       reply.raw.writeHead(200, serverSentEventsHead)
-      follow(options, request, { response: reply.raw, after, free })
+      follow(options, request, { response: reply.raw, from: { ...query, after }, free })
     },
-  )
+  })
 
   // Used between nodes only.
   app.post<NodeEventsRequest>(
     '/internal/events',
-    { schema: { querystring: nodeQuery } },
+    {
+      schema: {
+        querystring: Type.Object({ ...eventsQuery(), wait }, { additionalProperties: false }),
+      },
+    },
     async (request) => {
       const isForNode = options.isForwarded(request) && options.isFirstWorker
       if (!isForNode) throw new PostboteError('NOT_FOUND')
@@ -106,23 +80,23 @@ export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions
 
 function follow(
   options: EventRoutesOptions,
-  request: FastifyRequest<EventsRequest>,
+  request: FastifyRequest,
   to: {
     readonly response: ServerResponse
-    readonly after: string | undefined
+    /** Where to begin, and which events are wanted. */
+    readonly from: Omit<NodeQuestion, 'waitMs'>
     /** Frees the place of the stream. */
     readonly free: () => void
   },
 ): void {
   const { eventStreams } = options
-  const { response, after, free } = to
-  const { last, type } = request.query
+  const { response, from, free } = to
   let forget: (() => void) | undefined
   let unwatchKey: (() => void) | undefined
   const stream = new EventStream({
     clock: options.clock,
     sink: sinkOf(response),
-    from: { after, last, type },
+    from,
     own: (question) => ownEvents(options, question),
     others() {
       const links = options.linksOf(request)

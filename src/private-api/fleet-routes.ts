@@ -6,23 +6,17 @@
  * state and the sums are for operators, often while something fails: they name what is missing.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { BotList, BotService, ListedBot, ShardSums } from '../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../bots/fleet-counts.ts'
-import {
-  fleetOrder,
-  type FleetQuery,
-  fleetSorts,
-  fleetStates,
-  type FleetStatus,
-} from '../bots/fleet-status.ts'
+import { fleetOrder, type FleetQuery, type FleetStatus } from '../bots/fleet-status.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { botIdMax } from '../limits.ts'
 import type { MetricName } from '../metrics.ts'
+import { botOperations } from '../operations/bot-operations.ts'
+import { querySchema, type ResultOf } from '../operations/operation.ts'
+import { addOperation } from './add-operations.ts'
 import { askOwners } from './ask-owners.ts'
-import { botSummaryJson } from './bot-summary-json.ts'
-import { listedPerPageMax } from './limits.ts'
+import { type BotNames, botSummaryJson } from './bot-summary-json.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { unixSeconds } from './unix-seconds.ts'
 
@@ -40,33 +34,8 @@ export interface FleetRoutesOptions {
   totals(): Readonly<Record<MetricName, number>>
 }
 
-const listQuery = Type.Object(
-  {
-    after: Type.Integer({ minimum: 0, maximum: botIdMax, default: 0 }),
-    limit: Type.Integer({ minimum: 1, maximum: listedPerPageMax, default: 100 }),
-    state: Type.Optional(
-      Type.Enum([...fleetStates], {
-        type: 'string',
-        description: 'Selects bots in this state. docs/use/api.md explains the states.',
-      }),
-    ),
-    sort: Type.Optional(
-      Type.Enum([...fleetSorts], {
-        type: 'string',
-        description: 'The bots with the highest of these values come first.',
-      }),
-    ),
-    prefix: Type.Optional(
-      Type.String({
-        pattern: '^[A-Za-z0-9_]{1,64}$',
-        description:
-          '1 to 64 letters, digits or underscores, with which the id or the username begins',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
-const schema = { querystring: listQuery } as const
+type BotListJson = ResultOf<typeof botOperations.listBots>
+type SummaryJson = ResultOf<typeof botOperations.getSummary>
 
 interface Listing {
   Querystring: FleetQuery
@@ -90,17 +59,23 @@ interface SummaryPart {
 }
 
 export function addFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions): void {
-  app.get<Listing>('/v1/bots', { schema }, (request) => listBots(options, request))
-  app.get('/v1/summary', (request) => summarize(options, request))
+  addOperation(app, botOperations.listBots, ({ request, query }) =>
+    listBots(options, request, query),
+  )
+  addOperation(app, botOperations.getSummary, ({ request }) => summarize(options, request))
 
   // Used between workers only: each returns what one worker knows.
   const assertForwarded = (request: FastifyRequest): void => {
     if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
   }
-  app.post<Listing>('/internal/bot-list', { schema }, async (request) => {
-    assertForwarded(request)
-    return ownList(options.bots, request.query)
-  })
+  app.post<Listing>(
+    '/internal/bot-list',
+    { schema: { querystring: querySchema(botOperations.listBots) } },
+    async (request) => {
+      assertForwarded(request)
+      return ownList(options.bots, request.query)
+    },
+  )
   app.post('/internal/summary', async (request) => {
     assertForwarded(request)
     return ownSummary(options)
@@ -109,9 +84,9 @@ export function addFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions
 
 async function listBots(
   options: FleetRoutesOptions,
-  request: FastifyRequest<Listing>,
-): Promise<object> {
-  const { query } = request
+  request: FastifyRequest,
+  query: FleetQuery,
+): Promise<BotListJson> {
   if (query.sort !== undefined && query.after > 0) {
     const detail =
       'after: expected none with sort, because only a list in the order of ids has a next page; use limit'
@@ -149,7 +124,10 @@ function queryText(query: FleetQuery): string {
   return new URLSearchParams(given).toString()
 }
 
-async function summarize(options: FleetRoutesOptions, request: FastifyRequest): Promise<object> {
+async function summarize(
+  options: FleetRoutesOptions,
+  request: FastifyRequest,
+): Promise<SummaryJson> {
   const links = options.linksOf(request)
   const answers = await askOwners<SummaryPart>({
     clock: options.clock,
@@ -202,7 +180,9 @@ function sumOf(all: readonly ShownCounters[]): ShownCounters {
   }
 }
 
-function countsJson(counts: FleetCounts): object {
+function countsJson(
+  counts: FleetCounts,
+): Omit<SummaryJson, 'updates' | 'workers' | 'shards' | 'missing_shards'> {
   const { polling, webhook, health, oldest } = counts
   return {
     bots: polling + webhook,
@@ -219,18 +199,21 @@ function countsJson(counts: FleetCounts): object {
 }
 
 /** The shards that no worker has answered for. */
-function missingJson(shards: number, covered: readonly number[]): object {
+function missingJson(
+  shards: number,
+  covered: readonly number[],
+): Pick<BotListJson, 'missing_shards'> {
   const all = Array.from({ length: shards }, (_, shard) => shard)
   const known = new Set(covered)
   const missing = all.filter((shard) => !known.has(shard))
   return missing.length > 0 ? { missing_shards: missing } : {}
 }
 
-function listedJson({ status, ...bot }: ListedBot): object {
+function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] {
   return { ...botSummaryJson(bot), ...(status === undefined ? unknownState : stateJson(status)) }
 }
 
-function stateJson(status: FleetStatus): object {
+function stateJson(status: FleetStatus): Omit<BotListJson['bots'][number], keyof BotNames> {
   const { nextAttemptMs } = status
   return {
     mode: status.mode,

@@ -9,9 +9,10 @@ import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { type ReceiveOptions, readBody } from '../http/body.ts'
+import { updateOperations } from '../operations/update-operations.ts'
 import { longLinesBytesMax, updateSlackBytes } from './limits.ts'
 import type { CheckPool, CheckResult } from '../queue/check-pool.ts'
-import { botIdParam } from './bot-id-param.ts'
+import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream } from './ingest-stream.ts'
 import { IngestTurns } from './ingest-turns.ts'
 import { LongLines } from './long-lines.ts'
@@ -41,22 +42,12 @@ export interface IngestRoutesOptions {
   streamPlace(request: FastifyRequest, end: () => void): (isResting: boolean) => void
 }
 
-/** The route that pushes one update. */
-export const pushRoute = '/v1/bots/:id/updates'
-
-interface SinglePush {
-  Params: { readonly id: string }
-  Querystring: Readonly<Record<string, unknown>>
-}
+type SinglePush = HandledCall<typeof updateOperations.pushUpdate>
 
 interface CheckedPush {
   readonly update: Buffer
   /** Undefined if the update is to be checked on the event loop. */
   readonly checked: CheckResult | undefined
-}
-
-interface StreamPush {
-  Querystring: Readonly<Record<string, unknown>>
 }
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
@@ -74,9 +65,10 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     throw error
   }
 
-  const push = async (request: FastifyRequest<SinglePush>): Promise<PushOutcome | undefined> => {
-    const botId = botIdParam(request.params.id)
-    const options = readPushQuery(request.query)
+  const push = async (call: SinglePush): Promise<PushOutcome | undefined> => {
+    const { request } = call
+    const botId = botIdParam(call.params.id)
+    const options = readPushQuery(call.query)
     const idempotencyKey = readIdempotencyHeader(request.raw)
     const prepare = async (): Promise<CheckedPush> => {
       const lease = services.bodies.leaseFor(request.raw)
@@ -94,16 +86,16 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     return result
   }
 
-  app.post<SinglePush>(pushRoute, async (request, reply) => {
-    const result = await push(request).catch(counted)
+  addOperation(app, updateOperations.pushUpdate, async (call) => {
+    const result = await push(call).catch(counted)
     if (result === undefined) throw new Error('a push had no result')
     if (result instanceof PostboteError) throw result
-    return reply.type('application/json').send(pushOutcomeText(result))
+    return call.reply.type('application/json').send(pushOutcomeText(result))
   })
 
-  app.post<StreamPush>('/v1/updates', async (request, reply) => {
+  addOperation(app, updateOperations.pushUpdates, async ({ request, reply, query }) => {
     try {
-      refuseOptionsOfStream(request)
+      refuseOptionsOfStream(query, request)
     } catch (error) {
       counted(error)
     }
@@ -136,7 +128,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
 }
 
 /** Rejects a query and headers that a stream would ignore although the producer relies on them. */
-function refuseOptionsOfStream({ query, headers }: FastifyRequest<StreamPush>): void {
+function refuseOptionsOfStream(query: object, { headers }: FastifyRequest): void {
   // If it were ignored, a `?test=true` that is meant for all updates of the stream would send them to real users.
   if (Object.keys(query).length > 0) {
     throw refusal('query', 'none, because the header of each pair has the options of its update')
@@ -149,19 +141,6 @@ function refuseOptionsOfStream({ query, headers }: FastifyRequest<StreamPush>): 
     throw refusal('Content-Encoding', 'none, because a stream is not encoded')
   }
 }
-
-/** Whether a request with this target is a stream of pairs, which lasts as long as its producer wants. */
-export function isPushStream(url: string): boolean {
-  return streamTarget.test(url)
-}
-
-/** Whether a request pushes one update. */
-export function isPush({ method, url = '' }: Pick<IncomingMessage, 'method' | 'url'>): boolean {
-  return method === 'POST' && pushTarget.test(url)
-}
-
-const streamTarget = /^\/v1\/updates(?:\?|$)/
-const pushTarget = /^\/v1\/bots\/\d+\/updates(?:\?|$)/
 
 async function readUpdate(
   request: IncomingMessage,

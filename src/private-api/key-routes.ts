@@ -6,18 +6,15 @@
  * A key is shown once, when it is made or rotated.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
-import { scopes } from '../access/access.ts'
-import { accessKeyBotsMax, accessKeyRateMax } from '../access/limits.ts'
 import type { KeyRegistry, WantedKey } from '../access/key-registry.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { botIdMax, botIdMin } from '../limits.ts'
-import type { Scope } from '../shard/access-key-record.ts'
+import { keyOperations } from '../operations/key-operations.ts'
+import type { BodyOf, ResultOf } from '../operations/operation.ts'
 import type { StoredAccessKey } from '../shard/stored.ts'
+import { addOperations } from './add-operations.ts'
 import { askOwners } from './ask-owners.ts'
 import { type KeyQuestion, type KeySync, keyTablePath } from './key-sync.ts'
-import { accessKeyEndSMax, accessKeyNameLengthMax, accessKeyOverlapSMax } from './limits.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import { requestAccess } from './request-access.ts'
 
@@ -32,106 +29,35 @@ export interface KeyRoutesOptions {
   isForwarded(request: FastifyRequest): boolean
 }
 
-/** With these, a name could pass for another one, or move the cursor of a terminal. */
-const namelessCharacters = '\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}'
-const rate = Type.Integer({ minimum: 1, maximum: accessKeyRateMax })
-const newKey = Type.Object(
-  {
-    name: Type.String({
-      pattern: `^[^${namelessCharacters}]{1,${accessKeyNameLengthMax}}$`,
-      description: `1 to ${accessKeyNameLengthMax} characters, no control or invisible characters and none that change the direction of writing`,
-    }),
-    scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), {
-      minItems: 1,
-      maxItems: scopes.length,
-      uniqueItems: true,
-    }),
-    bots: Type.Optional(
-      Type.Array(Type.Integer({ minimum: botIdMin, maximum: botIdMax }), {
-        minItems: 1,
-        maxItems: accessKeyBotsMax,
-        uniqueItems: true,
-        description: 'The only bots that the key is for. By default it is for all.',
-      }),
-    ),
-    updates_per_second: Type.Optional(rate),
-    requests_per_second: Type.Optional(rate),
-    expires: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: accessKeyEndSMax,
-        description: 'When the key ends, in Unix seconds.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
-const overlap = Type.Object(
-  { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: accessKeyOverlapSMax })) },
-  { additionalProperties: false },
-)
-
-interface NewKey {
-  Body: {
-    readonly name: string
-    readonly scopes: readonly Scope[]
-    readonly bots?: readonly number[]
-    readonly updates_per_second?: number
-    readonly requests_per_second?: number
-    readonly expires?: number
-  }
-}
-
-interface OfKey {
-  Params: { readonly key_id: string }
-}
-
-interface Rotation extends OfKey {
-  Body: { readonly overlap?: number } | null
-}
-
-const path = '/v1/keys'
 const keysChangedPath = '/internal/keys-changed'
-const keysTarget = /^\/v1\/keys(?:[/?]|$)/
 
 /** The shard that has the keys. */
 export const keysShard = 0
 
-/** Whether a request with this target is about keys, so that the worker of `keysShard` answers it. */
-export function isAboutKeys(url: string): boolean {
-  return keysTarget.test(url)
-}
-
 export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): void {
-  const { keys } = options
-  const { registry, sync } = keys
+  const { registry, sync } = options.keys
 
-  app.post<NewKey>(path, { schema: { body: newKey } }, async (request) => {
-    const wanted = wantedOf(request.body, registry.clock.nowMs())
-    const { id, record, text } = await registry.create(wanted, requestAccess(request))
-    const missed = await tellAll(options, request)
-    return { ...keyJson({ id, record }), key: text, ...missed }
-  })
-
-  app.get(path, async () => ({ keys: (await registry.list()).map((key) => keyJson(key)) }))
-
-  app.post<Rotation>(
-    `${path}/:key_id/rotate`,
-    { schema: { body: Type.Union([overlap, Type.Null()]) } },
-    async (request) => {
-      const { key_id: id } = request.params
-      const overlapS = request.body?.overlap ?? 0
-      const { record, text } = await registry.rotate(id, overlapS, requestAccess(request))
+  addOperations(app, keyOperations, {
+    async createKey({ body, request }) {
+      const wanted = wantedOf(body, registry.clock.nowMs())
+      const { id, record, text } = await registry.create(wanted, requestAccess(request))
       const missed = await tellAll(options, request)
       return { ...keyJson({ id, record }), key: text, ...missed }
     },
-  )
-
-  app.delete<OfKey>(`${path}/:key_id`, async (request) => {
-    const { key_id: id } = request.params
-    const heirs = await registry.revoke(id, requestAccess(request))
-    const others = heirs.length > 0 ? { also_revoked: heirs } : {}
-    return { key_id: id, revoked: true, ...others, ...(await tellAll(options, request)) }
+    async listKeys() {
+      return { keys: (await registry.list()).map((key) => keyJson(key)) }
+    },
+    async rotateKey({ params: { key_id: id }, body, request }) {
+      const access = requestAccess(request)
+      const { record, text } = await registry.rotate(id, body?.overlap ?? 0, access)
+      const missed = await tellAll(options, request)
+      return { ...keyJson({ id, record }), key: text, ...missed }
+    },
+    async revokeKey({ params: { key_id: id }, request }) {
+      const heirs = await registry.revoke(id, requestAccess(request))
+      const others = heirs.length > 0 ? { also_revoked: heirs } : {}
+      return { key_id: id, revoked: true as const, ...others, ...(await tellAll(options, request)) }
+    },
   })
 
   // Used between workers only.
@@ -152,7 +78,10 @@ export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): v
 }
 
 /** Has all workers take the change. Returns the field of the response for those that have not. */
-async function tellAll(options: KeyRoutesOptions, request: FastifyRequest): Promise<object> {
+async function tellAll(
+  options: KeyRoutesOptions,
+  request: FastifyRequest,
+): Promise<{ readonly unreached_workers?: number }> {
   const { clock, keys } = options
   const links = options.linksOf(request)
   const answers = await askOwners<{ readonly isTold: boolean }>({
@@ -166,7 +95,7 @@ async function tellAll(options: KeyRoutesOptions, request: FastifyRequest): Prom
   return unreached > 0 ? { unreached_workers: unreached } : {}
 }
 
-function wantedOf(body: NewKey['Body'], nowMs: number): WantedKey {
+function wantedOf(body: BodyOf<typeof keyOperations.createKey>, nowMs: number): WantedKey {
   const endsAtMs = body.expires === undefined ? undefined : body.expires * 1_000
   if (endsAtMs !== undefined && endsAtMs <= nowMs) {
     throw new PostboteError('BAD_REQUEST', { detail: 'expires: expected a time in the future' })
@@ -181,8 +110,10 @@ function wantedOf(body: NewKey['Body'], nowMs: number): WantedKey {
   }
 }
 
+type KeyJson = ResultOf<typeof keyOperations.listKeys>['keys'][number]
+
 /** Has nothing of the secrets. */
-function keyJson({ id, record }: StoredAccessKey): object {
+function keyJson({ id, record }: StoredAccessKey): KeyJson {
   const [, old] = record.secrets
   return {
     key_id: id,

@@ -11,20 +11,8 @@ export const privateBodyBytesMax = 64 * kib
  * escaped, take about 2,300.
  */
 export const pairHeaderBytesMax = 4 * kib
-/** An idempotency key may have this many characters: room for more than two UUIDs. Keys are stored only as hashes. */
-export const idempotencyKeyLengthMax = 128
 
 // The private API (protocol.md §9)
-/**
- * A page of a list has at most this many entries. Chosen: 100,000 bots take 100 calls; a larger page would hold more
- * records in memory.
- */
-export const listedPerPageMax = 1_000
-/**
- * An old token may stay valid this long beside a new one: a week is long enough to roll a new token out and short enough
- * for a leaked one to end.
- */
-export const tokenOverlapSMax = 7 * 86_400
 /** A pushed update may have this many bytes of braces and white space around the text that is stored. */
 export const updateSlackBytes = 1024
 /** The buffer for the beginning of a line has this size at first and doubles up to the longest line; usual pairs fit. */
@@ -86,28 +74,9 @@ export const sameUsernamesShownMax = 10
 /** An owner that is not there is looked for again after this time: a hand-over takes about as long. */
 export const ownerAskAgainMs = 100
 
-// Signed deliveries
-/**
- * An old signing key may sign this long beside a new one, as with tokens (`tokenOverlapSMax`): a week is enough to bring
- * a new key to every receiver.
- */
-export const signingKeyOverlapSMax = 7 * 86_400
-
-// The limit of deliveries that an operator sets for a bot
-/** The smallest limit in deliveries per second: one in ten seconds. To send nothing, the operator pauses the bot. */
-export const deliveriesPerSecondMin = 0.1
-/** The largest limit in deliveries per second, more than one webhook can get from a worker. */
-export const deliveriesPerSecondMax = 10_000
-
 // Keys of the private API
-/** A name of a key has at most this many characters: enough for a program, its place and a date. */
-export const accessKeyNameLengthMax = 64
-/** A key ends at this Unix time in seconds at the latest: below the last date of JavaScript, and far beyond any use. */
-export const accessKeyEndSMax = 2 ** 40
 /** A stream that the limit of its key paces has this many slices in a second. Chosen: an update waits 0.1 s longer at most. */
 export const pacedSlicesPerS = 10
-/** An old secret of a key may stay valid this long beside a new one, as with tokens (`tokenOverlapSMax`). */
-export const accessKeyOverlapSMax = 7 * 86_400
 
 // The dashboard
 /** A session lasts this long: a working day with a margin. It ends earlier with the key that it began with. */
@@ -134,8 +103,6 @@ export const tailReconnectMs = 500
 // Events for the operator
 /** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
 export const eventStreamsMax = 32
-/** The position of a reader of events has at most this many characters: `eventPositionNodesMax` nodes with the longest names fit. */
-export const eventPositionLengthMax = 8_192
 /** A stream of events keeps the positions of at most this many nodes. Chosen: ten times as many as a large cluster has. */
 export const eventPositionNodesMax = 100
 /** The reader of a stream of events that has ended connects again after this time, as that of a tail. */

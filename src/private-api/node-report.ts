@@ -1,22 +1,6 @@
 /** What a node says about itself for GET /v1/nodes. Nodes pass it to each other as JSON. */
 
-/** `no database`: none of its databases responds, so it may not serve. `unreachable`: it does not answer other nodes. */
-export const nodeStates = ['serving', 'leaving', 'no database', 'unreachable'] as const
-/** `unknown`: its node is unreachable. The other states are those of docs/use/api.md. */
-export const shardStates = [
-  'serving',
-  'starting',
-  'checking',
-  'broken',
-  'no database',
-  'unknown',
-] as const
-
-/**
- * As the primary records them: `down` until the next process is started, `ending` when none is started any more. A process
- * that serves and whose event loop does not turn is `hanging`.
- */
-export const workerStates = ['serving', 'hanging', 'starting', 'down', 'ending'] as const
+import type { nodeStates, shardStates, workerStates } from '../operations/node-states.ts'
 
 export type NodeState = (typeof nodeStates)[number]
 export type ShardState = (typeof shardStates)[number]

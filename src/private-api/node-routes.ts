@@ -9,8 +9,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { ClusterMember, NodeReport, ReportedShard } from './node-report.ts'
 import { PostboteError } from '../errors.ts'
+import type { ResultOf } from '../operations/operation.ts'
+import { serverOperations } from '../operations/server-operations.ts'
+import { addOperation } from './add-operations.ts'
 import { askOwners } from './ask-owners.ts'
 import type { OwnerLinks } from './owner-links.ts'
+
+type NodeListJson = ResultOf<typeof serverOperations.listNodes>
+type NodeJson = NodeListJson['nodes'][number]
 
 export interface NodeRoutesOptions {
   readonly clock: Clock
@@ -26,7 +32,7 @@ export interface NodeRoutesOptions {
 }
 
 export function addNodeRoutes(app: FastifyInstance, options: NodeRoutesOptions): void {
-  app.get('/v1/nodes', (request) => listNodes(options, request))
+  addOperation(app, serverOperations.listNodes, ({ request }) => listNodes(options, request))
 
   // Used between workers only: it returns what this node knows of itself.
   app.post('/internal/node', async (request) => {
@@ -35,7 +41,10 @@ export function addNodeRoutes(app: FastifyInstance, options: NodeRoutesOptions):
   })
 }
 
-async function listNodes(options: NodeRoutesOptions, request: FastifyRequest): Promise<object> {
+async function listNodes(
+  options: NodeRoutesOptions,
+  request: FastifyRequest,
+): Promise<NodeListJson> {
   const { clock, shards } = options
   const links = options.linksOf(request)
   const answers = await askOwners<NodeReport>({
@@ -44,7 +53,7 @@ async function listNodes(options: NodeRoutesOptions, request: FastifyRequest): P
     path: '/internal/node',
     own: () => options.ownNode(),
   })
-  const nodes = new Map<string, object>()
+  const nodes = new Map<string, NodeJson>()
   const reported: ReportedShard[] = []
   for (const { answer } of answers) {
     if (!nodes.has(answer.name)) reported.push(...answer.shards)
@@ -59,7 +68,7 @@ async function listNodes(options: NodeRoutesOptions, request: FastifyRequest): P
   return { nodes: sorted, ...missingJson(shards, reported) }
 }
 
-function nodeJson({ heartbeatAgeMs, clockSkewMs, workers, ...node }: NodeReport): object {
+function nodeJson({ heartbeatAgeMs, clockSkewMs, workers, ...node }: NodeReport): NodeJson {
   return {
     name: node.name,
     state: node.state,
@@ -81,7 +90,7 @@ function nodeJson({ heartbeatAgeMs, clockSkewMs, workers, ...node }: NodeReport)
   }
 }
 
-function silentJson(member: ClusterMember): object {
+function silentJson(member: ClusterMember): NodeJson {
   return {
     name: member.name,
     state: 'unreachable',
@@ -99,7 +108,10 @@ function unknownShards({ shards }: ClusterMember): readonly ReportedShard[] {
 }
 
 /** The shards that no node has. */
-function missingJson(shards: number, reported: readonly ReportedShard[]): object {
+function missingJson(
+  shards: number,
+  reported: readonly ReportedShard[],
+): Pick<NodeListJson, 'missing_shards'> {
   const known = new Set(reported.map(({ shard }) => shard))
   const all = Array.from({ length: shards }, (_, shard) => shard)
   const missing = all.filter((shard) => !known.has(shard))

@@ -2,7 +2,7 @@
  * The named parts of an OpenAPI document. A schema with an `$id` becomes a component of that name, and `$ref` takes its
  * place wherever it occurs. One name cannot stand for two things.
  */
-import type { Content } from './operation.ts'
+import type { Content } from '../operations/operation.ts'
 import { sessionCookieName } from './session-cookie.ts'
 
 /** A value of JSON. */

@@ -1,16 +1,17 @@
 /**
- * Builds the OpenAPI 3.1 document of the private API from the routes of the app and the tables of operations.
- *
- *     routes of Fastify:     verb, path, schemas of query and body  --+
- *                                                                     +--> paths, components
- *     tables of operations:  names, texts, results, error codes     --+
- *
- * A schema with an `$id` becomes a component of that name, and `$ref` takes its place. A route without an operation, and
- * an operation without a route, is an error. `isPublic` says which routes are left out.
+ * Builds the OpenAPI 3.1 document of the private API from the table of operations. A schema with an `$id` becomes a component
+ * of that name, and `$ref` takes its place.
  */
 import { type ErrorCode, errorKinds } from '../errors.ts'
 import { botIdMax, botIdMin, updateIdMax } from '../limits.ts'
-import { dashboardPaths } from './dashboard-files.ts'
+import { commonErrors, errorSchema, openErrors, ownErrors } from '../operations/error-schema.ts'
+import {
+  type Content,
+  json,
+  type Operation,
+  operationTags,
+  querySchema,
+} from '../operations/operation.ts'
 import {
   asObject,
   type Json,
@@ -19,25 +20,6 @@ import {
   OpenApiComponents,
   withFormat,
 } from './openapi-components.ts'
-import {
-  commonErrors,
-  type Content,
-  errorSchema,
-  openErrors,
-  type Operation,
-  type Operations,
-  operationTags,
-} from './operation.ts'
-import { routeNeeds } from './route-needs.ts'
-
-/** A route as Fastify reports it. */
-export interface DescribedRoute {
-  readonly method: string
-  readonly url: string
-  readonly querystring: unknown
-  readonly body: unknown
-}
-
 /** What the parameters mean that several calls have. A description in a route's own schema has precedence. */
 const parameterTexts: Readonly<Record<string, string>> = {
   id: 'The id of the bot.',
@@ -58,27 +40,17 @@ const pathSchemas: Readonly<Record<string, JsonObject>> = {
 /**
  * Builds the document.
  *
- * @param routes - The routes of the app.
  * @param operations - The operations, in the order of the document.
  * @returns The document, as JSON.
- * @throws Error if a route has no operation or an operation has no route.
  */
-export function openApiDocument(
-  routes: readonly DescribedRoute[],
-  operations: Operations,
-): JsonObject {
-  const left = new Map(routes.filter(isPublic).map((route) => [keyOf(route), route]))
+export function openApiDocument(operations: readonly Operation[]): JsonObject {
   const components = new OpenApiComponents()
   const paths: Record<string, JsonObject> = {}
-  for (const [key, operation] of Object.entries(operations)) {
-    const route = left.get(key)
-    if (route === undefined) throw new Error(`no route has the operation ${key}`)
-    left.delete(key)
-    const path = route.url.replaceAll(/:(\w+)/g, '{$1}')
+  for (const operation of operations) {
+    const path = operation.path.replaceAll(/:(\w+)/g, '{$1}')
     const methods = (paths[path] ??= {})
-    methods[route.method.toLowerCase()] = operationObject(route, operation, components)
+    methods[operation.method.toLowerCase()] = operationObject(operation, components)
   }
-  if (left.size > 0) throw new Error(`no operation describes ${[...left.keys()].join(', ')}`)
   return {
     openapi: '3.1.1',
     info: {
@@ -96,45 +68,31 @@ export function openApiDocument(
   }
 }
 
-/** Leaves out the routes between workers and the files of the dashboard, which are no calls of programs. */
-function isPublic({ url }: DescribedRoute): boolean {
-  return !url.startsWith('/internal/') && !dashboardPaths.includes(url)
-}
-
-function keyOf({ method, url }: DescribedRoute): string {
-  return `${method} ${url}`
-}
-
-function operationObject(
-  route: DescribedRoute,
-  operation: Operation,
-  components: OpenApiComponents,
-): JsonObject {
-  const { id, tag, summary, description, isOpen = false, needsKey = false } = operation
+function operationObject(operation: Operation, components: OpenApiComponents): JsonObject {
+  const { id, tag, summary, description, path } = operation
   const parameters = [
-    ...pathParameters(route.url),
-    ...parametersIn('query', components.published(operation.query ?? route.querystring)),
-    ...parametersIn('header', components.published(operation.headers)),
+    ...pathParameters(path),
+    ...parametersIn('query', components.published(querySchema(operation))),
+    ...parametersIn('header', components.published(operation.headers?.())),
   ]
-  const body = bodyObject(route, operation, components)
+  const body = bodyObject(operation, components)
   return {
     operationId: id,
     tags: [tag],
     summary,
     ...(description === undefined ? {} : { description }),
-    security: isOpen ? [] : securityOf(route, needsKey),
+    security: securityOf(operation),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined ? {} : { requestBody: body }),
-    responses: responsesObject(operation, route.method, components),
+    responses: responsesObject(operation, components),
   }
 }
 
 /** The names of scopes are the roles of OpenAPI 3.1. */
-function securityOf(route: DescribedRoute, needsKey: boolean): JsonObject[] {
-  const needs = routeNeeds[keyOf(route)]
-  if (needs === undefined) return [{ adminKey: [] }]
-  const roles = needs.scope === 'any' ? [] : [needs.scope]
-  const session = needsKey ? [] : [{ session: roles }]
+function securityOf({ scope, needsKey }: Operation): JsonObject[] {
+  if (scope === 'open') return []
+  const roles = scope === 'any' ? [] : [scope]
+  const session = needsKey === true ? [] : [{ session: roles }]
   return [{ adminKey: [] }, { key: roles }, ...session]
 }
 
@@ -167,13 +125,13 @@ function parameter(
 }
 
 function bodyObject(
-  route: DescribedRoute,
-  { body }: Operation,
+  { body, bodyContent }: Operation,
   components: OpenApiComponents,
 ): JsonObject | undefined {
-  if (body !== undefined) return { required: true, content: components.content(body) }
-  if (route.body === undefined) return undefined
-  const schema = asObject(components.published(route.body))
+  if (bodyContent !== undefined)
+    return { required: true, content: components.content(bodyContent()) }
+  if (body === undefined) return undefined
+  const schema = asObject(components.published(body()))
   const choices = Array.isArray(schema['anyOf']) ? schema['anyOf'] : [schema]
   // No body is read as null.
   const given = choices.filter((choice) => asObject(choice)['type'] !== 'null')
@@ -184,11 +142,11 @@ function bodyObject(
   }
 }
 
-function responsesObject(
-  { results, errors = [], isOpen = false }: Operation,
-  method: string,
-  components: OpenApiComponents,
-): JsonObject {
+function responsesObject(operation: Operation, components: OpenApiComponents): JsonObject {
+  const { method, scope, result } = operation
+  const errors = ownErrors(operation)
+  const isOpen = scope === 'open'
+  const results = operation.results?.() ?? (result === undefined ? {} : { 200: json(result()) })
   const shared: readonly ErrorCode[] = isOpen ? openErrors : commonErrors
   const byStatus = codesByStatus([...shared, ...errors])
   const responses: JsonObject = {}

@@ -7,7 +7,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { botIdMax, botIdMin, orderingKeyBytesMax } from '../limits.ts'
-import { idempotencyKeyLengthMax } from './limits.ts'
+import { idempotencyKeyLengthMax } from '../operations/limits.ts'
 import { updateTypeNumber } from '../queue/update-types.ts'
 import { findMember, numberText, skipValue } from '../queue/json-scan.ts'
 import {

@@ -1,7 +1,7 @@
 /**
  * Decides who may use the private API: a client with the admin key or a key that was made with it (access/), or a browser
  * with a session (session-cookie.ts), whose Host header no web page can rebind. What a key may do is decided later, by
- * the route (route-needs.ts).
+ * the route (assert-may.ts).
  *
  * A browser that a rebound DNS name led here sends that name as its Host. An IP address, localhost or a name that the
  * operator listed cannot be rebound. Browsers cannot reach a Unix socket.

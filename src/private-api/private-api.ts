@@ -9,7 +9,6 @@ import Fastify, {
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
-  type RouteHandlerMethod,
 } from 'fastify'
 import type { Access } from '../access/access.ts'
 import { assertUnderLimit, type KeyLimiter } from '../access/key-limiter.ts'
@@ -22,24 +21,29 @@ import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
 import { privateBodyBytesMax } from './limits.ts'
 import { deniedMetrics, type MetricName } from '../metrics.ts'
+import { apiOperations } from '../operations/api-operations.ts'
+import { verbsAt } from '../operations/operation-of.ts'
+import type { ResultOf } from '../operations/operation.ts'
+import { serverOperations } from '../operations/server-operations.ts'
+import { updateOperations } from '../operations/update-operations.ts'
 import type { ShardTroubles } from '../shard/shard-marks.ts'
 import type { PrivateApiGuard } from './private-api-guard.ts'
+import { addOperation, type HandledCall } from './add-operations.ts'
+import { assertMay } from './assert-may.ts'
 import { type BotRoutesOptions, addBotRoutes } from './bot-routes.ts'
 import { addDashboardRoutes, DashboardFiles, dashboardPaths } from './dashboard-files.ts'
 import { addDeadLetterRoutes } from './dead-letter-routes.ts'
 import { addEventRoutes, type EventRoutesOptions } from './event-routes.ts'
 import { type FleetRoutesOptions, addFleetRoutes } from './fleet-routes.ts'
-import { addHistoryRoutes } from './history-routes.ts'
-import { type IngestRoutesOptions, addIngestRoutes, pushRoute } from './ingest-routes.ts'
+import { type IngestRoutesOptions, addIngestRoutes } from './ingest-routes.ts'
 import { addKeyRoutes, type KeyRoutesOptions } from './key-routes.ts'
 import type { KeySync } from './key-sync.ts'
 import { metricsPage } from './metrics-page.ts'
+import { openApiDocument } from './openapi-document.ts'
 import { addNodeRoutes, type NodeRoutesOptions } from './node-routes.ts'
-import { addOpenApiRoute } from './openapi-route.ts'
 import { privateErrorText } from './private-error.ts'
 import { addRecordRoutes, type RecordRoutesOptions } from './record-routes.ts'
 import { addRequestAccess } from './request-access.ts'
-import { assertMay, verbsAt } from './route-needs.ts'
 import { addSessionRoutes } from './session-routes.ts'
 import { addShardRoutes, type ShardRoutesOptions } from './shard-routes.ts'
 import { addSigningKeyRoutes } from './signing-key-routes.ts'
@@ -152,28 +156,16 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     if (mustClose(request.raw)) void reply.header('connection', 'close')
     return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
   })
-  addOpenApiRoute(app)
   addDashboardRoutes(app, new DashboardFiles())
-  addProbe(app, '/healthz', async () => ({ status: 'ok' }))
-  addProbe(app, '/readyz', async (_request, reply) => {
-    const readiness = await options.readiness()
-    const status = statusOf(readiness)
-    if (status !== 'ready') void reply.code(503).header('retry-after', unavailableRetryAfterS)
-    return reply.send({ status, ...troublesJson(readiness) })
-  })
-  app.get('/metrics', async (_request, reply) => {
-    const { contentType, text } = await metricsPage(options.totals())
-    return reply.type(contentType).send(text)
-  })
+  addServerRoutes(app, options)
   void app.register(async (jsonRoutes) => {
     acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
     addFleetRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
-    addSigningKeyRoutes(jsonRoutes, options)
+    addSigningKeyRoutes(jsonRoutes, options.bots)
     addWebhookRoutes(jsonRoutes, options.bots)
     addDeadLetterRoutes(jsonRoutes, options.bots)
-    addHistoryRoutes(jsonRoutes, options)
     addTailRoutes(jsonRoutes, options)
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)
@@ -183,6 +175,31 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app
+}
+
+/** Some probes send HEAD and use only the status. */
+function addServerRoutes(app: FastifyInstance, options: PrivateApiContext): void {
+  const { checkHealth, checkHealthHead, checkReadiness, checkReadinessHead } = serverOperations
+  const { getMetrics, getOpenApi } = serverOperations
+  const readinessOf = async ({ reply }: HandledCall): Promise<ReadinessJson> => {
+    const readiness = await options.readiness()
+    const status = statusOf(readiness)
+    if (status !== 'ready') void reply.code(503).header('retry-after', unavailableRetryAfterS)
+    return { status, ...troublesJson(readiness) }
+  }
+  addOperation(app, checkHealth, async () => ({ status: 'ok' as const }))
+  addOperation(app, checkHealthHead, async () => ({ status: 'ok' }))
+  addOperation(app, checkReadiness, readinessOf)
+  addOperation(app, checkReadinessHead, readinessOf)
+  addOperation(app, getMetrics, async ({ reply }) => {
+    const { contentType, text } = await metricsPage(options.totals())
+    return reply.type(contentType).send(text)
+  })
+  let document: string | undefined
+  addOperation(app, getOpenApi, async ({ reply }) => {
+    document ??= JSON.stringify(openApiDocument(apiOperations))
+    return reply.type('application/json').send(document)
+  })
 }
 
 /** The checks before a route runs, and before the body is read. */
@@ -204,9 +221,9 @@ function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
     // The body is not parsed, because Fastify would close the connection if it could not parse it.
     if (request.is404) throw noRoute(request, reply)
     if (access === 'root') return
-    const { params } = request
-    assertMay(access, { method: request.method, route: path, botId: idIn(params) })
-    if (path === pushRoute) assertUnderLimit(limiter, access, 'updates')
+    const { operation } = request.routeOptions.config
+    assertMay(access, operation, idIn(request.params))
+    if (operation === updateOperations.pushUpdate) assertUnderLimit(limiter, access, 'updates')
   })
   app.addHook('preHandler', async ({ access }) => {
     // A body takes time to arrive.
@@ -252,13 +269,10 @@ function idIn(params: unknown): string | undefined {
   return typeof params.id === 'string' ? params.id : undefined
 }
 
+type ReadinessJson = ResultOf<typeof serverOperations.checkReadiness>
+
 /** The server is ready even if a shard is set aside or a database is away, because it serves all other shards. */
-function statusOf({
-  isServed,
-  hasLease,
-  shards,
-  troubles,
-}: Readiness): 'ready' | 'starting' | 'broken' | 'no database' {
+function statusOf({ isServed, hasLease, shards, troubles }: Readiness): ReadinessJson['status'] {
   if (!isServed) return 'starting'
   if (!hasLease) return 'no database'
   return troubles.broken.length < shards ? 'ready' : 'broken'
@@ -271,7 +285,7 @@ function troublesJson({
   poisonedShards,
   damaged,
   troubles,
-}: Readiness): object {
+}: Readiness): Omit<ReadinessJson, 'status'> {
   return {
     ...(hasLease && awayDatabases.length > 0 ? { away_databases: awayDatabases } : {}),
     ...(poisonedShards > 0 ? { poisoned_shards: poisonedShards } : {}),
@@ -280,11 +294,6 @@ function troublesJson({
     ...(troubles.damaged.length > 0 ? { damaged_files: troubles.damaged } : {}),
     ...(troubles.checking.length > 0 ? { checking_shards: troubles.checking } : {}),
   }
-}
-
-/** Some probes send HEAD and use only the status. */
-function addProbe(app: FastifyInstance, url: string, handler: RouteHandlerMethod): void {
-  app.route({ method: ['GET', 'HEAD'], url, handler })
 }
 
 /**

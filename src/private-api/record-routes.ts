@@ -9,8 +9,10 @@ import type { FastifyInstance } from 'fastify'
 import type { KeyRing } from '../access/key-ring.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
+import { shardOperations } from '../operations/server-operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import { ShardSection } from '../shard/shard-section.ts'
+import { addOperation } from './add-operations.ts'
 import { recordStreamsMax } from './limits.ts'
 import { RecordStream } from './record-stream.ts'
 import { requestAccess } from './request-access.ts'
@@ -31,23 +33,11 @@ export interface RecordRoutesOptions {
   readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
 
-const recordsTarget = /^\/v1\/shards\/(\d{1,3})\/records(?:\?|$)/
-
-/** Returns the number of the shard whose records a target asks for; undefined for any other target. */
-export function recordsShardOf(url: string): number | undefined {
-  const [, shard] = recordsTarget.exec(url) ?? []
-  return shard === undefined ? undefined : Number(shard)
-}
-
-interface NamedShard {
-  Params: { readonly shard: string }
-}
-
 export function addRecordRoutes(app: FastifyInstance, options: RecordRoutesOptions): void {
   let opening = 0
-  app.get<NamedShard>('/v1/shards/:shard/records', async (request, reply) => {
+  addOperation(app, shardOperations.exportShard, async ({ params, request, reply }) => {
     const { clock, shards, recordStreams } = options
-    const shard = options.shardAt(shardParam(request.params.shard, shards))
+    const shard = options.shardAt(shardParam(params.shard, shards))
     if (opening + recordStreams.size >= recordStreamsMax) {
       throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 1 })
     }

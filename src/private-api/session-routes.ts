@@ -10,6 +10,9 @@ import { type Access, scopes } from '../access/access.ts'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { accessKeysMax } from '../limits.ts'
+import type { ResultOf } from '../operations/operation.ts'
+import { sessionOperations } from '../operations/server-operations.ts'
+import { addOperations } from './add-operations.ts'
 import { askOwners } from './ask-owners.ts'
 import type { OwnerLinks } from './owner-links.ts'
 import type { PrivateApiGuard } from './private-api-guard.ts'
@@ -37,28 +40,30 @@ interface SessionEnded {
 
 export function addSessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): void {
   const { clock, guard } = options
-  app.post('/v1/session', async ({ headers }, reply) => {
-    // A session must not prolong itself: a stolen cookie would last forever.
-    const access = guard.checkKey(headers.authorization)
-    const isSecure = headers['x-forwarded-proto'] === 'https'
-    const { setCookie, expiresAtS } = guard.sessions.create(access, isSecure)
-    return reply.header('set-cookie', setCookie).send({ expires: expiresAtS })
-  })
-
-  app.get('/v1/session', async (request) => accessJson(requestAccess(request)))
-
-  app.delete('/v1/session', async (request, reply) => {
-    const ending = guard.sessionToEnd(request.raw)
-    if (ending !== undefined) {
-      const { slot, session } = ending
-      await askOwners({
-        clock,
-        links: options.linksOf(request),
-        path: `${endedPath}?slot=${slot}&session=${session}`,
-        own: async () => guard.ended.end(slot, session),
-      })
-    }
-    return reply.header('set-cookie', [...guard.sessions.removal]).send({ ended: true })
+  addOperations(app, sessionOperations, {
+    async beginSession({ request: { headers }, reply }) {
+      // A session must not prolong itself: a stolen cookie would last forever.
+      const access = guard.checkKey(headers.authorization)
+      const isSecure = headers['x-forwarded-proto'] === 'https'
+      const { setCookie, expiresAtS } = guard.sessions.create(access, isSecure)
+      void reply.header('set-cookie', setCookie)
+      return { expires: expiresAtS }
+    },
+    getSession: async ({ request }) => accessJson(requestAccess(request)),
+    async endSession({ request, reply }) {
+      const ending = guard.sessionToEnd(request.raw)
+      if (ending !== undefined) {
+        const { slot, session } = ending
+        await askOwners({
+          clock,
+          links: options.linksOf(request),
+          path: `${endedPath}?slot=${slot}&session=${session}`,
+          own: async () => guard.ended.end(slot, session),
+        })
+      }
+      void reply.header('set-cookie', [...guard.sessions.removal])
+      return { ended: true as const }
+    },
   })
 
   // Used between workers only.
@@ -70,7 +75,7 @@ export function addSessionRoutes(app: FastifyInstance, options: SessionRoutesOpt
   })
 }
 
-function accessJson(access: Access): object {
+function accessJson(access: Access): ResultOf<typeof sessionOperations.getSession> {
   if (access === 'root') return { key_id: null, name: null, scopes: ['all'], bots: null }
   const { id, name, bots } = access
   return {

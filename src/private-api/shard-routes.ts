@@ -1,7 +1,9 @@
 /** Checks the files of a shard on request, whichever worker has it open. */
 import type { FastifyInstance } from 'fastify'
 import { PostboteError } from '../errors.ts'
+import { shardOperations } from '../operations/server-operations.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
+import { addOperation } from './add-operations.ts'
 
 export interface ShardRoutesOptions {
   /** The number of shards. */
@@ -17,13 +19,10 @@ export interface ShardCheckResult {
   readonly damages: readonly FileDamage[]
 }
 
-interface NamedShard {
-  Params: { readonly shard: string }
-}
-
+/** Adds the route. The records of a shard have their own (record-routes.ts). */
 export function addShardRoutes(app: FastifyInstance, options: ShardRoutesOptions): void {
-  app.post<NamedShard>('/v1/shards/:shard/check', async (request) => {
-    const shard = shardParam(request.params.shard, options.shards)
+  addOperation(app, shardOperations.checkShard, async ({ params }) => {
+    const shard = shardParam(params.shard, options.shards)
     const checked = await options.checkShard(shard)
     if (checked === undefined) throw new PostboteError('STORE_UNAVAILABLE')
     const { files, damagesFound, damages } = checked

@@ -5,16 +5,17 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
 import type { KeyRing } from '../access/key-ring.ts'
 import { KeyShares } from '../access/key-shares.ts'
 import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { Clock } from '../clock.ts'
 import { onceClosed } from '../http/once-closed.ts'
+import { updateOperations } from '../operations/update-operations.ts'
+import { addOperation } from './add-operations.ts'
 import { tailsMax } from './limits.ts'
 import { requestAccess } from './request-access.ts'
-import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
+import { queueOf } from './queue-of.ts'
 import { serverSentEventsHead } from './server-sent-events.ts'
 import { TailStream } from './tail-stream.ts'
 
@@ -24,48 +25,27 @@ export interface TailRoutesOptions {
   readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
 
-const tailQuery = queueQuery({
-  payload: Type.Boolean({
-    default: false,
-    description: 'Whether the events have the updates themselves.',
-  }),
-})
-
-interface TailRequest extends OfQueue {
-  Querystring: OfQueue['Querystring'] & { readonly payload: boolean }
-}
-
-const tailTarget = /^\/v1\/bots\/\d+\/tail(?:\?|$)/
-
-/** Whether a request with this target is a tail, which lasts as long as its reader wants. */
-export function isTail(url: string): boolean {
-  return tailTarget.test(url)
-}
-
 export function addTailRoutes(
   app: FastifyInstance,
   { bots, clock, keys }: TailRoutesOptions,
 ): void {
   const places = new KeyShares(tailsMax)
-  app.get<TailRequest>(
-    '/v1/bots/:id/tail',
-    { schema: { querystring: tailQuery } },
-    async (request, reply) => {
-      const queue = await queueOf(bots, request)
-      const access = requestAccess(request)
-      const free = places.take(access)
-      reply.hijack()
-      const { raw: response } = reply
-      response.writeHead(200, serverSentEventsHead)
-      follow(queue, {
-        response,
-        watchKey: (end) => keys.ring.watch(access, end),
-        clock,
-        hasPayloads: request.query.payload,
-        onEnd: free,
-      })
-    },
-  )
+  addOperation(app, updateOperations.tailQueue, async (call) => {
+    const { request, reply, query } = call
+    const queue = await queueOf(bots, call)
+    const access = requestAccess(request)
+    const free = places.take(access)
+    reply.hijack()
+    const { raw: response } = reply
+    response.writeHead(200, serverSentEventsHead)
+    follow(queue, {
+      response,
+      watchKey: (end) => keys.ring.watch(access, end),
+      clock,
+      hasPayloads: query.payload,
+      onEnd: free,
+    })
+  })
 }
 
 interface Follower {

@@ -9,7 +9,7 @@
 import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../limits.ts'
-import { idempotencyKeyLengthMax } from './limits.ts'
+import { idempotencyKeyLengthMax } from '../operations/limits.ts'
 
 /** The options that both forms have. */
 export interface UpdateOptions {

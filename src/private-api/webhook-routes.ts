@@ -1,98 +1,58 @@
-/** Routes that show the attempts of a webhook, pause and resume it, try it at once, and limit its rate (docs/use/api.md). */
+/** Routes about the webhook of a bot: its attempts and their history, pauses, retries at once, and the limit of its rate (docs/use/api.md). */
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
 import type { BotService } from '../bots/bot-service.ts'
-import { webhookAttemptsKept } from '../limits.ts'
+import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../operations/limits.ts'
+import type { ResultOf } from '../operations/operation.ts'
+import { webhookOperations } from '../operations/webhook-operations.ts'
 import { producerKey } from '../queue/ordering-key.ts'
-import type { Attempt } from '../webhook/attempt-log.ts'
-import { deliveriesPerSecondMax, deliveriesPerSecondMin } from './limits.ts'
-import { type OfQueue, queueOf, queueQuery } from './queue-query.ts'
+import { type Attempt, outcomes } from '../webhook/attempt-log.ts'
+import type { HistoryMinute } from '../webhook/delivery-history.ts'
+import { deliveryHistoryMinutes } from '../webhook/limits.ts'
+import { addOperations, type HandledCall } from './add-operations.ts'
+import { queueOf } from './queue-of.ts'
 import { unixSeconds } from './unix-seconds.ts'
 import { readOrderingKey, refusal } from './update-options.ts'
 
-const anyQueue = queueQuery()
-const attemptsQuery = queueQuery({
-  limit: Type.Integer({ minimum: 1, maximum: webhookAttemptsKept, default: webhookAttemptsKept }),
-})
-
-const retryQuery = queueQuery({
-  ordering_key: Type.Optional(
-    Type.String({ description: 'The key that is tried, as it was pushed or as it is stored.' }),
-  ),
-})
-
-/** The value is checked by `deliveryLimit`: a schema would take 0, "" and false for null, which removes the limit. */
-const limits = Type.Object(
-  { deliveries_per_second: Type.Unknown() },
-  { additionalProperties: false },
-)
-
-interface LimitsRequest extends OfQueue {
-  Body: { readonly deliveries_per_second: unknown }
-}
-
-interface RetryRequest extends OfQueue {
-  Querystring: OfQueue['Querystring'] & { readonly ordering_key?: string }
-}
-
-interface AttemptsRequest extends OfQueue {
-  Querystring: OfQueue['Querystring'] & { readonly limit: number }
-}
+type AttemptJson = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
 
 export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
-  app.get<AttemptsRequest>(
-    '/v1/bots/:id/attempts',
-    { schema: { querystring: attemptsQuery } },
-    async (request) => {
-      const { webhook } = await queueOf(bots, request)
-      const attempts = webhook.attempts(request.query.limit)
-      return { attempts: attempts.map((attempt) => attemptJson(attempt)) }
+  const setPaused = async (
+    call: HandledCall<typeof webhookOperations.pauseBot>,
+    paused: boolean,
+  ): Promise<{ readonly paused: boolean }> => {
+    const { webhook } = await queueOf(bots, call)
+    await webhook.setPaused(paused)
+    return { paused }
+  }
+  addOperations(app, webhookOperations, {
+    async listAttempts(call) {
+      const { webhook } = await queueOf(bots, call)
+      return { attempts: webhook.attempts(call.query.limit).map((each) => attemptJson(each)) }
     },
-  )
-  app.post<RetryRequest>(
-    '/v1/bots/:id/retry',
-    { schema: { querystring: retryQuery } },
-    async (request) => {
-      const key = readOrderingKey(request.query.ordering_key)
-      const { webhook } = await queueOf(bots, request)
+    pauseBot: (call) => setPaused(call, true),
+    resumeBot: (call) => setPaused(call, false),
+    async retryBot(call) {
+      const key = readOrderingKey(call.query.ordering_key)
+      const { webhook } = await queueOf(bots, call)
       // A dead letter shows the key as it is stored.
       const retried = webhook.retry(key === undefined ? undefined : [key, producerKey(key)])
       return { retried_keys: retried }
     },
-  )
-  addLimits(app, bots)
-  for (const [action, isPaused] of [
-    ['pause', true],
-    ['resume', false],
-  ] as const) {
-    app.post<OfQueue>(
-      `/v1/bots/:id/${action}`,
-      { schema: { querystring: anyQueue } },
-      async (request) => {
-        const { webhook } = await queueOf(bots, request)
-        await webhook.setPaused(isPaused)
-        return { paused: isPaused }
-      },
-    )
-  }
-}
-
-function addLimits(app: FastifyInstance, bots: BotService): void {
-  const path = '/v1/bots/:id/limits'
-  app.get<OfQueue>(path, { schema: { querystring: anyQueue } }, async (request) => {
-    const { settings } = await queueOf(bots, request)
-    return { deliveries_per_second: settings.deliveriesPerSecond ?? null }
-  })
-  app.put<LimitsRequest>(
-    path,
-    { schema: { querystring: anyQueue, body: limits } },
-    async (request) => {
-      const limit = deliveryLimit(request.body.deliveries_per_second)
-      const queue = await queueOf(bots, request)
+    async getLimits(call) {
+      const { settings } = await queueOf(bots, call)
+      return { deliveries_per_second: settings.deliveriesPerSecond ?? null }
+    },
+    async setLimits(call) {
+      const limit = deliveryLimit(call.body.deliveries_per_second)
+      const queue = await queueOf(bots, call)
       await queue.setDeliveryLimit(limit)
       return { deliveries_per_second: limit }
     },
-  )
+    async getHistory(call) {
+      const { clock, webhook } = await queueOf(bots, call)
+      return historyJson(webhook.lastHour(), clock.nowMs())
+    },
+  })
 }
 
 /** Throws BAD_REQUEST. */
@@ -105,7 +65,7 @@ function deliveryLimit(value: unknown): number | null {
   throw refusal('deliveries_per_second', `a number from ${range}, or null for no limit`, value)
 }
 
-function attemptJson(attempt: Attempt): object {
+function attemptJson(attempt: Attempt): AttemptJson {
   return {
     time: unixSeconds(attempt.atMs),
     update_id: attempt.updateId === 0 ? null : attempt.updateId,
@@ -115,4 +75,28 @@ function attemptJson(attempt: Attempt): object {
     error: attempt.error ?? null,
     next_retry: Number.isNaN(attempt.nextRetryMs) ? null : unixSeconds(attempt.nextRetryMs),
   }
+}
+
+/** As columns, because a chart takes these. Minutes without deliveries have zeros, and a time without responses is null. */
+function historyJson(
+  minutes: readonly HistoryMinute[],
+  nowMs: number,
+): ResultOf<typeof webhookOperations.getHistory> {
+  const first = Math.floor(nowMs / 60_000) - deliveryHistoryMinutes + 1
+  const byMinute = new Map(minutes.map((each) => [each.minute, each]))
+  const rows = Array.from({ length: deliveryHistoryMinutes }, (_, nth) => byMinute.get(first + nth))
+  const countsOf = (index: number): number[] => rows.map((row) => row?.counts[index] ?? 0)
+  return {
+    from: first * 60,
+    outcomes: Object.fromEntries(outcomes.map((outcome, index) => [outcome, countsOf(index)])),
+    mean_ms: rows.map((row) => meanMs(row)),
+    max_ms: rows.map((row) =>
+      row === undefined || row.responses === 0 ? null : row.responseMsMax,
+    ),
+  }
+}
+
+function meanMs(row: HistoryMinute | undefined): number | null {
+  if (row === undefined || row.responses === 0) return null
+  return Math.round(row.responseMsSum / row.responses)
 }

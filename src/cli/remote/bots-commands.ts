@@ -1,7 +1,7 @@
 /** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
 import { ConfigError } from '../../config/config.ts'
 import { anyText, oneOf, onOff, wholeNumber } from '../../config/config-values.ts'
-import { tokenOverlapSMax } from '../../private-api/limits.ts'
+import { tokenOverlapSMax } from '../../operations/limits.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { textTable } from '../text-table.ts'

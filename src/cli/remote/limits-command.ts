@@ -1,6 +1,6 @@
 /** `postbote limits`: shows, sets and removes the limit of deliveries of a queue. */
 import { type Kind, refused } from '../../config/config-values.ts'
-import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../private-api/limits.ts'
+import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../operations/limits.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { botIdArgument } from './bot-id-argument.ts'

@@ -3,7 +3,7 @@ import { type FleetQuery, fleetSorts, fleetStates } from '../../bots/fleet-statu
 import { ConfigError } from '../../config/config.ts'
 import { type Kind, oneOf, refused, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax } from '../../limits.ts'
-import { listedPerPageMax } from '../../private-api/limits.ts'
+import { listedPerPageMax } from '../../operations/limits.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { jsonOption } from '../json-option.ts'

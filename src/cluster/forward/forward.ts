@@ -14,7 +14,8 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../clock.ts'
-import { isPush } from '../../private-api/ingest-routes.ts'
+import { calledOperation } from '../../operations/operation-of.ts'
+import { updateOperations } from '../../operations/update-operations.ts'
 import { endWithText } from '../../bot-api/end-with-list.ts'
 import { PostboteError } from '../../errors.ts'
 import {
@@ -51,7 +52,8 @@ function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
   const { method, headers } = incoming
   if (kind === 'bot' || method === 'GET' || method === 'HEAD') return true
   // No other call uses the key.
-  return headers['idempotency-key'] !== undefined && isPush(incoming)
+  const isPush = calledOperation(incoming) === updateOperations.pushUpdate
+  return headers['idempotency-key'] !== undefined && isPush
 }
 
 export class Forward implements ResponseReceiver {

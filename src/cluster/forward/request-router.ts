@@ -13,9 +13,9 @@
  * request completely before it connects, and by then the name of the socket may lead to the successor.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { isPush, isPushStream } from '../../private-api/ingest-routes.ts'
-import { isAboutKeys, keysShard } from '../../private-api/key-routes.ts'
-import { recordsShardOf } from '../../private-api/record-routes.ts'
+import { keysShard } from '../../private-api/key-routes.ts'
+import { calledOperation, pathPart } from '../../operations/operation-of.ts'
+import { updateOperations } from '../../operations/update-operations.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import type { Counters } from '../../counters.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
@@ -132,7 +132,7 @@ export class RequestRouter {
 
   /** Returns whether the body may take any time to arrive: a stream lasts for days, and a waiting call's body is not read. */
   mayLast(request: IncomingMessage): boolean {
-    return isPushStream(request.url ?? '') || PipelinedCalls.isWaiting(request)
+    return isPushStream(request) || PipelinedCalls.isWaiting(request)
   }
 
   #start(kind: ListenerKind, answer: RequestListener, response: ServerResponse): void {
@@ -190,9 +190,9 @@ export class RequestRouter {
     if (shard !== undefined) return shard
     const { url = '/' } = request
     const { routes } = this.#options
-    if (isAboutKeys(url)) return keysShard
-    const named = recordsShardOf(url)
-    if (named !== undefined) return named < routes.shards ? named : undefined
+    const about = calledOperation(request)?.about
+    if (about === 'keys') return keysShard
+    if (about === 'shard') return shardNamed(pathPart(url, shardPartNth), routes.shards)
     const botId = botIdOfTarget(url)
     return botId === undefined ? undefined : routes.shardOf(botId)
   }
@@ -211,7 +211,7 @@ export class RequestRouter {
     kind: ListenerKind,
     request: IncomingMessage,
   ): typeof here | typeof nowhere | 'successor' {
-    if (kind === 'private' && isPushStream(request.url ?? '/')) {
+    if (kind === 'private' && isPushStream(request)) {
       // If it were forwarded, it would last as long as its producer likes. A producer's own stream is split here for all
       // owners.
       return this.hasLeft && isFromPeer(request) ? nowhere : here
@@ -264,4 +264,19 @@ export function isPoll(url: string): boolean {
 
 function isFromPeer(request: IncomingMessage): boolean {
   return (requestOrigin(request)?.hops ?? 0) > 0
+}
+
+/** Its place in the path of a call about a shard. */
+const shardPartNth = 3
+
+function shardNamed(text: string, shards: number): number | undefined {
+  return /^\d{1,3}$/.test(text) && Number(text) < shards ? Number(text) : undefined
+}
+
+function isPush(request: IncomingMessage): boolean {
+  return calledOperation(request) === updateOperations.pushUpdate
+}
+
+function isPushStream(request: IncomingMessage): boolean {
+  return calledOperation(request) === updateOperations.pushUpdates
 }

@@ -10,10 +10,7 @@
  * the successor has opened the shards.
  */
 import type { ServerResponse } from 'node:http'
-import { isEventStream } from '../../private-api/event-routes.ts'
-import { isPushStream } from '../../private-api/ingest-routes.ts'
-import { recordsShardOf } from '../../private-api/record-routes.ts'
-import { isTail } from '../../private-api/tail-routes.ts'
+import { calledOperation } from '../../operations/operation-of.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import {
   leaveDeliveriesMs,
@@ -93,8 +90,6 @@ export class Departure {
 }
 
 /** Polls, streams, exports, tails and streams of events are not brief: `leave` ends them. */
-function isBrief({ req: { url = '/' } }: ServerResponse): boolean {
-  const isExport = recordsShardOf(url) !== undefined
-  const isTailing = isTail(url) || isEventStream(url)
-  return !isPoll(url) && !isPushStream(url) && !isTailing && !isExport
+function isBrief({ req }: ServerResponse): boolean {
+  return !isPoll(req.url ?? '/') && calledOperation(req)?.lasts !== true
 }

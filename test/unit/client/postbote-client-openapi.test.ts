@@ -3,7 +3,7 @@
  * this file does not compile if they differ.
  */
 import { test } from 'node:test'
-import type { Static } from 'typebox'
+import type { Static, TObject, TSchema } from 'typebox'
 import type {
   AnyPayloads,
   BotState,
@@ -16,17 +16,21 @@ import type {
   PushResult,
   StreamPushOptions,
 } from '../../../src/client/postbote-client.ts'
-import type { botSchemas } from '../../../src/private-api/bot-operations.ts'
-import type { overlap, registration } from '../../../src/private-api/bot-routes.ts'
+import type { botOperations } from '../../../src/operations/bot-operations.ts'
+import type { commonErrors } from '../../../src/operations/error-schema.ts'
+import type { BodyOf } from '../../../src/operations/operation.ts'
 import type {
-  ingestSchemas,
   pairErrors,
+  pairHeader,
   pushErrors,
-} from '../../../src/private-api/ingest-operations.ts'
-import type { commonErrors } from '../../../src/private-api/operation.ts'
+  updateOperations,
+} from '../../../src/operations/update-operations.ts'
 
-type BotSchemas = ReturnType<typeof botSchemas>
-type IngestSchemas = ReturnType<typeof ingestSchemas>
+type Result<Row extends { readonly result: () => TSchema }> = Static<ReturnType<Row['result']>>
+type Push = typeof updateOperations.pushUpdate
+type PushQuery = Static<TObject<ReturnType<Push['query']>>>
+type PushHeaders = Static<ReturnType<Push['headers']>>
+type Update = Static<ReturnType<Push['body']>>
 
 /** The names of the client that are not the names of the wire in another spelling. */
 interface OtherNames {
@@ -63,35 +67,37 @@ type Same<A, B> = [Fits<A, B>, Fits<B, A>] extends [true, true] ? true : false
 function holds<_Claim extends true>(): void {}
 
 test('the client registers a bot with the fields of the document', () => {
-  holds<Same<NewBot, Renamed<Static<typeof registration>>>>()
+  holds<Same<NewBot, Renamed<Given<BodyOf<typeof botOperations.createBot>>>>>()
 })
 
 test('the client reads a new token with the fields of the document', () => {
-  holds<Same<IssuedToken, Renamed<Static<BotSchemas['issuedToken']>>>>()
+  holds<Same<IssuedToken, Renamed<Result<typeof botOperations.rotateToken>>>>()
   type Options = NonNullable<Parameters<PostboteClient['rotateToken']>[1]>
-  holds<Same<Given<Options>, Renamed<Static<typeof overlap>>>>()
+  holds<
+    Same<Given<Options>, Renamed<Given<NonNullable<BodyOf<typeof botOperations.rotateToken>>>>>
+  >()
 })
 
 test('the state of a bot that the client returns is a part of the state in the document', () => {
-  type Wire = Renamed<Static<BotSchemas['botState']>>
+  type Wire = Renamed<Result<typeof botOperations.getBot>>
   holds<Same<BotState, Pick<Wire, keyof BotState>>>()
 })
 
 test('the client pushes the updates of the document', () => {
-  holds<Fits<PushedUpdate, Static<IngestSchemas['update']>>>()
-  holds<Same<keyof AnyPayloads, keyof Static<IngestSchemas['update']>>>()
+  holds<Fits<PushedUpdate, Update>>()
+  holds<Same<keyof AnyPayloads, keyof Update>>()
 })
 
 test('the client sends the options of a push that the document has, and all of them', () => {
-  type Header = Renamed<Omit<Static<IngestSchemas['pairHeader']>, 'bot_id'>>
+  type Header = Renamed<Omit<Static<ReturnType<typeof pairHeader>>, 'bot_id'>>
   holds<Fits<Given<StreamPushOptions>, Header>>()
   holds<Same<keyof StreamPushOptions, keyof Header>>()
-  type Query = Renamed<Static<IngestSchemas['pushQuery']> & Static<IngestSchemas['pushHeaders']>>
+  type Query = Renamed<PushQuery & PushHeaders>
   holds<Same<Given<Omit<PushOptions, 'signal'>>, Query>>()
 })
 
 test('the client reads the results of the document, and no others', () => {
-  type Wire = Static<IngestSchemas['pushResult']>
+  type Wire = Result<Push>
   type Stored = Extract<Wire, { readonly update_id: number }>
   type Filtered = Extract<Wire, { readonly filtered: true }>
   holds<Same<Wire, Stored | Filtered>>()

@@ -3,24 +3,10 @@ import { test } from 'node:test'
 import Fastify from 'fastify'
 import { PostboteError } from '../../../src/errors.ts'
 import { BodyBudget } from '../../../src/http/body-budget.ts'
-import { addIngestRoutes, isPushStream } from '../../../src/private-api/ingest-routes.ts'
+import { addIngestRoutes } from '../../../src/private-api/ingest-routes.ts'
 import { addRequestAccess } from '../../../src/private-api/request-access.ts'
 import { keysOf } from '../../support/keys-of.ts'
 import { BotsLife } from '../../support/bots-life.ts'
-
-test('only a stream of pairs has no time limit for its arrival', () => {
-  assert.equal(isPushStream('/v1/updates'), true)
-  assert.equal(isPushStream('/v1/updates?x=1'), true)
-  for (const url of [
-    '/v1/bots/123/updates',
-    '/v1/updates/',
-    '/v1/updatesx',
-    '/',
-    '/x/v1/updates',
-  ]) {
-    assert.equal(isPushStream(url), false, url)
-  }
-})
 
 test('a push that is refused before it reaches the bots is counted by its code', async () => {
   const bots = await BotsLife.open()

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { openApiPage } from '../../../scripts/openapi-page.ts'
-import { type DescribedRoute, openApiDocument } from '../../../src/private-api/openapi-document.ts'
-import { routeNeeds } from '../../../src/private-api/route-needs.ts'
-import { json, type Operation } from '../../../src/private-api/operation.ts'
+import { declareOperations, json, type OperationRow } from '../../../src/operations/operation.ts'
+import { openApiDocument } from '../../../src/private-api/openapi-document.ts'
 import { openApiForm } from '../../support/openapi-form.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
@@ -76,10 +75,8 @@ test('names of operations are unique, and their tags and path parameters are dec
   }
 })
 
-test('a route and an operation that do not belong together are errors', () => {
-  assert.throws(() => documentOf('/v1/a', { 'GET /v1/b': operation }), /no route has .*GET \/v1\/b/)
-  assert.throws(() => documentOf('/v1/a', {}), /no operation describes GET \/v1\/a/)
-  assert.throws(() => documentOf('/v1/:who', { 'GET /v1/:who': operation }), /path parameter who/)
+test('a path parameter without a schema is an error', () => {
+  assert.throws(() => documentOf({ route: 'GET /v1/:who' }), /path parameter who/)
 })
 
 test('two different schemas cannot have one name', () => {
@@ -87,44 +84,26 @@ test('two different schemas cannot have one name', () => {
     200: json(Type.Object({}, { $id: 'Same' })),
     201: json(Type.String({ $id: 'Same' })),
   }
-  const operations = { 'GET /v1/a': { ...operation, results } }
-  assert.throws(() => documentOf('/v1/a', operations), /two components Same/)
+  assert.throws(() => documentOf({ results: () => results }), /two components Same/)
 })
 
-test('routes between workers are left out', () => {
-  assert.deepEqual(documentOf('/internal/a', {})['paths'], {})
-})
-
-test('a call needs the admin key, or a key or session with the scope of the route', () => {
+test('a call needs the admin key, or a key or session with its scope', () => {
   assert.deepEqual(document.security, [{ adminKey: [] }])
   const open = ['checkHealth', 'checkHealthHead', 'checkReadiness', 'checkReadinessHead']
-  for (const { path, method, operation: shown } of operationsIn(document)) {
-    const { operationId: id, security } = shown
-    const route = `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`
-    const needs = routeNeeds[route]
-    assert.equal(needs === undefined, open.includes(id), route)
-    const roles = needs === undefined || needs.scope === 'any' ? [] : [needs.scope]
-    const session = id === 'beginSession' ? [] : [{ session: roles }]
-    const expected = needs === undefined ? [] : [{ adminKey: [] }, { key: roles }, ...session]
-    assert.deepEqual(security, expected, route)
-  }
-})
-
-test('every need is one of a route', () => {
-  const routes = operationsIn(document).map(
-    ({ path, method }) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
-  )
-  assert.deepEqual(
-    Object.keys(routeNeeds).filter((route) => !routes.includes(route)),
-    [],
-  )
+  const found = operationsIn(document).map(({ operation: { operationId, security } }) => {
+    assert.equal(security.length === 0, open.includes(operationId), operationId)
+    return [operationId, security]
+  })
+  const securities = Object.fromEntries(found)
+  const [adminKey, manage] = [{ adminKey: [] }, ['manage']]
+  assert.deepEqual(securities.pauseBot, [adminKey, { key: manage }, { session: manage }])
+  assert.deepEqual(securities.getSession, [adminKey, { key: [] }, { session: [] }])
+  assert.deepEqual(securities.beginSession, [adminKey, { key: [] }])
 })
 
 test('a parameter with a default is not required, and one without is', () => {
-  const querystring = Type.Object({ a: Type.Integer({ default: 0 }), b: Type.String() })
-  const { paths } = JSON.parse(
-    JSON.stringify(documentOf('/v1/a', { 'GET /v1/a': operation }, { querystring })),
-  )
+  const query = { a: Type.Integer({ default: 0 }), b: Type.String() }
+  const { paths } = JSON.parse(JSON.stringify(documentOf({ query: () => query })))
   const required = paths['/v1/a'].get.parameters.map(
     (each: { readonly name: string; readonly required: boolean }) => [each.name, each.required],
   )
@@ -147,7 +126,13 @@ test('integers that need more than 32 bits say so', () => {
   assert.equal(valuesOf(document, 'format').length, formats.length)
 })
 
-const operation: Operation = { id: 'a', tag: 'server', summary: 'A', results: { 200: {} } }
+const row: OperationRow = {
+  route: 'GET /v1/a',
+  scope: 'read',
+  about: 'fleet',
+  summary: 'A',
+  results: () => ({ 200: {} }),
+}
 
 function assertForm(shown: unknown): void {
   const ajv = new Ajv2020({ allErrors: true })
@@ -178,17 +163,12 @@ function changed(at: readonly string[], value: unknown): typeof document {
   return JSON.parse(JSON.stringify(copy))
 }
 
-function documentOf(
-  url: string,
-  operations: Readonly<Record<string, Operation>>,
-  schemas: Partial<DescribedRoute> = {},
-): ReturnType<typeof openApiDocument> {
-  const route = { method: 'GET', url, querystring: undefined, body: undefined, ...schemas }
-  return openApiDocument([route], operations)
+function documentOf(more: Partial<OperationRow>): ReturnType<typeof openApiDocument> {
+  return openApiDocument(Object.values(declareOperations('server', { a: { ...row, ...more } })))
 }
 
-function bodyOf(body: unknown): unknown {
-  const text = JSON.stringify(documentOf('/v1/a', { 'GET /v1/a': operation }, { body }))
+function bodyOf(body: TSchema): unknown {
+  const text = JSON.stringify(documentOf({ body: () => body }))
   return JSON.parse(text).paths['/v1/a'].get.requestBody
 }
 

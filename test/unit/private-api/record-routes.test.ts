@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
 import { recordStreamsMax } from '../../../src/private-api/limits.ts'
 import { KeyRing } from '../../../src/access/key-ring.ts'
-import { addRecordRoutes, recordsShardOf } from '../../../src/private-api/record-routes.ts'
+import { addRecordRoutes } from '../../../src/private-api/record-routes.ts'
 import { addRequestAccess } from '../../../src/private-api/request-access.ts'
 import type { RecordStream } from '../../../src/private-api/record-stream.ts'
 import { SectionCheck } from '../../../src/shard/backup-check.ts'
@@ -86,12 +86,4 @@ test('a shard that is set aside, that does not exist, or that too many read, is 
   for (let at = 0; at < recordStreamsMax; at++) recordStreams.add({} as RecordStream)
   assert.equal(await code('3'), 'TOO_MANY_REQUESTS')
   assert.equal(store.snapshots, 0)
-})
-
-test('only the path of records names a shard', () => {
-  assert.equal(recordsShardOf('/v1/shards/12/records'), 12)
-  assert.equal(recordsShardOf('/v1/shards/0/records?x=1'), 0)
-  for (const path of ['/v1/shards/1/check', '/v1/shards//records', '/v1/shards/1/records/', '/x']) {
-    assert.equal(recordsShardOf(path), undefined)
-  }
 })

@@ -7,7 +7,8 @@ import { FakeClock } from '../../../support/fake-clock.ts'
 
 /** A response that is not finished. */
 function answerTo(url: string): ServerResponse & { destroyed: boolean } {
-  const answer: object = { req: { url }, destroyed: false }
+  const method = url.endsWith('/updates') ? 'POST' : 'GET'
+  const answer: object = { req: { method, url }, destroyed: false }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these fields are used
   return answer as ServerResponse & { destroyed: boolean }
 }

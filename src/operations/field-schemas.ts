@@ -1,4 +1,4 @@
-/** Schemas of the fields that several operations have. They are functions, as all of the operations: see operation.ts. */
+/** Schemas of the fields that several operations have. They are functions, as in all operations (operation.ts). */
 import { type TInteger, type TNumber, type TSchema, type TUnion, type TNull, Type } from 'typebox'
 import { healthWords } from '../webhook/health.ts'
 import { botIdMax, botIdMin, updateIdMax } from '../limits.ts'
@@ -35,11 +35,16 @@ export const fieldSchemas = {
     created_at: fieldSchemas.time('When the bot was registered.'),
   }),
   /** The number of things that a call has removed. */
-  removedCount: (): TSchema =>
+  removedCount: () =>
     Type.Object(
       { removed: Type.Integer({ minimum: 0, description: 'How many there were.' }) },
       { $id: 'RemovedCount', description: 'The number of what was removed.' },
     ),
+  /** A list starts above this id. */
+  listAfter: (maximum: number): TInteger => Type.Integer({ minimum: 0, maximum, default: 0 }),
+  /** The length of a list. */
+  listLimit: (maximum: number, usual: number): TInteger =>
+    Type.Integer({ minimum: 1, maximum, default: usual }),
   orNull: <Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> =>
     Type.Union([schema, Type.Null()]),
 } as const

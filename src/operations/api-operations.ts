@@ -1,0 +1,28 @@
+/** All calls of the private API, in the order of docs/reference/openapi.json. */
+import { botOperations } from './bot-operations.ts'
+import { deadLetterOperations } from './dead-letter-operations.ts'
+import { eventOperations } from './event-operations.ts'
+import { keyOperations } from './key-operations.ts'
+import type { Operation } from './operation.ts'
+import { serverOperations, sessionOperations, shardOperations } from './server-operations.ts'
+import { signingKeyOperations } from './signing-key-operations.ts'
+import { updateOperations } from './update-operations.ts'
+import { webhookOperations } from './webhook-operations.ts'
+
+const byId = {
+  ...updateOperations,
+  ...botOperations,
+  ...webhookOperations,
+  ...deadLetterOperations,
+  ...signingKeyOperations,
+  ...eventOperations,
+  ...keyOperations,
+  ...serverOperations,
+  ...sessionOperations,
+  ...shardOperations,
+}
+
+/** The declarations of all calls, by their ids. */
+export type ApiOperations = typeof byId
+
+export const apiOperations: readonly Operation[] = Object.values(byId)

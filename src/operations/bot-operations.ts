@@ -1,0 +1,292 @@
+/** The calls that register, show, change, list and remove bots. */
+import { Type } from 'typebox'
+import { fleetSorts, fleetStates } from '../bots/fleet-status.ts'
+import { botIdMax, botIdMin } from '../limits.ts'
+import { fieldSchemas } from './field-schemas.ts'
+import { listedPerPageMax, tokenOverlapSMax } from './limits.ts'
+import { declareOperations } from './operation.ts'
+import { botPath } from './paths.ts'
+
+const {
+  botId,
+  botNames,
+  count,
+  health,
+  listAfter,
+  listLimit,
+  mode,
+  orNull,
+  preciseTime,
+  shard,
+  time,
+} = fieldSchemas
+
+export const botOperations = declareOperations('bots', {
+  createBot: {
+    route: 'POST /v1/bots',
+    scope: 'manage',
+    about: 'fleet',
+    command: 'bots register',
+    summary: 'Registers a bot',
+    description:
+      'Without `bot_id`, the server chooses a free id. `first_name` and `username` are what getMe returns.',
+    body: () => registration(),
+    result: () =>
+      Type.Object(
+        {
+          ...issued(),
+          same_username: Type.Optional(
+            Type.Array(botId(), {
+              description:
+                'Other bots with this username, in any case. The server allows that; as far as its workers know and respond.',
+            }),
+          ),
+        },
+        { $id: 'RegisteredBot', description: 'A new bot with its token.' },
+      ),
+    errors: ['BOT_EXISTS', 'BOT_NOT_SERVED'],
+  },
+  getBot: {
+    route: `GET ${botPath}`,
+    scope: 'read',
+    about: 'bot',
+    command: 'bots show',
+    summary: 'Returns the state of a bot',
+    result: () => {
+      const queue = queueFields()
+      const test = Type.Object(queue, {
+        $id: 'QueueState',
+        description: 'The state of one queue of a bot, and of its webhook.',
+      })
+      return Type.Object(
+        { ...botNames(), validate: validation(), ...queue, test },
+        { $id: 'BotState', description: 'The bot with its queue; `test` is its /test/ queue.' },
+      )
+    },
+  },
+  changeBot: {
+    route: `PATCH ${botPath}`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'bots set',
+    summary: 'Changes a setting of a bot',
+    description:
+      'With `validate`, every push to the bot is checked as with `validate=telegram`; null ends this.',
+    checked: 'names',
+    body: () => Type.Object({ validate: validation() }, { additionalProperties: false }),
+    result: () =>
+      Type.Object(
+        { bot_id: botId(), validate: validation() },
+        { $id: 'ChangedBot', description: 'The bot with its settings.' },
+      ),
+  },
+  removeBot: {
+    route: `DELETE ${botPath}`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'bots remove',
+    summary: 'Removes a bot and its queues',
+    result: () =>
+      Type.Object(
+        { bot_id: botId(), removed: Type.Literal(true) },
+        { $id: 'RemovedBot', description: 'The bot that was removed.' },
+      ),
+  },
+  rotateToken: {
+    route: `POST ${botPath}/token`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'bots token',
+    summary: 'Issues a new token',
+    description: 'The old token stays valid for `overlap` seconds. Default: 0, not at all.',
+    body: () =>
+      orNull(
+        Type.Object(
+          { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: tokenOverlapSMax })) },
+          { additionalProperties: false },
+        ),
+      ),
+    result: () =>
+      Type.Object(issued(), { $id: 'IssuedToken', description: 'A bot with its new token.' }),
+  },
+  listBots: {
+    route: 'GET /v1/bots',
+    scope: 'read',
+    about: 'fleet',
+    command: 'bots list',
+    summary: 'Lists bots with their state, all of them or a selection',
+    description:
+      'The list is in the order of ids. With `sort` it is in that order and has no next page, so `after` is refused.',
+    query: () => ({
+      after: listAfter(botIdMax),
+      limit: listLimit(listedPerPageMax, 100),
+      state: Type.Optional(
+        Type.Enum([...fleetStates], {
+          type: 'string',
+          description: 'Selects bots in this state. docs/use/api.md explains the states.',
+        }),
+      ),
+      sort: Type.Optional(
+        Type.Enum([...fleetSorts], {
+          type: 'string',
+          description: 'The bots with the highest of these values come first.',
+        }),
+      ),
+      prefix: Type.Optional(
+        Type.String({
+          pattern: '^[A-Za-z0-9_]{1,64}$',
+          description:
+            '1 to 64 letters, digits or underscores, with which the id or the username begins',
+        }),
+      ),
+    }),
+    result: () =>
+      Type.Object(
+        { bots: Type.Array(listedBot()), missing_shards: missingShards() },
+        { $id: 'BotList', description: 'One page of the list.' },
+      ),
+  },
+  getSummary: {
+    route: 'GET /v1/summary',
+    scope: 'read',
+    about: 'fleet',
+    command: 'summary',
+    summary: 'Returns sums over all bots',
+    result: () => fleetSummary(),
+  },
+})
+
+function registration() {
+  return Type.Object(
+    {
+      bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
+      // getMe returns this name: a lone surrogate or a control character would break strict clients there.
+      first_name: Type.String({
+        pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$',
+        description: '1 to 64 characters, none of them a control character',
+      }),
+      username: Type.String({
+        pattern: '^[A-Za-z0-9_]{1,64}$',
+        description: '1 to 64 letters, digits or underscores',
+      }),
+    },
+    { additionalProperties: false },
+  )
+}
+
+function issued() {
+  return {
+    bot_id: botId(),
+    token: Type.String({ description: 'The complete token. It is shown only this once.' }),
+  }
+}
+
+function validation() {
+  return orNull(Type.Literal('telegram', { description: 'What each push is checked for.' }))
+}
+
+/** The fields of one queue. docs/use/api.md explains them. */
+function queueFields() {
+  const text = Type.String()
+  return {
+    mode: mode(),
+    pending: count('Updates that the bot has not confirmed, or its webhook has not accepted.'),
+    pending_bytes: count('Their bytes.'),
+    next_update_id: count('The id of the next update.'),
+    oldest_age: orNull(count('The age of the oldest of them, in seconds.')),
+    dead_letters: count('The number of dead letters.'),
+    waiting_poll: Type.Boolean({ description: 'Whether a getUpdates call waits.' }),
+    webhook_host: orNull(text),
+    max_connections: orNull(count('How many connections the webhook may have now.')),
+    last_error_date: orNull(time('When the last attempt failed.')),
+    last_error_message: orNull(text),
+    paused: Type.Boolean({ description: 'Whether the operator has stopped deliveries.' }),
+    deliveries_per_second: orNull(
+      Type.Number({ exclusiveMinimum: 0, description: 'The limit of deliveries.' }),
+    ),
+    health: orNull(health()),
+    health_reason: orNull(text),
+    deliveries: Type.Object(
+      {
+        delivered: count('2xx responses.'),
+        rejected: count('Other responses.'),
+        timed_out: count('No response in time.'),
+        connection_failed: count('Connections that failed.'),
+        tls_failed: count('TLS handshakes that failed.'),
+        refused_for_good: count('Updates that the endpoint rejected permanently.'),
+        expired: count('Updates that expired before they were delivered.'),
+      },
+      { $id: 'DeliveryCounts', description: 'Outcomes since the worker of the bot started.' },
+    ),
+    parked_keys: count('Ordering keys whose first update has failed and waits for its retry.'),
+    next_attempt: orNull(preciseTime('When the webhook is tried next.')),
+  }
+}
+
+function listedBot() {
+  return Type.Object(
+    {
+      ...botNames(),
+      mode: orNull(mode()),
+      pending: orNull(count('Updates that wait in the main queue.')),
+      oldest_age: orNull(count('The age of the oldest of them, in seconds.')),
+      paused: orNull(Type.Boolean({ description: 'Whether the operator has stopped deliveries.' })),
+      health: orNull(health()),
+      next_attempt: orNull(preciseTime('When the webhook is tried next.')),
+    },
+    {
+      $id: 'ListedBot',
+      description:
+        'A bot with the state of its main queue. The fields of the state are null while a worker starts.',
+    },
+  )
+}
+
+function fleetSummary() {
+  const bots = (which: string) => count(`The number of ${which}.`)
+  return Type.Object(
+    {
+      bots: bots('registered bots'),
+      mode: Type.Object({
+        polling: bots('bots without a webhook'),
+        webhook: bots('bots with a webhook'),
+      }),
+      health: Type.Object({
+        healthy: bots('healthy webhooks'),
+        degraded: bots('webhooks with some failures'),
+        failing: bots('failing webhooks'),
+        paused: bots('paused webhooks'),
+        unpolled: bots('bots without a webhook that nobody polls although updates wait'),
+      }),
+      paused: bots('paused bots, with or without a webhook'),
+      pending: count('Updates that wait in the queues of all bots.'),
+      pending_bytes: count('Their bytes.'),
+      oldest_age: orNull(count('The age of the oldest of them, in seconds.')),
+      oldest_bot_id: orNull(botId()),
+      oldest_test: orNull(Type.Boolean({ description: 'Whether it is in the /test/ queue.' })),
+      dead_letters: count('The number of dead letters.'),
+      updates: Type.Object(
+        {
+          pushed: count('Updates that were stored.'),
+          confirmed: count('Updates that bots have confirmed.'),
+          delivered: count('Updates that webhooks have accepted.'),
+          expired: count('Updates that expired.'),
+          refused: count('Pushes that were refused.'),
+        },
+        { description: 'Counters of /metrics since the start of each node.' },
+      ),
+      workers: count('The number of workers of all nodes.'),
+      shards: count('The number of shards.'),
+      missing_shards: missingShards(),
+    },
+    { $id: 'FleetSummary', description: 'The sums.' },
+  )
+}
+
+function missingShards() {
+  return Type.Optional(
+    Type.Array(shard(), {
+      description: 'The shards whose bots are not covered, if there are any.',
+    }),
+  )
+}

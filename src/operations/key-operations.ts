@@ -1,0 +1,156 @@
+/** The calls about the keys of the private API. */
+import { Type } from 'typebox'
+import { scopes } from '../access/access.ts'
+import { accessKeyBotsMax, accessKeyRateMax } from '../access/limits.ts'
+import { botIdMax, botIdMin } from '../limits.ts'
+import { fieldSchemas } from './field-schemas.ts'
+import { accessKeyEndSMax, accessKeyNameLengthMax, accessKeyOverlapSMax } from './limits.ts'
+import { declareOperations } from './operation.ts'
+
+const { botId, count, orNull, time } = fieldSchemas
+
+const path = '/v1/keys'
+/** With these, a name could pass for another one, or move the cursor of a terminal. */
+const namelessCharacters = '\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}'
+
+export const keyOperations = declareOperations('keys', {
+  createKey: {
+    route: `POST ${path}`,
+    scope: 'all',
+    about: 'keys',
+    command: 'keys create',
+    summary: 'Makes a key of this API',
+    description: 'A key cannot make a key that may do more than itself.',
+    body: () => newKey(),
+    result: () => issuedKey(),
+    errors: ['KEY_EXISTS', 'TOO_MANY_ACCESS_KEYS', 'KEY_EXCEEDED'],
+  },
+  listKeys: {
+    route: `GET ${path}`,
+    scope: 'all',
+    about: 'keys',
+    command: 'keys list',
+    summary: 'Lists the keys, without the admin key',
+    result: () =>
+      Type.Object(
+        { keys: Type.Array(Type.Object(fields(), { $id: 'Key' })) },
+        { $id: 'KeyList', description: 'The keys, in the order of their ids.' },
+      ),
+  },
+  rotateKey: {
+    route: `POST ${path}/:key_id/rotate`,
+    scope: 'all',
+    about: 'keys',
+    command: 'keys rotate',
+    summary: 'Gives a key a new secret',
+    description: 'The old secret stays valid for `overlap` seconds. Default: 0.',
+    body: () =>
+      orNull(
+        Type.Object(
+          { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: accessKeyOverlapSMax })) },
+          { additionalProperties: false },
+        ),
+      ),
+    result: () => issuedKey(),
+    errors: ['UNKNOWN_KEY', 'KEY_EXCEEDED'],
+  },
+  revokeKey: {
+    route: `DELETE ${path}/:key_id`,
+    scope: 'all',
+    about: 'keys',
+    command: 'keys revoke',
+    summary: 'Ends a key and all keys that come from it, with their streams and sessions',
+    result: () =>
+      Type.Object(
+        {
+          key_id: keyId(),
+          revoked: Type.Literal(true),
+          also_revoked: Type.Optional(
+            Type.Array(Type.String(), {
+              description: 'The ids of the keys that came from it, which have ended with it.',
+            }),
+          ),
+          unreached_workers: unreachedWorkers(),
+        },
+        { $id: 'RevokedKey', description: 'The key has ended.' },
+      ),
+    errors: ['UNKNOWN_KEY'],
+  },
+})
+
+/** The scopes of a key. */
+export function scopesSchema() {
+  return Type.Array(Type.Enum([...scopes], { type: 'string' }))
+}
+
+function newKey() {
+  const rate = Type.Integer({ minimum: 1, maximum: accessKeyRateMax })
+  return Type.Object(
+    {
+      name: Type.String({
+        pattern: `^[^${namelessCharacters}]{1,${accessKeyNameLengthMax}}$`,
+        description: `1 to ${accessKeyNameLengthMax} characters, no control or invisible characters and none that change the direction of writing`,
+      }),
+      scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), {
+        minItems: 1,
+        maxItems: scopes.length,
+        uniqueItems: true,
+      }),
+      bots: Type.Optional(
+        Type.Array(Type.Integer({ minimum: botIdMin, maximum: botIdMax }), {
+          minItems: 1,
+          maxItems: accessKeyBotsMax,
+          uniqueItems: true,
+          description: 'The only bots that the key is for. By default it is for all.',
+        }),
+      ),
+      updates_per_second: Type.Optional(rate),
+      requests_per_second: Type.Optional(rate),
+      expires: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: accessKeyEndSMax,
+          description: 'When the key ends, in Unix seconds.',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  )
+}
+
+function issuedKey() {
+  return Type.Object(
+    {
+      ...fields(),
+      key: Type.String({ description: 'The key itself. It is shown only this once.' }),
+      unreached_workers: unreachedWorkers(),
+    },
+    { $id: 'IssuedKey', description: 'The key.' },
+  )
+}
+
+function keyId() {
+  return Type.String({ description: 'The id of the key, which is the part after pbk_.' })
+}
+
+function fields() {
+  return {
+    key_id: keyId(),
+    name: Type.String(),
+    scopes: scopesSchema(),
+    bots: orNull(Type.Array(botId())),
+    updates_per_second: orNull(count('The limit of pushed updates.')),
+    requests_per_second: orNull(count('The limit of requests.')),
+    created_at: time('When the key was made.'),
+    created_by: orNull(Type.String({ description: 'The id of the key that made this one.' })),
+    expires: orNull(time('When the key ends.')),
+    last_used: orNull(time('When the key was used last, some seconds late.')),
+    old_secret_ends: orNull(time('When the secret before the last rotation ends.')),
+  }
+}
+
+function unreachedWorkers() {
+  return Type.Optional(
+    count('Workers that could not be told. They take the change within seconds after they can be.'),
+  )
+}

@@ -1,0 +1,263 @@
+/** The calls about the server itself: its health, counters, nodes and shards, and the sessions of browsers. */
+import { type TProperties, Type } from 'typebox'
+import { fieldSchemas } from './field-schemas.ts'
+import { scopesSchema } from './key-operations.ts'
+import { nodeStates, shardStates, workerStates } from './node-states.ts'
+import { declareOperations, json } from './operation.ts'
+
+const { botId, count, orNull, shard, time } = fieldSchemas
+
+const sessionPath = '/v1/session'
+const shardPath = '/v1/shards/:shard'
+
+/** Some probes send HEAD and use only the status. */
+const probe = { scope: 'open', about: 'nobody' } as const
+const health = { ...probe, summary: 'Reports whether the server runs' } as const
+const ready = {
+  ...probe,
+  summary: 'Reports whether the server serves, and what needs attention',
+  // A worker whose shards this one asks about may be gone.
+  errors: ['STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN'],
+} as const
+
+export const serverOperations = declareOperations('server', {
+  checkHealth: {
+    ...health,
+    route: 'GET /healthz',
+    result: () =>
+      Type.Object(
+        { status: Type.Literal('ok') },
+        { $id: 'Liveness', description: 'The server runs.' },
+      ),
+  },
+  checkHealthHead: { ...health, route: 'HEAD /healthz', results: () => ({ 200: {} }) },
+  checkReadiness: {
+    ...ready,
+    route: 'GET /readyz',
+    result: () => readiness(),
+    results: () => ({ 200: json(readiness()), 503: json(readiness()) }),
+  },
+  checkReadinessHead: { ...ready, route: 'HEAD /readyz', results: () => ({ 200: {}, 503: {} }) },
+  getMetrics: {
+    route: 'GET /metrics',
+    scope: 'read',
+    about: 'fleet',
+    summary: 'Returns the counters of all workers',
+    results: () => {
+      const schema = Type.String({ description: 'The text format of Prometheus.' })
+      return { 200: { 'text/plain': { schema } } }
+    },
+  },
+  getOpenApi: {
+    route: 'GET /v1/openapi.json',
+    scope: 'any',
+    about: 'nobody',
+    summary: 'Returns this document',
+    results: () => ({ 200: json(Type.Object({}, { description: 'A document of OpenAPI 3.1.' })) }),
+  },
+  listNodes: {
+    route: 'GET /v1/nodes',
+    scope: 'read',
+    about: 'fleet',
+    summary: 'Returns the nodes with their workers and shards',
+    description: 'On one machine, this is one node, which has all shards.',
+    result: () =>
+      Type.Object(
+        {
+          nodes: Type.Array(node(), { description: 'In the order of their names.' }),
+          missing_shards: Type.Optional(
+            Type.Array(shard(), { description: 'The shards that no node has, if there are any.' }),
+          ),
+        },
+        { $id: 'NodeList', description: 'The nodes.' },
+      ),
+  },
+})
+
+export const sessionOperations = declareOperations('server', {
+  beginSession: {
+    route: `POST ${sessionPath}`,
+    scope: 'any',
+    about: 'nobody',
+    needsKey: true,
+    summary: 'Begins a session of a browser',
+    description: 'The cookie in the response stands for the key, except in this call.',
+    result: () =>
+      Type.Object(
+        { expires: time('When the session ends.') },
+        { $id: 'Session', description: 'The session of the cookie in the response.' },
+      ),
+  },
+  getSession: {
+    route: `GET ${sessionPath}`,
+    scope: 'any',
+    about: 'nobody',
+    summary: 'Returns what the key or the session may do',
+    result: () =>
+      Type.Object(
+        {
+          key_id: orNull(
+            Type.String({ description: 'The id of the key; null for the admin key.' }),
+          ),
+          name: orNull(Type.String({ description: 'The name of the key.' })),
+          scopes: scopesSchema(),
+          bots: orNull(Type.Array(botId())),
+        },
+        { $id: 'Rights', description: 'What the key or the session of the request may do.' },
+      ),
+  },
+  endSession: {
+    route: `DELETE ${sessionPath}`,
+    scope: 'any',
+    about: 'nobody',
+    summary: 'Ends the session of a browser',
+    result: () =>
+      Type.Object(
+        { ended: Type.Literal(true) },
+        {
+          $id: 'EndedSession',
+          description:
+            'The session has ended, and the response removes its cookie from the browser.',
+        },
+      ),
+  },
+})
+
+export const shardOperations = declareOperations('server', {
+  checkShard: {
+    route: `POST ${shardPath}/check`,
+    scope: 'all',
+    about: 'fleet',
+    summary: 'Checks the files of a shard',
+    description:
+      'Responds when all files of the shard have been read. The shard is served meanwhile.',
+    result: () =>
+      Type.Object(
+        {
+          shard: shard(),
+          files: count('The number of files that were read.'),
+          damages_found: count('The number of damaged places.'),
+          damages: Type.Array(fileDamage({})),
+        },
+        {
+          $id: 'ShardCheck',
+          description: 'What the check has found; `damages` has the first places.',
+        },
+      ),
+  },
+  exportShard: {
+    route: `GET ${shardPath}/records`,
+    scope: 'all',
+    about: 'shard',
+    lasts: true,
+    command: 'export',
+    summary: 'Sends all records of a shard',
+    description:
+      'For `postbote export`: the section of the shard in a backup, whose format docs/inside/storage.md describes. It is one moment of the shard, with everything that was acknowledged before the call. A response without its end frame is incomplete. The records contain secrets.',
+    results: () => {
+      const schema = Type.String({ description: 'Bytes: frames with the records.' })
+      return { 200: { 'application/octet-stream': { schema } } }
+    },
+  },
+})
+
+function readiness() {
+  const trouble = fileDamage({ shard: shard() })
+  const shards = (description: string) => Type.Optional(Type.Array(shard(), { description }))
+  return Type.Object(
+    {
+      status: Type.Enum(['ready', 'starting', 'broken', 'no database'], { type: 'string' }),
+      away_databases: Type.Optional(
+        Type.Array(count('The number of a database.'), {
+          description: 'The databases that do not respond.',
+        }),
+      ),
+      poisoned_shards: Type.Optional(
+        count('Shards that accept nothing until their disk can be written again.'),
+      ),
+      damaged: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'Copies of damaged files, in the data directory.',
+        }),
+      ),
+      broken_shards: Type.Optional(
+        Type.Array(trouble, { description: 'Shards that are set aside.' }),
+      ),
+      damaged_files: Type.Optional(
+        Type.Array(trouble, { description: 'Damage in shards that are served.' }),
+      ),
+      checking_shards: shards('Shards that are being checked before they are opened.'),
+    },
+    {
+      $id: 'Readiness',
+      description:
+        'The status, and what needs attention: docs/run/operations.md explains the fields.',
+    },
+  )
+}
+
+function node() {
+  return Type.Object(
+    {
+      name: Type.String({ description: 'The name of the node; on one machine, its host name.' }),
+      state: Type.Enum([...nodeStates], { type: 'string' }),
+      version: orNull(Type.String({ description: 'The version of Postbote.' })),
+      uptime: orNull(count('Since the start of the node, in seconds.')),
+      heartbeat_age_ms: orNull(
+        count('Since its last heartbeat that the database acknowledged, in milliseconds.'),
+      ),
+      clock_skew_ms: orNull(
+        Type.Integer({
+          description:
+            'How far its clock is ahead of that of the database, in milliseconds; negative if it is behind.',
+        }),
+      ),
+      workers: Type.Array(worker()),
+      shards: Type.Array(
+        Type.Object({
+          shard: shard(),
+          worker: orNull(count('The number of its worker.')),
+          state: Type.Enum([...shardStates], { type: 'string' }),
+        }),
+      ),
+    },
+    {
+      $id: 'Node',
+      description:
+        'A node. An unreachable one has no workers, and the fields that only it knows are null.',
+    },
+  )
+}
+
+function worker() {
+  return Type.Object(
+    {
+      worker: count('The number of the worker in its node.'),
+      state: Type.Enum([...workerStates], { type: 'string' }),
+      pid: orNull(count('Its process.')),
+      generation: count('The number of this process of the worker.'),
+      restarts: count('How often a process was started because the one before had ended.'),
+      uptime: orNull(count('Since it began to serve, in seconds.')),
+      event_loop_delay_p99_ms: delayMs('99th percentile of the'),
+      event_loop_delay_max_ms: delayMs('longest'),
+    },
+    { $id: 'Worker', description: 'A worker.' },
+  )
+}
+
+function delayMs(which: string) {
+  return Type.Number({
+    minimum: 0,
+    description: `The ${which} event-loop delay of the last minute, in milliseconds.`,
+  })
+}
+
+/** Returns the schema of a damaged place in a file. */
+function fileDamage<More extends TProperties>(more: More) {
+  return Type.Object({
+    ...more,
+    file: Type.String({ description: 'The path of the file, or of the directory of the shard.' }),
+    offset: Type.Optional(count('Where the damage is in the file, in bytes.')),
+    reason: Type.String({ description: 'What was found.' }),
+  })
+}

@@ -1,0 +1,211 @@
+/**
+ * The calls that push updates, one at a time or as a stream of pairs, and the one that shows live what is pushed. The
+ * handlers of pushes read their requests by themselves (update-options.ts, pair-header.ts).
+ */
+import { type TSchema, type TUnsafe, Type } from 'typebox'
+import type { ErrorCode } from '../errors.ts'
+import { orderingKeyBytesMax, ttlSMax } from '../limits.ts'
+import { type UpdateType, updateTypes } from '../queue/update-types.ts'
+import { fieldSchemas } from './field-schemas.ts'
+import { idempotencyKeyLengthMax } from './limits.ts'
+import { errorSchema } from './error-schema.ts'
+import { type Content, declareOperations } from './operation.ts'
+import { botPath } from './paths.ts'
+
+const { botId, updateId } = fieldSchemas
+
+/** The codes of a push, in addition to those of every call (protocol.md §9.3). */
+export const pushErrors = [
+  'BAD_UPDATE',
+  'UNKNOWN_BOT',
+  'BOT_NOT_SERVED',
+  'IDEMPOTENCY_MISMATCH',
+  'TOO_MANY_KEYS',
+  'QUEUE_FULL',
+  'DISK_LOW',
+  'ID_SPACE_EXHAUSTED',
+] as const satisfies readonly ErrorCode[]
+
+/** The codes that a pair of a stream can have. The stream itself has those of every call. */
+export const pairErrors = [
+  ...pushErrors,
+  'BAD_REQUEST',
+  'UPDATE_TOO_LARGE',
+  'STORE_UNAVAILABLE',
+  'OUTCOME_UNKNOWN',
+  'INTERNAL',
+] as const satisfies readonly ErrorCode[]
+
+const streamExample = [
+  '{"bot_id":4711,"ordering_key":"42","idempotency_key":"order-42"}',
+  '{"message":{"message_id":1,"date":1795259700,"chat":{"id":42,"type":"private"},"text":"one"}}',
+  '{"bot_id":4711,"test":true}',
+  '{"message":{"message_id":1,"date":1795259700,"chat":{"id":42,"type":"private"},"text":"two"}}',
+  '',
+].join('\n')
+const resultExample = [
+  '{"update_id":29090073}',
+  '{"error":{"code":"UNKNOWN_BOT","message":"No bot with this id is registered"}}',
+  '',
+].join('\n')
+
+export const updateOperations = declareOperations('updates', {
+  pushUpdate: {
+    route: `POST ${botPath}/updates`,
+    scope: 'push',
+    about: 'bot',
+    command: 'push',
+    summary: 'Pushes one update',
+    description:
+      'An `update_id` in the response means that the update is on disk, synced. The body may be compressed with gzip or deflate.',
+    checked: 'nothing',
+    query: () => {
+      const { ordering_key, ttl, test, validate } = pushFields()
+      return {
+        ordering_key: Type.Optional(ordering_key),
+        ttl: Type.Optional(ttl),
+        test: Type.Optional(test),
+        validate: Type.Optional(validate),
+      }
+    },
+    headers: () => Type.Object({ 'Idempotency-Key': Type.Optional(pushFields().idempotency_key) }),
+    body: () => updateSchema(),
+    result: () => pushResult(),
+    errors: pushErrors,
+  },
+  pushUpdates: {
+    route: 'POST /v1/updates',
+    scope: 'push',
+    about: 'pairs',
+    lasts: true,
+    summary: 'Pushes a stream of updates',
+    description: [
+      'The body is NDJSON and may last: pairs of lines, a header and its update. The response begins at once and has one line for',
+      'each pair, in the order of the pairs, as they are committed. A bad pair fails alone. The server reads on only while the',
+      'producer reads the results. OpenAPI describes such a body as one text; `x-ndjson-lines` has the schemas of its lines.',
+    ].join(' '),
+    checked: 'nothing',
+    bodyContent: () =>
+      lines([pairHeader(), updateSchema()], {
+        description: 'Pairs of lines: a PairHeader and its Update.',
+        example: streamExample,
+      }),
+    results: () => ({
+      200: lines(
+        [Type.Union([pushResult(), errorSchema({ name: 'PairError', codes: pairErrors })])],
+        {
+          description: 'One line for each pair: a PushResult or a PairError.',
+          example: resultExample,
+        },
+      ),
+    }),
+  },
+  tailQueue: {
+    route: `GET ${botPath}/tail`,
+    scope: 'read',
+    about: 'queue',
+    lasts: true,
+    command: 'tail',
+    summary: 'Shows live what is pushed to a queue and confirmed',
+    description: 'The response goes on until one side ends it.',
+    query: () => ({
+      payload: Type.Boolean({
+        default: false,
+        description: 'Whether the events have the updates themselves.',
+      }),
+    }),
+    results: () => {
+      const description =
+        'Server-sent events: `update`, `confirmed`, `dropped` and `missed`, each with JSON as its data.'
+      return { 200: { 'text/event-stream': { schema: Type.String({ description }) } } }
+    },
+  },
+})
+
+/** The options of a push. */
+function pushFields() {
+  return {
+    ordering_key: Type.String({
+      maxLength: orderingKeyBytesMax,
+      description: `Updates with the same key are delivered one after the other. Up to ${orderingKeyBytesMax} bytes. Default: derived from the update.`,
+    }),
+    ttl: Type.Integer({
+      minimum: 1,
+      maximum: ttlSMax,
+      description:
+        'Seconds after which the update is not delivered any more. Default: by its type.',
+    }),
+    test: Type.Boolean({
+      default: false,
+      description: 'Whether the update is for the /test/ queue.',
+    }),
+    validate: Type.Literal('telegram', {
+      description: 'Refuses the update if it lacks a field that bot frameworks need.',
+    }),
+    idempotency_key: Type.String({
+      pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`,
+      description: 'A push with the same key is stored only once within 24 hours.',
+    }),
+  }
+}
+
+/** The first line of a pair. */
+export function pairHeader() {
+  const { ordering_key, ttl, test, validate, idempotency_key } = pushFields()
+  return Type.Object(
+    {
+      bot_id: botId(),
+      ordering_key: Type.Optional(Type.Union([ordering_key, Type.Number()])),
+      ttl: Type.Optional(ttl),
+      test: Type.Optional(test),
+      validate: Type.Optional(validate),
+      idempotency_key: Type.Optional(idempotency_key),
+    },
+    {
+      $id: 'PairHeader',
+      additionalProperties: false,
+      description: 'The first line of a pair: the bot, and the options of the push.',
+    },
+  )
+}
+
+export function pushResult() {
+  const duplicate = Type.Literal(true, { description: 'An earlier push with this key stored it.' })
+  const stored = Type.Object(
+    { update_id: updateId(), duplicate: Type.Optional(duplicate) },
+    { $id: 'StoredUpdate', description: 'The update is on disk.' },
+  )
+  const filtered = Type.Object(
+    { filtered: Type.Literal(true) },
+    { $id: 'FilteredUpdate', description: 'The bot does not want this type; nothing was stored.' },
+  )
+  return Type.Union([stored, filtered], {
+    $id: 'PushResult',
+    description: 'The result of the push.',
+  })
+}
+
+/** An update without its id. It has only one of these fields. */
+type AnyUpdate = { readonly [Type in UpdateType]?: object }
+
+/** Returns the schema of an update without its id. */
+export function updateSchema(): TUnsafe<AnyUpdate> {
+  const types = updateTypes.map((type: UpdateType) => [type, Type.Optional(Type.Object({}))])
+  return Type.Unsafe<AnyUpdate>(
+    Type.Object(Object.fromEntries(types), {
+      $id: 'Update',
+      description: 'One object with one of the update types as its only key.',
+      minProperties: 1,
+      maxProperties: 1,
+      additionalProperties: false,
+    }),
+  )
+}
+
+function lines(
+  schemas: readonly TSchema[],
+  { description, example }: { readonly description: string; readonly example: string },
+): Content {
+  const mediaType = { schema: Type.String({ description }), example, 'x-ndjson-lines': schemas }
+  return { 'application/x-ndjson': mediaType }
+}

@@ -1,0 +1,151 @@
+/** The calls about the webhook of a bot: its attempts and their history, pauses, and the limit of its rate. */
+import { Type } from 'typebox'
+import { webhookAttemptsKept } from '../limits.ts'
+import { outcomes } from '../webhook/attempt-log.ts'
+import { deliveryHistoryMinutes } from '../webhook/limits.ts'
+import { fieldSchemas } from './field-schemas.ts'
+import { deliveriesPerSecondMax, deliveriesPerSecondMin } from './limits.ts'
+import { declareOperations } from './operation.ts'
+import { botPath } from './paths.ts'
+
+const { count, listLimit, orNull, preciseTime, time, updateId } = fieldSchemas
+
+export const webhookOperations = declareOperations('webhooks', {
+  listAttempts: {
+    route: `GET ${botPath}/attempts`,
+    scope: 'read',
+    about: 'queue',
+    command: 'attempts',
+    summary: 'Returns the last attempts to deliver to the webhook',
+    query: () => ({ limit: listLimit(webhookAttemptsKept, webhookAttemptsKept) }),
+    result: () =>
+      Type.Object(
+        { attempts: Type.Array(attempt()) },
+        { $id: 'AttemptList', description: 'The attempts, the newest first.' },
+      ),
+  },
+  pauseBot: {
+    route: `POST ${botPath}/pause`,
+    scope: 'manage',
+    about: 'queue',
+    command: 'pause',
+    summary: 'Stops deliveries',
+    result: () => pauseState(),
+  },
+  resumeBot: {
+    route: `POST ${botPath}/resume`,
+    scope: 'manage',
+    about: 'queue',
+    command: 'resume',
+    summary: 'Continues deliveries',
+    result: () => pauseState(),
+  },
+  retryBot: {
+    route: `POST ${botPath}/retry`,
+    scope: 'manage',
+    about: 'queue',
+    command: 'retry',
+    summary: 'Tries failed deliveries now',
+    description:
+      'All ordering keys that wait for a retry are tried as soon as the pace of the endpoint permits, also past a `Retry-After`. `ordering_key` selects one. The failures of an update stay, so the next delay is no shorter.',
+    query: () => ({
+      ordering_key: Type.Optional(
+        Type.String({ description: 'The key that is tried, as it was pushed or as it is stored.' }),
+      ),
+    }),
+    result: () =>
+      Type.Object(
+        { retried_keys: count('How many ordering keys have waited for a retry.') },
+        { $id: 'RetriedKeys', description: 'What is tried now.' },
+      ),
+  },
+  getLimits: {
+    route: `GET ${botPath}/limits`,
+    scope: 'read',
+    about: 'queue',
+    command: 'limits',
+    summary: 'Returns the limit of deliveries per second',
+    result: () => deliveryLimits(),
+  },
+  setLimits: {
+    route: `PUT ${botPath}/limits`,
+    scope: 'manage',
+    about: 'queue',
+    command: 'limits',
+    summary: 'Sets or removes the limit of deliveries per second',
+    // 0, "" and false would be taken for null, which removes the limit.
+    checked: 'names',
+    body: () => Type.Object(limitFields(), { additionalProperties: false }),
+    result: () => deliveryLimits(),
+  },
+  getHistory: {
+    route: `GET ${botPath}/history`,
+    scope: 'read',
+    about: 'queue',
+    summary: 'Returns the deliveries of the last hour, minute by minute',
+    result: () =>
+      Type.Object(
+        {
+          from: time('When the first minute begins.'),
+          outcomes: Type.Object(
+            Object.fromEntries(
+              outcomes.map((outcome) => [outcome, perMinute(count('How often it occurred.'))]),
+            ),
+          ),
+          mean_ms: responseMs('mean'),
+          max_ms: responseMs('longest'),
+        },
+        { $id: 'DeliveryHistory', description: 'Lists with one value for each minute.' },
+      ),
+  },
+})
+
+function attempt() {
+  return Type.Object(
+    {
+      time: preciseTime('When the attempt ended.'),
+      update_id: orNull(updateId()),
+      address: orNull(Type.String()),
+      status: orNull(Type.Integer({ minimum: 100, maximum: 999 })),
+      duration_ms: count('How long it took, in milliseconds.'),
+      error: orNull(Type.String()),
+      next_retry: orNull(preciseTime('When the update is tried again at the earliest.')),
+    },
+    { $id: 'Attempt' },
+  )
+}
+
+function pauseState() {
+  return Type.Object(
+    { paused: Type.Boolean() },
+    { $id: 'PauseState', description: 'The state after the call. It is on disk.' },
+  )
+}
+
+function limitFields() {
+  const limit = Type.Number({
+    minimum: deliveriesPerSecondMin,
+    maximum: deliveriesPerSecondMax,
+    description: 'The most requests that the webhook gets in a second, retries included.',
+  })
+  return { deliveries_per_second: orNull(limit) }
+}
+
+function deliveryLimits() {
+  return Type.Object(limitFields(), {
+    $id: 'DeliveryLimits',
+    description: 'The limit, or null for none. It is on disk.',
+  })
+}
+
+function responseMs(which: string) {
+  return perMinute(
+    orNull(count(`The ${which} time of a response, in milliseconds; null without one.`)),
+  )
+}
+
+function perMinute<Schema extends ReturnType<typeof count> | ReturnType<typeof orNull>>(
+  value: Schema,
+) {
+  return Type.Array(value, { minItems: deliveryHistoryMinutes, maxItems: deliveryHistoryMinutes })
+}
