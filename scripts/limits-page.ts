@@ -125,7 +125,7 @@ export function shownLimit(name: string, value: unknown): string {
   assert(typeof value === 'number', `${name} is no limit`)
   if (/Ms(?:Max|Min)?$/.test(name)) return `${withCommas(value / 1_000)} s`
   if (/S(?:Max)?$/.test(name)) return `${withCommas(value)} s`
-  if (/Share$/.test(name)) return `1/${withCommas(1 / value)}`
+  if (name.endsWith('Share')) return `1/${withCommas(1 / value)}`
   if (!/Bytes(?:Max|Free)?$/.test(name) || value < 1_024) return withCommas(value)
   const isSmall = value < 2 ** 20
   return `${withCommas(value / (isSmall ? 2 ** 10 : 2 ** 20))} ${isSmall ? 'KiB' : 'MiB'}`
