@@ -131,9 +131,8 @@ test('docs/use/client.md has every signature of the client (npm run docs writes 
   }
 })
 
-test('docs/use/client.md shows the example, every error code of the client and every default', () => {
+test('docs/use/client.md has every error code of the client and every default', () => {
   const page = read('docs/use/client.md')
-  assert(page.includes(`\`\`\`ts\n${read('examples/producer.ts')}\`\`\`\n`), 'the example differs')
   for (const code of Object.keys(clientErrorKinds)) assert(page.includes(`\n| \`${code}\` |`), code)
   const { retryDelayMsMin, retryDelayMsMax, ...others } = clientDefaults
   for (const [name, value] of Object.entries(others)) {

@@ -34,9 +34,8 @@ If no authority that Node.js knows has signed the certificate of the other serve
 ## Output
 
 Results are on standard output. Errors, remarks and the progress of long work are on standard error. Without \`--json\`, results are text for
-people, which may change from version to version: on a terminal, tables are cut to its width, and \`…\` stands for what is missing; in a pipe nothing is
-cut. Times are in UTC. With \`--json\`, a command prints the JSON of the private API, whose fields [api.md](../use/api.md) describes. \`bots list\` joins the pages that it
-reads into one object. \`tail\` prints one object for each event on a line of its own: the data of the event, and its name as \`event\`. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`. \`verify\`
+people, which may change from version to version; a terminal cuts tables to its width. Times are in UTC. With \`--json\`, a command prints the JSON of the private
+API, whose fields [api.md](../use/api.md) describes. \`bots list\` joins the pages that it reads into one object. \`tail\` prints one object for each event on a line of its own: the data of the event, and its name as \`event\`. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`. \`verify\`
 prints \`{"damages":0,"lines":["..."]}\` and \`repair\` prints \`{"failed_shards":[],"lines":["..."]}\`, with the lines that they print for people.
 
 If the reader of a pipe ends early, as in \`postbote bots list | head -3\`, the command finishes without an error. \`tail\` ends then, at the next event.
@@ -79,7 +78,9 @@ export function commandsPage(rows: readonly CommandRow[]): string {
     completion,
     '## Options of commands that call a server',
     '',
-    ...optionTableOf(remoteOptions),
+    'All commands below that say so take these:',
+    '',
+    ...remoteOptions.map(optionLine),
     '',
     '## Commands',
     ...rows.flatMap(commandLines),
@@ -93,21 +94,19 @@ function commandLines(row: CommandRow): readonly string[] {
   const shown = own.filter(({ name }) => !isRemote || !remoteOptionNames.has(name))
   const values = row.kind === 'parsed' ? row.arguments : []
   const others = isRemote
-    ? 'the options of [commands that call a server](#options-of-commands-that-call-a-server)'
-    : serverOptionsOf(row)
+    ? '[Calls a server](#options-of-commands-that-call-a-server).'
+    : `It also takes ${serverOptionsOf(row)}.`
   const takesOthers = isRemote || optionsOf(row).length > own.length
-  const table = [
-    ...values.map(({ name, kind, sentence }) =>
-      tableRow([`\`${name}\``, kind.expected, '', sentence]),
-    ),
-    ...shown.map(optionRow),
+  const lines = [
+    ...values.map(({ name, kind, sentence }) => listLine(name, [kind.expected], sentence)),
+    ...shown.map(optionLine),
   ]
   return [
     '',
     `### ${row.name}`,
     '',
-    `\`postbote ${synopsisOf(row)}\` ${row.sentence}.${takesOthers ? ` It also takes ${others}.` : ''}`,
-    ...(table.length === 0 ? [] : ['', ...tableHead, ...table]),
+    `\`postbote ${synopsisOf(row)}\` ${row.sentence}.${takesOthers ? ` ${others}` : ''}`,
+    ...(lines.length === 0 ? [] : ['', ...lines]),
   ]
 }
 
@@ -123,18 +122,16 @@ function serverOptionsOf(row: CommandRow): string {
 
 const serverOptionsNamedMax = 5
 
-const tableHead = ['| argument | value | default | meaning |', '|---|---|---|---|']
-
-function optionTableOf(options: readonly OptionRow[]): readonly string[] {
-  return [...tableHead, ...options.map(optionRow)]
-}
-
-function optionRow(row: OptionRow): string {
-  const value = row.kind.placeholder === undefined ? 'none' : row.kind.expected
+function optionLine(row: OptionRow): string {
   const usual = row.defaultShown ?? (row.default === undefined ? '' : `\`${row.default}\``)
-  return tableRow([`\`--${row.name}\``, value, usual, row.sentence])
+  const notes = [
+    row.kind.placeholder === undefined ? '' : row.kind.expected,
+    usual === '' ? '' : `default ${usual}`,
+  ]
+  return listLine(`--${row.name}`, notes, row.sentence)
 }
 
-function tableRow(cells: readonly string[]): string {
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+function listLine(name: string, notes: readonly string[], sentence: string): string {
+  const shown = notes.filter((note) => note !== '')
+  return `- \`${name}\`${shown.length === 0 ? '' : ` (${shown.join('; ')})`}: ${sentence}`
 }
