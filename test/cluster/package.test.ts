@@ -47,6 +47,7 @@ test('the package works when it is installed', async (t) => {
         'docs/reference/options.md',
         'docs/run/alerts/grafana-dashboard.json',
         'docs/run/alerts/prometheus-rules.yml',
+        'docs/run/alerts/to-slack-and-pagerduty.js',
         'docs/run/cluster-haproxy.cfg',
         'docs/run/cluster-nginx.conf',
         'docs/run/cluster.md',
