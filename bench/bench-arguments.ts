@@ -85,7 +85,7 @@ export function benchHelp(groups: readonly CaseGroup[]): string {
   ])
   return `Usage: npm run bench -- [options] [case ...]
 
-Measures the server beside bare programs that do the same work. docs/know/benchmarks.md explains the cases and the results.
+Measures the server beside bare programs that do the same work. bench/README.md explains the cases.
 Without a case, all of them run but the extra ones. 'webhook-*' names all cases that begin so, and peers all cases beside other queues.
 
   --all          runs the extra cases, too

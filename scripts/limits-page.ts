@@ -83,18 +83,18 @@ const groups: ReadonlyArray<readonly [title: string, names: string]> = [
 export function limitsPage(): string {
   const sentences = sentencesOfConstants()
   const values = new Map<string, unknown>(Object.entries(allLimits))
-  return `${head}${groups.map(([title, names]) => table(title, names.split(/\s+/))).join('')}`
+  return `${head}${groups.map(([title, names]) => list(title, names.split(/\s+/))).join('')}`
 
-  function table(title: string, names: readonly string[]): string {
+  function list(title: string, names: readonly string[]): string {
     const rows = names.map((name) => {
       const sentence = sentences.get(name)
       assert(
         sentence !== undefined,
         `${name}: expected a comment of one sentence above the constant`,
       )
-      return `| \`${name}\` | ${shownLimit(name, values.get(name))} | ${sentence} |\n`
+      return `- \`${name}\` ${shownLimit(name, values.get(name))}: ${sentence}\n`
     })
-    return `\n## ${title}\n\n| limit | value | rule |\n|---|---|---|\n${rows.join('')}`
+    return `\n## ${title}\n\n${rows.join('')}`
   }
 }
 
@@ -117,7 +117,7 @@ function sentencesOfConstants(): ReadonlyMap<string, string> {
 function firstSentence(comment: string): string {
   const text = comment.replaceAll(/\s*\n \*\s*/g, ' ').trim()
   const [sentence] = text.split(/[.:](?:\s|$)/)
-  return `${sentence?.replaceAll('|', '\\|')}.`
+  return `${sentence}.`
 }
 
 /** A limit with its unit, which its name contains. */

@@ -38,6 +38,7 @@ const pages = [
   'examples/README.md',
   'test/soak/report.md',
   'test/nemeses/report.md',
+  'bench/README.md',
   'bench/results/README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
     (name) => `docs/${name}`,
@@ -99,7 +100,7 @@ test('options named in the documentation exist', () => {
       ' ',
     )
   // The benchmarks and the soak harness have separate options.
-  const others = /\/(?:benchmarks|soak|report|results\/README)\.md$/
+  const others = /(?:\/(?:benchmarks|soak|report)|^bench\/.*)\.md$/
   const ofServer = pages.filter((page) => !others.test(page))
   const unknown = ofServer.flatMap((page) =>
     matches(page, /(?<=[\s`(])--([a-z][a-z-]+)/g)
