@@ -163,6 +163,7 @@ export class WebhookFactory implements WebhookServices {
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       onFailing: (error) => report('webhook.failing', error),
       onRecovered: () => report('webhook.recovered'),
+      onHealth: () => request.onHealth(),
       counters: deliveryCounters(counters),
       attempts: request.attempts,
       replies: this.#repliesOf(request),

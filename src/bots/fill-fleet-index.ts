@@ -1,5 +1,7 @@
 /** Reads a shard once, in the background, to fill its fleet index. */
 import { type Clock, nextTurn } from '../clock.ts'
+import type { WebhookRecord } from '../shard/bot-record.ts'
+import type { QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { DeadLetterId } from '../shard/stored.ts'
 import type { FleetIndex } from './fleet-index.ts'
@@ -9,6 +11,8 @@ export interface FillFleetIndexOptions {
   readonly shard: Pick<Shard, 'lists'>
   readonly index: FleetIndex
   readonly clock: Pick<Clock, 'soon'>
+  /** Called for each queue with a webhook. */
+  readonly onWebhook?: (queue: QueueId, webhook: WebhookRecord) => void
   /** Ends the filling; the index then stays unfilled. */
   readonly signal: AbortSignal
 }
@@ -19,7 +23,7 @@ export interface FillFleetIndexOptions {
  * @throws STORE_UNAVAILABLE if the shard cannot be read. The index is then incomplete and must not be used.
  */
 export async function fillFleetIndex(options: FillFleetIndexOptions): Promise<void> {
-  const { shard, index, clock, signal } = options
+  const { shard, index, clock, signal, onWebhook } = options
   for (const kind of ['b', 'w', 's'] as const) {
     for (let after = 0; ; ) {
       const records = await shard.lists.records(kind, { after, limit })
@@ -27,6 +31,9 @@ export async function fillFleetIndex(options: FillFleetIndexOptions): Promise<vo
       if (signal.aborted) return
       if (last === undefined) break
       index.fill(kind, records)
+      for (const { queue, record } of records) {
+        if ('webhook' in record && record.webhook !== undefined) onWebhook?.(queue, record.webhook)
+      }
       after = last.queue
       await nextTurn(clock)
     }

@@ -45,7 +45,7 @@ export interface FleetOptions {
   readonly clock: Clock
   /** The gauges are metrics. */
   readonly counters: Counters
-  readonly attempts: Pick<AttemptLogs, 'find'>
+  readonly attempts: Pick<AttemptLogs, 'find' | 'restore'>
   /** Returns a queue that is in memory. */
   readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
 }
@@ -170,9 +170,15 @@ export class Fleet {
     readonly index: FleetIndex
     readonly signal: AbortSignal
   }): Promise<void> {
-    const { clock } = this.#options
+    const { clock, attempts } = this.#options
     try {
-      await fillFleetIndex({ ...of, clock })
+      await fillFleetIndex({
+        ...of,
+        clock,
+        // The bots with a webhook are loaded one after the other, and until then nobody else knows that some of them fail.
+        onWebhook: (queue, { failures }) =>
+          attempts.restore(queue, failures, of.shard.clock.nowMs()),
+      })
     } catch {
       // The shard reports that it cannot be read. An incomplete index is replaced.
       clock.after(fleetFillRetryMs, () => {

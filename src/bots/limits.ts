@@ -71,6 +71,17 @@ export const webhookTrustMs = 60_000
  */
 export const setWebhookRetryPeriodMs = 10_000
 
+/**
+ * What the health of a webhook depends on is stored when it begins or ceases to fail, this often at most. Chosen: an endpoint
+ * that fails and recovers all the time causes few writes.
+ */
+export const healthStoredPeriodMs = 10_000
+/**
+ * It is stored again if the stored failure is older. Chosen: a third of the time for which a failure makes a webhook
+ * degraded, so that it is degraded after a restart, too.
+ */
+export const storedFailureAgeMsMax = 5 * 60_000
+
 // Questions about all bots
 /**
  * The fleet index of a shard is filled with this many records in one turn of the event loop. With 500, a collection of young

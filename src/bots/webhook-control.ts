@@ -9,10 +9,16 @@
  * The operator may pause deliveries. The pause is a setting of the queue, independent of its webhook. The dispatcher of
  * a paused queue sends nothing, and if there is none, none is created.
  */
-import type { Clock } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
-import { setWebhookPeriodMs, setWebhookRetryPeriodMs, webhookTrustMs } from './limits.ts'
+import {
+  healthStoredPeriodMs,
+  setWebhookPeriodMs,
+  setWebhookRetryPeriodMs,
+  storedFailureAgeMsMax,
+  webhookTrustMs,
+} from './limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import { withAllowedTypes } from './allowed-types.ts'
@@ -22,7 +28,7 @@ import type { Operation } from '../shard/operations.ts'
 import type { Attempt, AttemptLog } from '../webhook/attempt-log.ts'
 import type { HistoryMinute } from '../webhook/delivery-history.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
-import type { Waiting } from '../webhook/health.ts'
+import { isFailing, type Waiting } from '../webhook/health.ts'
 import type { KnownAddresses } from '../webhook/known-addresses.ts'
 import type { Verified } from '../webhook/verify.ts'
 import { type WebhookFacts, type WebhookReport, webhookReport } from './webhook-report.ts'
@@ -73,6 +79,9 @@ export class WebhookControl {
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
   /** When a setWebhook last had updates tried at once, monotonic. */
   #lastRetryMs = Number.NEGATIVE_INFINITY
+  /** When a change of the health may be stored again, monotonic, and what waits for that. */
+  #healthDueMs = 0
+  #healthTimer: { readonly timer: Timer; store(): Promise<void> } | undefined
   /** Number of configurations so far. Callbacks of an earlier one have no effect. */
   #generation = 0
   /** Number of replacements in progress, during which the current configuration is about to change. */
@@ -82,6 +91,8 @@ export class WebhookControl {
 
   constructor(options: WebhookControlOptions) {
     this.#options = options
+    const { id, services, clock } = options
+    services.attempts.restore(id, options.settings().webhook?.failures, clock.nowMs())
   }
 
   /** Whether it may be dropped from memory: there is nothing to deliver, and no call is in progress. */
@@ -255,12 +266,15 @@ export class WebhookControl {
     this.#isClosed = true
     this.#supersede()
     await this.#dispatcher?.drain(deadlineMs)
+    this.#healthTimer?.timer.cancel()
+    await this.#healthTimer?.store()
   }
 
   /** Ends everything immediately; updates in flight stay pending. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#supersede()
+    this.#healthTimer?.timer.cancel()
     const { id, services } = this.#options
     if (this.#ownLog !== undefined) services.attempts.keep(id, this.#ownLog)
     await this.#stopDispatcher()
@@ -403,23 +417,62 @@ export class WebhookControl {
       onGoneClock: (sinceMs) => {
         void this.#keepGoneClock(sinceMs, generation)
       },
+      onHealth: () => this.#keepHealth(generation),
     })
   }
 
-  async #keepGoneClock(sinceMs: number | undefined, generation: number): Promise<void> {
-    const change: SettingsChange = (settings) => {
-      const isCurrent = this.#generation === generation
-      if (settings.webhook === undefined || !isCurrent) return { settings }
-      const { goneSinceMs: _before, ...webhook } = settings.webhook
-      return {
-        settings: {
-          ...settings,
-          webhook: sinceMs === undefined ? webhook : { ...webhook, goneSinceMs: sinceMs },
-        },
-      }
+  /** Stores what the health depends on, if a later process would be wrong about it. */
+  #keepHealth(generation: number): void {
+    const stored = this.#options.settings().webhook?.failures
+    const log = this.#log
+    if (isFailing(log) !== isFailing({ failuresInRow: stored?.inRow ?? 0 })) {
+      this.#keepChange(generation)
+      return
     }
-    // If the shard cannot be written, this 410 is forgotten and the next one starts the clock.
-    await this.#options.changeSettings(change).catch(() => undefined)
+    const lastMs = stored?.last.atMs ?? Number.NEGATIVE_INFINITY
+    if ((log?.lastErrorMs ?? lastMs) - lastMs > storedFailureAgeMsMax) {
+      void this.#storeHealth(generation)
+    }
+  }
+
+  /** The webhook has begun or ceased to fail. */
+  #keepChange(generation: number): void {
+    if (this.#healthTimer !== undefined) return
+    const { clock } = this.#options
+    const store = (): Promise<void> => {
+      this.#healthTimer = undefined
+      this.#healthDueMs = clock.monotonicMs() + healthStoredPeriodMs
+      return this.#storeHealth(generation)
+    }
+    const waitMs = this.#healthDueMs - clock.monotonicMs()
+    if (waitMs <= 0) void store()
+    else this.#healthTimer = { store, timer: clock.after(waitMs, () => void store()) }
+  }
+
+  #storeHealth(generation: number): Promise<void> {
+    return this.#changeWebhook(generation, ({ failures: _before, ...webhook }) => {
+      const failures = this.#log?.stored()
+      return failures === undefined ? webhook : { ...webhook, failures }
+    })
+  }
+
+  #keepGoneClock(sinceMs: number | undefined, generation: number): Promise<void> {
+    return this.#changeWebhook(generation, ({ goneSinceMs: _before, ...webhook }) =>
+      sinceMs === undefined ? webhook : { ...webhook, goneSinceMs: sinceMs },
+    )
+  }
+
+  /** Changes what is stored beside the bot's settings. If the shard cannot be written, the change is forgotten. */
+  async #changeWebhook(
+    generation: number,
+    change: (webhook: WebhookRecord) => WebhookRecord,
+  ): Promise<void> {
+    const changed: SettingsChange = (settings) => {
+      const { webhook } = settings
+      const isCurrent = webhook !== undefined && this.#generation === generation
+      return { settings: isCurrent ? { ...settings, webhook: change(webhook) } : settings }
+    }
+    await this.#options.changeSettings(changed).catch(() => undefined)
   }
 }
 

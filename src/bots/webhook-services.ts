@@ -65,4 +65,5 @@ export interface DispatcherRequest {
   readonly attempts: AttemptLog
   onGone(): void
   onGoneClock(sinceMs: number | undefined): void
+  onHealth(): void
 }

@@ -34,6 +34,28 @@ export interface WebhookRecord {
   readonly sealedToken?: string
   /** Wall time of the first of the current run of 410 responses. */
   readonly goneSinceMs?: number
+  /** How deliveries have failed lately; absent if none has. */
+  readonly failures?: StoredFailures
+}
+
+/** What the health of a webhook is restored from after the end of a process. Written now and then, so it may be behind. */
+export interface StoredFailures {
+  /** Failures since the last success. */
+  readonly inRow: number
+  /** Wall time of the first of them. */
+  readonly sinceMs?: number
+  /** Wall time of the last success. */
+  readonly lastSuccessMs?: number
+  /** The last attempt that failed. */
+  readonly last: {
+    /** Wall time. */
+    readonly atMs: number
+    readonly updateId: number
+    readonly status: number
+    readonly durationMs: number
+    readonly address?: string
+    readonly error: string
+  }
 }
 
 /** A key that signs deliveries. */

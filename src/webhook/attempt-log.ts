@@ -2,7 +2,7 @@
  * The last attempts to deliver over one queue's webhook, the number of attempts by outcome, and the last hour minute by
  * minute (delivery-history.ts). An operator reads them to
  * find out why a bot gets nothing. The log is in memory only; it survives the dispatcher and the bot's unloading
- * (attempt-logs.ts), but not the process.
+ * (attempt-logs.ts). Of the process it survives only what the health depends on (`stored`).
  *
  * It is a ring that grows to its full size: one typed array with six numbers per row, and the texts, which rows share. A
  * successful attempt is written into existing memory and allocates nothing.
@@ -17,6 +17,7 @@
 
 import { webhookAttemptsKept } from '../limits.ts'
 import { DeliveryHistory, type HistoryMinute } from './delivery-history.ts'
+import type { StoredFailures } from '../shard/bot-record.ts'
 import { webhookHealthRecentMs } from './limits.ts'
 
 /**
@@ -80,6 +81,9 @@ export class AttemptLog {
   #lastSuccessMs: number | undefined
   #failuresInRow = 0
   #failingSinceMs: number | undefined
+  #isRestored = false
+  /** The number of the attempt that failed last, as `#count` counts; -1 if none has. */
+  #lastFailure = -1
   #lastError: string | undefined
   #lastErrorMs: number | undefined
 
@@ -91,6 +95,11 @@ export class AttemptLog {
   /** The number of failures since the last success of this endpoint. */
   get failuresInRow(): number {
     return this.#failuresInRow
+  }
+
+  /** Whether there may have been more, because an earlier process has stored this number some time before its end. */
+  get areFailuresAtLeast(): boolean {
+    return this.#isRestored
   }
 
   /** Wall time of the first of those failures. */
@@ -131,6 +140,51 @@ export class AttemptLog {
   add(attempt: Attempt, outcome: AttemptOutcome): void {
     this.count(outcome, attempt.atMs)
     if (attempt.status !== 0) this.#history?.addResponse(attempt.atMs, attempt.durationMs)
+    this.#write(attempt, outcome)
+    if (outcome === 'delivered' || outcome === 'refused_for_good') {
+      this.#failuresInRow = 0
+      this.#failingSinceMs = undefined
+      this.#isRestored = false
+    } else {
+      this.#lastFailure = this.#count - 1
+      if (this.#failuresInRow++ === 0) this.#failingSinceMs = attempt.atMs
+    }
+  }
+
+  /** What is stored of the failures of this endpoint; undefined if there was none, or if it is long ago. */
+  stored(): StoredFailures | undefined {
+    if (this.#lastFailure < Math.max(this.#count - this.#rows, this.#endpointFrom)) return undefined
+    const {
+      atMs,
+      updateId,
+      status,
+      durationMs,
+      address,
+      error = '',
+    } = this.#read(this.#lastFailure)
+    const [sinceMs, lastSuccessMs] = [this.#failingSinceMs, this.#lastSuccessMs]
+    return {
+      inRow: this.#failuresInRow,
+      ...(sinceMs === undefined ? {} : { sinceMs }),
+      ...(lastSuccessMs === undefined ? {} : { lastSuccessMs }),
+      last: {
+        ...{ atMs, updateId, status, durationMs, error },
+        ...(address === undefined ? {} : { address }),
+      },
+    }
+  }
+
+  /** Takes over what an earlier process has stored, into a new log. Its outcomes are not counted. */
+  restore({ inRow, sinceMs, lastSuccessMs, last }: StoredFailures): void {
+    this.#write({ ...last, address: last.address, nextRetryMs: Number.NaN }, 'rejected')
+    this.#lastFailure = this.#count - 1
+    this.#failuresInRow = inRow
+    this.#failingSinceMs = sinceMs
+    this.#lastSuccessMs = lastSuccessMs
+    this.#isRestored = inRow > 0
+  }
+
+  #write(attempt: Attempt, outcome: AttemptOutcome): void {
     if (this.#count >= this.#rows && this.#rows < webhookAttemptsKept) this.#grow()
     const row = this.#count++ % this.#rows
     const at = row * columns
@@ -150,10 +204,6 @@ export class AttemptLog {
       this.#lastError = attempt.error
       this.#lastErrorMs = attempt.atMs
     }
-    if (outcome === 'delivered' || outcome === 'refused_for_good') {
-      this.#failuresInRow = 0
-      this.#failingSinceMs = undefined
-    } else if (this.#failuresInRow++ === 0) this.#failingSinceMs = attempt.atMs
   }
 
   /**
@@ -179,6 +229,7 @@ export class AttemptLog {
     this.#lastSuccessMs = undefined
     this.#failuresInRow = 0
     this.#failingSinceMs = undefined
+    this.#isRestored = false
     this.#lastError = undefined
     this.#lastErrorMs = undefined
   }

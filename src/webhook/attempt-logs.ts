@@ -4,7 +4,8 @@
  * log; they return it with `keep`.
  */
 
-import { webhookAttemptLogsMax } from './limits.ts'
+import type { StoredFailures } from '../shard/bot-record.ts'
+import { webhookAttemptLogsMax, webhookHealthRecentMs } from './limits.ts'
 import { AttemptLog } from './attempt-log.ts'
 
 export class AttemptLogs {
@@ -21,6 +22,13 @@ export class AttemptLogs {
     const log = this.#logs.get(queue) ?? new AttemptLog()
     this.keep(queue, log)
     return log
+  }
+
+  /** Creates the log of a queue from what an earlier process has stored, if there is no log and it still matters. */
+  restore(queue: number, failures: StoredFailures | undefined, nowMs: number): void {
+    if (failures === undefined || this.#logs.has(queue)) return
+    const isRecent = nowMs - failures.last.atMs <= webhookHealthRecentMs
+    if (failures.inRow > 0 || isRecent) this.of(queue).restore(failures)
   }
 
   /** Stores a log as the one used last. */

@@ -38,6 +38,8 @@ export interface AttemptRecorderOptions {
   onFailing?(error: string): void
   /** The webhook has failed, and the endpoint has taken an update or refused one for good. */
   onRecovered?(): void
+  /** The health may have changed: an attempt has failed, or the webhook has recovered. */
+  onHealth?(): void
 }
 
 export class AttemptRecorder {
@@ -96,6 +98,7 @@ export class AttemptRecorder {
     const fails = isFailing(this.#log)
     if (fails && !wasFailing) this.#options.onFailing?.(this.#attempt.error ?? '')
     if (wasFailing && !fails) this.#options.onRecovered?.()
+    if (outcome !== 'delivered' || wasFailing) this.#options.onHealth?.()
   }
 
   #fill(on: TriedConnection, now: Moment): void {

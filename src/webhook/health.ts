@@ -99,7 +99,7 @@ export function healthWord(facts: HealthWordFacts): Health | undefined {
 
 /** Whether the attempts say that a webhook fails. */
 export function isFailing(log: Pick<AttemptLog, 'failuresInRow'> | undefined): boolean {
-  return log !== undefined && log.failuresInRow >= webhookFailingMin
+  return (log?.failuresInRow ?? 0) >= webhookFailingMin
 }
 
 /** Whether the endpoint has taken nothing for some time, because it does not respond. It fails only after a minute. */
@@ -187,7 +187,7 @@ function failingReason(facts: HealthFacts, log: AttemptLog): string {
       ? `no success yet in ${secondsSince(sinceMs, facts)} s`
       : `no success for ${secondsSince(sinceMs, facts)} s`
   const failures = counted(log.failuresInRow, 'failure')
-  return `${what}, ${failures}${errorOf(log)}`
+  return `${what}, ${log.areFailuresAtLeast ? 'at least ' : ''}${failures}${errorOf(log)}`
 }
 
 function errorOf(log: AttemptLog): string {

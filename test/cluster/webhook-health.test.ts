@@ -5,6 +5,8 @@ import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { type Server, startServer } from '../support/server.ts'
 import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
+import { killWorker } from '../support/kill-worker.ts'
+import { TailReader } from '../support/tail-reader.ts'
 import { freePort } from '../support/port.ts'
 import { until } from '../support/until.ts'
 
@@ -152,6 +154,48 @@ test('attempts, health and metrics say why a webhook gets nothing', async (t) =>
     )
     assert.deepEqual([better.deliveries.delivered, better.deliveries.rejected], [1, 3])
   }
+})
+
+test('health survives a reload and the loss of a worker, and an event comes once', async (t) => {
+  let isMended = false
+  const sink = await startSink(t, (_delivery, response) => {
+    response.writeHead(isMended ? 200 : 500).end()
+  })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
+  const ids = await Promise.all(
+    Array.from({ length: 8 }, (_, nth) => hookedBot(server, sink.url(`/storm${nth}`))),
+  )
+  for (const id of ids) await server.push(id, { message: {} })
+  const failing = async (): Promise<number> =>
+    (await get(server, '/v1/summary')).health.failing as number
+  await until(async () => (await failing()) === ids.length, 20_000)
+  const countOf = async (type: string): Promise<number> => {
+    const reader = await TailReader.open(server, `/v1/events?after=0&type=${type}`)
+    // What is logged is sent at once.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    reader.close()
+    return reader.events.length
+  }
+  await until(async () => (await countOf('webhook.failing')) === ids.length)
+
+  const pidsBefore = server.workerPids()
+  process.kill(server.primaryPid, 'SIGHUP')
+  await until(() => server.workerPids().every((pid) => !pidsBefore.includes(pid)), 30_000)
+  assert.equal(await failing(), ids.length)
+  const state = await get(server, `/v1/bots/${ids[0]}`)
+  assert.match(state.health_reason, /^no success yet in \d+ s, at least \d+ failures: Wrong /)
+  await killWorker(server)
+  await until(async () => (await failing()) === ids.length)
+  // Every update is tried again at once after a restart, which once was three failures.
+  await until(async () => {
+    const states = await Promise.all(ids.map((id) => get(server, `/v1/bots/${id}`)))
+    return states.every(({ deliveries }) => deliveries.rejected >= 3)
+  }, 20_000)
+  isMended = true
+  for (const id of ids) await post(server, `/v1/bots/${id}/retry`)
+  await until(async () => (await failing()) === 0, 20_000)
+  await until(async () => (await countOf('webhook.recovered')) === ids.length)
+  assert.equal(await countOf('webhook.failing'), ids.length)
 })
 
 test('after the repair of an endpoint, updates come at once by setWebhook, by the operator, and by a resume', async (t) => {

@@ -84,6 +84,7 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
       serverGate: this,
       onGone: () => this.#onGone(),
       onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
+      onHealth: () => request.onHealth(),
       parts: {
         createState: (options) => {
           const { windowUpdatesMax, windowBytesMax, loadedBytesMax } = world

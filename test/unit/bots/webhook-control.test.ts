@@ -282,6 +282,61 @@ test('410 for a day removes the webhook and keeps pending updates, and its clock
   assert.equal(queue.allowedTypes, 1)
 })
 
+test('the health of a webhook survives the process, and is written seldom', async () => {
+  const store = new MemoryStore()
+  const { bots, queue } = await open({ store: () => store })
+  await queue.webhook.set(to(url))
+  await bots.push(bots.request(100))
+  const { request } = bots.webhooks.last
+  const failed = { updateId: 1, status: 500, durationMs: 1, nextRetryMs: NaN, address: '1.1.1.1' }
+  const attempt = async (outcome: 'rejected' | 'delivered'): Promise<void> => {
+    const error = outcome === 'rejected' ? 'no' : undefined
+    request.attempts.add({ ...failed, atMs: bots.clock.nowMs(), error }, outcome)
+    request.onHealth()
+    await settle()
+  }
+  const storedInRow = (): number | undefined => queue.settings.webhook?.failures?.inRow
+  await attempt('rejected')
+  assert.equal(storedInRow(), 1, 'it is degraded')
+  await attempt('rejected')
+  assert.equal(storedInRow(), 1, 'nothing new')
+  await attempt('rejected')
+  assert.equal(storedInRow(), 3, 'it is failing')
+  await attempt('delivered')
+  for (let times = 0; times < 4; times++) await attempt('rejected')
+  await attempt('delivered')
+  assert.equal(storedInRow(), 3, 'a change is stored every 10 s at most')
+  await bots.clock.advance(10_000)
+  assert.equal(storedInRow(), 0, 'it has recovered')
+  for (let times = 0; times < 3; times++) await attempt('rejected')
+  assert.equal(storedInRow(), 0)
+  await queue.webhook.drain(0)
+  assert.equal(storedInRow(), 3, 'a process that ends does not wait')
+  await bots.clock.advance(100_000)
+  await attempt('rejected')
+  assert.equal(storedInRow(), 3, 'nothing new')
+  await bots.clock.advance(201_000)
+  await attempt('rejected')
+  assert.equal(storedInRow(), 5, 'the stored failure is five minutes old')
+  await bots.close()
+
+  const again = await BotsLife.open({ store: () => store, clock: bots.clock })
+  again.registry.fleet.start(again.lives[0]!.shard)
+  const [sums] = await again.registry.summary()
+  assert.equal(sums?.counts.health.failing, 1, 'before the bot is loaded')
+  await again.registry.bots.load([100])
+  const restored = again.registry.bots.loaded(100)!.main
+  assert.equal(restored.webhook.info().lastErrorMessage, 'no')
+  again.webhooks.attempts.of(100).add({ ...failed, atMs: 1, error: undefined }, 'delivered')
+  restored.webhook.start()
+  again.webhooks.last.request.onHealth()
+  await settle()
+  assert.equal(restored.settings.webhook?.failures?.inRow, 0, 'it has recovered')
+  await bots.clock.advance(1_000)
+  await restored.webhook.set(to(otherUrl))
+  assert.equal(restored.settings.webhook?.failures, undefined)
+})
+
 test('the owner of a webhook that was removed for 410 gets the reason until it sets or deletes one', async () => {
   const { bots, queue } = await open()
   const gone = 'Wrong response from the webhook: 410 Gone'

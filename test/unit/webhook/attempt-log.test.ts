@@ -132,3 +132,40 @@ test('equal texts are kept once', () => {
   assert.equal(log.shared(['n', 'o'].join('')), 'no')
   assert.equal(log.shared('other'), 'other')
 })
+
+test('what is stored of a log makes another one with the same health', () => {
+  const log = new AttemptLog()
+  assert.equal(log.stored(), undefined)
+  log.add(attempt(1), 'delivered')
+  assert.equal(log.stored(), undefined)
+  for (const nth of [2, 3, 4]) addFailure(log, nth)
+  const stored = log.stored()!
+  assert.deepEqual(stored, {
+    inRow: 3,
+    sinceMs: startMs + 2,
+    lastSuccessMs: startMs + 1,
+    last: {
+      ...{ atMs: startMs + 4, updateId: 4, status: 500, durationMs: 2 },
+      ...{ error: 'no', address: '192.0.2.1' },
+    },
+  })
+  const again = new AttemptLog()
+  again.restore(stored)
+  assert.deepEqual(again.stored(), stored)
+  assert.deepEqual(again.latest(), [{ ...log.latest()[0]!, nextRetryMs: Number.NaN }])
+  assert.deepEqual(again.recent(startMs + 5), { attempts: 1, failures: 1, refusals: 0 })
+  assert.equal(again.counts().rejected, 0, 'this process has tried nothing')
+  assert.deepEqual([again.failuresInRow, again.areFailuresAtLeast], [3, true])
+  again.add(attempt(6), 'delivered')
+  assert.deepEqual([again.failuresInRow, again.areFailuresAtLeast], [0, false])
+  assert.equal(again.stored()?.inRow, 0)
+  again.newEndpoint()
+  assert.equal(again.stored(), undefined)
+})
+
+test('a failure that is no longer kept is not stored', () => {
+  const log = new AttemptLog()
+  addFailure(log, 1)
+  for (let nth = 2; nth <= webhookAttemptsKept + 1; nth++) log.add(attempt(nth), 'delivered')
+  assert.equal(log.stored(), undefined)
+})

@@ -220,3 +220,12 @@ test('a queue without a webhook is unpolled if updates wait and nobody has polle
   assert.equal(polled({ lastBeforeMs: 7_200_000 }), 'undefined: last polled 2 h ago')
   assert.match(polled({ isWaiting: true, lastBeforeMs: 90_000 }, 1), /^undefined: a getUpdates /)
 })
+
+test('failures that an earlier process has stored are at least so many', () => {
+  const log = new AttemptLog()
+  log.restore(logOf('.xxx').stored()!)
+  assert.equal(
+    healthAt(812, '', { log }),
+    'failing: no success for 812 s, at least 3 failures: Connection refused',
+  )
+})
