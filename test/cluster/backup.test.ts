@@ -18,7 +18,13 @@ import { fileURLToPath } from 'node:url'
 import { SectionCheck } from '../../src/shard/backup-check.ts'
 import { BackupError, BackupFrames } from '../../src/shard/backup-frame.ts'
 import { startCluster } from '../support/cluster.ts'
-import { botsOfAllShards, type CommandEnd, databaseWorld, postbote } from '../support/database.ts'
+import {
+  botsOfAllShards,
+  type CommandEnd,
+  databaseWorld,
+  postbote,
+  wait,
+} from '../support/database.ts'
 import { type EndingTest, type RegisteredBot, type Server, startServer } from '../support/server.ts'
 import { sectionBytes, sectionsOf } from '../support/small-backup.ts'
 import { SmallDisk, smallDiskObstacle } from '../support/small-disk.ts'
@@ -30,6 +36,8 @@ const world = databaseWorld()
 const skip = world.obstacle
 /** Of each bot, before an export and after it. */
 const pushesAround = 40
+/** Between two pushes to a bot: enough CPU is left for what the load is about. */
+const pauseMs = 20
 
 /** Pushes to all bots of a server, one after the other for each bot, and remembers what was acknowledged. */
 class PushLoad {
@@ -75,6 +83,7 @@ class PushLoad {
       this.latenciesMs.push(performance.now() - beganMs)
       assert(id !== undefined)
       this.acknowledged.get(botId)?.set(id, number)
+      await wait(pauseMs)
     }
   }
 }

@@ -7,11 +7,14 @@ import { Postgres, postgresObstacle } from '../support/postgres.ts'
 import { initialize } from '../support/postgres-shards.ts'
 import { storeContract, type StoreHarness } from './store.ts'
 
+/** More than the contract opens. */
+const shards = 64
+
 async function postgresHarness(): Promise<StoreHarness> {
   const server = await Postgres.start()
   const database = parsePgUrl(server.url())
   if (database === undefined) throw new Error('expected a URL')
-  await initialize(database)
+  await initialize(database, shards)
   await server.query("INSERT INTO node VALUES ('test', 'boot', 0, '', 1, 'serving')")
   let count = 0
   const create = (): PgStore => {

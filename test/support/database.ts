@@ -13,6 +13,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { map } from './bot-of.ts'
 import { Postgres, type PostgresOptions, postgresObstacle } from './postgres.ts'
+import { databaseAt, initialize } from './postgres-shards.ts'
 import type { RegisteredBot, Server } from './server.ts'
 import { shared } from './shared-server.ts'
 
@@ -50,10 +51,7 @@ export function databaseWorld(options: PostgresOptions = {}): DatabaseWorld {
       const postgres = await start()
       const url = await postgres.newDatabase(name)
       const env = { POSTBOTE_DATABASE: url }
-      if (shards > 0) {
-        const { code, output } = await postbote(['database', 'init', `--shards=${shards}`], env)
-        if (code !== 0) throw new Error(`database init: ${output}`)
-      }
+      if (shards > 0) await initialize(databaseAt(url), shards)
       return { name, url, env, postgres }
     },
   }

@@ -8,7 +8,7 @@ import { PgStore } from '../../src/store/postgres/pg-store.ts'
 import { parsePgUrl, type PgUrl } from '../../src/store/postgres/pg-url.ts'
 import { Postgres, type PostgresOptions } from './postgres.ts'
 
-const shards = 64
+const shardsOfServer = 64
 
 export function databaseAt(url: string): PgUrl {
   const database = parsePgUrl(url)
@@ -16,8 +16,8 @@ export function databaseAt(url: string): PgUrl {
   return database
 }
 
-/** Makes the tables of a cluster with one database. */
-export async function initialize(database: PgUrl): Promise<void> {
+/** Makes the tables of a cluster with one database, as `postbote database init` does. */
+export async function initialize(database: PgUrl, shards: number): Promise<void> {
   const connection = await PgConnection.open({ database, name: 'init' })
   for (const row of newCluster(shards, 1)) await createSchema(connection, row)
   await commitSchema(connection)
@@ -43,13 +43,13 @@ export class PostgresShards {
 
   static async start(options: PostgresOptions = {}): Promise<PostgresShards> {
     const started = new PostgresShards(await Postgres.start(options))
-    await initialize(started.database)
+    await initialize(started.database, shardsOfServer)
     return started
   }
 
   /** Returns a shard that was never opened. */
   nextShard(): number {
-    assert(this.#used < shards, 'all shards are used')
+    assert(this.#used < shardsOfServer, 'all shards are used')
     return this.#used++
   }
 

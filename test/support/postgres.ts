@@ -18,6 +18,7 @@ import type { Readable } from 'node:stream'
 import { Client } from 'pg'
 import { freePort } from './port.ts'
 import type { SmallDisk } from './small-disk.ts'
+import { temporaryRoot } from './temporary-directory.ts'
 import { until } from './until.ts'
 
 const installed = '/usr/lib/postgresql'
@@ -46,7 +47,7 @@ export function identity(): { readonly uid?: number; readonly gid?: number } {
 
 /** Returns a new directory that belongs to the user of the server. */
 function emptyDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'postbote-pg-'))
+  const directory = mkdtempSync(join(temporaryRoot, 'postbote-pg-'))
   const { uid, gid } = identity()
   chmodSync(directory, 0o700)
   if (uid !== undefined && gid !== undefined) chownSync(directory, uid, gid)
@@ -87,7 +88,7 @@ async function runProgram(command: readonly string[], place: ProgramPlace): Prom
  */
 async function template(): Promise<string> {
   const version = /\d+/.exec(programDirectory() ?? '')?.[0] ?? ''
-  const directory = join(tmpdir(), `postbote-postgres-${version}-${process.getuid?.() ?? ''}`)
+  const directory = join(temporaryRoot, `postbote-postgres-${version}-${process.getuid?.() ?? ''}`)
   if (existsSync(directory)) return directory
   const made = emptyDirectory()
   const args = ['-D', made, '-U', 'postbote', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N']

@@ -16,11 +16,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { assertDocumented } from './documented-response.ts'
+import { temporaryRoot } from './temporary-directory.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 /** A start takes a while on a busy machine, while the rest of a suite runs. A start that never completes only fails later. */
@@ -92,7 +92,7 @@ export async function startSingleServer(
   t: EndingTest,
   options: ServerOptions = {},
 ): Promise<Server> {
-  const dir = mkdtempSync(join(tmpdir(), 'postbote-'))
+  const dir = mkdtempSync(join(temporaryRoot, 'postbote-'))
   const place = { dir: options.dir ?? join(dir, 'data'), botPort: 0, adminPort: 0 }
   if (options.data !== undefined) cpSync(options.data, place.dir, { recursive: true })
   const running = new Set<ServerProcess>()
