@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { lifeOf, type SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
-import type { Lease } from '../lease.ts'
+import { endlessLease, type Lease } from '../lease.ts'
 import { databaseOfShard } from '../store/database-of-shard.ts'
 
 export interface DatabaseLeasesOptions {
@@ -26,6 +26,7 @@ export class DatabaseLeases {
   /** Returns the lease of a shard that was claimed in this life, as long as it is open. */
   ofShard(shard: number, boot: string): Lease {
     const { databases, memory } = this.#options
+    if (databases === 0) return endlessLease
     const database = databaseOfShard(shard, databases)
     const life = lifeOf(boot)
     return { isValid: () => this.#isOn(database) && memory.leaseLife(database) === life }

@@ -13,7 +13,7 @@ import type { Config } from '../config/config.ts'
 import { entryFiles } from '../entry-files.ts'
 import type { NodeReport, ReportedShard, WorkerReport } from '../private-api/node-report.ts'
 import { shardTroubles, type ShardTroubles } from '../shard/shard-marks.ts'
-import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
+import type { StoreEngine } from '../store/store-engine.ts'
 import type { DatabaseLeases } from './database-leases.ts'
 import { workerHangsAfterS } from './limits.ts'
 
@@ -22,9 +22,9 @@ export interface OwnNodeParts {
   readonly settings: {
     readonly config: Pick<Config, 'nodeName'>
     readonly dataDir: string
-    readonly database: Pick<PgEngineOptions, 'databases' | 'node'> | undefined
     readonly startedAtMs: number
   }
+  readonly engine: Pick<StoreEngine, 'shared'>
   readonly ways: { readonly routes: Routes }
   readonly memory: SharedMemory
   readonly map: ShardMap
@@ -33,11 +33,11 @@ export interface OwnNodeParts {
 
 /** Returns what this node is and does at the moment. */
 export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
-  const { clock, settings, ways, leases, map } = parts
-  const { database, config } = settings
-  const name = database?.node ?? config.nodeName ?? hostname()
+  const { clock, settings, engine, ways, leases, map } = parts
+  const { shared } = engine
+  const name = shared?.node ?? settings.config.nodeName ?? hostname()
   const own = ways.routes.members().find((member) => member.name === name)
-  const owned = database === undefined ? Array.from({ length: map.shards }).keys() : own?.shards
+  const owned = shared === undefined ? Array.from({ length: map.shards }).keys() : own?.shards
   const troubles = await shardTroubles(settings.dataDir)
   return {
     name,
@@ -103,8 +103,8 @@ function clockSkewMs(parts: OwnNodeParts): number | undefined {
 }
 
 /** A database that this node has not joined yet has no heartbeat. */
-function joinedDatabases({ memory, settings }: OwnNodeParts): readonly number[] {
-  const count = settings.database?.databases.length ?? 0
+function joinedDatabases({ memory, engine }: OwnNodeParts): readonly number[] {
+  const count = engine.shared?.databases ?? 0
   return Array.from({ length: count }, (_, database) => database).filter(
     (database) => memory.leaseMs(database) > 0,
   )

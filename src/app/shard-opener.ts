@@ -1,4 +1,4 @@
-/** Opens one shard of a worker in its own directory and connects it to the bots in memory. */
+/** Opens one shard of a worker and connects it to the bots in memory. */
 import type { BotCache } from '../bots/bot-cache.ts'
 import type { Fleet } from '../bots/fleet.ts'
 import type { Clock } from '../clock.ts'
@@ -13,6 +13,7 @@ import { Shard } from '../shard/shard.ts'
 import { foreignFault } from '../shard/shard-records.ts'
 import type { OpenedStore, StoreEngine } from '../store/store-engine.ts'
 import type { Log } from '../cluster/log.ts'
+import type { ShardOpening } from '../cluster/shard-assignment.ts'
 
 export interface ShardOpenerOptions {
   readonly dataDir: string
@@ -25,33 +26,29 @@ export interface ShardOpenerOptions {
   readonly fleet: Pick<Fleet, 'committed'>
   readonly counters: Counters
   readonly report: ReportEvent
-  /** The life of this node; files need none. */
-  readonly boot?: string | undefined
-  /** If absent, no other server can serve the shard. */
-  readonly lease?: Lease | undefined
-  /** The shard was read anew from disk: its webhooks must start again. */
-  onReset(shard: Shard): void
+  readonly lease: Lease
+  /** The shard was read anew: its webhooks must start again. */
+  readonly onReset: (shard: Shard) => void
   /** A read of the shard failed. */
-  onReadFailed(index: number, error: unknown): void
+  readonly onReadFailed: (error: unknown) => void
   /** Called at each failed attempt to read the shard anew. */
-  onUnreadable(shard: Shard, error: unknown): void
+  readonly onUnreadable: (error: unknown) => void
 }
 
 /** Opens the shard. If that fails, nothing stays open and this rejects; the error names the directory. */
-export async function openShard(options: ShardOpenerOptions, index: number): Promise<Shard> {
-  const { boot, clock, counters, engine, lease, log, bots } = options
-  // It survives the loss of the shard's files; a database loses nothing of a shard.
-  const idMark =
-    engine.files === undefined
-      ? undefined
-      : await IdMark.read({ directory: options.dataDir, shard: index })
-  const directory = shardPath(options.dataDir, index)
+export async function openShard(
+  options: ShardOpenerOptions,
+  { shard: index, boot }: ShardOpening,
+): Promise<Shard> {
+  const { clock, counters, dataDir, engine, lease, log, bots } = options
+  // It survives the loss of the shard's files. Another store loses nothing of a shard.
+  const idMark = engine.files && (await IdMark.read({ directory: dataDir, shard: index }))
   // The shard uses the store, and exists when that is open.
   const onEnded = (error: Error): void => shard.storeEnded(error)
   const opened = await engine.open({
     shard: index,
     boot,
-    directory,
+    directory: shardPath(dataDir, index),
     clock,
     log,
     onEnded,
@@ -79,32 +76,28 @@ export async function openShard(options: ShardOpenerOptions, index: number): Pro
     onReset: () => {
       counters.add('shards_poisoned', -1)
       void bots.resetShard(shard).catch((error: unknown) => {
-        log.error(
-          { shard: index, error: String(error) },
-          'a shard could not be read again from disk',
-        )
+        log.error({ shard: index, error: String(error) }, couldNotBeReadAgain)
       })
       options.onReset(shard)
     },
-    onReadFailed: (error) => options.onReadFailed(index, error),
-    onReopenFailed: (error) => options.onUnreadable(shard, error),
+    onReadFailed: options.onReadFailed,
+    onReopenFailed: options.onUnreadable,
     probe: () => opened.probe(),
   })
   try {
     await openRecounted({ shard, opened, idMark })
   } catch (error) {
     // Close what was opened: otherwise the next attempt would find the database locked.
-    await shard.close().catch(ignore)
-    await opened.store.close().catch(ignore)
+    // Only the failure to open the shard is reported.
+    await Promise.allSettled([shard.close()])
+    await Promise.allSettled([opened.store.close()])
     throw error
   }
   bots.addShard(shard)
   return shard
 }
 
-function ignore(): void {
-  // Only the failure to open the shard is reported.
-}
+const couldNotBeReadAgain = 'a shard could not be read again from disk'
 
 /**
  * Opens a shard and recounts the ids of every queue if records were lost. The loss is accepted only after the recount,

@@ -1,61 +1,70 @@
 /**
- * The shards of one worker: this opens them, sets them aside if their files are damaged, and closes them. A damaged shard
- * costs its own bots only; every other shard of the worker is served.
+ * The shards of one worker, whatever stores them: this opens them, sets them aside if they are damaged, and closes them.
+ * shard-mode.ts draws the life of one. A single machine has all of its shards for ever; those of a cluster come and go
+ * while the worker serves. A damaged shard costs its own bots only; every other shard of the worker is served.
  *
  *   open        all shards without doubt, concurrently; the worker serves when they are open
  *   late        then those in doubt (opening-verdict.ts), one by one, so that a death shows which one caused it: their
  *               files are checked, and they are opened if no damage is found
  *   background  then the files of those that their last process did not close, slowly
+ *   leave       serves a shard until nothing takes long, answers what is in progress, and closes it: another node may open it
+ *   drop        another node owns the shard already: everything of it in memory is void, and nothing of it can be written
  *
- * A shard is set aside if damage prevents its opening, if a check finds damage after a death, or if two processes in a
- * row have died over it. It stays set aside until the server is restarted or reloaded. If the disk has no room to open it,
- * it is set aside only until there is. Missing permission or a failed write is no damage and affects every shard: then the
- * worker does not start.
+ * A shard is set aside if damage prevents its opening, if a check of its files finds damage after a death, or if two
+ * processes in a row have died over it; until the server is restarted or reloaded, or another node has it. If the disk has no
+ * room to open it, it is set aside only until there is. Missing permission or a failed write is no damage and affects every
+ * shard of this machine: then the worker does not start.
  */
+import type { ServerResponse } from 'node:http'
 import { sleep } from '../clock.ts'
-import { backgroundCheckBytesPerS, lateOpeningRetryMs, roomlessOpeningRetryMs } from './limits.ts'
+import type { ShardOpening } from '../cluster/shard-assignment.ts'
+import { leave, type OpenResponsesView, settle } from '../cluster/worker/departure.ts'
+import { Mutex } from '../kit/mutex.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { ShardLife, ShardMarks } from '../shard/shard-marks.ts'
 import { isOutOfRoom } from '../store/out-of-room.ts'
-import type { FileDamage } from '../store/shard-damaged.ts'
-import type { StoreFiles } from '../store/store-files.ts'
-import type { ShardLife, ShardMarks, ShardPhase } from '../shard/shard-marks.ts'
-import {
-  type OpeningVerdict,
-  openingVerdicts,
-  type ShardPast,
-  type WorkerPast,
-} from './opening-verdict.ts'
-import type { ShardChecker } from './shard-checker.ts'
+import { type FileDamage, ShardDamaged } from '../store/shard-damaged.ts'
+import type { DatabaseClocks } from './database-clocks.ts'
+import type { DatabaseLeases } from './database-leases.ts'
+import { backgroundCheckBytesPerS, lateOpeningRetryMs, roomlessOpeningRetryMs } from './limits.ts'
+import { openingVerdicts, type OpeningVerdict, type WorkerPast } from './opening-verdict.ts'
+import type { CheckedShard, ShardChecker } from './shard-checker.ts'
+import { changedShardMode, isBroken, phaseOf, type ShardMode } from './shard-mode.ts'
 import { openShard, type ShardOpenerOptions } from './shard-opener.ts'
 
-export interface ShardSetOptions
-  extends Omit<ShardOpenerOptions, 'onReset' | 'onReadFailed' | 'onUnreadable'> {
-  /** The numbers of the shards. */
+type Hooks = 'onReset' | 'onReadFailed' | 'onUnreadable'
+
+export interface ShardSetOptions extends Omit<ShardOpenerOptions, Hooks | 'lease'> {
+  /** The shards that this worker may have. */
   readonly shards: readonly number[]
   readonly past: WorkerPast
-  readonly marks: ShardMarks
-  /** The files that hold the shards. */
-  readonly files: StoreFiles
-  readonly checker: ShardChecker
-  /** A shard is served from now on, or was read anew. */
-  onServed(shard: Shard): void
+  readonly marks: Omit<ShardMarks, 'setDamaged'>
+  readonly checker: Pick<ShardChecker, 'check' | 'request'>
+  readonly leases: Pick<DatabaseLeases, 'ofShard'>
+  readonly clocks: Pick<DatabaseClocks, 'ofShard'>
+  /** What ends when a shard leaves: its pairs may be for that shard, and an export asks again. */
+  readonly shardStreams: readonly ReadonlySet<{ stop(): void }>[]
+  /** Whether this worker is answering the request, which is for this shard, from its own shards. */
+  readonly isUnderWay: (response: ServerResponse, shard: number) => boolean
+  /** The shard is served from now on, or was read anew. */
+  readonly onServed: (shard: Shard) => void
+  /** The shard is not served any more, from now on. */
+  readonly onLeft: (shard: Shard) => void
 }
 
-/** A shard that is not open yet. */
-interface Candidate {
-  readonly index: number
-  readonly past: ShardPast
-  readonly verdict: OpeningVerdict
-}
+/** A shard with what is to be done with it. */
+type Candidate = ShardOpening & { readonly action: OpeningVerdict['action'] }
 
 export class ShardSet {
   readonly #options: ShardSetOptions
+  readonly #modes = new Map<number, ShardMode>()
   readonly #open = new Map<number, Shard>()
   readonly #lives = new Map<number, ShardLife>()
-  readonly #aside = new Set<number>()
   /** Shards whose files were checked because a read failed. */
   readonly #suspected = new Set<number>()
+  /** What is done with one shard is done in turn. */
+  readonly #turns = new Map<number, Mutex>()
   readonly #stopping = new AbortController()
   #late: Promise<void> = Promise.resolve()
 
@@ -63,195 +72,260 @@ export class ShardSet {
     this.#options = options
   }
 
-  /** Returns the numbers of all shards. Rejects if one cannot be opened for a reason other than damage. */
-  async open(): Promise<readonly number[]> {
-    const candidates = await this.#candidates()
-    for (const each of candidates) await this.#prepare(each)
-    const trusted = candidates.filter(({ verdict }) => verdict.action === 'open')
-    const roomless = new Set<number>()
-    await Promise.all(
-      trusted.map(async ({ index }) => {
-        if (!(await this.#openIfRoom(index))) roomless.add(index)
-      }),
-    )
-    const inDoubt = candidates.filter(({ verdict }) => verdict.action === 'check')
+  /** Whether requests for the shard are answered here: always, if no other node can have it. */
+  serves(shard: number): boolean {
+    const mode = this.#modeOf(shard)
+    return this.#options.engine.shared === undefined || mode === 'open' || isBroken(mode)
+  }
+
+  /**
+   * Returns the numbers of the shards that are served. Rejects if one that no other node can have cannot be opened for a reason
+   * other than damage; others are left out, and the primary decides again.
+   */
+  async open(openings: readonly ShardOpening[]): Promise<readonly number[]> {
+    const { engine, log, marks, shards } = this.#options
+    // The last process of this worker may have left them.
+    if (engine.files === undefined)
+      await Promise.all(shards.map((each) => marks.setBroken(each, undefined)))
+    const candidates = await this.#candidates(openings)
+    const roomless = new Set<ShardOpening>()
+    const opening = candidates.map(async (candidate) => {
+      if (candidate.action !== 'open') return
+      try {
+        if (!(await this.#openIfRoom(candidate))) roomless.add(candidate)
+      } catch (error) {
+        if (engine.shared === undefined) throw error
+        log.warn({ shard: candidate.shard, error: String(error) }, 'a shard could not be opened')
+      }
+    })
+    await Promise.all(opening)
+    const inDoubt = candidates.filter(({ action }) => action === 'check')
     this.#late = this.#goOn(inDoubt, roomless)
-    return this.#options.shards
+    return openings.map(({ shard }) => shard).filter((shard) => this.serves(shard))
   }
 
-  /** Resolves when all shards are closed. */
-  async close(): Promise<void> {
-    this.#stopping.abort()
-    await this.#late
-    await Promise.all(
-      Array.from(this.#open, async ([index, shard]) => {
-        await shard.close()
-        await this.#setLife(index, 'closed', { deaths: 0 })
-      }),
-    )
-    this.#open.clear()
-  }
-
-  async #candidates(): Promise<readonly Candidate[]> {
-    const { shards, marks, dataDir, files, past: worker } = this.#options
-    const pasts = await Promise.all(
-      shards.map(async (index) => ({
-        life: await marks.life(index),
-        isBroken: isDamage(await marks.broken(index)),
-        wasCompacting: await files.wasCompacting(shardPath(dataDir, index)),
-      })),
-    )
-    const verdicts = openingVerdicts(pasts, worker)
-    return shards.flatMap((index, at) => {
-      const past = pasts[at]
-      const verdict = verdicts[at]
-      return past === undefined || verdict === undefined ? [] : [{ index, past, verdict }]
+  /** @throws NotOwnerError if another node owns the shard, or the error of the store */
+  openShard(opening: ShardOpening): Promise<void> {
+    return this.#inTurn(opening.shard, async () => {
+      if (this.#stopping.signal.aborted) throw new Error('the worker gives up its shards')
+      if (this.#modeOf(opening.shard) === 'closed') await this.#openOne(opening)
     })
   }
 
-  /** Marks what will be done with the shard, before any shard is opened: opening one may end this process. */
-  async #prepare({ index, past, verdict }: Candidate): Promise<void> {
-    const { marks, bots } = this.#options
-    const { life, isBroken } = past
-    // Earlier damage may have been repaired.
-    const isUnchecked =
-      life.isUnchecked || life.phase !== 'closed' || (await marks.hasDamaged(index))
-    this.#lives.set(index, { phase: life.phase, isUnchecked, deaths: verdict.deaths })
-    const isInDoubt = verdict.action === 'check'
-    await marks.setChecking(index, isInDoubt)
-    if (isInDoubt) {
-      await this.#setLife(index, 'waiting')
-      if (isBroken) bots.setAside(index)
-    }
-    if (verdict.action !== 'leave') return
-    const known = isBroken ? await marks.broken(index) : undefined
-    await this.#setAside(index, known ?? this.#unknownDamage(index, verdict))
+  leave(index: number, responses: OpenResponsesView): Promise<void> {
+    return this.#inTurn(index, async () => {
+      const { bots, clock, isUnderWay, shardStreams } = this.#options
+      const shard = await this.#openOrForgotten(index)
+      if (shard === undefined) return
+      const departure = {
+        clock,
+        bots: {
+          pauseDeliveries: (deadlineMs: number) => bots.pauseDeliveries(deadlineMs, shard),
+          drain: (deadlineMs: number) => bots.drain(deadlineMs, shard),
+        },
+        isUnderWay: (response: ServerResponse) => isUnderWay(response, index),
+        streams: shardStreams,
+        toElsewhere: () => void this.#to(index, 'leaving'),
+        closeShards: () => this.#close(shard),
+      }
+      await settle(departure, responses)
+      await leave(departure, responses)
+    })
   }
 
-  #unknownDamage(index: number, { deaths }: OpeningVerdict): FileDamage {
+  drop(index: number): Promise<void> {
+    return this.#inTurn(index, async () => {
+      const shard = await this.#openOrForgotten(index)
+      if (shard === undefined) return
+      await this.#to(index, 'leaving')
+      await this.#close(shard)
+    })
+  }
+
+  /** Resolves when all shards are closed. No shard is opened afterward. */
+  async close(): Promise<void> {
+    this.#stopping.abort()
+    await this.#late
+    await Promise.all(Array.from(this.#turns.values(), (turns) => turns.idle()))
+    await Promise.all(Array.from(this.#open.values(), (shard) => this.#closeStore(shard)))
+  }
+
+  /** Decides what is done with each shard, and marks it before any shard is opened: opening one may end this process. */
+  async #candidates(openings: readonly ShardOpening[]): Promise<readonly Candidate[]> {
+    const { dataDir, engine, marks, past: worker } = this.#options
+    const { files } = engine
+    // A store without files of its own cannot end this process.
+    if (files === undefined) return openings.map((opening) => ({ ...opening, action: 'open' }))
+    const pasts = await Promise.all(
+      openings.map(async ({ shard }) => {
+        const [life, broken] = [await marks.life(shard), await marks.broken(shard)]
+        const wasCompacting = await files.wasCompacting(shardPath(dataDir, shard))
+        return { life, broken, isBroken: isDamage(broken), wasCompacting }
+      }),
+    )
+    const candidates: Candidate[] = []
+    for (const [nth, { action, deaths }] of openingVerdicts(pasts, worker).entries()) {
+      const [opening, past] = [openings[nth], pasts[nth]]
+      if (opening === undefined || past === undefined) continue
+      candidates.push({ ...opening, action })
+      const { shard } = opening
+      const { life, broken } = past
+      // Earlier damage may have been repaired.
+      const isUnchecked =
+        life.isUnchecked || life.phase !== 'closed' || (await marks.hasDamaged(shard))
+      this.#lives.set(shard, { phase: life.phase, isUnchecked, deaths })
+      await marks.setChecking(shard, action === 'check')
+      if (action === 'check') {
+        await this.#to(shard, 'doubtful')
+        if (past.isBroken) this.#options.bots.setAside(shard)
+      }
+      if (action === 'leave')
+        await this.#setAside(shard, broken ?? this.#unknownDamage(shard, deaths))
+    }
+    return candidates
+  }
+
+  #unknownDamage(index: number, deaths: number): FileDamage {
     const { dataDir, past } = this.#options
     const how = past.crash === undefined ? '' : `, the last time by ${past.crash.signal}`
     const reason = `${deaths} processes in a row died while they opened or compacted this shard${how}; a check of its files found nothing`
     return { file: shardPath(dataDir, index), reason }
   }
 
-  async #goOn(inDoubt: readonly Candidate[], roomless: Set<number>): Promise<void> {
-    for (const { index } of inDoubt) await this.#openLate(index)
+  async #goOn(inDoubt: readonly ShardOpening[], roomless: Set<ShardOpening>): Promise<void> {
+    for (const opening of inDoubt) await this.#openLate(opening)
     await this.#awaitRoom(roomless)
     for (const index of this.#open.keys()) await this.#checkOpen(index)
   }
 
   /** Checks the files of a shard as fast as possible, and opens it if they are sound. */
-  async #openLate(index: number): Promise<void> {
-    const { checker, clock, log, marks } = this.#options
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
+  async #openLate(opening: ShardOpening): Promise<void> {
+    const { clock, log, marks } = this.#options
+    const { shard } = opening
+    while (!this.#stopping.signal.aborted) {
       try {
-        log.info({ shard: index }, 'the files of a shard are being checked before it is opened')
-        const checked = await checker.check(index, { bytesPerS: undefined, signal })
+        log.info({ shard }, 'the files of a shard are being checked before it is opened')
+        const checked = await this.#check(shard, undefined)
         if (checked === undefined) return
-        if (checked.fatal !== undefined) await this.#setAside(index, checked.fatal)
-        else await this.#openOne(index, { isUnchecked: false })
-        await marks.setChecking(index, false)
+        if (checked.fatal !== undefined) await this.#setAside(shard, checked.fatal)
+        else await this.#inTurn(shard, () => this.#openOne(opening, { isUnchecked: false }))
+        await marks.setChecking(shard, false)
         return
       } catch (error) {
-        log.error({ shard: index, error: String(error) }, isTriedAgain)
+        log.error({ shard, error: String(error) }, isTriedAgain)
       }
-      await sleep(clock, lateOpeningRetryMs, signal)
+      await sleep(clock, lateOpeningRetryMs, this.#stopping.signal)
     }
   }
 
   /** Opens shards when the disk has room for them, one by one, so that none takes it from another. */
-  async #awaitRoom(roomless: Set<number>): Promise<void> {
+  async #awaitRoom(roomless: Set<ShardOpening>): Promise<void> {
     const { clock, log } = this.#options
     const { signal } = this.#stopping
     while (roomless.size > 0) {
       await sleep(clock, roomlessOpeningRetryMs, signal)
-      for (const index of roomless) {
+      for (const opening of roomless) {
         if (signal.aborted) return
+        const { shard } = opening
         try {
-          if (!(await this.#openIfRoom(index))) continue
-          roomless.delete(index)
-          log.info({ shard: index }, 'the disk has room for a shard again, and it is served')
+          if (!(await this.#openIfRoom(opening))) continue
+          roomless.delete(opening)
+          log.info({ shard }, 'the disk has room for a shard again, and it is served')
         } catch (error) {
-          log.error({ shard: index, error: String(error) }, isTriedAgain)
+          log.error({ shard, error: String(error) }, isTriedAgain)
         }
       }
     }
   }
 
   /** Returns whether the disk had room. Otherwise the shard is set aside. */
-  async #openIfRoom(index: number): Promise<boolean> {
-    try {
-      await this.#openOne(index)
+  #openIfRoom(opening: ShardOpening): Promise<boolean> {
+    const { shard } = opening
+    return this.#inTurn(shard, async () => {
+      const before = this.#modeOf(shard)
+      if (before !== 'closed' && before !== 'aside') return true
+      try {
+        await this.#openOne(opening)
+      } catch (error) {
+        if (!isOutOfRoom(error)) throw error
+        const damage = noRoomFor(shardPath(this.#options.dataDir, shard))
+        if (before === 'closed') await this.#setAside(shard, damage, hasNoRoom)
+        return false
+      }
       return true
-    } catch (error) {
-      if (!isOutOfRoom(error)) throw error
-      await this.#setAside(index, noRoomFor(shardPath(this.#options.dataDir, index)), hasNoRoom)
-      return false
-    }
+    })
   }
 
-  async #openOne(index: number, change: Partial<ShardLife> = {}): Promise<void> {
-    const { counters, files, marks } = this.#options
-    await this.#setLife(index, 'opening', change)
+  async #openOne(opening: ShardOpening, change: Partial<ShardLife> = {}): Promise<void> {
+    const { clocks, engine, leases, marks, onServed } = this.#options
+    const { shard: index, boot } = opening
+    const before = this.#modeOf(index)
+    await this.#to(index, 'opening', change)
+    const options = {
+      ...this.#options,
+      clock: clocks.ofShard(index),
+      lease: leases.ofShard(index, boot),
+      onReset: (shard: Shard) => this.#readAnew(shard),
+      onReadFailed: (error: unknown) => this.#readFailed(index, error),
+      onUnreadable: (error: unknown) => this.#unreadable(index, error),
+    }
     let shard: Shard
     try {
-      shard = await openShard(
-        {
-          ...this.#options,
-          onReset: (opened) => this.#readAnew(opened),
-          onReadFailed: (failed, error) => this.#readFailed(failed, error),
-          onUnreadable: (opened, error) => this.#unreadable(opened, error),
-        },
-        index,
-      )
+      shard = await openShard(options, opening)
     } catch (error) {
-      await this.#setLife(index, 'closed')
-      const damage = this.#damageOf(error, index)
-      if (damage === undefined || (await files.isFailedWrite(error))) throw error
-      await this.#setAside(index, damage)
-      return
+      const damage = error instanceof ShardDamaged ? error : this.#damageOf(error, index)
+      if (damage !== undefined && (await engine.files?.isFailedWrite(error)) !== true) {
+        return this.#setAside(index, damage)
+      }
+      await this.#to(index, before)
+      throw error
     }
     this.#open.set(index, shard)
-    await this.#setLife(index, 'open')
-    if (this.#aside.delete(index)) counters.add('shards_broken', -1)
+    await this.#to(index, 'open')
     await marks.setBroken(index, undefined)
-    this.#options.onServed(shard)
+    onServed(shard)
   }
 
   /** Checks the files of a shard that its last process did not close. */
   async #checkOpen(index: number): Promise<void> {
-    const { checker, log } = this.#options
-    const { signal } = this.#stopping
-    if (signal.aborted || this.#lives.get(index)?.isUnchecked !== true) return
+    const isUnchecked = this.#lives.get(index)?.isUnchecked === true
+    if (this.#stopping.signal.aborted || !isUnchecked) return
     try {
-      const checked = await checker.check(index, { bytesPerS: backgroundCheckBytesPerS, signal })
-      if (checked === undefined) return
-      await this.#setLife(index, 'open', { isUnchecked: false })
+      const checked = await this.#check(index, backgroundCheckBytesPerS)
+      if (checked !== undefined) await this.#record(index, { isUnchecked: false })
     } catch (error) {
-      log.error({ shard: index, error: String(error) }, 'the files of a shard could not be checked')
+      this.#options.log.error({ shard: index, error: String(error) }, couldNotBeChecked)
     }
   }
 
-  async #setAside(index: number, damage: FileDamage, message = isSetAside): Promise<void> {
-    const { counters, log, marks, bots } = this.#options
+  #check(index: number, bytesPerS: number | undefined): Promise<CheckedShard | undefined> {
+    return this.#options.checker.check(index, { bytesPerS, signal: this.#stopping.signal })
+  }
+
+  async #setAside(
+    index: number,
+    damage: FileDamage,
+    message = this.#options.engine.asideText,
+  ): Promise<void> {
+    const { bots, log } = this.#options
     bots.setAside(index)
-    await this.#setLife(index, 'closed')
-    await marks.setBroken(index, damage)
-    if (this.#aside.has(index)) return
-    this.#aside.add(index)
-    counters.add('shards_broken', 1)
+    await this.#to(index, 'aside')
+    await this.#reportBroken(index, damage)
     const { file, offset, reason } = damage
-    this.#reportBroken(index, damage)
     log.error({ shard: index, file, offset, reason }, message)
   }
 
+  async #reportBroken(shard: number, damage: FileDamage): Promise<void> {
+    const { clock, marks, report } = this.#options
+    const { file, offset, reason } = damage
+    report({ type: 'shard.broken', timeMs: clock.nowMs(), shard, reason })
+    await marks.setBroken(shard, { file, offset, reason })
+  }
+
   #readAnew(shard: Shard): void {
-    const { counters, marks } = this.#options
-    if (this.#aside.delete(shard.index)) {
-      counters.add('shards_broken', -1)
-      void marks.setBroken(shard.index, undefined)
+    if (this.#modeOf(shard.index) === 'unreadable') {
+      void this.#to(shard.index, 'open')
+      void this.#options.marks.setBroken(shard.index, undefined)
     }
     this.#options.onServed(shard)
   }
@@ -268,39 +342,74 @@ export class ShardSet {
     this.#suspected.add(index)
     log.error({ shard: index, reason: damage.reason }, isUnreadable)
     checker.request(index).catch((failure: unknown) => {
-      log.error(
-        { shard: index, error: String(failure) },
-        'the files of a shard could not be checked',
-      )
+      log.error({ shard: index, error: String(failure) }, couldNotBeChecked)
     })
   }
 
   /** After a failed write the shard cannot be reopened. If damage is the reason, it is listed with the shards set aside. */
-  #unreadable({ index }: Shard, error: unknown): void {
-    const { counters, marks } = this.#options
+  #unreadable(index: number, error: unknown): void {
     const damage = this.#damageOf(error, index)
-    if (damage === undefined || this.#aside.has(index)) return
-    this.#aside.add(index)
-    counters.add('shards_broken', 1)
-    this.#reportBroken(index, damage)
-    void marks.setBroken(index, damage)
+    if (damage === undefined || this.#modeOf(index) !== 'open') return
+    void this.#to(index, 'unreadable')
+    void this.#reportBroken(index, damage)
   }
 
-  #reportBroken(shard: number, { reason }: FileDamage): void {
-    const { clock, report } = this.#options
-    report({ type: 'shard.broken', timeMs: clock.nowMs(), shard, reason })
-  }
-
+  /** Only files may be damaged while they are in use. */
   #damageOf(error: unknown, index: number): FileDamage | undefined {
-    const { dataDir, files } = this.#options
-    return files.damageOf(error, shardPath(dataDir, index))
+    const { dataDir, engine } = this.#options
+    return engine.files?.damageOf(error, shardPath(dataDir, index))
   }
 
-  async #setLife(index: number, phase: ShardPhase, change: Partial<ShardLife> = {}): Promise<void> {
+  /** Returns a shard that is open; one that is set aside is no concern of this worker any more. */
+  async #openOrForgotten(index: number): Promise<Shard | undefined> {
+    const { bots, marks } = this.#options
+    if (this.#modeOf(index) === 'aside') {
+      bots.forgetAside(index)
+      await this.#to(index, 'closed')
+      await marks.setBroken(index, undefined)
+    }
+    return this.#open.get(index)
+  }
+
+  async #close(shard: Shard): Promise<void> {
+    this.#options.onLeft(shard)
+    await this.#options.bots.removeShard(shard)
+    await this.#closeStore(shard)
+  }
+
+  async #closeStore(shard: Shard): Promise<void> {
+    if (shard.status === 'poisoned') this.#options.counters.add('shards_poisoned', -1)
+    await shard.close()
+    this.#open.delete(shard.index)
+    await this.#to(shard.index, 'closed', { deaths: 0 })
+  }
+
+  #modeOf(index: number): ShardMode {
+    return this.#modes.get(index) ?? 'closed'
+  }
+
+  /** The mode changes immediately. Resolves when the next process would learn of it. */
+  async #to(index: number, mode: ShardMode, change: Partial<ShardLife> = {}): Promise<void> {
+    const before = this.#modeOf(index)
+    this.#modes.set(index, changedShardMode(before, mode))
+    const more = Number(isBroken(mode)) - Number(isBroken(before))
+    if (more !== 0) this.#options.counters.add('shards_broken', more)
+    await this.#record(index, change)
+  }
+
+  async #record(index: number, change: Partial<ShardLife>): Promise<void> {
+    const { engine, marks } = this.#options
+    if (engine.files === undefined) return
     const before = this.#lives.get(index) ?? { isUnchecked: false, deaths: 0 }
-    const life = { ...before, ...change, phase }
+    const life = { ...before, ...change, phase: phaseOf[this.#modeOf(index)] }
     this.#lives.set(index, life)
-    await this.#options.marks.setLife(index, life)
+    await marks.setLife(index, life)
+  }
+
+  #inTurn<Result>(index: number, work: () => Promise<Result>): Promise<Result> {
+    let turns = this.#turns.get(index)
+    if (turns === undefined) this.#turns.set(index, (turns = new Mutex()))
+    return turns.run(work)
   }
 }
 
@@ -319,5 +428,4 @@ const isTriedAgain = 'a shard could not be opened and is tried again'
 const hasNoRoom =
   'a shard is set aside because the disk has no room to open it, and all others are served: make room, and it is served without a restart'
 const isUnreadable = 'a read of this shard failed; its files are being checked'
-const isSetAside =
-  'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again'
+const couldNotBeChecked = 'the files of a shard could not be checked'

@@ -28,10 +28,8 @@ import type { CompressPool } from '../queue/compress-pool.ts'
 import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
-import { engineOf } from '../store/engine-of.ts'
-import type { PgEngineOptions } from '../store/postgres/pg-engine-options.ts'
+import { engineOf, type EngineSettings } from '../store/engine-of.ts'
 import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
-import { DiskSpace } from '../store/disk-space.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
 import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
@@ -46,7 +44,6 @@ import { BodyFilter } from '../cluster/forward/body-filter.ts'
 import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
-import type { WorkerPast } from './opening-verdict.ts'
 import { ownNode } from './own-node.ts'
 import { ownerLinks } from './owner-links.ts'
 import { ShardChecker } from './shard-checker.ts'
@@ -68,8 +65,8 @@ export interface WorkerSettings {
   readonly eventSecrets: readonly string[]
   /** The file of the shared memory. */
   readonly regionPath: string
-  /** Where the shards are, if this machine does not hold them. */
-  readonly database: PgEngineOptions | undefined
+  /** What stores the shards. */
+  readonly store: EngineSettings
   /** When the server started, on the clock of the machine. */
   readonly startedAtMs: number
 }
@@ -104,21 +101,21 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
-  const databases = settings.database?.databases.length ?? 0
+  const engine = await engineOf(settings.store)
+  const databases = engine.shared?.databases ?? 0
   const clocks = new DatabaseClocks({ databases, clock, memory })
   const guard = guardOf(context, memory, clocks)
   const gate = workerGate(clock, guard)
   const bodies = bodiesOf(slot, guard, gate)
-  const engine = await engineOf(settings.database)
   const leases = new DatabaseLeases({ databases, clock, memory })
-  const events = workerEvents(context, slot)
+  const events = workerEvents({ ...context, engine }, slot)
   const made = { memory, engine, leases, clocks, slot, map, guard, gate, bodies, upstream, events }
   const common = { ...context, ...made }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
-  const disk = await startedSpace(parts)
+  const space = await spaceOf(parts)
   const webhooks = webhooksOf(parts)
-  const registry = registryOf(parts, webhooks, disk)
+  const registry = registryOf(parts, webhooks, space)
   const loopDelay = loopDelayOf(parts)
   const { pool, checkPool } = workerPools(settings.config, log)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
@@ -136,7 +133,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     events,
     router,
     bots: registry.bots,
-    disk,
+    space,
     webhooks,
     pools: [pool, checkPool],
     pacing,
@@ -148,7 +145,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     streams,
     shards: start.shards,
     shardOf: (botId) => parts.map.shardOf(botId),
-    past: pastOf(parts),
+    past: { crash: start.crash, triesAgain: start.triesAgain ?? false },
     marks,
     checker,
     dataDir: settings.dataDir,
@@ -240,24 +237,9 @@ function checkerOf(
   })
 }
 
-/** Dying workers point to damaged files, and so to nothing if this machine has none. */
-function pastOf({ start, engine }: Parts): WorkerPast {
-  const crash = engine.files === undefined ? undefined : start.crash
-  return { crash, triesAgain: start.triesAgain ?? false }
-}
-
-async function startedSpace({ settings, clock, engine }: Parts): Promise<StoreSpace | undefined> {
-  if (engine.files === undefined) {
-    const space = engine.space?.(clock)
-    // The shards of other databases must not wait for one that is silent.
-    void space?.start()
-    return space
-  }
+function spaceOf({ settings, clock, engine }: Parts): Promise<StoreSpace | undefined> {
   const { dataDir, config } = settings
-  const reserveBytes = config.diskReserveBytes
-  const disk = new DiskSpace({ clock, directory: dataDir, reserveBytes })
-  await disk.start()
-  return disk
+  return engine.space({ clock, dataDir, reserveBytes: config.diskReserveBytes })
 }
 
 /** A random number from a CSPRNG: the first update ids should not be guessable. */
@@ -315,7 +297,7 @@ function webhooksOf(parts: Parts): WebhookFactory {
 function registryOf(
   { settings: { config }, clock, events, log, map, slot }: Parts,
   webhooks: WebhookFactory,
-  disk: StoreSpace | undefined,
+  space: StoreSpace | undefined,
 ): BotRegistry {
   const { report } = events
   const limits = {
@@ -326,7 +308,7 @@ function registryOf(
   return new BotRegistry({
     clock,
     shardOf: (botId) => map.shardOf(botId),
-    isDiskLow: (shard) => disk?.isLow(shard) === true,
+    isDiskLow: (shard) => space?.isLow(shard) === true,
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     services: {
       clock,
@@ -391,7 +373,7 @@ function privateApiOf(
     log,
     ...own.streams,
     readEvents: (question) => parts.events.read(question),
-    node: settings.database?.node,
+    node: engine.shared?.node,
     keys: own.keys,
     checkPool: own.checkPool,
     guard: parts.guard,

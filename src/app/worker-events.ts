@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts'
 import type { Counters } from '../counters.ts'
 import { EventGate } from '../events/event-gate.ts'
 import type { EventPage, EventQuestion, ReportEvent } from '../events/operator-event.ts'
+import type { StoreEngine } from '../store/store-engine.ts'
 import type { StoredSigningKey } from '../shard/bot-record.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
 import { secretPrefix } from './event-secrets.ts'
@@ -88,29 +89,31 @@ interface EventsContext {
   readonly start: Pick<WorkerStart, 'worker'>
   readonly settings: {
     readonly config: Pick<Config, 'eventsUrl'>
-    /** The name of this server is that among several that share a database. */
-    readonly database: { readonly node?: string | undefined } | undefined
     readonly eventSecrets: readonly string[]
   }
+  readonly engine: Pick<StoreEngine, 'shared'>
   readonly ways: Pick<Ways, 'primary'>
   readonly clock: Clock
 }
 
 /** The first worker delivers the events of its server. */
 export function workerEvents(
-  { start, settings, ways, clock }: EventsContext,
+  { start, settings, engine, ways, clock }: EventsContext,
   counters: Counters,
 ): WorkerEvents {
-  const target = start.worker === 0 ? eventTarget(settings) : undefined
+  const target = start.worker === 0 ? eventTarget(settings, engine.shared?.node) : undefined
   return new WorkerEvents({ clock, counters, primary: ways.primary, target })
 }
 
-/** Returns where events are delivered; undefined without `--events-url`. */
-export function eventTarget({
-  config,
-  database,
-  eventSecrets,
-}: EventsContext['settings']): EventTarget | undefined {
+/**
+ * Returns where events are delivered; undefined without `--events-url`.
+ *
+ * @param node - the name of this server among several that share a store
+ */
+export function eventTarget(
+  { config, eventSecrets }: EventsContext['settings'],
+  node: string | undefined,
+): EventTarget | undefined {
   const { eventsUrl: url } = config
   if (url === undefined) return undefined
   const keys = eventSecrets.map((secret, nth) => ({
@@ -119,6 +122,6 @@ export function eventTarget({
     secret: secret.slice(secretPrefix.length),
     createdAtMs: 0,
   }))
-  const idPrefix = database?.node === undefined ? 'event-' : `event-${database.node}-`
+  const idPrefix = node === undefined ? 'event-' : `event-${node}-`
   return { url, keys, idPrefix }
 }

@@ -11,15 +11,18 @@ import type { Fleet } from '../bots/fleet.ts'
 import { eventDrainMs } from './limits.ts'
 import { drainMs } from '../limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
-import { Departure, type OpenResponsesView } from '../cluster/worker/departure.ts'
+import {
+  type DepartureOptions,
+  leave,
+  type OpenResponsesView,
+  settle,
+} from '../cluster/worker/departure.ts'
 import type { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
-import type { DatabaseClocks } from './database-clocks.ts'
-import type { DatabaseLeases } from './database-leases.ts'
 import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import type { Shard } from '../shard/shard.ts'
-import { ClaimedShards } from './claimed-shards.ts'
+import type { ShardChecker } from './shard-checker.ts'
 import { ShardSet, type ShardSetOptions } from './shard-set.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import type { WorkerEvents } from './worker-events.ts'
@@ -41,13 +44,14 @@ export function noStreams(): WorkerStreams {
   }
 }
 
-export interface WorkerLifeOptions
-  extends Omit<ShardSetOptions, 'boot' | 'counters' | 'files' | 'lease' | 'onServed' | 'report'> {
+type Made = 'counters' | 'isUnderWay' | 'onLeft' | 'onServed' | 'report' | 'shardStreams'
+
+export interface WorkerLifeOptions extends Omit<ShardSetOptions, Made> {
   readonly slot: MetricSlot
   readonly events: WorkerEvents
   readonly router: RequestRouter
   /** Undefined if nothing limits the room for records. */
-  readonly disk: StoreSpace | undefined
+  readonly space: StoreSpace | undefined
   readonly webhooks: WebhookFactory
   /** Thread pools that work for requests. */
   readonly pools: readonly { close(): Promise<void> }[]
@@ -58,49 +62,51 @@ export interface WorkerLifeOptions
   readonly keys: WorkerKeys
   /** Begins to follow the keys; resolves soon (worker-keys.ts). */
   readonly startKeys: () => Promise<void>
+  readonly checker: ShardChecker
   readonly loopDelay: LoopDelay
-  readonly leases: DatabaseLeases
-  readonly clocks: DatabaseClocks
   readonly streams: WorkerStreams
   readonly upstream: UpstreamServices | undefined
 }
 
 export class WorkerLife {
   readonly #options: WorkerLifeOptions
-  readonly #departure: Departure
-  /** Its own shards on this machine, or those that it has in a database. */
-  readonly #shards: ShardSet | ClaimedShards
+  readonly #shards: ShardSet
   readonly #webhookStarter: WebhookStarter
+  readonly #departure: DepartureOptions
   #closing: Promise<void> | undefined
 
   constructor(options: WorkerLifeOptions) {
+    const { bots, clock, events, router, slot, streams } = options
     this.#options = options
     this.#webhookStarter = new WebhookStarter(options)
-    const { engine, events, router, slot, streams } = options
-    const common = {
+    this.#shards = new ShardSet({
       ...options,
       counters: slot,
       report: events.report,
-      onServed: (shard: Shard) => this.#served(shard),
-    }
-    this.#shards =
-      engine.files === undefined
-        ? new ClaimedShards({
-            ...common,
-            ...streams,
-            onLeft: (shard) => this.#left(shard),
-            // The pairs of a stream that have no ids when the shard is closed are left to its next owner.
-            isUnderWay: (response, shard) =>
-              router.shardOf(response.req) === shard &&
-              calledOperation(response.req) !== updateOperations.pushUpdates &&
-              router.isUnderWay(response),
-          })
-        : new ShardSet({ ...common, files: engine.files })
-    this.#departure = new Departure({
-      ...options,
-      streams: Object.values(options.streams),
-      closeShards: () => this.#closeShards(),
+      shardStreams: [streams.peerStreams, streams.recordStreams],
+      // The pairs of a stream that have no ids when the shard is closed are left to its next owner.
+      isUnderWay: (response, shard) =>
+        router.shardOf(response.req) === shard &&
+        calledOperation(response.req) !== updateOperations.pushUpdates &&
+        router.isUnderWay(response),
+      onServed: (shard) => this.#served(shard),
+      onLeft: (shard) => {
+        this.#webhookStarter.forget(shard)
+        options.fleet.forget(shard)
+      },
     })
+    this.#departure = {
+      clock,
+      bots,
+      isUnderWay: (response) => router.isUnderWay(response),
+      streams: Object.values(streams),
+      toSettling: () => router.toSettling(),
+      toElsewhere: () => {
+        router.toElsewhere()
+        this.#endBackground()
+      },
+      closeShards: () => this.#closeShards(),
+    }
   }
 
   async open(openings: readonly ShardOpening[]): Promise<readonly number[]> {
@@ -113,32 +119,32 @@ export class WorkerLife {
 
   /** Whether requests for a shard are answered here. */
   serves(shard: number): boolean {
-    return !(this.#shards instanceof ClaimedShards) || this.#shards.serves(shard)
+    return this.#shards.serves(shard)
   }
 
   openShard(opening: ShardOpening): Promise<void> {
-    return this.#claimed.openOne(opening)
+    return this.#shards.openShard(opening)
   }
 
   leaveShard(shard: number, responses: OpenResponsesView): Promise<void> {
-    return this.#claimed.leave(shard, responses)
+    return this.#shards.leave(shard, responses)
   }
 
   dropShard(shard: number): Promise<void> {
-    return this.#claimed.drop(shard)
+    return this.#shards.drop(shard)
   }
 
   databaseIsAt(database: number, server: string): void {
-    this.#options.engine.databaseIsAt?.(database, server)
+    this.#options.engine.shared?.databaseIsAt(database, server)
   }
 
   async settle(responses: OpenResponsesView): Promise<void> {
-    await this.#departure.settle(responses)
+    await settle(this.#departure, responses)
     await this.#options.events.stopDelivery(eventDrainMs)
   }
 
   leave(responses: OpenResponsesView): Promise<void> {
-    return this.#departure.leave(responses)
+    return leave(this.#departure, responses)
   }
 
   async finish(): Promise<void> {
@@ -147,9 +153,8 @@ export class WorkerLife {
   }
 
   async drain(): Promise<void> {
-    const { sweepers, pacing, bots, events, upstream } = this.#options
-    for (const sweeper of sweepers) sweeper.close()
-    pacing.releaseAll()
+    const { bots, events, upstream } = this.#options
+    this.#endBackground()
     await Promise.all([bots.drain(drainMs), events.stopDelivery(eventDrainMs), this.#endStreams()])
     // The last deliveries may have been answered with replies.
     await upstream?.replies.settled()
@@ -165,6 +170,12 @@ export class WorkerLife {
     await this.#options.events.close()
   }
 
+  /** Ends what works on the shards by itself, and what waits before it is refused. */
+  #endBackground(): void {
+    for (const sweeper of this.#options.sweepers) sweeper.close()
+    this.#options.pacing.releaseAll()
+  }
+
   /** Ends exports, streams of events, and the producers' own streams; streams of other workers end with those of their producers. */
   async #endStreams(): Promise<void> {
     const { recordStreams, eventStreams, streams } = this.#options.streams
@@ -173,26 +184,13 @@ export class WorkerLife {
   }
 
   #served(shard: Shard): void {
+    const { fleet, keys } = this.#options
     this.#webhookStarter.start(shard)
-    this.#options.fleet.start(shard)
-    if (shard.index === keysShard) this.#takeKeys()
-  }
-
-  /** They may have been changed by the worker that had the shard before. */
-  #takeKeys(): void {
-    const { registry, sync } = this.#options.keys
-    registry.reset()
-    void sync.refresh()
-  }
-
-  #left(shard: Shard): void {
-    this.#webhookStarter.forget(shard)
-    this.#options.fleet.forget(shard)
-  }
-
-  get #claimed(): ClaimedShards {
-    if (this.#shards instanceof ClaimedShards) return this.#shards
-    throw new Error('the shards of a data directory stay with their worker')
+    fleet.start(shard)
+    if (shard.index !== keysShard) return
+    // They may have been changed by the worker that had the shard before.
+    keys.registry.reset()
+    void keys.sync.refresh()
   }
 
   #closeShards(): Promise<void> {
@@ -201,12 +199,12 @@ export class WorkerLife {
   }
 
   async #close(): Promise<void> {
-    const { events, webhooks, disk, slot, checker } = this.#options
+    const { events, webhooks, space, slot, checker } = this.#options
     this.#webhookStarter.close()
     checker.close()
     await events.stopDelivery(0)
     await webhooks.close()
-    disk?.close()
+    space?.close()
     await this.#shards.close()
     // The process holds no shards any more, though it may go on with its connections.
     slot.clearGauges()

@@ -149,7 +149,7 @@ function settingsOf(from: {
     adminKey,
     eventSecrets: readEventSecrets(config),
     regionPath: join(data.runPath, 'shared-memory'),
-    database: joined?.engine,
+    store: joined?.engine,
     startedAtMs: systemClock.machineMs(),
   }
 }

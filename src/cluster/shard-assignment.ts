@@ -3,7 +3,7 @@ import type { RouteTable } from './routes.ts'
 /** A shard that a node has, or that nobody has: it is claimed when it is opened. */
 export interface ShardOpening {
   readonly shard: number
-  /** The life of the node. */
+  /** The life of the node; empty if no other node can have the shard. */
   readonly boot: string
 }
 
@@ -13,8 +13,14 @@ export interface ShardAssignment {
   openings(): readonly ShardOpening[]
   /** Whether this node has a shard. */
   has(shard: number): boolean
-  /** Where all shards are. */
-  routes(): RouteTable
+  /** Where all shards are; undefined if all of them are on this node for ever. */
+  routes(): RouteTable | undefined
+}
+
+/** Returns the assignment of a single machine: it has all shards, and that never changes. */
+export function lastingAssignment(shards: number): ShardAssignment {
+  const openings = Array.from({ length: shards }, (_, shard) => ({ shard, boot: '' }))
+  return { openings: () => openings, has: () => true, routes: () => undefined }
 }
 
 /** The workers of this node. */

@@ -1,6 +1,6 @@
 /**
  * The port to what stores shards. Each implementation of `Store` has one in its folder, and `engineOf` in engine-of.ts
- * chooses the one in use.
+ * chooses the one in use. What differs between stores is asked here, and nowhere which store it is.
  */
 import type { Clock } from '../clock.ts'
 import type { Store } from './store.ts'
@@ -15,19 +15,37 @@ export interface StoreEngine {
   open(options: OpenStoreOptions): Promise<OpenedStore>
   /** Undefined if no files of this machine hold the shards. */
   readonly files?: StoreFiles
+  /** Undefined if no other node can have the shards. */
+  readonly shared?: SharedStore
+  /** What the log says about a shard that is set aside: what is wrong with it, and what to do. */
+  readonly asideText: string
+  /** Watches the room for records; undefined if nothing limits it. Rejects if it cannot be watched. */
+  space(options: SpaceOptions): Promise<StoreSpace | undefined>
+}
+
+/** Databases that hold the shards of several nodes, each with leases and a clock of its own. */
+export interface SharedStore {
+  /** The name of this node. */
+  readonly node: string
+  /** The number of databases. */
+  readonly databases: number
   /**
    * The database with this number responds at this life of one of its servers: connections to earlier ones are ended,
    * because a server that is frozen or cut off would not say that it is the primary no more.
    */
-  databaseIsAt?(database: number, server: string): void
-  /** Watches the room of databases; undefined if nothing limits it. Files are on the disk of the data directory. */
-  space?(clock: Clock): StoreSpace | undefined
+  databaseIsAt(database: number, server: string): void
+}
+
+export interface SpaceOptions {
+  readonly clock: Clock
+  /** The data directory. */
+  readonly dataDir: string
+  /** What must stay free on the disk of the data directory, if it holds the records. */
+  readonly reserveBytes: number
 }
 
 /** Watches the room for records: pushes are refused while it is low. */
 export interface StoreSpace {
-  /** Begins to watch. Rejects if that is not possible. */
-  start(): Promise<void>
   /** Whether pushes for the bots of this shard are refused. */
   isLow(shard: number): boolean
   close(): void
@@ -38,7 +56,7 @@ export interface OpenStoreOptions {
   readonly shard: number
   /** The directory of the shard. */
   readonly directory: string
-  /** The life of the node that opens it, by which a database knows the owner of a shard. Files need none. */
+  /** The life of the node that opens it, by which a shared store knows the owner of a shard. */
   readonly boot?: string | undefined
   readonly clock: Clock
   readonly log: StoreLog

@@ -20,7 +20,7 @@ export class JointAssignment implements ShardAssignment {
   }
 
   routes(): RouteTable {
-    const tables = this.#parts.map((part) => part.routes())
+    const tables = this.#parts.flatMap((part) => part.routes() ?? [])
     return {
       boots: tables.flatMap(({ boots }) => boots),
       nodes: tables.flatMap(({ nodes }) => nodes),

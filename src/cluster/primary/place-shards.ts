@@ -1,7 +1,4 @@
-/**
- * The shards of one worker's place: all of its range on one machine; those that this node has in a database, otherwise. It
- * keeps the shard table, which all processes read.
- */
+/** The shards of one worker's place: those of its range that this node has. It keeps the shard table, which all processes read. */
 import type { RouteTable } from '../routes.ts'
 import type { ShardAssignment, ShardOpening } from '../shard-assignment.ts'
 import { Mutex } from '../../kit/mutex.ts'
@@ -14,8 +11,7 @@ export interface PlaceShardsOptions {
   readonly worker: number
   readonly map: ShardMap
   readonly shardTable: ShardTable
-  /** Undefined if the shards are on this machine. */
-  readonly assignment?: ShardAssignment | undefined
+  readonly assignment: ShardAssignment
   /** Returns the process that has the shards open. */
   serving(): WorkerChild | undefined
   /** Returns all processes of the place that serve connections or will. */
@@ -37,20 +33,18 @@ export class PlaceShards {
   }
 
   get routes(): RouteTable | undefined {
-    return this.#options.assignment?.routes()
+    return this.#options.assignment.routes()
   }
 
-  /** Returns the shards that a process of this place has to open in the database. */
+  /** Returns the shards that a process of this place has to open. */
   openings(): readonly ShardOpening[] {
-    const all = this.#options.assignment?.openings() ?? []
-    return all.filter(({ shard }) => this.range.includes(shard))
+    return this.#options.assignment.openings().filter(({ shard }) => this.range.includes(shard))
   }
 
   /** A process of this generation is about to open its shards. */
   assign(generation: number): void {
-    const { assignment, shardTable, worker } = this.#options
-    const shards = assignment === undefined ? this.range : this.openings().map(({ shard }) => shard)
-    for (const shard of shards) shardTable.assign(shard, { worker, generation })
+    const { shardTable, worker } = this.#options
+    for (const { shard } of this.openings()) shardTable.assign(shard, { worker, generation })
   }
 
   /** A process serves, with these shards open. Routes that changed while it started did not reach it. */
@@ -78,7 +72,7 @@ export class PlaceShards {
     })
   }
 
-  /** Opens a shard of the database. Rejects if no worker serves, or if it cannot open the shard. */
+  /** Opens a shard. Rejects if no worker serves, or if it cannot open the shard. */
   async open(opening: ShardOpening): Promise<void> {
     let opened: Promise<void> | undefined
     await this.#turns.run(async () => {
@@ -89,15 +83,15 @@ export class PlaceShards {
     await opened
   }
 
-  /** Closes a shard of the database, after what is in progress for it. Rejects if that is not certain. */
+  /** Closes a shard, after what is in progress for it. Rejects if that is not certain. */
   async leave(shard: number): Promise<void> {
     await this.#serving.control.call('leaveShard', [shard], settleMs + leaveMs)
-    this.#left(shard)
+    this.#options.shardTable.assign(shard, undefined)
   }
 
   /** The shard belongs to another node. Never rejects. Resolves when the shard is closed, or its worker is gone. */
   async drop(shard: number): Promise<void> {
-    this.#left(shard)
+    this.#options.shardTable.assign(shard, undefined)
     await this.#options.serving()?.control.call('dropShard', [shard], dropMs).catch(ignore)
   }
 
@@ -122,10 +116,6 @@ export class PlaceShards {
     const child = this.#options.serving()
     if (child === undefined) throw new Error('no worker serves')
     return child
-  }
-
-  #left(shard: number): void {
-    this.#options.shardTable.assign(shard, undefined)
   }
 }
 

@@ -14,14 +14,16 @@ import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from '../listener.ts'
 import { Reloads } from './reloads.ts'
 import { reopenLogsOfWorkers } from './reopen-logs-of-workers.ts'
-import type { ShardControl } from '../shard-assignment.ts'
+import { lastingAssignment, type ShardAssignment, type ShardControl } from '../shard-assignment.ts'
 import { ShardMap } from '../shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
 import { Switchboard } from './switchboard.ts'
 import { WorkersInTurn } from './workers-in-turn.ts'
 import { messageOf } from '../../message-of.ts'
 
-export interface PrimaryOptions extends Omit<SupervisorOptions, 'map'> {
+export interface PrimaryOptions extends Omit<SupervisorOptions, 'map' | 'assignment'> {
+  /** The shards that this node has in its databases; undefined if it has all of them for ever. */
+  readonly assignment?: ShardAssignment | undefined
   readonly listeners: readonly ListenerOptions[]
   readonly workers: number
   readonly shards: number
@@ -63,13 +65,14 @@ export interface Primary {
 
 /** Resolves when all workers serve. If the server cannot start, this ends all that was started and rejects. */
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
-  const { assignment, clock, log, runDir, workers, shards } = options
+  const { clock, log, runDir, workers, shards } = options
+  const assignment = options.assignment ?? lastingAssignment(shards)
   const map = new ShardMap({ shards, workers })
   makeRunDirectory(runDir)
   const openMax = connectionLimit()
   const waitingMax = Math.ceil(openMax * handOffShare)
   const handOffs = Array.from({ length: workers }, () => new HandOff(clock, { waitingMax }))
-  const supervisor = new Supervisor({ ...options, map }, handOffs)
+  const supervisor = new Supervisor({ ...options, map, assignment }, handOffs)
   const inTurn = new WorkersInTurn(handOffs)
   const switchboard = new Switchboard({
     clock,
@@ -77,7 +80,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     counters: options.counters,
     openMax,
     route(botId, connection) {
-      const isHere = botId !== undefined && (assignment?.has(map.shardOf(botId)) ?? true)
+      const isHere = botId !== undefined && assignment.has(map.shardOf(botId))
       // Any worker finds the way to another node.
       const worker = isHere ? map.workerOfBot(botId) : inTurn.next()
       submit(handOffs[worker], connection)

@@ -57,8 +57,8 @@ export interface WorkerPlaceOptions {
   /** Added to the environment of the workers. */
   readonly env?: Readonly<Record<string, string>>
   readonly watchdogTimes?: WatchdogTimes
-  /** The shards that this node has in a database; undefined if they are on this machine. */
-  readonly assignment?: ShardAssignment | undefined
+  /** The shards that this node has. */
+  readonly assignment: ShardAssignment
   /** Where the workers of this node accept links of other nodes, and how both sides prove that they belong together. */
   readonly links?: NodeLinks | undefined
 }

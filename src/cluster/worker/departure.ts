@@ -1,5 +1,5 @@
 /**
- * How a worker passes its shards to its successor without failing a request.
+ * How a worker passes its shards, or one of them, to the next owner without failing a request.
  *
  *   settle   serves on; resolves when nothing is under way that takes long: bodies that arrive slowly, setWebhook's
  *            verification, and deliveries (no new ones begin)
@@ -26,67 +26,60 @@ export type OpenResponsesView = () => readonly ServerResponse[]
 
 export interface DepartureOptions {
   readonly clock: Clock
-  readonly router: {
-    toSettling(): void
-    toElsewhere(): void
-    isUnderWay(response: ServerResponse): boolean
-  }
+  /** The bots of the shards that leave. */
   readonly bots: {
     pauseDeliveries(deadlineMs: number): Promise<void>
     drain(deadlineMs: number): Promise<void>
   }
+  /** Whether this worker is answering the request from the shards that leave. */
+  readonly isUnderWay: (response: ServerResponse) => boolean
+  /** What `leave` ends. */
   readonly streams: readonly ReadonlySet<{ stop(): void }>[]
-  readonly pacing: { releaseAll(): void }
-  readonly sweepers: readonly { close(): void }[]
+  /** Requests whose body arrives slowly are for the successor from now on. */
+  toSettling?(): void
+  /** All new requests are for the successor from now on. */
+  toElsewhere(): void
   closeShards(): Promise<void>
 }
 
-export class Departure {
-  readonly #options: DepartureOptions
+/** Serves on until the shards can change hands quickly. */
+export async function settle(
+  options: DepartureOptions,
+  responses: OpenResponsesView,
+): Promise<void> {
+  // Whatever other requests arrive meanwhile.
+  const untilSent = (some: readonly ServerResponse[], limitMs: number): Promise<void> =>
+    untilNone(options, () => some, limitMs)
+  options.toSettling?.()
+  await untilSent(responses().filter(isBrief), settleRequestsMs)
+  await options.bots.pauseDeliveries(settleDeliveriesMs)
+  // This covers requests that began during the deliveries and take long, like another setWebhook.
+  await untilSent(responses().filter(isBrief), settleDeliveriesMs)
+}
 
-  constructor(options: DepartureOptions) {
-    this.#options = options
-  }
+/** Resolves when the shards are closed. */
+export async function leave(
+  options: DepartureOptions,
+  responses: OpenResponsesView,
+): Promise<void> {
+  options.toElsewhere()
+  for (const set of options.streams) for (const stream of set) stream.stop()
+  await Promise.all([
+    options.bots.drain(leaveDeliveriesMs),
+    untilNone(options, responses, leaveRequestsMs),
+  ])
+  await options.closeShards()
+}
 
-  async settle(responses: OpenResponsesView): Promise<void> {
-    const { router, bots } = this.#options
-    router.toSettling()
-    await this.#untilSent(responses().filter(isBrief), settleRequestsMs)
-    await bots.pauseDeliveries(settleDeliveriesMs)
-    // This covers requests that began during the deliveries and take long, like another setWebhook.
-    await this.#untilSent(responses().filter(isBrief), settleDeliveriesMs)
-  }
-
-  async leave(responses: OpenResponsesView): Promise<void> {
-    const { router, bots, streams, pacing, sweepers } = this.#options
-    router.toElsewhere()
-    for (const sweeper of sweepers) sweeper.close()
-    pacing.releaseAll()
-    for (const set of streams) for (const stream of set) stream.stop()
-    await Promise.all([
-      bots.drain(leaveDeliveriesMs),
-      this.#untilNone(
-        () => responses().some((response) => this.#isUnderWay(response)),
-        leaveRequestsMs,
-      ),
-    ])
-    await this.#options.closeShards()
-  }
-
-  /** Resolves when these responses are finished, whatever other requests have arrived. */
-  #untilSent(some: readonly ServerResponse[], limitMs: number): Promise<void> {
-    return this.#untilNone(() => some.some((response) => this.#isUnderWay(response)), limitMs)
-  }
-
-  #isUnderWay(response: ServerResponse): boolean {
-    return !response.destroyed && this.#options.router.isUnderWay(response)
-  }
-
-  async #untilNone(isAny: () => boolean, limitMs: number): Promise<void> {
-    const { clock } = this.#options
-    const endMs = clock.monotonicMs() + limitMs
-    while (isAny() && clock.monotonicMs() < endMs) await sleep(clock, leaveCheckPeriodMs)
-  }
+async function untilNone(
+  { clock, isUnderWay }: DepartureOptions,
+  responses: OpenResponsesView,
+  limitMs: number,
+): Promise<void> {
+  const endMs = clock.monotonicMs() + limitMs
+  const isAny = (): boolean =>
+    responses().some((response) => !response.destroyed && isUnderWay(response))
+  while (isAny() && clock.monotonicMs() < endMs) await sleep(clock, leaveCheckPeriodMs)
 }
 
 /** Polls, streams, exports, tails and streams of events are not brief: `leave` ends them. */

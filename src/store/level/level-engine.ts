@@ -6,7 +6,7 @@
  * done only when the caller accepts the loss, because the next start finds no more damage.
  */
 import { storeLockWaitMs } from '../../limits.ts'
-import { probeDisk } from '../disk-space.ts'
+import { DiskSpace, probeDisk } from '../disk-space.ts'
 import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
 import { damageOf } from './damage-of.ts'
 import { isFailedWrite } from './failed-write.ts'
@@ -31,6 +31,13 @@ export const levelEngine = {
     roomToOpen,
     damageOf,
     isFailedWrite,
+  },
+  asideText:
+    'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again',
+  async space({ clock, dataDir, reserveBytes }) {
+    const disk = new DiskSpace({ clock, directory: dataDir, reserveBytes })
+    await disk.start()
+    return disk
   },
 } satisfies StoreEngine
 

@@ -1,7 +1,13 @@
 /** Stores shards in PostgreSQL, each in one of the databases of the cluster. Nothing of them is on this machine. */
 import { databaseOfShard } from '../database-of-shard.ts'
-import type { OpenedStore, OpenStoreOptions, StoreEngine, StoreSpace } from '../store-engine.ts'
-import type { Clock } from '../../clock.ts'
+import type {
+  OpenedStore,
+  OpenStoreOptions,
+  SharedStore,
+  SpaceOptions,
+  StoreEngine,
+  StoreSpace,
+} from '../store-engine.ts'
 import { PgSpace } from './pg-space.ts'
 import { PgReaders } from './pg-readers.ts'
 import { PgStore } from './pg-store.ts'
@@ -14,6 +20,9 @@ interface EngineDatabase {
 }
 
 export class PgEngine implements StoreEngine {
+  readonly asideText =
+    'a shard is set aside because its tables are not as they were made, and all others are served: run postbote doctor, mend the tables, and reload the server'
+  readonly shared: SharedStore
   readonly #options: PgEngineOptions
   readonly #databases: readonly EngineDatabase[]
 
@@ -23,16 +32,20 @@ export class PgEngine implements StoreEngine {
     this.#databases = options.databases.map((url) => {
       return { url, readers: new PgReaders({ database: url, name }) }
     })
+    this.shared = {
+      node: options.node,
+      databases: options.databases.length,
+      databaseIsAt: (database, server) => this.#databases[database]?.readers.endBefore(server),
+    }
   }
 
-  space(clock: Clock): StoreSpace | undefined {
+  async space({ clock }: Pick<SpaceOptions, 'clock'>): Promise<StoreSpace | undefined> {
     const { databases, bytesMax } = this.#options
     if (bytesMax === undefined) return undefined
-    return new PgSpace({ databases, name: this.#named('size'), bytesMax, clock })
-  }
-
-  databaseIsAt(database: number, server: string): void {
-    this.#databases[database]?.readers.endBefore(server)
+    const space = new PgSpace({ databases, name: this.#named('size'), bytesMax, clock })
+    // The shards of other databases must not wait for one that is silent.
+    void space.start()
+    return space
   }
 
   async open({ shard, boot, onEnded }: OpenStoreOptions): Promise<OpenedStore> {

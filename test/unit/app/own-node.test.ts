@@ -24,9 +24,10 @@ function setUp(t: TestContext, databases: number) {
   const settings = {
     dataDir,
     config: { nodeName: 'own' },
-    database: databases === 0 ? undefined : { node: 'own', databases: Array(databases) },
     startedAtMs: clock.machineMs(),
   } as unknown as OwnNodeParts['settings']
+  const shared = { node: 'own', databases, databaseIsAt: () => undefined }
+  const engine = { ...(databases > 0 && { shared }) }
   const ways = { routes: new Routes(map) }
   const leases = new DatabaseLeases({ databases, clock, memory })
   return {
@@ -34,7 +35,7 @@ function setUp(t: TestContext, databases: number) {
     dataDir,
     memory,
     routes: ways.routes,
-    parts: { clock, settings, ways, memory, map, leases },
+    parts: { clock, settings, engine, ways, memory, map, leases },
   }
 }
 

@@ -6,12 +6,12 @@ const eventsUrl = 'https://alerts.example/hook'
 
 test('each secret is a key that signs, and without an address there are none', () => {
   const eventSecrets = ['whsec_abcd', 'whsec_efgh']
-  const target = eventTarget({ config: { eventsUrl }, database: { node: 'east' }, eventSecrets })
+  const target = eventTarget({ config: { eventsUrl }, eventSecrets }, 'east')
   assert.deepEqual(
     target?.keys.map((key) => key.secret),
     ['abcd', 'efgh'],
   )
   assert.equal(target?.idPrefix, 'event-east-')
-  const none = { config: { eventsUrl: undefined }, database: undefined, eventSecrets: [] }
-  assert.equal(eventTarget(none), undefined)
+  const none = { config: { eventsUrl: undefined }, eventSecrets: [] }
+  assert.equal(eventTarget(none, undefined), undefined)
 })

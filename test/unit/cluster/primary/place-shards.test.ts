@@ -4,6 +4,7 @@ import {
   PlaceShards,
   type PlaceShardsOptions,
 } from '../../../../src/cluster/primary/place-shards.ts'
+import { lastingAssignment } from '../../../../src/cluster/shard-assignment.ts'
 import { ShardMap } from '../../../../src/cluster/shard-map.ts'
 import type { WorkerChild } from '../../../../src/cluster/primary/worker-child.ts'
 import { settle } from '../../../support/fake-clock.ts'
@@ -12,13 +13,17 @@ const boot = 'boot'
 
 type Call = (name: string, args: readonly [{ readonly shard: number }]) => Promise<void>
 
-interface PlaceOptions extends Pick<PlaceShardsOptions, 'assignment'> {
+interface PlaceOptions extends Partial<Pick<PlaceShardsOptions, 'assignment'>> {
   /** Makes the calls to the worker of the place. */
   readonly call: Call
   readonly onServing?: (shard: number) => void
 }
 
-function placeWith({ call, assignment, onServing = () => undefined }: PlaceOptions) {
+function placeWith({
+  call,
+  assignment = lastingAssignment(4),
+  onServing = () => undefined,
+}: PlaceOptions) {
   const child = { generation: 1, control: { call } } as unknown as WorkerChild
   const shards = new PlaceShards({
     worker: 0,

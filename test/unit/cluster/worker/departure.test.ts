@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { Departure } from '../../../../src/cluster/worker/departure.ts'
+import { type DepartureOptions, leave, settle } from '../../../../src/cluster/worker/departure.ts'
 import { leaveRequestsMs, settleRequestsMs } from '../../../../src/cluster/limits.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
@@ -17,13 +17,11 @@ function setUp(...urls: string[]) {
   const clock = new FakeClock()
   const calls: string[] = []
   const open = new Set(urls.map((url) => answerTo(url)))
-  const departure = new Departure({
+  const departure: DepartureOptions = {
     clock,
-    router: {
-      toSettling: () => void calls.push('settling'),
-      toElsewhere: () => void calls.push('elsewhere'),
-      isUnderWay: (response) => [...open].some((answer) => answer === response),
-    },
+    toSettling: () => void calls.push('settling'),
+    toElsewhere: () => void calls.push('elsewhere'),
+    isUnderWay: (response) => [...open].some((answer) => answer === response),
     bots: {
       async pauseDeliveries() {
         calls.push('rest')
@@ -33,20 +31,18 @@ function setUp(...urls: string[]) {
       },
     },
     streams: [new Set([{ stop: () => void calls.push('stop') }])],
-    pacing: { releaseAll: () => void calls.push('release') },
-    sweepers: [{ close: () => void calls.push('sweeper') }],
     async closeShards() {
       calls.push('close')
     },
-  })
+  }
   const ended = { settle: false, leave: false }
   return {
     clock,
     calls,
     open,
     ended,
-    settle: () => void departure.settle(() => [...open]).then(() => (ended.settle = true)),
-    leave: () => void departure.leave(() => [...open]).then(() => (ended.leave = true)),
+    settle: () => void settle(departure, () => [...open]).then(() => (ended.settle = true)),
+    leave: () => void leave(departure, () => [...open]).then(() => (ended.leave = true)),
   }
 }
 
@@ -79,7 +75,7 @@ test('the shards are closed when no request is in progress, and soon in any case
   const set = setUp('/bot1:x/getUpdates')
   set.leave()
   await set.clock.advance(100)
-  assert.deepEqual(set.calls, ['elsewhere', 'sweeper', 'release', 'stop', 'drain'])
+  assert.deepEqual(set.calls, ['elsewhere', 'stop', 'drain'])
   await set.clock.advance(leaveRequestsMs)
   assert.equal(set.calls.at(-1), 'close')
   assert(set.ended.leave)

@@ -1,0 +1,57 @@
+/**
+ * What a worker does with one of its shards:
+ *
+ *   closed --> opening --> open --------> leaving --> closed
+ *     |  \       ^  ^       | ^             ^
+ *     |   v      |   v      v |             |
+ *     |  doubtful   aside   unreadable -----+
+ *     +-------------> ^
+ *
+ *   doubtful     its files are checked before it is opened
+ *   aside        damage, or a disk without room, keeps it closed, and its bots are refused
+ *   unreadable   damage keeps it from being opened again after a failed write
+ *   leaving      what is in progress for it is answered; new requests are for its next owner
+ */
+import assert from 'node:assert'
+import type { ShardPhase } from '../shard/shard-marks.ts'
+
+export type ShardMode =
+  | 'closed'
+  | 'doubtful'
+  | 'opening'
+  | 'open'
+  | 'unreadable'
+  | 'aside'
+  | 'leaving'
+
+const transitions: Readonly<Record<ShardMode, readonly ShardMode[]>> = {
+  closed: ['doubtful', 'opening', 'aside'],
+  doubtful: ['opening', 'aside'],
+  opening: ['open', 'aside', 'doubtful', 'closed'],
+  open: ['open', 'unreadable', 'leaving', 'closed'],
+  unreadable: ['open', 'leaving', 'closed'],
+  aside: ['closed', 'opening'],
+  leaving: ['closed'],
+}
+
+/** Returns `to`. Any other change than those drawn above is a bug and throws an AssertionError. */
+export function changedShardMode(from: ShardMode, to: ShardMode): ShardMode {
+  assert(transitions[from].includes(to), `from ${from} to ${to}`)
+  return to
+}
+
+/** What the next process learns of it (shard-marks.ts). */
+export const phaseOf: Readonly<Record<ShardMode, ShardPhase>> = {
+  closed: 'closed',
+  doubtful: 'waiting',
+  opening: 'opening',
+  open: 'open',
+  unreadable: 'open',
+  aside: 'closed',
+  leaving: 'open',
+}
+
+/** Whether the operator is told that damage keeps the shard from being served. */
+export function isBroken(mode: ShardMode): boolean {
+  return mode === 'aside' || mode === 'unreadable'
+}

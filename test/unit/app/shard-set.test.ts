@@ -1,0 +1,287 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { lateOpeningRetryMs } from '../../../src/app/limits.ts'
+import type { WorkerPast } from '../../../src/app/opening-verdict.ts'
+import type { CheckedShard } from '../../../src/app/shard-checker.ts'
+import { ShardSet } from '../../../src/app/shard-set.ts'
+import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
+import type { Shard } from '../../../src/shard/shard.ts'
+import type { ShardLife } from '../../../src/shard/shard-marks.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { type FileDamage, ShardDamaged } from '../../../src/store/shard-damaged.ts'
+import type { StoreFiles } from '../../../src/store/store-files.ts'
+import type { StoreEngine } from '../../../src/store/store-engine.ts'
+import { BotsLife } from '../../support/bots-life.ts'
+import { settle } from '../../support/fake-clock.ts'
+import { until } from '../../support/until.ts'
+import { temporaryDirectory } from '../../support/temporary-directory.ts'
+
+const skip = (): void => undefined
+const boot = 'boot'
+const all = [0, 1, 2, 3]
+const shared = { node: 'node', databases: 1, databaseIsAt: skip }
+const start = { crash: undefined, triesAgain: true }
+
+/** A worker's shards, in stores that outlast it. By default, other nodes can have them, too. */
+async function setUp(
+  more: Partial<StoreEngine> = { shared },
+  past: WorkerPast = start,
+  dataDir = '/nowhere',
+) {
+  // Bot N is on shard N modulo 4.
+  const bots = await BotsLife.open({ shards: all.length, aside: all })
+  const { clock, registry } = bots
+  const stores = new Map<number, MemoryStore>()
+  const life = {
+    tried: [] as number[],
+    served: [] as number[],
+    left: [] as number[],
+    failure: undefined as unknown,
+    boot,
+    events: [] as NewOperatorEvent[],
+    marks: new Map<number, FileDamage | undefined>(),
+    lives: new Map<number, ShardLife>(),
+    checked: undefined as CheckedShard | undefined,
+    broken: 0,
+    onEnded: new Map<number, (error: Error) => void>(),
+  }
+  const engine: StoreEngine = {
+    ...more,
+    asideText: 'set aside',
+    space: async () => undefined,
+    async open({ shard, onEnded }) {
+      if (onEnded !== undefined) life.onEnded.set(shard, onEnded)
+      life.tried.push(shard)
+      if (life.failure !== undefined) throw life.failure
+      const store = stores.get(shard) ?? new MemoryStore()
+      stores.set(shard, store)
+      return { store, hasLost: false, accept: async () => undefined, probe: async () => true }
+    },
+  }
+  const log = { debug: skip, info: skip, warn: skip, error: skip }
+  const shards = new ShardSet({
+    clock,
+    engine,
+    shardOf: () => assert.fail('no key is asked about'),
+    dataDir,
+    log,
+    bots: registry.bots,
+    fleet: registry.fleet,
+    shards: all,
+    clocks: { ofShard: () => clock },
+    marks: {
+      life: async (shard) => life.lives.get(shard) ?? closed,
+      setLife: async (shard, recorded) => void life.lives.set(shard, recorded),
+      broken: async (shard) => life.marks.get(shard),
+      setBroken: async (shard, damage) => void life.marks.set(shard, damage),
+      hasDamaged: async () => false,
+      setChecking: async () => undefined,
+    },
+    past,
+    checker: { check: async () => life.checked, request: async () => undefined },
+    leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
+    counters: { add: (name, by) => void (life.broken += name === 'shards_broken' ? by : 0) },
+    report: (event) => void life.events.push(event),
+    shardStreams: [],
+    isUnderWay: () => false,
+    onServed: ({ index }: Shard) => void life.served.push(index),
+    onLeft: ({ index }: Shard) => void life.left.push(index),
+  })
+  return { bots, clock, registry, shards, life }
+}
+
+test('a shard is served between its opening and its leaving, and others are not affected', async () => {
+  const { bots, clock, registry, shards, life } = await setUp()
+  assert(!shards.serves(1))
+  await shards.openShard({ shard: 1, boot })
+  await shards.openShard({ shard: 2, boot })
+  await shards.openShard({ shard: 2, boot })
+  assert.deepEqual(life.served, [1, 2])
+  assert(shards.serves(1) && shards.serves(2))
+  const [first, second] = [101, 102]
+  await bots.register(first)
+  await bots.register(second)
+  const left = shards.leave(1, () => [])
+  await clock.advance(1_000)
+  await left
+  assert(!shards.serves(1))
+  assert.deepEqual(life.left, [1])
+  await assert.rejects(registry.report(first), { code: 'STORE_UNAVAILABLE' })
+  assert.equal((await registry.report(second)).botId, second)
+  await shards.openShard({ shard: 1, boot })
+  assert.equal((await registry.report(first)).botId, first)
+})
+
+test('a waiting poll of a shard that leaves ends with an empty list, and one of another shard waits on', async () => {
+  const { bots, clock, shards } = await setUp()
+  await shards.open([
+    { shard: 1, boot },
+    { shard: 2, boot },
+  ])
+  const answers = new Map<number, unknown>()
+  for (const shard of [1, 2]) {
+    const queue = await bots.queueOf(await bots.register(100 + shard))
+    const reply = queue.poller.poll(pollRequest, { onGone: undefined })
+    void Promise.resolve(reply).then((value) => answers.set(shard, value))
+  }
+  const left = shards.leave(1, () => [])
+  await clock.advance(1_000)
+  await left
+  assert.deepEqual([...answers], [[1, []]])
+})
+
+test('a dropped shard is gone at once, and shards that cannot be opened are left out', async () => {
+  const { shards, life } = await setUp()
+  assert.deepEqual(await shards.open([{ shard: 0, boot }]), [0])
+  await shards.drop(0)
+  await shards.drop(3)
+  assert(!shards.serves(0))
+  life.failure = new Error('the database is away')
+  assert.deepEqual(await shards.open([{ shard: 0, boot }]), [])
+  await assert.rejects(shards.openShard({ shard: 0, boot }), /away/)
+})
+
+test('a poll gets nothing of what the shard held in an earlier life of the node', async () => {
+  const { bots, clock, shards, life } = await setUp()
+  await shards.openShard({ shard: 1, boot })
+  const queue = await bots.queueOf(await bots.register(101))
+  await bots.push(bots.request(101))
+  life.boot = 'the next one'
+  const reply = Promise.resolve(queue.poller.poll(pollRequest, { onGone: undefined }))
+  await clock.advance(pollRequest.timeoutMs)
+  assert.deepEqual(await reply, [])
+  life.boot = boot
+  const again = await queue.poller.poll(pollRequest, { onGone: undefined })
+  assert.equal(again.length, 1)
+})
+
+test('a shard whose tables are wrong is set aside and reported, and another process may find it sound', async () => {
+  const { registry, shards, life } = await setUp()
+  const damage = { file: 'db/postbote, tables of shard 1', reason: 'there is no u_1' }
+  life.failure = new ShardDamaged(damage)
+  life.marks.set(2, damage)
+  // The primary counts it among the open ones, because its requests are answered here.
+  assert.deepEqual(await shards.open([{ shard: 1, boot }]), [1])
+  assert(shards.serves(1))
+  assert.deepEqual(
+    [...life.marks].filter(([, mark]) => mark !== undefined),
+    [[1, { ...damage, offset: undefined }]],
+  )
+  assert.deepEqual(
+    life.events.map(({ type, shard, reason }) => [type, shard, reason]),
+    [['shard.broken', 1, 'there is no u_1']],
+  )
+  await assert.rejects(registry.report(101), { code: 'SHARD_BROKEN' })
+  await shards.drop(1)
+  assert(!shards.serves(1))
+  assert.equal(life.marks.get(1), undefined)
+  await assert.rejects(registry.report(101), { code: 'STORE_UNAVAILABLE' })
+  life.failure = undefined
+  await shards.openShard({ shard: 1, boot })
+  await assert.rejects(registry.report(101), { code: 'UNKNOWN_BOT' })
+})
+
+test('nothing is opened after the end', async () => {
+  const { shards } = await setUp()
+  await shards.openShard({ shard: 0, boot })
+  await shards.close()
+  assert(!shards.serves(0))
+  await assert.rejects(shards.openShard({ shard: 1, boot }), /gives up/)
+})
+
+const pollRequest = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
+
+test('a shard that cannot be written any more is reported', async () => {
+  const { shards, life } = await setUp()
+  await shards.openShard({ shard: 1, boot })
+  await shards.openShard({ shard: 2, boot })
+  assert.deepEqual(life.events, [])
+  life.onEnded.get(2)?.(new Error('the connection is lost'))
+  await settle()
+  assert.deepEqual(
+    life.events.map(({ type, shard }) => [type, shard]),
+    [['shard.poisoned', 2]],
+  )
+})
+
+const closed: ShardLife = { phase: 'closed', isUnchecked: false, deaths: 0 }
+const sound: CheckedShard = { files: 1, damages: [], damagesFound: 0, fatal: undefined }
+const damage: FileDamage = {
+  file: 'shards/1/000005.ldb',
+  offset: 7,
+  reason: 'block checksum mismatch',
+}
+
+/** The shards of a single machine, of which a process died while it had shard 1 open and was compacting it. */
+async function setUpFiles(t: TestContext, past: WorkerPast) {
+  const files: Partial<StoreFiles> = {
+    wasCompacting: async (directory) => directory.endsWith('/1'),
+    damageOf: (error) => (error instanceof Error && /EIO/.test(error.message) ? damage : undefined),
+    isFailedWrite: async () => false,
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these are used
+  const engine = { files: files as StoreFiles }
+  const made = await setUp(engine, past, temporaryDirectory(t))
+  made.life.lives.set(1, { phase: 'open', isUnchecked: true, deaths: 0 })
+  return { ...made, openings: all.map((shard) => ({ shard, boot: '' })) }
+}
+
+const died: WorkerPast = { crash: { signal: 'SIGSEGV', inARow: 1 }, triesAgain: false }
+
+test('a single machine serves a shard in doubt by refusing its requests until its files are checked', async (t) => {
+  const { registry, shards, life, openings } = await setUpFiles(t, died)
+  life.checked = sound
+  assert.deepEqual(await shards.open(openings), all)
+  assert.deepEqual(life.lives.get(1), { phase: 'waiting', isUnchecked: true, deaths: 1 })
+  assert(shards.serves(1))
+  await until(() => life.served.includes(1))
+  assert.equal(life.served.at(-1), 1)
+  assert.deepEqual(life.lives.get(1), { phase: 'open', isUnchecked: false, deaths: 1 })
+  await assert.rejects(registry.report(101), { code: 'UNKNOWN_BOT' })
+  await shards.close()
+  assert.deepEqual(
+    [...life.lives.values()],
+    all.map(() => closed),
+  )
+})
+
+test('a shard in which a check finds damage is set aside, and its bots are refused', async (t) => {
+  const { registry, shards, life, openings } = await setUpFiles(t, died)
+  life.checked = { ...sound, fatal: damage }
+  await shards.open(openings)
+  await until(() => life.marks.has(1))
+  assert.deepEqual([life.marks.get(1), life.broken], [damage, 1])
+  assert.equal(life.lives.get(1)?.phase, 'closed')
+  await assert.rejects(registry.report(101), { code: 'SHARD_BROKEN' })
+})
+
+test('a shard that was set aside stays so after a death, and is checked again after a start', async (t) => {
+  const again = await setUpFiles(t, died)
+  again.life.marks.set(2, damage)
+  await again.shards.open(again.openings)
+  await assert.rejects(again.registry.report(102), { code: 'SHARD_BROKEN' })
+  assert.equal(again.life.broken, 1)
+  const started = await setUpFiles(t, start)
+  started.life.marks.set(2, damage)
+  started.life.checked = sound
+  await started.shards.open(started.openings)
+  await until(() => started.life.served.includes(2))
+  assert.deepEqual([started.life.marks.get(2), started.life.broken], [undefined, 0])
+  await assert.rejects(started.registry.report(102), { code: 'UNKNOWN_BOT' })
+})
+
+test('a single machine does not start if a shard cannot be opened, and later tries one in doubt again', async (t) => {
+  const { shards, life, openings } = await setUpFiles(t, start)
+  life.failure = new Error('no descriptors are left')
+  await assert.rejects(shards.open(openings), /descriptors/)
+  const late = await setUpFiles(t, died)
+  late.life.checked = sound
+  await late.shards.open(late.openings)
+  late.life.failure = new Error('no descriptors are left')
+  const phase = (): unknown => late.life.lives.get(1)?.phase
+  await until(() => late.life.tried.includes(1) && phase() === 'waiting')
+  assert(late.shards.serves(1))
+  late.life.failure = undefined
+  await late.clock.advance(lateOpeningRetryMs)
+  await until(() => phase() === 'open')
+})
