@@ -12,7 +12,7 @@
  *   unreadable   damage keeps it from being opened again after a failed write
  *   leaving      what is in progress for it is answered; new requests are for its next owner
  */
-import assert from 'node:assert'
+import { changesOf } from '../kit/changes-of.ts'
 import type { ShardPhase } from '../shard/shard-marks.ts'
 
 export type ShardMode =
@@ -24,21 +24,16 @@ export type ShardMode =
   | 'aside'
   | 'leaving'
 
-const transitions: Readonly<Record<ShardMode, readonly ShardMode[]>> = {
+/** Returns the new mode. Any other change than those drawn above is a bug. */
+export const changedShardMode = changesOf<ShardMode>({
   closed: ['doubtful', 'opening', 'aside'],
   doubtful: ['opening', 'aside'],
   opening: ['open', 'aside', 'doubtful', 'closed'],
-  open: ['open', 'unreadable', 'leaving', 'closed'],
+  open: ['unreadable', 'leaving', 'closed'],
   unreadable: ['open', 'leaving', 'closed'],
   aside: ['closed', 'opening'],
   leaving: ['closed'],
-}
-
-/** Returns `to`. Any other change than those drawn above is a bug and throws an AssertionError. */
-export function changedShardMode(from: ShardMode, to: ShardMode): ShardMode {
-  assert(transitions[from].includes(to), `from ${from} to ${to}`)
-  return to
-}
+})
 
 /** What the next process learns of it (shard-marks.ts). */
 export const phaseOf: Readonly<Record<ShardMode, ShardPhase>> = {

@@ -140,7 +140,12 @@ const typeBySlot = new Int8Array(32 << 5).fill(-1)
 const typeNames = updateTypes.map((type) => Buffer.from(type))
 for (const [typeNumber, name] of typeNames.entries()) {
   const slot = slotOf(name.length, name[0])
-  if (typeBySlot[slot] !== -1) throw new Error(`type ${updateTypes[typeNumber]} needs another slot`)
+  const other = updateTypes[typeBySlot[slot] ?? -1]
+  if (other !== undefined) {
+    throw new Error(
+      `the types ${other} and ${updateTypes[typeNumber]} have the same length and first letter: let slotOf, and its call in typeNumberAt, tell them apart by one more byte`,
+    )
+  }
   typeBySlot[slot] = typeNumber
 }
 

@@ -1,6 +1,15 @@
 /**
  * The 22 update types and sets of them. The numbers of the types are stored in every `u` record and in allowed_updates
- * masks: append new types at the end and never renumber.
+ * masks: append new types at the end and never renumber. What a new type needs:
+ *
+ *   here                  its name at the end of `updateTypes`, and in `defaultTypesMask` if bots must ask for it. A bot that
+ *                         has set allowed_updates has its mask on disk and gets the new type only after it asks again;
+ *                         all others get what the default says. 31 types fit into a mask.
+ *   check-update.ts       nothing, unless another type has its length and first letter: the module says so when it is loaded
+ *   ordering-key.ts       its class, without which nothing compiles
+ *   time-to-live.ts       its time to live, if that is not the usual one
+ *   telegram-fields.ts    the fields that its payload must have
+ *   docs/use/protocol.md  its row in the table of update types; the tests of the pages compare them
  */
 
 /** The names of the types. A type's index is its number. */
@@ -40,10 +49,16 @@ export const updateTypeNumber: ReadonlyMap<string, number> = new Map(
 /** A set of update types as one integer: bit N stands for type number N. */
 export type TypeMask = number
 
+if (updateTypes.length > 31) {
+  throw new Error(
+    'a mask has bits for 31 update types: store masks in another form before you add one',
+  )
+}
+
 /** Returns the mask of these types. */
 export function maskOf(types: Iterable<UpdateType>): TypeMask {
   let mask = 0
-  for (const type of types) mask |= 1 << (updateTypeNumber.get(type) ?? 31)
+  for (const type of types) mask |= 1 << updateTypes.indexOf(type)
   return mask
 }
 

@@ -3,16 +3,29 @@
  * serves all callers that arrived during the previous one, and groups grow with the load.
  *
  *   idle --add(waited)--> scheduled (end of this turn of the event loop) --> writing --> idle | scheduled
- *   idle --add(unwaited)-> lingering (up to 20 ms, joined by others)     --> writing
+ *   idle --add(unwaited)-> lingering (up to 20 ms, joined by others)     --> scheduled
+ *   any --fail--> failed --reset--> idle
  *
  * All callers of one group share one promise. A failed write rejects its group with OUTCOME_UNKNOWN, or with
  * STORE_UNAVAILABLE if the store refused it, and all later groups with STORE_UNAVAILABLE. After that, `add` refuses until `reset`, because the database can no longer be
  * trusted.
  */
 import { groupCostMax, groupLingerMs } from './limits.ts'
+import assert from 'node:assert'
+import { changesOf } from '../kit/changes-of.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { WriteRefused } from '../store/store.ts'
+
+type Status = 'idle' | 'lingering' | 'scheduled' | 'writing' | 'failed'
+
+const changed = changesOf<Status>({
+  idle: ['lingering', 'scheduled', 'failed'],
+  lingering: ['scheduled', 'failed'],
+  scheduled: ['writing', 'failed'],
+  writing: ['idle', 'failed'],
+  failed: ['idle'],
+})
 
 class Group<Operation> {
   readonly operations: Operation[] = []
@@ -51,7 +64,7 @@ export class GroupCommit<Operation> {
   /** Groups whose write has not begun. */
   #groups: Group<Operation>[] = []
   #writing: Group<Operation> | undefined
-  #status: 'idle' | 'lingering' | 'scheduled' | 'writing' | 'failed' = 'idle'
+  #status: Status = 'idle'
   #linger: Timer | undefined
   #waited = false
   #failure: unknown
@@ -93,7 +106,7 @@ export class GroupCommit<Operation> {
 
   /** Accepts operations again after a failure. */
   reset(): void {
-    this.#status = 'idle'
+    this.#to('idle')
     this.#failure = undefined
   }
 
@@ -101,12 +114,12 @@ export class GroupCommit<Operation> {
     if (this.#status !== 'idle' && this.#status !== 'lingering') return
     if (this.#waited) {
       this.#linger?.cancel()
-      this.#status = 'scheduled'
+      this.#to('scheduled')
       this.#options.clock.soon(() => void this.#writeNext())
     } else if (this.#status === 'idle') {
-      this.#status = 'lingering'
+      this.#to('lingering')
       this.#linger = this.#options.clock.after(groupLingerMs, () => {
-        this.#status = 'scheduled'
+        this.#to('scheduled')
         void this.#writeNext()
       })
     }
@@ -120,7 +133,7 @@ export class GroupCommit<Operation> {
     this.#linger?.cancel()
     this.#writing = undefined
     this.#groups = []
-    this.#status = 'failed'
+    this.#to('failed')
     this.#failure = error
     this.#waited = false
     const isRefused = error instanceof WriteRefused
@@ -135,8 +148,8 @@ export class GroupCommit<Operation> {
   async #writeNext(): Promise<void> {
     if (this.#status !== 'scheduled') return
     const group = this.#groups.shift()
-    if (group === undefined) return
-    this.#status = 'writing'
+    assert(group !== undefined, 'a write is scheduled only for a group')
+    this.#to('writing')
     this.#writing = group
     if (this.#groups.length === 0) this.#waited = false
     try {
@@ -151,12 +164,16 @@ export class GroupCommit<Operation> {
     this.#writing = undefined
     this.#options.onCommitted(group.operations)
     group.resolve()
-    this.#status = 'idle'
+    this.#to('idle')
     if (this.#groups.length > 0) {
       this.#schedule()
     } else {
       this.#wakeIdleWaiters()
     }
+  }
+
+  #to(status: Status): void {
+    this.#status = changed(this.#status, status)
   }
 
   #wakeIdleWaiters(): void {

@@ -2,7 +2,7 @@
  * Tracks whether a shard serves, and recovers it after a failed write.
  *
  *   closed --opened--> serving --a write fails--> poisoned --the probe succeeds--> reopened --> serving
- *   any --stop--> closed
+ *   any --close--> closed
  *
  * After a failed write, LevelDB continues to acknowledge writes that are gone at the next start. A poisoned shard
  * therefore writes nothing more through its handle: pushes are refused, reads continue, and confirms take effect in
@@ -10,11 +10,19 @@
  * disk: opening it again settles what became of the write.
  */
 import { type Clock, sleep } from '../clock.ts'
+import { changesOf } from '../kit/changes-of.ts'
 import { shardFirstProbeMs, shardProbePeriodMs } from './limits.ts'
 import { NotOwnerError } from '../store/not-owner-error.ts'
 import type { Store } from '../store/store.ts'
 
 export type ShardStatus = 'closed' | 'serving' | 'poisoned'
+
+const changed = changesOf<ShardStatus>({
+  // The last write of a shard that is stopped may fail, too.
+  closed: ['serving', 'poisoned', 'closed'],
+  serving: ['poisoned', 'closed'],
+  poisoned: ['serving', 'closed'],
+})
 
 export interface ShardLog {
   error(details: object, message: string): void
@@ -53,12 +61,12 @@ export class ShardRecovery {
   }
 
   opened(): void {
-    this.#status = 'serving'
+    this.#to('serving')
   }
 
   /** Called after a failed write: stops accepting operations and starts the recovery. */
   poison(error: unknown): void {
-    this.#status = 'poisoned'
+    this.#to('poisoned')
     this.#options.log.error(
       { shard: this.#options.index, error: String(error) },
       'a shard cannot be written: it refuses changes until its disk or database can be written again',
@@ -72,14 +80,18 @@ export class ShardRecovery {
    */
   close(): void {
     this.#stopping.abort()
-    this.#status = 'closed'
+    this.#to('closed')
   }
 
   /** Resolves when no recovery is in progress. */
   async stopped(): Promise<void> {
     await this.#recovering
     // The last write may have failed and changed the status.
-    this.#status = 'closed'
+    this.#to('closed')
+  }
+
+  #to(status: ShardStatus): void {
+    this.#status = changed(this.#status, status)
   }
 
   async #recover(): Promise<void> {
@@ -108,7 +120,7 @@ export class ShardRecovery {
       }
       if (signal.aborted) return
       this.#forget()
-      this.#status = 'serving'
+      this.#to('serving')
       log.info({ shard: index }, 'the shard was opened again and is served again')
       this.#options.onReset()
       return

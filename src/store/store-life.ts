@@ -9,9 +9,18 @@
  * store can be reopened.
  */
 
+import assert from 'node:assert'
 import { PostboteError } from '../errors.ts'
+import { changesOf } from '../kit/changes-of.ts'
 
 type State = 'closed' | 'opening' | 'open' | 'closing'
+
+const changed = changesOf<State>({
+  closed: ['opening'],
+  opening: ['open', 'closed'],
+  open: ['closing'],
+  closing: ['closed'],
+})
 
 export interface StoreLifeSteps {
   /** The store's name in error messages. */
@@ -34,33 +43,24 @@ export class StoreLife {
   }
 
   async open(): Promise<void> {
-    if (this.#state === 'closing') await this.#transition.catch(() => undefined)
-    switch (this.#state) {
-      case 'open':
-        return
-      case 'opening':
-        return this.#transition
-      case 'closing':
-      case 'closed':
-        this.#state = 'opening'
-        this.#transition = this.#open()
-        return this.#transition
+    // Another caller may close it again meanwhile.
+    while (this.#state === 'closing') await this.#transition.catch(() => undefined)
+    if (this.#state === 'open') return
+    if (this.#state === 'closed') {
+      this.#to('opening')
+      this.#transition = this.#open()
     }
+    await this.#transition
   }
 
   async close(): Promise<void> {
-    if (this.#state === 'opening') await this.#transition.catch(() => undefined)
-    switch (this.#state) {
-      case 'closed':
-        return
-      case 'closing':
-        return this.#transition
-      case 'opening':
-      case 'open':
-        this.#state = 'closing'
-        this.#transition = this.#close()
-        return this.#transition
+    while (this.#state === 'opening') await this.#transition.catch(() => undefined)
+    if (this.#state === 'closed') return
+    if (this.#state === 'open') {
+      this.#to('closing')
+      this.#transition = this.#close()
     }
+    await this.#transition
   }
 
   /**
@@ -83,6 +83,7 @@ export class StoreLife {
   }
 
   leave(): void {
+    assert(this.#callsUnderWay > 0, 'only a call that was admitted leaves')
     this.#callsUnderWay--
     if (this.#callsUnderWay === 0) this.#onLastLeft?.()
   }
@@ -91,10 +92,10 @@ export class StoreLife {
     try {
       await this.#steps.open()
       this.#openFailure = undefined
-      this.#state = 'open'
+      this.#to('open')
     } catch (error) {
       this.#openFailure = error
-      this.#state = 'closed'
+      this.#to('closed')
       throw error
     }
   }
@@ -109,7 +110,11 @@ export class StoreLife {
       }
       await this.#steps.close()
     } finally {
-      this.#state = 'closed'
+      this.#to('closed')
     }
+  }
+
+  #to(state: State): void {
+    this.#state = changed(this.#state, state)
   }
 }

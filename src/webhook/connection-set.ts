@@ -4,6 +4,7 @@
  * good connection could send.
  */
 
+import assert from 'node:assert'
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
@@ -200,7 +201,9 @@ export class ConnectionSet {
 
   /** Sends the lane's first update on an idle connection or on a new one. Call this only if `waitMs` returns 0. */
   send(lane: Lane, nowMs: number): void {
-    this.#options.pace.taken(nowMs)
+    const { pace } = this.#options
+    assert(pace.waitMs(nowMs) === 0, 'a delivery keeps to the pace')
+    pace.taken(nowMs)
     const connection = this.#idle.pop()
     if (connection === undefined) this.#openFor(lane, nowMs)
     else this.#sendOn(connection, lane)
@@ -268,6 +271,7 @@ export class ConnectionSet {
   }
 
   #openFor(lane: Lane, nowMs: number): void {
+    assert(this.#floodGate.waitMs(nowMs, this.count) === 0, 'the flood gate is open')
     this.#floodGate.opened(nowMs)
     this.#options.serverGate.opened()
     const opening: Opening = { lane, startedMs: nowMs }

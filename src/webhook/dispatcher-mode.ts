@@ -7,24 +7,19 @@
  *                        +--410----> gone     <-----+     the endpoint has returned 410 for too long
  *     any  --close--> closed
  */
-import assert from 'node:assert'
+import { changesOf } from '../kit/changes-of.ts'
 
 export type DispatcherMode = 'idle' | 'running' | 'paused' | 'draining' | 'gone' | 'closed'
 
-const transitions: Readonly<Record<DispatcherMode, readonly DispatcherMode[]>> = {
+/** Returns the new mode. Any other change than those drawn above is a bug. */
+export const changedMode = changesOf<DispatcherMode>({
   idle: ['running', 'closed'],
   running: ['paused', 'draining', 'gone', 'closed'],
   paused: ['running', 'draining', 'gone', 'closed'],
   draining: ['closed'],
   gone: ['closed'],
   closed: [],
-}
-
-/** Returns `to`. Any other change than those drawn above is a bug and throws an AssertionError. */
-export function changedMode(from: DispatcherMode, to: DispatcherMode): DispatcherMode {
-  assert(transitions[from].includes(to), `from ${from} to ${to}`)
-  return to
-}
+})
 
 /** Whether a dispatcher reads its queue and reacts to what comes of its deliveries. */
 export function isActive(mode: DispatcherMode): boolean {

@@ -11,10 +11,20 @@
  * lane is hungry: its updates must be read again.
  */
 
+import { changesOf } from '../kit/changes-of.ts'
 import type { PendingUpdate } from './delivery-source.ts'
 
 /** What a lane does now, as the drawing shows. */
 export type LaneStatus = 'ready' | 'in_flight' | 'waiting' | 'hungry'
+
+const changed = changesOf<LaneStatus>({
+  // All of its updates may expire, some of which are not loaded.
+  ready: ['ready', 'in_flight', 'hungry'],
+  in_flight: ['ready', 'waiting', 'hungry'],
+  waiting: ['hungry'],
+  // A read may find none of its updates.
+  hungry: ['ready', 'hungry'],
+})
 
 /**
  * Whose turn a lane shares: that of the keys whose last attempt succeeded, of those that were not tried, or of those whose
@@ -25,7 +35,7 @@ export type LaneTurn = 'first' | 'untried' | 'failed'
 /** The state of one ordering key. `DeliveryState` changes it. */
 export class Lane {
   readonly key: string
-  status: LaneStatus = 'ready'
+  #status: LaneStatus = 'ready'
   turn: LaneTurn = 'untried'
   /** The next update to be sent; undefined if the lane is waiting or hungry. */
   first: PendingUpdate | undefined
@@ -57,6 +67,14 @@ export class Lane {
     this.first = first
     this.loadedId = first.updateId
     this.bytes = first.textBytes
+  }
+
+  get status(): LaneStatus {
+    return this.#status
+  }
+
+  to(status: LaneStatus): void {
+    this.#status = changed(this.#status, status)
   }
 
   get size(): number {

@@ -209,7 +209,7 @@ export class DeliveryState {
       const update = lane.first
       if (update === undefined) continue
       if (update.expiresAtS * 1_000 > now.wallMs) {
-        lane.status = 'in_flight'
+        lane.to('in_flight')
         return lane
       }
       this.#lose(update, lane)
@@ -226,7 +226,7 @@ export class DeliveryState {
 
   /** Puts a lane back because nothing was sent, as if it had not been taken. */
   returned(lane: Lane): void {
-    lane.status = 'ready'
+    lane.to('ready')
     this.#ready.push(lane)
   }
 
@@ -251,7 +251,7 @@ export class DeliveryState {
       this.returned(lane)
     } else {
       this.#window.unload(lane)
-      lane.status = 'waiting'
+      lane.to('waiting')
       lane.dueMs = now.monotonicMs + delayMs
       lane.isAskedToWait = retryAfterMs !== undefined
       this.#waiting.push(lane)
@@ -331,7 +331,7 @@ export class DeliveryState {
   }
 
   #toHungry(lane: Lane): void {
-    lane.status = 'hungry'
+    lane.to('hungry')
     if (lane.turn === 'untried') this.#parked.push(lane)
     else this.#hungry[lane.turn].add(lane)
   }
