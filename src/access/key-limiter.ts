@@ -1,12 +1,10 @@
 /**
- * The limits of a key per second, as token buckets of one second. A bucket is one number, the time at which it is full
- * again, so that all processes of a server can count in one word (cluster/shared-memory/shared-key-limits.ts).
- *
- *   fullAt <= now                       the bucket is full: `perSecond` tokens
- *   fullAt  = now + accessKeyBurstMs    the bucket is empty
- *   fullAt  > now + accessKeyBurstMs    tokens were taken in advance: their taker waits, and others are refused
+ * The limits of a key per second, as token buckets of `accessKeyBurstMs` (kit/token-bucket.ts), in which all processes of a
+ * server count together (cluster/shared-memory/shared-key-limits.ts). Who takes tokens in advance waits for them, and others
+ * are refused meanwhile.
  */
 import { PostboteError } from '../errors.ts'
+import { lackMs } from '../kit/token-bucket.ts'
 import type { Access, KeyAccess } from './access.ts'
 import { accessKeyBurstMs } from './limits.ts'
 
@@ -28,18 +26,10 @@ export interface KeyLimiter {
   reserve(access: KeyAccess, count: number): number
 }
 
-/** Returns when the bucket will be full after `count` tokens were taken from it. */
-export function fullAfter(
-  fullAtMs: number,
-  { nowMs, count, perSecond }: Readonly<Record<'nowMs' | 'count' | 'perSecond', number>>,
-): number {
-  return Math.max(fullAtMs, nowMs) + (count * 1_000) / perSecond
-}
-
 /** Returns how long the last token is in the future; 0 if it is there. */
 export function waitOf(fullAtMs: number, nowMs: number): number {
   // Counts are kept in microseconds, so a smaller wait is an error of rounding.
-  const waitMs = fullAtMs - nowMs - accessKeyBurstMs
+  const waitMs = lackMs(fullAtMs, nowMs, accessKeyBurstMs)
   return waitMs > 0.002 ? waitMs : 0
 }
 

@@ -8,44 +8,31 @@ import {
   expirySweepSliceMs,
   expirySweptQueuesMax,
 } from './limits.ts'
-import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
+import { nextTurn } from '../clock.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ExpiryBucket } from '../shard/stored.ts'
 import type { BotCache } from './bot-cache.ts'
+import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'
 
-export interface ExpirySweeperOptions {
-  readonly clock: Clock
+export interface ExpirySweeperOptions extends SweeperSurroundings {
   readonly bots: BotCache
-  readonly log: { error(details: object, message: string): void }
 }
 
-export class ExpirySweeper {
+export class ExpirySweeper extends ShardSweeper {
   readonly #options: ExpirySweeperOptions
-  readonly #timer: Timer
-  #isStopped = false
 
   constructor(options: ExpirySweeperOptions) {
+    super({
+      ...options,
+      periodMs: expirySweepPeriodMs,
+      failure: 'expired updates could not be removed; the next try is in a minute',
+      sweepShard: (shard, signal) => this.#sweepShard(shard, signal),
+    })
     this.#options = options
-    this.#timer = every(options.clock, expirySweepPeriodMs, () => this.sweep())
   }
 
-  close(): void {
-    this.#isStopped = true
-    this.#timer.cancel()
-  }
-
-  async sweep(): Promise<void> {
-    for (const shard of this.#options.bots.shards) {
-      try {
-        await this.#sweepShard(shard)
-      } catch (error) {
-        this.#report(shard, error)
-      }
-    }
-  }
-
-  async #sweepShard(shard: Shard): Promise<void> {
+  async #sweepShard(shard: Shard, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options
     const minute = Math.floor(shard.clock.nowMs() / 60_000)
     let sliceStartMs = clock.monotonicMs()
@@ -56,7 +43,7 @@ export class ExpirySweeper {
     for (;;) {
       const buckets = await shard.dueQueues({ minute, limit: expiryBucketsPerReadMax, after })
       for (const bucket of buckets) {
-        if (this.#isStopped || shard.status !== 'serving') return
+        if (signal.aborted || shard.status !== 'serving') return
         // A queue that cannot be read now must not delay the others.
         try {
           const isComplete =
@@ -66,7 +53,7 @@ export class ExpirySweeper {
           // Updates that a webhook holds may return to the queue; the sweeper finds them by this bucket.
           if (isComplete) await shard.removeBucket(bucket)
         } catch (error) {
-          this.#report(shard, error)
+          this.report(shard, error)
         }
         if (clock.monotonicMs() - sliceStartMs < expirySweepSliceMs) continue
         await nextTurn(clock)
@@ -84,13 +71,5 @@ export class ExpirySweeper {
     await queue?.updates.deadLetters.removeOld()
     await shard.reclaimLeftovers(id)
     return isComplete
-  }
-
-  #report(shard: Shard, error: unknown): void {
-    if (this.#isStopped) return
-    this.#options.log.error(
-      { shard: shard.index, error: String(error) },
-      'expired updates could not be removed; the next try is in a minute',
-    )
   }
 }

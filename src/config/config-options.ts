@@ -40,23 +40,28 @@ export interface OptionRow {
   /** Replaces the default in --help and the documentation if the default is not one fixed text. */
   readonly defaultShown?: string
   readonly sentence: string
+  /** A change takes effect only after a restart: the option belongs to the primary or must be the same in all workers. */
+  readonly needsRestart?: true
 }
 
 export const optionTable = {
   httpPort: {
     name: 'http-port',
+    needsRestart: true,
     kind: integer(0, portMax),
     default: '8081',
     sentence: 'Port of the bot API; 0 selects any free port.',
   },
   httpIpAddress: {
     name: 'http-ip-address',
+    needsRestart: true,
     kind: listenAddress,
     default: '0.0.0.0',
     sentence: 'Address of the bot API.',
   },
   adminPort: {
     name: 'admin-port',
+    needsRestart: true,
     kind: integer(0, portMax),
     default: '8082',
     sentence:
@@ -64,12 +69,14 @@ export const optionTable = {
   },
   adminIpAddress: {
     name: 'admin-ip-address',
+    needsRestart: true,
     kind: listenAddress,
     default: '127.0.0.1',
     sentence: 'Address of the private listener.',
   },
   adminKeyFile: {
     name: 'admin-key-file',
+    needsRestart: true,
     kind: path,
     defaultShown: '`admin.key` in the data directory, created at the first start',
     sentence: 'File that contains the admin key, which may do everything on the private listener.',
@@ -84,18 +91,21 @@ export const optionTable = {
   },
   dir: {
     name: 'dir',
+    needsRestart: true,
     kind: path,
     default: './data',
     sentence: 'Data directory, created with mode 0700.',
   },
   workers: {
     name: 'workers',
+    needsRestart: true,
     kind: integer(1, workersMax),
     defaultShown: 'the number of CPUs, or the number of shards if that is lower',
     sentence: 'Number of worker processes; each start may use another number.',
   },
   shards: {
     name: 'shards',
+    needsRestart: true,
     kind: powerOfTwo(shardsMax),
     defaultShown:
       'the number that the data directory was created with; for a new directory 8, or with more than 8 CPUs the next power of two',
@@ -103,6 +113,7 @@ export const optionTable = {
   },
   databases: {
     name: 'database',
+    needsRestart: true,
     kind: databaseUrls,
     default: 'none',
     defaultShown: 'none; the data directory holds the shards',
@@ -118,12 +129,14 @@ export const optionTable = {
   },
   nodeName: {
     name: 'node-name',
+    needsRestart: true,
     kind: nodeName,
     defaultShown: 'the host name',
     sentence: 'Name of this server among all that use the database.',
   },
   requireReplication: {
     name: 'require-replication',
+    needsRestart: true,
     kind: onOff,
     default: 'false',
     sentence:
@@ -131,6 +144,7 @@ export const optionTable = {
   },
   clusterListen: {
     name: 'cluster-listen',
+    needsRestart: true,
     kind: hostPort,
     defaultShown: 'none; no other server can reach this one',
     sentence:
@@ -138,6 +152,7 @@ export const optionTable = {
   },
   clusterAdvertise: {
     name: 'cluster-advertise',
+    needsRestart: true,
     kind: hostPort,
     defaultShown: 'the value of `--cluster-listen`',
     sentence:
@@ -145,6 +160,7 @@ export const optionTable = {
   },
   clusterKeyFile: {
     name: 'cluster-key-file',
+    needsRestart: true,
     kind: path,
     defaultShown: 'none',
     sentence:
@@ -152,6 +168,7 @@ export const optionTable = {
   },
   clusterCert: {
     name: 'cluster-cert',
+    needsRestart: true,
     kind: path,
     defaultShown: 'none',
     sentence:
@@ -159,12 +176,14 @@ export const optionTable = {
   },
   clusterCertKey: {
     name: 'cluster-cert-key',
+    needsRestart: true,
     kind: path,
     defaultShown: 'none',
     sentence: 'PEM file with the private key of --cluster-cert.',
   },
   clusterCa: {
     name: 'cluster-ca',
+    needsRestart: true,
     kind: path,
     defaultShown: 'none',
     sentence:
@@ -311,6 +330,7 @@ export const optionTable = {
   },
   logFile: {
     name: 'log-file',
+    needsRestart: true,
     kind: path,
     defaultShown: 'none; the log goes to standard output',
     sentence: 'File to which the log is appended; SIGUSR1 opens it again after it was renamed.',

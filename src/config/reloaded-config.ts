@@ -3,29 +3,8 @@
  * the primary or must always be the same in all workers.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { type Config } from './config.ts'
-import { optionTable } from './config-options.ts'
-
-const fixedFields = [
-  'dir',
-  'workers',
-  'shards',
-  'httpPort',
-  'httpIpAddress',
-  'adminPort',
-  'adminIpAddress',
-  'adminKeyFile',
-  'databases',
-  'nodeName',
-  'requireReplication',
-  'clusterListen',
-  'clusterAdvertise',
-  'clusterKeyFile',
-  'clusterCert',
-  'clusterCertKey',
-  'clusterCa',
-  'logFile',
-] as const satisfies readonly (keyof Config)[]
+import type { Config } from './config.ts'
+import { type OptionRow, optionTable } from './config-options.ts'
 
 export interface ReloadedConfig {
   readonly config: Config
@@ -34,10 +13,14 @@ export interface ReloadedConfig {
 }
 
 export function reloadedConfig(running: Config, read: Config): ReloadedConfig {
-  const kept = Object.fromEntries(fixedFields.map((field) => [field, running[field]]))
-  const changed = fixedFields.filter((field) => !isDeepStrictEqual(read[field], running[field]))
-  return {
-    config: { ...read, ...kept },
-    needRestart: changed.map((field) => optionTable[field].name),
+  const kept: Record<string, unknown> = {}
+  const needRestart: string[] = []
+  const rows: Readonly<Record<string, OptionRow>> = optionTable
+  const [now, then] = [new Map(Object.entries(running)), new Map(Object.entries(read))]
+  for (const [field, { name, needsRestart }] of Object.entries(rows)) {
+    if (needsRestart === undefined) continue
+    kept[field] = now.get(field)
+    if (!isDeepStrictEqual(then.get(field), now.get(field))) needRestart.push(name)
   }
+  return { config: { ...read, ...kept }, needRestart }
 }

@@ -12,16 +12,17 @@
  * The cost of a usual request is not charged (budget-gate.ts), so no debtor is over the budget unless one does something
  * expensive: a single comparison checks that.
  */
+import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
 import { loopBudgetBurstMs, loopBudgetShare, loopDebtMsMax, loopDebtorsMax } from './limits.ts'
 
-interface Debt {
-  ms: number
-  atMs: number
-}
+/** As times in which the debt comes down. */
+const burstMs = loopBudgetBurstMs / loopBudgetShare
+const debtMsMax = loopDebtMsMax / loopBudgetShare
 
 /** Counts the debts of all debtors. All times are those of one monotonic clock. */
 export class LoopBudget {
-  readonly #debts = new Map<string, Debt>()
+  /** When each debtor will have no debt (kit/token-bucket.ts). */
+  readonly #freeAtMs = new Map<string, TokenBucket>()
 
   /** Until this time a debtor may have to wait. */
   #overUntilMs = -Infinity
@@ -37,7 +38,7 @@ export class LoopBudget {
 
   /** The number of debtors that are remembered, at most `loopDebtorsMax`. */
   get debtors(): number {
-    return this.#debts.size
+    return this.#freeAtMs.size
   }
 
   /**
@@ -48,9 +49,10 @@ export class LoopBudget {
    * @param nowMs - monotonic time
    */
   charge(debtor: string, costMs: number, nowMs: number): void {
-    const leftMs = this.#leftMs(debtor, nowMs)
-    if (leftMs === 0) this.#makeRoom(nowMs)
-    this.#debts.set(debtor, { ms: Math.min(leftMs + costMs, loopDebtMsMax), atMs: nowMs })
+    const before = this.#freeAt(debtor, nowMs)
+    if (before === undefined) this.#makeRoom(nowMs)
+    const freeAtMs = fullAfter(before ?? nowMs, nowMs, costMs / loopBudgetShare)
+    this.#freeAtMs.set(debtor, Math.min(freeAtMs, nowMs + debtMsMax))
     const waitMs = this.waitMs(debtor, nowMs)
     if (waitMs > 0) this.#overUntilMs = Math.max(this.#overUntilMs, nowMs + waitMs)
   }
@@ -63,31 +65,23 @@ export class LoopBudget {
    * @returns milliseconds; 0 if it is within its budget
    */
   waitMs(debtor: string, nowMs: number): number {
-    const overMs = this.#leftMs(debtor, nowMs) - loopBudgetBurstMs
-    return overMs > 0 ? overMs / loopBudgetShare : 0
+    return lackMs(this.#freeAt(debtor, nowMs) ?? nowMs, nowMs, burstMs)
   }
 
-  /** Returns the rest of the debt; forgets a debtor without any. */
-  #leftMs(debtor: string, nowMs: number): number {
-    const debt = this.#debts.get(debtor)
-    if (debt === undefined) return 0
-    const leftMs = remainingMs(debt, nowMs)
-    if (leftMs === 0) this.#debts.delete(debtor)
-    return leftMs
+  /** Returns undefined for a debtor without a debt, and forgets it. */
+  #freeAt(debtor: string, nowMs: number): number | undefined {
+    const freeAtMs = this.#freeAtMs.get(debtor)
+    if (freeAtMs === undefined || freeAtMs > nowMs) return freeAtMs
+    this.#freeAtMs.delete(debtor)
+    return undefined
   }
 
   /** Removes debtors without a debt, or else the one that came into debt first. */
   #makeRoom(nowMs: number): void {
-    if (this.#debts.size < loopDebtorsMax) return
-    for (const [debtor, debt] of this.#debts) {
-      if (remainingMs(debt, nowMs) === 0) this.#debts.delete(debtor)
-    }
-    if (this.#debts.size < loopDebtorsMax) return
-    const [first] = this.#debts.keys()
-    if (first !== undefined) this.#debts.delete(first)
+    if (this.#freeAtMs.size < loopDebtorsMax) return
+    for (const debtor of this.#freeAtMs.keys()) this.#freeAt(debtor, nowMs)
+    if (this.#freeAtMs.size < loopDebtorsMax) return
+    const [first] = this.#freeAtMs.keys()
+    if (first !== undefined) this.#freeAtMs.delete(first)
   }
-}
-
-function remainingMs({ ms, atMs }: Debt, nowMs: number): number {
-  return Math.max(0, ms - (nowMs - atMs) * loopBudgetShare)
 }

@@ -1,5 +1,5 @@
 /**
- * Keeps the deliveries of one webhook at or below a rate: a token bucket. It is exact: no second, wherever it begins, has
+ * Keeps the deliveries of one webhook at or below a rate: a token bucket (kit/token-bucket.ts). It is exact: no second, wherever it begins, has
  * more deliveries than the rate allows.
  *
  * A few tokens may be saved up, those of `webhookRateBurstMs`, because timers fire late. The bucket refills 1 % more
@@ -14,14 +14,16 @@
  * same moment. Therefore deliveries are counted twice, in two buckets: when they are taken, so that no more connections
  * are opened than the rate can use, and when they are sent.
  */
+import assert from 'node:assert'
+import { fullAfter, lackMs } from '../kit/token-bucket.ts'
 import { webhookRateBurstMs as burstMs } from './limits.ts'
 
 /** The rate of one webhook. All times are monotonic, in milliseconds. */
 export class RateGate {
   #periodMs: number
-  /** Up to when the tokens are used up. Each delivery moves this time on by a period. */
-  #takenToMs: number
-  #sentToMs: number
+  /** When the bucket of what was taken is full, and that of what was sent. */
+  #takenFullMs: number
+  #sentFullMs: number
 
   /**
    * @param perSecond - the rate, above 0
@@ -29,8 +31,8 @@ export class RateGate {
    */
   constructor(perSecond: number, nowMs: number) {
     this.#periodMs = periodMsOf(perSecond)
-    this.#takenToMs = nowMs + burstMs + this.#periodMs
-    this.#sentToMs = this.#takenToMs
+    this.#takenFullMs = nowMs + burstMs + this.#periodMs
+    this.#sentFullMs = this.#takenFullMs
   }
 
   /**
@@ -44,36 +46,37 @@ export class RateGate {
     if (periodMs === this.#periodMs) return
     const scale = periodMs / this.#periodMs
     this.#periodMs = periodMs
-    this.#takenToMs = nowMs + Math.max(this.#takenToMs - nowMs, 0) * scale
-    this.#sentToMs = nowMs + Math.max(this.#sentToMs - nowMs, 0) * scale
+    this.#takenFullMs = nowMs + Math.max(this.#takenFullMs - nowMs, 0) * scale
+    this.#sentFullMs = nowMs + Math.max(this.#sentFullMs - nowMs, 0) * scale
   }
 
   /** Returns how long the next delivery must wait until it may be taken and sent; 0 if it need not wait. */
   waitMs(nowMs: number): number {
-    return Math.max(Math.max(this.#takenToMs, this.#sentToMs) - burstMs - nowMs, 0)
+    return lackMs(Math.max(this.#takenFullMs, this.#sentFullMs), nowMs, burstMs)
   }
 
   /** Tells whether a delivery that was taken earlier may be sent now. */
   maySend(nowMs: number): boolean {
-    return this.#sentToMs - burstMs <= nowMs
+    return lackMs(this.#sentFullMs, nowMs, burstMs) === 0
   }
 
   /** Tells whether no token is saved up, because deliveries are taken as fast as the rate permits. */
   isTight(nowMs: number): boolean {
-    return this.#takenToMs > nowMs
+    return this.#takenFullMs > nowMs
   }
 
   /** Counts a delivery that is sent now, or when a connection was opened for it. */
   taken(nowMs: number): void {
-    this.#takenToMs = Math.max(this.#takenToMs, nowMs) + this.#periodMs
+    this.#takenFullMs = fullAfter(this.#takenFullMs, nowMs, this.#periodMs)
   }
 
   /** Counts a delivery that is sent now. */
   sent(nowMs: number): void {
-    this.#sentToMs = Math.max(this.#sentToMs, nowMs) + this.#periodMs
+    this.#sentFullMs = fullAfter(this.#sentFullMs, nowMs, this.#periodMs)
   }
 }
 
 function periodMsOf(perSecond: number): number {
+  assert(perSecond > 0, 'a rate is above 0')
   return (1_000 + burstMs) / perSecond
 }

@@ -8,9 +8,10 @@
  * compare-and-swap on one number. A process that still knows the former key of a slot may make both begin anew, once.
  */
 import type { KeyAccess, KeyLimits } from '../../access/access.ts'
-import { fullAfter, type KeyLimiter, type LimitedThing, waitOf } from '../../access/key-limiter.ts'
+import { type KeyLimiter, type LimitedThing, waitOf } from '../../access/key-limiter.ts'
 import { accessKeyCountAttemptsMax } from '../../access/limits.ts'
 import type { Clock } from '../../clock.ts'
+import { fullAfter } from '../../kit/token-bucket.ts'
 import { accessKeysMax } from '../../limits.ts'
 
 const numbersPerKey = 3
@@ -59,7 +60,7 @@ export class SharedKeyLimits implements KeyLimiter {
     for (let attempt = 1; ; attempt++) {
       const nowMs = this.#clock.machineMs()
       const before = Atomics.load(this.#numbers, at)
-      const fullAtMs = fullAfter(Number(before) / 1_000, { nowMs, count, perSecond })
+      const fullAtMs = fullAfter(Number(before) / 1_000, nowMs, (count * 1_000) / perSecond)
       const waitMs = waitOf(fullAtMs, nowMs)
       if (waitMs > 0 && !isInAdvance) return waitMs
       const after = BigInt(Math.round(fullAtMs * 1_000))

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyAccess } from '../../../src/access/access.ts'
-import { assertUnderLimit, fullAfter, waitOf } from '../../../src/access/key-limiter.ts'
+import { assertUnderLimit, waitOf } from '../../../src/access/key-limiter.ts'
+import { fullAfter } from '../../../src/kit/token-bucket.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { limiterOf } from '../../support/keys-of.ts'
 
@@ -20,7 +21,7 @@ const limited: KeyAccess = {
 test('a bucket has the tokens of one second, and fills at its rate', () => {
   let fullAtMs = 0
   const take = (nowMs: number): number => {
-    fullAtMs = fullAfter(fullAtMs, { nowMs, count: 1, perSecond: 4 })
+    fullAtMs = fullAfter(fullAtMs, nowMs, 1_000 / 4)
     return waitOf(fullAtMs, nowMs)
   }
   assert.deepEqual([take(10_000), take(10_000), take(10_000), take(10_000)], [0, 0, 0, 0])

@@ -1,0 +1,50 @@
+/** Removes what is old from one shard after the other in the background, so that their load is never added up. */
+import { type Clock, every, type Timer } from '../clock.ts'
+import type { Shard } from '../shard/shard.ts'
+
+export interface SweeperSurroundings {
+  readonly clock: Clock
+  readonly bots: { readonly shards: Iterable<Shard> }
+  readonly log: { error(details: object, message: string): void }
+}
+
+export interface ShardSweeperOptions extends SweeperSurroundings {
+  /** The pause between two sweeps. */
+  readonly periodMs: number
+  /** What is logged if a sweep of a shard fails. The next sweep tries again. */
+  readonly failure: string
+  /** Removes what is old. It ends soon after `signal` was aborted. */
+  readonly sweepShard: (shard: Shard, signal: AbortSignal) => Promise<void>
+}
+
+export class ShardSweeper {
+  readonly #options: ShardSweeperOptions
+  readonly #timer: Timer
+  readonly #stopping = new AbortController()
+
+  constructor(options: ShardSweeperOptions) {
+    this.#options = options
+    this.#timer = every(options.clock, options.periodMs, () => this.sweep())
+  }
+
+  close(): void {
+    this.#stopping.abort()
+    this.#timer.cancel()
+  }
+
+  async sweep(): Promise<void> {
+    const { bots, sweepShard } = this.#options
+    for (const shard of bots.shards) {
+      await sweepShard(shard, this.#stopping.signal).catch((error: unknown) => {
+        this.report(shard, error)
+      })
+    }
+  }
+
+  /** Logs a failure that does not end the sweep of the shard. */
+  report(shard: Shard, error: unknown): void {
+    if (this.#stopping.signal.aborted) return
+    const { failure, log } = this.#options
+    log.error({ shard: shard.index, error: String(error) }, failure)
+  }
+}
