@@ -6,7 +6,8 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PrivateApiClient } from '../src/cli/private-api-client.ts'
+import { CallRefusedError, RemoteApi } from '../src/cli/remote/remote-api.ts'
+import { botOperations } from '../src/operations/bot-operations.ts'
 import type { ListenAddress } from '../src/cluster/listener.ts'
 import type { Primary } from '../src/cluster/primary/primary.ts'
 import { type Config, isHelpAsked } from '../src/config/config.ts'
@@ -46,20 +47,22 @@ function boundAddress(primary: Primary, listener: string): ListenAddress | undef
 async function demoToken(config: Config, admin: ListenAddress): Promise<string> {
   const path = join(config.dir, 'demo-token')
   const at: Config = 'port' in admin ? { ...config, adminPort: admin.port } : config
-  const api = await PrivateApiClient.ofConfig(at)
+  const api = await RemoteApi.ofConfig(at)
   const kept = await readFile(path, 'utf8').catch(() => '')
   const botId = /^(\d+):/.exec(kept)?.[1]
-  if (botId !== undefined) {
-    const { status } = await api.send({ method: 'GET', path: `/v1/bots/${botId}` })
-    if (status === 200) return kept.trim()
-  }
-  const { status, body } = await api.send({
-    method: 'POST',
-    path: '/v1/bots',
-    body: { first_name: 'Demo', username: 'demo_bot' },
-  })
-  if (status !== 200) throw new Error(body)
-  const { token }: { token: string } = JSON.parse(body)
+  if (botId !== undefined && (await isRegistered(api, botId))) return kept.trim()
+  const body = { first_name: 'Demo', username: 'demo_bot' }
+  const { token } = (await api.call(botOperations.createBot, { body })).value
   await writeFileAtomically(path, `${token}\n`, 0o600)
   return token
+}
+
+async function isRegistered(api: RemoteApi, id: string): Promise<boolean> {
+  try {
+    await api.call(botOperations.getBot, { id })
+    return true
+  } catch (error) {
+    if (error instanceof CallRefusedError) return false
+    throw error
+  }
 }

@@ -102,6 +102,8 @@ test('imports between the folders of src go one way', () => {
 })
 
 function mayImport(file: string, imported: string): boolean {
+  // The command line calls servers with the client.
+  if (file.startsWith('src/cli/') && imported.startsWith('src/client/')) return true
   const [from, to] = [levelOf(file), levelOf(imported)]
   const isSameFolder = file.split('/')[1] === imported.split('/')[1]
   return from < to || (from === to && (isSameFolder || from === 0 || from > levels.length))
@@ -120,14 +122,14 @@ test('only the file that chooses the store, and the commands, name an implementa
   assert.deepEqual(odd, [])
 })
 
-test('the client for producers imports only types and tables of the server, and the server imports nothing of the client', () => {
+test('the client for producers imports only types and tables of the server, and of the server only the command line imports the client', () => {
   const shared = /^src\/(client\/.*|queue\/update-types|clock|errors|limits)\.ts$/
   const odd = sources.flatMap((file) =>
     importsOf(file)
       .filter((imported) =>
         file.startsWith('src/client/')
           ? !shared.test(imported)
-          : imported.startsWith('src/client/'),
+          : imported.startsWith('src/client/') && !file.startsWith('src/cli/'),
       )
       .map((imported) => `${file} imports ${imported}`),
   )

@@ -9,7 +9,6 @@ import { deadLettersCommands } from './remote/dead-letters-commands.ts'
 import { eventsCommand } from './remote/events-command.ts'
 import { exportCommand } from './remote/export-command.ts'
 import { keysCommands } from './remote/keys-commands.ts'
-import { limitsCommand } from './remote/limits-command.ts'
 import { queueCommands } from './remote/queue-commands.ts'
 import { summaryCommand } from './remote/summary-command.ts'
 import { tailCommand } from './remote/tail-command.ts'
@@ -26,7 +25,6 @@ export const commandTable: readonly CommandRow[] = [
   ...botsCommands,
   summaryCommand,
   ...queueCommands,
-  limitsCommand,
   tailCommand,
   ...deadLettersCommands,
   eventsCommand,

@@ -23,7 +23,7 @@ import { ImportedShards, type ImportTarget } from './imported-shards.ts'
 import { jsonOption } from './json-option.ts'
 import { skippedIdsMax } from './limits.ts'
 import { ProgressBar } from './progress-bar.ts'
-import { printResult } from './remote/print-result.ts'
+import { madeResult, printResult } from './remote/print-result.ts'
 
 const fileArgument = {
   name: '<file>',
@@ -81,7 +81,7 @@ async function importAll(call: CommandCall): Promise<void> {
       return { target: target.shown, began: backup.began, shards: target.shards, records }
     })
     bar.clear()
-    printResult(call, JSON.stringify(imported), importedLines)
+    printResult(call, madeResult(imported), importedLines)
   } finally {
     bar.clear()
     await backup.close()

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { type Config, ConfigError, parseConfig } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
-import { CallRefusedError } from './private-api-client.ts'
+import { CallRefusedError } from './remote/remote-api.ts'
 
 /** The exit code of a server whose directory is in use by another server. */
 export const lockedExitCode = 3

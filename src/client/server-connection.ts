@@ -17,11 +17,24 @@ export interface ServerConnectionOptions {
   readonly connections: number
   readonly timeoutMs: number
   readonly clock: Clock
+  /** Whether the first connection may take as long as any other. */
+  readonly isPatient?: boolean
+  /** A response of a call may have this many bytes. Default: `clientResponseBytesMax`. */
+  readonly responseBytesMax?: number
+}
+
+/** How a response is waited for. */
+export interface OpenOptions {
+  readonly signal?: AbortSignal | undefined
+  /** The call fails if the server sends nothing for so many milliseconds. Default: the caller has its own time limit. */
+  readonly idleMs?: number
+  /** Whether the connection is closed after the response. */
+  readonly isLast?: boolean
 }
 
 /** A single call of the private API. */
 export interface PrivateCall {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: Dispatcher.HttpMethod
   readonly path: string
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -49,16 +62,18 @@ export class ServerConnection {
     this.#origin = origin
     this.#pathPrefix = pathPrefix
     this.#headers = { authorization: `Bearer ${keyIn(options.key)}` }
-    const { socketPath, timeoutMs, connections } = options
+    const { socketPath, timeoutMs, connections, isPatient = false } = options
+    const { responseBytesMax = clientResponseBytesMax } = options
+    const firstMs = isPatient ? timeoutMs : Math.min(timeoutMs, firstConnectMs)
     this.#clock = options.clock
-    this.#connect = this.#connector(socketPath ?? origin, {
+    this.#connect = this.#connector(socketPath ?? origin, firstMs, {
       timeout: timeoutMs,
       socketPath: socketPath ?? null,
     })
     this.#pool = new Pool(origin, {
       connect: this.#connect,
       connections,
-      maxResponseSize: clientResponseBytesMax,
+      maxResponseSize: responseBytesMax,
     })
   }
 
@@ -73,20 +88,37 @@ export class ServerConnection {
    */
   async call(call: PrivateCall, signal: AbortSignal): Promise<unknown> {
     try {
+      const response = await this.open(call, { signal })
+      const text = await response.body.text()
+      if (response.statusCode !== 200) throw responseError(response, text)
+      return parsed(text)
+    } catch (error) {
+      throw toClientError(error)
+    }
+  }
+
+  /**
+   * Makes one attempt of a call, up to the beginning of its response.
+   *
+   * @returns The response with any status. Its body has to be read or destroyed.
+   * @throws PostboteClientError: ABORTED, CONNECTION_FAILED or CONNECTION_LOST.
+   */
+  async open(
+    call: PrivateCall,
+    { signal, idleMs = 0, isLast = false }: OpenOptions,
+  ): Promise<Dispatcher.ResponseData> {
+    try {
       const { method, body } = call
-      const response = await this.#pool.request({
+      return await this.#pool.request({
         method,
         path: this.#pathPrefix + call.path,
         headers: { ...this.#headers, ...call.headers },
         ...(body === undefined ? {} : { body }),
-        signal,
-        // The caller has its own time limit.
-        headersTimeout: 0,
-        bodyTimeout: 0,
+        ...(signal === undefined ? {} : { signal }),
+        headersTimeout: idleMs,
+        bodyTimeout: idleMs,
+        reset: isLast,
       })
-      const text = await response.body.text()
-      if (response.statusCode !== 200) throw responseError(response, text)
-      return parsed(text)
     } catch (error) {
       throw toClientError(error)
     }
@@ -101,10 +133,14 @@ export class ServerConnection {
    * Every failure before the connection is established, including the TLS handshake, is CONNECTION_FAILED: nothing was sent.
    *
    * @param place - the address or the socket, for the error.
+   * @param firstMs - how long the first connection may take
    */
-  #connector(place: string, options: buildConnector.BuildOptions): buildConnector.connector {
-    const timeout = Math.min(options.timeout ?? firstConnectMs, firstConnectMs)
-    const connectFirst = buildConnector({ ...options, timeout })
+  #connector(
+    place: string,
+    firstMs: number,
+    options: buildConnector.BuildOptions,
+  ): buildConnector.connector {
+    const connectFirst = buildConnector({ ...options, timeout: firstMs })
     const connectAgain = buildConnector(options)
     return (to, callback) => {
       const connect = this.#triedMs === 'reached' ? connectAgain : connectFirst

@@ -6,7 +6,7 @@
  *           +--> rights that a key needs                                  (private-api/assert-may.ts)
  *           +--> which worker serves it, and whether it lasts             (operation-of.ts)
  *           +--> docs/reference/openapi.json                                        (private-api/openapi-document.ts)
- *           +--> the call in the command line, and the types of the page  (call-of.ts)
+ *           +--> the call in the command line, and the types of the page  (target-of.ts)
  *           +--> the table of calls in docs, and the calls that test/fuzz sends
  *
  * All schemas are behind functions: a worker makes those of queries and bodies at its start, and those of results only if

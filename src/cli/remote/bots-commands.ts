@@ -1,26 +1,29 @@
 /** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
 import { ConfigError } from '../../config/config.ts'
+import { optionTable } from '../../config/config-options.ts'
 import { anyText, oneOf, onOff, wholeNumber } from '../../config/config-values.ts'
 import { tokenOverlapSMax } from '../../operations/limits.ts'
+import { botOperations } from '../../operations/bot-operations.ts'
 import type { CommandCall } from '../command-call.ts'
+import { configFileOption } from '../config-file-option.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { textTable } from '../text-table.ts'
 import { botIdArgument, newBotIdArgument } from './bot-id-argument.ts'
 import { listBotsCommand } from './list-bots-command.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { printResult, tell } from './print-result.ts'
-import { type ShownBot, shownBot } from './shown-bot.ts'
+import { shownBot } from './shown-bot.ts'
 
 /** What a bot, or a push alone, asks to be checked. */
 export const validationKind = oneOf(['telegram', 'none'])
 
-export const firstNameOption = {
+const firstNameOption = {
   name: 'first-name',
   kind: anyText,
   defaultShown: 'none; required',
   sentence: 'Name of the bot for people.',
 } as const
-export const usernameOption = {
+const usernameOption = {
   name: 'username',
   kind: anyText,
   defaultShown: 'none; required',
@@ -88,10 +91,26 @@ export const botsCommands: readonly ParsedCommand[] = [
   },
 ]
 
+/** Another name of `bots register`, for the server of this machine. */
+export const registerCommand: ParsedCommand = {
+  kind: 'parsed',
+  name: 'register',
+  sentence: 'registers a bot with a running server and prints its token',
+  arguments: [newBotIdArgument],
+  options: [
+    firstNameOption,
+    usernameOption,
+    optionTable.dir,
+    optionTable.adminPort,
+    configFileOption,
+  ],
+  takesServerOptions: true,
+  run: register,
+}
+
 async function show(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const path = `/v1/bots/${call.need(botIdArgument)}`
-  printResult(call, await api.call({ method: 'GET', path }), (bot: ShownBot) =>
+  printResult(call, await api.call(botOperations.getBot, askedBot(call)), (bot) =>
     textTable(shownBot(bot)),
   )
 }
@@ -103,33 +122,27 @@ async function register(call: CommandCall): Promise<void> {
     username: call.need(usernameOption),
   }
   const api = await privateApiOf(call)
-  const response = await api.call({ method: 'POST', path: '/v1/bots', body })
-  printResult(call, response, tokenLines)
-  warnOfUsername(body.username, JSON.parse(response))
-}
-
-/** Says which other bots have the username of a new bot. */
-export function warnOfUsername(
-  username: string,
-  { same_username: others = [] }: { readonly same_username?: readonly number[] },
-): void {
-  if (others.length > 0) tell(`the username ${username} is also that of bot ${others.join(', ')}`)
+  const result = await api.call(botOperations.createBot, { body })
+  printResult(call, result, tokenLines)
+  const { same_username: others = [] } = result.value
+  if (others.length > 0) {
+    tell(`the username ${body.username} is also that of bot ${others.join(', ')}`)
+  }
 }
 
 async function renewToken(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const path = `/v1/bots/${call.need(botIdArgument)}/token`
-  const body = { overlap: call.need(overlapOption) }
-  printResult(call, await api.call({ method: 'POST', path, body }), tokenLines)
+  const asked = { ...askedBot(call), body: { overlap: call.need(overlapOption) } }
+  printResult(call, await api.call(botOperations.rotateToken, asked), tokenLines)
 }
 
 async function set(call: CommandCall): Promise<void> {
   const validation = call.need(validationOption)
   const api = await privateApiOf(call)
-  const bot = `/v1/bots/${call.need(botIdArgument)}`
   const body = { validate: validation === 'none' ? null : validation }
-  printResult(call, await api.call({ method: 'PATCH', path: bot, body }), () => [
-    `validate is ${validation} for bot ${call.need(botIdArgument)}`,
+  const asked = askedBot(call)
+  printResult(call, await api.call(botOperations.changeBot, { ...asked, body }), () => [
+    `validate is ${validation} for bot ${asked.id}`,
   ])
 }
 
@@ -138,13 +151,17 @@ function tokenLines({ token }: { readonly token: string }): readonly string[] {
 }
 
 async function remove(call: CommandCall): Promise<void> {
-  const botId = call.need(botIdArgument)
+  const asked = askedBot(call)
   if (!call.has(yesOption)) {
     throw new ConfigError([
-      `bots remove: expected --yes, because bot ${botId} cannot be restored with its updates and dead letters`,
+      `bots remove: expected --yes, because bot ${asked.id} cannot be restored with its updates and dead letters`,
     ])
   }
   const api = await privateApiOf(call)
-  const path = `/v1/bots/${botId}`
-  printResult(call, await api.call({ method: 'DELETE', path }), () => [`removed bot ${botId}`])
+  const result = await api.call(botOperations.removeBot, asked)
+  printResult(call, result, () => [`removed bot ${asked.id}`])
+}
+
+function askedBot(call: CommandCall): { readonly id: number } {
+  return { id: call.need(botIdArgument) }
 }

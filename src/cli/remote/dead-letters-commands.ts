@@ -4,17 +4,23 @@ import { ConfigError } from '../../config/config.ts'
 import { onOff, wholeNumber } from '../../config/config-values.ts'
 import { updateIdMax } from '../../limits.ts'
 import { listedPerPageMax } from '../../operations/limits.ts'
+import { botOperations } from '../../operations/bot-operations.ts'
+import type { CallResult } from '../../operations/target-of.ts'
+import { deadLetterOperations } from '../../operations/dead-letter-operations.ts'
+import type { ResultOf } from '../../operations/operation.ts'
+import { webhookOperations } from '../../operations/webhook-operations.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { jsonOption } from '../json-option.ts'
 import { textTable } from '../text-table.ts'
+import { askedQueue, testOption } from './asked-queue.ts'
 import { botIdArgument } from './bot-id-argument.ts'
 import { cell, timeCell } from './cells.ts'
-import type { PrivateApiClient } from '../private-api-client.ts'
+import { fieldOption } from './field-option.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
-import { printResult, tableLines, tell } from './print-result.ts'
-import { queuePath, testOption } from './queue-path.ts'
-import { type Outcome, type QueueAnswers, replayOutcomes } from './replay-outcomes.ts'
+import { madeResult, printResult, tableLines, tell } from './print-result.ts'
+import type { RemoteApi } from './remote-api.ts'
+import { type Outcome, replayOutcomes } from './replay-outcomes.ts'
 
 const updateId = wholeNumber(1, updateIdMax)
 const updateIdArgument = {
@@ -33,18 +39,12 @@ const waitOption = {
   kind: onOff,
   sentence: 'Waits for up to a minute and says what became of the updates.',
 } as const
-const afterOption = {
-  name: 'after',
-  kind: wholeNumber(0, updateIdMax),
-  default: '0',
+const afterOption = fieldOption(deadLetterOperations.listDeadLetters, 'after', {
   sentence: 'Lists only dead letters with larger ids than this one.',
-} as const
-const limitOption = {
-  name: 'limit',
-  kind: wholeNumber(1, listedPerPageMax),
-  default: '100',
+})
+const limitOption = fieldOption(deadLetterOperations.listDeadLetters, 'limit', {
   sentence: 'Lists this many dead letters at most.',
-} as const
+})
 
 export const deadLettersCommands: readonly ParsedCommand[] = [
   {
@@ -81,36 +81,17 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
   },
 ]
 
-interface DeadLetter {
-  readonly update_id: number
-  readonly type: string
-  readonly ordering_key: string
-  readonly reason: string
-  readonly accepted: number
-  readonly time: number
-  readonly expires: number
-  readonly attempts: number
-  readonly last_error: string | null
-  readonly bytes: number
-}
-
-interface DeadLetterPage {
-  readonly dead_letters: readonly DeadLetter[]
-  readonly total: number
-}
+type DeadLetterPage = ResultOf<typeof deadLetterOperations.listDeadLetters>
 
 async function list(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const path = queuePath(call, 'dead-letters', {
-    after: call.get(afterOption),
-    limit: call.get(limitOption),
-  })
-  const response = await api.call({ method: 'GET', path })
-  printResult(call, response, pageLines)
-  const page: DeadLetterPage = JSON.parse(response)
-  const shown = page.dead_letters.length
-  if (shown === call.need(limitOption) && page.total > shown && !call.has(jsonOption)) {
-    tell(`there may be more: --after ${page.dead_letters.at(-1)?.update_id}`)
+  const asked = askedQueue(call, { after: call.get(afterOption), limit: call.get(limitOption) })
+  const result = await api.call(deadLetterOperations.listDeadLetters, asked)
+  printResult(call, result, pageLines)
+  const { dead_letters: letters, total } = result.value
+  const shown = letters.length
+  if (shown === call.need(limitOption) && total > shown && !call.has(jsonOption)) {
+    tell(`there may be more: --after ${letters.at(-1)?.update_id}`)
   }
 }
 
@@ -134,9 +115,9 @@ function pageLines({ dead_letters: deadLetters, total }: DeadLetterPage): readon
 
 async function show(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const path = queuePath(call, `dead-letters/${call.need(updateIdArgument)}`)
-  const response = await api.call({ method: 'GET', path })
-  printResult(call, response, (each: DeadLetter) => [
+  const asked = { ...askedQueue(call, {}), update_id: call.need(updateIdArgument) }
+  const result = await api.call(deadLetterOperations.getDeadLetter, asked)
+  printResult(call, result, (each) => [
     ...textTable({
       head: ['field', 'value'],
       rows: [
@@ -152,7 +133,7 @@ async function show(call: CommandCall): Promise<void> {
       ],
     }),
     '',
-    updateIn(response),
+    updateIn(result.text),
   ])
 }
 
@@ -162,35 +143,29 @@ function updateIn(response: string): string {
   return response.slice(response.indexOf(mark) + mark.length, -1)
 }
 
-interface ReplayedLetter extends Partial<Outcome> {
-  readonly update_id: number
-  readonly new_update_id: number
+/** If one dead letter was replayed, its new id; if all were asked for, those that were replayed. */
+interface Replayed extends Partial<Outcome>, Partial<ReplayedOne> {
+  readonly replayed?: readonly (ReplayedAll['replayed'][number] & Partial<Outcome>)[]
+  readonly stopped?: ReplayedAll['stopped']
 }
 
-interface Replayed extends Partial<Outcome> {
-  /** If one dead letter was replayed: the new id. */
-  readonly update_id?: number
-  /** If all were asked for. */
-  readonly replayed?: readonly ReplayedLetter[]
-  readonly stopped?: {
-    readonly update_id: number
-    readonly code: string
-    readonly message: string
-  }
-}
+type ReplayedOne = ResultOf<typeof deadLetterOperations.replayDeadLetter>
+type ReplayedAll = ResultOf<typeof deadLetterOperations.replayDeadLetters>
 
 async function replay(call: CommandCall): Promise<void> {
   const chosen = choiceOf(call, 'replay')
   const api = await privateApiOf(call)
-  const path = queuePath(call, `${pathOf(chosen)}/replay`)
-  const response = await api.call({ method: 'POST', path })
-  const result: Replayed = JSON.parse(response)
-  const told = call.has(waitOption) ? await withOutcomes(call, api, result) : result
-  printResult(call, told === result ? response : JSON.stringify(told), (each: Replayed) =>
-    replayLines(each, chosen),
-  )
-  const { stopped } = result
-  const lettersTold = told.replayed ?? [told]
+  const queue = askedQueue(call, {})
+  const result: CallResult & { readonly value: Replayed } =
+    chosen === undefined
+      ? await api.call(deadLetterOperations.replayDeadLetters, queue)
+      : await api.call(deadLetterOperations.replayDeadLetter, { ...queue, update_id: chosen })
+  const told = call.has(waitOption)
+    ? madeResult(await withOutcomes(call, api, result.value))
+    : result
+  printResult(call, told, (each: Replayed) => replayLines(each, chosen))
+  const { stopped } = result.value
+  const lettersTold = told.value.replayed ?? [told.value]
   if (lettersTold.some(({ outcome }) => outcome === 'waits' || outcome === 'dead letter')) {
     process.exitCode = 1
   }
@@ -202,30 +177,24 @@ async function replay(call: CommandCall): Promise<void> {
 /** Waits for what becomes of the updates, and adds it to the result. */
 async function withOutcomes(
   call: CommandCall,
-  api: PrivateApiClient,
+  api: RemoteApi,
   result: Replayed,
 ): Promise<Replayed> {
   const ids = result.replayed?.map((each) => each.new_update_id) ?? [result.update_id ?? 0]
   const after = Math.max(0, Math.min(...ids) - 1)
-  const get = async <Answer>(path: string): Promise<Answer> =>
-    JSON.parse(await api.call({ method: 'GET', path }))
   const outcomes = await replayOutcomes(ids, waitingClock, async () => {
-    type Queue = Pick<QueueAnswers, 'pending' | 'mode'>
-    const bot: Queue & { readonly test: Queue } = await get(`/v1/bots/${call.need(botIdArgument)}`)
+    const { value: bot } = await api.call(botOperations.getBot, { id: call.need(botIdArgument) })
     const { pending, mode } = call.has(testOption) ? bot.test : bot
     // After the number of pending updates, so that an update that leaves now is not missing everywhere.
-    const { attempts }: Pick<QueueAnswers, 'attempts'> = await get(queuePath(call, 'attempts'))
-    const letters = queuePath(call, 'dead-letters', { after, limit: listedPerPageMax })
-    const { dead_letters: deadLetters }: DeadLetterPage = await get(letters)
-    return { attempts, deadLetters, pending, mode }
+    const attempts = await api.call(webhookOperations.listAttempts, askedQueue(call, {}))
+    const page = askedQueue(call, { after, limit: listedPerPageMax })
+    const letters = await api.call(deadLetterOperations.listDeadLetters, page)
+    const { dead_letters: deadLetters } = letters.value
+    return { attempts: attempts.value.attempts, deadLetters, pending, mode }
   })
   if (result.replayed === undefined) return { ...result, ...outcomes.get(ids[0] ?? 0) }
   const replayed = result.replayed.map((each) => ({ ...each, ...outcomes.get(each.new_update_id) }))
   return { ...result, replayed }
-}
-
-function pathOf(chosen: number | undefined): string {
-  return chosen === undefined ? 'dead-letters' : `dead-letters/${chosen}`
 }
 
 function replayLines(result: Replayed, chosen: number | undefined): readonly string[] {
@@ -249,11 +218,15 @@ function replayLines(result: Replayed, chosen: number | undefined): readonly str
 async function drop(call: CommandCall): Promise<void> {
   const chosen = choiceOf(call, 'drop')
   const api = await privateApiOf(call)
-  const path = queuePath(call, pathOf(chosen))
-  const response = await api.call({ method: 'DELETE', path })
-  printResult(call, response, ({ removed }: { readonly removed: number | boolean }) => [
-    chosen === undefined ? `dropped ${Number(removed)} dead letters` : `dropped ${chosen}`,
-  ])
+  const queue = askedQueue(call, {})
+  if (chosen === undefined) {
+    const dropped = await api.call(deadLetterOperations.dropDeadLetters, queue)
+    printResult(call, dropped, ({ removed }) => [`dropped ${removed} dead letters`])
+  } else {
+    const asked = { ...queue, update_id: chosen }
+    const dropped = await api.call(deadLetterOperations.dropDeadLetter, asked)
+    printResult(call, dropped, () => [`dropped ${chosen}`])
+  }
 }
 
 /** Returns the id of one dead letter, or undefined for all: a forgotten id must not select all of them. */

@@ -1,14 +1,15 @@
 /** `postbote events`: shows what the operator of a server should know, and follows it. */
 import { waitingClock } from '../../clock.ts'
-import { wholeNumber, oneOf } from '../../config/config-values.ts'
+import { wholeNumber } from '../../config/config-values.ts'
 import { eventsKeptMax } from '../../events/limits.ts'
-import { operatorEventTypes } from '../../events/operator-event.ts'
+import { eventOperations } from '../../operations/event-operations.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { jsonOption } from '../json-option.ts'
 import { printJsonLine } from '../print-json.ts'
 import { tailIdleMsMax } from '../limits.ts'
 import { eventJson, eventLine } from './event-line.ts'
+import { fieldOption } from './field-option.ts'
 import { followTail } from './follow-tail.ts'
 import { tell } from './print-result.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
@@ -21,12 +22,10 @@ const lastOption = {
   sentence: 'Begins with so many events of the past.',
 } as const
 
-const typeOption = {
-  name: 'type',
-  kind: oneOf(operatorEventTypes),
+const typeOption = fieldOption(eventOperations.followEvents, 'type', {
   defaultShown: 'all types',
   sentence: 'Shows only events of this type.',
-} as const
+})
 
 export const eventsCommand: ParsedCommand = {
   kind: 'parsed',
@@ -41,7 +40,7 @@ export const eventsCommand: ParsedCommand = {
 async function events(call: CommandCall): Promise<void> {
   const isJson = call.has(jsonOption)
   const type = call.get(typeOption)
-  const last = `${call.get(lastOption)}`
+  const last = call.get(lastOption)
   const api = await privateApiOf(call)
   await untilInterrupted((signal) =>
     followTail({
@@ -50,11 +49,9 @@ async function events(call: CommandCall): Promise<void> {
       name: 'the stream of events',
       afterGap: 'it has all events since',
       open: (lastId) => {
-        const query = new URLSearchParams({
-          ...(lastId === undefined ? { last } : { after: lastId }),
-          ...(type === undefined ? {} : { type }),
-        })
-        return api.open(`/v1/events?${query.toString()}`, { idleMs: tailIdleMsMax, signal })
+        const query = { ...(lastId === undefined ? { last } : { after: lastId }), type }
+        const patience = { idleMs: tailIdleMsMax, signal }
+        return api.follow(eventOperations.followEvents, { query }, patience)
       },
       onEvent: (event) => {
         if (isJson) printJsonLine(eventJson(event))

@@ -2,23 +2,24 @@
  * `postbote export`: copies all shards of a running server into one file, one after the other. Each shard is one moment of
  * it, after the command began. A shard whose sending breaks off, as at a reload, is asked for again from its beginning.
  */
-import type { IncomingMessage } from 'node:http'
 import { resolve } from 'node:path'
+import type { Readable } from 'node:stream'
 import { sleep, waitingClock } from '../../clock.ts'
 import { ConfigError } from '../../config/config.ts'
 import { path } from '../../config/config-values.ts'
 import { messageOf } from '../../message-of.ts'
 import { SectionCheck, type SectionHead } from '../../shard/backup-check.ts'
 import { BackupError, BackupFrames } from '../../shard/backup-frame.ts'
+import { shardOperations } from '../../operations/server-operations.ts'
 import { BackupFile } from '../backup-file.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { exportAgainMs, exportShardMsMax } from '../limits.ts'
-import { CallRefusedError, type PrivateApiClient } from '../private-api-client.ts'
+import { CallRefusedError, type RemoteApi } from './remote-api.ts'
 import { ProgressBar } from '../progress-bar.ts'
 import { sizeText } from '../size-text.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
-import { printResult, tell } from './print-result.ts'
+import { madeResult, printResult, tell } from './print-result.ts'
 
 const fileArgument = {
   name: '<file>',
@@ -58,7 +59,7 @@ async function exportAll(call: CommandCall): Promise<void> {
     const { shards, records } = await copyShards(api, backup)
     await backup.finish({ shards, records })
     const exported: Exported = { file, began, shards, records, bytes: backup.bytes }
-    printResult(call, JSON.stringify(exported), exportedLines)
+    printResult(call, madeResult(exported), exportedLines)
   } finally {
     await backup.close()
   }
@@ -69,7 +70,7 @@ function exportedLines({ file, shards, records, bytes }: Exported): readonly str
 }
 
 async function copyShards(
-  api: PrivateApiClient,
+  api: RemoteApi,
   file: BackupFile,
 ): Promise<{ readonly shards: number; readonly records: number }> {
   const bar = new ProgressBar()
@@ -92,7 +93,7 @@ async function copyShards(
 }
 
 interface ShardCopyOptions {
-  readonly api: PrivateApiClient
+  readonly api: RemoteApi
   readonly file: BackupFile
   readonly shard: number
   readonly onProgress: () => void
@@ -154,10 +155,10 @@ class ShardCopy {
     return { head, records }
   }
 
-  async #response(): Promise<IncomingMessage> {
+  async #response(): Promise<Readable> {
     const { api, shard } = this.#options
     try {
-      return await api.stream({ method: 'GET', path: `/v1/shards/${shard}/records` })
+      return await api.stream(shardOperations.exportShard, { shard })
     } catch (error) {
       const isRefused = error instanceof CallRefusedError
       if (isRefused && !isTemporary(error)) throw error

@@ -11,7 +11,7 @@ import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import { tailReconnectMs } from '../../private-api/limits.ts'
 import { tailReopenMsMax } from '../limits.ts'
-import { CallRefusedError } from '../private-api-client.ts'
+import { CallRefusedError } from './remote-api.ts'
 import { EventStreamReader, type StreamedEvent } from './event-stream-reader.ts'
 
 export interface FollowTailOptions {

@@ -5,6 +5,9 @@ import { systemClock } from '../../clock.ts'
 import { anyText, listOf, oneOf, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import { accessKeyOverlapSMax } from '../../operations/limits.ts'
+import type { CallResult } from '../../operations/target-of.ts'
+import { keyOperations } from '../../operations/key-operations.ts'
+import type { ResultOf } from '../../operations/operation.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { accessKeyTtlSMax } from '../limits.ts'
@@ -95,35 +98,14 @@ export const keysCommands: readonly ParsedCommand[] = [
   },
 ]
 
-/** A key of `GET /v1/keys`. */
-interface Key {
-  readonly key_id: string
-  readonly name: string
-  readonly scopes: readonly string[]
-  readonly bots: readonly number[] | null
-  readonly updates_per_second: number | null
-  readonly requests_per_second: number | null
-  readonly expires: number | null
-  readonly last_used: number | null
-}
-
-/** The response to a change. */
-interface Changed {
-  readonly key?: string
-  readonly unreached_workers?: number
-}
-
-const path = '/v1/keys'
-
 async function list(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const response = await api.call({ method: 'GET', path })
-  printResult(call, response, ({ keys }: { readonly keys: readonly Key[] }) =>
+  printResult(call, await api.call(keyOperations.listKeys, {}), ({ keys }) =>
     keys.length === 0 ? ['no keys but the admin key'] : keyLines(keys),
   )
 }
 
-function keyLines(keys: readonly Key[]): readonly string[] {
+function keyLines(keys: ResultOf<typeof keyOperations.listKeys>['keys']): readonly string[] {
   return tableLines({
     head: ['key_id', 'name', 'scopes', 'bots', 'updates/s', 'requests/s', 'expires', 'last_used'],
     rows: keys.map((key) => [
@@ -150,27 +132,33 @@ async function create(call: CommandCall): Promise<void> {
     expires: ttlS === undefined ? undefined : Math.floor(systemClock.nowMs() / 1_000) + ttlS,
   }
   const api = await privateApiOf(call)
-  printChange(call, await api.call({ method: 'POST', path, body }))
+  printKey(call, await api.call(keyOperations.createKey, { body }))
 }
 
 async function rotate(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const body = { overlap: call.need(overlapOption) }
-  printChange(call, await api.call({ method: 'POST', path: `${pathOf(call)}/rotate`, body }))
+  const asked = { key_id: call.need(keyIdArgument), body: { overlap: call.need(overlapOption) } }
+  printKey(call, await api.call(keyOperations.rotateKey, asked))
 }
 
 async function revoke(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  printChange(call, await api.call({ method: 'DELETE', path: pathOf(call) }))
+  const keyId = call.need(keyIdArgument)
+  const result = await api.call(keyOperations.revokeKey, { key_id: keyId })
+  printResult(call, result, () => [`revoked ${keyId}`])
+  tellUnreached(result.value)
 }
 
-function pathOf(call: CommandCall): string {
-  return `${path}/${encodeURIComponent(call.need(keyIdArgument))}`
+function printKey(call: CommandCall, result: CallResult<typeof keyOperations.createKey>): void {
+  printResult(call, result, ({ key }) => [key])
+  tellUnreached(result.value)
 }
 
-function printChange(call: CommandCall, response: string): void {
-  printResult(call, response, ({ key }: Changed) => [key ?? `revoked ${call.need(keyIdArgument)}`])
-  const { unreached_workers: unreached }: Changed = JSON.parse(response)
+function tellUnreached({
+  unreached_workers: unreached,
+}: {
+  readonly unreached_workers?: number | undefined
+}): void {
   if (unreached === undefined) return
   tell(`${unreached} workers did not respond and take the change within seconds after they do`)
 }

@@ -1,48 +1,42 @@
 /** `postbote bots list`: the bots of the server, all or those in a state, with what operators look for. */
-import { type FleetQuery, fleetSorts, fleetStates } from '../../bots/fleet-status.ts'
 import { ConfigError } from '../../config/config.ts'
-import { type Kind, oneOf, refused, wholeNumber } from '../../config/config-values.ts'
-import { botIdMax } from '../../limits.ts'
+import { type Kind, refused, wholeNumber } from '../../config/config-values.ts'
+import { botOperations } from '../../operations/bot-operations.ts'
+import type { QueryOf, ResultOf } from '../../operations/operation.ts'
 import { listedPerPageMax } from '../../operations/limits.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { jsonOption } from '../json-option.ts'
 import { botsListedMax } from '../limits.ts'
-import type { PrivateApiClient } from '../private-api-client.ts'
 import { ProgressBar } from '../progress-bar.ts'
 import { ageCell, cell, timeCell } from './cells.ts'
+import { fieldOption } from './field-option.ts'
 import { tellMissingShards } from './tell-missing-shards.ts'
-import { printResult, tableLines, tell } from './print-result.ts'
+import { madeResult, printResult, tableLines, tell } from './print-result.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
+import type { RemoteApi } from './remote-api.ts'
 
 const namePart: Kind<string> = {
   expected: '1 to 64 letters, digits or underscores',
   placeholder: 'TEXT',
   parse: (text) => (/^[A-Za-z0-9_]{1,64}$/.test(text) ? text : refused),
 }
-const stateOption = {
-  name: 'state',
-  kind: oneOf(fleetStates),
+const stateOption = fieldOption(botOperations.listBots, 'state', {
   defaultShown: 'all bots',
   sentence: 'Lists only bots in this state.',
-} as const
-const sortOption = {
-  name: 'sort',
-  kind: oneOf(fleetSorts),
+})
+const sortOption = fieldOption(botOperations.listBots, 'sort', {
   defaultShown: 'by id',
   sentence: 'Lists the bots with the most pending updates, or with the oldest one, first.',
-} as const
+})
 const prefixOption = {
   name: 'prefix',
   kind: namePart,
   sentence: 'Lists only bots whose id or username begins with this.',
 } as const
-const afterOption = {
-  name: 'after',
-  kind: wholeNumber(0, botIdMax),
-  default: '0',
+const afterOption = fieldOption(botOperations.listBots, 'after', {
   sentence: 'Lists only bots with larger ids than this one.',
-} as const
+})
 const limitOption = {
   name: 'limit',
   kind: wholeNumber(1, botsListedMax),
@@ -59,27 +53,14 @@ export const listBotsCommand: ParsedCommand = {
   run: list,
 }
 
-interface ListedBot {
-  readonly bot_id: number
-  readonly username: string
-  readonly mode: string | null
-  readonly pending: number | null
-  readonly oldest_age: number | null
-  readonly paused: boolean | null
-  readonly health: string | null
-  readonly next_attempt: number | null
-}
-
-interface BotPage {
-  readonly bots: readonly ListedBot[]
-  readonly missing_shards?: readonly number[]
-}
+type BotPage = ResultOf<typeof botOperations.listBots>
+type BotQuery = QueryOf<typeof botOperations.listBots>
 
 async function list(call: CommandCall): Promise<void> {
   const query = queryOf(call)
   const result = await readBots(await privateApiOf(call), query)
   const { bots } = result
-  printResult(call, JSON.stringify(result), botLines)
+  printResult(call, madeResult(result), botLines)
   tellMissingShards(result)
   if (bots.length < query.limit || call.has(jsonOption)) return
   tell(
@@ -90,7 +71,7 @@ async function list(call: CommandCall): Promise<void> {
 }
 
 /** A sorted list has no next page: the server refuses `after` with `sort`, and the command cannot join pages. */
-function queryOf(call: CommandCall): FleetQuery {
+function queryOf(call: CommandCall): BotQuery {
   const sort = call.get(sortOption)
   const after = call.need(afterOption)
   const limit = call.need(limitOption)
@@ -105,15 +86,15 @@ function queryOf(call: CommandCall): FleetQuery {
 }
 
 /** Joins the pages that are needed for so many bots. */
-async function readBots(api: PrivateApiClient, query: FleetQuery): Promise<BotPage> {
+async function readBots(api: RemoteApi, query: BotQuery): Promise<BotPage> {
   const { limit } = query
   const bar = new ProgressBar()
-  const bots: ListedBot[] = []
+  const bots: BotPage['bots'][number][] = []
   const missing = new Set<number>()
   for (let { after } = query; bots.length < limit; ) {
     const asked = Math.min(limit - bots.length, listedPerPageMax)
-    const path = pagePath({ ...query, after, limit: asked })
-    const page: BotPage = JSON.parse(await api.call({ method: 'GET', path }))
+    const input = { query: { ...query, after, limit: asked } }
+    const { value: page } = await api.call(botOperations.listBots, input)
     bots.push(...page.bots)
     for (const shard of page.missing_shards ?? []) missing.add(shard)
     if (page.bots.length < asked) break
@@ -123,13 +104,6 @@ async function readBots(api: PrivateApiClient, query: FleetQuery): Promise<BotPa
   bar.clear()
   const shards = [...missing].toSorted((a, b) => a - b)
   return { bots, ...(shards.length > 0 ? { missing_shards: shards } : {}) }
-}
-
-function pagePath(query: FleetQuery): string {
-  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, String(value)]],
-  )
-  return `/v1/bots?${new URLSearchParams(given).toString()}`
 }
 
 function botLines({ bots }: BotPage): readonly string[] {

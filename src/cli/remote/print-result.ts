@@ -7,20 +7,26 @@ import { harmless, type TableRows, textTable } from '../text-table.ts'
 /**
  * Prints a result: with `--json` the JSON of the server, otherwise what `lines` returns for it.
  *
- * @param json - the response of the server
+ * @param result - the response of the server
  */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the type of the server's JSON, which nobody checks
-export function printResult<Result>(
+export function printResult<Value>(
   call: CommandCall,
-  json: string,
-  lines: (result: Result) => readonly string[],
+  { text, value }: { readonly text: string; readonly value: Value },
+  lines: (value: Value) => readonly string[],
 ): void {
   if (call.has(jsonOption)) {
-    printJsonLine(json)
+    printJsonLine(text)
     return
   }
-  const result: Result = JSON.parse(json)
-  for (const line of lines(result)) process.stdout.write(`${harmless(line)}\n`)
+  for (const line of lines(value)) process.stdout.write(`${harmless(line)}\n`)
+}
+
+/** Returns a result that was made here, of several responses. */
+export function madeResult<Value>(value: Value): {
+  readonly text: string
+  readonly value: Value
+} {
+  return { text: JSON.stringify(value), value }
 }
 
 /** Returns a table that fits into the terminal, if there is one. Some terminals say 0 for a width that they do not know. */

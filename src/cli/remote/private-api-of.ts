@@ -5,7 +5,7 @@ import { path, upstreamUrl } from '../../config/config-values.ts'
 import type { CommandCall } from '../command-call.ts'
 import { configFileOption } from '../config-file-option.ts'
 import { jsonOption } from '../json-option.ts'
-import { PrivateApiClient } from '../private-api-client.ts'
+import { RemoteApi } from './remote-api.ts'
 
 export const urlOption = {
   name: 'url',
@@ -38,16 +38,14 @@ export const remoteOptions = [
  *
  * @throws ConfigError if `--url` has no `--key-file`: the key of this machine's server must not reach another one.
  */
-export async function privateApiOf(call: CommandCall): Promise<PrivateApiClient> {
+export async function privateApiOf(call: CommandCall): Promise<RemoteApi> {
   const [url, keyFile] = [call.get(urlOption), call.get(keyFileOption)]
   if (url === undefined) {
     const config = call.config()
-    return PrivateApiClient.ofConfig(
-      keyFile === undefined ? config : { ...config, adminKeyFile: keyFile },
-    )
+    return RemoteApi.ofConfig(keyFile === undefined ? config : { ...config, adminKeyFile: keyFile })
   }
   if (keyFile === undefined) {
     throw new ConfigError(['--url: expected --key-file FILE with a key of that server'])
   }
-  return PrivateApiClient.ofUrl(url, keyFile)
+  return RemoteApi.ofUrl(url, keyFile)
 }

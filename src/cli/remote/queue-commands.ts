@@ -1,16 +1,20 @@
-/** `postbote push`, `attempts`, `pause`, `resume` and `retry`: one queue of a bot. */
+/** `postbote push`, `attempts`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
 import { text as textOf } from 'node:stream/consumers'
 import { ConfigError } from '../../config/config.ts'
-import { anyText, wholeNumber } from '../../config/config-values.ts'
-import { orderingKeyBytesMax, ttlSMax, webhookAttemptsKept } from '../../limits.ts'
+import { anyText, type Kind, refused } from '../../config/config-values.ts'
+import { orderingKeyBytesMax } from '../../limits.ts'
+import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../operations/limits.ts'
+import { updateOperations } from '../../operations/update-operations.ts'
+import { webhookOperations } from '../../operations/webhook-operations.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { botIdArgument } from './bot-id-argument.ts'
 import { validationKind } from './bots-commands.ts'
 import { cell, timeCell } from './cells.ts'
+import { fieldOption } from './field-option.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { printResult, tableLines } from './print-result.ts'
-import { queuePath, testOption } from './queue-path.ts'
+import { askedQueue, testOption } from './asked-queue.ts'
 
 const updateArgument = {
   name: '[update]',
@@ -24,12 +28,10 @@ const orderingKeyOption = {
   defaultShown: 'derived from the update',
   sentence: `A webhook receives updates with the same key one after the other. It has at most ${orderingKeyBytesMax} bytes.`,
 } as const
-const ttlOption = {
-  name: 'ttl',
-  kind: wholeNumber(1, ttlSMax),
+const ttlOption = fieldOption(updateOperations.pushUpdate, 'ttl', {
   defaultShown: 'by the type of the update',
   sentence: 'Seconds after which the update is not delivered any more.',
-} as const
+})
 const validateOption = {
   name: 'validate',
   kind: validationKind,
@@ -41,18 +43,31 @@ const idempotencyKeyOption = {
   kind: anyText,
   sentence: 'A push that is repeated with this key stores the update once.',
 } as const
-const retriedKeyOption = {
-  name: 'ordering-key',
-  kind: anyText,
+const retriedKeyOption = fieldOption(webhookOperations.retryBot, 'ordering_key', {
   defaultShown: 'all that wait for a retry',
   sentence:
     'Tries only the update of this key, given as it was pushed or as a dead letter shows it.',
-} as const
-const attemptsOption = {
-  name: 'limit',
-  kind: wholeNumber(1, webhookAttemptsKept),
-  default: `${webhookAttemptsKept}`,
+})
+const attemptsOption = fieldOption(webhookOperations.listAttempts, 'limit', {
   sentence: 'Shows this many attempts at most.',
+})
+
+/** Null removes the limit. */
+const rateOrNone: Kind<number | null> = {
+  expected: `a number from ${deliveriesPerSecondMin} to ${deliveriesPerSecondMax}, or none`,
+  placeholder: 'N|none',
+  parse(text) {
+    if (text === 'none') return null
+    const rate = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : -1
+    return rate >= deliveriesPerSecondMin && rate <= deliveriesPerSecondMax ? rate : refused
+  },
+}
+const deliveriesOption = {
+  name: 'deliveries-per-second',
+  kind: rateOrNone,
+  defaultShown: 'the limit is shown and not changed',
+  sentence:
+    'Sends at most this many requests to the webhook in any second, retries included; none removes the limit.',
 } as const
 
 export const queueCommands: readonly ParsedCommand[] = [
@@ -85,7 +100,7 @@ export const queueCommands: readonly ParsedCommand[] = [
     sentence: 'stops deliveries to the webhook of a bot; its updates wait',
     arguments: [botIdArgument],
     options: [testOption, ...remoteOptions],
-    run: (call) => setPaused(call, 'pause'),
+    run: (call) => setPaused(call, true),
   },
   {
     kind: 'parsed',
@@ -93,7 +108,7 @@ export const queueCommands: readonly ParsedCommand[] = [
     sentence: 'continues the deliveries after a pause',
     arguments: [botIdArgument],
     options: [testOption, ...remoteOptions],
-    run: (call) => setPaused(call, 'resume'),
+    run: (call) => setPaused(call, false),
   },
   {
     kind: 'parsed',
@@ -103,36 +118,33 @@ export const queueCommands: readonly ParsedCommand[] = [
     options: [retriedKeyOption, testOption, ...remoteOptions],
     run: retry,
   },
+  {
+    kind: 'parsed',
+    name: 'limits',
+    sentence: 'shows the limit of deliveries to the webhook of a bot, or sets or removes it',
+    arguments: [botIdArgument],
+    options: [deliveriesOption, testOption, ...remoteOptions],
+    run: limits,
+  },
 ]
-
-interface PushResult {
-  readonly update_id?: number
-  readonly filtered?: boolean
-  readonly duplicate?: boolean
-}
 
 async function push(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const update = call.get(updateArgument) ?? (await standardInput())
+  // The server delivers it byte for byte.
+  const raw = call.get(updateArgument) ?? (await standardInput())
   const key = call.get(idempotencyKeyOption)
-  const path = queuePath(call, 'updates', {
+  const asked = askedQueue(call, {
     ordering_key: call.get(orderingKeyOption),
     ttl: call.get(ttlOption),
-    validate: call.need(validateOption) === 'none' ? undefined : 'telegram',
+    validate: call.need(validateOption) === 'none' ? undefined : ('telegram' as const),
   })
-  const response = await api.call({
-    method: 'POST',
-    path,
-    // The server delivers it byte for byte.
-    body: Buffer.from(update),
-    headers: key === undefined ? {} : { 'idempotency-key': key },
+  const headers = key === undefined ? {} : { 'idempotency-key': key }
+  const result = await api.call(updateOperations.pushUpdate, asked, { raw, headers })
+  printResult(call, result, (pushed) => {
+    if ('filtered' in pushed) return ['filtered: the bot does not want updates of this type']
+    const { update_id: id, duplicate } = pushed
+    return [duplicate === true ? `update ${id} was stored before, with this key` : `update ${id}`]
   })
-  printResult(call, response, pushLines)
-}
-
-function pushLines({ update_id: id, filtered, duplicate }: PushResult): readonly string[] {
-  if (filtered === true) return ['filtered: the bot does not want updates of this type']
-  return [duplicate === true ? `update ${id} was stored before, with this key` : `update ${id}`]
 }
 
 async function standardInput(): Promise<string> {
@@ -142,56 +154,62 @@ async function standardInput(): Promise<string> {
   return textOf(process.stdin)
 }
 
-interface Attempts {
-  readonly attempts: readonly {
-    readonly time: number
-    readonly update_id: number | null
-    readonly address: string | null
-    readonly status: number | null
-    readonly duration_ms: number
-    readonly error: string | null
-    readonly next_retry: number | null
-  }[]
-}
-
 async function attempts(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const path = queuePath(call, 'attempts', { limit: call.get(attemptsOption) })
-  printResult(call, await api.call({ method: 'GET', path }), attemptLines)
-}
-
-function attemptLines({ attempts: all }: Attempts): readonly string[] {
-  if (all.length === 0) return ['no attempts']
-  return tableLines({
-    head: ['time', 'update_id', 'address', 'status', 'ms', 'next_retry', 'error'],
-    rows: all.map((attempt) => [
-      timeCell(attempt.time),
-      cell(attempt.update_id),
-      cell(attempt.address),
-      cell(attempt.status),
-      cell(attempt.duration_ms),
-      timeCell(attempt.next_retry),
-      cell(attempt.error),
-    ]),
+  const asked = askedQueue(call, { limit: call.get(attemptsOption) })
+  printResult(call, await api.call(webhookOperations.listAttempts, asked), ({ attempts: all }) => {
+    if (all.length === 0) return ['no attempts']
+    return tableLines({
+      head: ['time', 'update_id', 'address', 'status', 'ms', 'next_retry', 'error'],
+      rows: all.map((attempt) => [
+        timeCell(attempt.time),
+        cell(attempt.update_id),
+        cell(attempt.address),
+        cell(attempt.status),
+        cell(attempt.duration_ms),
+        timeCell(attempt.next_retry),
+        cell(attempt.error),
+      ]),
+    })
   })
 }
 
-async function setPaused(call: CommandCall, action: 'pause' | 'resume'): Promise<void> {
+async function setPaused(call: CommandCall, isPaused: boolean): Promise<void> {
   const api = await privateApiOf(call)
-  const response = await api.call({ method: 'POST', path: queuePath(call, action) })
-  const bot = `bot ${call.need(botIdArgument)}`
-  printResult(call, response, ({ paused }: { readonly paused: boolean }) => [
-    paused ? `deliveries of ${bot} are paused` : `deliveries of ${bot} continue`,
+  const { pauseBot, resumeBot } = webhookOperations
+  const result = await api.call(isPaused ? pauseBot : resumeBot, askedQueue(call, {}))
+  printResult(call, result, ({ paused }) => [
+    paused ? `deliveries of ${botOf(call)} are paused` : `deliveries of ${botOf(call)} continue`,
   ])
 }
 
 async function retry(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const path = queuePath(call, 'retry', { ordering_key: call.get(retriedKeyOption) })
-  const response = await api.call({ method: 'POST', path })
-  const bot = `bot ${call.need(botIdArgument)}`
-  printResult(call, response, ({ retried_keys: keys }: { readonly retried_keys: number }) => {
-    if (keys === 0) return [`nothing of ${bot} waits for a retry`]
-    return [`${keys === 1 ? '1 key of' : `${keys} keys of`} ${bot}: tried now`]
+  const asked = askedQueue(call, { ordering_key: call.get(retriedKeyOption) })
+  printResult(call, await api.call(webhookOperations.retryBot, asked), ({ retried_keys: keys }) => {
+    if (keys === 0) return [`nothing of ${botOf(call)} waits for a retry`]
+    return [`${keys === 1 ? '1 key of' : `${keys} keys of`} ${botOf(call)}: tried now`]
   })
+}
+
+async function limits(call: CommandCall): Promise<void> {
+  const api = await privateApiOf(call)
+  const rate = call.get(deliveriesOption)
+  const asked = askedQueue(call, {})
+  const result =
+    rate === undefined
+      ? await api.call(webhookOperations.getLimits, asked)
+      : await api.call(webhookOperations.setLimits, {
+          ...asked,
+          body: { deliveries_per_second: rate },
+        })
+  printResult(call, result, ({ deliveries_per_second: limit }) => [
+    limit === null
+      ? `deliveries of ${botOf(call)} are not limited`
+      : `deliveries of ${botOf(call)} are limited to ${limit} per second`,
+  ])
+}
+
+function botOf(call: CommandCall): string {
+  return `bot ${call.need(botIdArgument)}`
 }

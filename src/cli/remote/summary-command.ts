@@ -1,4 +1,6 @@
 /** `postbote summary`: the sums over all bots of the server. */
+import { botOperations } from '../../operations/bot-operations.ts'
+import type { ResultOf } from '../../operations/operation.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { ageCell, cell } from './cells.ts'
@@ -15,21 +17,13 @@ export const summaryCommand: ParsedCommand = {
   run: show,
 }
 
-/** What `GET /v1/summary` returns, among others. */
-interface Summary {
-  readonly oldest_age: number | null
-  readonly oldest_bot_id: number | null
-  readonly oldest_test: boolean | null
-  readonly missing_shards?: readonly number[]
-  readonly [field: string]: unknown
-}
+type Summary = ResultOf<typeof botOperations.getSummary>
 
 async function show(call: CommandCall): Promise<void> {
   const api = await privateApiOf(call)
-  const response = await api.call({ method: 'GET', path: '/v1/summary' })
-  printResult(call, response, summaryLines)
-  const result: Summary = JSON.parse(response)
-  tellMissingShards(result)
+  const result = await api.call(botOperations.getSummary, {})
+  printResult(call, result, summaryLines)
+  tellMissingShards(result.value)
 }
 
 /** Those of the summary that are shown together, or told as missing. */

@@ -1,16 +1,17 @@
 /** `postbote tail`: shows live what happens to a queue of a bot. */
 import { waitingClock } from '../../clock.ts'
 import { onOff } from '../../config/config-values.ts'
+import { updateOperations } from '../../operations/update-operations.ts'
 import type { CommandCall } from '../command-call.ts'
 import type { ParsedCommand } from '../command-row.ts'
 import { jsonOption } from '../json-option.ts'
 import { printJsonLine } from '../print-json.ts'
 import { tailIdleMsMax } from '../limits.ts'
+import { askedQueue, testOption } from './asked-queue.ts'
 import { botIdArgument } from './bot-id-argument.ts'
 import { followTail } from './follow-tail.ts'
 import { tell } from './print-result.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
-import { queuePath, testOption } from './queue-path.ts'
 import { untilInterrupted } from './until-interrupted.ts'
 import { tailJson, tailLine } from './tail-line.ts'
 
@@ -31,7 +32,7 @@ export const tailCommand: ParsedCommand = {
 }
 
 async function tail(call: CommandCall): Promise<void> {
-  const path = queuePath(call, 'tail', { payload: call.has(payloadsOption) ? 'true' : undefined })
+  const asked = askedQueue(call, { payload: call.has(payloadsOption) })
   const isJson = call.has(jsonOption)
   const api = await privateApiOf(call)
   await untilInterrupted((signal) =>
@@ -40,7 +41,7 @@ async function tail(call: CommandCall): Promise<void> {
       signal,
       name: 'the tail',
       afterGap: 'what happened in between is not shown',
-      open: () => api.open(path, { idleMs: tailIdleMsMax, signal }),
+      open: () => api.follow(updateOperations.tailQueue, asked, { idleMs: tailIdleMsMax, signal }),
       onEvent: (event) => {
         if (isJson) printJsonLine(tailJson(event))
         else process.stdout.write(`${tailLine(event, waitingClock.nowMs())}\n`)

@@ -4,7 +4,7 @@ import { tell } from './print-result.ts'
 export function tellMissingShards({
   missing_shards: missing = [],
 }: {
-  readonly missing_shards?: readonly number[]
+  readonly missing_shards?: readonly number[] | undefined
 }): void {
   if (missing.length === 0) return
   tell(`the bots of these shards are missing, because no worker has them: ${missing.join(', ')}`)

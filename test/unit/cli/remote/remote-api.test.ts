@@ -7,13 +7,21 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
-import { CallRefusedError, PrivateApiClient } from '../../../src/cli/private-api-client.ts'
-import { makeCertificate } from '../../support/certificates.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { CallRefusedError, RemoteApi } from '../../../../src/cli/remote/remote-api.ts'
+import { botOperations } from '../../../../src/operations/bot-operations.ts'
+import { eventOperations } from '../../../../src/operations/event-operations.ts'
+import { keyOperations } from '../../../../src/operations/key-operations.ts'
+import { shardOperations } from '../../../../src/operations/server-operations.ts'
+import { updateOperations } from '../../../../src/operations/update-operations.ts'
+import { makeCertificate } from '../../../support/certificates.ts'
+import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
+const { getSummary } = botOperations
+const { exportShard } = shardOperations
+const { followEvents } = eventOperations
 const key = 'k'.repeat(32)
 
-async function clientOf(t: TestContext, listener: RequestListener): Promise<PrivateApiClient> {
+async function clientOf(t: TestContext, listener: RequestListener): Promise<RemoteApi> {
   const server = createServer(listener)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -22,10 +30,10 @@ async function clientOf(t: TestContext, listener: RequestListener): Promise<Priv
   return clientAt(t, `http://127.0.0.1:${port}`)
 }
 
-function clientAt(t: TestContext, origin: string): Promise<PrivateApiClient> {
+function clientAt(t: TestContext, origin: string): Promise<RemoteApi> {
   const keyFile = join(temporaryDirectory(t), 'key')
   writeFileSync(keyFile, `${key}\n`)
-  return PrivateApiClient.ofUrl({ origin, prefix: '/behind' }, keyFile)
+  return RemoteApi.ofUrl({ origin, prefix: '/behind' }, keyFile)
 }
 
 test('a call has the prefix of the URL, the key, and its body as it is', async (t) => {
@@ -38,14 +46,16 @@ test('a call has the prefix of the URL, the key, and its body as it is', async (
     }
     void answer()
   })
-  const body = Buffer.from('{"message": {}}')
-  assert.equal(await client.call({ method: 'POST', path: '/v1/x', body }), '{"update_id":7}')
-  await client.call({ method: 'POST', path: '/v1/y', body: { a: 1 } })
-  await client.call({ method: 'GET', path: '/v1/z' })
+  const raw = '{"message": {}}'
+  const query = { ttl: 5, ordering_key: 'a b&c', test: false, validate: undefined }
+  const pushed = await client.call(updateOperations.pushUpdate, { id: 100, query }, { raw })
+  assert.deepEqual(pushed, { text: '{"update_id":7}', value: { update_id: 7 } })
+  await client.call(botOperations.rotateToken, { id: 100, body: { overlap: 1 } })
+  await client.call(keyOperations.revokeKey, { key_id: 'a/b' })
   assert.deepEqual(seen, [
-    ['POST', '/behind/v1/x', `Bearer ${key}`, '{"message": {}}'],
-    ['POST', '/behind/v1/y', `Bearer ${key}`, '{"a":1}'],
-    ['GET', '/behind/v1/z', `Bearer ${key}`, ''],
+    ['POST', '/behind/v1/bots/100/updates?ttl=5&ordering_key=a+b%26c', `Bearer ${key}`, raw],
+    ['POST', '/behind/v1/bots/100/token', `Bearer ${key}`, '{"overlap":1}'],
+    ['DELETE', '/behind/v1/keys/a%2Fb', `Bearer ${key}`, ''],
   ])
 })
 
@@ -55,12 +65,11 @@ test('a refusal has the code and the message of the server, and nothing of anoth
     response.statusCode = 404
     response.end(bodies.shift())
   })
-  const call = { method: 'GET', path: '/' } as const
-  await assert.rejects(client.call(call), {
+  await assert.rejects(client.call(getSummary, {}), {
     name: 'CallRefusedError',
     message: 'the server refused the call: 404 UNKNOWN_BOT: No bot',
   })
-  await assert.rejects(client.call(call), (error) => {
+  await assert.rejects(client.call(getSummary, {}), (error) => {
     assert(error instanceof CallRefusedError)
     assert.equal(
       error.message,
@@ -75,24 +84,28 @@ test('another program that responds with 200 is named as such, and nothing of it
     response.setHeader('Content-Type', 'text/html')
     response.end('<html>s3cret</html>')
   })
-  const call = { method: 'GET', path: '/' } as const
   const foreign = {
     name: 'ForeignResponseError',
     message:
       /^the response of http:\S+ does not come from the private API of Postbote: check the address$/,
   }
-  await assert.rejects(client.call(call), foreign)
-  await assert.rejects(client.stream(call), foreign)
-  await assert.rejects(client.open('/', { idleMs: 10_000 }), foreign)
+  await assert.rejects(client.call(getSummary, {}), foreign)
+  await assert.rejects(client.stream(exportShard, { shard: 1 }), foreign)
+  await assert.rejects(client.follow(followEvents, {}, { idleMs: 10_000 }), foreign)
 })
 
 test('a server that cannot be reached differs from a connection that was lost during a call', async (t) => {
   const client = await clientOf(t, (request) => request.socket.destroy())
-  const call = { method: 'POST', path: '/' } as const
-  await assert.rejects(client.send(call), /was lost \(ECONNRESET\), so the call may have been made/)
+  await assert.rejects(
+    client.call(getSummary, {}),
+    /was lost \(ECONNRESET\), so the call may have been made/,
+  )
   // Port 1 of the loopback address is never used.
   const nobody = await clientAt(t, 'http://127.0.0.1:1')
-  await assert.rejects(nobody.send(call), /^Error: no server responds at .* \(ECONNREFUSED\)$/)
+  await assert.rejects(
+    nobody.call(getSummary, {}),
+    /^Error: no server responds at .* \(ECONNREFUSED\)$/,
+  )
 })
 
 test('an untrusted certificate is an error that says what to do', async (t) => {
@@ -106,13 +119,14 @@ test('an untrusted certificate is an error that says what to do', async (t) => {
   const { port } = server.address() as AddressInfo
   const client = await clientAt(t, `https://127.0.0.1:${port}`)
   await assert.rejects(
-    client.call({ method: 'GET', path: '/' }),
+    client.call(getSummary, {}),
     /\(DEPTH_ZERO_SELF_SIGNED_CERT\): .* name its authority in NODE_EXTRA_CA_CERTS$/,
   )
 })
 
 test('a response without end is not read forever', async (t) => {
   const client = await clientOf(t, (_request, response) => {
+    response.setHeader('Content-Type', 'application/json')
     const chunk = Buffer.alloc(2 ** 20, 'x')
     const write = (): void => {
       while (!response.destroyed && response.write(chunk));
@@ -121,13 +135,13 @@ test('a response without end is not read forever', async (t) => {
     response.on('error', () => undefined)
     write()
   })
-  await assert.rejects(client.send({ method: 'GET', path: '/' }), /the response is too large/)
+  await assert.rejects(client.call(getSummary, {}), /the response is too large/)
 })
 
 test('a response that lasts is read part by part, and a refusal of it is an error as of a call', async (t) => {
   const open: ServerResponse[] = []
   const client = await clientOf(t, (request, response) => {
-    if (request.url === '/behind/gone') {
+    if (request.url?.includes('/tail') === true) {
       response.statusCode = 404
       response.end('{"error":{"code":"UNKNOWN_BOT","message":"No bot"}}')
       return
@@ -138,14 +152,14 @@ test('a response that lasts is read part by part, and a refusal of it is an erro
   })
   const read = async (): Promise<string[]> => {
     const parts: string[] = []
-    for await (const part of await client.open('/tail', { idleMs: 10_000 })) {
+    for await (const part of await client.follow(followEvents, {}, { idleMs: 10_000 })) {
       parts.push(part)
       if (parts.length === 1) open.at(-1)?.end('two')
     }
     return parts
   }
   assert.deepEqual(await read(), ['one \u00e4', 'two'])
-  await assert.rejects(client.open('/gone', { idleMs: 10_000 }), {
+  await assert.rejects(client.follow(updateOperations.tailQueue, { id: 100 }, { idleMs: 10_000 }), {
     name: 'CallRefusedError',
     message: 'the server refused the call: 404 UNKNOWN_BOT: No bot',
   })
@@ -160,13 +174,13 @@ test('a response that lasts fails if its connection is lost or silent, and the s
     response.setHeader('Content-Type', 'text/event-stream')
     response.write('begun')
   })
-  const lost = await client.open('/', { idleMs: 10_000 })
+  const lost = await client.follow(followEvents, {}, { idleMs: 10_000 })
   open.at(-1)?.destroy()
   await assert.rejects(readAll(lost), /^Error: the connection to .* was lost/)
-  const silent = await client.open('/', { idleMs: 50 })
+  const silent = await client.follow(followEvents, {}, { idleMs: 50 })
   await assert.rejects(readAll(silent), /^Error: the connection to .* was lost/)
   const ending = new AbortController()
-  const ended = await client.open('/', { idleMs: 600_000, signal: ending.signal })
+  const ended = await client.follow(followEvents, {}, { idleMs: 600_000, signal: ending.signal })
   ending.abort()
   await assert.rejects(readAll(ended), /was lost/)
   open.forEach((response) => response.destroy())
