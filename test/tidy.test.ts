@@ -104,6 +104,8 @@ test('imports between the folders of src go one way', () => {
 function mayImport(file: string, imported: string): boolean {
   // The command line calls servers with the client.
   if (file.startsWith('src/cli/') && imported.startsWith('src/client/')) return true
+  // See the test of the page.
+  if (isOfPage(file) && imported.startsWith('src/operations/')) return true
   const [from, to] = [levelOf(file), levelOf(imported)]
   const isSameFolder = file.split('/')[1] === imported.split('/')[1]
   return from < to || (from === to && (isSameFolder || from === 0 || from > levels.length))
@@ -136,10 +138,15 @@ test('the client for producers imports only types and tables of the server, and 
   assert.deepEqual(odd, [])
 })
 
-test('the page of the dashboard imports only its own files, and the server imports nothing of it', () => {
+test('the page of the dashboard imports only its own files and the table of operations, and the server imports nothing of it', () => {
   const odd = sources.flatMap((file) =>
     importsOf(file)
       .filter((imported) => isOfPage(file) !== isOfPage(imported))
+      // Its types, and how a call is written: no schema gets into the page.
+      .filter(
+        (imported) =>
+          !/^src\/operations\/(?:api-operations|operation|target-of)\.ts$/.test(imported),
+      )
       .map((imported) => `${file} imports ${imported}`),
   )
   assert.deepEqual(odd, [])

@@ -5,6 +5,8 @@
  * server, until the same call succeeds.
  */
 import type { BrowserClock } from './browser-clock.ts'
+import { pageCall, type PageCall, type PageInput } from './page-calls.ts'
+import type { ResultShape } from './shapes.ts'
 
 /** A response that is an error, or none. */
 export class ApiError extends Error {
@@ -67,35 +69,39 @@ export class ApiClient {
   /** Begins a session. Rejects with the code UNAUTHORIZED if the key is wrong. */
   async login(key: string): Promise<void> {
     const headers = { ...ownHeader, authorization: `Bearer ${key}` }
-    await this.#send('/v1/session', { method: 'POST', headers })
+    const { method, target } = pageCall('beginSession', {})
+    await this.#send(target, { method, headers })
   }
 
   async logout(): Promise<void> {
-    await this.delete('/v1/session')
+    await this.call('endSession', {})
   }
 
-  /** @returns the response as the shape that the caller knows from docs/use/api.md */
-  async get<Shape>(path: string): Promise<Shape> {
-    return jsonOf(await this.#send(path, { method: 'GET', headers: ownHeader }))
+  /**
+   * Makes a call.
+   *
+   * @param id - that of the call in the table of operations
+   * @param input - its parameters, query and body
+   * @param raw - sent in place of the body of the input, as it is
+   * @returns the result
+   */
+  async call<Id extends PageCall>(
+    id: Id,
+    input: PageInput<Id>,
+    raw?: string,
+  ): Promise<ResultShape<Id>> {
+    const { method, target } = pageCall(id, input)
+    const body = raw ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
+    const call = { method, headers: ownHeader }
+    const response = await this.#send(target, body === undefined ? call : { ...call, body })
+    return JSON.parse(await response.text())
   }
 
-  async text(path: string): Promise<string> {
-    const response = await this.#send(path, { method: 'GET', headers: ownHeader })
+  /** Returns the counters of the server, in the text format of Prometheus. */
+  async metrics(): Promise<string> {
+    const { method, target } = pageCall('getMetrics', {})
+    const response = await this.#send(target, { method, headers: ownHeader })
     return response.text()
-  }
-
-  async post<Shape>(path: string, body?: string): Promise<Shape> {
-    const call = { method: 'POST', headers: ownHeader }
-    return jsonOf(await this.#send(path, body === undefined ? call : { ...call, body }))
-  }
-
-  async put<Shape>(path: string, body: object): Promise<Shape> {
-    const call = { method: 'PUT', headers: ownHeader, body: JSON.stringify(body) }
-    return jsonOf(await this.#send(path, call))
-  }
-
-  async delete<Shape>(path: string): Promise<Shape> {
-    return jsonOf(await this.#send(path, { method: 'DELETE', headers: ownHeader }))
   }
 
   /** Forgets the troubles of the calls so far, because another view makes other calls. */
@@ -171,11 +177,6 @@ function troubleText({ code, message }: ApiError): string {
 
 function unreachable(): ApiError {
   return new ApiError(0, 'UNREACHABLE', 'The server does not respond.')
-}
-
-async function jsonOf<Shape>(response: ApiResponse): Promise<Shape> {
-  const shape: Shape = JSON.parse(await response.text())
-  return shape
 }
 
 async function errorOf(response: ApiResponse): Promise<ApiError> {

@@ -2,17 +2,20 @@
  * The bots that the table shows. The server selects and sorts them, so the page never holds more than it was asked for:
  * the first ones of a sorted list, or, in the order of ids, as many pages as the reader has scrolled to.
  */
+import type { PageInput } from './page-calls.ts'
 import type { BotListShape, ListedBotShape } from './shapes.ts'
+
+type BotState = NonNullable<NonNullable<PageInput<'listBots'>['query']>['state']>
 
 export interface BotListQuery {
   readonly prefix: string
-  readonly state: string
+  readonly state: BotState | ''
   readonly sort: 'pending' | 'oldest_age' | 'id'
 }
 
 /** The part of ApiClient that a list uses. */
 export interface ListApi {
-  get<Shape>(path: string): Promise<Shape>
+  call(id: 'listBots', input: PageInput<'listBots'>): Promise<BotListShape>
 }
 
 /** Chosen: fills several screens. The table asks for it every few seconds, and the server allows 1,000. */
@@ -86,11 +89,12 @@ export class BotList {
 
   #page(after: number): Promise<BotListShape> {
     const { prefix, state, sort } = this.#query
-    const query = new URLSearchParams({ limit: `${perPage}` })
-    if (prefix !== '') query.set('prefix', prefix)
-    if (state !== '') query.set('state', state)
-    if (sort === 'id') query.set('after', `${after}`)
-    else query.set('sort', sort)
-    return this.#api.get<BotListShape>(`/v1/bots?${query.toString()}`)
+    const query = {
+      limit: perPage,
+      prefix: prefix === '' ? undefined : prefix,
+      state: state === '' ? undefined : state,
+      ...(sort === 'id' ? { after } : { sort }),
+    }
+    return this.#api.call('listBots', { query })
   }
 }

@@ -13,7 +13,15 @@ import { type RowRange, visibleRows } from './visible-rows.ts'
 const rowHeight = 32
 /** A list is asked for this long after the last key, so that a word is one question. */
 const typingPauseMs = 150
-const states = ['failing', 'degraded', 'healthy', 'unpolled', 'paused', 'stuck', 'idle']
+const states = [
+  'failing',
+  'degraded',
+  'healthy',
+  'unpolled',
+  'paused',
+  'stuck',
+  'idle',
+] as const
 const columns = [
   { title: 'Bot', sort: 'id', style: '' },
   { title: 'Username', sort: undefined, style: '' },
@@ -139,8 +147,9 @@ export class BotTable {
     // The server takes letters, digits and underscores only, as in usernames.
     const prefix = this.#prefix.value.replaceAll(/\W/g, '')
     this.#scroll.scrollTop = 0
+    const state = states.find((each) => each === this.#state.value) ?? ''
     void this.#list
-      .ask({ prefix, state: this.#state.value, sort: this.#sort })
+      .ask({ prefix, state, sort: this.#sort })
       .then(() => this.#show())
       .catch(() => setElementText(this.#count, 'The list could not be read.'))
   }

@@ -1,7 +1,7 @@
 /** The page of one queue of one bot: its state, and everything that an operator does with it. */
 import { isTrouble } from './api-client.ts'
 import { AttemptsPanel } from './attempts-panel.ts'
-import { type BotQueueName, botPath } from './bot-path.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { DeadLettersPanel } from './dead-letters-panel.ts'
 import { element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
@@ -10,7 +10,7 @@ import { HistoryPanel } from './history-panel.ts'
 import { LimitPanel } from './limit-panel.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import { PushPanel } from './push-panel.ts'
-import type { AttemptShape, BotShape, HistoryShape, QueueShape } from './shapes.ts'
+import type { BotShape, QueueShape } from './shapes.ts'
 import { TailPanel } from './tail-panel.ts'
 import { VisiblePoller } from './visible-poller.ts'
 
@@ -38,12 +38,12 @@ export class BotView implements PageView {
   readonly #sameName = element('p', { class: 'degraded', hidden: true })
   readonly #pause = element(
     'button',
-    { type: 'button', onclick: () => void this.#post(this.#isPaused ? '/resume' : '/pause') },
+    { type: 'button', onclick: () => void this.#post(this.#isPaused ? 'resumeBot' : 'pauseBot') },
     'Pause deliveries',
   )
   readonly #retry = element(
     'button',
-    { type: 'button', onclick: () => void this.#post('/retry') },
+    { type: 'button', onclick: () => void this.#post('retryBot') },
     'Retry now',
   )
   readonly #attempts = new AttemptsPanel()
@@ -122,8 +122,8 @@ export class BotView implements PageView {
     const { api, queue } = this.#options
     try {
       const [bot, { attempts }] = await Promise.all([
-        api.get<BotShape>(`/v1/bots/${queue.botId}`),
-        api.get<{ readonly attempts: readonly AttemptShape[] }>(botPath(queue, '/attempts')),
+        api.call('getBot', { id: queue.botId }),
+        api.call('listAttempts', ofQueue(queue, {})),
       ])
       this.#showState(bot, queue.isTest ? bot.test : bot)
       this.#attempts.show(attempts)
@@ -136,7 +136,7 @@ export class BotView implements PageView {
   async #refreshSlowly(): Promise<void> {
     const { api, queue } = this.#options
     try {
-      this.#history.show(await api.get<HistoryShape>(botPath(queue, '/history')))
+      this.#history.show(await api.call('getHistory', ofQueue(queue, {})))
       await this.#limit.refresh()
       await this.#deadLetters.refresh()
     } catch (error) {
@@ -166,7 +166,7 @@ export class BotView implements PageView {
   /** The server takes a username that another bot has. */
   async #lookForSameName({ bot_id: id, username }: BotShape): Promise<void> {
     const found = await this.#options.api
-      .get<{ readonly bots: readonly BotShape[] }>(`/v1/bots?prefix=${username}&limit=1000`)
+      .call('listBots', { query: { prefix: username, limit: 1_000 } })
       .catch(() => undefined)
     const others = (found?.bots ?? []).filter(
       (each) => each.bot_id !== id && each.username.toLowerCase() === username.toLowerCase(),
@@ -188,11 +188,11 @@ export class BotView implements PageView {
     this.#pause.hidden = !options.may('manage') || (!hasWebhook && !this.#isPaused)
   }
 
-  async #post(path: '/pause' | '/resume' | '/retry'): Promise<void> {
+  async #post(id: 'pauseBot' | 'resumeBot' | 'retryBot'): Promise<void> {
     const { api, queue } = this.#options
     setElementText(this.#result, '')
     try {
-      await api.post(botPath(queue, path))
+      await api.call(id, ofQueue(queue, {}))
     } catch (error) {
       setElementText(this.#result, errorText(error))
     }

@@ -40,7 +40,7 @@ export class DashboardApp {
       fetch: (path, request) =>
         fetch(path, { ...request, credentials: 'same-origin', cache: 'no-store' }),
     })
-    const may = (scope: string): boolean => {
+    const may = (scope: RightsShape['scopes'][number]): boolean => {
       const { scopes } = this.#rights
       return scopes.includes('all') || scopes.includes(scope)
     }
@@ -61,7 +61,7 @@ export class DashboardApp {
   }
 
   async #learnRights(): Promise<void> {
-    this.#rights = await this.#context.api.get<RightsShape>('/v1/session')
+    this.#rights = await this.#context.api.call('getSession', {})
   }
 
   async #loggedIn(): Promise<void> {
@@ -122,7 +122,7 @@ export class DashboardApp {
 }
 
 /** Until the server has said it, the page shows everything; what a key may not do is refused in any case. */
-const unknownRights: RightsShape = { name: null, scopes: ['all'], bots: null }
+const unknownRights: RightsShape = { key_id: null, name: null, scopes: ['all'], bots: null }
 
 function ask(question: string): boolean {
   return confirm(question)

@@ -1,15 +1,11 @@
 /** The dead letters of a queue: shown with their payload, pushed again, or dropped, one by one or all. */
-import { type BotQueueName, botPath } from './bot-path.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
 import { formatBytes, formatCount, formatTime } from './format.ts'
+import type { PageCall, PageInput } from './page-calls.ts'
 import type { PageContext } from './page-context.ts'
 import type { DeadLetterShape } from './shapes.ts'
-
-interface Listed {
-  readonly dead_letters: readonly DeadLetterShape[]
-  readonly total: number
-}
 
 /** Chosen: fits on two screens; the next ones follow on request. */
 const perPage = 50
@@ -73,10 +69,8 @@ export class DeadLettersPanel {
 
   async refresh(): Promise<void> {
     const { api, queue } = this.#options
-    const query = { limit: `${perPage}`, after: `${this.#after}` }
-    const { dead_letters: letters, total } = await api.get<Listed>(
-      botPath(queue, '/dead-letters', query),
-    )
+    const input = ofQueue(queue, { limit: perPage, after: this.#after })
+    const { dead_letters: letters, total } = await api.call('listDeadLetters', input)
     setElementText(this.#count, countText(total))
     this.#list.hidden = total === 0
     this.#payload.hidden ||= total === 0
@@ -92,7 +86,7 @@ export class DeadLettersPanel {
 
   #rowOf(letter: DeadLetterShape): HTMLElement {
     const { update_id: id } = letter
-    const path = `/dead-letters/${id}`
+    const letterInput = { ...ofQueue(this.#options.queue, {}), update_id: id }
     const button = (text: string, act: () => void): HTMLElement =>
       element('button', { type: 'button', onclick: act, 'aria-label': `${text} ${id}` }, text)
     const cells = [
@@ -111,22 +105,23 @@ export class DeadLettersPanel {
       element(
         'td',
         { class: 'actions' },
-        button('Show', () => void this.#show(path)),
+        button('Show', () => void this.#show(letterInput)),
         ...(this.#options.may('manage')
           ? [
-              button('Replay', () => void this.#act(`${path}/replay`)),
-              button('Drop', () => void this.#drop(path, `Drop dead letter ${id}?`)),
+              button('Replay', () => void this.#act('replayDeadLetter', letterInput)),
+              button('Drop', () => {
+                if (this.#options.confirm(`Drop dead letter ${id}?`)) {
+                  void this.#act('dropDeadLetter', letterInput)
+                }
+              }),
             ]
           : []),
       ),
     )
   }
 
-  async #show(path: string): Promise<void> {
-    const { api, queue } = this.#options
-    const letter = await api
-      .get<{ readonly update: object }>(botPath(queue, path))
-      .catch(this.#fail)
+  async #show(input: PageInput<'getDeadLetter'>): Promise<void> {
+    const letter = await this.#options.api.call('getDeadLetter', input).catch(this.#fail)
     if (letter === undefined) return
     this.#payload.textContent = JSON.stringify(letter.update, undefined, 1)
     this.#payload.hidden = false
@@ -140,27 +135,18 @@ export class DeadLettersPanel {
 
   #replayAll(): void {
     if (this.#options.confirm('Push all dead letters of this queue again?')) {
-      void this.#act('/dead-letters/replay')
+      void this.#act('replayDeadLetters', ofQueue(this.#options.queue, {}))
     }
   }
 
   #dropAll(): void {
-    void this.#drop(
-      '/dead-letters',
-      'Drop all dead letters of this queue? They cannot be restored.',
-    )
+    if (this.#options.confirm('Drop all dead letters of this queue? They cannot be restored.')) {
+      void this.#act('dropDeadLetters', ofQueue(this.#options.queue, {}))
+    }
   }
 
-  async #act(path: string): Promise<void> {
-    const { api, queue } = this.#options
-    await api.post(botPath(queue, path)).catch(this.#fail)
-    await this.refresh().catch(this.#fail)
-  }
-
-  async #drop(path: string, question: string): Promise<void> {
-    const { api, queue } = this.#options
-    if (!this.#options.confirm(question)) return
-    await api.delete(botPath(queue, path)).catch(this.#fail)
+  async #act<Id extends PageCall>(id: Id, input: PageInput<Id>): Promise<void> {
+    await this.#options.api.call(id, input).catch(this.#fail)
     await this.refresh().catch(this.#fail)
   }
 

@@ -69,7 +69,7 @@ export class KeyForm {
     const { api, onIssued } = this.#options
     setElementText(this.#result, '')
     try {
-      const issued = await api.post<IssuedKeyShape>('/v1/keys', JSON.stringify(this.#wanted()))
+      const issued = await api.call('createKey', {}, JSON.stringify(this.#wanted()))
       for (const field of [this.#name, this.#bots, this.#updates, this.#requests, this.#days]) {
         field.value = ''
       }

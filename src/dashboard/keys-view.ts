@@ -99,9 +99,7 @@ export class KeysView implements PageView {
 
   async #refresh(): Promise<void> {
     try {
-      const { keys } = await this.#options.api.get<{ readonly keys: readonly KeyShape[] }>(
-        '/v1/keys',
-      )
+      const { keys } = await this.#options.api.call('listKeys', {})
       this.#list.hidden = keys.length === 0
       // A row that is made anew would lose the focus.
       const shown = JSON.stringify(keys)
@@ -140,9 +138,8 @@ export class KeysView implements PageView {
     const end = overlap === 0 ? ' The old secret ends at once.' : ''
     if (!this.#options.confirm(`Give the key ${key.name} a new secret?${end}`)) return
     try {
-      const body = JSON.stringify({ overlap })
-      const path = `/v1/keys/${key.key_id}/rotate`
-      await this.#changed(await this.#options.api.post<IssuedKeyShape>(path, body))
+      const input = { key_id: key.key_id, body: { overlap } }
+      await this.#changed(await this.#options.api.call('rotateKey', input))
     } catch (error) {
       this.#fail(error)
     }
@@ -152,8 +149,7 @@ export class KeysView implements PageView {
     const question = `Revoke the key ${key.name}? It and all keys that it has made end, with their streams and sessions, and cannot be restored.`
     if (!this.#options.confirm(question)) return
     try {
-      const path = `/v1/keys/${key.key_id}`
-      const change = await this.#options.api.delete<KeyChangeShape>(path)
+      const change = await this.#options.api.call('revokeKey', { key_id: key.key_id })
       this.#show(undefined)
       this.#say(`The key ${key.name} is revoked.`, change)
     } catch (error) {

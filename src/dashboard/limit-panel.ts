@@ -1,13 +1,9 @@
 /** Shows and sets the limit of deliveries per second that an operator gives to a queue. */
-import { type BotQueueName, botPath } from './bot-path.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
 import { formElement } from './form-element.ts'
 import type { PageContext } from './page-context.ts'
-
-interface Limits {
-  readonly deliveries_per_second: number | null
-}
 
 export interface LimitPanelOptions extends Pick<PageContext, 'api' | 'may'> {
   readonly queue: BotQueueName
@@ -46,7 +42,7 @@ export class LimitPanel {
   /** Reads the limit, unless the reader is changing it. */
   async refresh(): Promise<void> {
     const { api, queue } = this.#options
-    const limits = await api.get<Limits>(botPath(queue, '/limits'))
+    const limits = await api.call('getLimits', ofQueue(queue, {}))
     if (!this.#isEdited) this.#limit.value = `${limits.deliveries_per_second ?? ''}`
   }
 
@@ -56,7 +52,8 @@ export class LimitPanel {
     // The server says what is wrong with a text that is no number.
     const limit = value === '' ? null : Number.isNaN(Number(value)) ? value : Number(value)
     try {
-      await api.put(botPath(queue, '/limits'), { deliveries_per_second: limit })
+      const body = JSON.stringify({ deliveries_per_second: limit })
+      await api.call('setLimits', ofQueue(queue, {}), body)
       this.#isEdited = false
       this.#say(limit === null ? 'There is no limit now.' : `The limit is ${limit} per second now.`)
     } catch (error) {

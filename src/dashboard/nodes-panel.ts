@@ -12,7 +12,7 @@ import {
 } from './node-cells.ts'
 import type { PageContext } from './page-context.ts'
 import { SeenNodes } from './seen-nodes.ts'
-import type { NodeListShape, NodeShape } from './shapes.ts'
+import type { NodeShape } from './shapes.ts'
 
 export class NodesPanel {
   readonly root = element('div')
@@ -30,7 +30,7 @@ export class NodesPanel {
     const { api, clock } = this.#context
     let nodes: readonly NodeShape[] = []
     try {
-      nodes = (await api.get<NodeListShape>('/v1/nodes')).nodes
+      nodes = (await api.call('listNodes', {})).nodes
     } catch (error) {
       // A server that is older than this call.
       if (!(error instanceof ApiError && error.status === 404)) throw error

@@ -1,14 +1,9 @@
 /** Pushes a test update and says how far it has come: stored, then delivered by the webhook or confirmed by a poll. */
 import type { ApiClient } from './api-client.ts'
-import { type BotQueueName, botPath } from './bot-path.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
 import type { AttemptShape } from './shapes.ts'
-
-interface Pushed {
-  readonly update_id?: number
-  readonly filtered?: boolean
-}
 
 /** A complete message of a private chat, so that no framework fails on it. */
 function sampleUpdate(nowMs: number): string {
@@ -81,16 +76,14 @@ export class PushPanel {
     this.#watched = undefined
     setElementText(this.#result, 'Pushing…')
     try {
-      const pushed = await api.post<Pushed>(
-        botPath(queue, '/updates', { validate: 'telegram' }),
-        this.#update.value,
-      )
-      this.#watched = pushed.update_id
+      const input = ofQueue(queue, { validate: 'telegram' as const })
+      const pushed = await api.call('pushUpdate', input, this.#update.value)
+      this.#watched = 'update_id' in pushed ? pushed.update_id : undefined
       setElementText(
         this.#result,
-        pushed.update_id === undefined
+        this.#watched === undefined
           ? 'The bot does not want updates of this type: nothing was stored.'
-          : `Update ${pushed.update_id} is stored and waits for the bot.`,
+          : `Update ${this.#watched} is stored and waits for the bot.`,
       )
     } catch (error) {
       setElementText(this.#result, errorText(error))

@@ -1,4 +1,5 @@
 /** The state of the server: totals, rates of the last minutes, workers, shards, and how long its event loops make work wait. */
+import { pageCall } from './page-calls.ts'
 import type { ApiClient } from './api-client.ts'
 import { ApiError } from './api-client.ts'
 import { element, setElementText } from './element.ts'
@@ -94,7 +95,7 @@ export class ServerPanel {
     const { api, clock } = this.#context
     const [summary, metrics, readiness] = await Promise.all([
       summaryOf(api),
-      api.text('/metrics').then(readMetricsText),
+      api.metrics().then(readMetricsText),
       readinessOf(),
     ])
     const atMs = clock.nowMs()
@@ -180,7 +181,7 @@ export class ServerPanel {
 /** Returns undefined if the server is older than this call. */
 async function summaryOf(api: ApiClient): Promise<SummaryShape | undefined> {
   try {
-    return await api.get<SummaryShape>('/v1/summary')
+    return await api.call('getSummary', {})
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return undefined
     throw error
@@ -190,7 +191,7 @@ async function summaryOf(api: ApiClient): Promise<SummaryShape | undefined> {
 /** A server that is not ready says so with 503. */
 async function readinessOf(): Promise<ReadinessShape | undefined> {
   try {
-    const response = await fetch('/readyz', { cache: 'no-store' })
+    const response = await fetch(pageCall('checkReadiness', {}).target, { cache: 'no-store' })
     const shape: ReadinessShape = await response.json()
     return shape
   } catch {

@@ -2,7 +2,8 @@
  * The live tail of a queue. The server sends types and sizes; payloads only if the reader asks for them. The page draws
  * at most once per frame and keeps the last events, so a busy queue cannot fill it.
  */
-import { type BotQueueName, botPath } from './bot-path.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { pageCall } from './page-calls.ts'
 import { element, setElementText } from './element.ts'
 import { formatBytes, formatCount, formatTime } from './format.ts'
 import type { PageContext } from './page-context.ts'
@@ -88,8 +89,8 @@ export class TailPanel {
     this.#source?.close()
     this.#cancelRetry?.()
     if (this.#isClosed || this.#options.visibility.hidden) return
-    const query = this.#hasPayloads.checked ? { payload: 'true' } : {}
-    const source = new EventSource(botPath(this.#options.queue, '/tail', query))
+    const input = ofQueue(this.#options.queue, { payload: this.#hasPayloads.checked })
+    const source = new EventSource(pageCall('tailQueue', input).target)
     this.#source = source
     this.#say('Connecting…')
     source.addEventListener('open', () => this.#say('Connected: new updates appear here.'))

@@ -42,27 +42,27 @@ function refusal(status: number, code: string, message: string): Response {
 test('a call without a response is trouble until the same call succeeds', async () => {
   const it = world()
   it.reply = new Error('connection refused')
-  await assert.rejects(it.api.get('/v1/summary'), { status: 0 })
+  await assert.rejects(it.api.call('getSummary', {}), { status: 0 })
   assert.deepEqual(it.troubles, ['The server does not respond.'])
   it.reply = new Response('{}')
-  await it.api.get('/v1/bots?limit=1')
+  await it.api.call('listBots', { query: { limit: 1 } })
   assert.equal(it.troubles.at(-1), 'The server does not respond.')
   it.reply = new Response('{}')
-  await it.api.get('/v1/summary')
+  await it.api.call('getSummary', {})
   assert.equal(it.troubles.at(-1), undefined)
 })
 
 test('a response that blames the server is trouble, and one that blames the call is not', async () => {
   const it = world()
   it.reply = refusal(503, 'SHARD_BROKEN', 'The storage of this bot is damaged')
-  await assert.rejects(it.api.get('/v1/bots/1'), ApiError)
+  await assert.rejects(it.api.call('getBot', { id: 1 }), ApiError)
   assert.equal(it.troubles.at(-1), 'The storage of this bot is damaged.')
   // The message says that the storage of this bot is not available, and the page asks about all bots.
   it.reply = refusal(503, 'STORE_UNAVAILABLE', 'try again')
-  await assert.rejects(it.api.get('/v1/bots/1'), ApiError)
+  await assert.rejects(it.api.call('getBot', { id: 1 }), ApiError)
   assert.equal(it.troubles.at(-1), 'A part of the server does not respond at the moment.')
   it.reply = refusal(404, 'UNKNOWN_BOT', 'There is no such bot.')
-  await assert.rejects(it.api.get('/v1/bots/1'), { status: 404, code: 'UNKNOWN_BOT' })
+  await assert.rejects(it.api.call('getBot', { id: 1 }), { status: 404, code: 'UNKNOWN_BOT' })
   assert.equal(it.troubles.at(-1), undefined)
   assert.equal(it.loggedOut, 0)
 })
@@ -70,7 +70,7 @@ test('a response that blames the server is trouble, and one that blames the call
 test('a call that gets nothing ends after 20 seconds', async () => {
   const it = world()
   it.reply = 'never'
-  const call = assert.rejects(it.api.get('/v1/summary'), { status: 0 })
+  const call = assert.rejects(it.api.call('getSummary', {}), { status: 0 })
   await it.clock.advance(20_000)
   await call
 })
@@ -78,7 +78,7 @@ test('a call that gets nothing ends after 20 seconds', async () => {
 test('the trouble of an earlier view is forgotten, also if it is heard of later', async () => {
   const it = world()
   it.reply = 'never'
-  const call = assert.rejects(it.api.get('/v1/bots/1'))
+  const call = assert.rejects(it.api.call('getBot', { id: 1 }))
   it.api.beginView()
   await it.clock.advance(20_000)
   await call
@@ -88,6 +88,6 @@ test('the trouble of an earlier view is forgotten, also if it is heard of later'
 test('the end of the session is reported', async () => {
   const it = world()
   it.reply = refusal(401, 'UNAUTHORIZED', 'No key.')
-  await assert.rejects(it.api.get('/v1/summary'), { status: 401 })
+  await assert.rejects(it.api.call('getSummary', {}), { status: 401 })
   assert.equal(it.loggedOut, 1)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BotList } from '../../../src/dashboard/bot-list.ts'
+import { pageCall, type PageInput } from '../../../src/dashboard/page-calls.ts'
 import type { BotListShape, ListedBotShape } from '../../../src/dashboard/shapes.ts'
 
 /** A server with bots from 1 to `count`. */
@@ -14,7 +15,8 @@ class FakeApi {
     this.#count = count
   }
 
-  async get<Shape>(path: string): Promise<Shape> {
+  async call(id: 'listBots', input: PageInput<'listBots'>): Promise<BotListShape> {
+    const path = pageCall(id, input).target
     this.asked.push(path)
     const query = new URLSearchParams(path.split('?')[1])
     const after = Number(query.get('after') ?? 0)
@@ -25,9 +27,15 @@ class FakeApi {
       bot_id: after + nth + 1,
       first_name: 'Test',
       username: query.get('prefix') ?? '',
+      created_at: 0,
+      mode: null,
+      pending: null,
+      oldest_age: null,
+      paused: null,
+      health: null,
+      next_attempt: null,
     }))
-    const list: BotListShape = { bots }
-    return list as Shape
+    return { bots }
   }
 }
 

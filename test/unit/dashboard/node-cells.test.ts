@@ -11,11 +11,12 @@ import {
 import type { Cell } from '../../../src/dashboard/node-cells.ts'
 import type { NodeShape, WorkerShape } from '../../../src/dashboard/shapes.ts'
 
-function worker(nth: number, state = 'serving'): WorkerShape {
+function worker(nth: number, state: WorkerShape['state'] = 'serving'): WorkerShape {
   return {
     worker: nth,
     state,
     pid: state === 'down' ? null : 100 + nth,
+    generation: 0,
     restarts: state === 'down' ? 2 : 0,
     uptime: state === 'serving' ? 59 : null,
     event_loop_delay_p99_ms: 1,
@@ -30,7 +31,7 @@ const node: NodeShape = {
   uptime: 7_300,
   heartbeat_age_ms: 230,
   workers: [worker(0), worker(1, 'down')],
-  shards: ['serving', 'serving', 'starting', 'broken'].map((state, shard) => ({
+  shards: (['serving', 'serving', 'starting', 'broken'] as const).map((state, shard) => ({
     shard,
     worker: shard < 2 ? 0 : 1,
     state,
@@ -65,7 +66,7 @@ test('a node shows how many of its workers and shards are in trouble', () => {
 })
 
 test('of a node that does not answer, its state and shards are shown, and of one that is gone, since when', () => {
-  const shards = node.shards.map(({ shard }) => ({ shard, worker: null, state: 'unknown' }))
+  const shards = node.shards.map(({ shard }) => ({ shard, worker: null, state: 'unknown' as const }))
   const silent = { version: null, uptime: null, heartbeat_age_ms: null, workers: [], shards }
   assert.deepEqual(shown(nodeCells({ ...silent, name: 'b', state: 'unreachable' })), [
     'b',

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { SeenNodes } from '../../../src/dashboard/seen-nodes.ts'
 import type { NodeShape } from '../../../src/dashboard/shapes.ts'
 
-function node(name: string, state = 'serving'): NodeShape {
+function node(name: string, state: NodeShape['state'] = 'serving'): NodeShape {
   return {
     name,
     state,

@@ -1,0 +1,55 @@
+/** The calls that the page makes. The compiler compares them with the table of operations, which the page does not load. */
+import type { ApiOperations } from '../operations/api-operations.ts'
+import { type InputOf, targetOf } from '../operations/target-of.ts'
+
+const bot = '/v1/bots/:id'
+const deadLetters = `${bot}/dead-letters` as const
+const keys = '/v1/keys'
+const session = '/v1/session'
+
+/** By their ids, the verb and the path. */
+export const pageCalls = {
+  listBots: 'GET /v1/bots',
+  getSummary: 'GET /v1/summary',
+  listNodes: 'GET /v1/nodes',
+  getMetrics: 'GET /metrics',
+  checkReadiness: 'GET /readyz',
+  getBot: `GET ${bot}`,
+  pushUpdate: `POST ${bot}/updates`,
+  tailQueue: `GET ${bot}/tail`,
+  listAttempts: `GET ${bot}/attempts`,
+  getHistory: `GET ${bot}/history`,
+  pauseBot: `POST ${bot}/pause`,
+  resumeBot: `POST ${bot}/resume`,
+  retryBot: `POST ${bot}/retry`,
+  getLimits: `GET ${bot}/limits`,
+  setLimits: `PUT ${bot}/limits`,
+  listDeadLetters: `GET ${deadLetters}`,
+  getDeadLetter: `GET ${deadLetters}/:update_id`,
+  dropDeadLetters: `DELETE ${deadLetters}`,
+  dropDeadLetter: `DELETE ${deadLetters}/:update_id`,
+  replayDeadLetters: `POST ${deadLetters}/replay`,
+  replayDeadLetter: `POST ${deadLetters}/:update_id/replay`,
+  listKeys: `GET ${keys}`,
+  createKey: `POST ${keys}`,
+  rotateKey: `POST ${keys}/:key_id/rotate`,
+  revokeKey: `DELETE ${keys}/:key_id`,
+  beginSession: `POST ${session}`,
+  getSession: `GET ${session}`,
+  endSession: `DELETE ${session}`,
+} as const satisfies { readonly [Id in keyof ApiOperations]?: ApiOperations[Id]['route'] }
+
+/** The id of a call of the page. */
+export type PageCall = keyof typeof pageCalls
+
+/** What a call of the page is made with. */
+export type PageInput<Id extends PageCall> = InputOf<ApiOperations[Id]>
+
+/** Returns the verb and the target of a call. */
+export function pageCall<Id extends PageCall>(
+  id: Id,
+  input: PageInput<Id>,
+): { readonly method: string; readonly target: string } {
+  const [method = '', path = ''] = pageCalls[id].split(' ')
+  return { method, target: targetOf({ path }, input) }
+}
