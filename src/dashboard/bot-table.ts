@@ -13,15 +13,7 @@ import { type RowRange, visibleRows } from './visible-rows.ts'
 const rowHeight = 32
 /** A list is asked for this long after the last key, so that a word is one question. */
 const typingPauseMs = 150
-const states = [
-  'failing',
-  'degraded',
-  'healthy',
-  'unpolled',
-  'paused',
-  'stuck',
-  'idle',
-] as const
+const states = ['failing', 'degraded', 'healthy', 'unpolled', 'paused', 'stuck', 'idle'] as const
 const columns = [
   { title: 'Bot', sort: 'id', style: '' },
   { title: 'Username', sort: undefined, style: '' },

@@ -66,7 +66,11 @@ test('a node shows how many of its workers and shards are in trouble', () => {
 })
 
 test('of a node that does not answer, its state and shards are shown, and of one that is gone, since when', () => {
-  const shards = node.shards.map(({ shard }) => ({ shard, worker: null, state: 'unknown' as const }))
+  const shards = node.shards.map(({ shard }) => ({
+    shard,
+    worker: null,
+    state: 'unknown' as const,
+  }))
   const silent = { version: null, uptime: null, heartbeat_age_ms: null, workers: [], shards }
   assert.deepEqual(shown(nodeCells({ ...silent, name: 'b', state: 'unreachable' })), [
     'b',
