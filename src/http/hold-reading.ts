@@ -1,6 +1,7 @@
 /**
- * Stops reading from a connection while anybody holds it. A pause alone does not last: reading a body resumes the socket. The
- * listener here runs after the one of node:http that does so.
+ * Stops reading from a connection while anybody holds it. A pause alone does not last: node:http resumes the socket after each
+ * request and while it reads a body, so `resume` does nothing meanwhile. A `resume` from before the pause may still take
+ * effect after it. The listener here runs after the one of node:http that reads on then.
  */
 import type { Socket } from 'node:net'
 
@@ -14,7 +15,10 @@ interface HeldSocket extends Socket {
 export function holdReading(socket: HeldSocket): () => void {
   const holders = (socket[holdersOn] ?? 0) + 1
   socket[holdersOn] = holders
-  if (holders === 1) socket.on('resume', pause)
+  if (holders === 1) {
+    socket.on('resume', pause)
+    socket.resume = doNotResume
+  }
   socket.pause()
   let isOver = false
   return () => {
@@ -24,8 +28,13 @@ export function holdReading(socket: HeldSocket): () => void {
     socket[holdersOn] = left
     if (left > 0) return
     socket.off('resume', pause)
+    Reflect.deleteProperty(socket, 'resume')
     socket.resume()
   }
+}
+
+function doNotResume<Held extends Socket>(this: Held): Held {
+  return this
 }
 
 function pause(this: Socket): void {

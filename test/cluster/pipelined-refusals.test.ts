@@ -4,7 +4,12 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { pipelinedPerTurnMax } from '../../src/cluster/limits.ts'
+import {
+  callsWaitingKeyShare,
+  callsWaitingMax,
+  pipelinedPerTurnMax,
+} from '../../src/cluster/limits.ts'
+import { kib } from '../../src/limits.ts'
 import { sharedServer } from '../support/shared-server.ts'
 
 const shared = sharedServer()
@@ -46,6 +51,25 @@ test('the bound applies to the private listener without the key, and not to a pr
   let text = ''
   for await (const bytes of socket) text += String(bytes)
   assert.equal(text.split('HTTP/1.1 200 OK\r\n').length - 1, calls)
+})
+
+test('all pipelined calls of a key on many connections get responses: no connection brings more than a piece before its calls wait', async () => {
+  const server = await shared()
+  const { port } = new URL(server.privateUrl)
+  const call = `GET /v1/session HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n`
+  const callsOfOne = Math.floor((48 * kib) / call.length)
+  const connections = Math.ceil((2 * callsWaitingMax * callsWaitingKeyShare) / callsOfOne)
+  const answered = await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = connect({ port: Number(port), host: '127.0.0.1' })
+      socket.write(`${call}\r\n`.repeat(callsOfOne - 1) + `${call}Connection: close\r\n\r\n`)
+      let text = ''
+      for await (const bytes of socket) text += String(bytes)
+      return text.split('HTTP/1.1 200 OK\r\n').length - 1
+    }),
+  )
+  const expected = Array.from({ length: connections }, () => callsOfOne)
+  assert.deepEqual(answered, expected)
 })
 
 test('a load balancer that requests an unknown path repeatedly keeps its connection', async (t) => {

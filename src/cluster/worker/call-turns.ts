@@ -8,13 +8,16 @@
  *
  * The calls of one connection begin in their order, and connections of a key take turns. A line is that of a key and not
  * of a connection, so more connections do not bring more. A call that is not pipelined waits only for the budget of its key.
+ *
+ * Parsing takes as long as most calls do, and all that is read at once is parsed in one turn. So when no call of a key waits
+ * any more, its connections are read again one after the other, and a key has half of the places for waiting calls.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
 import { holdReading } from '../../http/hold-reading.ts'
 import { Fifo } from '../../kit/fifo.ts'
-import { callsWaitingMax, pipelinedPerTurnMax } from '../limits.ts'
+import { callsWaitingKeyShare, callsWaitingMax, pipelinedPerTurnMax } from '../limits.ts'
 
 export interface CallTurnsOptions {
   readonly clock: Clock
@@ -29,10 +32,12 @@ interface WaitingSocket extends Socket {
   [waitingOn]?: Fifo<ServerResponse> | undefined
 }
 
-/** The connections of one key that have waiting calls, and what the key has begun in this turn. */
+/** The connections of one key that have waiting calls, those whose calls have begun, and what the key has begun in this turn. */
 interface Line {
   readonly connections: Fifo<WaitingSocket>
+  readonly unread: Fifo<() => void>
   begun: number
+  waiting: number
 }
 
 export class CallTurns {
@@ -57,11 +62,18 @@ export class CallTurns {
       this.#options.start(request, response)
       return true
     }
-    if (this.#waiting >= callsWaitingMax) return false
-    this.#waiting += 1
-    if (before === undefined) this.#hold(holder, socket, waitMs).push(response)
+    const line = this.#lineOf(holder, waitMs)
+    const isFull = line.waiting >= callsWaitingMax * callsWaitingKeyShare
+    if (isFull || this.#waiting >= callsWaitingMax) return false
+    this.#count(line, 1)
+    if (before === undefined) this.#hold(line, socket).push(response)
     else before.push(response)
     return true
+  }
+
+  #count(line: Line, calls: 1 | -1): void {
+    this.#waiting += calls
+    line.waiting += calls
   }
 
   /** Counts a pipelined call, if it may begin in this turn. */
@@ -75,19 +87,19 @@ export class CallTurns {
   #lineOf(holder: string, waitMs: number): Line {
     const known = this.#lines.get(holder)
     if (known !== undefined) return known
-    const line: Line = { connections: new Fifo(), begun: 0 }
+    const line: Line = { connections: new Fifo(), unread: new Fifo(), begun: 0, waiting: 0 }
     this.#lines.set(holder, line)
     this.#later(holder, line, waitMs)
     return line
   }
 
-  #hold(holder: string, socket: WaitingSocket, waitMs: number): Fifo<ServerResponse> {
+  #hold(line: Line, socket: WaitingSocket): Fifo<ServerResponse> {
     const calls = new Fifo<ServerResponse>()
     socket[waitingOn] = calls
     this.#letGo.set(socket, holdReading(socket))
-    this.#lineOf(holder, waitMs).connections.push(socket)
+    line.connections.push(socket)
     socket.once('close', () => {
-      while (calls.shift() !== undefined) this.#waiting -= 1
+      while (calls.shift() !== undefined) this.#count(line, -1)
     })
     return calls
   }
@@ -100,9 +112,15 @@ export class CallTurns {
   }
 
   #turn(holder: string, line: Line): void {
-    const { connections } = line
+    const { connections, unread } = line
     if (connections.length === 0) {
-      this.#lines.delete(holder)
+      const readOn = unread.shift()
+      if (readOn === undefined) this.#lines.delete(holder)
+      else {
+        line.begun = 0
+        readOn()
+        this.#later(holder, line, 0)
+      }
       return
     }
     const waitMs = this.#options.waitMsOf(holder)
@@ -111,23 +129,24 @@ export class CallTurns {
     while (line.begun < beginsMax) {
       const socket = connections.shift()
       if (socket === undefined) break
-      line.begun += this.#begin(socket)
+      line.begun += this.#begin(line, socket)
       if (socket[waitingOn] !== undefined) connections.push(socket)
     }
     this.#later(holder, line, waitMs)
   }
 
   /** Begins the next call of a connection, and returns how many it has begun: 0 if its client is gone. */
-  #begin(socket: WaitingSocket): number {
+  #begin(line: Line, socket: WaitingSocket): number {
     const calls = socket[waitingOn]
     const response = calls?.shift()
     if (response !== undefined) {
-      this.#waiting -= 1
+      this.#count(line, -1)
       this.#options.start(response.req, response)
     }
     if (calls === undefined || calls.length === 0) {
       socket[waitingOn] = undefined
-      this.#letGo.get(socket)?.()
+      const letGo = this.#letGo.get(socket)
+      if (letGo !== undefined) line.unread.push(letGo)
     }
     return response === undefined ? 0 : 1
   }

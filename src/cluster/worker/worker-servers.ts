@@ -23,6 +23,7 @@ import { gatherPieces } from '../../http/gather-pieces.ts'
 import { refusePrivate } from '../../private-api/private-error.ts'
 import {
   connectionsCheckMs,
+  firstPieceBytes,
   headerBytesMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
@@ -31,7 +32,7 @@ import {
   silentPrivateConnectionMs,
 } from '../limits.ts'
 import { plainTarget } from '../../http/plain-target.ts'
-import { requestTimeoutMs } from '../../limits.ts'
+import { requestTimeoutMs, unavailableRetryAfterS } from '../../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
 import { CallTurns } from './call-turns.ts'
 import { ClientConnections } from './client-connections.ts'
@@ -205,7 +206,7 @@ export class WorkerServers {
     markConnection(socket, origin)
     this.#clients.accepted(socket, origin)
     socket.setNoDelay(true)
-    socket.unshift(bytes)
+    unshiftInPieces(socket, bytes)
     this.#servers[listener].emit('connection', socket)
   }
 
@@ -272,7 +273,8 @@ export class WorkerServers {
     const holder = this.#options.holderOf?.(request)
     if (holder === undefined) this.#handlers.private(request, response)
     else if (!this.#turns.enter(holder, response)) {
-      this.#endWith(response, new PostboteError('TOO_MANY_REQUESTS'))
+      const retryAfterS = unavailableRetryAfterS
+      this.#endWith(response, new PostboteError('TOO_MANY_REQUESTS', { retryAfterS }))
     }
   }
 
@@ -283,6 +285,7 @@ export class WorkerServers {
   }
 
   #endWith(response: ServerResponse, error: PostboteError): void {
+    stopParsing(response.req.socket)
     this.#endGently(response)
     refusePrivate(response, error)
   }
@@ -400,6 +403,13 @@ export class WorkerServers {
       },
       streamClosed: (stream) => this.#responses.forgetAll(stream),
     })
+  }
+}
+
+/** A piece is parsed at once; a connection that is not read any more keeps the rest. */
+function unshiftInPieces(socket: Socket, bytes: Buffer): void {
+  for (let end = bytes.length; end > 0; end -= firstPieceBytes) {
+    socket.unshift(bytes.subarray(Math.max(0, end - firstPieceBytes), end))
   }
 }
 

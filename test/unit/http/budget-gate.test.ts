@@ -208,12 +208,13 @@ test('bodies in many pieces are read one after the other, and only as their clie
   const log: string[] = []
   const body = (name: string): IncomingMessage =>
     Object.assign(world.ask('a', '/bot100:x/getMe'), {
-      socket: {
+      // As a socket has them, these are methods of a prototype.
+      socket: Object.create({
         on: () => undefined,
         off: () => undefined,
         pause: () => log.push(`${name} pauses`),
         resume: () => log.push(`${name} goes on`),
-      },
+      }),
       destroy: () => log.push(`${name} ends`),
     })
   const [first, second] = [body('first'), body('second')]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { pipelinedPerTurnMax } from '../../../../src/cluster/limits.ts'
+import { callsWaitingMax, pipelinedPerTurnMax } from '../../../../src/cluster/limits.ts'
 import { CallTurns } from '../../../../src/cluster/worker/call-turns.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
@@ -82,7 +82,41 @@ test('a key has a number of pipelined calls in a turn on all its connections, an
     const sent = Array.from({ length: calls }, (_, nth) => `${at} ${nth}`)
     assert.deepEqual(ofConnection, sent)
   }
+  world.turn()
   assert.deepEqual(isRead(), [true, true])
+})
+
+test('the connections of a key are read again one after the other, when none of its calls waits', () => {
+  const world = new World()
+  const connections = [new Connection(), new Connection(), new Connection()]
+  const areRead = (): number => connections.filter(({ isRead }) => isRead).length
+  for (const connection of connections) {
+    for (let nth = 0; nth < 2 * pipelinedPerTurnMax; nth++) {
+      world.call('a', connection, { url: `${nth}` })
+    }
+  }
+  for (let turn = 0; turn < 5; turn++) world.turn()
+  assert.equal(world.begun.length, 6 * pipelinedPerTurnMax)
+  const read = [areRead()]
+  for (let turn = 0; turn < 3; turn++) {
+    world.turn()
+    read.push(areRead())
+  }
+  assert.deepEqual(read, [0, 1, 2, 3])
+})
+
+test('a key has half of the places for waiting calls', () => {
+  const world = new World()
+  const connection = new Connection()
+  let taken = 0
+  while (taken < callsWaitingMax && world.call('a', connection, { url: 'a' })) taken++
+  assert.equal(taken, pipelinedPerTurnMax + callsWaitingMax / 2)
+  const other = new Connection()
+  for (let nth = 0; nth < 2 * pipelinedPerTurnMax; nth++) {
+    assert.ok(world.call('b', other, { url: 'b' }))
+  }
+  connection.emit('close')
+  assert.ok(world.call('a', new Connection(), { url: 'a' }))
 })
 
 test('all calls of a key over its budget wait until it has paid', async () => {
