@@ -5,14 +5,16 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { pairText, type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { botOf } from '../support/bot-of.ts'
+import { botOf, freshBotOf } from '../support/bot-of.ts'
+import { sharedServer } from '../support/shared-server.ts'
 import { until } from '../support/until.ts'
 
 const mib = 1024 * 1024
+const shared = sharedServer()
 
 async function registerBoth(server: Server) {
-  const first = await server.register(botOf(0))
-  const second = await server.register(botOf(1))
+  const first = await server.register(freshBotOf(0))
+  const second = await server.register(freshBotOf(1))
   return [first, second] as const
 }
 
@@ -75,8 +77,8 @@ test('results come in the order of the pairs, and a bad pair fails alone', async
   }
 })
 
-test('a blank line of a stream is skipped before a header and is an empty update after one', async (t) => {
-  const server = await startServer(t, { workers: 2 })
+test('a blank line of a stream is skipped before a header and is an empty update after one', async () => {
+  const server = await shared()
   const { botId, token } = await server.register()
   const header = `{"bot_id":${botId}}`
   const [one, two] = ['{"message":{"text":1}}', '{"message":{"text":2}}']
@@ -93,8 +95,8 @@ test('a blank line of a stream is skipped before a header and is an empty update
   assert.deepEqual(texts, [1, 2])
 })
 
-test('a stream may arrive in pieces of any size, and its last line needs no line break', async (t) => {
-  const server = await startServer(t, { workers: 2 })
+test('a stream may arrive in pieces of any size, and its last line needs no line break', async () => {
+  const server = await shared()
   const bots = await registerBoth(server)
   const text = bots
     .map(({ botId: bot_id }) => pairText({ bot_id }, { message: { text: 'ü€' } }))
@@ -162,7 +164,7 @@ test('a producer that disconnects during a stream loses none of the complete pai
 })
 
 test('a producer that never reads its results is slowed down, and others are not', async (t) => {
-  const server = await startServer(t, { workers: 2 })
+  const server = await shared()
   const bots = await registerBoth(server)
   const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.privateUrl).port) })
   t.after(() => socket.destroy())
@@ -201,8 +203,8 @@ async function drainsWithin(socket: Socket, ms: number): Promise<boolean> {
   }
 }
 
-test('a stream without the key, or with a wrong one, is refused before it is read', async (t) => {
-  const server = await startServer(t, { workers: 2 })
+test('a stream without the key, or with a wrong one, is refused before it is read', async () => {
+  const server = await shared()
   for (const key of ['', 'wrong']) {
     const stream = new RawPushStream({ privateUrl: server.privateUrl, key })
     const { statusCode } = await stream.response

@@ -7,9 +7,13 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { run } from '../support/child-process.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { shared } from '../support/shared-server.ts'
 import { until } from '../support/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const options = { workers: 2, flags: ['--local'] }
+/** For the tests after which it is as before. */
+const sharedServer = shared((owner) => startServer(owner, options))
 
 class RunningTail {
   out = ''
@@ -49,7 +53,7 @@ class RunningTail {
 }
 
 test('tail shows what happens, with --json and --payloads for programs, and ends at SIGINT with code 0', async (t) => {
-  const server = await startServer(t, { workers: 2, flags: ['--local'] })
+  const server = await sharedServer()
   const { botId, token } = await server.register()
   const people = new RunningTail(t, server, [`${botId}`])
   const programs = new RunningTail(t, server, [`${botId}`, '--json', '--payloads'])
@@ -81,7 +85,7 @@ test('tail shows what happens, with --json and --payloads for programs, and ends
 })
 
 test('tail goes on after a reload and a restart of the server, and ends when its bot is removed', async (t) => {
-  const server = await startServer(t, { workers: 2, flags: ['--local'] })
+  const server = await startServer(t, options)
   const { botId } = await server.register()
   const tail = new RunningTail(t, server, [`${botId}`])
   await tail.begun(server, botId)
@@ -101,7 +105,7 @@ test('tail goes on after a reload and a restart of the server, and ends when its
 })
 
 test('tail ends without an error when its reader has ended, at the next event', async (t) => {
-  const server = await startServer(t, { workers: 2, flags: ['--local'] })
+  const server = await sharedServer()
   const { botId } = await server.register()
   const tail = new RunningTail(t, server, [`${botId}`])
   await tail.begun(server, botId)
@@ -112,7 +116,7 @@ test('tail ends without an error when its reader has ended, at the next event', 
 })
 
 test('a tail of an unknown bot, and of no server, is an error at once', async (t) => {
-  const server = await startServer(t, { workers: 2, flags: ['--local'] })
+  const server = await sharedServer()
   const unknown = new RunningTail(t, server, ['4799'])
   assert.equal(await unknown.code(), 4)
   assert.match(unknown.err, /^postbote: the server refused the call: 404 UNKNOWN_BOT: /)

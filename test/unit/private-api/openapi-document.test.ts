@@ -48,7 +48,8 @@ test('a mistake in any schema of a document is found', () => {
       ['minimun', 1],
       ['$ref', '#/components/schemas/Nothing'],
     ] as const) {
-      assert.throws(() => assertSchemas(changed([...at, keyword], value)), [...at, keyword].join())
+      const wrong = changed([...at, keyword], value)
+      assert.throws(() => assertSchemas(wrong, document), [...at, keyword].join())
     }
   }
 })
@@ -134,21 +135,34 @@ const row: OperationRow = {
   results: () => ({ 200: {} }),
 }
 
+const formAjv = new Ajv2020({ allErrors: true })
+const isOfForm = formAjv.compile(openApiForm)
+
 function assertForm(shown: unknown): void {
-  const ajv = new Ajv2020({ allErrors: true })
-  const validate = ajv.compile(openApiForm)
-  assert(validate(shown), ajv.errorsText(validate.errors))
+  assert(isOfForm(shown), formAjv.errorsText(isOfForm.errors))
 }
 
-/** Ajv checks each schema against the meta-schema of JSON Schema 2020-12, and in its strict mode refuses other keywords. */
-function assertSchemas(shown: typeof document): void {
+/**
+ * Ajv checks each schema against the meta-schema of JSON Schema 2020-12, and in its strict mode refuses other keywords.
+ * Schemas that `known` has, too, are left out.
+ */
+function assertSchemas(shown: typeof document, known?: typeof document): void {
   const ajv = new Ajv2020({ strictTypes: false, formats: { int64: true } })
-  const text = JSON.stringify(shown)
-  const local = JSON.parse(text.replaceAll('#/components/schemas/', 'components#/$defs/'))
+  const local = withLocalReferences(shown)
+  const before = new Set(known === undefined ? [] : schemaTextsIn(withLocalReferences(known)))
   ajv.addSchema({ $id: 'components', $defs: local.components.schemas })
-  for (const schema of schemasIn(local)) {
-    assert.doesNotThrow(() => ajv.compile(Object(schema)), JSON.stringify(schema))
+  for (const text of schemaTextsIn(local)) {
+    if (!before.has(text)) assert.doesNotThrow(() => ajv.compile(JSON.parse(text)), text)
   }
+}
+
+function withLocalReferences(shown: typeof document): typeof document {
+  const text = JSON.stringify(shown)
+  return JSON.parse(text.replaceAll('#/components/schemas/', 'components#/$defs/'))
+}
+
+function schemaTextsIn(shown: typeof document): readonly string[] {
+  return schemasIn(shown).map((schema) => JSON.stringify(schema))
 }
 
 /** Returns a copy of the document with another value at a place; undefined removes what is there. */
