@@ -18,7 +18,7 @@ import type { Readable } from 'node:stream'
 import { Client } from 'pg'
 import { freePort } from './port.ts'
 import type { SmallDisk } from './small-disk.ts'
-import { temporaryRoot } from './temporary-directory.ts'
+import { temporaryRoot } from './temporary-root.ts'
 import { until } from './until.ts'
 
 const installed = '/usr/lib/postgresql'

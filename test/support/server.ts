@@ -20,7 +20,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { assertDocumented } from './documented-response.ts'
-import { temporaryRoot } from './temporary-directory.ts'
+import { temporaryRoot } from './temporary-root.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 /** A start takes a while on a busy machine, while the rest of a suite runs. A start that never completes only fails later. */

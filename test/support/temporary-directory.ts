@@ -1,28 +1,7 @@
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { EndingTest } from './server.ts'
-
-const memory = '/dev/shm'
-/** The number of tmpfs, from statfs(2). */
-const tmpfs = 0x01021994
-/** Far more than all tests that run at the same time write. */
-const roomyBytes = 2 ** 32
-
-/**
- * Where the directories of servers are: in memory, if there is room. A killed process loses nothing there either, and no
- * test waits for the disk. Tests of power losses have disks of their own.
- */
-export const temporaryRoot = isRoomy() ? memory : tmpdir()
-
-function isRoomy(): boolean {
-  try {
-    const { type, bavail, bsize } = statfsSync(memory)
-    return type === tmpfs && bavail * bsize >= roomyBytes
-  } catch {
-    return false
-  }
-}
+import { temporaryRoot } from './temporary-root.ts'
 
 /** Creates an empty directory that is removed at the end of the test. */
 export function temporaryDirectory(t: EndingTest): string {
