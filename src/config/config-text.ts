@@ -1,5 +1,5 @@
 /** The option table as text: --help and docs/reference/options.md. */
-import { environmentName, type OptionRow, optionRows } from './config-options.ts'
+import { type OptionRow, optionRows } from './config-options.ts'
 
 /** The width of help that goes to no terminal. */
 export const helpWidth = 118
@@ -53,28 +53,19 @@ export function optionsPage(): string {
     '<!-- Generated from src/config/config-options.ts by scripts/generate-docs.ts: change it there. -->',
     '',
     'This page lists the options of `postbote serve` for operators. Set an option with a flag (`--http-port 8081` or',
-    '`--http-port=8081`), an environment variable, or a key in the JSON file that `--config FILE` (`POSTBOTE_CONFIG`) names.',
+    '`--http-port=8081`), an environment variable (`POSTBOTE_HTTP_PORT`), or a key in the JSON file that `--config FILE` names.',
     'A flag takes precedence over the environment, the environment over the file, and the file over the default. Keys in the',
     'file are the names without the dashes. `--local` sets a switch and `--no-local` unsets it. Set a list with a repeated',
     'flag, a JSON array, or one text with commas (spaces for `--database`). An empty environment variable counts as unset. If a flag, a variable',
     '(`POSTBOTE_*`) or a key is unknown, or a value is outside its range, the server does not start and the error names it.',
     '',
-    '| option | environment variable | value | default | meaning |',
-    '|---|---|---|---|---|',
-    ...optionRows.map(([, row]) => tableRow(row)),
+    ...optionRows.map(([, row]) => optionLine(row)),
   ]
   return `${lines.join('\n')}\n`
 }
 
-function tableRow(row: OptionRow): string {
-  const cells = [
-    `\`--${row.name}\``,
-    `\`${environmentName(row.name)}\``,
-    row.kind.expected,
-    defaultOf(row),
-    row.sentence,
-  ]
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+function optionLine(row: OptionRow): string {
+  return `- \`--${row.name}\` (${row.kind.expected}; default ${defaultOf(row)}): ${row.sentence}`
 }
 
 function flagOf(row: OptionRow): string {
