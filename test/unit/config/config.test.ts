@@ -380,7 +380,7 @@ test('a switch or a number may be a JSON value of its type', () => {
 test('the help and the documentation list every option', () => {
   for (const [, row] of optionRows) {
     assert.ok(helpText().includes(`--${row.name}`))
-    assert.ok(optionsPage().includes(`\`--${row.name}\` | \`${environmentName(row.name)}\``))
+    assert.ok(optionsPage().includes(`\n- \`--${row.name}\` (`))
   }
   assert.ok(isHelpAsked(['--local', '--help']))
   assert.ok(!isHelpAsked(['--local']))
