@@ -77,7 +77,7 @@ function manifest(): object {
  */
 function readme(): string {
   return readFileSync(join(root, 'docs/use/client.md'), 'utf8')
-    .replace(/ In a checkout of Postbote, make the package[\s\S]*?```\n/, '\n')
+    .replace(/ \[The producer's first page\].*$/m, '')
     .replace(/ Programs inside a checkout, .*$/m, '')
     .replaceAll('postbote/client', name)
     .replace(/\[([^\]]+)\]\((?!https?:|#)[^)]*\)/g, '$1')

@@ -38,19 +38,13 @@ people, which may change from version to version; a terminal cuts tables to its 
 API, whose fields [api.md](../use/api.md) describes. \`bots list\` joins the pages that it reads into one object. \`tail\` prints one object for each event on a line of its own: the data of the event, and its name as \`event\`. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`. \`verify\`
 prints \`{"damages":0,"lines":["..."]}\` and \`repair\` prints \`{"failed_shards":[],"lines":["..."]}\`, with the lines that they print for people.
 
-If the reader of a pipe ends early, as in \`postbote bots list | head -3\`, the command finishes without an error. \`tail\` ends then, at the next event.
+If the reader of a pipe ends early, as in \`postbote bots list | head -3\`, the command finishes without an error.
 
-## Selecting bots
+\`bots list --state stuck --sort oldest_age\` answers which bots need attention. [api.md](../use/api.md#all-bots) explains the states. The columns are about the main queue of a bot:
+\`oldest\` is the age of the oldest pending update, and \`health\` the [health](../use/api.md#why-nothing-arrives) of the queue, or \`paused\`. A \`-\` is for no value.
 
-\`bots list --state stuck --sort oldest_age\` answers which bots need attention. [api.md](../use/api.md#all-bots) explains the states. The
-columns are about the main queue of a bot: \`oldest\` is the age of the oldest pending update, and \`health\` is the [health](../use/api.md#why-nothing-arrives) of the webhook, or
-\`paused\`. A \`-\` is for no value.
-
-## Following a tail
-
-\`tail\` shows what is pushed to a bot and confirmed from now on. It reads nothing out of the queue, so the bot misses nothing. When the server restarts or reloads,
-\`tail\` says so on standard error and connects again until the server is back; what happens in between is not shown. It ends by SIGINT (Ctrl+C), with exit code 0, or
-with 4 if the server refuses the tail, such as because the bot was removed.
+\`tail\` shows what is pushed to a bot and confirmed from now on, and reads nothing out of the queue. When the server restarts or reloads, it says so on standard error and connects again;
+what happens in between is not shown. It ends by SIGINT (Ctrl+C), with exit code 0, or with 4 if the server refuses the tail.
 
 ## Exit codes
 `
@@ -95,7 +89,7 @@ function commandLines(row: CommandRow): readonly string[] {
   const values = row.kind === 'parsed' ? row.arguments : []
   const others = isRemote
     ? '[Calls a server](#options-of-commands-that-call-a-server).'
-    : `It also takes ${serverOptionsOf(row)}.`
+    : `Takes ${serverOptionsOf(row)}.`
   const takesOthers = isRemote || optionsOf(row).length > own.length
   const lines = [
     ...values.map(({ name, kind, sentence }) => listLine(name, [kind.expected], sentence)),
