@@ -78,7 +78,7 @@ function manifest(): object {
 function readme(): string {
   return readFileSync(join(root, 'docs/use/client.md'), 'utf8')
     .replace(/ \[The producer's first page\].*$/m, '')
-    .replace(/ Programs inside a checkout, .*$/m, '')
+    .replace(/ Programs inside a checkout .*$/m, '')
     .replaceAll('postbote/client', name)
     .replace(/\[([^\]]+)\]\((?!https?:|#)[^)]*\)/g, '$1')
 }
