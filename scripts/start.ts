@@ -25,8 +25,8 @@ async function start(argv: readonly string[]): Promise<void> {
     process.stdout.write(`Usage: ./scripts/start [options]\n\n${helpText()}`)
     return
   }
-  const config = configOf(argv)
-  const primary = await serve(config, () => configOf(argv))
+  const config = demoConfigOf(argv)
+  const primary = await serve(config, () => demoConfigOf(argv))
   const [bot, admin] = ['bot', 'private'].map((name) => boundAddress(primary, name))
   if (bot === undefined || admin === undefined) throw new Error('a listener is missing')
   try {
@@ -37,6 +37,13 @@ async function start(argv: readonly string[]): Promise<void> {
     // Only the server matters, and it runs.
     process.stderr.write(`postbote: no demo bot: ${String(error)}\n`)
   }
+}
+
+/** Without an upstream server, the server is one to try a first bot: it answers what the bot sends. */
+function demoConfigOf(argv: readonly string[]): Config {
+  const config = configOf(argv)
+  const isGiven = config.upstream !== undefined || argv.some((flag) => flag.startsWith('--demo'))
+  return isGiven ? config : { ...config, demo: true }
 }
 
 function boundAddress(primary: Primary, listener: string): ListenAddress | undefined {

@@ -209,6 +209,11 @@ export const metrics = [
     kind: 'counter',
     help: 'getUpdates calls refused because a call with a higher offset waits.',
   },
+  {
+    name: 'methods_not_served',
+    kind: 'counter',
+    help: 'Calls of methods that need an upstream server, which this server does not have.',
+  },
   { name: 'updates_pending', kind: 'gauge', help: 'Updates that wait for their bot.' },
   {
     name: 'updates_oldest_age_seconds',

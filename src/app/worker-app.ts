@@ -339,6 +339,7 @@ function botApiOf(
     clock,
     counters: slot,
     log,
+    demoLog: config.demo ? log : undefined,
     pacing: own.pacing,
     creationGate: memory.clients,
     updatesReply: new UpdatesReply({ compressBytesMin: config.compressOverBytes, pool: own.pool }),

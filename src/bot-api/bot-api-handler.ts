@@ -23,6 +23,7 @@ import type { BudgetGate } from '../http/budget-gate.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed.ts'
 import type { MethodReply, Method } from './method-call.ts'
 import { makeOwnMethods, runsMethods } from './own-methods.ts'
+import type { DemoLog } from './methods/demo-methods.ts'
 import { type Params, readParams } from './params.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 import { sendError, sendResult } from './reply.ts'
@@ -67,6 +68,8 @@ export interface BotApiHandlerOptions {
   /** Returns the form of a token that may be stored. If absent, no token is stored. */
   readonly sealToken?: ((token: string) => string) | undefined
   readonly log: { error(details: object, message: string): void }
+  /** Receives what bots send to a demo; if absent, the server is none. */
+  readonly demoLog?: DemoLog | undefined
   /** The budget for bodies of own methods. */
   readonly bodies: BodyBudget<IncomingMessage>
   clientAddressOf(request: IncomingMessage): string
@@ -125,6 +128,7 @@ export class BotApiHandler {
     this.#methods = makeOwnMethods({
       connectionsMax: options.webhookConnectionsMax,
       sealToken: options.sealToken,
+      demoLog: options.demoLog,
     })
   }
 
@@ -181,9 +185,8 @@ export class BotApiHandler {
     }
     const method = this.#methods.get(target.method)
     if (method === undefined) {
-      if (passOn === undefined || !isMethodName(target.method)) {
-        throw new PostboteError('METHOD_NOT_FOUND')
-      }
+      if (!isMethodName(target.method)) throw new PostboteError('METHOD_NOT_FOUND')
+      if (passOn === undefined) throw this.#notServed(exchange.queue, target.methodName)
       passOn(target)
       return undefined
     }
@@ -225,6 +228,14 @@ export class BotApiHandler {
         throw error
       },
     )
+  }
+
+  /** An unmodified bot of the public service ends here, at its first reply. */
+  #notServed(queue: BotQueue, method: string): PostboteError {
+    this.#options.counters.add('methods_not_served', 1)
+    queue.notes.unserved(method)
+    const detail = `: ${method} is not served here: the server has no --upstream`
+    return new PostboteError('METHOD_NOT_FOUND', { detail })
   }
 
   /** Checks the token again: it was renewed, or the bot was removed, while the body arrived. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Method } from './method-call.ts'
 import { close } from './methods/close.ts'
+import { type DemoLog, demoMethods } from './methods/demo-methods.ts'
 import { deleteWebhook } from './methods/delete-webhook.ts'
 import { getMe } from './methods/get-me.ts'
 import { getUpdates } from './methods/get-updates.ts'
@@ -19,8 +20,18 @@ const simpleMethods = new Map<string, Method>([
   ['close', close],
 ])
 
-export function makeOwnMethods(options: SetWebhookOptions): ReadonlyMap<string, Method> {
-  return new Map([...simpleMethods, ['setwebhook', makeSetWebhook(options)]])
+export interface OwnMethodsOptions extends SetWebhookOptions {
+  /** Set if the server has the methods of a demo, and logs what they send. */
+  readonly demoLog?: DemoLog | undefined
+}
+
+export function makeOwnMethods(options: OwnMethodsOptions): ReadonlyMap<string, Method> {
+  const { demoLog } = options
+  return new Map([
+    ...simpleMethods,
+    ['setwebhook', makeSetWebhook(options)],
+    ...(demoLog === undefined ? [] : demoMethods(demoLog)),
+  ])
 }
 
 /** Whether a request is for a file or for a method that this server does not implement, so that its body is forwarded. */

@@ -16,6 +16,8 @@ export interface MethodTarget {
   readonly isTest: boolean
   /** The name in lower case, percent-decoded but not checked. */
   readonly method: string
+  /** The name as it was sent, likewise. */
+  readonly methodName: string
   /** The part after the question mark, not decoded; empty if there is none. */
   readonly query: string
 }
@@ -59,6 +61,7 @@ export function parseTarget(url: string): Target {
     token,
     isTest,
     method: method.toLowerCase(),
+    methodName: method,
     query: questionMark === -1 ? '' : url.slice(questionMark + 1),
   }
 }

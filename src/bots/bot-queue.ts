@@ -23,6 +23,7 @@ import type { StoredQueue } from '../shard/stored.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
+import { type NoteSubject, QueueNotes } from './queue-notes.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import type { Polls } from '../webhook/health.ts'
 import {
@@ -94,6 +95,8 @@ export class BotQueue {
   readonly webhook: WebhookControl
   /** Paces the refusals of calls with this bot's valid token. */
   readonly pacer: RefusalPacer
+  /** What the bot gets wrong in silence. */
+  readonly notes = new QueueNotes()
   readonly #services: BotQueueServices
   #settings: QueueSettings
   readonly #changes = new Mutex()
@@ -137,6 +140,14 @@ export class BotQueue {
   /** The settings in effect, which are those on disk. */
   get settings(): QueueSettings {
     return this.#settings
+  }
+
+  /** Notes what a call of the bot gets wrong, or that it is right, for the health and for a debug line. */
+  note(about: NoteSubject, text: string | undefined): void {
+    if (!this.notes.set(about, text) || text === undefined) return
+    const { id } = this
+    const bot = `bot${botIdOf(id)}`
+    this.#services.log?.debug({ bot, isTest: isTestQueue(id) }, text)
   }
 
   /** Notifies polls and the webhook that new updates are visible. */
@@ -188,7 +199,7 @@ export class BotQueue {
       lastErrorMessage: info.lastErrorMessage ?? null,
       isPaused: this.#settings.isPaused ?? false,
       deliveriesPerSecond: this.#settings.deliveriesPerSecond ?? null,
-      webhook: this.webhook.report({ polls, oldestAgeS }),
+      webhook: this.webhook.report({ polls, oldestAgeS, notes: this.notes.texts }),
     }
   }
 

@@ -116,7 +116,7 @@ export class WebhookControl {
   }
 
   /** @param of - what only the queue knows */
-  report(of: Pick<WebhookFacts, 'polls' | 'oldestAgeS'>): WebhookReport {
+  report(of: Pick<WebhookFacts, 'polls' | 'oldestAgeS' | 'notes'>): WebhookReport {
     const { clock, queue } = this.#options
     return webhookReport({
       ...of,

@@ -243,6 +243,13 @@ export const optionTable = {
     sentence:
       'Bot API server that gets the methods that Postbote does not implement, and the methods in responses of webhooks; it receives the tokens of the bots.',
   },
+  demo: {
+    name: 'demo',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Answers sendMessage and a few other methods as an upstream server would, and logs the messages instead of sending them, to try bots without one.',
+  },
   blockCidrs: {
     name: 'block-cidr',
     kind: listOf(cidr),

@@ -252,6 +252,11 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${source ?? 'max-pending-bytes'}: expected max-pending-bytes (${maxPendingBytes}) to be at least max-update-bytes (${maxUpdateBytes}), so that the largest update fits in a queue`,
     )
   }
+  if (config.demo && config.upstream !== undefined) {
+    problems.push(
+      `${sourceOf('demo')}: expected it without upstream, which answers the methods of the demo`,
+    )
+  }
   problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))
 }
 

@@ -41,6 +41,17 @@ export function allowedUpdatesOfPoll(text: string | undefined): AllowedTypes | u
 }
 
 /**
+ * Returns the names in an allowed_updates that are none of a type. They are ignored, as the reference ignores them.
+ *
+ * @param text - the JSON text
+ */
+export function unknownTypesIn(text: string): readonly string[] {
+  const names = namesIn(text)
+  if (typeof names === 'string') return []
+  return names.filter((name) => !updateTypeNumber.has(name.toLowerCase()))
+}
+
+/**
  * Tells whether a bot with this mask receives updates of this type.
  *
  * @param typeNumber - the index of the type in `updateTypes`

@@ -35,11 +35,15 @@ export function isSick(kind: FailureKind, status: number): boolean {
   return kind !== 'rejected' || sickStatuses.has(status)
 }
 
+/** An endpoint that checks a secret_token most often refuses with these statuses because it is not that of setWebhook. */
+const secretHint = ' (if it checks the secret_token, is it that of setWebhook?)'
+
 /** Returns the `last_error_message` for a response that is not a success. */
 export function describeStatus(status: number, statusText: string): string {
   const printable = statusText.replaceAll(/[^\u0020-\u007e]/g, '').trim()
   const text = printable === '' ? (STATUS_CODES[status] ?? '') : printable
-  return shortened(`Wrong response from the webhook: ${status} ${text}`.trim())
+  const hint = status === 401 || status === 403 ? secretHint : ''
+  return shortened(`Wrong response from the webhook: ${status} ${text}`.trim() + hint)
 }
 
 /** True for `Webhook-Delivery: abort-message`, alone or in a list. */

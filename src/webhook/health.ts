@@ -66,6 +66,8 @@ export interface HealthFacts extends HealthWordFacts {
   readonly limitPerSecond: number | undefined
   /** The age of the oldest pending update; undefined if it is not known. */
   readonly oldestAgeS: number | undefined
+  /** What the bot gets wrong in silence; sentences without their ends. */
+  readonly notes: readonly string[]
 }
 
 /** The verdict: a word, and a sentence with numbers and the last error. */
@@ -78,9 +80,13 @@ export interface HealthReport {
 /** Returns the state of a queue. */
 export function healthOf(facts: HealthFacts): HealthReport {
   const health = healthWord(facts)
-  if (!facts.hasWebhook) return { health, reason: pollsReason(facts) }
-  if (health === 'paused') return { health, reason: pausedReason(facts) }
-  return { health, reason: reasonOf(health, facts) + waitingText(facts) + paceText(health, facts) }
+  return { health, reason: [sentenceOf(health, facts), ...facts.notes].join('; ') }
+}
+
+function sentenceOf(health: Health | undefined, facts: HealthFacts): string {
+  if (!facts.hasWebhook) return pollsReason(facts)
+  if (health === 'paused') return pausedReason(facts)
+  return reasonOf(health, facts) + waitingText(facts) + paceText(health, facts)
 }
 
 /**

@@ -116,7 +116,7 @@ test('paths are accepted in every form that clients write', async () => {
     for (const path of nowhere) {
       for (let round = 0; round < 3; round++) {
         const answer = await get(server, path, '198.51.100.1')
-        assertRefused(answer, 404, 'Not Found: method not found')
+        assertRefused(answer, 404, /^Not Found: method not found/)
         assert(answer.tookMs < 2_500, 'a 404 is never held')
       }
     }

@@ -296,4 +296,8 @@ const noWebhook: KnownCall = {
     body: '{"ok":true,"result":true,"description":"Webhook is already deleted"}',
   },
 }
-const unknownMethod = refused('sendSomething', [['text', 'x']], 'Not Found: method not found')
+const unknownMethod = refused(
+  'sendSomething',
+  [['text', 'x']],
+  'Not Found: method not found: sendSomething is not served here: the server has no --upstream',
+)

@@ -9,6 +9,7 @@ import { readCertificates } from '../../webhook/certificate.ts'
 import { badWebhook } from '../../webhook/endpoint.ts'
 import { isPlainAddress } from '../../net/ip-address.ts'
 import type { Method, MethodCall, ResultReply } from '../method-call.ts'
+import { typesNote } from '../types-note.ts'
 import type { Params } from '../params.ts'
 
 const connectionsDefault = 40
@@ -34,9 +35,10 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
     if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
       throw badWebhook('Invalid IP address specified')
     }
+    const types = params.text('allowed_updates')
     const description = await queue.webhook.set({
       dropsPending,
-      allowedTypes: allowedUpdatesOfWebhook(params.text('allowed_updates')),
+      allowedTypes: allowedUpdatesOfWebhook(types),
       webhook: {
         url,
         maxConnections: params.integer('max_connections', {
@@ -50,6 +52,7 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
         ...(certificate === undefined ? {} : { certificate: readCertificates(certificate) }),
       },
     })
+    queue.note('allowed_updates', typesNote(types ?? ''))
     return { result: 'true', description }
   }
 }

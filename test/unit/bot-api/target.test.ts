@@ -8,8 +8,12 @@ import { drawnRuns } from '../../support/drawn-runs.ts'
 const token = '123456789:AAabcdefghijklmnopqrstuvwxyz0123456'
 
 function assertMethod(url: string, expected: object): void {
+  const target = parseTarget(url)
+  assert(target.kind === 'method', url)
+  const { methodName, ...others } = target
+  assert.equal(methodName.toLowerCase(), others.method)
   assert.deepEqual(
-    parseTarget(url),
+    others,
     { kind: 'method', token, isTest: false, method: 'getupdates', query: '', ...expected },
     url,
   )

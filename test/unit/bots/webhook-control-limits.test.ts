@@ -53,7 +53,7 @@ test('a stored max_connections above the limit of a later start counts as that l
   assert.equal(bots.webhooks.last.request.webhook.maxConnections, 7)
   assert.equal(queue.webhook.info().maxConnections, 7)
   assert.equal(
-    queue.webhook.report({ polls: neverPolled, oldestAgeS: undefined }).maxConnections,
+    queue.webhook.report({ polls: neverPolled, oldestAgeS: undefined, notes: [] }).maxConnections,
     7,
   )
   await queue.webhook.set(to(7))

@@ -166,7 +166,7 @@ test('attempts survive the unloading of the bot, a new webhook begins healthy, a
   assert.equal(reloaded.webhook.attempts(50).length, 3)
   await setWebhook(reloaded)
   assert.equal(
-    reloaded.webhook.report({ polls: neverPolled, oldestAgeS: undefined }).health,
+    reloaded.webhook.report({ polls: neverPolled, oldestAgeS: undefined, notes: [] }).health,
     'healthy',
   )
   assert.equal(reloaded.webhook.attempts(50).length, 3)

@@ -74,6 +74,7 @@ test('without any source every option has its default', () => {
     secretTokenHeaders: ['X-Service-Bot-Api-Secret-Token', 'X-Telegram-Bot-Api-Secret-Token'],
     proxy: undefined,
     upstream: undefined,
+    demo: false,
     blockCidrs: [],
     allowCidrs: [],
     filter: undefined,
@@ -254,6 +255,7 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
     'http://u:0',
     'http:///u',
   ],
+  ['demo', 'maybe'],
   ['block-cidr', '10.0.0.0', '10.0.0.0/33', 'fd00::/129', 'ten/8', '10.0.0.0/8/8'],
   ['allow-cidr', '10.0.0.0/'],
   ['filter', '3/3', '0/0', '1', '-1/3', '1/2/3'],
@@ -303,6 +305,9 @@ test('events need https and a secret, and a secret needs an address', () => {
   assert.equal(alone.length, 2)
   assert.match(alone.join(), /expected events-secret-file, too.*expected https/)
   assert(!alone.join().includes('secret@'))
+  assert.deepEqual(problemsOf({ argv: ['--demo', '--upstream=http://u'] }), [
+    '--demo: expected it without upstream, which answers the methods of the demo',
+  ])
   const both = ['--events-url=http://a:8/x', '--events-secret-file=x', '--local']
   assert.equal(parse({ argv: both }).eventsUrl, 'http://a:8/x')
 })

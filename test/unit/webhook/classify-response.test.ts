@@ -47,3 +47,11 @@ test('a status is described by its own text, or by the usual one', () => {
 function verdictOf(deliveryOrder: string): string {
   return classifyResponse({ status: 500, deliveryOrder })
 }
+
+test('a 401 or 403 hints at the secret_token', () => {
+  assert.equal(
+    describeStatus(403, ''),
+    'Wrong response from the webhook: 403 Forbidden (if it checks the secret_token, is it that of setWebhook?)',
+  )
+  assert.doesNotMatch(describeStatus(404, ''), /secret_token/)
+})

@@ -45,6 +45,7 @@ function healthAt(
     limitPerSecond: undefined,
     pendingCount: 0,
     oldestAgeS: undefined,
+    notes: [],
     log: logOf(history),
     polls: { isWaiting: false, lastBeforeMs: undefined, knownForMs: 0 },
     nowMs: startMs + nowS * 1_000,
