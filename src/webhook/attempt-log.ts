@@ -162,15 +162,13 @@ export class AttemptLog {
       address,
       error = '',
     } = this.#read(this.#lastFailure)
+    const last = { atMs, updateId, status, durationMs, error }
     const [sinceMs, lastSuccessMs] = [this.#failingSinceMs, this.#lastSuccessMs]
     return {
       inRow: this.#failuresInRow,
       ...(sinceMs === undefined ? {} : { sinceMs }),
       ...(lastSuccessMs === undefined ? {} : { lastSuccessMs }),
-      last: {
-        ...{ atMs, updateId, status, durationMs, error },
-        ...(address === undefined ? {} : { address }),
-      },
+      last: address === undefined ? last : { ...last, address },
     }
   }
 

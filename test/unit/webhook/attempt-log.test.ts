@@ -145,8 +145,12 @@ test('what is stored of a log makes another one with the same health', () => {
     sinceMs: startMs + 2,
     lastSuccessMs: startMs + 1,
     last: {
-      ...{ atMs: startMs + 4, updateId: 4, status: 500, durationMs: 2 },
-      ...{ error: 'no', address: '192.0.2.1' },
+      atMs: startMs + 4,
+      updateId: 4,
+      status: 500,
+      durationMs: 2,
+      error: 'no',
+      address: '192.0.2.1',
     },
   })
   const again = new AttemptLog()

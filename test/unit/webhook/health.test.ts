@@ -192,15 +192,18 @@ test('an endpoint that refuses updates for good is healthy, and ends a failure',
   )
 })
 
+/** Returns the health of a queue without a webhook. */
+function polled(polls: Partial<Polls>, pendingCount = 0): string {
+  return healthAt(0, '', {
+    hasWebhook: false,
+    log: undefined,
+    pendingCount,
+    oldestAgeS: 10_900,
+    polls: { isWaiting: false, lastBeforeMs: undefined, knownForMs: 20_000, ...polls },
+  })
+}
+
 test('a queue without a webhook is unpolled if updates wait and nobody has polled for a minute', () => {
-  const polled = (polls: Partial<Polls>, pendingCount = 0): string =>
-    healthAt(0, '', {
-      hasWebhook: false,
-      log: undefined,
-      pendingCount,
-      oldestAgeS: 10_900,
-      polls: { isWaiting: false, lastBeforeMs: undefined, knownForMs: 20_000, ...polls },
-    })
   assert.equal(
     polled({ lastBeforeMs: 3 * 3_600_000 }, 11_008),
     'unpolled: nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h',
