@@ -138,7 +138,7 @@ test('idle streams of one key leave bots, health checks, other keys and the call
   const evil = await KeyUser.make(server, { name: 'evil', scopes: ['push'], bots: [bot.botId] })
   const other = await KeyUser.make(server, { name: 'other', scopes: ['push'] })
   const streams: RawPushStream[] = []
-  const open = async (count: number): Promise<void> => {
+  const openSome = async (count: number): Promise<void> => {
     const opened = Array.from({ length: count }, () => new RawPushStream(evil))
     streams.push(...opened)
     await Promise.all(opened.map((stream) => stream.response))
@@ -147,7 +147,7 @@ test('idle streams of one key leave bots, health checks, other keys and the call
     for (const stream of streams) stream.destroy()
   })
   // Those that are opened together arrive in any order.
-  for (const count of [1, 2 * connectionsOfWave, 1]) await open(count)
+  for (const count of [1, 2 * connectionsOfWave, 1]) await openSome(count)
   const result = await streams.at(-1)?.push({ bot_id: bot.botId }, { message: { text: 'hello' } })
   assert.ok(result?.update_id !== undefined)
   await assertServed(server, [bot])
