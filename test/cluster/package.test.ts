@@ -43,6 +43,7 @@ test('the package works when it is installed', async (t) => {
         'docs/know/why-not.md',
         'docs/reference/cli.md',
         'docs/reference/errors.md',
+        'docs/reference/limits.md',
         'docs/reference/openapi.json',
         'docs/reference/options.md',
         'docs/run/alerts/grafana-dashboard.json',
