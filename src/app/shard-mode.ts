@@ -1,11 +1,12 @@
 /**
  * What a worker does with one of its shards:
  *
- *   closed --> opening --> open --------> leaving --> closed
- *     |  \       ^  ^       | ^             ^
- *     |   v      |   v      v |             |
- *     |  doubtful   aside   unreadable -----+
- *     +-------------> ^
+ *   closed ----------> opening ---> open ---------> leaving ---> closed
+ *     |                ^  |   ^       |  ^            ^
+ *     +--> doubtful ---+  v   |       v  |            |
+ *     |         |        aside       unreadable ------+
+ *     +---------+--------> |
+ *                          +--> closed: another node has it
  *
  *   doubtful     its files are checked before it is opened
  *   aside        damage, or a disk without room, keeps it closed, and its bots are refused

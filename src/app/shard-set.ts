@@ -59,6 +59,8 @@ type Candidate = ShardOpening & { readonly action: OpeningVerdict['action'] }
 export class ShardSet {
   readonly #options: ShardSetOptions
   readonly #modes = new Map<number, ShardMode>()
+  /** Shards that the operator is told of, until they are open. */
+  readonly #broken = new Set<number>()
   readonly #open = new Map<number, Shard>()
   readonly #lives = new Map<number, ShardLife>()
   /** Shards whose files were checked because a read failed. */
@@ -247,7 +249,8 @@ export class ShardSet {
       try {
         await this.#openOne(opening)
       } catch (error) {
-        if (!isOutOfRoom(error)) throw error
+        // The disk of a database is no concern of one node.
+        if (this.#options.engine.files === undefined || !isOutOfRoom(error)) throw error
         const damage = noRoomFor(shardPath(this.#options.dataDir, shard))
         if (before === 'closed') await this.#setAside(shard, damage, hasNoRoom)
         return false
@@ -390,9 +393,11 @@ export class ShardSet {
 
   /** The mode changes immediately. Resolves when the next process would learn of it. */
   async #to(index: number, mode: ShardMode, change: Partial<ShardLife> = {}): Promise<void> {
-    const before = this.#modeOf(index)
-    this.#modes.set(index, changedShardMode(before, mode))
-    const more = Number(isBroken(mode)) - Number(isBroken(before))
+    this.#modes.set(index, changedShardMode(this.#modeOf(index), mode))
+    const before = this.#broken.size
+    if (isBroken(mode)) this.#broken.add(index)
+    else if (mode !== 'opening') this.#broken.delete(index)
+    const more = this.#broken.size - before
     if (more !== 0) this.#options.counters.add('shards_broken', more)
     await this.#record(index, change)
   }

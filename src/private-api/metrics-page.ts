@@ -19,67 +19,70 @@ export interface MetricsPage {
   readonly text: string
 }
 
-/** The outcomes of deliveries are one metric with a label instead of one metric each; `delivered` also has its own metric. */
-const { delivered: _shown, ...otherOutcomes } = outcomeMetrics
-const shownWithLabel: ReadonlySet<MetricName> = new Set([
-  ...Object.values(otherOutcomes),
-  ...Object.values(conflictMetrics),
-  ...Object.values(refusalMetrics),
-  ...Object.values(fleetHealthMetrics),
-  ...Object.values(deniedMetrics),
-  // The sum of those by code.
-  'updates_refused',
-])
+interface LabelledMetric {
+  readonly name: string
+  readonly kind: 'counter' | 'gauge'
+  readonly help: string
+  readonly label: string
+  /** For each value of the label, the metric that counts it. */
+  readonly values: Readonly<Record<string, MetricName>>
+}
+
+/** What is one metric with a label instead of one metric each. */
+const labelled: readonly LabelledMetric[] = [
+  {
+    name: 'postbote_webhook_outcomes_total',
+    kind: 'counter',
+    help: 'Deliveries to webhooks by their outcome: attempts, and updates that expired before the next attempt.',
+    label: 'outcome',
+    values: outcomeMetrics,
+  },
+  {
+    name: 'postbote_poll_conflicts_total',
+    kind: 'counter',
+    help: 'getUpdates calls that got 409, by the rule that refused them.',
+    label: 'rule',
+    values: conflictMetrics,
+  },
+  {
+    name: 'postbote_updates_refused_total',
+    kind: 'counter',
+    help: 'Pushes that got an error, by its code.',
+    label: 'code',
+    values: refusalMetrics,
+  },
+  {
+    name: 'postbote_requests_denied_total',
+    kind: 'counter',
+    help: 'Requests on the private API that their key does not allow, by the code of the error.',
+    label: 'code',
+    values: deniedMetrics,
+  },
+  {
+    name: 'postbote_bots',
+    kind: 'gauge',
+    help: 'Registered bots by the health of their webhook; none is for bots without one.',
+    label: 'health',
+    values: fleetHealthMetrics,
+  },
+]
+
+const shownWithLabel = new Set<MetricName>(labelled.flatMap(({ values }) => Object.values(values)))
+// It has its own metric, too.
+shownWithLabel.delete(outcomeMetrics.delivered)
+// The sum of those by code.
+shownWithLabel.add('updates_refused')
 
 export async function metricsPage(
   totals: Readonly<Record<MetricName, number>>,
 ): Promise<MetricsPage> {
   const registry = new Registry()
   const registers = [registry]
-  const outcomes = new Counter({
-    name: 'postbote_webhook_outcomes_total',
-    help: 'Deliveries to webhooks by their outcome: attempts, and updates that expired before the next attempt.',
-    labelNames: ['outcome'],
-    registers,
-  })
-  for (const [outcome, name] of Object.entries(outcomeMetrics)) {
-    outcomes.inc({ outcome }, totals[name])
-  }
-  const conflicts = new Counter({
-    name: 'postbote_poll_conflicts_total',
-    help: 'getUpdates calls that got 409, by the rule that refused them.',
-    labelNames: ['rule'],
-    registers,
-  })
-  for (const [rule, name] of Object.entries(conflictMetrics)) {
-    conflicts.inc({ rule }, totals[name])
-  }
-  const refused = new Counter({
-    name: 'postbote_updates_refused_total',
-    help: 'Pushes that got an error, by its code.',
-    labelNames: ['code'],
-    registers,
-  })
-  for (const [code, name] of Object.entries(refusalMetrics)) {
-    refused.inc({ code }, totals[name])
-  }
-  const denied = new Counter({
-    name: 'postbote_requests_denied_total',
-    help: 'Requests on the private API that their key does not allow, by the code of the error.',
-    labelNames: ['code'],
-    registers,
-  })
-  for (const [code, name] of Object.entries(deniedMetrics)) {
-    denied.inc({ code }, totals[name])
-  }
-  const bots = new Gauge({
-    name: 'postbote_bots',
-    help: 'Registered bots by their health. Without a webhook it is unpolled if updates wait and nobody polls, otherwise none.',
-    labelNames: ['health'],
-    registers,
-  })
-  for (const [health, name] of Object.entries(fleetHealthMetrics)) {
-    bots.set({ health }, totals[name])
+  for (const { name, kind, help, label, values } of labelled) {
+    const options = { name, help, labelNames: [label], registers }
+    const metric = kind === 'gauge' ? new Gauge(options) : new Counter(options)
+    for (const [value, counted] of Object.entries(values))
+      metric.inc({ [label]: value }, totals[counted])
   }
   for (const { name, kind, help } of metrics) {
     if (shownWithLabel.has(name)) continue

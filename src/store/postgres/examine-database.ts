@@ -10,41 +10,110 @@ import { type ClusterRow, hasSchema, readCluster } from './cluster-row.ts'
 import { connectionFinding, type ConnectionUsers, readConnectionLimit } from './connection-limit.ts'
 import { examineRows } from './examine-rows.ts'
 import { ExaminedTables } from './examine-tables.ts'
-import { bad, type Finding, good, warn } from './finding.ts'
+import { bad, type Finding, good } from './finding.ts'
 import { PgConnection } from './pg-connection.ts'
 import type { PgUrl } from './pg-url.ts'
 
 /** The oldest version of which all statements are known to work. */
 const versionMin = 150_000
 
-interface Facts {
-  readonly version: number
-  readonly version_text: string
-  readonly fsync: string
-  readonly full_page_writes: string
-  readonly autovacuum: string
-  readonly standby_names: string
-  readonly synchronous_standbys: number
-  /** Whether the role sees the standbys and what others have open. */
-  readonly sees_all: boolean
-  readonly oldest_snapshot_s: number | null
-  readonly prepared: number
-  readonly dead_slots: number
-  readonly may_create: boolean
-  readonly [column: string]: unknown
+/** Something to look for in the server of a database. */
+interface Look {
+  /** Gives the text of which the sentence speaks, or NULL if there is nothing to say. */
+  readonly sql: string
+  readonly level: Finding['level']
+  sentence(found: string): string
 }
 
-const factsQuery = `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS version_text,
-current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
-current_setting('autovacuum') AS autovacuum,
-current_setting('synchronous_standby_names') AS standby_names,
-(SELECT count(*)::int FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')) AS synchronous_standbys,
-pg_has_role('pg_read_all_stats', 'USAGE') AS sees_all,
-(SELECT extract(epoch FROM max(now() - xact_start))::int FROM pg_stat_activity
-  WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend') AS oldest_snapshot_s,
-(SELECT count(*)::int FROM pg_prepared_xacts) AS prepared,
-(SELECT count(*)::int FROM pg_replication_slots WHERE NOT active) AS dead_slots,
-has_schema_privilege(current_schema(), 'CREATE') AS may_create`
+const version = "current_setting('server_version')"
+const versionNumber = "current_setting('server_version_num')::int"
+const standbyNames = "current_setting('synchronous_standby_names')"
+const standbys = "(SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))"
+/** Whether the role sees the standbys and what others have open. */
+const seesAll = "pg_has_role('pg_read_all_stats', 'USAGE')"
+const prepared = '(SELECT count(*) FROM pg_prepared_xacts)'
+const deadSlots = '(SELECT count(*) FROM pg_replication_slots WHERE NOT active)'
+const oldestSnapshotS = `(SELECT extract(epoch FROM max(now() - xact_start))::int FROM pg_stat_activity
+WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend')`
+
+function ifSo(condition: string, text = "''"): string {
+  return `CASE WHEN ${condition} THEN ${text} END`
+}
+
+const noStandby =
+  'synchronous_standby_names is empty: if the machine of the database is lost, so is what was acknowledged last; name a standby'
+
+/** The findings come in this order. */
+const looks: readonly Look[] = [
+  {
+    sql: ifSo(`${versionNumber} >= ${versionMin}`, version),
+    level: 'good',
+    sentence: (found) => `PostgreSQL ${found}`,
+  },
+  {
+    sql: ifSo(`${versionNumber} < ${versionMin}`, version),
+    level: 'warn',
+    sentence: (found) => `PostgreSQL ${found} is older than any that was tested: 15`,
+  },
+  { sql: ifSo("current_setting('fsync') = 'on'"), level: 'good', sentence: () => 'fsync is on' },
+  {
+    sql: ifSo("current_setting('fsync') <> 'on'"),
+    level: 'bad',
+    sentence: () => 'fsync is off: a power loss destroys the database; set fsync = on',
+  },
+  {
+    sql: ifSo("current_setting('full_page_writes') = 'on'"),
+    level: 'good',
+    sentence: () => 'full_page_writes is on',
+  },
+  {
+    sql: ifSo("current_setting('full_page_writes') <> 'on'"),
+    level: 'bad',
+    sentence: () =>
+      'full_page_writes is off: a power loss may damage tables, unless the file system writes pages atomically',
+  },
+  { sql: ifSo(`${standbyNames} = ''`), level: 'warn', sentence: () => noStandby },
+  {
+    sql: ifSo(`${standbyNames} <> '' AND NOT ${seesAll}`),
+    level: 'warn',
+    sentence: () =>
+      'whether a synchronous standby is connected, and how long transactions are open, is hidden from this role: GRANT pg_read_all_stats to it',
+  },
+  {
+    sql: ifSo(`${standbyNames} <> '' AND ${seesAll} AND ${standbys} = 0`, standbyNames),
+    level: 'bad',
+    sentence: (found) =>
+      `no synchronous standby is connected (synchronous_standby_names = ${found}): nothing is acknowledged until one is`,
+  },
+  {
+    sql: ifSo(`${standbyNames} <> '' AND ${seesAll} AND ${standbys} > 0`, standbys),
+    level: 'good',
+    sentence: (found) => `${found} synchronous standbys are connected`,
+  },
+  {
+    sql: ifSo("current_setting('autovacuum') <> 'on'"),
+    level: 'warn',
+    sentence: () => 'autovacuum is off: deleted updates take room and time; set autovacuum = on',
+  },
+  {
+    sql: ifSo(`${oldestSnapshotS} > ${pgSnapshotWarnS}`, oldestSnapshotS),
+    level: 'warn',
+    sentence: (found) =>
+      `a transaction has been open for ${found} s: updates that are deleted meanwhile take room and time; end it, and dump from a standby`,
+  },
+  {
+    sql: ifSo(`${prepared} > 0`, prepared),
+    level: 'warn',
+    sentence: (found) =>
+      `${found} prepared transactions keep deleted updates: commit them or roll them back`,
+  },
+  {
+    sql: ifSo(`${deadSlots} > 0`, deadSlots),
+    level: 'warn',
+    sentence: (found) =>
+      `${found} replication slots have no standby: they keep the log and deleted updates; drop them`,
+  },
+]
 
 export interface ExaminedDatabase {
   readonly findings: readonly Finding[]
@@ -71,9 +140,8 @@ export async function examineDatabase(
     return { findings: [bad(messageOf(error))] }
   }
   try {
-    const [facts] = await connection.run<Facts>({ text: factsQuery })
     const server = good(`${connection.server.address.shown} is the primary`)
-    const ofServer = [server, ...(facts === undefined ? [] : findingsOf(facts))]
+    const ofServer = [server, ...(await serverFindings(connection))]
     try {
       const { findings, cluster } = await examineCluster(connection, options)
       return { findings: [...ofServer, ...findings], ...(cluster === undefined ? {} : { cluster }) }
@@ -93,60 +161,15 @@ export async function replicationGap(connection: PgConnection): Promise<string |
   return row?.names === '' ? noStandby : undefined
 }
 
-const noStandby =
-  'synchronous_standby_names is empty: if the machine of the database is lost, so is what was acknowledged last; name a standby'
-
-function findingsOf(facts: Facts): Finding[] {
-  const { version, fsync, full_page_writes: pages } = facts
-  const { oldest_snapshot_s: oldestS, prepared, dead_slots: deadSlots } = facts
-  const found = [
-    version >= versionMin
-      ? good(`PostgreSQL ${facts.version_text}`)
-      : warn(`PostgreSQL ${facts.version_text} is older than any that was tested: 15`),
-    fsync === 'on'
-      ? good('fsync is on')
-      : bad('fsync is off: a power loss destroys the database; set fsync = on'),
-    pages === 'on'
-      ? good('full_page_writes is on')
-      : bad(
-          'full_page_writes is off: a power loss may damage tables, unless the file system writes pages atomically',
-        ),
-    standbyFinding(facts),
-  ]
-  if (facts.autovacuum !== 'on')
-    found.push(warn('autovacuum is off: deleted updates take room and time; set autovacuum = on'))
-  if (oldestS !== null && oldestS > pgSnapshotWarnS) {
-    found.push(
-      warn(
-        `a transaction has been open for ${oldestS} s: updates that are deleted meanwhile take room and time; end it, and dump from a standby`,
-      ),
-    )
-  }
-  if (prepared > 0)
-    found.push(
-      warn(`${prepared} prepared transactions keep deleted updates: commit them or roll them back`),
-    )
-  if (deadSlots > 0)
-    found.push(
-      warn(
-        `${deadSlots} replication slots have no standby: they keep the log and deleted updates; drop them`,
-      ),
-    )
-  return found
-}
-
-function standbyFinding(facts: Facts): Finding {
-  const { standby_names: names, synchronous_standbys: connected } = facts
-  if (names === '') return warn(noStandby)
-  if (!facts.sees_all)
-    return warn(
-      'whether a synchronous standby is connected, and how long transactions are open, is hidden from this role: GRANT pg_read_all_stats to it',
-    )
-  if (connected === 0)
-    return bad(
-      `no synchronous standby is connected (synchronous_standby_names = ${names}): nothing is acknowledged until one is`,
-    )
-  return good(`${connected} synchronous standbys are connected`)
+async function serverFindings(connection: PgConnection): Promise<readonly Finding[]> {
+  const columns = looks.map(({ sql }) => `(${sql})::text`).join(', ')
+  const [row] = await connection.run<{ readonly found: readonly (string | null)[] }>({
+    text: `SELECT ARRAY[${columns}] AS found`,
+  })
+  return looks.flatMap(({ level, sentence }, nth) => {
+    const found = row?.found[nth] ?? undefined
+    return found === undefined ? [] : [{ level, text: sentence(found) }]
+  })
 }
 
 async function examineCluster(

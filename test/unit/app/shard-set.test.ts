@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { lateOpeningRetryMs } from '../../../src/app/limits.ts'
+import { lateOpeningRetryMs, roomlessOpeningRetryMs } from '../../../src/app/limits.ts'
 import type { WorkerPast } from '../../../src/app/opening-verdict.ts'
 import type { CheckedShard } from '../../../src/app/shard-checker.ts'
 import { ShardSet } from '../../../src/app/shard-set.ts'
@@ -43,6 +43,7 @@ async function setUp(
     lives: new Map<number, ShardLife>(),
     checked: undefined as CheckedShard | undefined,
     broken: 0,
+    brokenSeen: [] as number[],
     onEnded: new Map<number, (error: Error) => void>(),
   }
   const engine: StoreEngine = {
@@ -80,7 +81,13 @@ async function setUp(
     past,
     checker: { check: async () => life.checked, request: async () => undefined },
     leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
-    counters: { add: (name, by) => void (life.broken += name === 'shards_broken' ? by : 0) },
+    counters: {
+      add(name, by) {
+        if (name !== 'shards_broken') return
+        life.broken += by
+        life.brokenSeen.push(life.broken)
+      },
+    },
     report: (event) => void life.events.push(event),
     shardStreams: [],
     isUnderWay: () => false,
@@ -284,4 +291,32 @@ test('a single machine does not start if a shard cannot be opened, and later tri
   late.life.failure = undefined
   await late.clock.advance(lateOpeningRetryMs)
   await until(() => phase() === 'open')
+})
+
+test('a shard for which the disk has no room stays broken while it is tried again, and is served when there is room', async (t) => {
+  const { clock, registry, shards, life, openings } = await setUpFiles(t, start)
+  life.failure = new Error('IO error: No space left on device')
+  assert.deepEqual(await shards.open(openings), all)
+  await assert.rejects(registry.report(102), { code: 'SHARD_BROKEN' })
+  const tried = life.tried.length
+  life.brokenSeen.length = 0
+  await clock.advance(roomlessOpeningRetryMs)
+  await until(() => life.tried.length === tried + all.length)
+  assert.deepEqual(life.brokenSeen, [])
+  life.failure = undefined
+  await until(async () => {
+    await clock.advance(roomlessOpeningRetryMs)
+    return life.served.length === all.length
+  })
+  assert.equal(life.broken, 0)
+  assert(life.events.every(({ type }) => type === 'shard.broken'))
+  assert.equal(life.events.length, all.length)
+})
+
+test('a database without room leaves its shards to the next decision', async () => {
+  const { shards, life } = await setUp()
+  life.failure = new Error('could not extend file: No space left on device')
+  assert.deepEqual(await shards.open([{ shard: 1, boot }]), [])
+  assert(!shards.serves(1))
+  assert.deepEqual(life.events, [])
 })
