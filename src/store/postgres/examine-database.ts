@@ -22,7 +22,7 @@ interface Look {
   /** Gives the text of which the sentence speaks, or NULL if there is nothing to say. */
   readonly sql: string
   readonly level: Finding['level']
-  sentence(found: string): string
+  readonly sentence: (found: string) => string
 }
 
 const version = "current_setting('server_version')"
