@@ -4,6 +4,7 @@ import { commandTable } from '../src/cli/command-table.ts'
 import { commandsPage } from '../src/cli/commands-page.ts'
 import { optionsPage } from '../src/config/config-text.ts'
 import { type Cell, columns, withColumn } from './clients-table.ts'
+import { withCallsTable } from './calls-table.ts'
 import { withSignatures } from './client-signatures.ts'
 import { errorsPage } from './errors-page.ts'
 import { limitsPage } from './limits-page.ts'
@@ -19,6 +20,8 @@ writeFileSync(new URL('reference/errors.md', docs), errorsPage())
 writeFileSync(new URL('reference/limits.md', docs), limitsPage())
 writeFileSync(new URL('use/frameworks.md', docs), clientsPage())
 writeFileSync(new URL('reference/openapi.json', docs), await openApiPage())
+const apiPage = new URL('use/api.md', docs)
+writeFileSync(apiPage, withCallsTable(readFileSync(apiPage, 'utf8')))
 const clientPage = new URL('use/client.md', docs)
 writeFileSync(clientPage, withSignatures(readFileSync(clientPage, 'utf8')))
 

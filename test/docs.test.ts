@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { withCallsTable } from '../scripts/calls-table.ts'
 import { withSignatures } from '../scripts/client-signatures.ts'
 import { allLimits } from '../scripts/all-limits.ts'
 import { errorsPage } from '../scripts/errors-page.ts'
@@ -122,6 +123,11 @@ test('error codes named in the documentation exist', () => {
       .map((code) => `${page}: ${code}`),
   )
   assert.deepEqual(unknown, [])
+})
+
+test('docs/use/api.md has the table of calls (npm run docs writes it)', () => {
+  const page = read('docs/use/api.md')
+  assert.equal(page, withCallsTable(page))
 })
 
 test('docs/use/client.md has every signature of the client (npm run docs writes them)', () => {

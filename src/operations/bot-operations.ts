@@ -114,6 +114,7 @@ export const botOperations = declareOperations('bots', {
     scope: 'read',
     about: 'fleet',
     command: 'bots list',
+    more: '#all-bots',
     summary: 'Lists bots with their state, all of them or a selection',
     description:
       'The list is in the order of ids. With `sort` it is in that order and has no next page, so `after` is refused.',
@@ -151,6 +152,7 @@ export const botOperations = declareOperations('bots', {
     scope: 'read',
     about: 'fleet',
     command: 'summary',
+    more: '#all-bots',
     summary: 'Returns sums over all bots',
     result: () => fleetSummary(),
   },

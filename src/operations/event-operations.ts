@@ -12,6 +12,7 @@ export const eventOperations = declareOperations('server', {
     about: 'fleet',
     lasts: true,
     command: 'events',
+    more: '#events-for-the-operator',
     summary: 'Shows what the operator should know, as it happens',
     description: 'The response goes on until one side ends it.',
     query: () => eventsQuery(),

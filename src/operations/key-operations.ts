@@ -19,6 +19,7 @@ export const keyOperations = declareOperations('keys', {
     scope: 'all',
     about: 'keys',
     command: 'keys create',
+    more: '#keys',
     summary: 'Makes a key of this API',
     description: 'A key cannot make a key that may do more than itself.',
     body: () => newKey(),

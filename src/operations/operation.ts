@@ -45,6 +45,8 @@ export interface OperationRow {
   /** As a sentence that begins with a verb. */
   readonly summary: string
   readonly description?: string
+  /** The part of the documentation that says more, as a link from docs/use/api.md. */
+  readonly more?: string
   /** The command that makes the call, such as `bots show`. */
   readonly command?: string
   /**

@@ -15,6 +15,7 @@ const probe = { scope: 'open', about: 'nobody' } as const
 const health = { ...probe, summary: 'Reports whether the server runs' } as const
 const ready = {
   ...probe,
+  more: '../run/operations.md#health',
   summary: 'Reports whether the server serves, and what needs attention',
   // A worker whose shards this one asks about may be gone.
   errors: ['STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN'],
@@ -59,6 +60,7 @@ export const serverOperations = declareOperations('server', {
     route: 'GET /v1/nodes',
     scope: 'read',
     about: 'fleet',
+    more: '#nodes-and-workers',
     summary: 'Returns the nodes with their workers and shards',
     description: 'On one machine, this is one node, which has all shards.',
     result: () =>
@@ -151,6 +153,7 @@ export const shardOperations = declareOperations('server', {
     about: 'shard',
     lasts: true,
     command: 'export',
+    more: '../inside/storage.md#backups',
     summary: 'Sends all records of a shard',
     description:
       'For `postbote export`: the section of the shard in a backup, whose format docs/inside/storage.md describes. It is one moment of the shard, with everything that was acknowledged before the call. A response without its end frame is incomplete. The records contain secrets.',

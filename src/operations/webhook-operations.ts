@@ -45,6 +45,7 @@ export const webhookOperations = declareOperations('webhooks', {
     scope: 'manage',
     about: 'queue',
     command: 'retry',
+    more: '#now',
     summary: 'Tries failed deliveries now',
     description:
       'All ordering keys that wait for a retry are tried as soon as the pace of the endpoint permits, also past a `Retry-After`. `ordering_key` selects one. The failures of an update stay, so the next delay is no shorter.',
