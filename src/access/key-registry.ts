@@ -1,6 +1,6 @@
 /**
  * Makes, lists, rotates and revokes keys of the private API. They are stored in shard 0, whose owner does all of this; all
- * other workers get its table (private-api/key-sync.ts).
+ * other workers get its table (private-api/access/key-sync.ts).
  *
  * The last use of a key is kept in memory and written rarely: the uses of the last minute are lost with the owner.
  */

@@ -1,6 +1,6 @@
 /**
  * All keys of the private API in the memory of a worker, so that a request is checked without a read or another worker.
- * Until the worker has got the first table (private-api/key-sync.ts), it knows no key and must not say that one is wrong.
+ * Until the worker has got the first table (private-api/access/key-sync.ts), it knows no key and must not say that one is wrong.
  *
  * A key is found by its id. Its secret is compared by SHA-256 in constant time, with as many comparisons if there is no
  * such key, so neither the time nor the result tells an unknown key from a revoked or an expired one.

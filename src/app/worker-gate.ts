@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { asksForHealth } from '../private-api/private-api.ts'
 import { refusePrivate } from '../private-api/private-error.ts'
-import type { PrivateApiGuard } from '../private-api/private-api-guard.ts'
+import type { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import { botIdOfTarget } from '../bot-api/target.ts'
 import { sendError } from '../bot-api/reply.ts'
 import { type Clock, processCpuMs } from '../clock.ts'

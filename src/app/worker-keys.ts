@@ -6,10 +6,10 @@ import type { Clock } from '../clock.ts'
 import { SharedKeyLimits } from '../cluster/shared-memory/shared-key-limits.ts'
 import type { DatabaseClocks } from './database-clocks.ts'
 import { keysOpenWaitMs } from './limits.ts'
-import { keysShard } from '../private-api/key-routes.ts'
-import { KeySync } from '../private-api/key-sync.ts'
+import { keysShard } from '../private-api/routes/key-routes.ts'
+import { KeySync } from '../private-api/access/key-sync.ts'
 import type { WorkerKeys } from '../private-api/private-api.ts'
-import type { PrivateApiGuard } from '../private-api/private-api-guard.ts'
+import type { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import { type OwnerLinksParts, shardLink } from './owner-links.ts'
 
 export interface WorkerKeysParts extends OwnerLinksParts {

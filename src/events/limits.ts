@@ -33,6 +33,6 @@ export const eventLinesWaitingMax = eventsKeptMax
 export const eventFileWarningMs = 60_000
 /**
  * A stored id above this is damage, because ids begin with the time in milliseconds: that of the year 5138. Ids that follow
- * such a one would soon be too long for the position of a reader (private-api/event-position.ts).
+ * such a one would soon be too long for the position of a reader (private-api/follow/event-position.ts).
  */
 export const eventIdMax = 1e14

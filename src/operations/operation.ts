@@ -2,10 +2,10 @@
  * The form of a row in the table of operations: everything about one call of the private API that is not code. What is told
  * about a call anywhere is derived from its row:
  *
- *     row --+--> route of Fastify, with the checks of its query and body   (private-api/add-operations.ts)
- *           +--> rights that a key needs                                  (private-api/assert-may.ts)
+ *     row --+--> route of Fastify, with the checks of its query and body   (private-api/routes/add-operations.ts)
+ *           +--> rights that a key needs                                  (private-api/access/assert-may.ts)
  *           +--> which worker serves it, and whether it lasts             (operation-of.ts)
- *           +--> docs/reference/openapi.json                                        (private-api/openapi-document.ts)
+ *           +--> docs/reference/openapi.json                                        (private-api/openapi/openapi-document.ts)
  *           +--> the call in the command line, and the types of the page  (target-of.ts)
  *           +--> the table of calls in docs, and the calls that test/fuzz sends
  *

@@ -5,7 +5,7 @@
  */
 import type { FastifyError } from 'fastify'
 import { unreachable } from '../errors.ts'
-import { onlyFields, shownValue } from './update-options.ts'
+import { onlyFields, shownValue } from './ingest/update-options.ts'
 
 /** What is used of a schema. */
 interface Schema {

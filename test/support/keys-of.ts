@@ -9,9 +9,9 @@ import {
   keyLimitNumbers,
   SharedKeyLimits,
 } from '../../src/cluster/shared-memory/shared-key-limits.ts'
-import { KeySync } from '../../src/private-api/key-sync.ts'
+import { KeySync } from '../../src/private-api/access/key-sync.ts'
 import type { WorkerKeys } from '../../src/private-api/private-api.ts'
-import { StreamAccess } from '../../src/private-api/stream-access.ts'
+import { StreamAccess } from '../../src/private-api/ingest/stream-access.ts'
 import type { Shard } from '../../src/shard/shard.ts'
 
 /** Until `sync.refresh()`, the ring knows no keys. */

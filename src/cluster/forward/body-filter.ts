@@ -8,7 +8,7 @@
  * checked here, such as whether a well-formed token belongs to a bot.
  */
 import type { IncomingMessage } from 'node:http'
-import type { PrivateApiGuard } from '../../private-api/private-api-guard.ts'
+import type { PrivateApiGuard } from '../../private-api/access/private-api-guard.ts'
 import { parseToken, type TokenFilter } from '../../bots/token.ts'
 import { PostboteError } from '../../errors.ts'
 import { isForUpstream, runsMethods } from '../../bot-api/own-methods.ts'

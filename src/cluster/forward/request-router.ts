@@ -13,7 +13,7 @@
  * request completely before it connects, and by then the name of the socket may lead to the successor.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { keysShard } from '../../private-api/key-routes.ts'
+import { keysShard } from '../../private-api/routes/key-routes.ts'
 import { calledOperation, pathPart } from '../../operations/operation-of.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
@@ -197,7 +197,7 @@ export class RequestRouter {
     return botId === undefined ? undefined : routes.shardOf(botId)
   }
 
-  /** True for pushes to this process: private-api/push-order.ts stores them in order, and many of them in one group. */
+  /** True for pushes to this process: private-api/ingest/push-order.ts stores them in order, and many of them in one group. */
   #keepsOrder(before: ServerResponse, request: IncomingMessage): boolean {
     return (
       isPush(before.req) &&

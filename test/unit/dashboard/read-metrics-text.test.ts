@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readMetricsText } from '../../../src/dashboard/read-metrics-text.ts'
-import { metricsPage } from '../../../src/private-api/metrics-page.ts'
+import { metricsPage } from '../../../src/private-api/routes/metrics-page.ts'
 import { forEachMetric } from '../../../src/metrics.ts'
 
 test('the page reads every metric of /metrics, and adds up those with labels', async () => {

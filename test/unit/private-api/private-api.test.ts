@@ -9,7 +9,7 @@ import {
   type PrivateApiOptions,
   type WorkerKeys,
 } from '../../../src/private-api/private-api.ts'
-import { PrivateApiGuard } from '../../../src/private-api/private-api-guard.ts'
+import { PrivateApiGuard } from '../../../src/private-api/access/private-api-guard.ts'
 import { forEachMetric } from '../../../src/metrics.ts'
 import { BotsLife } from '../../support/bots-life.ts'
 import { keysOf } from '../../support/keys-of.ts'

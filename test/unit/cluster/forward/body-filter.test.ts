@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { PrivateApiGuard } from '../../../../src/private-api/private-api-guard.ts'
+import { PrivateApiGuard } from '../../../../src/private-api/access/private-api-guard.ts'
 import { makeToken } from '../../../../src/bots/token.ts'
 import { BodyFilter } from '../../../../src/cluster/forward/body-filter.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'

@@ -1,0 +1,129 @@
+/**
+ * Keeps the keys of a worker (access/key-ring.ts) as the owner of shard 0 has them.
+ *
+ *   a worker starts   --> asks the owner, again and again until it has an answer
+ *   a key changes     --> the owner stores it, then tells all workers; each asks the owner, and the change returns after that
+ *   every 5 s         --> each worker asks the owner, for what it was not told, and reports which keys were used
+ *
+ * A worker that cannot ask goes on with the keys that it knows: all keys would otherwise depend on shard 0.
+ */
+import { type Clock, sleep, type Timer } from '../../clock.ts'
+import type { KeyRegistry } from '../../access/key-registry.ts'
+import type { KeyRing, KeyUses } from '../../access/key-ring.ts'
+import type { KeyTable } from '../../access/key-table.ts'
+import { keyAnswerMs, keyFirstRefreshMs, keyRefreshMs } from '../../access/limits.ts'
+import { PostboteError } from '../../errors.ts'
+import { Mutex } from '../../kit/mutex.ts'
+import { type OwnerStream, postToOwner } from '../owner-links.ts'
+
+export interface KeySyncOptions {
+  readonly clock: Clock
+  readonly ring: KeyRing
+  readonly registry: Pick<KeyRegistry, 'table' | 'noteUses'>
+  /** Whether this worker has shard 0. */
+  readonly isOwner: () => boolean
+  /** Opens a request to the worker that has shard 0. */
+  readonly openStream: (path: string) => OwnerStream
+}
+
+/** The question of a worker to the owner. */
+export interface KeyQuestion {
+  /** The version that the worker has. */
+  readonly version: string
+  readonly uses: KeyUses
+}
+
+/** The path of the question. */
+export const keyTablePath = '/internal/keys'
+
+export class KeySync {
+  readonly #options: KeySyncOptions
+  readonly #turns = new Mutex()
+  /** A refresh that has not begun yet, so it will see every change so far. */
+  #next: Promise<boolean> | undefined
+  #timer: Timer | undefined
+  #isClosed = false
+
+  constructor(options: KeySyncOptions) {
+    this.#options = options
+  }
+
+  /** Asks now, and from then on regularly. Resolves when the first question was answered, or has failed. */
+  async start(): Promise<void> {
+    await this.refresh()
+    this.#goOn()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#timer?.cancel()
+  }
+
+  /**
+   * Gets all changes that were stored before this call.
+   *
+   * @returns whether the owner has answered
+   */
+  refresh(): Promise<boolean> {
+    this.#next ??= this.#turns.run(() => {
+      this.#next = undefined
+      return this.#refresh()
+    })
+    return this.#next
+  }
+
+  #goOn(): void {
+    if (this.#isClosed) return
+    const { clock, ring } = this.#options
+    this.#timer = clock.after(ring.isKnown ? keyRefreshMs : keyFirstRefreshMs, () => {
+      void this.refresh().then(() => this.#goOn())
+    })
+  }
+
+  async #refresh(): Promise<boolean> {
+    const { ring } = this.#options
+    const uses = ring.uses()
+    try {
+      const table = await this.#ask({ version: ring.version, uses })
+      ring.reported(uses)
+      if (table !== undefined) ring.set(table)
+      return true
+    } catch (error) {
+      if (!(error instanceof PostboteError)) throw error
+      return false
+    } finally {
+      ring.endExpired()
+    }
+  }
+
+  /** Returns undefined if nothing has changed. */
+  async #ask(question: KeyQuestion): Promise<KeyTable | undefined> {
+    const { registry, isOwner } = this.#options
+    if (isOwner()) {
+      const table = await registry.table()
+      registry.noteUses(question.uses)
+      return table
+    }
+    const text = await this.#answerTo(question)
+    const { version, keys }: Partial<KeyTable> & { readonly version: string } = JSON.parse(text)
+    return keys === undefined ? undefined : { version, keys }
+  }
+
+  /** An owner that hangs is not waited for. */
+  async #answerTo(question: KeyQuestion): Promise<string> {
+    const { clock, openStream } = this.#options
+    const over = new AbortController()
+    const open = (): OwnerStream => openStream(keyTablePath)
+    const post = { body: JSON.stringify(question), signal: over.signal }
+    try {
+      const response = await Promise.race([
+        postToOwner(clock, open, post),
+        sleep(clock, keyAnswerMs, over.signal),
+      ])
+      if (response?.status === 200) return response.text
+      throw new PostboteError('STORE_UNAVAILABLE')
+    } finally {
+      over.abort()
+    }
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * One response with the records of a shard. A frame is read when the reader has taken the one before, so an export takes
+ * the memory of a few frames, and not faster than `recordStreamBytesPerS`, so that it leaves the worker to its bots. A
+ * reader that stands still is cut off, because a snapshot keeps the database from freeing what was deleted. Half a section
+ * has no end frame, and its reader asks again.
+ */
+import type { ServerResponse } from 'node:http'
+import { type Clock, sleep } from '../../clock.ts'
+import { onceClosed } from '../../http/once-closed.ts'
+import type { ShardSection } from '../../shard/shard-section.ts'
+import { recordStreamBytesPerS, recordStreamIdleMs } from '../limits.ts'
+
+export interface RecordStreamOptions {
+  /** Its head is written. */
+  readonly response: ServerResponse
+  /** Closed at the end of the stream, however it ends. */
+  readonly section: Pick<ShardSection, 'frames' | 'close'>
+  readonly clock: Clock
+}
+
+export class RecordStream {
+  readonly #options: RecordStreamOptions
+  /** Ends the wait for the reader. */
+  #goOn: () => void = ignore
+  #isStopped = false
+
+  constructor(options: RecordStreamOptions) {
+    this.#options = options
+  }
+
+  /** Sends everything. Resolves when the stream has ended for whatever reason. */
+  async send(): Promise<void> {
+    const { response, section, clock } = this.#options
+    const goOn = (): void => this.#goOn()
+    const unwatch = onceClosed(response.req.socket, () => this.stop())
+    response.on('drain', goOn)
+    try {
+      for await (const frame of section.frames()) {
+        if (this.#isStopped) return
+        if (!response.write(frame)) await this.#untilTaken()
+        // Pushes that came during this frame go first.
+        await sleep(clock, (frame.length / recordStreamBytesPerS) * 1_000)
+      }
+      if (!this.#isStopped) response.end()
+    } catch {
+      // The shard is served no more. Its next owner sends it from the beginning.
+      this.stop()
+    } finally {
+      unwatch()
+      response.off('drain', goOn)
+      await section.close().catch(ignore)
+    }
+  }
+
+  /** Breaks the response off. */
+  stop(): void {
+    this.#isStopped = true
+    this.#options.response.destroy()
+    this.#goOn()
+  }
+
+  #untilTaken(): Promise<void> {
+    if (this.#isStopped) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.after(recordStreamIdleMs, () => this.stop())
+      this.#goOn = () => {
+        this.#goOn = ignore
+        timer.cancel()
+        resolve()
+      }
+    })
+  }
+}
+
+function ignore(): void {
+  // Nothing to do.
+}

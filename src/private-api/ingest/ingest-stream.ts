@@ -1,0 +1,466 @@
+/**
+ * One NDJSON stream: reads pairs and writes one result line per pair, in order, as the commits complete.
+ *
+ *   request --PairSplitter--> pairs --slices, in turns with other streams--+--by owner--> BotService | OwnerFeed
+ *                                                                                  \        /
+ *   response <-- lines in order <--------- StreamResults: one batch per slice, filled from both sides
+ *
+ * A thread checks large updates in parallel; later slices follow after them.
+ *
+ * The pairs of a bot keep their order while its shard moves from one owner to another. Slices take their way one after the
+ * other, when the ids of the one before are allocated. A feed with pairs that have no result gets the next ones of its owner,
+ * whoever that is now. A pair whose shard has left before it got an id follows the shard through the feed.
+ *
+ * Reading stops while too many pairs wait for their results, or while the producer does not read them. A stream that
+ * another worker forwarded is processed here alone and ends with the producer's stream. If its shard has left, it ends without
+ * the results of the pairs that are not stored, and the other worker sends them to the next owner.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { BotService, PushReceipt, PushRequest } from '../../bots/bot-service.ts'
+import { countRefusal } from '../../bots/count-refusal.ts'
+import type { Clock } from '../../clock.ts'
+import type { Counters } from '../../counters.ts'
+import { PostboteError, toPostboteError } from '../../errors.ts'
+import { streamIdleMs } from '../../limits.ts'
+import {
+  pairBytesPerS,
+  pairWaitMs,
+  pairHeaderBytesMax,
+  streamCarryBytesFree,
+  updateSlackBytes,
+} from '../limits.ts'
+import type { CheckPool, CheckResult } from '../../queue/check-pool.ts'
+import { endEarly } from './end-early.ts'
+import type { IngestShare, IngestTurns } from './ingest-turns.ts'
+import type { BodyLease } from '../../http/body-budget.ts'
+import { Mutex } from '../../kit/mutex.ts'
+import type { LongLines } from './long-lines.ts'
+import { type FeedTo, OwnerFeed } from './owner-feed.ts'
+import type { OwnerLinks } from '../owner-links.ts'
+import { botIdOf, parsePairHeader } from './pair-header.ts'
+import { type StreamPair, PairSplitter } from './pair-splitter.ts'
+import { privateErrorText } from '../private-error.ts'
+import { pushOutcomeText } from './push-outcome.ts'
+import type { ResultBatch } from './result-batch.ts'
+import type { StreamAccess } from './stream-access.ts'
+import { StreamResults, weightOf } from './stream-results.ts'
+
+export interface IngestStreamOptions {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly bots: BotService
+  readonly clock: Clock
+  readonly counters: Counters
+  readonly updateBytesMax: number
+  readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
+  /** Shared by all streams of this worker, as are the long lines. */
+  readonly turns: IngestTurns
+  readonly longLines: LongLines
+  /** The stream's part of the budget for bodies: for a pair that is not long, and pairs that wait for the pace of their key. */
+  readonly lease: BodyLease
+  readonly links: OwnerLinks
+  /** Whether another worker forwarded the stream. */
+  readonly isForwarded: boolean
+  readonly access: StreamAccess
+  /** Called when the stream begins or ends to rest: without a pair in flight it may give way to another connection. */
+  rests?(isResting: boolean): void
+}
+
+type Read = IteratorResult<Buffer> | 'stopped'
+
+/** Pairs that are handled together. */
+interface Slice {
+  readonly pairs: readonly StreamPair[]
+  readonly batch: ResultBatch
+  /** The results of the large updates that a thread has checked. */
+  readonly checked: ReadonlyMap<StreamPair, CheckResult | undefined>
+}
+
+/** A pair for this worker, and the place of its result. */
+interface OwnPair {
+  readonly pair: StreamPair
+  readonly index: number
+  readonly request: PushRequest
+}
+
+const noneChecked: Slice['checked'] = new Map()
+const noneLeft: ReadonlySet<number> = new Set()
+
+export class IngestStream {
+  readonly #options: IngestStreamOptions
+  readonly #splitter: PairSplitter
+  readonly #share: IngestShare
+  readonly #results: StreamResults
+  readonly #feeds = new Map<number, OwnerFeed>()
+  #isStopped = false
+  #givesWay = false
+  /** Ends the wait for the next chunk. */
+  #onStop: (() => void) | undefined
+  /** Gives back the place for a long pair. */
+  #leaveLongLine: (() => void) | undefined
+  #chargedBytes = 0
+  /** How long the stream has waited for its producer since the pair began whose end has not arrived. */
+  #waitedMs = 0
+  /** Slices that wait for a thread, and all later ones, which take their way after them. */
+  readonly #checking = new Mutex()
+  /** Whether pairs were left to the next owner of the shard, so that all later ones are, too. */
+  #isWithdrawn = false
+  #running: Promise<void> | undefined
+
+  constructor(options: IngestStreamOptions) {
+    this.#options = options
+    this.#splitter = new PairSplitter({
+      updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
+    })
+    this.#share = options.turns.share()
+    this.#results = new StreamResults(options.response, this.#share, (isResting) =>
+      options.rests?.(isResting),
+    )
+  }
+
+  /** Stops reading. Pairs that were read get their results, then the response ends normally. */
+  stop(): void {
+    this.#isStopped = true
+    this.#options.access.stop()
+    this.#onStop?.()
+    this.#results.stop()
+  }
+
+  /**
+   * Stops reading. Pairs in flight get their results, then the response ends normally. Those that wait for the pace of their
+   * key are left to the producer's next stream: it could evade its limit if they were pushed now.
+   */
+  giveWay(): void {
+    this.#givesWay = true
+    this.stop()
+  }
+
+  /** Stops reading, as `stop` does, and resolves when the producer has its response. */
+  async end(): Promise<void> {
+    this.stop()
+    await this.#running
+  }
+
+  /** Call this once. */
+  run(): Promise<void> {
+    this.#running = this.#run()
+    return this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { request, response, isForwarded } = this.#options
+    response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+    response.flushHeaders()
+    this.#options.rests?.(true)
+    response.once('close', () => this.stop())
+    // Covers a producer that neither sends nor reads, which none of the timers here detects.
+    if (!isForwarded) request.socket.setTimeout(2 * streamIdleMs)
+    try {
+      await this.#readAll()
+    } finally {
+      this.#leaveLongLine?.()
+      this.#options.lease.end()
+      await this.#finish()
+    }
+  }
+
+  async #readAll(): Promise<void> {
+    const chunks: AsyncIterator<Buffer> = this.#options.request[Symbol.asyncIterator]()
+    for (;;) {
+      const read = await this.#next(chunks)
+      if (read === 'stopped') return
+      if (read.done === true) break
+      const pairs = this.#splitter.feed(read.value)
+      if (pairs.length > 0) this.#waitedMs = 0
+      const isPaced = pairs.length > 0 && this.#options.access.isPaced
+      if (isPaced && !this.#charge(read.value.length)) return
+      await this.#take(pairs)
+      await this.#holdLongLine()
+      if (!this.#charge(0)) return
+    }
+    const last = this.#splitter.end()
+    if (last === 'half') await this.#answerHalf()
+    else if (last !== undefined) await this.#take([last])
+  }
+
+  /** A race against one long-lived promise would retain every chunk until that promise is settled. */
+  #next(chunks: AsyncIterator<Buffer>): Promise<Read> {
+    if (this.#isStopped) return Promise.resolve('stopped')
+    return new Promise((resolve) => {
+      const { clock, isForwarded } = this.#options
+      const { pairBytes } = this.#splitter
+      const sinceMs = clock.monotonicMs()
+      const pairMs = pairWaitMs + (pairBytes * 1_000) / pairBytesPerS - this.#waitedMs
+      const idleMs = pairBytes > 0 ? pairMs : streamIdleMs
+      // A stream from another worker lasts as long as the producer's stream.
+      const idle = isForwarded ? undefined : clock.after(idleMs, () => this.stop())
+      const settle = (read: Read): void => {
+        idle?.cancel()
+        if (pairBytes > 0) this.#waitedMs += clock.monotonicMs() - sinceMs
+        this.#onStop = undefined
+        resolve(read)
+      }
+      this.#onStop = () => settle('stopped')
+      // The producer may disconnect in the middle; every complete pair has been taken by then.
+      chunks.next().then(settle, () => settle('stopped'))
+    })
+  }
+
+  /** Holds a place for a long line. Another worker sends complete pairs only, which it holds in memory anyway. */
+  async #holdLongLine(): Promise<void> {
+    const { access, isForwarded, longLines } = this.#options
+    const isLong = !isForwarded && this.#splitter.carriedBytes > streamCarryBytesFree
+    if (isLong === (this.#leaveLongLine !== undefined)) return
+    if (isLong) {
+      if (!this.#charge(0)) return
+      await new Promise<void>((start) => {
+        this.#leaveLongLine = longLines.enter(access.keyId, start)
+      })
+    } else {
+      this.#leaveLongLine?.()
+      this.#leaveLongLine = undefined
+    }
+  }
+
+  /**
+   * Counts what the stream holds: the beginning of a pair that has no place for long lines, and pairs that wait.
+   *
+   * @returns false if there is no room. The stream ends then, and its producer sends these pairs in another one.
+   */
+  #charge(waitingBytes: number): boolean {
+    const { lease, isForwarded } = this.#options
+    if (isForwarded) return true
+    const bytes = waitingBytes + (this.#leaveLongLine ? 0 : this.#splitter.carriedBytes)
+    if (bytes < this.#chargedBytes) lease.end()
+    this.#chargedBytes = bytes
+    if (lease.hold(bytes)) return true
+    this.giveWay()
+    return false
+  }
+
+  /** Processes pairs in order, a slice at a time, and waits while there are too many of them. */
+  async #take(pairs: readonly StreamPair[]): Promise<void> {
+    const { access, response } = this.#options
+    const { slicePairs } = access
+    for (let from = 0; from < pairs.length; from += slicePairs) {
+      const isAll = pairs.length <= slicePairs
+      const slice = isAll ? pairs : pairs.slice(from, from + slicePairs)
+      const pace = access.pace(slice.length)
+      if (pace !== undefined) {
+        await pace
+        // The producer is gone, which ends the pace. Its pairs get no results, and pushing them would evade the limit.
+        if (response.destroyed || this.#givesWay) return
+      }
+      const size = { pairs: slice.length, bytes: bytesOf(slice) }
+      const turn = this.#share.take(weightOf(size))
+      if (turn !== undefined) await turn
+      await this.#send(slice, this.#results.open(size))
+      const room = this.#results.untilRoom()
+      if (room !== undefined) await room
+    }
+  }
+
+  /** Resolves when the next slice may follow. Reading goes on while a thread checks large updates. */
+  async #send(pairs: readonly StreamPair[], batch: ResultBatch): Promise<void> {
+    const large = pairs.filter((pair) => this.#isChecked(pair))
+    if (large.length === 0 && !this.#checking.isBusy) {
+      await this.#route({ pairs, batch, checked: noneChecked })
+      return
+    }
+    const checks = this.#check(large)
+    void this.#checking.run(async () => this.#route({ pairs, batch, checked: await checks }))
+  }
+
+  /** Whether a thread checks the pair, unless another owner does. */
+  #isChecked(pair: StreamPair): boolean {
+    const { checkPool } = this.#options
+    if (pair.tooLarge !== undefined || !checkPool.takes(pair.end - pair.updateStart)) return false
+    return this.#feedOf(pair) === undefined
+  }
+
+  async #check(pairs: readonly StreamPair[]): Promise<Slice['checked']> {
+    if (pairs.length === 0) return noneChecked
+    const results = await this.#options.checkPool.check(pairs.map(updateOf))
+    return new Map(pairs.map((pair, nth) => [pair, results?.[nth]]))
+  }
+
+  /** Resolves when the ids are allocated, so that the next slice gets higher ones. */
+  async #route({ pairs, batch, checked }: Slice): Promise<void> {
+    if (this.#isWithdrawn) {
+      this.#results.withdraw(batch)
+      return
+    }
+    const own: OwnPair[] = []
+    const refused = this.#options.access.refusal()
+    for (let index = 0; index < pairs.length; index++) {
+      const pair = pairs[index]
+      if (pair === undefined) break
+      const refusal = refused ?? this.#botRefusal(pair)
+      if (refusal !== undefined) {
+        this.#refuse(refusal, batch, index)
+        continue
+      }
+      const feed = pair.tooLarge === undefined ? this.#feedOf(pair) : undefined
+      if (feed !== undefined) {
+        feed.add(pair, { batch, index })
+        continue
+      }
+      const request = requestOf(pair, {
+        checked: checked.get(pair),
+        updateBytesMax: this.#options.updateBytesMax,
+      })
+      if (request instanceof PostboteError) this.#refuse(request, batch, index)
+      else own.push({ pair, index, request })
+    }
+    const flushed = this.#flush()
+    if (own.length > 0) await this.#push(own, batch)
+    await flushed
+  }
+
+  async #flush(): Promise<void> {
+    await Promise.all(Array.from(this.#feeds.values(), (feed) => feed.flush()))
+  }
+
+  #botRefusal({ bytes, start, headerEnd, tooLarge }: StreamPair): PostboteError | undefined {
+    const { access } = this.#options
+    if (!access.isRestricted || tooLarge !== undefined) return undefined
+    const botId = botIdOf(bytes, start, headerEnd)
+    // A header without a bot is refused for another reason.
+    return botId === undefined ? undefined : access.botRefusal(botId)
+  }
+
+  /** Returns the feed to another owner, or undefined if this worker processes the pair. */
+  #feedOf({ bytes, start, headerEnd }: StreamPair): OwnerFeed | undefined {
+    const { links, isForwarded } = this.#options
+    const botId = isForwarded ? undefined : botIdOf(bytes, start, headerEnd)
+    if (botId === undefined) return undefined
+    const owner = links.ownerOf(botId)
+    // Pairs without a result in the feed come before this one.
+    if (this.#feeds.get(owner)?.isIdle !== false && links.isOwn(owner)) return undefined
+    return this.#feedTo(owner)
+  }
+
+  #feedTo(owner: number): OwnerFeed {
+    let feed = this.#feeds.get(owner)
+    if (feed === undefined) {
+      const { links, counters, clock } = this.#options
+      const to: FeedTo = {
+        open: (isRepeat) => links.openStream(owner, '/v1/updates', isRepeat),
+        hangs: () => links.hangs(owner),
+        refused: (code) => countRefusal(counters, code),
+      }
+      feed = new OwnerFeed(to, clock)
+      this.#feeds.set(owner, feed)
+    }
+    return feed
+  }
+
+  /** Resolves when the ids are allocated, and the pairs whose shard has left are on their way to its next owner. */
+  async #push(own: readonly OwnPair[], batch: ResultBatch): Promise<void> {
+    const { bots, links } = this.#options
+    const requests = own.map(({ request }) => request)
+    const hasLeft = (botId: number): boolean => links.hasLeft || !links.isOwn(links.ownerOf(botId))
+    const receipt = bots.push(requests, hasLeft)
+    void fill(own, batch, receipt)
+    const left = await receipt.accepted.catch(() => noneLeft)
+    if (left.size === 0) return
+    const pairs = own.filter((_, at) => left.has(at))
+    if (!this.#options.isForwarded) await this.#follow(pairs, batch)
+    else if (pairs.length === own.length) this.#withdraw(batch)
+    // After the results of later pairs, the other worker cannot send these again.
+    else for (const { index } of pairs) this.#refuse(shardLeft(), batch, index)
+  }
+
+  /** Sends pairs after their shards. */
+  async #follow(left: readonly OwnPair[], batch: ResultBatch): Promise<void> {
+    const { links } = this.#options
+    for (const { pair, index, request } of left) {
+      this.#feedTo(links.ownerOf(request.botId)).add(pair, { batch, index })
+    }
+    await this.#flush()
+  }
+
+  /** Leaves these pairs and all later ones to the worker that forwarded the stream. */
+  #withdraw(batch: ResultBatch): void {
+    this.#isWithdrawn = true
+    this.#results.withdraw(batch)
+    this.stop()
+  }
+
+  async #answerHalf(): Promise<void> {
+    const size = { pairs: 1, bytes: 0 }
+    await this.#share.take(weightOf(size))
+    const isCurl = this.#options.request.headers['user-agent']?.startsWith('curl/') === true
+    const error = new PostboteError('BAD_REQUEST', {
+      detail: `the stream ended after a header: expected its update on the next line${isCurl ? '; curl removes line ends from what -d sends, and --data-binary keeps them' : ''}`,
+    })
+    this.#refuse(error, this.#results.open(size), 0)
+  }
+
+  #refuse(error: PostboteError, batch: ResultBatch, index: number): void {
+    countRefusal(this.#options.counters, error.code)
+    batch.set(index, privateErrorText(error))
+  }
+
+  async #finish(): Promise<void> {
+    const { request, response, clock } = this.#options
+    await this.#checking.idle()
+    for (const feed of this.#feeds.values()) feed.end()
+    await this.#results.untilFilled()
+    if (response.destroyed) return
+    if (request.complete) response.end()
+    else await endEarly({ request, response, clock })
+  }
+}
+
+async function fill(
+  own: readonly OwnPair[],
+  batch: ResultBatch,
+  { accepted, results }: PushReceipt,
+): Promise<void> {
+  try {
+    const outcomes = await results
+    const left = await accepted
+    for (const [at, { index }] of own.entries()) {
+      if (left.has(at)) continue
+      batch.set(index, pushOutcomeText(outcomes[at] ?? new PostboteError('INTERNAL')))
+    }
+  } catch (error) {
+    const line = pushOutcomeText(toPostboteError(error))
+    for (const { index } of own) batch.set(index, line)
+  }
+}
+
+function shardLeft(): PostboteError {
+  return new PostboteError('STORE_UNAVAILABLE')
+}
+
+function bytesOf(pairs: readonly StreamPair[]): number {
+  let bytes = 0
+  for (const { start, end, tooLarge } of pairs) if (tooLarge === undefined) bytes += end - start
+  return bytes
+}
+
+function updateOf({ bytes, updateStart, end }: StreamPair): Buffer {
+  return bytes.subarray(updateStart, end)
+}
+
+function requestOf(
+  pair: StreamPair,
+  { checked, updateBytesMax }: { checked: CheckResult | undefined; updateBytesMax: number },
+): PushRequest | PostboteError {
+  const { bytes, start, headerEnd, tooLarge } = pair
+  if (tooLarge !== undefined) return tooLargeError(tooLarge, updateBytesMax)
+  try {
+    return { ...parsePairHeader(bytes, start, headerEnd), update: updateOf(pair), checked }
+  } catch (error) {
+    return toPostboteError(error)
+  }
+}
+
+function tooLargeError(line: 'header' | 'update', updateBytesMax: number): PostboteError {
+  const bytesMax = line === 'header' ? pairHeaderBytesMax : updateBytesMax
+  return new PostboteError('UPDATE_TOO_LARGE', {
+    detail: `expected at most ${bytesMax} bytes in the ${line} line of the pair, which was skipped`,
+  })
+}

@@ -1,0 +1,34 @@
+/**
+ * The places for pairs of streams that have grown long and whose end has not arrived, so that a thousand producers that stop
+ * in the middle of a large update hold a bounded part of memory. The holder of a place can read its pair to the end, within
+ * the time for a pair, so places become free. A key has a share of them, so that it stops only its own large updates.
+ */
+import { KeyedSemaphore, Semaphore } from '../../kit/semaphore.ts'
+import { longLinesKeyShare } from '../limits.ts'
+
+export class LongLines {
+  readonly #all: Semaphore
+  readonly #ofKey: KeyedSemaphore
+
+  constructor(places: number) {
+    this.#all = new Semaphore(places)
+    this.#ofKey = new KeyedSemaphore(Math.ceil(places * longLinesKeyShare))
+  }
+
+  /**
+   * @param key - the id of a key; undefined for the admin key, which has no share
+   * @param start - called when a place is free, before `enter` returns if one is free now
+   * @returns gives the place back, or gives up waiting
+   */
+  enter(key: string | undefined, start: () => void): () => void {
+    if (key === undefined) return this.#all.enter(start)
+    let leaveAll: (() => void) | undefined
+    const leaveKey = this.#ofKey.enter(key, () => {
+      leaveAll = this.#all.enter(start)
+    })
+    return () => {
+      leaveAll?.()
+      leaveKey()
+    }
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * Sends the part of an NDJSON stream that belongs to one other owner. Its pairs are written to one streaming request
+ * unchanged, and the result lines are matched to the pairs in order.
+ *
+ * If the owner is lost, the outcome of pairs without a result is unknown. Those with an idempotency key are sent again;
+ * the others get OUTCOME_UNKNOWN. If the owner was killed because it hung, no pair that was sent to it is sent again,
+ * because each may be the reason and would hang the successor, too. The next pair opens a new request, which waits for
+ * the successor. An owner that is being replaced ends its response normally and has stored nothing without a result, so
+ * the rest is sent again, to its successor.
+ *
+ * While no owner takes the pairs, the feed asks again and again: the shard passes from one owner to the next. The feed of an
+ * open stream does so for longer than a single call would, because pairs that were refused would come after later ones. If
+ * the producer has ended its stream, there are no later ones, and the pairs get their 503 as soon as any other call.
+ */
+import type { Clock } from '../../clock.ts'
+import { type ErrorCode, PostboteError } from '../../errors.ts'
+import { ownerWaitMs, ownerWaitOfStreamMs, pairRepeatsMax } from '../limits.ts'
+import type { OwnerResponse, OwnerStream } from '../owner-links.ts'
+import { parsePairHeader } from './pair-header.ts'
+import type { StreamPair } from './pair-splitter.ts'
+import { privateErrorText } from '../private-error.ts'
+import type { ResultBatch } from './result-batch.ts'
+
+interface Place {
+  readonly batch: ResultBatch
+  readonly index: number
+}
+
+interface Sent extends Place {
+  readonly pair: StreamPair
+  /** Number of times that it was sent again because its owner was lost. */
+  repeats: number
+}
+
+/** One streaming request. The pairs that were added to it end together if it fails. */
+interface Session {
+  readonly stream: OwnerStream
+  /** Pairs without a result, oldest first. */
+  readonly places: Sent[]
+  /** How many of them, counted from the end, are not written yet. */
+  unsent: number
+  /** The value of `hangs` when the session started. */
+  readonly hangsBefore: number
+  readonly startedAtMs: number
+  /** Whether the owner could be reached. */
+  isReached: boolean
+  hasAnswered: boolean
+}
+
+const newline = 0x0a
+
+/** The connection to the owner, whichever process that is now. */
+export interface FeedTo {
+  /** Opens a request. `isRepeat`: the last one ended a moment ago without a result. */
+  open(isRepeat: boolean): OwnerStream
+  /** Number of the owner's processes that were killed so far because they hung. */
+  hangs(): number
+  /** Called for each pair that is refused because its owner did not answer. */
+  refused(code: ErrorCode): void
+}
+
+export class OwnerFeed {
+  readonly #to: FeedTo
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  #session: Session | undefined
+  #isEnded = false
+  /** Since when pairs wait and no owner takes any. */
+  #waitsSinceMs: number | undefined
+
+  constructor(to: FeedTo, clock: Pick<Clock, 'monotonicMs'>) {
+    this.#to = to
+    this.#clock = clock
+  }
+
+  /** Whether all pairs have their results, so that the next ones may go another way and still get higher ids. */
+  get isIdle(): boolean {
+    return this.#session === undefined || this.#session.places.length === 0
+  }
+
+  add(pair: StreamPair, { batch, index }: Place): void {
+    this.#session ??= this.#start(false)
+    this.#send(this.#session, { pair, batch, index, repeats: 0 })
+  }
+
+  /** Sends the added pairs; resolves when more may be sent. */
+  async flush(): Promise<void> {
+    const session = this.#session
+    if (session === undefined || session.unsent === 0) return
+    const bytes = linesOf(session.places, session.places.length - session.unsent)
+    session.unsent = 0
+    if (!session.stream.write(bytes)) await session.stream.drained()
+  }
+
+  /** Ends the request after the last pair. Results may still arrive. */
+  end(): void {
+    this.#isEnded = true
+    this.#session?.stream.end()
+  }
+
+  #send(session: Session, sent: Sent): void {
+    session.places.push(sent)
+    session.unsent += 1
+  }
+
+  #start(isRepeat: boolean): Session {
+    const session: Session = {
+      hangsBefore: this.#to.hangs(),
+      stream: this.#to.open(isRepeat),
+      places: [],
+      unsent: 0,
+      startedAtMs: this.#clock.monotonicMs(),
+      isReached: false,
+      hasAnswered: false,
+    }
+    void this.#readResults(session)
+    return session
+  }
+
+  async #readResults(session: Session): Promise<void> {
+    let failure: PostboteError | undefined
+    try {
+      const response = await session.stream.response
+      session.isReached = true
+      await takeLines(response, session)
+    } catch (error) {
+      failure = error instanceof PostboteError ? error : new PostboteError('OUTCOME_UNKNOWN')
+    }
+    if (this.#session === session) this.#session = undefined
+    session.stream.destroy()
+    const unsent = session.places.splice(session.places.length - session.unsent)
+    const left = session.places.splice(0)
+    session.unsent = 0
+    if (left.length + unsent.length === 0) {
+      this.#waitsSinceMs = undefined
+      return
+    }
+    if (session.hasAnswered) this.#waitsSinceMs = undefined
+    if (this.#mayWait(session, failure)) {
+      this.#sendAgain([...left, ...unsent], !session.hasAnswered)
+      return
+    }
+    const error = failure ?? new PostboteError('STORE_UNAVAILABLE')
+    const hasHung = this.#to.hangs() !== session.hangsBefore
+    const again =
+      hasHung && error.code === 'OUTCOME_UNKNOWN'
+        ? [...this.#repeatedOf(left, error, 0), ...unsent]
+        : this.#repeatedOf([...left, ...unsent], error, pairRepeatsMax)
+    this.#sendAgain(again, true)
+  }
+
+  /** Whether to look for the next owner: the last one was not reached, or has ended its response and stored nothing more. */
+  #mayWait(session: Session, failure: PostboteError | undefined): boolean {
+    const isUnreached = failure?.code === 'STORE_UNAVAILABLE' && !session.isReached
+    if (failure !== undefined && !isUnreached) return false
+    const nowMs = this.#clock.monotonicMs()
+    this.#waitsSinceMs ??= session.isReached ? nowMs : session.startedAtMs
+    return nowMs - this.#waitsSinceMs < (this.#isEnded ? ownerWaitMs : ownerWaitOfStreamMs)
+  }
+
+  /** Runs in the turn in which the session ended, so that no later pair precedes these. */
+  #sendAgain(left: readonly Sent[], isRepeat: boolean): void {
+    if (left.length === 0) return
+    this.#session ??= this.#start(isRepeat)
+    for (const sent of left) this.#send(this.#session, sent)
+    void this.flush()
+    if (this.#isEnded) this.end()
+  }
+
+  /** Returns the pairs to send again and sets the results of all others. */
+  #repeatedOf(left: readonly Sent[], error: PostboteError, repeatsMax: number): Sent[] {
+    const line = privateErrorText(error)
+    // An owner that was lost before may have stored it, whatever its successor reports.
+    const ofRepeated = new PostboteError('OUTCOME_UNKNOWN')
+    const lineOfRepeated = privateErrorText(ofRepeated)
+    const repeated: Sent[] = []
+    for (const sent of left) {
+      if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < repeatsMax && hasKey(sent.pair)) {
+        sent.repeats += 1
+        repeated.push(sent)
+      } else {
+        const wasRepeated = sent.repeats > 0
+        this.#to.refused((wasRepeated ? ofRepeated : error).code)
+        sent.batch.set(sent.index, wasRepeated ? lineOfRepeated : line)
+      }
+    }
+    return repeated
+  }
+}
+
+const keyName = '"idempotency_key"'
+
+/** Whether the pair has an idempotency key, so that its owner stores it once however often it is sent. */
+function hasKey({ bytes, start, headerEnd }: StreamPair): boolean {
+  if (!bytes.subarray(start, headerEnd).includes(keyName)) return false
+  try {
+    return parsePairHeader(bytes, start, headerEnd).idempotencyKey !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** Returns the lines of the pairs from `from` on. Pairs that are adjacent in memory are copied in one piece. */
+function linesOf(places: readonly Sent[], from: number): Buffer {
+  let total = 0
+  for (let at = from; at < places.length; at++) {
+    const pair = places[at]?.pair
+    if (pair !== undefined) total += pair.end - pair.start + 1
+  }
+  const lines = Buffer.allocUnsafe(total)
+  let written = 0
+  let run: { readonly bytes: Buffer; readonly start: number; end: number } | undefined
+  for (let at = from; at < places.length; at++) {
+    const pair = places[at]?.pair
+    if (pair === undefined) continue
+    if (run !== undefined && run.bytes === pair.bytes && run.end + 1 === pair.start) {
+      run.end = pair.end
+      continue
+    }
+    if (run !== undefined) written = copyLine(run, lines, written)
+    run = { bytes: pair.bytes, start: pair.start, end: pair.end }
+  }
+  if (run !== undefined) copyLine(run, lines, written)
+  return lines
+}
+
+/** Copies one pair and returns the position after it. */
+function copyLine(
+  { bytes, start, end }: Pick<StreamPair, 'bytes' | 'start' | 'end'>,
+  lines: Buffer,
+  at: number,
+): number {
+  bytes.copy(lines, at, start, end)
+  const newlineAt = at + end - start
+  lines[newlineAt] = newline
+  return newlineAt + 1
+}
+
+async function takeLines({ status, body }: OwnerResponse, session: Session): Promise<void> {
+  if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
+  body.setEncoding('utf8')
+  let rest = ''
+  for await (const chunk of body) {
+    const lines = (rest + String(chunk)).split('\n')
+    rest = lines.pop() ?? ''
+    const answered = session.places.splice(0, lines.length)
+    session.hasAnswered ||= answered.length > 0
+    for (let at = 0; at < answered.length; at++) {
+      const place = answered[at]
+      place?.batch.set(place.index, lines[at] ?? '')
+    }
+  }
+}

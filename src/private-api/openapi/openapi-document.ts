@@ -1,0 +1,227 @@
+/**
+ * Builds the OpenAPI 3.1 document of the private API from the table of operations. A schema with an `$id` becomes a component
+ * of that name, and `$ref` takes its place.
+ */
+import { type ErrorCode, errorKinds } from '../../errors.ts'
+import { botIdMax, botIdMin, updateIdMax } from '../../limits.ts'
+import { commonErrors, errorSchema, openErrors, ownErrors } from '../../operations/error-schema.ts'
+import {
+  type Content,
+  json,
+  type Operation,
+  operationTags,
+  querySchema,
+} from '../../operations/operation.ts'
+import {
+  asObject,
+  type Json,
+  type JsonObject,
+  jsonOf,
+  OpenApiComponents,
+  withFormat,
+} from './openapi-components.ts'
+/** What the parameters mean that several calls have. A description in a route's own schema has precedence. */
+const parameterTexts: Readonly<Record<string, string>> = {
+  id: 'The id of the bot.',
+  update_id: 'The id of the update that became a dead letter.',
+  key_id: 'The id of the key.',
+  shard: 'The number of the shard.',
+  test: 'Whether the call is about the /test/ queue of the bot.',
+  after: 'The list starts above this id.',
+  limit: 'The list has at most this many entries.',
+}
+const pathSchemas: Readonly<Record<string, JsonObject>> = {
+  id: { type: 'integer', minimum: botIdMin, maximum: botIdMax },
+  update_id: { type: 'integer', minimum: 1, maximum: updateIdMax },
+  key_id: { type: 'string' },
+  shard: { type: 'integer', minimum: 0 },
+}
+
+/**
+ * Builds the document.
+ *
+ * @param operations - The operations, in the order of the document.
+ * @returns The document, as JSON.
+ */
+export function openApiDocument(operations: readonly Operation[]): JsonObject {
+  const components = new OpenApiComponents()
+  const paths: Record<string, JsonObject> = {}
+  for (const operation of operations) {
+    const path = operation.path.replaceAll(/:(\w+)/g, '{$1}')
+    const methods = (paths[path] ??= {})
+    methods[operation.method.toLowerCase()] = operationObject(operation, components)
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Postbote: the private API',
+      version: '1',
+      description:
+        'Producers push updates through this API, and operators manage bots. A later version may add fields to a response; ignore those that you do not know. docs/use/api.md has examples, docs/use/protocol.md the rules.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: 'http://127.0.0.1:8082', description: 'The default address' }],
+    security: [{ adminKey: [] }],
+    tags: Object.entries(operationTags).map(([name, description]) => ({ name, description })),
+    paths,
+    components: components.object(),
+  }
+}
+
+function operationObject(operation: Operation, components: OpenApiComponents): JsonObject {
+  const { id, tag, summary, description, path } = operation
+  const parameters = [
+    ...pathParameters(path),
+    ...parametersIn('query', components.published(querySchema(operation))),
+    ...parametersIn('header', components.published(operation.headers?.())),
+  ]
+  const body = bodyObject(operation, components)
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: securityOf(operation),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(body === undefined ? {} : { requestBody: body }),
+    responses: responsesObject(operation, components),
+  }
+}
+
+/** The names of scopes are the roles of OpenAPI 3.1. */
+function securityOf({ scope, needsKey }: Operation): JsonObject[] {
+  if (scope === 'open') return []
+  const roles = scope === 'any' ? [] : [scope]
+  const session = needsKey === true ? [] : [{ session: roles }]
+  return [{ adminKey: [] }, { key: roles }, ...session]
+}
+
+function pathParameters(url: string): JsonObject[] {
+  return [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    const schema = pathSchemas[name]
+    if (schema === undefined) throw new Error(`no schema describes the path parameter ${name}`)
+    return parameter('path', name, { isRequired: true, schema: withFormat(schema) })
+  })
+}
+
+/** Fastify fills in defaults before it checks what is required, so a field with a default is not required of a client. */
+function parametersIn(place: 'query' | 'header', schema: Json): JsonObject[] {
+  const { properties = {}, required = [] } = asObject(schema)
+  return Object.entries(asObject(properties)).map(([name, field]) => {
+    const own = asObject(field)
+    const isRequired =
+      Array.isArray(required) && required.includes(name) && own['default'] === undefined
+    return parameter(place, name, { isRequired, schema: own })
+  })
+}
+
+function parameter(
+  place: string,
+  name: string,
+  { isRequired, schema }: { readonly isRequired: boolean; readonly schema: JsonObject },
+): JsonObject {
+  const { description = parameterTexts[name] ?? '', ...rest } = schema
+  return { name, in: place, required: isRequired, description, schema: rest }
+}
+
+function bodyObject(
+  { body, bodyContent }: Operation,
+  components: OpenApiComponents,
+): JsonObject | undefined {
+  if (bodyContent !== undefined)
+    return { required: true, content: components.content(bodyContent()) }
+  if (body === undefined) return undefined
+  const schema = asObject(components.published(body()))
+  const choices = Array.isArray(schema['anyOf']) ? schema['anyOf'] : [schema]
+  // No body is read as null.
+  const given = choices.filter((choice) => asObject(choice)['type'] !== 'null')
+  const [first = {}] = given
+  return {
+    required: given.length === choices.length,
+    content: { 'application/json': { schema: given.length > 1 ? { anyOf: given } : first } },
+  }
+}
+
+function responsesObject(operation: Operation, components: OpenApiComponents): JsonObject {
+  const { method, scope, result } = operation
+  const errors = ownErrors(operation)
+  const isOpen = scope === 'open'
+  const results = operation.results?.() ?? (result === undefined ? {} : { 200: json(result()) })
+  const shared: readonly ErrorCode[] = isOpen ? openErrors : commonErrors
+  const byStatus = codesByStatus([...shared, ...errors])
+  const responses: JsonObject = {}
+  for (const [status, codes] of byStatus) {
+    const isShared = codes.every((code) => !errors.includes(code))
+    const response = errorResponse(status, codes, components)
+    if (method === 'HEAD') responses[status] = withoutContent(response)
+    else if (isShared && !isOpen)
+      responses[status] = components.response(`Error${status}`, response)
+    else responses[status] = response
+  }
+  for (const [status, content] of Object.entries(results)) {
+    const response = { description: textOf(content), content: components.content(content) }
+    responses[status] = joined(response, asObject(responses[status] ?? {}))
+  }
+  return responses
+}
+
+/** Statuses in ascending order, each with its codes. */
+function codesByStatus(codes: readonly ErrorCode[]): [number, ErrorCode[]][] {
+  const groups = new Map<number, ErrorCode[]>()
+  for (const code of new Set(codes)) {
+    const { status } = errorKinds[code]
+    groups.set(status, [...(groups.get(status) ?? []), code])
+  }
+  return [...groups].toSorted(([a], [b]) => a - b)
+}
+
+function errorResponse(
+  status: number,
+  codes: readonly ErrorCode[],
+  components: OpenApiComponents,
+): JsonObject {
+  const texts = codes.map(
+    (code) => `\`${code}\`: ${errorKinds[code].description.replace('%s', '…')}`,
+  )
+  const { $ref } = asObject(components.published(errorSchema()))
+  // A keyword beside $ref also applies: the error has one of these codes.
+  const code = { enum: [...codes] }
+  const schema = { $ref: $ref ?? '', properties: { error: { properties: { code } } } }
+  const seconds = { description: 'Seconds until the call may succeed.', ...retryAfter }
+  return {
+    description: texts.join('\n\n'),
+    ...(status === 429 || status === 503 ? { headers: { 'Retry-After': seconds } } : {}),
+    content: { 'application/json': { schema } },
+  }
+}
+
+const retryAfter = { required: true, schema: { type: 'integer', minimum: 1 } }
+
+function withoutContent({ content: _content, ...response }: JsonObject): JsonObject {
+  return response
+}
+
+function textOf(content: Content): string {
+  const [first] = Object.values(content)
+  if (first === undefined) return 'A response without a body.'
+  const { description } = asObject(jsonOf(first.schema))
+  return typeof description === 'string' ? description : 'The call has succeeded.'
+}
+
+/** Joins a result with the errors that have the same status, if there are any. Such a result is JSON, too: /readyz. */
+function joined(result: JsonObject, errors: JsonObject): JsonObject {
+  const { description = '', content, ...more } = errors
+  const texts = [result['description'], description]
+    .filter((text) => typeof text === 'string')
+    .filter((text) => text !== '')
+  const types = asObject(result['content'] ?? {})
+  const body = asObject(asObject(content ?? {})['application/json'] ?? {})
+  const own = asObject(types['application/json'] ?? {})
+  const both = [own['schema'] ?? {}, body['schema'] ?? {}]
+  const all = content === undefined ? types : { 'application/json': { schema: { anyOf: both } } }
+  return {
+    description: texts.join('\n\n'),
+    ...more,
+    ...(Object.keys(all).length > 0 ? { content: all } : {}),
+  }
+}

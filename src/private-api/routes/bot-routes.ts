@@ -1,0 +1,177 @@
+/** Routes that register, show and remove bots (protocol.md §9). */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { BotReport, BotService } from '../../bots/bot-service.ts'
+import type { Clock } from '../../clock.ts'
+import { PostboteError } from '../../errors.ts'
+import { botOperations } from '../../operations/bot-operations.ts'
+import type { BodyOf, ResultOf } from '../../operations/operation.ts'
+import { addOperation, type HandledCall } from './add-operations.ts'
+import { askOwners } from '../ask-owners.ts'
+import { sameUsernameAnswerMs, sameUsernamesShownMax } from '../limits.ts'
+import { botSummaryJson } from './bot-summary-json.ts'
+import {
+  type CompleteResponse,
+  type OwnerLinks,
+  type OwnerStream,
+  postToOwner,
+} from '../owner-links.ts'
+import { unixSeconds } from './unix-seconds.ts'
+import { readIsValidated } from '../ingest/update-options.ts'
+
+export interface BotRoutesOptions {
+  readonly clock: Clock
+  readonly bots: BotService
+  linksOf(request: FastifyRequest): OwnerLinks
+  /** Whether another worker forwarded the request, so that only this worker responds to it. */
+  isForwarded(request: FastifyRequest): boolean
+}
+
+type Registration = BodyOf<typeof botOperations.createBot>
+type IssuedToken = ResultOf<typeof botOperations.rotateToken>
+type BotJson = ResultOf<typeof botOperations.getBot>
+
+/** Returns the bots of a worker that have a username. */
+const namedPath = '/internal/bots-named'
+
+export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
+  const { bots } = options
+  addOperation(app, botOperations.createBot, (call) => register(options, call))
+  addOperation(app, botOperations.getBot, async ({ params }) =>
+    reportJson(await bots.report(params.id)),
+  )
+  addOperation(app, botOperations.changeBot, async ({ params: { id }, body }) => {
+    const isValidated = readIsValidated(body.validate)
+    await bots.setValidated(id, isValidated)
+    return { bot_id: id, validate: validationJson(isValidated) }
+  })
+  addOperation(app, botOperations.removeBot, async ({ params: { id } }) => {
+    await bots.remove(id)
+    return { bot_id: id, removed: true as const }
+  })
+  addOperation(app, botOperations.rotateToken, async ({ params: { id }, body }) => {
+    const issued = await bots.renewToken(id, body?.overlap ?? 0)
+    return { bot_id: issued.botId, token: issued.token }
+  })
+
+  // Used between workers only.
+  app.post<{ Querystring: { readonly username: string } }>(namedPath, async (request) => {
+    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
+    return options.bots.named(request.query.username)
+  })
+}
+
+async function register(
+  options: BotRoutesOptions,
+  { request, reply, body }: HandledCall<typeof botOperations.createBot>,
+): Promise<ResultOf<typeof botOperations.createBot> | FastifyReply> {
+  const response = await registerAtOwner(options, request, body)
+  if (response.status === 200 && !options.isForwarded(request)) {
+    return withSameUsername(options, request, { body, issued: JSON.parse(response.text) })
+  }
+  if (response.retryAfter !== undefined) void reply.header('retry-after', response.retryAfter)
+  return reply.code(response.status).type('application/json').send(response.text)
+}
+
+async function registerAtOwner(
+  options: BotRoutesOptions,
+  request: FastifyRequest,
+  body: Registration,
+): Promise<CompleteResponse> {
+  const { bots, clock } = options
+  const { bot_id: asked, first_name: firstName, username } = body
+  const links = options.linksOf(request)
+  const owner = asked === undefined ? undefined : links.ownerOf(asked)
+  if (owner !== undefined && !links.isOwn(owner)) {
+    const open = (): OwnerStream => links.openStream(owner, '/v1/bots')
+    return postToOwner(clock, open, { body: JSON.stringify(body) })
+  }
+  try {
+    const id = asked ?? (await bots.freeBotId((candidate) => links.isOwn(links.ownerOf(candidate))))
+    const issued = await bots.register({ botId: id, firstName, username })
+    const text = JSON.stringify({ bot_id: issued.botId, token: issued.token })
+    return { status: 200, retryAfter: undefined, text }
+  } catch (error) {
+    const isFree = asked === undefined && !options.isForwarded(request)
+    const response = isFree ? await registeredElsewhere(clock, links, body, error) : undefined
+    if (response === undefined) throw error
+    return response
+  }
+}
+
+/**
+ * Adds the ids of other bots with the username. No index spans the workers, so they are asked, but not for long: the bot is
+ * registered, and only this response has its token.
+ */
+async function withSameUsername(
+  options: BotRoutesOptions,
+  request: FastifyRequest,
+  { body, issued }: { readonly body: Registration; readonly issued: IssuedToken },
+): Promise<ResultOf<typeof botOperations.createBot>> {
+  const { bots, clock } = options
+  const { username } = body
+  const answers = await askOwners<readonly number[]>({
+    clock,
+    links: options.linksOf(request),
+    path: `${namedPath}?username=${username}`,
+    withinMs: sameUsernameAnswerMs,
+    own: () => bots.named(username),
+  })
+  const ids = new Set(answers.flatMap(({ answer }) => answer))
+  ids.delete(issued.bot_id)
+  const shown = [...ids].toSorted((a, b) => a - b).slice(0, sameUsernamesShownMax)
+  return { ...issued, ...(shown.length > 0 ? { same_username: shown } : {}) }
+}
+
+/** Registers a bot without an id at another worker if none of this worker's shards is open. */
+async function registeredElsewhere(
+  clock: Clock,
+  links: OwnerLinks,
+  body: Registration,
+  error: unknown,
+): Promise<CompleteResponse | undefined> {
+  if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
+  for (const worker of links.others) {
+    const open = (): OwnerStream => links.openStream(worker, '/v1/bots')
+    const response = await postToOwner(clock, open, { body: JSON.stringify(body) })
+    if (response.status === 200) return response
+  }
+  return undefined
+}
+
+function reportJson(bot: BotReport): BotJson {
+  return {
+    ...botSummaryJson(bot),
+    validate: validationJson(bot.isValidated),
+    ...queueJson(bot.queue),
+    test: queueJson(bot.testQueue),
+  }
+}
+
+function validationJson(isValidated: boolean): 'telegram' | null {
+  return isValidated ? 'telegram' : null
+}
+
+function queueJson(queue: BotReport['queue']): BotJson['test'] {
+  const { health, healthReason, maxConnections, deliveries, parkedKeys, nextAttemptMs } =
+    queue.webhook
+  return {
+    mode: queue.mode,
+    pending: queue.pendingCount,
+    pending_bytes: queue.pendingBytes,
+    next_update_id: queue.nextId,
+    oldest_age: queue.oldestAgeS,
+    dead_letters: queue.deadLetterCount,
+    waiting_poll: queue.isPollWaiting,
+    webhook_host: queue.webhookHost,
+    max_connections: maxConnections ?? null,
+    last_error_date: queue.lastErrorAtS,
+    last_error_message: queue.lastErrorMessage,
+    paused: queue.isPaused,
+    deliveries_per_second: queue.deliveriesPerSecond,
+    health: health ?? null,
+    health_reason: healthReason ?? null,
+    deliveries,
+    parked_keys: parkedKeys,
+    next_attempt: nextAttemptMs === undefined ? null : unixSeconds(nextAttemptMs),
+  }
+}

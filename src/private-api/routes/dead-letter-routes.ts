@@ -1,0 +1,85 @@
+/**
+ * Routes that list, show, replay and drop the dead letters of a bot: the updates that its webhook could not deliver.
+ */
+import type { FastifyInstance } from 'fastify'
+import type { BotService, ReplayResult } from '../../bots/bot-service.ts'
+import { PostboteError } from '../../errors.ts'
+import { deadLetterOperations } from '../../operations/dead-letter-operations.ts'
+import type { ResultOf } from '../../operations/operation.ts'
+import { type DeadLetterSummary, summaryOf } from '../../queue/dead-letters.ts'
+import { updateTypes } from '../../queue/update-types.ts'
+import { addOperations } from './add-operations.ts'
+import { queueOf } from './queue-of.ts'
+
+type Replayed = ResultOf<typeof deadLetterOperations.replayDeadLetters>
+type SummaryJson = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]
+
+export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): void {
+  addOperations(app, deadLetterOperations, {
+    async listDeadLetters(call) {
+      const { deadLetters } = (await queueOf(bots, call)).updates
+      const listed = await deadLetters.list(call.query)
+      return {
+        dead_letters: listed.deadLetters.map((deadLetter) => summaryJson(deadLetter)),
+        total: listed.total,
+      }
+    },
+    async getDeadLetter(call) {
+      const { deadLetters } = (await queueOf(bots, call)).updates
+      const deadLetter = await deadLetters.get(call.params.update_id)
+      if (deadLetter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+      const head = JSON.stringify(summaryJson(summaryOf(deadLetter))).slice(0, -1)
+      // The update follows byte for byte as it was pushed.
+      const body = [Buffer.from(`${head},"update":{`), deadLetter.text, Buffer.from('}}')]
+      return call.reply.type('application/json').send(Buffer.concat(body))
+    },
+    async dropDeadLetters(call) {
+      const { deadLetters } = (await queueOf(bots, call)).updates
+      return { removed: await deadLetters.removeAll() }
+    },
+    async dropDeadLetter(call) {
+      const { update_id: updateId } = call.params
+      const { deadLetters } = (await queueOf(bots, call)).updates
+      if (!(await deadLetters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+      return { update_id: updateId, removed: true as const }
+    },
+    async replayDeadLetters({ params: { id }, query }) {
+      return replayJson(await bots.replayAll({ botId: id, isTest: query.test }))
+    },
+    async replayDeadLetter({ params: { id, update_id: updateId }, query }) {
+      return { update_id: await bots.replay({ botId: id, isTest: query.test, updateId }) }
+    },
+  })
+}
+
+function summaryJson(deadLetter: DeadLetterSummary): SummaryJson {
+  return {
+    update_id: deadLetter.updateId,
+    type: updateTypes[deadLetter.typeNumber] ?? 'message',
+    ordering_key: deadLetter.orderingKey,
+    reason: deadLetter.reason,
+    accepted: deadLetter.acceptedAtS,
+    time: Math.floor(deadLetter.deadSinceMs / 1000),
+    expires: Math.floor(deadLetter.endsAtMs / 1000),
+    attempts: deadLetter.attempts,
+    last_error: deadLetter.lastError === '' ? null : deadLetter.lastError,
+    bytes: deadLetter.textBytes,
+  }
+}
+
+function replayJson({ replayed, stopped }: ReplayResult): Replayed {
+  return {
+    replayed: replayed.map((deadLetter) => ({
+      update_id: deadLetter.updateId,
+      new_update_id: deadLetter.newUpdateId,
+    })),
+    ...(stopped === undefined ? {} : { stopped: stoppedJson(stopped) }),
+  }
+}
+
+function stoppedJson({
+  updateId,
+  error,
+}: NonNullable<ReplayResult['stopped']>): NonNullable<Replayed['stopped']> {
+  return { update_id: updateId, code: error.code, message: error.message }
+}

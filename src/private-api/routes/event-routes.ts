@@ -1,0 +1,180 @@
+/**
+ * GET /v1/events: what the operator should know, live and from the logs of all nodes (event-stream.ts). Any worker serves it:
+ * it asks its primary, and of each other node the first worker, which asks its own primary.
+ */
+import type { ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { KeyRing } from '../../access/key-ring.ts'
+import { KeyShares } from '../../access/key-shares.ts'
+import type { Clock } from '../../clock.ts'
+import { PostboteError } from '../../errors.ts'
+import { eventsPerPageMax } from '../../events/limits.ts'
+import type { EventPage, EventQuestion } from '../../events/operator-event.ts'
+import { eventOperations, eventsQuery } from '../../operations/event-operations.ts'
+import { onceClosed } from '../../http/once-closed.ts'
+import { addOperations } from './add-operations.ts'
+import { idInPosition } from '../follow/event-position.ts'
+import {
+  type EventSink,
+  EventStream,
+  type NodePage,
+  type NodeQuestion,
+} from '../follow/event-stream.ts'
+import { eventStreamsMax, tailSilenceMs } from '../limits.ts'
+import { type OwnerLinks, type OwnerStream, postToOwner } from '../owner-links.ts'
+import { requestAccess } from '../access/request-access.ts'
+import { serverSentEventsHead } from '../follow/server-sent-events.ts'
+
+export interface EventRoutesOptions {
+  readonly clock: Clock
+  /** Asks the log of this server. */
+  readEvents(question: EventQuestion): Promise<EventPage>
+  /** The name of this server; undefined if it has none, because it is the only one. */
+  readonly node: string | undefined
+  /** Whether this is the first worker of its node, which answers for it. */
+  readonly isFirstWorker: boolean
+  linksOf(request: FastifyRequest): OwnerLinks
+  isForwarded(request: FastifyRequest): boolean
+  /** The streams that are open. A worker that leaves stops them. */
+  readonly eventStreams: Set<{ stop(): void }>
+  readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
+}
+
+const wait = Type.Integer({ minimum: 0, maximum: tailSilenceMs })
+
+interface EventsRequest {
+  Querystring: Omit<NodeQuestion, 'waitMs'>
+}
+
+interface NodeEventsRequest {
+  Querystring: EventsRequest['Querystring'] & { readonly wait: number }
+}
+
+export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions): void {
+  const places = new KeyShares(eventStreamsMax)
+  addOperations(app, eventOperations, {
+    async followEvents({ request, reply, query }) {
+      const given = request.headers['last-event-id']
+      const after = given === undefined || given === '' ? query.after : String(given)
+      // Refuses a wrong position before the response begins.
+      if (after !== undefined) idInPosition(after, options.node)
+      const free = places.take(requestAccess(request))
+      reply.hijack()
+      reply.raw.writeHead(200, serverSentEventsHead)
+      follow(options, request, { response: reply.raw, from: { ...query, after }, free })
+    },
+  })
+
+  // Used between nodes only.
+  app.post<NodeEventsRequest>(
+    '/internal/events',
+    {
+      schema: {
+        querystring: Type.Object({ ...eventsQuery(), wait }, { additionalProperties: false }),
+      },
+    },
+    async (request) => {
+      const isForNode = options.isForwarded(request) && options.isFirstWorker
+      if (!isForNode) throw new PostboteError('NOT_FOUND')
+      const { wait: waitMs, ...question } = request.query
+      return ownEvents(options, { ...question, waitMs })
+    },
+  )
+}
+
+function follow(
+  options: EventRoutesOptions,
+  request: FastifyRequest,
+  to: {
+    readonly response: ServerResponse
+    /** Where to begin, and which events are wanted. */
+    readonly from: Omit<NodeQuestion, 'waitMs'>
+    /** Frees the place of the stream. */
+    readonly free: () => void
+  },
+): void {
+  const { eventStreams } = options
+  const { response, from, free } = to
+  let forget: (() => void) | undefined
+  let unwatchKey: (() => void) | undefined
+  const stream = new EventStream({
+    clock: options.clock,
+    sink: sinkOf(response),
+    from,
+    own: (question) => ownEvents(options, question),
+    others() {
+      const links = options.linksOf(request)
+      return links.others.filter((owner) => links.isOtherNode(owner))
+    },
+    ask: (owner, question, signal) => {
+      const links = options.linksOf(request)
+      return askNode({ clock: options.clock, links, owner, signal }, question)
+    },
+    onEnd: () => {
+      forget?.()
+      unwatchKey?.()
+      eventStreams.delete(stream)
+      free()
+    },
+  })
+  eventStreams.add(stream)
+  unwatchKey = options.keys.ring.watch(requestAccess(request), () => stream.stop())
+  void stream.run()
+  // Last, because the reader may be gone already.
+  forget = onceClosed(response.req.socket, () => stream.stop())
+}
+
+async function ownEvents(
+  options: EventRoutesOptions,
+  { after, last, type, waitMs }: NodeQuestion,
+): Promise<NodePage> {
+  const { node } = options
+  const id = after === undefined ? undefined : idInPosition(after, node)
+  const page = await options.readEvents({ after: id, last, type, waitMs, limit: eventsPerPageMax })
+  return { ...page, node }
+}
+
+/** Asks another node. Returns undefined if another worker answers for it. */
+async function askNode(
+  of: {
+    readonly clock: Clock
+    readonly links: OwnerLinks
+    readonly owner: number
+    readonly signal: AbortSignal
+  },
+  question: NodeQuestion,
+): Promise<NodePage | undefined> {
+  const { clock, links, owner, signal } = of
+  const path = `/internal/events?${queryText(question)}`
+  const open = (): OwnerStream => links.openStream(owner, path)
+  const { status, text } = await postToOwner(clock, open, { signal })
+  if (status === 404) return undefined
+  if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
+  return JSON.parse(text)
+}
+
+function queryText({ after, last, type, waitMs }: NodeQuestion): string {
+  const query = new URLSearchParams({ wait: `${waitMs}` })
+  if (after !== undefined) query.set('after', after)
+  if (last !== undefined) query.set('last', `${last}`)
+  if (type !== undefined) query.set('type', type)
+  return query.toString()
+}
+
+function sinkOf(response: ServerResponse): EventSink {
+  return {
+    write: (bytes) => response.write(bytes),
+    end: () => void response.end(),
+    drained: () =>
+      new Promise((resolve) => {
+        const finish = (): void => {
+          response.off('drain', finish)
+          response.off('close', finish)
+          resolve()
+        }
+        response.once('drain', finish)
+        response.once('close', finish)
+      }),
+  }
+}

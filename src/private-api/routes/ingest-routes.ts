@@ -1,0 +1,158 @@
+/** Routes that push updates: one at a time, or as an NDJSON stream of pairs (protocol.md §9). */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { KeyRing } from '../../access/key-ring.ts'
+import type { BotService, PushOutcome } from '../../bots/bot-service.ts'
+import { countRefusal } from '../../bots/count-refusal.ts'
+import type { Clock } from '../../clock.ts'
+import type { Counters } from '../../counters.ts'
+import { PostboteError, toPostboteError } from '../../errors.ts'
+import type { BodyBudget } from '../../http/body-budget.ts'
+import { type ReceiveOptions, readBody } from '../../http/body.ts'
+import { updateOperations } from '../../operations/update-operations.ts'
+import { longLinesBytesMax, updateSlackBytes } from '../limits.ts'
+import type { CheckPool, CheckResult } from '../../queue/check-pool.ts'
+import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
+import { IngestStream } from '../ingest/ingest-stream.ts'
+import { IngestTurns } from '../ingest/ingest-turns.ts'
+import { LongLines } from '../ingest/long-lines.ts'
+import type { OwnerLinks } from '../owner-links.ts'
+import { PushOrder } from '../ingest/push-order.ts'
+import { requestAccess } from '../access/request-access.ts'
+import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
+import { readIdempotencyHeader, readPushQuery, refusal } from '../ingest/update-options.ts'
+import { pushOutcomeText } from '../ingest/push-outcome.ts'
+
+export interface IngestRoutesOptions {
+  readonly bots: BotService
+  readonly clock: Clock
+  readonly counters: Counters
+  readonly updateBytesMax: number
+  readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
+  /** The budget for bodies that are read completely, and for what streams have sent only in part. */
+  readonly bodies: BodyBudget<IncomingMessage>
+  /** Open streams of producers, which a shutdown ends. */
+  readonly streams: Set<IngestStream>
+  /** Open streams that other workers forwarded. They end with their producers' streams, unless this worker ends alone. */
+  readonly peerStreams: Set<IngestStream>
+  readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: KeyRing }
+  linksOf(request: FastifyRequest): OwnerLinks
+  isForwarded(request: FastifyRequest): boolean
+  /** Lets the connection of a stream give way while it rests (cluster/worker/client-connections.ts). */
+  streamPlace(request: FastifyRequest, end: () => void): (isResting: boolean) => void
+}
+
+type SinglePush = HandledCall<typeof updateOperations.pushUpdate>
+
+interface CheckedPush {
+  readonly update: Buffer
+  /** Undefined if the update is to be checked on the event loop. */
+  readonly checked: CheckResult | undefined
+}
+
+export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
+  const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool, keys } = services
+  const turns = new IngestTurns({ clock })
+  const order = new PushOrder()
+  const longLines = new LongLines(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
+  // The handlers read the bodies: one completely, the other as it arrives.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+
+  /** What is refused before it reaches the bots is counted here. */
+  const counted = (error: unknown): never => {
+    countRefusal(counters, toPostboteError(error).code)
+    throw error
+  }
+
+  const push = async (call: SinglePush): Promise<PushOutcome | undefined> => {
+    const { request } = call
+    const botId = botIdParam(call.params.id)
+    const options = readPushQuery(call.query)
+    const idempotencyKey = readIdempotencyHeader(request.raw)
+    const prepare = async (): Promise<CheckedPush> => {
+      const lease = services.bodies.leaseFor(request.raw)
+      const update = await readUpdate(request.raw, { bytesMax: updateBytesMax, lease })
+      const isLarge = checkPool.takes(update.length)
+      const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
+      return { update, checked }
+    }
+    const access = requestAccess(request)
+    const [result] = await order.inOrder(request.raw.socket, prepare(), ({ update, checked }) => {
+      // The body took time to arrive.
+      if (!keys.ring.isCurrent(access)) throw new PostboteError('UNAUTHORIZED')
+      return bots.push([{ ...options, botId, idempotencyKey, update, checked }])
+    })
+    return result
+  }
+
+  addOperation(app, updateOperations.pushUpdate, async (call) => {
+    const result = await push(call).catch(counted)
+    if (result === undefined) throw new Error('a push had no result')
+    if (result instanceof PostboteError) throw result
+    return call.reply.type('application/json').send(pushOutcomeText(result))
+  })
+
+  addOperation(app, updateOperations.pushUpdates, async ({ request, reply, query }) => {
+    try {
+      refuseOptionsOfStream(query, request)
+    } catch (error) {
+      counted(error)
+    }
+    reply.hijack()
+    const isForwarded = services.isForwarded(request)
+    const access = requestAccess(request)
+    const rests = services.streamPlace(request, () => stream.giveWay())
+    const stream: IngestStream = new IngestStream({
+      ...services,
+      rests,
+      lease: services.bodies.leaseFor(request.raw),
+      access: new StreamAccess({ ...keys, access, clock }),
+      request: request.raw,
+      response: reply.raw,
+      turns,
+      longLines,
+      links: services.linksOf(request),
+      isForwarded,
+    })
+    const open = isForwarded ? peerStreams : streams
+    open.add(stream)
+    const unwatch = keys.ring.watch(access, () => stream.stop())
+    try {
+      await stream.run()
+    } finally {
+      unwatch()
+      open.delete(stream)
+    }
+  })
+}
+
+/** Rejects a query and headers that a stream would ignore although the producer relies on them. */
+function refuseOptionsOfStream(query: object, { headers }: FastifyRequest): void {
+  // If it were ignored, a `?test=true` that is meant for all updates of the stream would send them to real users.
+  if (Object.keys(query).length > 0) {
+    throw refusal('query', 'none, because the header of each pair has the options of its update')
+  }
+  if (headers['idempotency-key'] !== undefined) {
+    throw refusal('Idempotency-Key', 'none, because the header of each pair has an idempotency_key')
+  }
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (encoding !== '' && encoding !== 'identity') {
+    throw refusal('Content-Encoding', 'none, because a stream is not encoded')
+  }
+}
+
+async function readUpdate(
+  request: IncomingMessage,
+  { bytesMax, lease }: ReceiveOptions,
+): Promise<Buffer> {
+  try {
+    return await readBody(request, { bytesMax: bytesMax + updateSlackBytes, lease })
+  } catch (error) {
+    if (!(error instanceof PostboteError) || error.code !== 'REQUEST_TOO_LARGE') throw error
+    throw new PostboteError('UPDATE_TOO_LARGE', {
+      detail: `expected at most ${bytesMax} bytes`,
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Routes for the keys of the private API (docs/use/api.md). The worker that has shard 0 answers them, whichever worker got the
+ * request. A change returns after all workers were told, so a revoked key is refused from then on; the response says how
+ * many workers could not be told.
+ *
+ * A key is shown once, when it is made or rotated.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { KeyRegistry, WantedKey } from '../../access/key-registry.ts'
+import type { Clock } from '../../clock.ts'
+import { PostboteError } from '../../errors.ts'
+import { keyOperations } from '../../operations/key-operations.ts'
+import type { BodyOf, ResultOf } from '../../operations/operation.ts'
+import type { StoredAccessKey } from '../../shard/stored.ts'
+import { addOperations } from './add-operations.ts'
+import { askOwners } from '../ask-owners.ts'
+import { type KeyQuestion, type KeySync, keyTablePath } from '../access/key-sync.ts'
+import type { OwnerLinks } from '../owner-links.ts'
+import { requestAccess } from '../access/request-access.ts'
+
+export interface KeyRoutesOptions {
+  readonly clock: Clock
+  readonly keys: {
+    readonly registry: KeyRegistry
+    readonly sync: Pick<KeySync, 'refresh'>
+  }
+  linksOf(request: FastifyRequest): OwnerLinks
+  /** Whether another worker forwarded the request. */
+  isForwarded(request: FastifyRequest): boolean
+}
+
+const keysChangedPath = '/internal/keys-changed'
+
+/** The shard that has the keys. */
+export const keysShard = 0
+
+export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): void {
+  const { registry, sync } = options.keys
+
+  addOperations(app, keyOperations, {
+    async createKey({ body, request }) {
+      const wanted = wantedOf(body, registry.clock.nowMs())
+      const { id, record, text } = await registry.create(wanted, requestAccess(request))
+      const missed = await tellAll(options, request)
+      return { ...keyJson({ id, record }), key: text, ...missed }
+    },
+    async listKeys() {
+      return { keys: (await registry.list()).map((key) => keyJson(key)) }
+    },
+    async rotateKey({ params: { key_id: id }, body, request }) {
+      const access = requestAccess(request)
+      const { record, text } = await registry.rotate(id, body?.overlap ?? 0, access)
+      const missed = await tellAll(options, request)
+      return { ...keyJson({ id, record }), key: text, ...missed }
+    },
+    async revokeKey({ params: { key_id: id }, request }) {
+      const heirs = await registry.revoke(id, requestAccess(request))
+      const others = heirs.length > 0 ? { also_revoked: heirs } : {}
+      return { key_id: id, revoked: true as const, ...others, ...(await tellAll(options, request)) }
+    },
+  })
+
+  // Used between workers only.
+  const assertForwarded = (request: FastifyRequest): void => {
+    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
+  }
+  app.post<{ Body: KeyQuestion }>(keyTablePath, async (request) => {
+    assertForwarded(request)
+    const { version, uses } = request.body
+    const table = await registry.table()
+    registry.noteUses(uses)
+    return table.version === version ? { version } : table
+  })
+  app.post(keysChangedPath, async (request) => {
+    assertForwarded(request)
+    return { isTold: await sync.refresh() }
+  })
+}
+
+/** Has all workers take the change. Returns the field of the response for those that have not. */
+async function tellAll(
+  options: KeyRoutesOptions,
+  request: FastifyRequest,
+): Promise<{ readonly unreached_workers?: number }> {
+  const { clock, keys } = options
+  const links = options.linksOf(request)
+  const answers = await askOwners<{ readonly isTold: boolean }>({
+    clock,
+    links,
+    path: keysChangedPath,
+    own: async () => ({ isTold: await keys.sync.refresh() }),
+  })
+  const told = answers.filter(({ answer }) => answer.isTold).length
+  const unreached = links.others.length + 1 - told
+  return unreached > 0 ? { unreached_workers: unreached } : {}
+}
+
+function wantedOf(body: BodyOf<typeof keyOperations.createKey>, nowMs: number): WantedKey {
+  const endsAtMs = body.expires === undefined ? undefined : body.expires * 1_000
+  if (endsAtMs !== undefined && endsAtMs <= nowMs) {
+    throw new PostboteError('BAD_REQUEST', { detail: 'expires: expected a time in the future' })
+  }
+  return {
+    name: body.name,
+    scopes: body.scopes,
+    bots: body.bots,
+    updatesPerSecond: body.updates_per_second,
+    requestsPerSecond: body.requests_per_second,
+    endsAtMs,
+  }
+}
+
+type KeyJson = ResultOf<typeof keyOperations.listKeys>['keys'][number]
+
+/** Has nothing of the secrets. */
+function keyJson({ id, record }: StoredAccessKey): KeyJson {
+  const [, old] = record.secrets
+  return {
+    key_id: id,
+    name: record.name,
+    scopes: record.scopes,
+    bots: record.bots ?? null,
+    updates_per_second: record.updatesPerSecond ?? null,
+    requests_per_second: record.requestsPerSecond ?? null,
+    created_at: Math.floor(record.createdAtMs / 1_000),
+    created_by: record.createdBy ?? null,
+    expires: secondsOf(record.endsAtMs),
+    last_used: secondsOf(record.lastUsedMs),
+    old_secret_ends: secondsOf(old?.endsAtMs),
+  }
+}
+
+function secondsOf(timeMs: number | undefined): number | null {
+  return timeMs === undefined ? null : Math.ceil(timeMs / 1_000)
+}

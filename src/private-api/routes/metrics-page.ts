@@ -1,0 +1,99 @@
+/**
+ * GET /metrics: the counters of all workers in Prometheus' text format. The worker that serves the request reads the
+ * sums from shared memory, so one scrape covers all workers. Shared memory holds whole numbers, so times are microseconds
+ * there and seconds here, the base unit of Prometheus.
+ */
+import { Counter, Gauge, Registry } from 'prom-client'
+import {
+  conflictMetrics,
+  deniedMetrics,
+  fleetHealthMetrics,
+  type MetricName,
+  metrics,
+  outcomeMetrics,
+  refusalMetrics,
+} from '../../metrics.ts'
+
+export interface MetricsPage {
+  readonly contentType: string
+  readonly text: string
+}
+
+interface LabelledMetric {
+  readonly name: string
+  readonly kind: 'counter' | 'gauge'
+  readonly help: string
+  readonly label: string
+  /** For each value of the label, the metric that counts it. */
+  readonly values: Readonly<Record<string, MetricName>>
+}
+
+/** What is one metric with a label instead of one metric each. */
+const labelled: readonly LabelledMetric[] = [
+  {
+    name: 'postbote_webhook_outcomes_total',
+    kind: 'counter',
+    help: 'Deliveries to webhooks by their outcome: attempts, and updates that expired before the next attempt.',
+    label: 'outcome',
+    values: outcomeMetrics,
+  },
+  {
+    name: 'postbote_poll_conflicts_total',
+    kind: 'counter',
+    help: 'getUpdates calls that got 409, by the rule that refused them.',
+    label: 'rule',
+    values: conflictMetrics,
+  },
+  {
+    name: 'postbote_updates_refused_total',
+    kind: 'counter',
+    help: 'Pushes that got an error, by its code.',
+    label: 'code',
+    values: refusalMetrics,
+  },
+  {
+    name: 'postbote_requests_denied_total',
+    kind: 'counter',
+    help: 'Requests on the private API that their key does not allow, by the code of the error.',
+    label: 'code',
+    values: deniedMetrics,
+  },
+  {
+    name: 'postbote_bots',
+    kind: 'gauge',
+    help: 'Registered bots by the health of their webhook; none is for bots without one.',
+    label: 'health',
+    values: fleetHealthMetrics,
+  },
+]
+
+const shownWithLabel = new Set<MetricName>(labelled.flatMap(({ values }) => Object.values(values)))
+// It has its own metric, too.
+shownWithLabel.delete(outcomeMetrics.delivered)
+// The sum of those by code.
+shownWithLabel.add('updates_refused')
+
+export async function metricsPage(
+  totals: Readonly<Record<MetricName, number>>,
+): Promise<MetricsPage> {
+  const registry = new Registry()
+  const registers = [registry]
+  for (const { name, kind, help, label, values } of labelled) {
+    const options = { name, help, labelNames: [label], registers }
+    const metric = kind === 'gauge' ? new Gauge(options) : new Counter(options)
+    for (const [value, counted] of Object.entries(values))
+      metric.inc({ [label]: value }, totals[counted])
+  }
+  for (const { name, kind, help } of metrics) {
+    if (shownWithLabel.has(name)) continue
+    if (kind === 'gauge') {
+      const isTime = name.endsWith('_us')
+      const shown = isTime ? name.replace(/us$/, 'seconds') : name
+      const value = isTime ? totals[name] / 1_000_000 : totals[name]
+      new Gauge({ name: `postbote_${shown}`, help, registers }).set(value)
+    } else {
+      new Counter({ name: `postbote_${name}_total`, help, registers }).inc(totals[name])
+    }
+  }
+  return { contentType: registry.contentType, text: await registry.metrics() }
+}

@@ -1,0 +1,119 @@
+/**
+ * GET /v1/nodes: the nodes of the cluster, or the one server, with their workers and shards. Each node describes itself,
+ * from its shared memory; any of its workers can. So a worker that is down or hangs hides nothing, and on one machine no
+ * other worker is asked.
+ *
+ * A member of the cluster that does not answer is listed with what the database says about it.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Clock } from '../../clock.ts'
+import type { ClusterMember, NodeReport, ReportedShard } from '../node-report.ts'
+import { PostboteError } from '../../errors.ts'
+import type { ResultOf } from '../../operations/operation.ts'
+import { serverOperations } from '../../operations/server-operations.ts'
+import { addOperation } from './add-operations.ts'
+import { askOwners } from '../ask-owners.ts'
+import type { OwnerLinks } from '../owner-links.ts'
+
+type NodeListJson = ResultOf<typeof serverOperations.listNodes>
+type NodeJson = NodeListJson['nodes'][number]
+
+export interface NodeRoutesOptions {
+  readonly clock: Clock
+  /** The number of shards of the server. */
+  readonly shards: number
+  linksOf(request: FastifyRequest): OwnerLinks
+  /** Whether another worker forwarded the request, so that only this worker responds to it. */
+  isForwarded(request: FastifyRequest): boolean
+  /** Returns the state of this node. */
+  ownNode(): Promise<NodeReport>
+  /** Returns all members of the cluster, as this node knows them; none on one machine. */
+  members(): readonly ClusterMember[]
+}
+
+export function addNodeRoutes(app: FastifyInstance, options: NodeRoutesOptions): void {
+  addOperation(app, serverOperations.listNodes, ({ request }) => listNodes(options, request))
+
+  // Used between workers only: it returns what this node knows of itself.
+  app.post('/internal/node', async (request) => {
+    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
+    return options.ownNode()
+  })
+}
+
+async function listNodes(
+  options: NodeRoutesOptions,
+  request: FastifyRequest,
+): Promise<NodeListJson> {
+  const { clock, shards } = options
+  const links = options.linksOf(request)
+  const answers = await askOwners<NodeReport>({
+    clock,
+    links: { ...links, others: links.others.filter((owner) => links.isOtherNode(owner)) },
+    path: '/internal/node',
+    own: () => options.ownNode(),
+  })
+  const nodes = new Map<string, NodeJson>()
+  const reported: ReportedShard[] = []
+  for (const { answer } of answers) {
+    if (!nodes.has(answer.name)) reported.push(...answer.shards)
+    nodes.set(answer.name, nodeJson(answer))
+  }
+  for (const member of options.members()) {
+    if (nodes.has(member.name)) continue
+    reported.push(...unknownShards(member))
+    nodes.set(member.name, silentJson(member))
+  }
+  const sorted = [...nodes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, node]) => node)
+  return { nodes: sorted, ...missingJson(shards, reported) }
+}
+
+function nodeJson({ heartbeatAgeMs, clockSkewMs, workers, ...node }: NodeReport): NodeJson {
+  return {
+    name: node.name,
+    state: node.state,
+    version: node.version,
+    uptime: node.uptimeS,
+    heartbeat_age_ms: heartbeatAgeMs ?? null,
+    clock_skew_ms: clockSkewMs ?? null,
+    workers: workers.map((worker) => ({
+      worker: worker.worker,
+      state: worker.state,
+      pid: worker.pid ?? null,
+      generation: worker.generation,
+      restarts: worker.restarts,
+      uptime: worker.uptimeS ?? null,
+      event_loop_delay_p99_ms: worker.loopDelayP99Us / 1_000,
+      event_loop_delay_max_ms: worker.loopDelayMaxUs / 1_000,
+    })),
+    shards: node.shards,
+  }
+}
+
+function silentJson(member: ClusterMember): NodeJson {
+  return {
+    name: member.name,
+    state: 'unreachable',
+    version: null,
+    uptime: null,
+    heartbeat_age_ms: null,
+    clock_skew_ms: null,
+    workers: [],
+    shards: unknownShards(member),
+  }
+}
+
+function unknownShards({ shards }: ClusterMember): readonly ReportedShard[] {
+  return shards.map((shard) => ({ shard, worker: null, state: 'unknown' }))
+}
+
+/** The shards that no node has. */
+function missingJson(
+  shards: number,
+  reported: readonly ReportedShard[],
+): Pick<NodeListJson, 'missing_shards'> {
+  const known = new Set(reported.map(({ shard }) => shard))
+  const all = Array.from({ length: shards }, (_, shard) => shard)
+  const missing = all.filter((shard) => !known.has(shard))
+  return missing.length > 0 ? { missing_shards: missing } : {}
+}

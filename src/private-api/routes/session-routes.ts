@@ -1,0 +1,87 @@
+/**
+ * Logs a browser in and out, and says what a key or a session may do. The key is sent as in every other call, in the
+ * Authorization header, so the hook of private-api.ts has checked it and counted a wrong one before a route runs.
+ *
+ * All workers of a node know an ended session from the memory that they share; the other nodes are told.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { type Access, scopes } from '../../access/access.ts'
+import type { Clock } from '../../clock.ts'
+import { PostboteError } from '../../errors.ts'
+import { accessKeysMax } from '../../limits.ts'
+import type { ResultOf } from '../../operations/operation.ts'
+import { sessionOperations } from '../../operations/server-operations.ts'
+import { addOperations } from './add-operations.ts'
+import { askOwners } from '../ask-owners.ts'
+import type { OwnerLinks } from '../owner-links.ts'
+import type { PrivateApiGuard } from '../access/private-api-guard.ts'
+import { requestAccess } from '../access/request-access.ts'
+
+export interface SessionRoutesOptions {
+  readonly clock: Clock
+  readonly guard: PrivateApiGuard
+  linksOf(request: FastifyRequest): OwnerLinks
+  isForwarded(request: FastifyRequest): boolean
+}
+
+const endedPath = '/internal/session-ended'
+const endedQuery = Type.Object(
+  {
+    slot: Type.Integer({ minimum: 0, maximum: accessKeysMax }),
+    session: Type.String({ pattern: '^[0-9]{1,19}$' }),
+  },
+  { additionalProperties: false },
+)
+
+interface SessionEnded {
+  Querystring: { readonly slot: number; readonly session: string }
+}
+
+export function addSessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): void {
+  const { clock, guard } = options
+  addOperations(app, sessionOperations, {
+    async beginSession({ request: { headers }, reply }) {
+      // A session must not prolong itself: a stolen cookie would last forever.
+      const access = guard.checkKey(headers.authorization)
+      const isSecure = headers['x-forwarded-proto'] === 'https'
+      const { setCookie, expiresAtS } = guard.sessions.create(access, isSecure)
+      void reply.header('set-cookie', setCookie)
+      return { expires: expiresAtS }
+    },
+    getSession: async ({ request }) => accessJson(requestAccess(request)),
+    async endSession({ request, reply }) {
+      const ending = guard.sessionToEnd(request.raw)
+      if (ending !== undefined) {
+        const { slot, session } = ending
+        await askOwners({
+          clock,
+          links: options.linksOf(request),
+          path: `${endedPath}?slot=${slot}&session=${session}`,
+          own: async () => guard.ended.end(slot, session),
+        })
+      }
+      void reply.header('set-cookie', [...guard.sessions.removal])
+      return { ended: true as const }
+    },
+  })
+
+  // Used between workers only.
+  app.post<SessionEnded>(endedPath, { schema: { querystring: endedQuery } }, async (request) => {
+    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
+    const { slot, session } = request.query
+    guard.ended.end(slot, BigInt(session))
+    return {}
+  })
+}
+
+function accessJson(access: Access): ResultOf<typeof sessionOperations.getSession> {
+  if (access === 'root') return { key_id: null, name: null, scopes: ['all'], bots: null }
+  const { id, name, bots } = access
+  return {
+    key_id: id,
+    name,
+    scopes: scopes.filter((scope) => access.scopes.has(scope)),
+    bots: bots === undefined ? null : [...bots],
+  }
+}

@@ -1,0 +1,102 @@
+/** Routes about the webhook of a bot: its attempts and their history, pauses, retries at once, and the limit of its rate (docs/use/api.md). */
+import type { FastifyInstance } from 'fastify'
+import type { BotService } from '../../bots/bot-service.ts'
+import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../operations/limits.ts'
+import type { ResultOf } from '../../operations/operation.ts'
+import { webhookOperations } from '../../operations/webhook-operations.ts'
+import { producerKey } from '../../queue/ordering-key.ts'
+import { type Attempt, outcomes } from '../../webhook/attempt-log.ts'
+import type { HistoryMinute } from '../../webhook/delivery-history.ts'
+import { deliveryHistoryMinutes } from '../../webhook/limits.ts'
+import { addOperations, type HandledCall } from './add-operations.ts'
+import { queueOf } from './queue-of.ts'
+import { unixSeconds } from './unix-seconds.ts'
+import { readOrderingKey, refusal } from '../ingest/update-options.ts'
+
+type AttemptJson = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
+
+export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
+  const setPaused = async (
+    call: HandledCall<typeof webhookOperations.pauseBot>,
+    paused: boolean,
+  ): Promise<{ readonly paused: boolean }> => {
+    const { webhook } = await queueOf(bots, call)
+    await webhook.setPaused(paused)
+    return { paused }
+  }
+  addOperations(app, webhookOperations, {
+    async listAttempts(call) {
+      const { webhook } = await queueOf(bots, call)
+      return { attempts: webhook.attempts(call.query.limit).map((each) => attemptJson(each)) }
+    },
+    pauseBot: (call) => setPaused(call, true),
+    resumeBot: (call) => setPaused(call, false),
+    async retryBot(call) {
+      const key = readOrderingKey(call.query.ordering_key)
+      const { webhook } = await queueOf(bots, call)
+      // A dead letter shows the key as it is stored.
+      const retried = webhook.retry(key === undefined ? undefined : [key, producerKey(key)])
+      return { retried_keys: retried }
+    },
+    async getLimits(call) {
+      const { settings } = await queueOf(bots, call)
+      return { deliveries_per_second: settings.deliveriesPerSecond ?? null }
+    },
+    async setLimits(call) {
+      const limit = deliveryLimit(call.body.deliveries_per_second)
+      const queue = await queueOf(bots, call)
+      await queue.setDeliveryLimit(limit)
+      return { deliveries_per_second: limit }
+    },
+    async getHistory(call) {
+      const { clock, webhook } = await queueOf(bots, call)
+      return historyJson(webhook.lastHour(), clock.nowMs())
+    },
+  })
+}
+
+/** Throws BAD_REQUEST. */
+function deliveryLimit(value: unknown): number | null {
+  if (value === null) return null
+  const isInRange =
+    typeof value === 'number' && value >= deliveriesPerSecondMin && value <= deliveriesPerSecondMax
+  if (isInRange) return value
+  const range = `${deliveriesPerSecondMin} to ${deliveriesPerSecondMax}`
+  throw refusal('deliveries_per_second', `a number from ${range}, or null for no limit`, value)
+}
+
+function attemptJson(attempt: Attempt): AttemptJson {
+  return {
+    time: unixSeconds(attempt.atMs),
+    update_id: attempt.updateId === 0 ? null : attempt.updateId,
+    address: attempt.address ?? null,
+    status: attempt.status === 0 ? null : attempt.status,
+    duration_ms: Math.round(attempt.durationMs),
+    error: attempt.error ?? null,
+    next_retry: Number.isNaN(attempt.nextRetryMs) ? null : unixSeconds(attempt.nextRetryMs),
+  }
+}
+
+/** As columns, because a chart takes these. Minutes without deliveries have zeros, and a time without responses is null. */
+function historyJson(
+  minutes: readonly HistoryMinute[],
+  nowMs: number,
+): ResultOf<typeof webhookOperations.getHistory> {
+  const first = Math.floor(nowMs / 60_000) - deliveryHistoryMinutes + 1
+  const byMinute = new Map(minutes.map((each) => [each.minute, each]))
+  const rows = Array.from({ length: deliveryHistoryMinutes }, (_, nth) => byMinute.get(first + nth))
+  const countsOf = (index: number): number[] => rows.map((row) => row?.counts[index] ?? 0)
+  return {
+    from: first * 60,
+    outcomes: Object.fromEntries(outcomes.map((outcome, index) => [outcome, countsOf(index)])),
+    mean_ms: rows.map((row) => meanMs(row)),
+    max_ms: rows.map((row) =>
+      row === undefined || row.responses === 0 ? null : row.responseMsMax,
+    ),
+  }
+}
+
+function meanMs(row: HistoryMinute | undefined): number | null {
+  if (row === undefined || row.responses === 0) return null
+  return Math.round(row.responseMsSum / row.responses)
+}
