@@ -20,6 +20,15 @@ export const heldBodiesShareBytesMax = 16 * mib
  */
 export const heldBodiesSharedAddressBytesMax = 48 * mib
 
+// Updates in memory
+/** The default of `--window-memory`, if the memory of the machine or container is not small. */
+export const windowBytesMax = 256 * mib
+/**
+ * The windows of all workers take this share of a smaller memory, and as much again for webhooks. Chosen: in a container of 320 MiB
+ * with one worker, processes at rest take 140 MiB, and what is being sent takes the rest.
+ */
+export const windowMemoryShare = 1 / 8
+
 // Connections
 /** Delayed refusals may hold this share of the connections that a worker may have, so that most remain for requests. */
 export const heldRefusalsShare = 1 / 8

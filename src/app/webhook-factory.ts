@@ -40,6 +40,8 @@ import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 
 export interface WebhookFactoryOptions {
   readonly config: Config
+  /** For the updates that webhooks have loaded. */
+  readonly windowBytes: number
   readonly clock: Clock
   readonly random: () => number
   readonly counters: Counters
@@ -64,7 +66,7 @@ export class WebhookFactory implements WebhookServices {
     const { config, clock, log } = options
     this.#options = options
     this.connectionsMax = config.maxWebhookConnections
-    this.#loaded = new LoadedBytes(config.windowBytes)
+    this.#loaded = new LoadedBytes(options.windowBytes)
     const ranges = compileBlocklist({
       local: config.local,
       block: config.blockCidrs,

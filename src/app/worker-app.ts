@@ -52,6 +52,7 @@ import { workerKeys } from './worker-keys.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
+import { windowBytesOf } from './window-memory.ts'
 import { workerPools } from './worker-pools.ts'
 import { noStreams, WorkerLife, type WorkerStreams } from './worker-life.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
@@ -287,6 +288,7 @@ function webhooksOf(parts: Parts): WebhookFactory {
   return new WebhookFactory({
     ...parts,
     config,
+    windowBytes: windowBytesOf({ ...config, workers: parts.start.workers }),
     random,
     counters,
     report,
@@ -295,7 +297,7 @@ function webhooksOf(parts: Parts): WebhookFactory {
 }
 
 function registryOf(
-  { settings: { config }, clock, events, log, map, slot }: Parts,
+  { settings: { config }, start, clock, events, log, map, slot }: Parts,
   webhooks: WebhookFactory,
   space: StoreSpace | undefined,
 ): BotRegistry {
@@ -314,7 +316,7 @@ function registryOf(
       clock,
       random,
       counters: slot,
-      budget: new WindowBudget(config.windowBytes),
+      budget: new WindowBudget(windowBytesOf({ ...config, workers: start.workers })),
       limits,
       levels: new QueueLevels({ clock, limits, report }),
       report,

@@ -305,7 +305,8 @@ export const optionTable = {
   windowBytes: {
     name: 'window-memory',
     kind: integer(1, 65_536, { unit: 'MiB', bytes: mib }),
-    default: '256',
+    defaultShown:
+      '256, or an eighth of the memory of the machine or container, shared by the workers, if that is less',
     sentence:
       'Memory for pending updates in each worker, and as much again for those that webhooks are about to deliver; updates that do not fit are read from disk when they are needed.',
   },

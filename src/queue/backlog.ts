@@ -17,7 +17,12 @@
  * A caller that needs the oldest updates in memory closes the gap first: the window is unloaded and begins again at the
  * floor.
  */
-import { responseBytesMax, queueWindowBytesMax, updateEnvelopeBytes } from './limits.ts'
+import {
+  responseBytesMax,
+  queueWindowBytesMax,
+  updateEnvelopeBytes,
+  windowChunkBytesMax,
+} from './limits.ts'
 import type { PushOperation } from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { StoredUpdate, UpdatesRead } from '../shard/stored.ts'
@@ -137,6 +142,16 @@ export class Backlog {
   /** True if a reply of `limit` updates needs more than what is loaded. */
   needsMoreFor(limit: number): boolean {
     return !this.isLoaded && this.#window.liveCount < limit && this.#window.bytes < responseBytesMax
+  }
+
+  /** Whether the windows of the worker hold too much. */
+  get isBudgetSpent(): boolean {
+    return this.#budget.isSpent
+  }
+
+  /** Whether they do, and this one is not small. */
+  get isOverBudget(): boolean {
+    return this.#budget.isSpent && this.#window.heldBytes > windowChunkBytesMax
   }
 
   page(limit: number, nowS: number): readonly WindowEntry[] | undefined {

@@ -76,19 +76,22 @@ export class QueueReader {
     this.#isUnsettled = true
   }
 
-  /** Reads the next page into the window. */
-  loadMore(): Promise<void> {
+  /** Reads the next page into the window, of at most `limit` updates. */
+  loadMore(limit = queuePageUpdates): Promise<void> {
     return this.#exclusively(async () => {
       const range = { from: this.#backlog.loadedTo, to: this.#backlog.visibleTo }
       if (range.from < range.to) {
-        await this.#read(pageOf(range), (page) => this.#backlog.load(page))
+        await this.#read({ ...pageOf(range), limit }, (page) => this.#backlog.load(page))
       }
     })
   }
 
   /** Reads pages until the window can serve a reply of `limit` updates. */
   async loadFor(limit: number): Promise<void> {
-    while (this.#backlog.needsMoreFor(limit)) await this.loadMore()
+    while (this.#backlog.needsMoreFor(limit)) {
+      // What is left over would not be kept.
+      await this.loadMore(this.#backlog.isBudgetSpent ? limit : queuePageUpdates)
+    }
   }
 
   /**

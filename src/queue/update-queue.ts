@@ -271,11 +271,19 @@ export class UpdateQueue implements DeliverySource {
     const nowS = this.#options.clock.nowMs() / 1000
     while (!this.#backlog.needsMoreFor(limit)) {
       const page = this.#backlog.page(limit, nowS)
-      if (page !== undefined) return page
+      if (page !== undefined) {
+        if (this.#backlog.isOverBudget) this.#options.clock.soon(() => this.#releaseTaken())
+        return page
+      }
       const dropping = this.#removals.dropExpired(nowS)
       if (dropping !== undefined) return dropping.then(() => this.page(limit))
     }
     return this.#reader.loadFor(limit).then(() => this.page(limit))
+  }
+
+  /** What the windows of the worker hold must not grow with the number of queues that are polled. The next poll reads again. */
+  #releaseTaken(): void {
+    if (this.#backlog.isOverBudget && !this.#isReading) this.#reader.unload()
   }
 
   /** Returns pending updates for the webhook's dispatcher, as `DeliverySource` describes. Polls use `page`. */

@@ -83,7 +83,7 @@ test('without any source every option has its default', () => {
     maxUpdateBytes: 524_288,
     maxPendingUpdates: 100_000,
     maxPendingBytes: 134_217_728,
-    windowBytes: 268_435_456,
+    windowBytes: undefined,
     diskReserveBytes: 268_435_456,
     eventsUrl: undefined,
     eventsSecretFile: undefined,

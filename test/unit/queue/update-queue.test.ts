@@ -155,6 +155,29 @@ test('a page is cut at its limit and before 4 MiB', async () => {
   assert.equal((await life.pageIds()).length, 7)
 })
 
+test('while the windows of a worker hold too much, a queue keeps nothing of a page that was taken, unless it is small', async () => {
+  const life = await QueueLife.open({ windowBytes: 1 })
+  const text = `"message":{"t":"${'x'.repeat(900)}"}`
+  const operations = Array.from({ length: 300 }, () => life.accept(text))
+  await life.life.shard.commit(operations, { waited: true })
+  const ids = operations.map(({ updateId }) => updateId)
+  assert.deepEqual(await life.pageIds(), ids.slice(0, 100))
+  // The response is made in this turn.
+  assert(life.budget.usedBytes > 90_000)
+  await life.clock.advance(0)
+  assert.equal(life.budget.usedBytes, 0)
+  for (const taken of [100, 200]) {
+    await life.wait(life.queue.advance(ids[taken] ?? 0, 'confirm'))
+    assert.deepEqual(await life.pageIds(), ids.slice(taken, taken + 100))
+    await life.clock.advance(0)
+    assert.equal(life.budget.usedBytes, 0)
+  }
+  await life.wait(life.queue.advance(ids[290] ?? 0, 'confirm'))
+  assert.deepEqual(await life.pageIds(), ids.slice(290))
+  await life.clock.advance(0)
+  assert(life.budget.usedBytes > 9_000)
+})
+
 test('expired updates are never returned, loaded or not, and are counted', async () => {
   for (const windowBytes of [0, 1_000_000]) {
     const life = await QueueLife.open({ windowBytes })
