@@ -72,6 +72,8 @@ export async function logIn({ page, server }: Dashboard<DashboardServer>): Promi
 /** Opens the page of a bot, and waits for its live tail. */
 export async function openBot({ page }: Pick<Dashboard, 'page'>, botId: number): Promise<void> {
   await page.evaluate(`location.hash = '#/bots/${botId}'`)
+  // The page of another bot, with its tail, is there for a moment.
+  await page.getByRole('heading', { level: 1, name: String(botId) }).waitFor()
   await page.getByText('Connected: new updates appear here.').waitFor()
 }
 
