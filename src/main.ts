@@ -1,35 +1,9 @@
 #!/usr/bin/env node
-/** The command `postbote` with its subcommands, which the table of commands lists. */
-// First, because each moment counts.
+/**
+ * The entry of the command `postbote`. It is as small as possible, and loads the program only after it has refused the
+ * inspector: until then, a SIGUSR1 opens it, and reading the program takes some 50 ms.
+ */
 import './cli/refuse-inspector.ts'
-import { readFileSync } from 'node:fs'
-import { commandTable } from './cli/command-table.ts'
-import { commandsAsked, commandsNamed, findCommand } from './cli/find-command.ts'
-import { helpText } from './cli/help-text.ts'
-import { outliveReaders } from './cli/outlive-readers.ts'
-import { parseCommand } from './cli/parse-command.ts'
-import { configOf, runCommand } from './cli/run-command.ts'
-import { isHelpAsked } from './config/config.ts'
 import { entryFiles } from './entry-files.ts'
 
-async function main(argv: readonly string[]): Promise<void> {
-  const [first] = argv
-  if (first === undefined || first === 'help' || (isHelpAsked(argv) && !printsOwnHelp(argv))) {
-    const asked = commandsAsked(commandTable, first === 'help' ? argv.slice(1) : argv)
-    process.stdout.write(helpText(asked, commandTable, process.stdout.columns))
-  } else if (first === '--version') {
-    const { version }: { version: string } = JSON.parse(readFileSync(entryFiles.manifest, 'utf8'))
-    process.stdout.write(`${version}\n`)
-  } else {
-    const { row, argv: rest } = findCommand(commandTable, argv)
-    await (row.kind === 'raw' ? row.run(rest) : row.run(parseCommand(row, rest, configOf)))
-  }
-}
-
-function printsOwnHelp(argv: readonly string[]): boolean {
-  const [row, ...others] = commandsNamed(commandTable, argv)
-  return others.length === 0 && row?.kind === 'raw' && row.printsOwnHelp === true
-}
-
-outliveReaders(process)
-await runCommand(() => main(process.argv.slice(2)))
+await import(entryFiles.program.href)
