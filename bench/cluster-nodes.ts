@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { copyFile, mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePorts } from '../test/support/port.ts'
+import { freePorts } from '../test/support/kit/port.ts'
 import type { CaseContext } from './contestant.ts'
 import type { PostgresPair } from './postgres-pair.ts'
 import { type ServerOptions, ServerUnderTest } from './server-under-test.ts'

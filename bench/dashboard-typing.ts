@@ -1,7 +1,7 @@
 /** The dashboard in Chromium: a reader types beginnings of ids, and waits for the rows of their bots. */
 import type { Page } from 'playwright-core'
-import { chromiumObstacle, startChromium } from '../test/support/chromium.ts'
-import { logIn, openDashboard } from '../test/support/dashboard.ts'
+import { chromiumObstacle, startChromium } from '../test/support/programs/chromium.ts'
+import { logIn, openDashboard } from '../test/support/programs/dashboard.ts'
 import type { CaseContext } from './contestant.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 

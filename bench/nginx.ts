@@ -4,7 +4,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { CaseContext, CpuUsByProcess } from './contestant.ts'
-import { isOpen } from '../test/support/is-open.ts'
+import { isOpen } from '../test/support/kit/is-open.ts'
 import { cpuUsOf, processTree } from './process-cpu.ts'
 
 /** nginx accepts no longer text in its configuration, but it concatenates variables. */

@@ -1,7 +1,7 @@
 /** A PostgreSQL that syncs its disk, alone or with a synchronous standby, all on this machine. */
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { Postgres } from '../test/support/postgres.ts'
+import { Postgres } from '../test/support/server/postgres.ts'
 import type { CaseContext, CpuUsByProcess } from './contestant.ts'
 import type { Metered } from './cpu-meter.ts'
 import { cpuUsOf, processTree } from './process-cpu.ts'

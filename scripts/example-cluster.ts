@@ -15,12 +15,12 @@
  */
 import { createInterface } from 'node:readline'
 import { setTimeout as wait } from 'node:timers/promises'
-import { startHaproxyBalancer } from '../test/support/balancer.ts'
-import { startCluster, type TestCluster } from '../test/support/cluster.ts'
-import { postbote, signalAll } from '../test/support/database.ts'
-import { haproxyObstacle } from '../test/support/haproxy.ts'
-import { Postgres, postgresObstacle } from '../test/support/postgres.ts'
-import type { RegisteredBot, Server, TestEnd } from '../test/support/server.ts'
+import { startHaproxyBalancer } from '../test/support/programs/balancer.ts'
+import { startCluster, type TestCluster } from '../test/support/server/cluster.ts'
+import { postbote, signalAll } from '../test/support/server/database.ts'
+import { haproxyObstacle } from '../test/support/programs/haproxy.ts'
+import { Postgres, postgresObstacle } from '../test/support/server/postgres.ts'
+import type { RegisteredBot, Server, TestEnd } from '../test/support/server/server.ts'
 
 const help = `kill a      kills node a with all of its processes
 freeze b    suspends node b

@@ -28,8 +28,8 @@ import { expiresAtS } from '../src/queue/time-to-live.ts'
 import { defaultTypesMask, updateTypes } from '../src/queue/update-types.ts'
 import { SignatureHeaders } from '../src/webhook/signature.ts'
 import { frameworks } from './clients/frameworks.ts'
-import { documentedUpdates } from './support/documented-updates.ts'
-import { FakeClock } from './support/fake-clock.ts'
+import { documentedUpdates } from './support/server/documented-updates.ts'
+import { FakeClock } from './support/kit/fake-clock.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const pages = [

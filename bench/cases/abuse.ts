@@ -8,7 +8,7 @@ import type { AttackCounts, AttackQuestion } from '../attack-messages.ts'
 import { meterCpu } from '../cpu-meter.ts'
 import { HelperProcess } from '../helper-process.ts'
 import type { HttpConnection, HttpQuestion, HttpSample } from '../http-sample.ts'
-import { startHostileTls } from '../../test/support/hostile-tls.ts'
+import { startHostileTls } from '../../test/support/network/hostile-tls.ts'
 import { botsByWorker } from '../poll-plan.ts'
 import { firstBotId, type RegisteredBot, ServerUnderTest } from '../server-under-test.ts'
 

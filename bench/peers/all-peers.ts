@@ -1,5 +1,5 @@
 /** The peers in the order in which they run, ours first, and what each needs to be installed. */
-import { programDirectory } from '../../test/support/postgres.ts'
+import { programDirectory } from '../../test/support/server/postgres.ts'
 import { bullmq } from './bullmq.ts'
 import { graphileWorker } from './graphile-worker.ts'
 import { natsJetStream } from './nats-jetstream.ts'

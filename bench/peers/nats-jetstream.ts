@@ -6,7 +6,7 @@
  */
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePort } from '../../test/support/port.ts'
+import { freePort } from '../../test/support/kit/port.ts'
 import type { Peer, PeerAddress, PeerEvent } from './peer.ts'
 import { peerModule } from './peer-module.ts'
 import { PeerProcess } from './peer-process.ts'

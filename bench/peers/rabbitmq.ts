@@ -5,7 +5,7 @@
  */
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePort } from '../../test/support/port.ts'
+import { freePort } from '../../test/support/kit/port.ts'
 import type { CaseContext } from '../contestant.ts'
 import type { EventSink, Peer, PeerAddress } from './peer.ts'
 import { peerModule } from './peer-module.ts'

@@ -1,7 +1,7 @@
 /** A Redis that syncs its log before each response. */
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePort } from '../../test/support/port.ts'
+import { freePort } from '../../test/support/kit/port.ts'
 import type { CaseContext } from '../contestant.ts'
 import { PeerProcess } from './peer-process.ts'
 import type { PeerAddress } from './peer.ts'

@@ -11,30 +11,30 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { CaptureReplay, messageTo, paces } from '../support/capture-replay.ts'
-import { CapturedEndpoint } from '../support/captured-endpoint.ts'
+import { CaptureReplay, messageTo, paces } from '../support/bots/capture-replay.ts'
+import { CapturedEndpoint } from '../support/bots/captured-endpoint.ts'
 import {
   fill,
   readCaptures,
   type RequestStep,
   requestsOf,
   type Session,
-} from '../support/captures.ts'
+} from '../support/bots/captures.ts'
 import {
   type CertificateUpload,
   certificateUploads,
   uploadWrites,
-} from '../support/certificate-uploads.ts'
-import { issueCertificate, makeCertificate } from '../support/certificates.ts'
-import { startDns } from '../support/dns-server.ts'
+} from '../support/webhook/certificate-uploads.ts'
+import { issueCertificate, makeCertificate } from '../support/network/certificates.ts'
+import { startDns } from '../support/network/dns-server.ts'
 import {
   isInNamespace,
   namespaceObstacle,
   runInNamespace,
   setUpNamespace,
-} from '../support/network-namespace.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+} from '../support/kit/network-namespace.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const address = '93.184.216.34'
 const botHost = 'bot.example.com'

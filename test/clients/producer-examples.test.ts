@@ -11,10 +11,10 @@ import {
   producerKey,
   refused,
   stored,
-} from '../support/answering-server.ts'
-import { RunningScript } from '../support/running-script.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+} from '../support/webhook/answering-server.ts'
+import { RunningScript } from '../support/kit/running-script.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 interface Producer {
   readonly name: string

@@ -9,14 +9,20 @@ import { makeToken } from '../../src/bots/token.ts'
 import { optionTable } from '../../src/config/config-options.ts'
 import { keepAliveTimeoutMs } from '../../src/cluster/limits.ts'
 import { updateTypes } from '../../src/queue/update-types.ts'
-import { assertRefused, exchange, RawBot, type Reply, requestBytes } from '../support/raw-bot.ts'
-import { meOf, type Server, startServer } from '../support/server.ts'
-import { serverMust } from '../support/server-must.ts'
-import { startSink } from '../support/webhook-sink.ts'
-import { startHanging } from '../support/webhook-verification.ts'
-import { botOf } from '../support/bot-of.ts'
-import { freePort } from '../support/port.ts'
-import { until } from '../support/until.ts'
+import {
+  assertRefused,
+  exchange,
+  RawBot,
+  type Reply,
+  requestBytes,
+} from '../support/bots/raw-bot.ts'
+import { meOf, type Server, startServer } from '../support/server/server.ts'
+import { serverMust } from '../support/server/server-must.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
+import { startHanging } from '../support/webhook/webhook-verification.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { freePort } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 const notServed =
   /^Not Found: method not found: \w+ is not served here: the server has no --upstream$/
 

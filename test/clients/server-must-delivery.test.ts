@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { RawBot } from '../support/raw-bot.ts'
-import { type RawSink, startRawSink } from '../support/raw-sink.ts'
-import type { Server } from '../support/server.ts'
-import { serverMust } from '../support/server-must.ts'
-import { until } from '../support/until.ts'
+import { RawBot } from '../support/bots/raw-bot.ts'
+import { type RawSink, startRawSink } from '../support/webhook/raw-sink.ts'
+import type { Server } from '../support/server/server.ts'
+import { serverMust } from '../support/server/server-must.ts'
+import { until } from '../support/kit/until.ts'
 
 const names = ['x-service-bot-api-secret-token', 'x-telegram-bot-api-secret-token']
 

@@ -18,14 +18,14 @@ import {
   type RawCall,
   type Reply,
   requestBytes,
-} from '../support/raw-bot.ts'
-import { RawConnection } from '../support/raw-http.ts'
-import type { Server } from '../support/server.ts'
-import { serverMust } from '../support/server-must.ts'
-import { startSink } from '../support/webhook-sink.ts'
-import { botOf } from '../support/bot-of.ts'
-import { terminated, webhookActive } from '../support/conflicts.ts'
-import { until } from '../support/until.ts'
+} from '../support/bots/raw-bot.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
+import type { Server } from '../support/server/server.ts'
+import { serverMust } from '../support/server/server-must.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { terminated, webhookActive } from '../support/bots/conflicts.ts'
+import { until } from '../support/kit/until.ts'
 
 /** How long a refusal is held back. System timers may fire slightly early by our clock. */
 const heldMs = 2_980

@@ -7,10 +7,10 @@
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { form, json, multipart, part, parts } from '../support/read-params.ts'
-import { assertRefused, RawBot, type RawCall, type Reply } from '../support/raw-bot.ts'
-import type { Server } from '../support/server.ts'
-import { serverMust } from '../support/server-must.ts'
+import { form, json, multipart, part, parts } from '../support/bots/read-params.ts'
+import { assertRefused, RawBot, type RawCall, type Reply } from '../support/bots/raw-bot.ts'
+import type { Server } from '../support/server/server.ts'
+import { serverMust } from '../support/server/server-must.ts'
 
 serverMust('Server MUST: requests', [
   ['1. GET and POST accept query, form, multipart and JSON alike, and the body wins', verbs],

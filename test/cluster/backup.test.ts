@@ -17,19 +17,24 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { SectionCheck } from '../../src/shard/backup-check.ts'
 import { BackupError, BackupFrames } from '../../src/shard/backup-frame.ts'
-import { startCluster } from '../support/cluster.ts'
+import { startCluster } from '../support/server/cluster.ts'
 import {
   botsOfAllShards,
   type CommandEnd,
   databaseWorld,
   postbote,
   wait,
-} from '../support/database.ts'
-import { type EndingTest, type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { sectionBytes, sectionsOf } from '../support/small-backup.ts'
-import { SmallDisk, smallDiskObstacle } from '../support/small-disk.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from '../support/until.ts'
+} from '../support/server/database.ts'
+import {
+  type EndingTest,
+  type RegisteredBot,
+  type Server,
+  startServer,
+} from '../support/server/server.ts'
+import { sectionBytes, sectionsOf } from '../support/store/small-backup.ts'
+import { SmallDisk, smallDiskObstacle } from '../support/kit/small-disk.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const world = databaseWorld()

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type Server, startServer } from '../support/server.ts'
-import { shared } from '../support/shared-server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from '../support/until.ts'
-import { startSink } from '../support/webhook-sink.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const localServer = shared((owner) => startServer(owner, { flags: ['--local'] }))

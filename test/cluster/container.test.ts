@@ -10,10 +10,10 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseConfig } from '../../src/config/config.ts'
-import { childrenOf, Image, imageObstacle, type RunningImage } from '../support/image.ts'
-import { root } from '../support/package-user.ts'
-import { freePort, portOf } from '../support/port.ts'
-import { until } from '../support/until.ts'
+import { childrenOf, Image, imageObstacle, type RunningImage } from '../support/programs/image.ts'
+import { root } from '../support/server/package-user.ts'
+import { freePort, portOf } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 
 const image = new Image()
 const skip = imageObstacle()

@@ -1,9 +1,9 @@
-/** The dashboard of a cluster of three nodes in a real browser. `picture` in ../support/dashboard.ts writes pictures of it. */
+/** The dashboard of a cluster of three nodes in a real browser. `picture` in ../support/programs/dashboard.ts writes pictures of it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
-import { chromiumObstacle, startChromium } from '../support/chromium.ts'
-import { startCluster } from '../support/cluster.ts'
+import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
+import { startCluster } from '../support/server/cluster.ts'
 import {
   appearances,
   assertAccessible,
@@ -11,8 +11,8 @@ import {
   logIn,
   openDashboard,
   picture,
-} from '../support/dashboard.ts'
-import { databaseWorld } from '../support/database.ts'
+} from '../support/programs/dashboard.ts'
+import { databaseWorld } from '../support/server/database.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle ?? chromiumObstacle() ?? false

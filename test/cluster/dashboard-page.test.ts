@@ -1,8 +1,8 @@
-/** The dashboard in a real browser, with more bots than its table shows. `picture` in ../support/dashboard.ts writes pictures of it. */
+/** The dashboard in a real browser, with more bots than its table shows. `picture` in ../support/programs/dashboard.ts writes pictures of it. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { chromiumObstacle, startChromium } from '../support/chromium.ts'
+import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   appearances,
   assertAccessible,
@@ -13,11 +13,11 @@ import {
   openBotWithWebhook,
   openDashboard,
   picture,
-} from '../support/dashboard.ts'
-import { type EndingTest, type Server, startServer } from '../support/server.ts'
-import { shared } from '../support/shared-server.ts'
-import { until } from '../support/until.ts'
-import { startSink } from '../support/webhook-sink.ts'
+} from '../support/programs/dashboard.ts'
+import { type EndingTest, type Server, startServer } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const obstacle = chromiumObstacle()
 const skip = obstacle ?? false

@@ -12,9 +12,9 @@ import {
   joinedDatabases,
   postbote,
   type TestDatabase,
-} from '../support/database.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+} from '../support/server/database.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const shards = 8
 const password = 'pass-word-7c1f'

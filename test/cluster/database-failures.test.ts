@@ -11,12 +11,12 @@ import {
   signalAll,
   treeOf,
   wait,
-} from '../support/database.ts'
-import type { Postgres } from '../support/postgres.ts'
-import { PushLedger } from '../support/push-ledger.ts'
-import { type Answer, type EndingTest, type Server, startServer } from '../support/server.ts'
-import { shared } from '../support/shared-server.ts'
-import { until } from '../support/until.ts'
+} from '../support/server/database.ts'
+import type { Postgres } from '../support/server/postgres.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
+import { type Answer, type EndingTest, type Server, startServer } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 /** Longer than a node may stand still, and than a statement may take. */
 const frozenMs = 4_000

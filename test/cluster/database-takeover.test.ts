@@ -4,9 +4,15 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { botsOfAllShards, databaseWorld, postbote, signalAll, wait } from '../support/database.ts'
-import { startServer } from '../support/server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import {
+  botsOfAllShards,
+  databaseWorld,
+  postbote,
+  signalAll,
+  wait,
+} from '../support/server/database.ts'
+import { startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 /** Longer than a node may stand still. */
 const frozenMs = 4_000

@@ -10,12 +10,17 @@ import {
   postbote,
   type TestDatabase,
   wait,
-} from '../support/database.ts'
-import { PushLedger } from '../support/push-ledger.ts'
-import { type Answer, type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from '../support/until.ts'
-import { startSink } from '../support/webhook-sink.ts'
+} from '../support/server/database.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
+import {
+  type Answer,
+  type RegisteredBot,
+  type Server,
+  startServer,
+} from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const reloads = 1
 const settledMsMax = 60_000

@@ -8,11 +8,17 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
-import { assertRefused, exchange, RawBot, type Reply, requestBytes } from '../support/raw-bot.ts'
-import { RawConnection } from '../support/raw-http.ts'
-import { type Server, startServer } from '../support/server.ts'
-import { sharedServer } from '../support/shared-server.ts'
-import { botOf, freshBotOf } from '../support/bot-of.ts'
+import {
+  assertRefused,
+  exchange,
+  RawBot,
+  type Reply,
+  requestBytes,
+} from '../support/bots/raw-bot.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { sharedServer } from '../support/server/shared-server.ts'
+import { botOf, freshBotOf } from '../support/server/bot-of.ts'
 
 const shared = sharedServer()
 let lastAddress = 0

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { runPrimary } from '../../src/cluster/primary/primary.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'
-import { memoryEventLog } from '../support/memory-event-log.ts'
+import { memoryEventLog } from '../support/server/memory-event-log.ts'
 
 test('a worker that fails during its start leaves no gauges', async (t) => {
   const table = new MemoryShardTable()

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { type Delivery, startSink } from '../support/webhook-sink.ts'
-import { portOf } from '../support/port.ts'
-import { until } from '../support/until.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { type Delivery, startSink } from '../support/webhook/webhook-sink.ts'
+import { portOf } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 
 const healthyBots = 50
 const healthyKeys = 2

@@ -7,10 +7,10 @@ import { connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { send, type Server, startServer } from '../support/server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { botOf } from '../support/bot-of.ts'
-import { until } from '../support/until.ts'
+import { send, type Server, startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
 
 const halfRequests = 10_000
 /** Sockets that one wave opens: the most that may wait for accept(). */

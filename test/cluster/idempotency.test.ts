@@ -1,10 +1,10 @@
 /** Producers that send pushes again that got no result (protocol.md §9): every key is stored once, whatever process is killed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type PairResult, pairText, RawPushStream } from '../support/raw-push-stream.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { botOf } from '../support/bot-of.ts'
-import { until } from '../support/until.ts'
+import { type PairResult, pairText, RawPushStream } from '../support/producers/raw-push-stream.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
 
 /** Registers two bots of each worker. */
 async function registerFour(server: Server): Promise<RegisteredBot[]> {

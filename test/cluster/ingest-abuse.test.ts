@@ -7,9 +7,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { pairText, RawPushStream } from '../support/raw-push-stream.ts'
-import { type Server, startServer } from '../support/server.ts'
-import { until } from '../support/until.ts'
+import { pairText, RawPushStream } from '../support/producers/raw-push-stream.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const mib = 1024 * 1024
 /** The default line takes a second; `POSTBOTE_LINE_MIB=1024` takes ten. */

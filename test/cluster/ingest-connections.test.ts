@@ -4,9 +4,9 @@ import { connect } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { privateBodyBytesMax } from '../../src/private-api/limits.ts'
-import { botOf, freshBotOf } from '../support/bot-of.ts'
-import { RawConnection } from '../support/raw-http.ts'
-import { sharedServer } from '../support/shared-server.ts'
+import { botOf, freshBotOf } from '../support/server/bot-of.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
+import { sharedServer } from '../support/server/shared-server.ts'
 
 const shared = sharedServer()
 

@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from '../support/until.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
 
 const logFile = new URL('../../src/cli/log.js', import.meta.url).href
 const linesOfEach = 20_000

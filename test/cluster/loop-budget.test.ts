@@ -5,9 +5,9 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { jsonValuesMax } from '../../src/bot-api/limits.ts'
-import { botOf } from '../support/bot-of.ts'
-import { send } from '../support/server.ts'
-import { sharedServer } from '../support/shared-server.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { send } from '../support/server/server.ts'
+import { sharedServer } from '../support/server/shared-server.ts'
 
 const shared = sharedServer()
 

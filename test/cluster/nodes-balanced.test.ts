@@ -10,16 +10,20 @@
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { type Balancer, startHaproxyBalancer, startNginxBalancer } from '../support/balancer.ts'
-import { startCluster, type TestCluster } from '../support/cluster.ts'
-import { botsOfAllShards, databaseWorld, wait } from '../support/database.ts'
-import { haproxyObstacle } from '../support/haproxy.ts'
-import { nginxObstacle, pushHost } from '../support/nginx.ts'
-import { NginxClient } from '../support/nginx-client.ts'
-import { PushLedger } from '../support/push-ledger.ts'
-import { type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
-import type { RegisteredBot, Server } from '../support/server.ts'
-import { until } from '../support/until.ts'
+import {
+  type Balancer,
+  startHaproxyBalancer,
+  startNginxBalancer,
+} from '../support/programs/balancer.ts'
+import { startCluster, type TestCluster } from '../support/server/cluster.ts'
+import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
+import { haproxyObstacle } from '../support/programs/haproxy.ts'
+import { nginxObstacle, pushHost } from '../support/programs/nginx.ts'
+import { NginxClient } from '../support/programs/nginx-client.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
+import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
+import type { RegisteredBot, Server } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const beforeMs = 1_000

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { hostname } from 'node:os'
 import { test } from 'node:test'
-import { databaseWorld, postbote, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { databaseWorld, postbote, type TestDatabase } from '../support/server/database.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { startCluster } from '../support/cluster.ts'
+import { startCluster } from '../support/server/cluster.ts'
 import {
   botsOfAllShards,
   databaseWorld,
@@ -10,12 +10,12 @@ import {
   postbote,
   type TestDatabase,
   wait,
-} from '../support/database.ts'
-import { PushLedger } from '../support/push-ledger.ts'
-import { type RegisteredBot, type Server, startSingleServer } from '../support/server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from '../support/until.ts'
-import { startSink } from '../support/webhook-sink.ts'
+} from '../support/server/database.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
+import { type RegisteredBot, type Server, startSingleServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const [leftWorld, rightWorld] = [databaseWorld(), databaseWorld()]
 const skip = leftWorld.obstacle

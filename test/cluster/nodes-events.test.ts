@@ -1,10 +1,10 @@
 /** The events of several nodes, read at one of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startCluster } from '../support/cluster.ts'
-import { databaseWorld } from '../support/database.ts'
-import { killWorker } from '../support/kill-worker.ts'
-import { TailReader } from '../support/tail-reader.ts'
+import { startCluster } from '../support/server/cluster.ts'
+import { databaseWorld } from '../support/server/database.ts'
+import { killWorker } from '../support/server/kill-worker.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
 
 const world = databaseWorld()
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nemesisEvents } from '../nemeses/nemesis-events.ts'
 import { NemesisWorld } from '../nemeses/nemesis-world.ts'
-import { postgresObstacle } from '../support/postgres.ts'
+import { postgresObstacle } from '../support/server/postgres.ts'
 
 const { EVENTS = 'node-freeze,node-and-primary,drain', SEED = '1', LOGS } = process.env
 

@@ -8,10 +8,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkOver, OrderedPushes } from '../nemeses/ordered-pushes.ts'
 import { type MoveCounts, ShardMoves } from '../nemeses/shard-moves.ts'
-import { startCluster, type TestCluster } from '../support/cluster.ts'
-import { botsOfAllShards, databaseWorld, postbote, signalAll, wait } from '../support/database.ts'
-import type { Server } from '../support/server.ts'
-import { until } from '../support/until.ts'
+import { startCluster, type TestCluster } from '../support/server/cluster.ts'
+import {
+  botsOfAllShards,
+  databaseWorld,
+  postbote,
+  signalAll,
+  wait,
+} from '../support/server/database.ts'
+import type { Server } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const { EVENTS = 'join,pause,kill,drain' } = process.env
 

@@ -5,9 +5,9 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { startCluster } from '../support/cluster.ts'
-import { databaseWorld, postbote } from '../support/database.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { startCluster } from '../support/server/cluster.ts'
+import { databaseWorld, postbote } from '../support/server/database.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle

@@ -1,13 +1,13 @@
 /** Several nodes share a database: any of them takes any request, and any of them may go. The tests share them, in order. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { map } from '../support/bot-of.ts'
-import { startCluster } from '../support/cluster.ts'
-import { botsOfAllShards, databaseWorld, postbote, wait } from '../support/database.ts'
-import { PushLedger } from '../support/push-ledger.ts'
-import { RawConnection } from '../support/raw-http.ts'
-import { shared } from '../support/shared-server.ts'
-import { until } from '../support/until.ts'
+import { map } from '../support/server/bot-of.ts'
+import { startCluster } from '../support/server/cluster.ts'
+import { botsOfAllShards, databaseWorld, postbote, wait } from '../support/server/database.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle

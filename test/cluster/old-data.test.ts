@@ -1,9 +1,9 @@
 /** A data directory of version 0.1 is served with everything in it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { oldData, oldDataFacts } from '../support/old-data.ts'
-import { startServer } from '../support/server.ts'
-import { startSink } from '../support/webhook-sink.ts'
+import { oldData, oldDataFacts } from '../support/server/old-data.ts'
+import { startServer } from '../support/server/server.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const { tokens, firstPendingId, removedId, webhookUrl } = oldDataFacts
 

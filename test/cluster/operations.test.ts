@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { scopes } from '../../src/access/access.ts'
 import { apiOperations } from '../../src/operations/api-operations.ts'
 import { type Operation, querySchema } from '../../src/operations/operation.ts'
-import { KeyUser } from '../support/key-user.ts'
-import { shared } from '../support/shared-server.ts'
-import { startServer } from '../support/server.ts'
+import { KeyUser } from '../support/server/key-user.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { startServer } from '../support/server/server.ts'
 
 const botId = 4711
 const unknownBotId = 999

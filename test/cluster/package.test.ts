@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { run } from '../support/child-process.ts'
-import { PackageUser, root } from '../support/package-user.ts'
-import { RunningScript } from '../support/running-script.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { run } from '../support/kit/child-process.ts'
+import { PackageUser, root } from '../support/server/package-user.ts'
+import { RunningScript } from '../support/kit/running-script.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 interface Packed {
   readonly filename: string

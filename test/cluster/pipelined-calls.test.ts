@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { botOf, freshBotOf } from '../support/bot-of.ts'
-import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
-import { type Server, startServer } from '../support/server.ts'
-import { sharedServer } from '../support/shared-server.ts'
-import { until } from '../support/until.ts'
+import { botOf, freshBotOf } from '../support/server/bot-of.ts'
+import { type RawAnswer, RawConnection } from '../support/producers/raw-http.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { sharedServer } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const shared = sharedServer()
 

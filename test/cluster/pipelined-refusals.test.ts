@@ -10,7 +10,7 @@ import {
   pipelinedPerTurnMax,
 } from '../../src/cluster/limits.ts'
 import { kib } from '../../src/limits.ts'
-import { sharedServer } from '../support/shared-server.ts'
+import { sharedServer } from '../support/server/shared-server.ts'
 
 const shared = sharedServer()
 

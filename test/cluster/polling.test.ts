@@ -6,14 +6,14 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { type BotAnswer, BotClient } from '../support/bot-client.ts'
-import { RawPushStream } from '../support/raw-push-stream.ts'
-import { RawConnection } from '../support/raw-http.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { startSink } from '../support/webhook-sink.ts'
-import { botOf } from '../support/bot-of.ts'
-import { terminated, webhookActive } from '../support/conflicts.ts'
-import { until } from '../support/until.ts'
+import { type BotAnswer, BotClient } from '../support/bots/bot-client.ts'
+import { RawPushStream } from '../support/producers/raw-push-stream.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { terminated, webhookActive } from '../support/bots/conflicts.ts'
+import { until } from '../support/kit/until.ts'
 
 /** How late a response may be on a busy machine. */
 const lateMs = 1_500

@@ -2,7 +2,7 @@
 import { systemClock } from '../../src/clock.ts'
 import { runPrimary } from '../../src/cluster/primary/primary.ts'
 import { MemoryShardTable, silent, workerFile } from './support.ts'
-import { memoryEventLog } from '../support/memory-event-log.ts'
+import { memoryEventLog } from '../support/server/memory-event-log.ts'
 
 const primary = await runPrimary({
   clock: systemClock,

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { type TestContext, test } from 'node:test'
 import { PostboteClient, type PushItem, type Retry } from '../../src/client/postbote-client.ts'
-import { run } from '../support/child-process.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { botOf } from '../support/bot-of.ts'
-import { until } from '../support/until.ts'
+import { run } from '../support/kit/child-process.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 

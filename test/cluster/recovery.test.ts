@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { lockedExitCode } from '../../src/cli/run-command.ts'
-import { isRunning } from '../support/is-running.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
-import { botOf } from '../support/bot-of.ts'
-import { until } from '../support/until.ts'
+import { isRunning } from '../support/kit/is-running.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
 
 /** Far more than the second that it takes on an idle machine. */
 const backWithinMs = 4_000

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { workerRestartDelaysMs } from '../../src/cluster/limits.ts'
 import { ask, client, type Cluster, readAll, startCluster } from './support.ts'
-import { botOf } from '../support/bot-of.ts'
-import { until } from '../support/until.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
 
 test('a reload replaces every worker, and waiting polls get responses', async (t) => {
   const cluster = await startCluster(t)

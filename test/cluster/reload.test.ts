@@ -11,13 +11,13 @@ import {
   Pushed,
   SinglePusher,
   StreamPusher,
-} from '../support/busy-clients.ts'
-import { run } from '../support/child-process.ts'
-import { PollingBot } from '../support/polling-bot.ts'
-import { type Server, startServer } from '../support/server.ts'
-import { Vandal } from '../support/vandal.ts'
-import { startSink } from '../support/webhook-sink.ts'
-import { until } from '../support/until.ts'
+} from '../support/producers/busy-clients.ts'
+import { run } from '../support/kit/child-process.ts'
+import { PollingBot } from '../support/bots/polling-bot.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { Vandal } from '../support/kit/vandal.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
+import { until } from '../support/kit/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const reloads = Number(process.env['TEST_RELOADS'] ?? 6)

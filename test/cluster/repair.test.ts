@@ -15,8 +15,8 @@ import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { slotOfBot } from '../../src/cluster/shard-map.ts'
-import { editFile, filesWith } from '../support/level-shard.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
+import { editFile, filesWith } from '../support/store/level-shard.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const shards = 8

@@ -6,11 +6,11 @@ import { test } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
 import { heldBodiesSharedAddressBytesMax, heldBodiesShareBytesMax } from '../../src/app/limits.ts'
 import { unwantedPiecesMax } from '../../src/http/limits.ts'
-import { botOf, freshBotOf } from '../support/bot-of.ts'
-import { type RawAnswer, RawConnection } from '../support/raw-http.ts'
-import { type Server, startServer } from '../support/server.ts'
-import { sharedServer } from '../support/shared-server.ts'
-import { until } from '../support/until.ts'
+import { botOf, freshBotOf } from '../support/server/bot-of.ts'
+import { type RawAnswer, RawConnection } from '../support/producers/raw-http.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { sharedServer } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const mib = 1 << 20
 const shared = sharedServer()

@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Nginx, nginxObstacle, pushHost } from '../support/nginx.ts'
-import { NginxClient, type ProxiedAnswer } from '../support/nginx-client.ts'
-import { pairText } from '../support/raw-push-stream.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { until } from '../support/until.ts'
+import { Nginx, nginxObstacle, pushHost } from '../support/programs/nginx.ts'
+import { NginxClient, type ProxiedAnswer } from '../support/programs/nginx-client.ts'
+import { pairText } from '../support/producers/raw-push-stream.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
 
 const obstacle = nginxObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

@@ -5,8 +5,8 @@ import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Answer, ask, client, readAll, startCluster } from './support.ts'
-import { botOf } from '../support/bot-of.ts'
-import { until } from '../support/until.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
 
 const mine = botOf(0)
 const others = botOf(1)

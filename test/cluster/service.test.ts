@@ -12,8 +12,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { lockDirectory } from '../../src/cluster/primary/directory-lock.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from '../support/until.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const script = fileURLToPath(new URL('../../scripts/service.js', import.meta.url))

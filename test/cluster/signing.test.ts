@@ -1,9 +1,9 @@
 /** Signing keys of a bot, from the private API to the headers that its webhook gets. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { isSignedWith } from '../support/verify-signature.ts'
-import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { isSignedWith } from '../support/webhook/verify-signature.ts'
+import { startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
 
 interface World {
   readonly server: Server

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const script = fileURLToPath(new URL('../../scripts/start.js', import.meta.url))
 const shell = promisify(execFile)

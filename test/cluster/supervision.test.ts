@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { runPrimary } from '../../src/cluster/primary/primary.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import {
   ask,
   client,
@@ -17,9 +17,9 @@ import {
   viaWorker0,
   workerFile,
 } from './support.ts'
-import { botOf } from '../support/bot-of.ts'
-import { until } from '../support/until.ts'
-import { memoryEventLog } from '../support/memory-event-log.ts'
+import { botOf } from '../support/server/bot-of.ts'
+import { until } from '../support/kit/until.ts'
+import { memoryEventLog } from '../support/server/memory-event-log.ts'
 
 test('100 clients that wait for a worker when it is killed all get responses from its successor', async (t) => {
   const cluster = await startCluster(t)

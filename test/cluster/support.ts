@@ -8,9 +8,9 @@ import { systemClock } from '../../src/clock.ts'
 import type { ListenAddress, ListenerKind } from '../../src/cluster/listener.ts'
 import { type Primary, runPrimary } from '../../src/cluster/primary/primary.ts'
 import type { ShardOwner, ShardTable } from '../../src/cluster/shard-table.ts'
-import { botOf, map } from '../support/bot-of.ts'
-import { memoryEventLog } from '../support/memory-event-log.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { botOf, map } from '../support/server/bot-of.ts'
+import { memoryEventLog } from '../support/server/memory-event-log.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 export const workerFile = new URL('./test-worker.js', import.meta.url).pathname
 

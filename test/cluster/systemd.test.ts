@@ -8,11 +8,11 @@ import { startMsMax, stopMsMax } from '../../scripts/service-limits.ts'
 import { systemClock } from '../../src/clock.ts'
 import { parseConfig } from '../../src/config/config.ts'
 import { drainMs } from '../../src/limits.ts'
-import { NotifySocket } from '../support/notify-socket.ts'
-import { root } from '../support/package-user.ts'
-import { startSingleServer } from '../support/server.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { until } from '../support/until.ts'
+import { NotifySocket } from '../support/kit/notify-socket.ts'
+import { root } from '../support/server/package-user.ts'
+import { startSingleServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
 
 const unitFile = join(root, 'examples/systemd/postbote.service')
 

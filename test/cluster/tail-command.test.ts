@@ -5,10 +5,10 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { run } from '../support/child-process.ts'
-import { type Server, startServer } from '../support/server.ts'
-import { shared } from '../support/shared-server.ts'
-import { until } from '../support/until.ts'
+import { run } from '../support/kit/child-process.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const options = { workers: 2, flags: ['--local'] }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
-import { portOf } from '../support/port.ts'
-import { startServer } from '../support/server.ts'
+import { portOf } from '../support/kit/port.ts'
+import { startServer } from '../support/server/server.ts'
 
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n'
 const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`

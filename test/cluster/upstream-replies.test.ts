@@ -4,10 +4,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { until } from '../support/until.ts'
-import { callOf, openUpstreamWorld } from '../support/upstream-world.ts'
-import { type Receiver, startSink } from '../support/webhook-sink.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { until } from '../support/kit/until.ts'
+import { callOf, openUpstreamWorld } from '../support/network/upstream-world.ts'
+import { type Receiver, startSink } from '../support/webhook/webhook-sink.ts'
 
 const multipart = [
   '--B\r\nContent-Disposition: form-data; name="method"\r\n\r\nsendPhoto\r\n',

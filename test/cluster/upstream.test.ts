@@ -4,16 +4,16 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Agent, type ClientRequest, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { upstreamCallsPerBotMax, upstreamConnectionsMax } from '../../src/upstream/limits.ts'
-import type { UpstreamAnswer } from '../support/fake-upstream.ts'
-import type { RegisteredBot } from '../support/server.ts'
-import { shared } from '../support/shared-server.ts'
-import { until } from '../support/until.ts'
+import type { UpstreamAnswer } from '../support/network/fake-upstream.ts'
+import type { RegisteredBot } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 import {
   callOf,
   openUpstreamWorld,
   registerAt,
   type UpstreamWorld,
-} from '../support/upstream-world.ts'
+} from '../support/network/upstream-world.ts'
 
 const nothing = (): void => undefined
 const common = shared(openUpstreamWorld)

@@ -1,8 +1,8 @@
 /** `--max-total-webhook-connections` of a real server with two workers, whose bots together need more than that. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startServer } from '../support/server.ts'
-import { startSink } from '../support/webhook-sink.ts'
+import { startServer } from '../support/server/server.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const connectionsMax = 6
 const bots = 10

@@ -6,11 +6,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
-import { startRawSink } from '../support/raw-sink.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server.ts'
-import { type Delivery, startSink } from '../support/webhook-sink.ts'
-import { freePort } from '../support/port.ts'
-import { until } from '../support/until.ts'
+import { startRawSink } from '../support/webhook/raw-sink.ts'
+import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { type Delivery, startSink } from '../support/webhook/webhook-sink.ts'
+import { freePort } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 
 async function hookedBot(
   server: Server,

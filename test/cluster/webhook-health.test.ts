@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
-import { type Server, startServer } from '../support/server.ts'
-import { startSink, type WebhookSink } from '../support/webhook-sink.ts'
-import { killWorker } from '../support/kill-worker.ts'
-import { TailReader } from '../support/tail-reader.ts'
-import { freePort } from '../support/port.ts'
-import { until } from '../support/until.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
+import { killWorker } from '../support/server/kill-worker.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
+import { freePort } from '../support/kit/port.ts'
+import { until } from '../support/kit/until.ts'
 
 async function hookedBot(server: Server, url: string): Promise<number> {
   const { botId, token } = await server.register()

@@ -1,9 +1,9 @@
 /** The operator's limit of deliveries per second, on a real server. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Server, startServer } from '../support/server.ts'
-import { type Delivery, startSink } from '../support/webhook-sink.ts'
-import { until } from '../support/until.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+import { type Delivery, startSink } from '../support/webhook/webhook-sink.ts'
+import { until } from '../support/kit/until.ts'
 
 /** Requests of a test arrive through two event loops and a socket. */
 const jitterMs = 100

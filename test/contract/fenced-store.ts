@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { updateKey } from '../../src/shard/keys.ts'
 import { NotOwnerError } from '../../src/store/not-owner-error.ts'
 import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
-import type { Fate } from '../support/fenced-memory-store.ts'
+import type { Fate } from '../support/store/fenced-memory-store.ts'
 import { del, key, put } from './store.ts'
 
 /** One shard, which nobody has opened. */

@@ -8,7 +8,7 @@ import type {
   NodeTable,
   ShardRow,
 } from '../../src/store/node-table.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/kit/until.ts'
 
 export interface NodeTableHarness {
   /** The number of shards. */

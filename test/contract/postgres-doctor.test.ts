@@ -8,11 +8,11 @@ import { connectionFinding } from '../../src/store/postgres/connection-limit.ts'
 import { examineDatabase } from '../../src/store/postgres/examine-database.ts'
 import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { pgDoctorLookMs } from '../../src/store/limits.ts'
-import { FakeClock } from '../support/fake-clock.ts'
-import { portOf } from '../support/port.ts'
-import { Postgres, postgresObstacle } from '../support/postgres.ts'
-import { databaseAt } from '../support/postgres-shards.ts'
-import { until } from '../support/until.ts'
+import { FakeClock } from '../support/kit/fake-clock.ts'
+import { portOf } from '../support/kit/port.ts'
+import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
+import { databaseAt } from '../support/server/postgres-shards.ts'
+import { until } from '../support/kit/until.ts'
 
 const shards = 4
 const joined = "UPDATE cluster SET admin_key = 'fingerprint'"

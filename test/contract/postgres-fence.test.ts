@@ -7,9 +7,9 @@ import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { writerName } from '../../src/store/postgres/claim-shard.ts'
 import { type Store, type StoreOperation, WriteRefused } from '../../src/store/store.ts'
 import { staleWrites, startWitness, witnessSettings } from '../nemeses/epoch-witness.ts'
-import { type Postgres, postgresObstacle } from '../support/postgres.ts'
-import { PostgresShards } from '../support/postgres-shards.ts'
-import { until } from '../support/until.ts'
+import { type Postgres, postgresObstacle } from '../support/server/postgres.ts'
+import { PostgresShards } from '../support/server/postgres-shards.ts'
+import { until } from '../support/kit/until.ts'
 import { key, put } from './store.ts'
 
 /** A group with records in all three tables. */

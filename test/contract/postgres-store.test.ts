@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { PgReaders } from '../../src/store/postgres/pg-readers.ts'
 import { PgStore } from '../../src/store/postgres/pg-store.ts'
 import { parsePgUrl } from '../../src/store/postgres/pg-url.ts'
-import { Postgres, postgresObstacle } from '../support/postgres.ts'
-import { initialize } from '../support/postgres-shards.ts'
+import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
+import { initialize } from '../support/server/postgres-shards.ts'
 import { storeContract, type StoreHarness } from './store.ts'
 
 /** More than the contract opens. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import type { OpenedStore, StoreEngine } from '../../src/store/store-engine.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const log = { error: assert.fail, warn: assert.fail, info: assert.fail }
 const key = Buffer.from('key')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { FaultyStore } from '../support/faulty-store.ts'
+import { FaultyStore } from '../support/store/faulty-store.ts'
 import type { StoreHarness } from './store.ts'
 import { storeContract } from './store.ts'
 

@@ -8,7 +8,7 @@ import { damagedFiles } from '../../src/shard/damaged-files.ts'
 import { levelEngine } from '../../src/store/level/level-engine.ts'
 import type { PushOperation } from '../../src/shard/operations.ts'
 import { Shard } from '../../src/shard/shard.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const botId = 4_711
 const firstId = 3_000_000

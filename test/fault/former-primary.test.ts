@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { parsePgUrl } from '../../src/store/postgres/pg-url.ts'
-import { Postgres, postgresObstacle } from '../support/postgres.ts'
+import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
 
 const connectionFile = fileURLToPath(
   new URL('../../src/store/postgres/pg-connection.js', import.meta.url),

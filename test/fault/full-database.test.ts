@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startCluster } from '../support/cluster.ts'
-import { botsOfAllShards, postbote } from '../support/database.ts'
-import { Postgres, postgresObstacle } from '../support/postgres.ts'
-import { PushLedger } from '../support/push-ledger.ts'
-import { SmallDisk, smallDiskObstacle } from '../support/small-disk.ts'
-import { until } from '../support/until.ts'
+import { startCluster } from '../support/server/cluster.ts'
+import { botsOfAllShards, postbote } from '../support/server/database.ts'
+import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
+import { PushLedger } from '../support/producers/push-ledger.ts'
+import { SmallDisk, smallDiskObstacle } from '../support/kit/small-disk.ts'
+import { until } from '../support/kit/until.ts'
 
 const settledMsMax = 60_000
 /** Few segments of the log, so that it soon needs another one. */

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-const filler = fileURLToPath(new URL('../support/full-disk.js', import.meta.url))
+const filler = fileURLToPath(new URL('../support/kit/full-disk.js', import.meta.url))
 
 /** Runs a command with a file system of 16 MiB at `mount`, which disappears when the command ends. */
 function withSmallDisk(

@@ -33,8 +33,8 @@ import {
   levelShardBot as bot,
   replaceDirectory,
   updateOperation,
-} from '../support/level-shard.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+} from '../support/store/level-shard.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { shardRecords } from '../../src/shard/shard-records.ts'
 
 const floor = 20

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { faultKinds } from '../soak/fault-plan.ts'
 import { runSoak } from '../soak/soak-run.ts'
-import { temporaryDirectory } from '../support/temporary-directory.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const { SEED = '11' } = process.env
 

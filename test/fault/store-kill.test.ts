@@ -11,7 +11,7 @@ import { systemClock } from '../../src/clock.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
 import { checkLogs } from '../../src/store/level/log-check.ts'
 
-const writer = fileURLToPath(new URL('../support/store-writer.js', import.meta.url))
+const writer = fileURLToPath(new URL('../support/store/store-writer.js', import.meta.url))
 
 /**
  * Runs the writer until it has reported `batches`, kills it, and returns the last batch that it reported as durable.

@@ -1,7 +1,7 @@
 /** The server's bots for a run: steady ones, loose ones that get updates all the time, and one that must not be affected. */
 import assert from 'node:assert/strict'
-import { RawPushStream } from '../support/raw-push-stream.ts'
-import type { RegisteredBot, Server } from '../support/server.ts'
+import { RawPushStream } from '../support/producers/raw-push-stream.ts'
+import type { RegisteredBot, Server } from '../support/server/server.ts'
 import type { NamedBot, SteadyBot, World } from './wire-case.ts'
 
 /** More than one response holds. */

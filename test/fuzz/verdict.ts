@@ -1,6 +1,6 @@
 /** What must hold for every response, and for their number. */
 import { messageOf } from '../../src/message-of.ts'
-import { assertDocumented } from '../support/documented-response.ts'
+import { assertDocumented } from '../support/server/documented-response.ts'
 import type { WireAnswer } from './answer-reader.ts'
 import type { Conversation, WireCase } from './wire-case.ts'
 

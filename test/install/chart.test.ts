@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Config, parseConfig } from '../../src/config/config.ts'
 import { stopMsMax } from '../../scripts/service-limits.ts'
-import { Helm, helmObstacle } from '../support/helm.ts'
-import { root } from '../support/package-user.ts'
-import { renderTemplate } from '../support/render-template.ts'
-import { yamlDocuments, yamlObstacle } from '../support/yaml.ts'
+import { Helm, helmObstacle } from '../support/programs/helm.ts'
+import { root } from '../support/server/package-user.ts'
+import { renderTemplate } from '../support/programs/render-template.ts'
+import { yamlDocuments, yamlObstacle } from '../support/kit/yaml.ts'
 
 interface Variable {
   readonly name: string

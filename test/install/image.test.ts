@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { builtImageObstacle, Container, podman } from '../support/podman.ts'
-import { until } from '../support/until.ts'
+import { builtImageObstacle, Container, podman } from '../support/programs/podman.ts'
+import { until } from '../support/kit/until.ts'
 
 const skip = builtImageObstacle()
 

@@ -8,8 +8,8 @@
  *     await pair.rebuild()        // a new synchronous standby, on the port of the primary that failed
  */
 import assert from 'node:assert/strict'
-import { Postgres } from '../support/postgres.ts'
-import type { EndingTest } from '../support/server.ts'
+import { Postgres } from '../support/server/postgres.ts'
+import type { EndingTest } from '../support/server/server.ts'
 import { witnessSettings } from './epoch-witness.ts'
 
 /** A standby whose primary was away asks for it again after this pause; the default of 5 s would be most of an event. */

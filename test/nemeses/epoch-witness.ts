@@ -12,7 +12,7 @@
  *
  * The cost is a write for each group. A row for each epoch keeps the tables small in a run of hours.
  */
-import type { Postgres } from '../support/postgres.ts'
+import type { Postgres } from '../support/server/postgres.ts'
 
 /** Lines of postgresql.conf that the witness needs. */
 export const witnessSettings = { track_commit_timestamp: 'on' }

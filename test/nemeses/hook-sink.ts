@@ -6,9 +6,9 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { wait } from '../support/database.ts'
-import { portOf } from '../support/port.ts'
-import type { EndingTest } from '../support/server.ts'
+import { wait } from '../support/server/database.ts'
+import { portOf } from '../support/kit/port.ts'
+import type { EndingTest } from '../support/server/server.ts'
 
 const deliveryMs = 3
 

@@ -1,7 +1,7 @@
 /** Reads the logs of all nodes: how many warnings and errors of which kind each event has led to. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Server } from '../support/server.ts'
+import type { Server } from '../support/server/server.ts'
 
 const warnLevel = 40
 const eviction = 'a node that stood still was removed from the database'

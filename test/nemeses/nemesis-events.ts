@@ -2,7 +2,7 @@
  * What may happen to a cluster. Each event takes a node that has shards, at random, and lets everything be as before at its
  * end. The expected times are those of prototypes, with two nodes on an idle machine.
  */
-import { signalAll, wait } from '../support/database.ts'
+import { signalAll, wait } from '../support/server/database.ts'
 import type { Mend, NemesisEvent, NemesisWorld } from './nemesis-world.ts'
 
 /** Longer than a node may stand still. */

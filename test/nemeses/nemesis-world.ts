@@ -8,11 +8,16 @@
  */
 import assert from 'node:assert/strict'
 import { rendezvousRank } from '../../src/cluster/membership/rendezvous.ts'
-import { TestCluster } from '../support/cluster.ts'
-import { botsOfAllShards, postbote, signalAll, type TestDatabase } from '../support/database.ts'
-import type { EndingTest, RegisteredBot, Server } from '../support/server.ts'
+import { TestCluster } from '../support/server/cluster.ts'
+import {
+  botsOfAllShards,
+  postbote,
+  signalAll,
+  type TestDatabase,
+} from '../support/server/database.ts'
+import type { EndingTest, RegisteredBot, Server } from '../support/server/server.ts'
 import { Luck } from '../support/simulation/luck.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/kit/until.ts'
 import { Balancer } from './balancer.ts'
 import { BotLedger } from './bot-ledger.ts'
 import { DatabasePair } from './database-pair.ts'

@@ -7,10 +7,10 @@
  * What one of them has sent earlier for a bot must have a lower id. They count that, and what became of every push.
  */
 import { ownerWaitMs } from '../../src/private-api/limits.ts'
-import { wait } from '../support/database.ts'
-import { RawConnection } from '../support/raw-http.ts'
-import { type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
-import type { Server } from '../support/server.ts'
+import { wait } from '../support/server/database.ts'
+import { RawConnection } from '../support/producers/raw-http.ts'
+import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
+import type { Server } from '../support/server/server.ts'
 
 /** Pushes that are sent in one go, and the pause between two such bursts. */
 const burst = 8

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { portOf } from '../support/port.ts'
+import { portOf } from '../support/kit/port.ts'
 
 const ports: number[] = []
 for (const target of process.argv.slice(2).map(Number)) {

@@ -2,8 +2,8 @@
  * Counts which shards change their owners, as producers at the nodes see it. Without that, nobody knows whether a trial has
  * tried anything: a node that registers bots chooses ids of its own shards, so none of them may move when another node leaves.
  */
-import type { TestCluster } from '../support/cluster.ts'
-import { wait } from '../support/database.ts'
+import type { TestCluster } from '../support/server/cluster.ts'
+import { wait } from '../support/server/database.ts'
 
 const periodMs = 50
 

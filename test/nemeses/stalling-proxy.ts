@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { EndingTest } from '../support/server.ts'
+import type { EndingTest } from '../support/server/server.ts'
 
 const programFile = fileURLToPath(new URL('./proxy-process.js', import.meta.url))
 

@@ -5,7 +5,7 @@
  *   keyed     single pushes with a key, sent until they are acknowledged, and sometimes once more
  *   stream    NDJSON streams of pairs with keys; pairs without a result of a broken stream go first in the next one
  */
-import { type PairResult, RawPushStream } from '../support/raw-push-stream.ts'
+import { type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import type { Luck } from '../support/simulation/luck.ts'
 import { nowMs, type Pushing } from './ledger.ts'
 import { namedUpdate, updateName } from './named-update.ts'

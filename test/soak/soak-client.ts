@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Answer, send } from '../support/server.ts'
+import { type Answer, send } from '../support/server/server.ts'
 import { type Ledger, nowMs } from './ledger.ts'
 import { nameOf, type NamedUpdate } from './named-update.ts'
 import type { ServerLives } from './server-lives.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertDocumented } from '../support/documented-response.ts'
+import { assertDocumented } from '../support/server/documented-response.ts'
 
 const headers = { 'content-type': 'application/json' }
 const ndjson = { 'content-type': 'application/x-ndjson' }

@@ -1,7 +1,7 @@
 /**
  * The common part of the bot programs in this folder.
  *
- * Each program is a bot as users of its framework write it. test/support/framework-bot.ts runs it as a separate process,
+ * Each program is a bot as users of its framework write it. test/support/bots/framework-bot.ts runs it as a separate process,
  * whatever its language is. The variable BOT_TASK has its task as JSON, and the end of standard input tells it to stop.
  *
  * A program reports what happens as lines of JSON on standard output: `{"ready":true}` when it polls or its webhook is
@@ -15,7 +15,7 @@
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, Server } from 'node:http'
-import { portOf } from '../../support/port.ts'
+import { portOf } from '../../support/kit/port.ts'
 
 export interface BotTask {
   /** `http://127.0.0.1:PORT` of the bot API. */

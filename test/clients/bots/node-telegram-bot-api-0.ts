@@ -3,7 +3,7 @@
  * Handlers are events that it does not wait for. Its receiver requires the token in the URL and does not check a secret.
  */
 import TelegramBot from 'node-telegram-bot-api-0'
-import { freePort } from '../../support/port.ts'
+import { freePort } from '../../support/kit/port.ts'
 import { runBotProgram } from './bot-program.ts'
 
 await runBotProgram(async (task, voice) => {

@@ -11,13 +11,13 @@ import { UpdatesReply } from '../../../src/bot-api/updates-reply.ts'
 import { UpstreamProxy } from '../../../src/upstream/upstream-proxy.ts'
 import { requestTimeoutMs } from '../../../src/limits.ts'
 import { CompressPool } from '../../../src/queue/compress-pool.ts'
-import { BotsLife } from '../../support/bots-life.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
 import {
   type FakeUpstream,
   startUpstream,
   type UpstreamAnswer,
-} from '../../support/fake-upstream.ts'
-import { until } from '../../support/until.ts'
+} from '../../support/network/fake-upstream.ts'
+import { until } from '../../support/kit/until.ts'
 
 interface World {
   readonly bots: BotsLife

@@ -16,15 +16,15 @@ import {
   webhookRepliesPerBotMax,
 } from '../../../src/upstream/limits.ts'
 import type { ReplyIntake } from '../../../src/webhook/reply-reader.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 import {
   type FakeUpstream,
   startUpstream,
   type UpstreamAnswer,
-} from '../../support/fake-upstream.ts'
-import { endpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { setUpWebhook } from '../../support/webhook-setup.ts'
-import { until } from '../../support/until.ts'
+} from '../../support/network/fake-upstream.ts'
+import { endpoint, stopAfter } from '../../support/webhook/webhook-endpoints.ts'
+import { setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { until } from '../../support/kit/until.ts'
 
 interface World {
   readonly upstream: FakeUpstream

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { Piscina } from 'piscina'
 import { compileBlocklist } from '../../../src/net/blocklist.ts'
 import type { AddressesToCheck } from '../../../workers/check-address.ts'
-import { longBlocklist } from '../../support/long-blocklist.ts'
+import { longBlocklist } from '../../support/webhook/long-blocklist.ts'
 
 const filename = new URL('../../../workers/check-address.js', import.meta.url).href
 

@@ -3,11 +3,17 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { Outcome } from '../../../src/webhook/attempt-log.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
-import { freePort } from '../../support/port.ts'
-import { until } from '../../support/until.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import {
+  endpoint,
+  idOf,
+  ok,
+  rawEndpoint,
+  stopAfter,
+} from '../../support/webhook/webhook-endpoints.ts'
+import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { freePort } from '../../support/kit/port.ts'
+import { until } from '../../support/kit/until.ts'
 
 const error500 = 'Wrong response from the webhook: 500 Internal Server Error'
 

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { QueueLife } from '../../support/queue-life.ts'
-import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
-import { until } from '../../support/until.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
+import {
+  endpoint,
+  idOf,
+  ok,
+  rawEndpoint,
+  stopAfter,
+} from '../../support/webhook/webhook-endpoints.ts'
+import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { until } from '../../support/kit/until.ts'
 
 test('a stop aborts deliveries in flight, whose updates stay pending, and leaves no socket and no timer', async (context) => {
   const { url, sockets } = await rawEndpoint(context, () => undefined, Number.POSITIVE_INFINITY)

@@ -3,11 +3,17 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import type { DispatcherOptions } from '../../../src/webhook/dispatcher-options.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { endpoint, idOf, ok, rawEndpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { setUpWebhook, type WebhookSetup } from '../../support/webhook-setup.ts'
-import { freePort } from '../../support/port.ts'
-import { until } from '../../support/until.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import {
+  endpoint,
+  idOf,
+  ok,
+  rawEndpoint,
+  stopAfter,
+} from '../../support/webhook/webhook-endpoints.ts'
+import { setUpWebhook, type WebhookSetup } from '../../support/webhook/webhook-setup.ts'
+import { freePort } from '../../support/kit/port.ts'
+import { until } from '../../support/kit/until.ts'
 
 /** Delivers one update, which the endpoint accepts. */
 async function deliverOne(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { createHostLookup, type HostLookup } from '../../../src/webhook/host-lookup.ts'
-import { type DnsServer, startDns } from '../../support/dns-server.ts'
+import { type DnsServer, startDns } from '../../support/network/dns-server.ts'
 
 interface SetUp {
   readonly dns: DnsServer

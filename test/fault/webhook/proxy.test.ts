@@ -5,12 +5,16 @@ import { systemClock } from '../../../src/clock.ts'
 import { type Connector, createConnector } from '../../../src/webhook/connector.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { verifyEndpoint } from '../../../src/webhook/verify.ts'
-import { makeCertificate } from '../../support/certificates.ts'
-import { proxyObstacle, Tinyproxy, type TinyproxyOptions } from '../../support/tinyproxy.ts'
-import { stopAfter } from '../../support/webhook-endpoints.ts'
-import { setUpWebhook } from '../../support/webhook-setup.ts'
-import { startSink } from '../../support/webhook-sink.ts'
-import { freePort } from '../../support/port.ts'
+import { makeCertificate } from '../../support/network/certificates.ts'
+import {
+  proxyObstacle,
+  Tinyproxy,
+  type TinyproxyOptions,
+} from '../../support/programs/tinyproxy.ts'
+import { stopAfter } from '../../support/webhook/webhook-endpoints.ts'
+import { setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { startSink } from '../../support/webhook/webhook-sink.ts'
+import { freePort } from '../../support/kit/port.ts'
 
 const obstacle = proxyObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }

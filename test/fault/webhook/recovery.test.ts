@@ -10,9 +10,9 @@ import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
 import type { DispatcherOptions } from '../../../src/webhook/dispatcher-options.ts'
 import { EndpointPace } from '../../../src/webhook/endpoint-pace.ts'
 import { DeliveryState } from '../../../src/webhook/state.ts'
-import { until } from '../../support/until.ts'
-import { endpoint, stopAfter } from '../../support/webhook-endpoints.ts'
-import { setUpWebhook, type WebhookSetup } from '../../support/webhook-setup.ts'
+import { until } from '../../support/kit/until.ts'
+import { endpoint, stopAfter } from '../../support/webhook/webhook-endpoints.ts'
+import { setUpWebhook, type WebhookSetup } from '../../support/webhook/webhook-setup.ts'
 
 const takenPerSecond = 150
 const downMs = 2_000

@@ -6,9 +6,9 @@ import { compileBlocklist } from '../../../src/net/blocklist.ts'
 import { createHostLookup } from '../../../src/webhook/host-lookup.ts'
 import { HostAddresses } from '../../../src/webhook/resolve.ts'
 import checkAddresses from '../../../workers/check-address.ts'
-import { type DnsServer, startDns } from '../../support/dns-server.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { until } from '../../support/until.ts'
+import { type DnsServer, startDns } from '../../support/network/dns-server.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { until } from '../../support/kit/until.ts'
 
 const name = 'bot.example'
 const minuteMs = 60_000

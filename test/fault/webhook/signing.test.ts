@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { StoredSigningKey } from '../../../src/shard/bot-record.ts'
 import { createSigningKey } from '../../../src/webhook/signing-keys.ts'
-import { isSignedWith } from '../../support/verify-signature.ts'
-import { endpoint, ok, type Received, stopAfter } from '../../support/webhook-endpoints.ts'
-import { setUpWebhook } from '../../support/webhook-setup.ts'
+import { isSignedWith } from '../../support/webhook/verify-signature.ts'
+import { endpoint, ok, type Received, stopAfter } from '../../support/webhook/webhook-endpoints.ts'
+import { setUpWebhook } from '../../support/webhook/webhook-setup.ts'
 
 function signedWith(received: Received | undefined, key: string): boolean {
   return received !== undefined && isSignedWith(key, received.request.headers, received.body)

@@ -12,11 +12,11 @@ import { webhookTlsSessionBytesMax, webhookTlsSessionsMax } from '../../../src/w
 import { connectTarget, createConnector } from '../../../src/webhook/connector.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { verifyEndpoint } from '../../../src/webhook/verify.ts'
-import { makeCertificate } from '../../support/certificates.ts'
-import { startHostileTls } from '../../support/hostile-tls.ts'
-import { portOf } from '../../support/port.ts'
-import { helloRequestingEndpoint, keyUpdatingEndpoint } from '../../support/tls-flood.ts'
-import { loopbackNetwork } from '../../support/webhook-setup.ts'
+import { makeCertificate } from '../../support/network/certificates.ts'
+import { startHostileTls } from '../../support/network/hostile-tls.ts'
+import { portOf } from '../../support/kit/port.ts'
+import { helloRequestingEndpoint, keyUpdatingEndpoint } from '../../support/network/tls-flood.ts'
+import { loopbackNetwork } from '../../support/webhook/webhook-setup.ts'
 
 /**
  * With the limits of tls-context.ts the longest turn took 5 ms. Without them the group took 1,139 ms and the curve

@@ -18,11 +18,11 @@ import {
   issueCertificate,
   type KeyPair,
   makeCertificate,
-} from '../../support/certificates.ts'
-import { stopAfter } from '../../support/webhook-endpoints.ts'
-import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
-import { portOf } from '../../support/port.ts'
-import { until } from '../../support/until.ts'
+} from '../../support/network/certificates.ts'
+import { stopAfter } from '../../support/webhook/webhook-endpoints.ts'
+import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { portOf } from '../../support/kit/port.ts'
+import { until } from '../../support/kit/until.ts'
 
 /** Trusted like a public authority. */
 let authority: KeyPair

@@ -10,12 +10,12 @@ import { createConnector } from '../../../src/webhook/connector.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { verifyEndpoint, type Verification } from '../../../src/webhook/verify.ts'
 import checkAddresses from '../../../workers/check-address.ts'
-import { type KeyPair, makeCertificate } from '../../support/certificates.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { loopbackNetwork, setUpWebhook } from '../../support/webhook-setup.ts'
-import { freePort, portOf } from '../../support/port.ts'
-import { endpoint, ok } from '../../support/webhook-endpoints.ts'
-import { until } from '../../support/until.ts'
+import { type KeyPair, makeCertificate } from '../../support/network/certificates.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { freePort, portOf } from '../../support/kit/port.ts'
+import { endpoint, ok } from '../../support/webhook/webhook-endpoints.ts'
+import { until } from '../../support/kit/until.ts'
 
 let pair: KeyPair
 let httpsPort = 0

@@ -9,7 +9,7 @@
 import { nodeHeartbeatMs } from '../../../src/cluster/membership/limits.ts'
 import { Membership } from '../../../src/cluster/membership/membership.ts'
 import type { NodeRow } from '../../../src/store/node-table.ts'
-import { MemoryNodeTable } from '../memory-node-table.ts'
+import { MemoryNodeTable } from '../server/memory-node-table.ts'
 import { DriftingClock } from './drifting-clock.ts'
 import { EventQueue } from './event-queue.ts'
 import { Luck } from './luck.ts'

@@ -7,7 +7,7 @@ import { DeliveryPace } from '../../../src/webhook/delivery-pace.ts'
 import { FloodGate } from '../../../src/webhook/flood-gate.ts'
 import type { Lane } from '../../../src/webhook/lane.ts'
 import { DeliveryState } from '../../../src/webhook/state.ts'
-import { pendingUpdate } from '../delivery-state.ts'
+import { pendingUpdate } from '../webhook/delivery-state.ts'
 import { Luck } from './luck.ts'
 
 /** Rejected is an answer of its own, such as 500; sick is one such as 503, or none. */

@@ -15,7 +15,7 @@ import {
 import type { HandOver } from '../../../src/cluster/membership/placement.ts'
 import { rendezvousRank } from '../../../src/cluster/membership/rendezvous.ts'
 import type { HeartbeatRead, NodeRow, ShardRow } from '../../../src/store/node-table.ts'
-import { MemoryNodeTable } from '../memory-node-table.ts'
+import { MemoryNodeTable } from '../server/memory-node-table.ts'
 import { DriftingClock } from './drifting-clock.ts'
 import { EventQueue } from './event-queue.ts'
 import { Luck } from './luck.ts'

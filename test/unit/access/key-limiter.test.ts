@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import type { KeyAccess } from '../../../src/access/access.ts'
 import { assertUnderLimit, waitOf } from '../../../src/access/key-limiter.ts'
 import { fullAfter } from '../../../src/kit/token-bucket.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { limiterOf } from '../../support/keys-of.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { limiterOf } from '../../support/queue/keys-of.ts'
 
 const limited: KeyAccess = {
   id: '0123456789abcdef',

@@ -5,8 +5,8 @@ import { parseAccessKey } from '../../../src/access/access-key.ts'
 import type { WantedKey } from '../../../src/access/key-registry.ts'
 import { accessKeysPerFamilyMax, keyUseWriteMs } from '../../../src/access/limits.ts'
 import { accessKeysMax } from '../../../src/limits.ts'
-import { BotsLife } from '../../support/bots-life.ts'
-import { keysOf } from '../../support/keys-of.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { keysOf } from '../../support/queue/keys-of.ts'
 
 const wanted: WantedKey = {
   name: 'producer',

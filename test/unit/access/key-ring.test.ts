@@ -4,7 +4,7 @@ import { accessKeyHash } from '../../../src/access/access-key.ts'
 import { KeyRing } from '../../../src/access/key-ring.ts'
 import { keyTable } from '../../../src/access/key-table.ts'
 import type { AccessKeyRecord } from '../../../src/shard/access-key-record.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 const id = '0123456789abcdef'
 const [secret, oldSecret] = ['a'.repeat(43), 'b'.repeat(43)]

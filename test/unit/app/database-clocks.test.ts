@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DatabaseClocks } from '../../../src/app/database-clocks.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 test('each shard has the time of its own database, which no change of the clock of this machine moves', async () => {
   const clock = new FakeClock()

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { DatabaseLeases } from '../../../src/app/database-leases.ts'
 import { SharedMemory } from '../../../src/cluster/shared-memory/shared-memory.ts'
 import { databasesMax } from '../../../src/limits.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const boot = '00000000000000a1'
 

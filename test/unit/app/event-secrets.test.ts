@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { readEventSecrets } from '../../../src/app/event-secrets.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const secret = Buffer.alloc(32, 7).toString('base64')
 

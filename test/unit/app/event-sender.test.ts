@@ -4,8 +4,8 @@ import { type EventDispatcher, EventSender } from '../../../src/app/event-sender
 import { eventDeliveryS, eventReadAgainMs } from '../../../src/app/limits.ts'
 import { EventLog } from '../../../src/events/event-log.ts'
 import { eventsKeptMax } from '../../../src/events/limits.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { TestCounters } from '../../support/shard-life.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { TestCounters } from '../../support/store/shard-life.ts'
 
 class FakeDispatcher implements EventDispatcher {
   readonly calls: string[] = []

@@ -6,7 +6,7 @@ import {
   loopDelayPeriodsShown,
   loopDelayResolutionMs,
 } from '../../../src/app/limits.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 function setUp() {
   const clock = new FakeClock()

@@ -8,8 +8,8 @@ import { nodeLeaseMs } from '../../../src/cluster/membership/limits.ts'
 import { Routes } from '../../../src/cluster/routes.ts'
 import { ShardMap } from '../../../src/cluster/shard-map.ts'
 import { SharedMemory } from '../../../src/cluster/shared-memory/shared-memory.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 /** A node with two workers and eight shards, all of them served. */
 function setUp(t: TestContext, databases: number) {

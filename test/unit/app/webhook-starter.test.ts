@@ -4,8 +4,8 @@ import { WebhookStarter } from '../../../src/app/webhook-starter.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { ShardLife } from '../../support/shard-life.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { ShardLife } from '../../support/store/shard-life.ts'
 
 function startedBy(starts: (nth: number) => void): {
   readonly clock: FakeClock

@@ -22,7 +22,7 @@ import {
   read,
   refusalOf,
   type Request,
-} from '../../support/read-params.ts'
+} from '../../support/bots/read-params.ts'
 
 const size = parameterBytesMax
 /** The size limit of a body with a certificate. */

@@ -3,8 +3,16 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { readParams } from '../../../src/bot-api/params.ts'
-import { form, json, multipart, part, parts, read, refusalOf } from '../../support/read-params.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+import {
+  form,
+  json,
+  multipart,
+  part,
+  parts,
+  read,
+  refusalOf,
+} from '../../support/bots/read-params.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const limits = { default: 7, min: 1, max: 100 }
 

@@ -11,7 +11,7 @@ import {
   sendResult,
   sendList,
 } from '../../../src/bot-api/reply.ts'
-import { type RawAnswer, RawServer } from '../../support/raw-http.ts'
+import { type RawAnswer, RawServer } from '../../support/producers/raw-http.ts'
 
 const slices = [Buffer.from(',{"update_id":1}'), Buffer.from(',{"update_id":2}')]
 

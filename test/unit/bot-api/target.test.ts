@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { botIdOfTarget, isFilePath, parseTarget } from '../../../src/bot-api/target.ts'
 import { plainTarget } from '../../../src/http/plain-target.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const token = '123456789:AAabcdefghijklmnopqrstuvwxyz0123456'
 

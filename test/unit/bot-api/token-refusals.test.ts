@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TokenRefusals, type RefusedClients } from '../../../src/bot-api/token-refusals.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 /** Applies the rule of the shared table, for one worker. */
 function makeClients(): RefusedClients {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { QueueTail } from '../../../src/bots/queue-tails.ts'
-import { BotsLife } from '../../support/bots-life.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
 
 const minutesMs = 60_000
 

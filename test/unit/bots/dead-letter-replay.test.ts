@@ -7,9 +7,9 @@ import { deadLetterKey, queueKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { encodeQueueState } from '../../../src/shard/record.ts'
 import type { UpdateQueue } from '../../../src/queue/update-queue.ts'
-import { BotsLife } from '../../support/bots-life.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { freshState } from '../../support/shard-records.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { freshState } from '../../support/store/shard-records.ts'
 
 const botId = 100
 const main = { botId, isTest: false }

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { ExpirySweeper } from '../../../src/bots/expiry-sweeper.ts'
 import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife, neverPolled } from '../../support/bots-life.ts'
-import { settle } from '../../support/fake-clock.ts'
+import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
 
 async function open() {
   const store = new MemoryStore()

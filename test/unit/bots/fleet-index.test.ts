@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { FleetIndex } from '../../../src/bots/fleet-index.ts'
 import type { AdvanceOperation, DeleteOperation, Operation } from '../../../src/shard/operations.ts'
 import type { QueueState } from '../../../src/shard/record.ts'
-import { bot, freshState, push, queue } from '../../support/shard-records.ts'
+import { bot, freshState, push, queue } from '../../support/store/shard-records.ts'
 
 /** The state of the queue with updates from `floor` on. */
 function stateOf(floor: number, liveCount: number): QueueState {

@@ -10,12 +10,12 @@ import type { Operation } from '../../../src/shard/operations.ts'
 import type { StoredDeadLetter } from '../../../src/shard/stored.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { fleetSums } from '../../support/fleet-sums.ts'
-import { LateStore } from '../../support/late-store.ts'
-import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-life.ts'
-import { bot as record, freshState, push } from '../../support/shard-records.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { fleetSums } from '../../support/server/fleet-sums.ts'
+import { LateStore } from '../../support/store/late-store.ts'
+import { ShardLife, TestCounters, whileTimePasses } from '../../support/store/shard-life.ts'
+import { bot as record, freshState, push } from '../../support/store/shard-records.ts'
 
 const kinds = [
   'push',

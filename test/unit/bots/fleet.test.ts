@@ -10,8 +10,8 @@ import {
 } from '../../../src/bots/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
-import { BotsLife, type BotsLifeOptions } from '../../support/bots-life.ts'
-import { fleetSums } from '../../support/fleet-sums.ts'
+import { BotsLife, type BotsLifeOptions } from '../../support/queue/bots-life.ts'
+import { fleetSums } from '../../support/server/fleet-sums.ts'
 
 const poll = { offset: 0, limit: 100, timeoutMs: 0, allowedTypes: undefined }
 const presence = { onGone: undefined }

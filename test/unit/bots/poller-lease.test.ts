@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
-import { first, Polls } from '../../support/polls.ts'
+import { first, Polls } from '../../support/bots/polls.ts'
 
 test('without a lease nothing is returned before the deadline of a poll, and updates follow when it is valid again', async () => {
   const polls = await Polls.open()

@@ -9,10 +9,10 @@ import fc from 'fast-check'
 import { KeySweeper } from '../../../src/bots/key-sweeper.ts'
 import type { PushRequest } from '../../../src/bots/bot-service.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife } from '../../support/bots-life.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const dayMs = 86_400_000
 const keysPerDayMax = 6

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { BotsLifeOptions } from '../../support/bots-life.ts'
-import { BotsLife } from '../../support/bots-life.ts'
-import { settle } from '../../support/fake-clock.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
+import type { BotsLifeOptions } from '../../support/queue/bots-life.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 

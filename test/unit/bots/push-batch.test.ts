@@ -6,9 +6,9 @@ import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
 import { encodeQueueState } from '../../../src/shard/record.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { BotsLife } from '../../support/bots-life.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { freshState } from '../../support/shard-records.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { freshState } from '../../support/store/shard-records.ts'
 
 function pushed(bots: BotsLife): PushOperation[] {
   return bots.lives.flatMap(({ committed }) =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { delayedRefusalsPerBotMax } from '../../../src/bots/limits.ts'
 import { RefusalPacer } from '../../../src/bots/refusal-pacer.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 function setUp() {
   const clock = new FakeClock()

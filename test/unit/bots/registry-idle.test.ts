@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { botSweepSliceMax } from '../../../src/bots/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife } from '../../support/bots-life.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { pendingUpdates } from '../../support/pending-updates.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { pendingUpdates } from '../../support/producers/pending-updates.ts'
 
 const minutesMs = 60_000
 

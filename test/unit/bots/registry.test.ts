@@ -6,9 +6,9 @@ import type { PostboteError } from '../../../src/errors.ts'
 import { webhooksStartedMax } from '../../../src/bots/limits.ts'
 import { queueIdOf } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife } from '../../support/bots-life.ts'
-import { settle } from '../../support/fake-clock.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
 
 const unknownToken = { code: 'UNKNOWN_TOKEN' }
 

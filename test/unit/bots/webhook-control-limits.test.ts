@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { SetWebhookRequest } from '../../../src/bots/webhook-control.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { AddressBook } from '../../../src/webhook/known-addresses.ts'
-import { BotsLife, neverPolled } from '../../support/bots-life.ts'
+import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'
 
 const url = 'https://example.com/a'
 

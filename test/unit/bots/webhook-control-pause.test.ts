@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { webhookAttemptLogsMax } from '../../../src/webhook/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { BotsLife, openOneBot, setWebhook, neverPolled } from '../../support/bots-life.ts'
-import { settle } from '../../support/fake-clock.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
+import { BotsLife, openOneBot, setWebhook, neverPolled } from '../../support/queue/bots-life.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
 
 test('a pause stops the dispatcher from sending, a resume lets it continue, and both may be repeated', async () => {
   const { bots, queue } = await openOneBot()

@@ -5,8 +5,8 @@ import { test, type TestContext } from 'node:test'
 import { BackupReader } from '../../../src/cli/backup-reader.ts'
 import { updateKey } from '../../../src/shard/keys.ts'
 import type { StoreEntry } from '../../../src/store/store.ts'
-import { backupBytes, sectionsOf } from '../../support/small-backup.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { backupBytes, sectionsOf } from '../../support/store/small-backup.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 function open(t: TestContext, bytes: Buffer): Promise<BackupReader> {
   const path = join(temporaryDirectory(t), 'backup')

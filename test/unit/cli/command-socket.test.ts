@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openCommandSocket } from '../../../src/cli/command-socket.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 test('if the pid file cannot be written, no socket stays open that would keep the process alive', async (t) => {
   const runPath = temporaryDirectory(t)

@@ -4,8 +4,8 @@ import { drainNode, undrainNode } from '../../../src/cli/drain-node.ts'
 import { nodeWatchMs } from '../../../src/cli/limits.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../../src/cluster/membership/limits.ts'
 import type { JoiningNode, NodeState } from '../../../src/store/node-table.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { MemoryNodeTable } from '../../support/memory-node-table.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { MemoryNodeTable } from '../../support/server/memory-node-table.ts'
 
 const shards = 8
 

@@ -8,7 +8,7 @@ import { decodeQueueState } from '../../../src/shard/record.ts'
 import { queueOfRecord } from '../../../src/shard/shard-records.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { StoreEntry } from '../../../src/store/store.ts'
-import { sectionsOf, type SmallSection } from '../../support/small-backup.ts'
+import { sectionsOf, type SmallSection } from '../../support/store/small-backup.ts'
 
 const botIds = Array.from({ length: 200 }, (_, nth) => 100 + nth)
 const everything = { gte: Buffer.from([0]), lt: Buffer.from([0xff]), limit: 10_000 }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { createLog } from '../../../src/cli/log.ts'
 import { LogOutput } from '../../../src/cli/log-output.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 test('lines are appended to the file, and after it was renamed and opened again to a new one', (t) => {
   const path = join(temporaryDirectory(t), 'log')

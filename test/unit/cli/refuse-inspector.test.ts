@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { run } from '../../support/child-process.ts'
+import { run } from '../../support/kit/child-process.ts'
 
 const file = fileURLToPath(new URL('../../../src/cli/refuse-inspector.js', import.meta.url))
 

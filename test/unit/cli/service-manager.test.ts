@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noticeRetryMs, noticesWaitingMax } from '../../../src/cli/limits.ts'
 import { ServiceManager } from '../../../src/cli/service-manager.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 const pid = 77
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HeldPairs } from '../../../src/client/held-pairs.ts'
 import type { Pair } from '../../../src/client/pair.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 function pairOf(nth: number, queue = '7'): Pair {
   return {

@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { PackageUser, root } from '../../support/package-user.ts'
+import { PackageUser, root } from '../../support/server/package-user.ts'
 
 function user(t: TestContext): PackageUser {
   const project = new PackageUser(t)

@@ -19,9 +19,9 @@ import {
   refused,
   silence,
   stored,
-} from '../../support/answering-server.ts'
-import { makeCertificate } from '../../support/certificates.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
+} from '../../support/webhook/answering-server.ts'
+import { makeCertificate } from '../../support/network/certificates.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 const update = { message: { text: 'hello' } }
 

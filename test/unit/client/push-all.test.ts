@@ -5,8 +5,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { pushAll } from '../../../src/client/push-all.ts'
 import type { PushItem } from '../../../src/client/pushed-update.ts'
-import { settle } from '../../support/fake-clock.ts'
-import { openStream } from '../../support/open-stream.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { openStream } from '../../support/producers/open-stream.ts'
 
 const item = (botId: number): PushItem => ({ botId, update: { message: { text: `${botId}` } } })
 

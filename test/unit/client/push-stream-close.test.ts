@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientDefaults } from '../../../src/client/client-options.ts'
 import { PostboteClientError } from '../../../src/client/postbote-client-error.ts'
-import { settle } from '../../support/fake-clock.ts'
-import { lost, openStream, refusal } from '../../support/open-stream.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { lost, openStream, refusal } from '../../support/producers/open-stream.ts'
 
 const { timeoutMs } = clientDefaults
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RareWarning } from '../../../src/cluster/rare-warning.ts'
 import { rareWarningPeriodMs } from '../../../src/cluster/limits.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 test('a warning is logged immediately, and then once per period with the number of times, including the last ones', async () => {
   const clock = new FakeClock()

@@ -13,7 +13,7 @@ import { test, type TestContext } from 'node:test'
 import { EventFile } from '../../../src/events/event-file.ts'
 import { eventFileLinesMax, eventsKeptMax } from '../../../src/events/limits.ts'
 import { loggedEvent } from '../../../src/events/operator-event.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const event = (id: number) =>
   loggedEvent(id, { type: 'queue.high', timeMs: id, botId: 1 }, undefined)

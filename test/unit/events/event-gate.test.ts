@@ -10,8 +10,8 @@ import {
   eventsPerBatchMax,
 } from '../../../src/events/limits.ts'
 import type { NewOperatorEvent, OperatorEventType } from '../../../src/events/operator-event.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { TestCounters } from '../../support/shard-life.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { TestCounters } from '../../support/store/shard-life.ts'
 
 class GateLife {
   readonly clock = new FakeClock()

@@ -4,8 +4,8 @@ import type { StoredEvents } from '../../../src/events/event-file.ts'
 import { EventLog } from '../../../src/events/event-log.ts'
 import { eventsKeptMax, eventsPerPageMax } from '../../../src/events/limits.ts'
 import type { EventQuestion } from '../../../src/events/operator-event.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { TestCounters } from '../../support/shard-life.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { TestCounters } from '../../support/store/shard-life.ts'
 
 class LogLife {
   readonly clock: FakeClock

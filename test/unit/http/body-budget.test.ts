@@ -10,7 +10,7 @@ import {
   growingBodyBytesMin,
   uncountedBodyBytes,
 } from '../../../src/http/limits.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const counters = { add: (): void => undefined }
 const alice: BodySender = { address: 'alice', shareBytesMax: 30_000 }

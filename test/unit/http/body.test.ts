@@ -19,9 +19,17 @@ import {
   readCaptures,
   type RequestStep,
   requestsOf,
-} from '../../support/captures.ts'
-import { type RawAnswer, RawServer } from '../../support/raw-http.ts'
-import { form, json, multipart, part, parts, read, refusalOf } from '../../support/read-params.ts'
+} from '../../support/bots/captures.ts'
+import { type RawAnswer, RawServer } from '../../support/producers/raw-http.ts'
+import {
+  form,
+  json,
+  multipart,
+  part,
+  parts,
+  read,
+  refusalOf,
+} from '../../support/bots/read-params.ts'
 
 // A server that responds with what it read of the names in the header X-Names.
 

@@ -14,7 +14,7 @@ import {
   loopFreeBodyBytes,
   privateRefusalCostMs,
 } from '../../../src/http/limits.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { botIdOfTarget } from '../../../src/bot-api/target.ts'
 
 const trusted = 'key'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LoopMeter } from '../../../src/http/loop-meter.ts'
 import { loopCostFreeMs } from '../../../src/http/limits.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 function setUp() {
   const clock = new FakeClock()

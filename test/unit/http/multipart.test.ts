@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { multipart, part, parts, read, refusalOf } from '../../support/read-params.ts'
+import { multipart, part, parts, read, refusalOf } from '../../support/bots/read-params.ts'
 
 test('an attached file is found under its name, with a file name or without', async () => {
   const attach = part('certificate', 'attach://c1')

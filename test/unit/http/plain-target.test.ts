@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { plainTarget } from '../../../src/http/plain-target.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 test('every spelling of a target becomes the plain one, and its query stays as it was sent', () => {
   for (const [sent, plain] of [

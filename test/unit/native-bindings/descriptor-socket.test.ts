@@ -7,7 +7,7 @@ import {
   sendDescriptor,
   descriptorSocketPair,
 } from '../../../native-bindings/descriptor-socket.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 function setUp(t: TestContext) {
   const path = join(temporaryDirectory(t), 'file')

@@ -3,9 +3,9 @@ import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { sendDatagram } from '../../../native-bindings/send-datagram.ts'
-import { NotifySocket } from '../../support/notify-socket.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { until } from '../../support/until.ts'
+import { NotifySocket } from '../../support/kit/notify-socket.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
+import { until } from '../../support/kit/until.ts'
 
 test('datagrams arrive whole and in order, at a path and at an abstract name', async (t) => {
   const path = join(temporaryDirectory(t), 'socket')

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { lockFile, mapRegion } from '../../../native-bindings/shared-region.ts'
-import { run } from '../../support/child-process.ts'
-import { nativeChildPath } from '../../support/native-child.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { run } from '../../support/kit/child-process.ts'
+import { nativeChildPath } from '../../support/kit/native-child.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 test('a new region is zeros in a private file whose blocks are reserved', (t) => {
   const path = join(temporaryDirectory(t), 'region')

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { askOwners } from '../../../src/private-api/ask-owners.ts'
 import { ownersAnswerMs } from '../../../src/private-api/limits.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { FakeOwnerStream } from '../../support/fake-owner-stream.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { FakeOwnerStream } from '../../support/network/fake-owner-stream.ts'
 
 /** Three other workers; the last one is of another node. */
 function setUp() {

@@ -11,9 +11,9 @@ import {
 } from '../../../src/private-api/private-api.ts'
 import { PrivateApiGuard } from '../../../src/private-api/access/private-api-guard.ts'
 import { forEachMetric } from '../../../src/metrics.ts'
-import { BotsLife } from '../../support/bots-life.ts'
-import { keysOf } from '../../support/keys-of.ts'
-import { settle } from '../../support/fake-clock.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { keysOf } from '../../support/queue/keys-of.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
 
 const adminKey = 'the-key-of-the-admin'
 const authorization = `Bearer ${adminKey}`

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Backlog } from '../../../src/queue/backlog.ts'
 import { queueWindowBytesMax } from '../../../src/queue/limits.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
-import { freshState, push } from '../../support/shard-records.ts'
+import { freshState, push } from '../../support/store/shard-records.ts'
 
 const textBytes = push(1_000).text.length
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { updateTypes } from '../../../src/queue/update-types.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
-import { accept, refusalOf, refuse } from '../../support/update-verdict.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
+import { accept, refusalOf, refuse } from '../../support/producers/update-verdict.ts'
 
 /** Implements the rules of protocol.md §4 with JSON.parse, which cannot see duplicate keys. */
 function isUpdateByParse(json: string): boolean {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
 import { updateTypes } from '../../../src/queue/update-types.ts'
-import { accept, refusalOf, refuse } from '../../support/update-verdict.ts'
+import { accept, refusalOf, refuse } from '../../support/producers/update-verdict.ts'
 
 const payload = (json: string) => `{"message":{"a":${json}}}`
 

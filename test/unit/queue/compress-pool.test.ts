@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { CompressPool } from '../../../src/queue/compress-pool.ts'
 import { assemblePage } from '../../../src/queue/page.ts'
-import { sourceOf } from '../../support/page-source.ts'
+import { sourceOf } from '../../support/producers/page-source.ts'
 
 function poolOf(t: TestContext, pendingMax = 32): { pool: CompressPool; failures: unknown[] } {
   const failures: unknown[] = []

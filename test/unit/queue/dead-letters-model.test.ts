@@ -10,10 +10,10 @@ import { UpdateQueue } from '../../../src/queue/update-queue.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-life.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { ShardLife, TestCounters, whileTimePasses } from '../../support/store/shard-life.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const id = 123_456
 

@@ -6,8 +6,8 @@ import { DiskEntry } from '../../../src/queue/queued-update.ts'
 import { deadLetterKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { LostReason, PendingUpdate } from '../../../src/webhook/delivery-source.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { QueueLife } from '../../support/queue-life.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
 
 const refused = { reason: 'refused', attempts: 2, lastError: 'Connection refused' } as const
 

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
 import { deriveOrderingKey, producerKey } from '../../../src/queue/ordering-key.ts'
 import { type UpdateType, updateTypes } from '../../../src/queue/update-types.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 function keyOf(json: string): string {
   const { typeNumber, text } = checkUpdate(Buffer.from(json))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { responseBytesMax } from '../../../src/queue/limits.ts'
 import { assemblePage, countThatFit } from '../../../src/queue/page.ts'
-import { sourceOf } from '../../support/page-source.ts'
+import { sourceOf } from '../../support/producers/page-source.ts'
 
 test('the sum of 50 and the text length of each update stays below 4 MiB', () => {
   const half = responseBytesMax / 2 - 50

@@ -4,7 +4,7 @@ import { highQueuesMax } from '../../../src/queue/limits.ts'
 import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
 import { QueueLevels } from '../../../src/queue/queue-levels.ts'
 import { queueIdOf } from '../../../src/shard/keys.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 class LevelsLife {
   readonly events: NewOperatorEvent[] = []

@@ -8,8 +8,8 @@ import { queuePageIds } from '../../../src/queue/limits.ts'
 import { groupCostMax, reclaimedPerWriteMax } from '../../../src/shard/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { QueueLife } from '../../support/queue-life.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
 
 const depth = 20_000
 const pushedAtATime = 500

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
-import { settle } from '../../support/fake-clock.ts'
-import { LateStore } from '../../support/late-store.ts'
-import { QueueLife } from '../../support/queue-life.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { LateStore } from '../../support/store/late-store.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
 
 const pushes = 40
 const turnsMax = 6

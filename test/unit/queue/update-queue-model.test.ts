@@ -10,19 +10,19 @@ import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { decodeQueueState } from '../../../src/shard/record.ts'
 import { queueKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { ShardLife, TestCounters, whileTimePasses } from '../../support/shard-life.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { ShardLife, TestCounters, whileTimePasses } from '../../support/store/shard-life.ts'
 import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
-import { pendingUpdates } from '../../support/pending-updates.ts'
-import { Model } from '../../support/queue-model.ts'
+import { pendingUpdates } from '../../support/producers/pending-updates.ts'
+import { Model } from '../../support/queue/queue-model.ts'
 import {
   type AdvanceStep,
   type Step,
   type WebhookStep,
   anyStep,
   isWebhookStep,
-} from '../../support/queue-step.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+} from '../../support/queue/queue-step.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const queueId = 4711
 

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeliveryState } from '../../../src/webhook/state.ts'
-import { QueueLife } from '../../support/queue-life.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
 
 class Webhook {
   readonly life: QueueLife

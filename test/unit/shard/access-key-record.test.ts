@@ -7,8 +7,8 @@ import { accessKeyKey, keptKey, logFieldsOfKey } from '../../../src/shard/keys.t
 import { encodeJson } from '../../../src/shard/record.ts'
 import { describeKey, queueOfRecord, shardRecords } from '../../../src/shard/shard-records.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { ShardLife } from '../../support/shard-life.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { ShardLife } from '../../support/store/shard-life.ts'
 
 const record: AccessKeyRecord = {
   name: 'producer',

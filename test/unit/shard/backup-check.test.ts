@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BackupCheck, SectionCheck } from '../../../src/shard/backup-check.ts'
 import { BackupFrames, backupMagic, fieldsFrame } from '../../../src/shard/backup-frame.ts'
-import { backupBytes, framesIn, sectionBytes, sectionsOf } from '../../support/small-backup.ts'
+import {
+  backupBytes,
+  framesIn,
+  sectionBytes,
+  sectionsOf,
+} from '../../support/store/small-backup.ts'
 
 const sections = sectionsOf(2, [101, 102, 103])
 const whole = backupBytes(sections)

@@ -8,7 +8,7 @@ import {
   recordsFrame,
   recordsOf,
 } from '../../../src/shard/backup-frame.ts'
-import { framesIn } from '../../support/small-backup.ts'
+import { framesIn } from '../../support/store/small-backup.ts'
 
 const entries = ['a', 'bb', ''].map((text, at) => ({
   key: Buffer.from(`key ${at}`),

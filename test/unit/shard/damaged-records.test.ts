@@ -4,7 +4,14 @@ import { updateIdFirstMax } from '../../../src/limits.ts'
 import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
-import { bot, freshState, openShard, push, queue, waited } from '../../support/shard-records.ts'
+import {
+  bot,
+  freshState,
+  openShard,
+  push,
+  queue,
+  waited,
+} from '../../support/store/shard-records.ts'
 
 test('a damaged record of a bot affects only that bot and is named once', async () => {
   const { store, shard, life } = await openShard(new MemoryStore())

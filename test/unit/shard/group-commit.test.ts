@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { groupCostMax } from '../../../src/shard/limits.ts'
 import { GroupCommit } from '../../../src/shard/group-commit.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 interface Write {
   readonly operations: readonly string[]

@@ -18,8 +18,8 @@ import { idsReservedAhead, tornSkippedIds } from '../../../src/shard/limits.ts'
 import { IdMark } from '../../../src/shard/id-mark.ts'
 import { levelEngine } from '../../../src/store/level/level-engine.ts'
 import { Shard } from '../../../src/shard/shard.ts'
-import { freshState, push, queue, waited } from '../../support/shard-records.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { freshState, push, queue, waited } from '../../support/store/shard-records.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const nothing = (): void => undefined
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }

@@ -8,9 +8,9 @@ import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { IdempotencyFact } from '../../../src/shard/operations.ts'
 import { encodeKey } from '../../../src/shard/record.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
-import { settle } from '../../support/fake-clock.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { openShard, push, queue, reread, waited } from '../../support/shard-records.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { openShard, push, queue, reread, waited } from '../../support/store/shard-records.ts'
 
 const nowMs = 1_800_000_000_000
 const halfDayMs = 43_200_000

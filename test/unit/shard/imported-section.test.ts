@@ -12,7 +12,7 @@ import {
 import { ImportedSection } from '../../../src/shard/imported-section.ts'
 import { decodeQueueState, encodeDeadLetter, encodeUpdate } from '../../../src/shard/record.ts'
 import type { StoreEntry } from '../../../src/store/store.ts'
-import { stateEntry } from '../../support/small-backup.ts'
+import { stateEntry } from '../../support/store/small-backup.ts'
 
 const head = { shard: 0, shards: 1, below: 9_000_000, from: 0 }
 const options = {

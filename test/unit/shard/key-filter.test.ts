@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { hash128 } from '../../../src/shard/idempotency-keys.ts'
 import { KeyFilter, type KeyPlace, keyPlace } from '../../../src/shard/key-filter.ts'
 import { queueIdOf } from '../../../src/shard/keys.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const queue = queueIdOf(123, false)
 

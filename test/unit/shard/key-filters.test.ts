@@ -8,8 +8,8 @@ import { idempotencyKey, queueIdOf } from '../../../src/shard/keys.ts'
 import { keyFilterPauseMs, keyFilterSliceKeys } from '../../../src/shard/limits.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 const queue = queueIdOf(123, false)
 const firstDay = 100

@@ -6,10 +6,10 @@ import { systemClock } from '../../../src/clock.ts'
 import { shardPath } from '../../../src/shard/data-directory.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { oldData, oldDataFacts } from '../../support/old-data.ts'
-import { ShardLife } from '../../support/shard-life.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { oldData, oldDataFacts } from '../../support/server/old-data.ts'
+import { ShardLife } from '../../support/store/shard-life.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 /** Opens one of the two shards in a copy of the data. */
 async function open(t: TestContext, index: number): Promise<Shard> {

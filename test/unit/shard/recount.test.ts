@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { recountSkippedIds } from '../../../src/shard/limits.ts'
 import { queueIdOf, queueKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { settle } from '../../support/fake-clock.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { freshState, openShard, push, queue, waited } from '../../support/shard-records.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { freshState, openShard, push, queue, waited } from '../../support/store/shard-records.ts'
 
 /** Opens a shard whose only queue has two updates and has lost its `s` record. */
 async function openDamaged() {

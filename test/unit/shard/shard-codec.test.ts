@@ -5,7 +5,7 @@ import { deadLetterKey, queueIdOf } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import type { StoredDeadLetter } from '../../../src/shard/stored.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
 import {
   freshState,
   openShard,
@@ -13,7 +13,7 @@ import {
   queue,
   storedIds,
   waited,
-} from '../../support/shard-records.ts'
+} from '../../support/store/shard-records.ts'
 
 const nowMs = 1_800_000_000_000
 const minutesPerDay = 24 * 60

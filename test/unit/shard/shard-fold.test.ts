@@ -10,8 +10,8 @@ import {
   queue,
   reread,
   storedIds,
-} from '../../support/shard-records.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+} from '../../support/store/shard-records.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 interface Choice {
   readonly kind: 'push' | 'confirm' | 'delete' | 'drop' | 'renumber' | 'settings'

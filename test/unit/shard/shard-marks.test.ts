@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { damagesNamedMax } from '../../../src/limits.ts'
 import { ShardMarks, shardTroubles } from '../../../src/shard/shard-marks.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const nothing = { broken: [], damaged: [], checking: [] }
 const closed = { phase: 'closed', isUnchecked: false, deaths: 0 } as const

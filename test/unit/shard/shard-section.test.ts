@@ -5,9 +5,9 @@ import { recordsOf } from '../../../src/shard/backup-frame.ts'
 import { updateIdOfKey } from '../../../src/shard/keys.ts'
 import { ShardSection } from '../../../src/shard/shard-section.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { openShard, push, waited } from '../../support/shard-records.ts'
-import { framesIn } from '../../support/small-backup.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { openShard, push, waited } from '../../support/store/shard-records.ts'
+import { framesIn } from '../../support/store/small-backup.ts'
 
 test('a section has what was acknowledged before it began, nothing later, and a sound end', async () => {
   const { shard } = await openShard(new MemoryStore())

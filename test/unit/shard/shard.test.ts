@@ -5,9 +5,9 @@ import { queueIdOf, updateIdOfKey, updateKey } from '../../../src/shard/keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
-import { ShardLife, whileTimePasses } from '../../support/shard-life.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { ShardLife, whileTimePasses } from '../../support/store/shard-life.ts'
 import {
   bot,
   freshState,
@@ -17,8 +17,8 @@ import {
   reread,
   storedIds,
   waited,
-} from '../../support/shard-records.ts'
-import { temporaryDirectory } from '../../support/temporary-directory.ts'
+} from '../../support/store/shard-records.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 test('committed operations survive a power loss', async () => {
   const { clock, store, shard } = await openShard(new MemoryStore())

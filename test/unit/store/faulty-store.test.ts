@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Store, StoreOperation } from '../../../src/store/store.ts'
-import { FaultyStore } from '../../support/faulty-store.ts'
+import { FaultyStore } from '../../support/store/faulty-store.ts'
 
 const synced = { sync: true }
 const unsynced = { sync: false }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StoreLife } from '../../../src/store/store-life.ts'
-import { settle } from '../../support/fake-clock.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
 
 test('close admits no more calls and begins when the last admitted call has ended', async () => {
   let isClosed = false

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mayNameMethod, replyMethod } from '../../../src/upstream/reply-method.ts'
-import { form, json, multipart } from '../../support/read-params.ts'
+import { form, json, multipart } from '../../support/bots/read-params.ts'
 
 function methodOf(type: string, body: string): string | undefined {
   return replyMethod(type, Buffer.from(body))

@@ -9,7 +9,7 @@ import {
   certificatesMax,
 } from '../../../src/webhook/limits.ts'
 import { checkCertificates, readCertificates } from '../../../src/webhook/certificate.ts'
-import { makeCertificate } from '../../support/certificates.ts'
+import { makeCertificate } from '../../support/network/certificates.ts'
 
 const { cert, key } = makeCertificate('localhost')
 const kept = `${new X509Certificate(cert).toString().trim()}\n`

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { Dispatcher } from '../../../src/webhook/dispatcher.ts'
 import type { ServerGate } from '../../../src/webhook/flood-gate.ts'
 import { LoadedBytes } from '../../../src/webhook/loaded-bytes.ts'
-import { far, pendingUpdate } from '../../support/delivery-state.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { far, pendingUpdate } from '../../support/webhook/delivery-state.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 const openGate: ServerGate = {
   mayOpen: () => true,

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { webhookAddressesMax } from '../../../src/webhook/limits.ts'
 import { type KnownAddresses, noAddresses } from '../../../src/webhook/known-addresses.ts'
 import { HostAddresses, type HostAddressesOptions } from '../../../src/webhook/resolve.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 function setUp(answers: (readonly string[] | Error)[], blocked: readonly string[] = []) {
   const clock = new FakeClock()

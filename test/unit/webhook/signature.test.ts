@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import type { StoredSigningKey } from '../../../src/shard/bot-record.ts'
 import { SignatureHeaders } from '../../../src/webhook/signature.ts'
 import { createSigningKey } from '../../../src/webhook/signing-keys.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { isSignedWith, verifySignature } from '../../support/verify-signature.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { isSignedWith, verifySignature } from '../../support/webhook/verify-signature.ts'
 
 const body = Buffer.from('{"update_id":7,"message":{"text":"\u00e4 \u{1f600}"}}')
 const text = body.toString()

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
 import { LoadedBytes } from '../../../src/webhook/loaded-bytes.ts'
 import { DeliveryState } from '../../../src/webhook/state.ts'
-import { far, feed, pendingUpdate as update } from '../../support/delivery-state.ts'
+import { far, feed, pendingUpdate as update } from '../../support/webhook/delivery-state.ts'
 
 const now = { monotonicMs: 0, wallMs: 1_000_000 }
 

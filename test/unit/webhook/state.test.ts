@@ -4,8 +4,8 @@ import type { PendingUpdate } from '../../../src/webhook/delivery-source.ts'
 import type { Lane } from '../../../src/webhook/lane.ts'
 import { webhookReadUpdatesMax, webhookWindowUpdatesMax } from '../../../src/webhook/limits.ts'
 import { DeliveryState } from '../../../src/webhook/state.ts'
-import { feed, pendingUpdate as update } from '../../support/delivery-state.ts'
-import { drawnRuns } from '../../support/drawn-runs.ts'
+import { feed, pendingUpdate as update } from '../../support/webhook/delivery-state.ts'
+import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 function seeded(seed: number): () => number {
   let state = seed >>> 0

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rootCertificates } from 'node:tls'
 import { trustRoots } from '../../../src/webhook/trust-roots.ts'
-import { makeCertificate } from '../../support/certificates.ts'
+import { makeCertificate } from '../../support/network/certificates.ts'
 
 const [own, extra, named] = ['own', 'extra', 'named'].map((name) =>
   makeCertificate(name).cert.trim(),

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { BotQueue } from '../../../../src/bots/bot-queue.ts'
 import type { PollRequest } from '../../../../src/bots/poller.ts'
 import { getUpdates } from '../../../../src/bot-api/methods/get-updates.ts'
-import { read } from '../../../support/read-params.ts'
+import { read } from '../../../support/bots/read-params.ts'
 
 async function pollOf(query: string): Promise<PollRequest | undefined> {
   let asked: PollRequest | undefined

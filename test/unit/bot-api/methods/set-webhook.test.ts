@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BotQueue } from '../../../../src/bots/bot-queue.ts'
 import { makeSetWebhook } from '../../../../src/bot-api/methods/set-webhook.ts'
-import { read } from '../../../support/read-params.ts'
+import { read } from '../../../support/bots/read-params.ts'
 
 const setWebhook = makeSetWebhook({ connectionsMax: 100, sealToken: undefined })
 

@@ -8,8 +8,8 @@ import { optionsOf } from '../../../../src/cli/command-row.ts'
 import { commandTable } from '../../../../src/cli/command-table.ts'
 import { bashCompletion } from '../../../../src/cli/completion/bash-completion.ts'
 import { completionModel } from '../../../../src/cli/completion/completion-model.ts'
-import { programObstacle } from '../../../support/program-obstacle.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { programObstacle } from '../../../support/kit/program-obstacle.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 const skip = programObstacle('bash')
 const script = bashCompletion(completionModel(commandTable))

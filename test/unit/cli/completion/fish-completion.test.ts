@@ -7,8 +7,8 @@ import { test, type TestContext } from 'node:test'
 import { commandTable } from '../../../../src/cli/command-table.ts'
 import { completionModel } from '../../../../src/cli/completion/completion-model.ts'
 import { fishCompletion } from '../../../../src/cli/completion/fish-completion.ts'
-import { programObstacle } from '../../../support/program-obstacle.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { programObstacle } from '../../../support/kit/program-obstacle.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 const skip = programObstacle('fish')
 

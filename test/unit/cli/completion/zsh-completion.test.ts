@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { commandTable } from '../../../../src/cli/command-table.ts'
 import { completionModel } from '../../../../src/cli/completion/completion-model.ts'
 import { zshCompletion } from '../../../../src/cli/completion/zsh-completion.ts'
-import { programObstacle } from '../../../support/program-obstacle.ts'
+import { programObstacle } from '../../../support/kit/program-obstacle.ts'
 
 const skip = programObstacle('zsh')
 const script = zshCompletion(completionModel(commandTable))

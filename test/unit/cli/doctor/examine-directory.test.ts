@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { examineDirectory } from '../../../../src/cli/doctor/examine-directory.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 async function levelsOf(
   directory: string,

@@ -13,7 +13,7 @@ import { startBytes } from '../../../../src/cli/doctor/limits.ts'
 import { roomToStart } from '../../../../src/cli/doctor/room-to-start.ts'
 import { mib } from '../../../../src/limits.ts'
 import { levelEngine } from '../../../../src/store/level/level-engine.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 const roomy = { directory: '/d', freeBytes: 2_000 * mib, reserveBytes: 0, startBytes: 0 }
 

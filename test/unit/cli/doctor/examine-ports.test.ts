@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { addressFinding } from '../../../../src/cli/doctor/examine-ports.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 test('a port that another program has is a fault, and a free one is not', async () => {
   const server = createServer()

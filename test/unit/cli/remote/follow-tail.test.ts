@@ -4,7 +4,7 @@ import { tailReconnectMs } from '../../../../src/private-api/limits.ts'
 import { tailReopenMsMax } from '../../../../src/cli/limits.ts'
 import { CallRefusedError } from '../../../../src/cli/remote/remote-api.ts'
 import { followTail } from '../../../../src/cli/remote/follow-tail.ts'
-import { FakeClock, settle } from '../../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 type Opening = Error | readonly (string | Error)[]
 

@@ -13,8 +13,8 @@ import { eventOperations } from '../../../../src/operations/event-operations.ts'
 import { keyOperations } from '../../../../src/operations/key-operations.ts'
 import { shardOperations } from '../../../../src/operations/server-operations.ts'
 import { updateOperations } from '../../../../src/operations/update-operations.ts'
-import { makeCertificate } from '../../../support/certificates.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { makeCertificate } from '../../../support/network/certificates.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 const { getSummary } = botOperations
 const { exportShard } = shardOperations

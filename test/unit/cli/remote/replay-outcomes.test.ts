@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type QueueAnswers, replayOutcomes } from '../../../../src/cli/remote/replay-outcomes.ts'
-import { FakeClock, settle } from '../../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 const nothing: QueueAnswers = { attempts: [], deadLetters: [], pending: 1, mode: 'webhook' }
 

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { Control, exposeControl } from '../../../../src/cluster/channel/control.ts'
 import { PostboteError } from '../../../../src/errors.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 interface Api {
   add(a: number, b: number): Promise<number>

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { LastResponses } from '../../../../src/cluster/connection/last-responses.ts'
 import { lingeringBytesMax, lingeringShare } from '../../../../src/cluster/limits.ts'
 import { kib, refusedLingerMs } from '../../../../src/limits.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 test('a connection is closed after its response when the client closes its end, or after 2 s', async (t) => {
   const { clock, answers, open } = await setUp(t, 1_000)

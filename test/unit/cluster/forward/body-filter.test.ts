@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { PrivateApiGuard } from '../../../../src/private-api/access/private-api-guard.ts'
 import { makeToken } from '../../../../src/bots/token.ts'
 import { BodyFilter } from '../../../../src/cluster/forward/body-filter.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { markConnection, takeOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 
 const guard = new PrivateApiGuard({

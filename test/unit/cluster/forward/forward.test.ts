@@ -16,9 +16,9 @@ import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { forwardFailuresGatherMs, streamedBytesKeptMax } from '../../../../src/cluster/limits.ts'
 import { requestTimeoutMs, workersMax } from '../../../../src/limits.ts'
-import { fakeLinkOwner, type OwnedExchange } from '../../../support/fake-link-owner.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { until } from '../../../support/until.ts'
+import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const skip = (): void => undefined
 

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { PipelinedCalls } from '../../../../src/cluster/forward/pipelined-calls.ts'
 import { pipelinedWaitingMax } from '../../../../src/cluster/limits.ts'
-import { type RawConnection, RawServer } from '../../../support/raw-http.ts'
-import { until } from '../../../support/until.ts'
+import { type RawConnection, RawServer } from '../../../support/producers/raw-http.ts'
+import { until } from '../../../support/kit/until.ts'
 
 interface Setting {
   readonly connection: RawConnection

@@ -6,9 +6,9 @@ import { RequestRouter } from '../../../../src/cluster/forward/request-router.ts
 import { setOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 import { Routes } from '../../../../src/cluster/routes.ts'
 import { bodyBudgets } from '../../../../src/app/body-budgets.ts'
-import { botOf, map } from '../../../support/bot-of.ts'
-import { RawServer } from '../../../support/raw-http.ts'
-import { until } from '../../../support/until.ts'
+import { botOf, map } from '../../../support/server/bot-of.ts'
+import { RawServer } from '../../../support/producers/raw-http.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const skip = (): void => undefined
 

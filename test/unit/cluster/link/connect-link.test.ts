@@ -12,9 +12,9 @@ import {
   peerConnectWaitMs,
   peerReadyMs,
 } from '../../../../src/cluster/limits.ts'
-import { issueCertificate } from '../../../support/certificates.ts'
-import { LinkClock } from '../../../support/link-calls.ts'
-import { freePort, portOf } from '../../../support/port.ts'
+import { issueCertificate } from '../../../support/network/certificates.ts'
+import { LinkClock } from '../../../support/network/link-calls.ts'
+import { freePort, portOf } from '../../../support/kit/port.ts'
 import {
   certificateSecurity,
   host,
@@ -22,9 +22,9 @@ import {
   linksTo,
   newNode,
   twoNodes,
-} from '../../../support/tls-links.ts'
-import { ReceivedResponse } from '../../../support/received-response.ts'
-import { until } from '../../../support/until.ts'
+} from '../../../support/network/tls-links.ts'
+import { ReceivedResponse } from '../../../support/producers/received-response.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const key = keySecurity('the key of this cluster')
 

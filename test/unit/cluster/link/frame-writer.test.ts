@@ -5,7 +5,7 @@ import { type FrameSink, FrameWriter } from '../../../../src/cluster/link/frame-
 import { FrameReader } from '../../../../src/cluster/link/frame-reader.ts'
 import { fin, frameType } from '../../../../src/cluster/link/frame.ts'
 import { linkPayloadBytesMax, linkPieceBytes } from '../../../../src/cluster/limits.ts'
-import { drawnRuns } from '../../../support/drawn-runs.ts'
+import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 /** A socket that keeps what it gets, and takes all of it at once unless it is slow. */
 class Sink implements FrameSink {

@@ -9,7 +9,7 @@ import {
   serverTlsOptions,
 } from '../../../../src/cluster/link/link-security.ts'
 import { clusterKeyBytesMin } from '../../../../src/cluster/limits.ts'
-import { issueCertificate } from '../../../support/certificates.ts'
+import { issueCertificate } from '../../../support/network/certificates.ts'
 
 const keyOf = (content: string | Buffer): LinkSecurity =>
   linkSecurityFrom({ key: '/etc/cluster.key' }, () => Buffer.from(content))

@@ -11,11 +11,11 @@ import {
   peerConnectWaitMs,
   shortResponseBytesMax,
 } from '../../../../src/cluster/limits.ts'
-import { fakeLinkOwner, type OwnedExchange } from '../../../support/fake-link-owner.ts'
-import { callsOf, LinkClock } from '../../../support/link-calls.ts'
-import { ReceivedResponse } from '../../../support/received-response.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { until } from '../../../support/until.ts'
+import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
+import { callsOf, LinkClock } from '../../../support/network/link-calls.ts'
+import { ReceivedResponse } from '../../../support/producers/received-response.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const place = 1
 const worker = place

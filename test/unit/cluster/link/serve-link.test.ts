@@ -15,9 +15,9 @@ import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts
 import { type ServedLink, serveLink } from '../../../../src/cluster/link/serve-link.ts'
 import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
 import type { RequestFields } from '../../../../src/cluster/link/request-fields.ts'
-import { ReceivedResponse } from '../../../support/received-response.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { until } from '../../../support/until.ts'
+import { ReceivedResponse } from '../../../support/producers/received-response.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const worker = 0
 

@@ -15,8 +15,8 @@ import {
   peerConnectRetryMs,
   rareWarningPeriodMs,
 } from '../../../../src/cluster/limits.ts'
-import { issueCertificate } from '../../../support/certificates.ts'
-import { LinkClock } from '../../../support/link-calls.ts'
+import { issueCertificate } from '../../../support/network/certificates.ts'
+import { LinkClock } from '../../../support/network/link-calls.ts'
 import {
   certificateSecurity,
   host,
@@ -24,8 +24,8 @@ import {
   linksTo,
   newNode,
   twoNodes,
-} from '../../../support/tls-links.ts'
-import { until } from '../../../support/until.ts'
+} from '../../../support/network/tls-links.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const keyText = 'the key of this cluster'
 const key = keySecurity(keyText)

@@ -8,8 +8,8 @@ import {
   nodeLeaseMs,
 } from '../../../../src/cluster/membership/limits.ts'
 import type { HeartbeatRead } from '../../../../src/store/node-table.ts'
-import { FakeClock, settle } from '../../../support/fake-clock.ts'
-import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
+import { MemoryNodeTable } from '../../../support/server/memory-node-table.ts'
 
 interface Life {
   readonly clock: FakeClock

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { joinCluster } from '../../../../src/cluster/membership/join.ts'
 import type { LastLife } from '../../../../src/cluster/membership/last-life.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
-import { FakeClock, settle } from '../../../support/fake-clock.ts'
-import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
+import { MemoryNodeTable } from '../../../support/server/memory-node-table.ts'
 
 type Outcome = 'waiting' | 'joined' | Error
 

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
 import { Member } from '../../../../src/cluster/membership/member.ts'
 import type { NodeIdentity } from '../../../../src/store/node-table.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
-import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { MemoryNodeTable } from '../../../support/server/memory-node-table.ts'
 
 const node = { name: 'own', address: '10.0.0.1:1', workers: 1 }
 const skip = (): void => undefined

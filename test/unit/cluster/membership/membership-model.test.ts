@@ -7,7 +7,7 @@ import {
   nodeLeaseMs,
   nodeObservationGapMs,
 } from '../../../../src/cluster/membership/limits.ts'
-import { drawnRuns } from '../../../support/drawn-runs.ts'
+import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { Luck } from '../../../support/simulation/luck.ts'
 import {
   MembershipWorld,

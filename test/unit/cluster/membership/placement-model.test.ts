@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nodeEvictedMs, orphanTurnMs } from '../../../../src/cluster/membership/limits.ts'
-import { drawnRuns } from '../../../support/drawn-runs.ts'
+import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { Luck } from '../../../support/simulation/luck.ts'
 import { PlacementWorld } from '../../../support/simulation/placement-world.ts'
 import type {

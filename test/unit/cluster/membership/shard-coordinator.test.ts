@@ -10,8 +10,8 @@ import {
 } from '../../../../src/cluster/membership/limits.ts'
 import type { RouteTable } from '../../../../src/cluster/routes.ts'
 import type { ShardControl, ShardOpening } from '../../../../src/cluster/shard-assignment.ts'
-import { FakeClock, settle } from '../../../support/fake-clock.ts'
-import { MemoryNodeTable } from '../../../support/memory-node-table.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
+import { MemoryNodeTable } from '../../../support/server/memory-node-table.ts'
 
 const shards = 4
 const own = { name: 'own', boot: 'own-1', address: '10.0.0.1:1', workers: 1 }

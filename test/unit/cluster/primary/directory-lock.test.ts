@@ -6,9 +6,9 @@ import {
   DirectoryLockedError,
   lockDirectory,
 } from '../../../../src/cluster/primary/directory-lock.ts'
-import { startChild } from '../../../support/child-process.ts'
-import { nativeChildPath } from '../../../support/native-child.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { startChild } from '../../../support/kit/child-process.ts'
+import { nativeChildPath } from '../../../support/kit/native-child.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 test('a locked directory refuses another server and names the directory', (t) => {
   const dir = temporaryDirectory(t)

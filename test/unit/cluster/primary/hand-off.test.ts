@@ -6,7 +6,7 @@ import {
   type WaitingConnection,
 } from '../../../../src/cluster/primary/hand-off.ts'
 import { handOffQueueBytesMax, handOffQueueMax } from '../../../../src/cluster/limits.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 class Connection implements WaitingConnection {
   readonly listener

@@ -7,7 +7,7 @@ import {
 import { lastingAssignment } from '../../../../src/cluster/shard-assignment.ts'
 import { ShardMap } from '../../../../src/cluster/shard-map.ts'
 import type { WorkerChild } from '../../../../src/cluster/primary/worker-child.ts'
-import { settle } from '../../../support/fake-clock.ts'
+import { settle } from '../../../support/kit/fake-clock.ts'
 
 const boot = 'boot'
 

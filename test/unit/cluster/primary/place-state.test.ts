@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PlaceState } from '../../../../src/cluster/primary/place-state.ts'
 import type { WorkerRecord } from '../../../../src/cluster/worker-record.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 test('every change of a place is recorded, and every start but the first is a restart', async () => {
   const clock = new FakeClock()

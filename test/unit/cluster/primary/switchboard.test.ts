@@ -10,7 +10,7 @@ import type { WaitingConnection } from '../../../../src/cluster/primary/hand-off
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { Switchboard } from '../../../../src/cluster/primary/switchboard.ts'
 import { PostboteError } from '../../../../src/errors.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 interface Routed {
   readonly botId: number | undefined

@@ -6,7 +6,7 @@ import {
   workerHangMs,
   workerHangSurelyMs,
 } from '../../../../src/cluster/limits.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 /** `answers` says for each question whether it gets a reply; its last value applies to all further questions. */
 function setUp(answers: readonly boolean[]) {

@@ -12,10 +12,10 @@ import {
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { SharedMemory } from '../../../../src/cluster/shared-memory/shared-memory.ts'
-import { startChild } from '../../../support/child-process.ts'
-import { settle } from '../../../support/fake-clock.ts'
-import { nativeChildPath } from '../../../support/native-child.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { startChild } from '../../../support/kit/child-process.ts'
+import { settle } from '../../../support/kit/fake-clock.ts'
+import { nativeChildPath } from '../../../support/kit/native-child.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 test('one mapping reads what another one writes', (t) => {
   const path = join(temporaryDirectory(t), 'shared')

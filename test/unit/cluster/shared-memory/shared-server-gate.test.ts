@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SharedServerGate } from '../../../../src/cluster/shared-memory/shared-server-gate.ts'
-import { settle } from '../../../support/fake-clock.ts'
+import { settle } from '../../../support/kit/fake-clock.ts'
 
 /** Two workers that share one gauge; `beforeAdd` runs after a worker has read the gauge and before it counts. */
 function twoWorkers(connectionsMax: number) {

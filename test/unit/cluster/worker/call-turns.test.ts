@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { callsWaitingMax, pipelinedPerTurnMax } from '../../../../src/cluster/limits.ts'
 import { CallTurns } from '../../../../src/cluster/worker/call-turns.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 class Connection extends EventEmitter {
   isRead = true

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { type DepartureOptions, leave, settle } from '../../../../src/cluster/worker/departure.ts'
 import { leaveRequestsMs, settleRequestsMs } from '../../../../src/cluster/limits.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 /** A response that is not finished. */
 function answerTo(url: string): ServerResponse & { destroyed: boolean } {

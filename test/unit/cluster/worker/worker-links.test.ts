@@ -8,11 +8,11 @@ import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts
 import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
 import { WorkerServers } from '../../../../src/cluster/worker/worker-servers.ts'
 import { linkListenRetryMs } from '../../../../src/cluster/limits.ts'
-import { callsOf, LinkClock } from '../../../support/link-calls.ts'
-import { freePort } from '../../../support/port.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { host, keySecurity } from '../../../support/tls-links.ts'
-import { until } from '../../../support/until.ts'
+import { callsOf, LinkClock } from '../../../support/network/link-calls.ts'
+import { freePort } from '../../../support/kit/port.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
+import { host, keySecurity } from '../../../support/network/tls-links.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const security = keySecurity('the key of this cluster')
 const worker = 0

@@ -16,15 +16,15 @@ import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { nativeHandleOf } from '../../../../src/cluster/connection/native-handle.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
 import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
-import { callsOf } from '../../../support/link-calls.ts'
+import { callsOf } from '../../../support/network/link-calls.ts'
 import {
   refuseBytes,
   WorkerServers,
   type WorkerServersOptions,
 } from '../../../../src/cluster/worker/worker-servers.ts'
 import { headerBytesMax } from '../../../../src/cluster/limits.ts'
-import { type RawAnswer, RawServer } from '../../../support/raw-http.ts'
-import { until } from '../../../support/until.ts'
+import { type RawAnswer, RawServer } from '../../../support/producers/raw-http.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const raw = new RawServer(
   (request, response) => {

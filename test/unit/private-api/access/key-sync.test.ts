@@ -9,7 +9,7 @@ import { PostboteError } from '../../../../src/errors.ts'
 import { type KeyQuestion, KeySync } from '../../../../src/private-api/access/key-sync.ts'
 import type { OwnerResponse, OwnerStream } from '../../../../src/private-api/owner-links.ts'
 import type { AccessKeyRecord } from '../../../../src/shard/access-key-record.ts'
-import { FakeClock, settle } from '../../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 const id = '0123456789abcdef'
 const secret = 'a'.repeat(43)

@@ -4,7 +4,7 @@ import {
   dashboardHeader,
   PrivateApiGuard,
 } from '../../../../src/private-api/access/private-api-guard.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 const adminKey = 'the-key-of-the-admin'
 const clock = new FakeClock()

@@ -9,7 +9,7 @@ import {
   type NodePage,
   type NodeQuestion,
 } from '../../../../src/private-api/follow/event-stream.ts'
-import { FakeClock, settle } from '../../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 class Node {
   readonly log: EventLog

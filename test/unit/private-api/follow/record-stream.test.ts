@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { recordStreamBytesPerS, recordStreamIdleMs } from '../../../../src/private-api/limits.ts'
 import { RecordStream } from '../../../../src/private-api/follow/record-stream.ts'
-import { FakeClock, settle } from '../../../support/fake-clock.ts'
-import { whileTimePasses } from '../../../support/shard-life.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
+import { whileTimePasses } from '../../../support/store/shard-life.ts'
 
 /** The part of a response that a stream uses. */
 class Reader extends EventEmitter {

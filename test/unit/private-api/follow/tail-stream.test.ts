@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { tailSilenceMs, tailWaitingBytesMax } from '../../../../src/private-api/limits.ts'
 import { TailStream } from '../../../../src/private-api/follow/tail-stream.ts'
 import type { PushOperation } from '../../../../src/shard/operations.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 class Reader {
   text = ''

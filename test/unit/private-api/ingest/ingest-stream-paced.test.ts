@@ -8,9 +8,9 @@ import { LongLines } from '../../../../src/private-api/ingest/long-lines.ts'
 import { IngestStream } from '../../../../src/private-api/ingest/ingest-stream.ts'
 import { IngestTurns } from '../../../../src/private-api/ingest/ingest-turns.ts'
 import { StreamAccess } from '../../../../src/private-api/ingest/stream-access.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
-import { limiterOf } from '../../../support/keys-of.ts'
-import { TestCounters } from '../../../support/shard-life.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { limiterOf } from '../../../support/queue/keys-of.ts'
+import { TestCounters } from '../../../support/store/shard-life.ts'
 
 const access: KeyAccess = {
   id: '0123456789abcdef',

@@ -6,7 +6,7 @@ import {
   IngestStream,
   type IngestStreamOptions,
 } from '../../../../src/private-api/ingest/ingest-stream.ts'
-import { rootStreamAccess } from '../../../support/keys-of.ts'
+import { rootStreamAccess } from '../../../support/queue/keys-of.ts'
 import { IngestTurns } from '../../../../src/private-api/ingest/ingest-turns.ts'
 import { LongLines } from '../../../../src/private-api/ingest/long-lines.ts'
 import type { OwnerLinks } from '../../../../src/private-api/owner-links.ts'
@@ -24,9 +24,9 @@ import {
   streamCarryBytesFree,
 } from '../../../../src/private-api/limits.ts'
 import type { CheckResult } from '../../../../src/queue/check-pool.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
-import { FakeOwnerStream } from '../../../support/fake-owner-stream.ts'
-import { TestCounters } from '../../../support/shard-life.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
+import { TestCounters } from '../../../support/store/shard-life.ts'
 
 interface Push {
   readonly requests: readonly PushRequest[]

@@ -4,8 +4,8 @@ import { type FeedTo, OwnerFeed } from '../../../../src/private-api/ingest/owner
 import type { StreamPair } from '../../../../src/private-api/ingest/pair-splitter.ts'
 import { ResultBatch } from '../../../../src/private-api/ingest/result-batch.ts'
 import { ownerWaitMs, ownerWaitOfStreamMs } from '../../../../src/private-api/limits.ts'
-import { FakeOwnerStream } from '../../../support/fake-owner-stream.ts'
-import { FakeClock, settle } from '../../../support/fake-clock.ts'
+import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
+import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 function pair(name: string): StreamPair {
   const header = name.startsWith('k') ? keyed(name) : `h${name}`

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { botIdOf, parsePairHeader } from '../../../../src/private-api/ingest/pair-header.ts'
 import { PostboteError } from '../../../../src/errors.ts'
-import { drawnRuns } from '../../../support/drawn-runs.ts'
+import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 /** Puts the header between other bytes of a stream, which must not be read as part of it. */
 function placed(line: Buffer): [bytes: Buffer, start: number, end: number] {

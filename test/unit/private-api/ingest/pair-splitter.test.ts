@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type StreamPair, PairSplitter } from '../../../../src/private-api/ingest/pair-splitter.ts'
 import { pairHeaderBytesMax } from '../../../../src/private-api/limits.ts'
-import { drawnRuns } from '../../../support/drawn-runs.ts'
+import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 const updateLineBytesMax = 10_000
 

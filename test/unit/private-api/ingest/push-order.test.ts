@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { test } from 'node:test'
 import type { PushReceipt } from '../../../../src/bots/bot-service.ts'
 import { PushOrder } from '../../../../src/private-api/ingest/push-order.ts'
-import { settle } from '../../../support/fake-clock.ts'
+import { settle } from '../../../support/kit/fake-clock.ts'
 
 function receipt(id: number): PushReceipt {
   return { accepted: Promise.resolve(new Set()), results: Promise.resolve([id]) }

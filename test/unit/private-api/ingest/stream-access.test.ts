@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import type { KeyAccess } from '../../../../src/access/access.ts'
 import { streamSlicePairs } from '../../../../src/private-api/limits.ts'
 import { StreamAccess } from '../../../../src/private-api/ingest/stream-access.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
-import { limiterOf, rootStreamAccess } from '../../../support/keys-of.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { limiterOf, rootStreamAccess } from '../../../support/queue/keys-of.ts'
 
 const access: KeyAccess = {
   id: '0123456789abcdef',

@@ -5,7 +5,7 @@ import { type TSchema, Type } from 'typebox'
 import { openApiPage } from '../../../../scripts/openapi-page.ts'
 import { declareOperations, json, type OperationRow } from '../../../../src/operations/operation.ts'
 import { openApiDocument } from '../../../../src/private-api/openapi/openapi-document.ts'
-import { openApiForm } from '../../../support/openapi-form.ts'
+import { openApiForm } from '../../../support/server/openapi-form.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
 const document: any = JSON.parse(await openApiPage())

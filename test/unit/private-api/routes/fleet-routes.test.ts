@@ -6,8 +6,8 @@ import type { ShardSums } from '../../../../src/bots/bot-service.ts'
 import { forEachMetric } from '../../../../src/metrics.ts'
 import { addFleetRoutes } from '../../../../src/private-api/routes/fleet-routes.ts'
 import { ownersAnswerMs } from '../../../../src/private-api/limits.ts'
-import { BotsLife } from '../../../support/bots-life.ts'
-import { FakeOwnerStream } from '../../../support/fake-owner-stream.ts'
+import { BotsLife } from '../../../support/queue/bots-life.ts'
+import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 
 /** Worker 0 has the shards 0 and 1 of three; worker 300 is of another node. */
 async function setUp() {

@@ -5,8 +5,8 @@ import { PostboteError } from '../../../../src/errors.ts'
 import { BodyBudget } from '../../../../src/http/body-budget.ts'
 import { addIngestRoutes } from '../../../../src/private-api/routes/ingest-routes.ts'
 import { addRequestAccess } from '../../../../src/private-api/access/request-access.ts'
-import { keysOf } from '../../../support/keys-of.ts'
-import { BotsLife } from '../../../support/bots-life.ts'
+import { keysOf } from '../../../support/queue/keys-of.ts'
+import { BotsLife } from '../../../support/queue/bots-life.ts'
 
 test('a push that is refused before it reaches the bots is counted by its code', async () => {
   const bots = await BotsLife.open()

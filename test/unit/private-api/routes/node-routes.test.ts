@@ -5,8 +5,8 @@ import Fastify from 'fastify'
 import { ownersAnswerMs } from '../../../../src/private-api/limits.ts'
 import type { ClusterMember, NodeReport } from '../../../../src/private-api/node-report.ts'
 import { addNodeRoutes } from '../../../../src/private-api/routes/node-routes.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
-import { FakeOwnerStream } from '../../../support/fake-owner-stream.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 
 function report(name: string, shards: readonly number[]): NodeReport {
   return {

@@ -11,8 +11,8 @@ import { SectionCheck } from '../../../../src/shard/backup-check.ts'
 import { MemoryStore } from '../../../../src/store/memory-store.ts'
 import type { StoreSnapshot } from '../../../../src/store/store.ts'
 import { waitingClock } from '../../../../src/clock.ts'
-import { openShard, push, waited } from '../../../support/shard-records.ts'
-import { framesIn } from '../../../support/small-backup.ts'
+import { openShard, push, waited } from '../../../support/store/shard-records.ts'
+import { framesIn } from '../../../support/store/small-backup.ts'
 
 /** Counts the snapshots that are open. */
 class CountingStore extends MemoryStore {

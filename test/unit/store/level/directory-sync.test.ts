@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { systemClock } from '../../../../src/clock.ts'
 import { DirectorySync } from '../../../../src/store/level/directory-sync.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 const logsIn = (directory: string): string[] =>
   readdirSync(directory).filter((name) => name.endsWith('.log'))

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { isFailedWrite } from '../../../../src/store/level/failed-write.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 function openError(path: string, text = 'Input/output error'): Error {
   const cause = new Error(`IO error: ${path}: ${text}`)

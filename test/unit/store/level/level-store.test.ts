@@ -8,9 +8,9 @@ import { afterEach, beforeEach, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../../../src/clock.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
-const writer = fileURLToPath(new URL('../../../support/store-writer.js', import.meta.url))
+const writer = fileURLToPath(new URL('../../../support/store/store-writer.js', import.meta.url))
 let directory: string
 let alive: NodeJS.Timeout
 beforeEach(() => {

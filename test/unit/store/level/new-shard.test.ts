@@ -9,7 +9,7 @@ import {
   makeNewShard,
   newShardIsMade,
 } from '../../../../src/store/level/new-shard.ts'
-import { temporaryDirectory } from '../../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 test('a database is created once, and never again if its files are gone', async (t) => {
   const directory = join(temporaryDirectory(t), 'shard')

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { updateKey } from '../../../../src/shard/keys.ts'
 import { pgGroup, type PgGroup, tableOf } from '../../../../src/store/postgres/pg-group.ts'
 import type { StoreOperation } from '../../../../src/store/store.ts'
-import { drawnRuns } from '../../../support/drawn-runs.ts'
+import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 type Records = Map<string, string>
 

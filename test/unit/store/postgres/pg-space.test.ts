@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { pgSizePeriodMs } from '../../../../src/store/limits.ts'
 import { PgSpace } from '../../../../src/store/postgres/pg-space.ts'
 import { parsePgUrl } from '../../../../src/store/postgres/pg-url.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
-import { Postgres, postgresObstacle } from '../../../support/postgres.ts'
-import { until } from '../../../support/until.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { Postgres, postgresObstacle } from '../../../support/server/postgres.ts'
+import { until } from '../../../support/kit/until.ts'
 
 test('the room of a database is low while it is larger than its limit, and stays as it was while nobody knows', {
   skip: postgresObstacle() ?? false,

@@ -11,7 +11,7 @@ import {
   readLevelManifest,
 } from '../../../../../src/store/level/files/level-manifest.ts'
 import { LevelStore } from '../../../../../src/store/level/level-store.ts'
-import { temporaryDirectory } from '../../../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../../support/kit/temporary-directory.ts'
 
 /** Creates a database and opens it twice, so that the records of the first life are in a table. */
 async function database(t: TestContext): Promise<string> {

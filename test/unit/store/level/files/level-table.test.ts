@@ -11,8 +11,8 @@ import {
   levelShardBot,
   updateOperation,
   writeLevel,
-} from '../../../../support/level-shard.ts'
-import { temporaryDirectory } from '../../../../support/temporary-directory.ts'
+} from '../../../../support/store/level-shard.ts'
+import { temporaryDirectory } from '../../../../support/kit/temporary-directory.ts'
 import { keptKey, updateIdOfKey, updateKey } from '../../../../../src/shard/keys.ts'
 import { shardRecords } from '../../../../../src/shard/shard-records.ts'
 import type { StoreOperation } from '../../../../../src/store/store.ts'

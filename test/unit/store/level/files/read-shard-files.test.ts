@@ -8,7 +8,7 @@ import { LevelStore } from '../../../../../src/store/level/level-store.ts'
 import { describeKey, shardRecords } from '../../../../../src/shard/shard-records.ts'
 import type { StoreOperation } from '../../../../../src/store/store.ts'
 import type { ReadShardOptions, ShardDamage } from '../../../../../src/store/store-files.ts'
-import { FakeClock } from '../../../../support/fake-clock.ts'
+import { FakeClock } from '../../../../support/kit/fake-clock.ts'
 import {
   botOperations,
   editFile,
@@ -16,8 +16,8 @@ import {
   levelShard,
   replaceDirectory,
   updateOperation,
-} from '../../../../support/level-shard.ts'
-import { temporaryDirectory } from '../../../../support/temporary-directory.ts'
+} from '../../../../support/store/level-shard.ts'
+import { temporaryDirectory } from '../../../../support/kit/temporary-directory.ts'
 
 const updates = 400
 

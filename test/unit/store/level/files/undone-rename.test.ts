@@ -12,7 +12,7 @@ import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../../../src/clock.ts'
 import { redoUndoneRename } from '../../../../../src/store/level/files/undone-rename.ts'
 import { LevelStore } from '../../../../../src/store/level/level-store.ts'
-import { temporaryDirectory } from '../../../../support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../../support/kit/temporary-directory.ts'
 
 /** Opens the database once. Each opening begins a new MANIFEST and removes the files that only the old one names. */
 async function openOnce(directory: string, number: number): Promise<number> {

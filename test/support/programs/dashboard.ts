@@ -1,0 +1,116 @@
+/**
+ * The dashboard of a real server in a real browser. With DASHBOARD_SCREENSHOTS=DIR, `picture` writes pictures of the page,
+ * to be looked at by a person.
+ */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { EndingTest, Server } from '../server/server.ts'
+import { type Receiver, startSink, type WebhookSink } from '../webhook/webhook-sink.ts'
+
+/** What a page needs to know of its server. */
+export type DashboardServer = Pick<Server, 'privateUrl' | 'key'>
+
+/** A page of the dashboard of a server. */
+export interface Dashboard<Of extends DashboardServer = Server> {
+  readonly page: Page
+  readonly server: Of
+}
+
+export interface DashboardOptions<Of extends DashboardServer> extends BrowserContextOptions {
+  readonly browser: Browser
+  readonly server: Of
+}
+
+/** Each size and color scheme that a page must fit. */
+export const appearances = (['light', 'dark'] as const).flatMap((colorScheme) =>
+  [
+    { size: 'wide', viewport: { width: 1_280, height: 900 } },
+    { size: 'phone', viewport: { width: 375, height: 720 } },
+  ].map((screen) => ({ ...screen, colorScheme, name: `${colorScheme}-${screen.size}` })),
+)
+
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
+  'utf8',
+)
+
+/** Opens a page whose errors, and whose requests to anything but the server, fail the test. */
+export async function openDashboard<Of extends DashboardServer>(
+  t: EndingTest,
+  { browser, server, ...options }: DashboardOptions<Of>,
+): Promise<Dashboard<Of>> {
+  const context = await browser.newContext(options)
+  t.after(() => context.close())
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
+  page.on('console', (message) => {
+    if (/Content Security Policy|TrustedHTML/.test(message.text())) problems.push(message.text())
+  })
+  page.on('request', (request) => {
+    const url = request.url()
+    if (!url.startsWith(server.privateUrl) && !url.startsWith('data:'))
+      problems.push(`request: ${url}`)
+  })
+  t.after(async () => assert.deepEqual(problems, []))
+  await page.goto(server.privateUrl)
+  // The program of the page makes all of it.
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  return { page, server }
+}
+
+/** Logs in with the admin key, and waits for the overview. */
+export async function logIn({ page, server }: Dashboard<DashboardServer>): Promise<void> {
+  await page.getByLabel('Key', { exact: true }).fill(server.key)
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+}
+
+/** Opens the page of a bot, and waits for its live tail. */
+export async function openBot({ page }: Pick<Dashboard, 'page'>, botId: number): Promise<void> {
+  await page.evaluate(`location.hash = '#/bots/${botId}'`)
+  // The page of another bot, with its tail, is there for a moment.
+  await page.getByRole('heading', { level: 1, name: String(botId) }).waitFor()
+  await page.getByText('Connected: new updates appear here.').waitFor()
+}
+
+/** Registers a bot, sets a webhook for it, and opens its page. */
+export async function openBotWithWebhook(
+  t: EndingTest,
+  dashboard: Dashboard,
+  receive?: Receiver,
+): Promise<{ readonly botId: number; readonly sink: WebhookSink }> {
+  const { server } = dashboard
+  const { botId, token } = await server.register()
+  const sink = await startSink(t, receive)
+  await server.call(token, 'setWebhook', { url: sink.url('/') })
+  await openBot(dashboard, botId)
+  return { botId, sink }
+}
+
+/** The policy of the page forbids the script of axe, so the page needs `bypassCSP`. */
+export async function assertAccessible(page: Page): Promise<void> {
+  await page.addScriptTag({ content: axeSource })
+  const violations: unknown = await page.evaluate(
+    `axe.run().then(({ violations }) =>
+       violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]))`,
+  )
+  assert.deepEqual(violations, [])
+}
+
+/** The page as a whole must not scroll sideways. */
+export async function assertFits(page: Page): Promise<void> {
+  const overflow = await page.evaluate(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  )
+  assert.equal(overflow, 0)
+}
+
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env['DASHBOARD_SCREENSHOTS']
+  if (folder !== undefined)
+    await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+}

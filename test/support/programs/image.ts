@@ -1,0 +1,201 @@
+/**
+ * The image of the Dockerfile without Docker: a directory with the files that its last stage copies, and a server that runs
+ * from it as the image would run it. The build stage is this checkout; `npm prune` is done by the lock file.
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { root } from '../server/package-user.ts'
+import type { EndingTest } from '../server/server.ts'
+import { temporaryDirectory } from '../kit/temporary-directory.ts'
+
+interface Instruction {
+  readonly name: string
+  readonly value: string
+}
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>
+}
+
+const built = '/build/'
+/** In the image; here it is the directory itself. */
+const home = '/postbote'
+/** Mounts everything but the data directory read-only, and becomes the program of the image. */
+const enter = `
+mount --make-rprivate / && mount --bind "$1" "$1" && mount -o remount,bind,ro / && cd "$2" && shift 2 &&
+exec setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all "$@"
+`
+
+/** Why no such server can run here; false if one can. */
+export function imageObstacle(): string | false {
+  const script = `set -- "$0" / "$1" --version; ${enter}`
+  const args = ['-mpf', '--mount-proc', 'sh', '-c', script, '/tmp', process.execPath]
+  const { status, stderr, error } = spawnSync('unshare', args, { encoding: 'utf8' })
+  if (status === 0) return false
+  return `needs unshare, setpriv and the right to mount: ${error?.message ?? stderr.trim()}`
+}
+
+export class Image {
+  readonly instructions: readonly Instruction[]
+  readonly lastStage: readonly Instruction[]
+
+  constructor() {
+    const text = readFileSync(join(root, 'Dockerfile'), 'utf8').replace(/\\\n/g, '')
+    this.instructions = [...text.matchAll(/^([A-Z]+) (.*)$/gm)].map(
+      ([, name = '', value = '']) => ({
+        name,
+        value,
+      }),
+    )
+    const last = this.instructions.findLastIndex(({ name }) => name === 'FROM')
+    this.lastStage = this.instructions.slice(last)
+  }
+
+  /** The value of an instruction of the last stage, which has it once. */
+  value(name: string): string {
+    const found = this.lastStage.filter((instruction) => instruction.name === name)
+    assert.equal(found.length, 1, name)
+    return found[0]?.value ?? ''
+  }
+
+  /** The words of an instruction that is a command. */
+  command(name: string): readonly string[] {
+    const [, list = ''] = /(\[.*\])$/.exec(this.value(name)) ?? []
+    return JSON.parse(list)
+  }
+
+  /** The environment that the image sets. */
+  get env(): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+      this.value('ENV')
+        .split(/ +/)
+        .map((pair) => pair.split('=')),
+    )
+  }
+
+  /** What the last stage copies: the source in this checkout, and the target in the image. */
+  get copies(): readonly { readonly source: string; readonly target: string }[] {
+    return this.lastStage
+      .filter(({ name }) => name === 'COPY')
+      .flatMap(({ value }) => {
+        const [from, ...paths] = value.split(/ +/)
+        const target = paths.pop() ?? ''
+        assert.equal(from, '--from=build')
+        return paths.map(sourceOf).map((source) => {
+          const isInto = target.endsWith('/')
+          return { source, target: isInto ? join(target, source.replace(/.*\//, '')) : target }
+        })
+      })
+  }
+
+  /** Returns a directory that has what the image has in its home. */
+  assemble(t: EndingTest): string {
+    const directory = temporaryDirectory(t)
+    chmodSync(directory, 0o755)
+    for (const { source, target } of this.copies) {
+      const to = join(directory, target)
+      if (source === 'node_modules') copyProductionPackages(to)
+      else {
+        mkdirSync(dirname(to), { recursive: true })
+        cpSync(join(root, source), to, { recursive: true })
+      }
+    }
+    return directory
+  }
+
+  /** Starts the image as process 1 of a container. `env` is added to its environment. */
+  start(t: EndingTest, env: Readonly<Record<string, string>>): RunningImage {
+    // Hooks run in order, so the server ends before its directories are removed.
+    t.after(async () => running.kill())
+    const directory = this.assemble(t)
+    const data = temporaryDirectory(t)
+    assert.equal(this.value('USER'), '1000:1000')
+    chownSync(data, 1_000, 1_000)
+    const [program, ...args] = [...this.command('ENTRYPOINT'), ...this.command('CMD')]
+    assert.equal(program, 'node')
+    const here = args.map((arg) => arg.replace(`${home}/`, `${directory}/`))
+    const command = ['sh', '-c', enter, 'sh', data, directory, process.execPath, ...here]
+    const child = spawn('unshare', ['-mpf', '--kill-child', '--mount-proc', ...command], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], ...this.env, POSTBOTE_DIR: data, ...env },
+    })
+    const running = new RunningImage(child, data)
+    return running
+  }
+}
+
+export class RunningImage {
+  readonly data: string
+  readonly #child: ChildProcess
+  readonly #closed: Promise<unknown>
+  #output = ''
+
+  constructor(child: ChildProcess, data: string) {
+    this.data = data
+    this.#child = child
+    this.#closed = once(child, 'close')
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
+    }
+  }
+
+  async kill(): Promise<void> {
+    // Process 1 has changed its user, so it does not die with the process that started it.
+    if (this.firstPid !== undefined) process.kill(this.firstPid, 'SIGKILL')
+    this.#child.kill('SIGKILL')
+    await this.#closed
+  }
+
+  get output(): string {
+    return this.#output
+  }
+
+  /** The id, outside of the container, of its process 1. undefined while it is not there. */
+  get firstPid(): number | undefined {
+    return childrenOf(this.#child.pid ?? 0)[0]
+  }
+
+  /** The processes that process 1 has started, including those that have ended and that it has not waited for. */
+  get workerPids(): readonly number[] {
+    return childrenOf(this.firstPid ?? 0)
+  }
+
+  /** Sends a signal to process 1, as `docker stop` does, and returns the exit code of the container. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    assert(this.firstPid !== undefined, this.#output)
+    process.kill(this.firstPid, signal)
+    await this.#closed
+    return this.#child.exitCode
+  }
+}
+
+export function childrenOf(pid: number): number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    return children.split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+/** Returns the path in this checkout that a source of the build stage names. */
+function sourceOf(path: string): string {
+  assert(path.startsWith(built), path)
+  const source = path.slice(built.length)
+  assert(existsSync(join(root, source)), source)
+  return source
+}
+
+/** What `npm prune --omit=dev` leaves. */
+function copyProductionPackages(to: string): void {
+  const { packages }: Lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  for (const [path, { dev, link }] of Object.entries(packages)) {
+    // Packages in packages come with them.
+    if (!/^node_modules\/(?:@[^/]+\/)?[^/]+$/.test(path) || dev === true || link === true) continue
+    if (!existsSync(join(root, path))) continue
+    cpSync(join(root, path), join(to, path.replace('node_modules/', '')), { recursive: true })
+  }
+}

@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict'
+import { BotRegistry } from '../../../src/bots/registry.ts'
+import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
+import type { PushRequest, PushOutcome } from '../../../src/bots/bot-service.ts'
+import type {
+  DispatcherRequest,
+  DispatcherInfo,
+  WebhookDispatcher,
+  WebhookServices,
+} from '../../../src/bots/webhook-services.ts'
+import { readToken } from '../../../src/bots/token.ts'
+import { PostboteError } from '../../../src/errors.ts'
+import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import { QueueLevels } from '../../../src/queue/queue-levels.ts'
+import { WindowBudget } from '../../../src/queue/window-budget.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import type { Shard } from '../../../src/shard/shard.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
+import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
+import type { RetryNow } from '../../../src/webhook/state.ts'
+import type { Polls, Waiting } from '../../../src/webhook/health.ts'
+import { AddressBook } from '../../../src/webhook/known-addresses.ts'
+import type { Verified } from '../../../src/webhook/verify.ts'
+import { FakeClock } from '../kit/fake-clock.ts'
+import { ShardLife, TestCounters, whileTimePasses } from '../store/shard-life.ts'
+
+/** What is known of the polls of a queue in the moment of the start. */
+export const neverPolled: Polls = { isWaiting: false, lastBeforeMs: undefined, knownForMs: 0 }
+
+/** A dispatcher that delivers nothing and records what it is asked to do. */
+export class FakeDispatcher implements WebhookDispatcher {
+  readonly request: DispatcherRequest
+  readonly calls: string[] = []
+  told: DispatcherInfo = {}
+  toldWaiting: Waiting = {
+    parkedKeys: 0,
+    nextAttemptMs: undefined,
+    unansweredMs: undefined,
+    endpointPerSecond: undefined,
+  }
+
+  constructor(request: DispatcherRequest) {
+    this.request = request
+  }
+
+  start(afterId: number): void {
+    this.calls.push(`start ${afterId}`)
+  }
+
+  wake(): void {
+    if (this.calls.at(-1) !== 'wake') this.calls.push('wake')
+  }
+
+  close(): Promise<void> {
+    this.calls.push('stop')
+    return Promise.resolve()
+  }
+
+  drain(deadlineMs: number): Promise<void> {
+    this.calls.push(`drain ${deadlineMs}`)
+    return Promise.resolve()
+  }
+
+  pauseDeliveries(deadlineMs: number): Promise<void> {
+    this.calls.push(`rest ${deadlineMs}`)
+    return Promise.resolve()
+  }
+
+  info(): DispatcherInfo {
+    return this.told
+  }
+
+  pause(): void {
+    this.calls.push('pause')
+  }
+
+  resume(): void {
+    this.calls.push('resume')
+  }
+
+  retry({ orderingKeys, isPastRetryAfter }: RetryNow): number {
+    const keys = orderingKeys?.join(' ') ?? 'all'
+    this.calls.push(`retry ${keys}${isPastRetryAfter ? ' past Retry-After' : ''}`)
+    return 1
+  }
+
+  waiting(): Waiting {
+    return this.toldWaiting
+  }
+}
+
+/** Verifications succeed immediately, unless a test holds or refuses them. */
+export class FakeWebhooks implements WebhookServices {
+  readonly dispatchers: FakeDispatcher[] = []
+  readonly verified: string[] = []
+  readonly attempts = new AttemptLogs()
+  readonly addresses = new AddressBook()
+  /** The addresses that a verification finds; the first is the address that worked. */
+  found: readonly [string, ...string[]] = ['192.0.2.1']
+  readonly held: { succeed(): void; fail(reason: string): void }[] = []
+  /** The value of `--max-webhook-connections`. */
+  connectionsMax = 100
+  isHolding = false
+  isRefusing = false
+
+  parseEndpoint(url: string): ReturnType<typeof parseEndpoint> {
+    return parseEndpoint(url, { local: false })
+  }
+
+  async verify(request: Parameters<WebhookServices['verify']>[0]): Promise<Verified> {
+    const { url } = request.webhook
+    this.verified.push(url)
+    if (this.isRefusing) throw new PostboteError('BAD_WEBHOOK', { detail: 'Connection refused' })
+    const verified = { address: this.found[0], addresses: this.found }
+    if (!this.isHolding) return verified
+    return new Promise((resolve, reject) => {
+      const fail = (reason: string): void => {
+        reject(new PostboteError('BAD_WEBHOOK', { detail: reason }))
+      }
+      this.held.push({ succeed: () => resolve(verified), fail })
+      request.signal.addEventListener('abort', () => fail('Connection aborted'))
+    })
+  }
+
+  createDispatcher(request: DispatcherRequest): FakeDispatcher {
+    const dispatcher = new FakeDispatcher(request)
+    this.dispatchers.push(dispatcher)
+    return dispatcher
+  }
+
+  get last(): FakeDispatcher {
+    return this.dispatchers.at(-1)!
+  }
+}
+
+export interface BotsLifeOptions {
+  readonly shards?: number
+  readonly store?: (shard: number) => Store
+  readonly clock?: FakeClock
+  readonly idempotencyKeysPerDayMax?: number
+  /** The value of `--max-webhook-connections`. */
+  readonly connectionsMax?: number
+  /** Numbers of shards that are set aside. */
+  readonly aside?: readonly number[]
+}
+
+/** A registry with shards in memory. Bot N is on shard N modulo their number. */
+export class BotsLife {
+  readonly clock: FakeClock
+  readonly counters = new TestCounters()
+  readonly webhooks = new FakeWebhooks()
+  /** The events that were reported. */
+  readonly events: NewOperatorEvent[] = []
+  readonly registry: BotRegistry
+  readonly lives: ShardLife[] = []
+  /** Whether the disk of a shard is nearly full. */
+  isDiskLow = (_shard: number): boolean => false
+  /** Whether `--filter` includes a bot. */
+  isServed = (_botId: number): boolean => true
+
+  private constructor(shards: number, clock: FakeClock) {
+    this.clock = clock
+    const limits = { updateBytesMax: 1_000, pendingUpdatesMax: 5, pendingBytesMax: 10_000 }
+    const report = (event: NewOperatorEvent): void => void this.events.push(event)
+    this.registry = new BotRegistry({
+      clock,
+      shardOf: (botId) => botId % shards,
+      isDiskLow: (shard) => this.isDiskLow(shard),
+      isServed: (botId) => this.isServed(botId),
+      services: {
+        clock,
+        random: () => 0.5,
+        counters: this.counters,
+        budget: new WindowBudget(1_000_000),
+        limits,
+        levels: new QueueLevels({ clock, limits, report }),
+        report,
+        webhooks: this.webhooks,
+      },
+    })
+  }
+
+  static async open(options: BotsLifeOptions = {}): Promise<BotsLife> {
+    const { shards = 1, store = () => new MemoryStore(), clock = new FakeClock() } = options
+    const bots = new BotsLife(shards, clock)
+    bots.webhooks.connectionsMax = options.connectionsMax ?? bots.webhooks.connectionsMax
+    for (let index = 0; index < shards; index++) {
+      if (options.aside?.includes(index) === true) bots.registry.bots.setAside(index)
+      else await bots.addShard(index, store(index), options.idempotencyKeysPerDayMax)
+    }
+    return bots
+  }
+
+  async addShard(index: number, store: Store, keysPerDayMax?: number): Promise<void> {
+    const life = new ShardLife(store, this.clock, keysPerDayMax)
+    Object.defineProperty(life.shard, 'index', { value: index })
+    life.onCommitted = (operations) => {
+      this.registry.fleet.committed(life.shard, operations)
+      this.registry.bots.committed(operations)
+    }
+    life.onReset = () => void this.resetShard(life.shard)
+    await life.shard.open()
+    this.registry.bots.addShard(life.shard)
+    this.lives.push(life)
+  }
+
+  /** Drops a shard with its bots, as when another node takes it over. */
+  async dropShard(index: number): Promise<void> {
+    const shard = this.registry.bots.shardAt(index)
+    await this.registry.bots.removeShard(shard)
+    await this.wait(shard.close())
+  }
+
+  async resetShard(shard: Shard): Promise<void> {
+    await this.registry.bots.resetShard(shard)
+    await this.registry.bots.startWebhooks(shard)
+  }
+
+  async close(): Promise<void> {
+    await this.wait(Promise.all(this.lives.map(({ shard }) => shard.close())))
+  }
+
+  async register(botId: number): Promise<string> {
+    const { token } = await this.registry.register({ botId, firstName: 'A', username: 'a_bot' })
+    return token
+  }
+
+  /** Returns a registered bot's queue, as a request with its token finds it. */
+  async queueOf(token: string, isTest = false): Promise<BotQueue> {
+    return this.registry.authorize(readToken(token), isTest)
+  }
+
+  request(botId: number, more: Partial<PushRequest> = {}): PushRequest {
+    return {
+      botId,
+      isTest: false,
+      orderingKey: undefined,
+      ttlS: undefined,
+      idempotencyKey: undefined,
+      update: Buffer.from('{"message":{}}'),
+      ...more,
+    }
+  }
+
+  /** Returns the results of a push, with errors as their codes. */
+  async push(...requests: PushRequest[]): Promise<(string | number)[]> {
+    const results = await this.registry.push(requests).results
+    return results.map((result) => codeOf(result))
+  }
+
+  wait<T>(given: Promise<T>): Promise<T> {
+    return whileTimePasses(this.clock, given)
+  }
+}
+
+/** A bot in memory, with its main queue. */
+export interface OneBot {
+  readonly bots: BotsLife
+  readonly token: string
+  readonly queue: BotQueue
+}
+
+/** Opens a registry with the bot 100. */
+export async function openOneBot(store: Store = new MemoryStore()): Promise<OneBot> {
+  const bots = await BotsLife.open({ store: () => store })
+  const token = await bots.register(100)
+  return { bots, token, queue: await bots.queueOf(token) }
+}
+
+/** Sets the webhook of a queue, which accepts messages. */
+export async function setWebhook(queue: BotQueue, url = 'https://example.com/a'): Promise<void> {
+  const webhook = { url, maxConnections: 40 }
+  const description = await queue.webhook.set({ webhook, allowedTypes: 1, dropsPending: false })
+  assert.equal(description, 'Webhook was set')
+}
+
+export function codeOf(result: PushOutcome): string | number {
+  if (result instanceof PostboteError) return result.code
+  return typeof result === 'object' ? `duplicate of ${result.duplicateOf}` : result
+}

@@ -1,0 +1,43 @@
+/** The keys of the private API for a test: those of a worker that has the only shard. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { KeyLimiter } from '../../../src/access/key-limiter.ts'
+import { KeyRegistry } from '../../../src/access/key-registry.ts'
+import { KeyRing } from '../../../src/access/key-ring.ts'
+import type { Clock } from '../../../src/clock.ts'
+import {
+  keyLimitNumbers,
+  SharedKeyLimits,
+} from '../../../src/cluster/shared-memory/shared-key-limits.ts'
+import { KeySync } from '../../../src/private-api/access/key-sync.ts'
+import type { WorkerKeys } from '../../../src/private-api/private-api.ts'
+import { StreamAccess } from '../../../src/private-api/ingest/stream-access.ts'
+import type { Shard } from '../../../src/shard/shard.ts'
+
+/** Until `sync.refresh()`, the ring knows no keys. */
+export function keysOf(
+  clock: Clock,
+  { shard, ring = new KeyRing(clock) }: { readonly shard: () => Shard; readonly ring?: KeyRing },
+): WorkerKeys {
+  const registry = new KeyRegistry({ clock, shard, randomBytes })
+  const sync = new KeySync({ clock, ring, registry, isOwner: () => true, openStream })
+  return { ring, registry, sync, limiter: limiterOf(clock) }
+}
+
+export function limiterOf(clock: Pick<Clock, 'machineMs'>): KeyLimiter {
+  return new SharedKeyLimits(new BigUint64Array(keyLimitNumbers), clock)
+}
+
+/** The access of a stream with the admin key. */
+export function rootStreamAccess(clock: Clock): StreamAccess {
+  return new StreamAccess({
+    access: 'root',
+    ring: { isCurrent: () => true },
+    limiter: limiterOf(clock),
+    clock,
+  })
+}
+
+function openStream(path: string): never {
+  assert.fail(`no other worker has ${path}`)
+}

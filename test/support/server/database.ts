@@ -1,0 +1,129 @@
+/**
+ * A PostgreSQL server for the tests of a file, with a database for each test, and the commands of `postbote` that use it.
+ *
+ *     const world = databaseWorld()
+ *     test('…', { skip: world.obstacle }, async (t) => {
+ *       const { env } = await world.database('name')
+ *       const server = await startServer(t, { env })
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { map } from './bot-of.ts'
+import { Postgres, type PostgresOptions, postgresObstacle } from './postgres.ts'
+import { databaseAt, initialize } from './postgres-shards.ts'
+import type { RegisteredBot, Server } from './server.ts'
+import { shared } from './shared-server.ts'
+
+const mainFile = fileURLToPath(new URL('../../../src/main.js', import.meta.url))
+/** Far longer than any command takes: whoever is ended by it hangs. */
+const commandMsMax = 60_000
+
+export interface TestDatabase {
+  readonly name: string
+  readonly url: string
+  /** For `startServer` and `postbote`. */
+  readonly env: { readonly POSTBOTE_DATABASE: string }
+  readonly postgres: Postgres
+}
+
+export interface DatabaseWorld {
+  /** Why there is no PostgreSQL; false if there is. */
+  readonly obstacle: string | false
+  postgres(): Promise<Postgres>
+  /** Creates a database with the tables of this many shards; 0 leaves it empty. */
+  database(name: string, shards?: number): Promise<TestDatabase>
+}
+
+/** Call this when the file is loaded; the first test that needs PostgreSQL starts it. */
+export function databaseWorld(options: PostgresOptions = {}): DatabaseWorld {
+  const start = shared(async (owner) => {
+    const postgres = await Postgres.start(options)
+    owner.after(() => postgres.remove())
+    return postgres
+  })
+  return {
+    obstacle: postgresObstacle() ?? false,
+    postgres: start,
+    async database(name, shards = 8) {
+      const postgres = await start()
+      const url = await postgres.newDatabase(name)
+      const env = { POSTBOTE_DATABASE: url }
+      if (shards > 0) await initialize(databaseAt(url), shards)
+      return { name, url, env, postgres }
+    },
+  }
+}
+
+/** Makes the databases of one cluster of empty ones, in this order. Returns the environment of its servers. */
+export async function joinedDatabases(
+  databases: readonly TestDatabase[],
+  shards = 8,
+): Promise<TestDatabase['env']> {
+  const env = { POSTBOTE_DATABASE: databases.map(({ url }) => url).join(' ') }
+  const { code, output } = await postbote(['database', 'init', `--shards=${shards}`], env)
+  assert.equal(code, 0, output)
+  return env
+}
+
+export interface CommandEnd {
+  readonly code: number | null
+  /** Standard output and standard error. */
+  readonly output: string
+}
+
+/** Runs a command to its end. A command that does not end is killed, and its code is null. */
+export async function postbote(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<CommandEnd> {
+  const child = spawn(process.execPath, [mainFile, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  }
+  const timer = setTimeout(() => child.kill('SIGKILL'), commandMsMax)
+  const [code]: unknown[] = await once(child, 'close')
+  clearTimeout(timer)
+  return { code: typeof code === 'number' ? code : null, output }
+}
+
+/** Returns the ids of a process and of all processes below it. */
+export function treeOf(pid: number): readonly number[] {
+  let children: readonly number[]
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    children = text.split(' ').filter(Boolean).map(Number)
+  } catch {
+    children = []
+  }
+  return [pid, ...children.flatMap(treeOf)]
+}
+
+let nextBotId = 1_000
+
+/** Registers a bot for each shard, so that each of them has something to lose. The server has the 8 shards of `database`. */
+export async function botsOfAllShards(server: Server): Promise<readonly RegisteredBot[]> {
+  const ids = Array.from({ length: map.shards }, (_, shard) => {
+    const id = Array.from({ length: 1_000 }, (_id, nth) => nextBotId + nth).find(
+      (each) => map.shardOf(each) === shard,
+    )
+    assert(id !== undefined)
+    return id
+  })
+  nextBotId = Math.max(...ids) + 1
+  return Promise.all(ids.map((id) => server.register(id)))
+}
+
+export function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) process.kill(pid, name)
+}

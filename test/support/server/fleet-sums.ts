@@ -1,0 +1,11 @@
+import type { BotService } from '../../../src/bots/bot-service.ts'
+import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../../src/bots/fleet-counts.ts'
+
+/** The sums over all shards of a worker, and the shards that they cover. */
+export async function fleetSums(
+  fleet: Pick<BotService, 'summary'>,
+): Promise<{ readonly counts: FleetCounts; readonly shards: readonly number[] }> {
+  const shards = await fleet.summary()
+  const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
+  return { counts, shards: shards.map(({ shard }) => shard) }
+}
