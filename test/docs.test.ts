@@ -232,12 +232,10 @@ test('the error texts in docs/use/protocol.md, and every status beside a code, m
   ]
   assert(texts.length > 8)
   const descriptions = [...kinds.values()].map(({ description }) => description)
-  // A text may end with particulars.
-  const isOf = (text: string, known: string) => text === known || text.startsWith(`${known}: `)
   assert.deepEqual(
     texts
       .map(([, text = '']) => text)
-      .filter((text) => !descriptions.some((known) => isOf(text, known))),
+      .filter((text) => !descriptions.some((known) => isDescription(text, known))),
     [],
   )
   const rows = [...page.matchAll(/^\| `([A-Z_]+)` \| (\d{3}) \|/gm)]
@@ -247,6 +245,11 @@ test('the error texts in docs/use/protocol.md, and every status beside a code, m
     assert.equal(Number(status), kinds.get(code)?.status, code)
   }
 })
+
+/** A text may end with particulars. */
+function isDescription(text: string, known: string): boolean {
+  return text === known || text.startsWith(`${known}: `)
+}
 
 test('the delivery shown in docs/use/protocol.md has the length and the signature that its headers say', () => {
   const page = read(protocol)

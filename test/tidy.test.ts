@@ -202,12 +202,15 @@ test('sources have no non-null assertions and use only # for private members', (
 })
 
 test('a unit test is at the path of its source and begins with its name', () => {
+  const supportFolders = readdirSync(join(root, 'test/support')).map((name) =>
+    join('test/support', name),
+  )
   const odd = files.filter((file) => {
     if (!/^test\/unit\/.*\.test\.ts$/.test(file)) return false
     const folder = dirname(file).replace(/^test\/unit\/?/, '')
     const name = basename(file, '.test.ts')
-    return !['src', '', 'test'].some((place) =>
-      [folder, 'support'].some((under) => hasSource(join(place, under), name)),
+    return ![...['src', '', 'test'].map((place) => join(place, folder)), ...supportFolders].some(
+      (place) => hasSource(place, name),
     )
   })
   assert.deepEqual(odd, [])

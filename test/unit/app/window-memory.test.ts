@@ -4,8 +4,6 @@ import { windowBytesOf } from '../../../src/app/window-memory.ts'
 import { mib } from '../../../src/limits.ts'
 
 test('pending updates take 256 MiB of a worker, or its part of an eighth of a small memory, unless the operator says otherwise', () => {
-  const of = (memoryMib: number, workers: number, windowBytes?: number): number =>
-    windowBytesOf({ windowBytes, workers, memoryBytes: memoryMib * mib }) / mib
   assert.equal(of(64 * 1024, 8), 256)
   assert.equal(of(4 * 1024, 2), 256)
   assert.equal(of(2 * 1024, 2), 128)
@@ -14,3 +12,7 @@ test('pending updates take 256 MiB of a worker, or its part of an eighth of a sm
   assert.equal(of(320, 1, 512 * mib), 512)
   assert.equal(windowBytesOf({ windowBytes: undefined, workers: 1 }) <= 256 * mib, true)
 })
+
+function of(memoryMib: number, workers: number, windowBytes?: number): number {
+  return windowBytesOf({ windowBytes, workers, memoryBytes: memoryMib * mib }) / mib
+}
