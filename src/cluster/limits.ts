@@ -122,11 +122,6 @@ export const pipelinedPerTurnMax = 64
  * not read while calls of it wait; past the bound calls are refused.
  */
 export const callsWaitingMax = 16_384
-/**
- * The bytes that come with a new connection are parsed in pieces of this size, so that many connections which bring pipelined
- * calls of one key are not all parsed before the first of these calls waits. Chosen: nearly all first requests fit.
- */
-export const firstPieceBytes = 8 * kib
 /** A key may have this share of them. Chosen: 13 connections that pipeline as much as they can; the rest is for other keys. */
 export const callsWaitingKeyShare = 1 / 2
 /**

@@ -23,7 +23,6 @@ import { gatherPieces } from '../../http/gather-pieces.ts'
 import { refusePrivate } from '../../private-api/private-error.ts'
 import {
   connectionsCheckMs,
-  firstPieceBytes,
   headerBytesMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
@@ -206,7 +205,8 @@ export class WorkerServers {
     markConnection(socket, origin)
     this.#clients.accepted(socket, origin)
     socket.setNoDelay(true)
-    unshiftInPieces(socket, bytes)
+    // In one piece: between two, node:http could read what arrives after them.
+    socket.unshift(bytes)
     this.#servers[listener].emit('connection', socket)
   }
 
@@ -403,13 +403,6 @@ export class WorkerServers {
       },
       streamClosed: (stream) => this.#responses.forgetAll(stream),
     })
-  }
-}
-
-/** A piece is parsed at once; a connection that is not read any more keeps the rest. */
-function unshiftInPieces(socket: Socket, bytes: Buffer): void {
-  for (let end = bytes.length; end > 0; end -= firstPieceBytes) {
-    socket.unshift(bytes.subarray(Math.max(0, end - firstPieceBytes), end))
   }
 }
 

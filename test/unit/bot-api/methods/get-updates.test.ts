@@ -14,7 +14,7 @@ async function pollOf(query: string): Promise<PollRequest | undefined> {
     },
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that the method uses of it
-  const queue = { poller } as unknown as BotQueue
+  const queue = { poller, note: () => undefined } as unknown as BotQueue
   await getUpdates({
     queue,
     params: await read({ query }),
