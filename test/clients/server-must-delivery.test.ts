@@ -178,7 +178,10 @@ async function failures(t: TestContext, server: Server): Promise<void> {
       const given = sink.requests.map(({ body }) => JSON.parse(body).update_id)
       assert.deepEqual(given, [id, id], status)
       const message = (await bot.info())['last_error_message']
-      assert.equal(message, `Wrong response from the webhook: ${status}`)
+      const hint = /^40[13]/.test(status)
+        ? ' (if it checks the secret_token, is it that of setWebhook?)'
+        : ''
+      assert.equal(message, `Wrong response from the webhook: ${status}${hint}`)
     }),
   )
 }

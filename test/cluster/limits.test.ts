@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -64,12 +64,12 @@ test('headers of slightly less than 64 KiB are accepted', async (t) => {
 test('without free descriptors the primary and the workers survive, and serve again when some are free', async (t) => {
   const file = new URL('./primary-process.js', import.meta.url).pathname
   const run = join(temporaryDirectory(t), 'run')
-  const child = spawn('sh', ['-c', `ulimit -n 80; exec "$0" ${file} ${run}`, process.execPath], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const child = spawn(process.execPath, [file, run], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
   const [line] = await once(child.stdout, 'data')
   const { port, pids } = JSON.parse(String(line))
+  // Not before: these processes are no bundles, and load hundreds of files at once.
+  for (const pid of [child.pid, ...pids]) execFileSync('prlimit', [`--pid=${pid}`, '--nofile=80'])
   const request = `GET /bot${botOf(0)}:x/echo HTTP/1.1\r\nHost: x\r\n\r\n`
   for (const first of ['GET', request]) {
     // The second kind is opened slowly enough that the worker runs out of descriptors, and not the primary.

@@ -101,7 +101,7 @@ test('a start on a directory that another start has just locked waits for that o
   const start = await service('start', '--workers=1', ...freePorts)
   assert.equal(start.code, 1)
   assert.match(start.output, /the server that was starting on this directory did not become ready/)
-  assert.deepEqual(readdirSync(service.directory).toSorted(), ['lock', 'postbote.log'])
+  assert.deepEqual(readdirSync(service.directory).toSorted(), ['.lock', 'lock', 'postbote.log'])
   other.release()
   assert.equal((await service('start', '--workers=1', ...freePorts)).code, 0)
 })

@@ -104,7 +104,13 @@ test('the outcome of a reply does not affect its update, and without an upstream
   await alone.push(other.botId, { message: { name: 'json' } })
   await pendingIs(alone, other, 0)
   const unknown = await alone.call(other.token, 'sendMessage', {})
-  assert.deepEqual([unknown.status, unknown.body.description], [404, 'Not Found: method not found'])
+  assert.deepEqual(
+    [unknown.status, unknown.body.description],
+    [
+      404,
+      'Not Found: method not found: sendMessage is not served here: the server has no --upstream',
+    ],
+  )
   const file = await callOf(request(`${alone.botUrl}/file/bot${other.token}/a.jpg`))
   assert.deepEqual([file.status, JSON.parse(file.text).description], [404, 'Not Found'])
   await alone.stop()
