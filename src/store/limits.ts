@@ -67,6 +67,8 @@ export const pgSnapshotWarnS = 60
  * (`nodeEvictedMs`) and than the second node in the rank of a shard waits for the first (`orphanTurnMs`).
  */
 export const pgDoctorLookMs = 3_000
+/** The doctor waits this long for a response: a busy database is one that it is asked about. Chosen. */
+export const pgDoctorStatementMs = 30_000
 /** After one server of a database has responded, the others have this long. Chosen: a few round trips. */
 export const pgOthersMs = 100
 /** Period of the look at the size of a database. Chosen: it reads the sizes of all files, and 10 s of pushes are small. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { type TestContext, test } from 'node:test'
 import { PostboteClient, type PushItem, type Retry } from '../../src/client/postbote-client.ts'
+import { assertIdsGoOn } from '../support/producers/assert-ids-go-on.ts'
 import { run } from '../support/kit/child-process.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { botOf } from '../support/server/bot-of.ts'
@@ -98,9 +99,8 @@ test('a hundred thousand updates are stored once and in order while workers are 
   for (const [nth, bot] of bots.entries()) {
     const stored = await readAll(server, bot)
     assert.equal(stored.length, count / bots.length)
-    const first = stored[0]!.id
-    const seqs = stored.map(({ id, seq }, at) => {
-      assert.equal(id, first + at)
+    assertIdsGoOn(stored.map(({ id }) => id))
+    const seqs = stored.map(({ id, seq }) => {
       assert.equal(ids.get(seq), id)
       return seq
     })

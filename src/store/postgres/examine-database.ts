@@ -4,7 +4,7 @@
  */
 import { type Clock, waitingClock } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
-import { pgSnapshotWarnS } from '../limits.ts'
+import { pgDoctorStatementMs, pgSnapshotWarnS } from '../limits.ts'
 import { shardsOfDatabase } from '../database-of-shard.ts'
 import { type ClusterRow, hasSchema, readCluster } from './cluster-row.ts'
 import { connectionFinding, type ConnectionUsers, readConnectionLimit } from './connection-limit.ts'
@@ -135,7 +135,8 @@ export async function examineDatabase(
 ): Promise<ExaminedDatabase> {
   let connection: PgConnection
   try {
-    connection = await PgConnection.open({ database, name: 'postbote/doctor' })
+    const statementMs = pgDoctorStatementMs
+    connection = await PgConnection.open({ database, name: 'postbote/doctor', statementMs })
   } catch (error) {
     return { findings: [bad(messageOf(error))] }
   }

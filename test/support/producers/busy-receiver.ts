@@ -30,6 +30,8 @@ export async function startBusyReceiver(
   const { privateUrl: url, key } = server
   const client = new PostboteClient({ url, key, retries: 100, retryDelayMsMax: 1_000 })
   t.after(() => client.close())
+  // A client that has never reached its server would not wait until it is back.
+  await client.getBot(botId)
   const task = { apiRoot: server.botUrl, token, mode: 'webhook' } as const
   return new BusyReceiver(await startBot(t, framework, task), client, botId)
 }
