@@ -44,6 +44,11 @@ export class AttemptsPanel {
   }
 }
 
+/** How long an attempt took. */
+export function durationText({ duration_ms: ms }: AttemptShape): string {
+  return `${formatCount(ms)} ms`
+}
+
 function rowOf(attempt: AttemptShape): HTMLElement {
   const result = attempt.error ?? 'delivered'
   return element(
@@ -52,7 +57,7 @@ function rowOf(attempt: AttemptShape): HTMLElement {
     element('td', {}, formatTime(attempt.time)),
     element('td', {}, `${attempt.update_id ?? '–'}`),
     element('td', {}, `${attempt.status ?? '–'}`),
-    element('td', {}, `${formatCount(attempt.duration_ms)} ms`),
+    element('td', {}, durationText(attempt)),
     element('td', { class: attempt.error === null ? 'wrap healthy' : 'wrap failing' }, result),
     element('td', {}, formatTime(attempt.next_retry)),
   )

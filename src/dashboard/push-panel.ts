@@ -1,6 +1,7 @@
 /** Pushes a test update and says how far it has come: stored, then delivered by the webhook or confirmed by a poll. */
 import type { ApiClient } from './api-client.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { durationText } from './attempts-panel.ts'
 import { element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
 import type { AttemptShape } from './shapes.ts'
@@ -62,7 +63,7 @@ export class PushPanel {
     const attempt = attempts.find((each) => each.update_id === id)
     if (id === undefined || attempt === undefined) return
     if (attempt.error === null) {
-      this.#arrived(`Update ${id} was delivered in ${attempt.duration_ms} ms.`)
+      this.#arrived(`Update ${id} was delivered in ${durationText(attempt)}.`)
     } else setElementText(this.#result, `Update ${id} is stored. Last attempt: ${attempt.error}.`)
   }
 
