@@ -54,8 +54,9 @@ export function botTable({ api, clock, poll, atEnd }: PageContext): BotTable {
     ...states.map((each) => element('option', { value: each }, each)),
   )
   const count = statusLine('faint')
-  const sorting = sortableHeads(() => ask())
-  const rows = botRows(list, sorting.heads)
+  const heads = columns.map((column) => headOf(column, sortBy))
+  const rows = botRows(list, heads)
+  let sort: BotListQuery['sort'] = 'pending'
   let cancelTyping: (() => void) | undefined
   let isLoadingMore = false
 
@@ -64,13 +65,19 @@ export function botTable({ api, clock, poll, atEnd }: PageContext): BotTable {
     cancelTyping = clock.after(typingPauseMs, ask)
   }
 
+  function sortBy(chosen: BotListQuery['sort']): void {
+    sort = chosen
+    showSort(heads, sort)
+    ask()
+  }
+
   function ask(): void {
     rows.root.scrollTop = 0
     const query: BotListQuery = {
       // The server takes letters, digits and underscores only, as in usernames.
       prefix: prefix.value.replaceAll(/\W/g, ''),
       state: states.find((each) => each === state.value) ?? '',
-      sort: sorting.chosen(),
+      sort,
     }
     list.ask(query).then(show, () => count.say('The list could not be read.'))
   }
@@ -90,6 +97,7 @@ export function botTable({ api, clock, poll, atEnd }: PageContext): BotTable {
     show()
   }
 
+  showSort(heads, sort)
   rows.root.addEventListener('scroll', () => void scrolled())
   poll(pauseMs, () => list.refresh().then(show))
   atEnd(() => cancelTyping?.())
@@ -106,33 +114,20 @@ export function botTable({ api, clock, poll, atEnd }: PageContext): BotTable {
   return { root: cardElement('Bots', top, count.root, rows.root), select }
 }
 
-interface SortableHeads {
-  readonly heads: readonly HTMLElement[]
-  /** The order that the reader has chosen. */
-  readonly chosen: () => BotListQuery['sort']
+function headOf(
+  column: BotColumn,
+  sortBy: (sort: BotListQuery['sort']) => void,
+): HTMLTableCellElement {
+  const { title, sort } = column
+  return headElement(column, sort && buttonElement(title, () => sortBy(sort)))
 }
 
-function sortableHeads(onSort: () => void): SortableHeads {
-  let chosen: BotListQuery['sort'] = 'pending'
-  const heads = columns.map((column) => {
-    const { title, sort } = column
-    if (sort === undefined) return headElement(column)
-    const choose = (): void => {
-      chosen = sort
-      show()
-      onSort()
-    }
-    return headElement(column, buttonElement(title, choose))
-  })
-  const show = (): void => {
-    for (const [nth, { sort }] of columns.entries()) {
-      const direction = sort === 'id' ? 'ascending' : 'descending'
-      if (sort === chosen) heads[nth]?.setAttribute('aria-sort', direction)
-      else heads[nth]?.removeAttribute('aria-sort')
-    }
+function showSort(heads: readonly HTMLElement[], sort: BotListQuery['sort']): void {
+  for (const [nth, column] of columns.entries()) {
+    const direction = column.sort === 'id' ? 'ascending' : 'descending'
+    if (column.sort === sort) heads[nth]?.setAttribute('aria-sort', direction)
+    else heads[nth]?.removeAttribute('aria-sort')
   }
-  show()
-  return { heads, chosen: () => chosen }
 }
 
 interface BotRows {

@@ -74,7 +74,9 @@ export function lineChart(
     else plot.setData(alignedOf(data))
   }
 
-  const resized = new ResizeObserver(() => frame.hidden || plot?.setSize(size()))
+  const resized = new ResizeObserver(() => {
+    if (!frame.hidden) plot?.setSize(size())
+  })
   resized.observe(root)
   const scheme = matchMedia('(prefers-color-scheme: dark)')
   scheme.addEventListener('change', remake)

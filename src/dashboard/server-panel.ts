@@ -13,7 +13,16 @@ import { readinessTexts } from './readiness-text.ts'
 import type { ReadinessShape, SummaryShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
 
-type RateName = 'push' | 'poll' | 'deliver' | 'errors'
+const pauseMs = 1_000
+/** The rates: in which tile and as which line of the chart each is shown. */
+const rateKinds = [
+  { rate: 'push', tile: 'Pushed / s', name: 'pushed', color: 5 },
+  { rate: 'poll', tile: 'Polled / s', name: 'polled', color: 4 },
+  { rate: 'deliver', tile: 'Delivered / s', name: 'delivered', color: 1 },
+  { rate: 'errors', tile: 'Errors / s', name: 'errors', color: 2 },
+] as const
+const rateNames = rateKinds.map(({ rate }) => rate)
+type RateName = (typeof rateNames)[number]
 
 interface ServerState {
   /** Undefined if the server is older than this call. */
@@ -28,8 +37,6 @@ interface Sample {
   readonly rates: Rates<RateName>
 }
 
-const pauseMs = 1_000
-const rateNames: readonly RateName[] = ['push', 'poll', 'deliver', 'errors']
 /** Two minutes, if the server is asked every second. */
 const samplesMax = 120
 
@@ -42,12 +49,7 @@ export function serverPanel(context: PageContext, onFailing: () => void): HTMLEl
   const facts = factList()
   const chart = lineChart(context, {
     title: 'Rates per second',
-    lines: [
-      { name: 'pushed', color: 5 },
-      { name: 'polled', color: 4 },
-      { name: 'delivered', color: 1 },
-      { name: 'errors', color: 2 },
-    ],
+    lines: rateKinds,
     spanS: samplesMax,
     emptyText: 'The rates appear in a moment.',
     formatValue: formatRate,
@@ -98,10 +100,9 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
     ['Pending updates', plainValue(), ({ summary }) => formatCount(summary?.pending)],
     ['Oldest pending', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
     ['Dead letters', plainValue(), ({ summary }) => formatCount(summary?.dead_letters)],
-    ['Pushed / s', plainValue(), ({ rates }) => formatRate(rates.push)],
-    ['Polled / s', plainValue(), ({ rates }) => formatRate(rates.poll)],
-    ['Delivered / s', plainValue(), ({ rates }) => formatRate(rates.deliver)],
-    ['Errors / s', plainValue(), ({ rates }) => formatRate(rates.errors)],
+    ...rateKinds.map(
+      ({ rate, tile }): Tile => [tile, plainValue(), ({ rates }) => formatRate(rates[rate])],
+    ),
   ]
   const show = (data: TileData): void => {
     for (const [, value, textOf] of tiles) setElementText(value, textOf(data))
