@@ -1,6 +1,6 @@
 /**
- * The fixed bounds that several folders share, each with its reason. A bound of one folder is in that folder's `limits.ts`.
- * Bounds that an operator may change are options (config-options.ts).
+ * The fixed bounds that several folders share, each with its reason. A bound of one file is above the code that uses it, and one of
+ * several files of a folder is in that folder's `limits.ts`. Bounds that an operator may change are options (config-options.ts).
  *
  * [ref] marks a number of the reference server, the public C++ server of the bot API. "Chosen" marks a number that
  * follows from no rule and no measurement; the comment says what it weighs.

@@ -5,7 +5,7 @@ import type { QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { DeadLetterId } from '../shard/stored.ts'
 import type { FleetIndex } from './fleet-index.ts'
-import { fleetFilledPerReadMax as limit } from './limits.ts'
+import { fleetFilledPerReadMax } from './limits.ts'
 
 export interface FillFleetIndexOptions {
   readonly shard: Pick<Shard, 'lists'>
@@ -26,7 +26,7 @@ export async function fillFleetIndex(options: FillFleetIndexOptions): Promise<vo
   const { shard, index, clock, signal, onWebhook } = options
   for (const kind of ['b', 'w', 's'] as const) {
     for (let after = 0; ; ) {
-      const records = await shard.lists.records(kind, { after, limit })
+      const records = await shard.lists.records(kind, { after, limit: fleetFilledPerReadMax })
       const last = records.at(-1)
       if (signal.aborted) return
       if (last === undefined) break
@@ -39,10 +39,10 @@ export async function fillFleetIndex(options: FillFleetIndexOptions): Promise<vo
     }
   }
   for (let after: DeadLetterId | undefined; ; ) {
-    const page = await shard.lists.deadLetters({ after, limit })
+    const page = await shard.lists.deadLetters({ after, limit: fleetFilledPerReadMax })
     if (signal.aborted) return
     index.fillDeadLetters(page)
-    if (page.length < limit) break
+    if (page.length < fleetFilledPerReadMax) break
     after = page.at(-1)
     await nextTurn(clock)
   }
