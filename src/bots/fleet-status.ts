@@ -1,7 +1,6 @@
 /** What lists of bots say about a bot, and which bots a question selects. Pure. */
 import { unreachable } from '../errors.ts'
 import type { Health } from '../webhook/health.ts'
-import { stuckAfterMs } from './limits.ts'
 
 /** The state of the main queue of a bot. */
 export interface FleetStatus {
@@ -51,6 +50,9 @@ export interface FleetQuery {
   readonly after: number
   readonly limit: number
 }
+
+/** A bot is stuck if nothing leaves its queue for this long while its oldest update is older. */
+export const stuckAfterMs = 60_000
 
 /**
  * Whether a bot is in a state.

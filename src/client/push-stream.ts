@@ -15,7 +15,6 @@
  * producer that cannot accept this awaits each result before the next push of the same chat.
  */
 import type { Timer } from '../clock.ts'
-import { clientPieceLength } from './limits.ts'
 import {
   type ClientOptions,
   type ClientSettings,
@@ -39,6 +38,7 @@ import type {
   UpdatePayloads,
 } from './pushed-update.ts'
 import { retryDelayMs } from './retry-delay.ts'
+import { kib } from '../limits.ts'
 
 /** What a stream needs from the client that opens it. */
 export interface PushStreamOptions {
@@ -51,6 +51,9 @@ export interface PushStreamOptions {
   unreachedMs(): number | undefined
   onClosed(): void
 }
+
+/** Pairs are passed to the connection in pieces of about this size, which is what a worker reads at a time. */
+const clientPieceLength = 64 * kib
 
 /**
  * A stream of pushes over one connection; `PostboteClient.openStream` opens it.

@@ -3,7 +3,6 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { EventFile, type StoredEvents } from './event-file.ts'
 import { EventLog } from './event-log.ts'
-import { eventFileWarningMs } from './limits.ts'
 
 export interface OpenEventLogOptions {
   /** The data directory. */
@@ -20,6 +19,9 @@ export interface OpenedEventLog {
   readonly events: EventLog
   close(): Promise<void>
 }
+
+/** A disk that does not take events is reported once in this time. */
+const eventFileWarningMs = 60_000
 
 /** Never rejects: without its files the log begins empty, and lasts as long as the process. */
 export async function openEventLog(options: OpenEventLogOptions): Promise<OpenedEventLog> {

@@ -11,7 +11,6 @@ import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/deliver
 import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { inSlices } from './in-slices.ts'
-import { removedPerOperationMax } from './limits.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
 import type { RemovedEntries, WindowEntry } from './window.ts'
@@ -40,6 +39,12 @@ export interface QueueRemovalsOptions {
   /** Resolves when every removal so far is written. */
   settled(): Promise<void>
 }
+
+/**
+ * One operation removes this many updates from a queue, in one turn of the event loop; further ones need further
+ * operations.
+ */
+const removedPerOperationMax = 1_000
 
 export class QueueRemovals {
   readonly #options: QueueRemovalsOptions

@@ -7,7 +7,6 @@
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
 import { PostboteError } from '../errors.ts'
-import { offsetBelowOldestMax, queueUnreadAfterMs, updateIdRenumber } from './limits.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { AdvanceOperation, Operation, PushOperation } from '../shard/operations.ts'
 import { emptyQueueState, type QueueState } from '../shard/record.ts'
@@ -37,6 +36,19 @@ export interface UpdateQueueOptions extends RemovalServices {
   readonly levels: Pick<QueueLevels, 'note'>
   readonly budget: WindowBudget
 }
+
+/**
+ * Past this id a new numbering begins at the next push into an empty queue. The 483,646 ids above it are for a queue that
+ * does not become empty soon.
+ */
+export const updateIdRenumber = 2_147_000_000
+/** An offset further below the oldest update than this means "from the oldest". [ref] */
+const offsetBelowOldestMax = 100_000
+/**
+ * A queue that nobody has read for this long keeps no pushed updates in memory. It is longer than any poll waits (50 s),
+ * so a bot that polls reads from memory.
+ */
+const queueUnreadAfterMs = 60_000
 
 /** One queue of one bot. */
 export class UpdateQueue implements DeliverySource {

@@ -9,7 +9,6 @@ import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { endlessLease, type Lease, leaseAskAgainMs } from '../lease.ts'
-import { webhookServerGateRetryMs, webhookTurnMs, webhookYieldMs } from './limits.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { DeliveryPace } from './delivery-pace.ts'
@@ -75,6 +74,16 @@ export interface FailedOpening {
   /** Monotonic. */
   readonly startedMs: number
 }
+
+/**
+ * A webhook that the server-wide gate turned away waits this long before it asks again. Chosen: as long as a period of
+ * the flood gate (`webhookFastOpeningsMs`).
+ */
+const webhookServerGateRetryMs = 500
+/** A connection younger than this does not give way to another webhook, so that opening it was worth the cost. */
+const webhookTurnMs = 1_000
+/** A webhook that gave up a connection leaves the place to others for this long: two of their attempts. */
+const webhookYieldMs = 2 * webhookServerGateRetryMs
 
 export class ConnectionSet {
   readonly #options: ConnectionSetOptions

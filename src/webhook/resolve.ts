@@ -8,7 +8,7 @@
  */
 
 import type { Clock } from '../clock.ts'
-import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from './limits.ts'
+import { webhookAddressesMax } from './limits.ts'
 import { lookupFailureOf, WebhookFailure } from './failure.ts'
 import type { HostLookup } from './host-lookup.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
@@ -86,6 +86,11 @@ export interface HostAddressesOptions {
   /** The set of usable addresses has changed. */
   onChange(): void
 }
+
+/** Resolved addresses are used this long, plus up to 10 % so that look-ups spread. [ref] */
+const webhookResolvedForMs = 30 * 60_000
+/** After a failed background look-up the last addresses stay in use, and the next look-up comes this much later. */
+const webhookResolveRetryMs = 60_000
 
 export class HostAddresses {
   readonly #options: HostAddressesOptions

@@ -10,7 +10,7 @@
  */
 import { type Clock, sleep } from '../../clock.ts'
 import type { EventPage } from '../../events/operator-event.ts'
-import { eventsAskAgainMs, eventsReconnectMs, tailSilenceMs } from '../limits.ts'
+import { tailReconnectMs, tailSilenceMs } from '../limits.ts'
 import { eventPosition, idsInPosition } from './event-position.ts'
 import { serverSentEvent, serverSentPosition, serverSentRetry } from './server-sent-events.ts'
 
@@ -52,6 +52,11 @@ export interface EventStreamOptions {
   /** Called once, when the stream has ended for whatever reason. */
   onEnd(): void
 }
+
+/** The reader of a stream of events that has ended connects again after this time, as that of a tail. */
+const eventsReconnectMs = tailReconnectMs
+/** A node that did not answer a reader of events is asked again after this time: a worker restarts in about as long. */
+export const eventsAskAgainMs = 1_000
 
 export class EventStream {
   readonly #options: EventStreamOptions

@@ -8,7 +8,7 @@ import type { ServerResponse } from 'node:http'
 import { type Clock, sleep } from '../../clock.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import type { ShardSection } from '../../shard/shard-section.ts'
-import { recordStreamBytesPerS, recordStreamIdleMs } from '../limits.ts'
+import { mib } from '../../limits.ts'
 
 export interface RecordStreamOptions {
   /** Its head is written. */
@@ -17,6 +17,14 @@ export interface RecordStreamOptions {
   readonly section: Pick<ShardSection, 'frames' | 'close'>
   readonly clock: Clock
 }
+
+/** An export that takes nothing for this long is cut off. Chosen: longer than a disk stands still while it writes back. */
+export const recordStreamIdleMs = 30_000
+/**
+ * An export reads a shard this fast at most. Chosen: 10 GiB take 5 minutes, and a step of 2 ms comes every 8 ms, so the worker
+ * has three quarters of its time for its bots.
+ */
+export const recordStreamBytesPerS = 32 * mib
 
 export class RecordStream {
   readonly #options: RecordStreamOptions

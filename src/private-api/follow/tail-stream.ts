@@ -17,7 +17,8 @@ import type { Advanced } from '../../queue/backlog.ts'
 import { updateTypes } from '../../queue/update-types.ts'
 import type { AdvanceOperation, PushOperation } from '../../shard/operations.ts'
 import { serverSentComment, serverSentEvent, serverSentRetry } from './server-sent-events.ts'
-import { tailReconnectMs, tailSilenceMs, tailWaitingBytesMax } from '../limits.ts'
+import { tailReconnectMs, tailSilenceMs } from '../limits.ts'
+import { kib } from '../../limits.ts'
 
 /** The part of a response that a tail uses. */
 export interface TailSink {
@@ -34,6 +35,9 @@ export interface TailStreamOptions {
   /** Called once, when the tail has ended for whatever reason. */
   onEnd(): void
 }
+
+/** Events of a tail that wait for a slow reader may have this many bytes, or be one: 4,000 events without payloads. */
+export const tailWaitingBytesMax = 256 * kib
 
 /** Writes the events of one tail. */
 export class TailStream implements QueueTail {

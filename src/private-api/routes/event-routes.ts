@@ -21,7 +21,7 @@ import {
   type NodePage,
   type NodeQuestion,
 } from '../follow/event-stream.ts'
-import { eventStreamsMax, tailSilenceMs } from '../limits.ts'
+import { tailSilenceMs } from '../limits.ts'
 import { type OwnerLinks, type OwnerStream, postToOwner } from '../owner-links.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
@@ -50,6 +50,9 @@ interface EventsRequest {
 interface NodeEventsRequest {
   Querystring: EventsRequest['Querystring'] & { readonly wait: number }
 }
+
+/** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
+export const eventStreamsMax = 32
 
 export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions): void {
   const places = new KeyShares(eventStreamsMax)

@@ -10,7 +10,7 @@ import { PostboteError, toPostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { type ReceiveOptions, readBody } from '../../http/body.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
-import { longLinesBytesMax, updateSlackBytes } from '../limits.ts'
+import { updateSlackBytes } from '../limits.ts'
 import type { CheckPool, CheckResult } from '../../queue/check-pool.ts'
 import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream } from '../ingest/ingest-stream.ts'
@@ -22,6 +22,7 @@ import { requestAccess } from '../access/request-access.ts'
 import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
 import { readIdempotencyHeader, readPushQuery, refusal } from '../ingest/update-options.ts'
 import { pushOutcomeText } from '../ingest/push-outcome.ts'
+import { mib } from '../../limits.ts'
 
 export interface IngestRoutesOptions {
   readonly bots: BotService
@@ -49,6 +50,12 @@ interface CheckedPush {
   /** Undefined if the update is to be checked on the event loop. */
   readonly checked: CheckResult | undefined
 }
+
+/**
+ * Long pairs whose end has not arrived may have this many bytes in all streams of a worker; a place counts as the longest
+ * pair, so there are 128 by default.
+ */
+const longLinesBytesMax = 64 * mib
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
   const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool, keys } = services

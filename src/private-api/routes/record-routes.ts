@@ -13,7 +13,6 @@ import { shardOperations } from '../../operations/server-operations.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { ShardSection } from '../../shard/shard-section.ts'
 import { addOperation } from './add-operations.ts'
-import { recordStreamsMax } from '../limits.ts'
 import { RecordStream } from '../follow/record-stream.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { shardParam } from './shard-routes.ts'
@@ -32,6 +31,9 @@ export interface RecordRoutesOptions {
   readonly recordStreams: Set<RecordStream>
   readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
+
+/** So many exports read the shards of a worker at a time. Chosen: one export asks for one shard after the other. */
+export const recordStreamsMax = 4
 
 export function addRecordRoutes(app: FastifyInstance, options: RecordRoutesOptions): void {
   let opening = 0

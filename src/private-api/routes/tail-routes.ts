@@ -13,7 +13,6 @@ import type { Clock } from '../../clock.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { addOperation } from './add-operations.ts'
-import { tailsMax } from '../limits.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { queueOf } from './queue-of.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
@@ -24,6 +23,12 @@ export interface TailRoutesOptions {
   readonly clock: Clock
   readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
+
+/**
+ * A worker has this many tails open. Chosen: some operators with some bots each; a tail takes its connection, and
+ * `tailWaitingBytesMax` if its reader is slow.
+ */
+export const tailsMax = 64
 
 export function addTailRoutes(
   app: FastifyInstance,

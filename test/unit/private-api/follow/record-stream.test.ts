@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { recordStreamBytesPerS, recordStreamIdleMs } from '../../../../src/private-api/limits.ts'
-import { RecordStream } from '../../../../src/private-api/follow/record-stream.ts'
+import {
+  RecordStream,
+  recordStreamBytesPerS,
+  recordStreamIdleMs,
+} from '../../../../src/private-api/follow/record-stream.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { whileTimePasses } from '../../../support/store/shard-life.ts'
 

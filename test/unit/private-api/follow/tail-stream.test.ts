@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tailSilenceMs, tailWaitingBytesMax } from '../../../../src/private-api/limits.ts'
-import { TailStream } from '../../../../src/private-api/follow/tail-stream.ts'
+import { tailSilenceMs } from '../../../../src/private-api/limits.ts'
+import { TailStream, tailWaitingBytesMax } from '../../../../src/private-api/follow/tail-stream.ts'
 import type { PushOperation } from '../../../../src/shard/operations.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
