@@ -12,16 +12,8 @@ import { type Clock, sleep } from '../../clock.ts'
 import type { EventPage } from '../../events/operator-event.ts'
 import { tailReconnectMs, tailSilenceMs } from '../limits.ts'
 import { eventPosition, idsInPosition } from './event-position.ts'
+import type { LongResponse } from './long-response.ts'
 import { serverSentEvent, serverSentPosition, serverSentRetry } from './server-sent-events.ts'
-
-/** The part of a response that is used here. */
-export interface EventSink {
-  /** Returns false if nothing more should be written before it is drained. */
-  write(bytes: Buffer): boolean
-  /** Resolves when more may be written, or when the reader is gone. */
-  drained(): Promise<void>
-  end(): void
-}
 
 /** What a node is asked for. */
 export interface NodeQuestion {
@@ -40,7 +32,7 @@ export interface NodePage extends EventPage {
 
 export interface EventStreamOptions {
   readonly clock: Clock
-  readonly sink: EventSink
+  readonly sink: Pick<LongResponse, 'write' | 'drained' | 'end'>
   /** Where to begin, and which events are wanted. */
   readonly from: Omit<NodeQuestion, 'waitMs'>
   /** Asks the log of this server. */
