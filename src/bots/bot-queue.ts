@@ -20,6 +20,7 @@ import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-re
 import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
+import type { Log, Surroundings } from '../surroundings.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
@@ -34,18 +35,14 @@ import {
 import type { WebhookReport } from './webhook-report.ts'
 import type { WebhookServices } from './webhook-services.ts'
 
-/** What all queues of a shard share. */
-export interface BotQueueServices {
-  /** That of the shard. */
-  readonly clock: Clock
-  readonly random: () => number
+/** What all queues of a shard share. The clock is that of the shard. */
+export interface BotQueueServices extends Pick<Surroundings, 'clock' | 'counters' | 'random'> {
   readonly limits: QueueLimits
   readonly budget: WindowBudget
-  readonly counters: Counters
   readonly webhooks: WebhookServices
   readonly levels: Pick<QueueLevels, 'note'>
   readonly report: ReportEvent
-  readonly log?: { debug(details: object, message: string): void }
+  readonly log?: Pick<Log, 'debug'>
 }
 
 /** The state of a queue, as the private API shows it. */

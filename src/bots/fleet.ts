@@ -6,8 +6,7 @@
  * A question waits a moment for shards that were just opened. A shard whose index is not filled by then is missing from
  * the result, which names the shards that it covers.
  */
-import { type Clock, every, nextTurn, sleep, type Timer } from '../clock.ts'
-import type { Counters } from '../counters.ts'
+import { every, nextTurn, sleep, type Timer } from '../clock.ts'
 import { FirstInOrder } from '../kit/first-in-order.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { fleetHealthMetrics, type GaugeName } from '../metrics.ts'
@@ -31,11 +30,10 @@ import {
 import { botLoadCountMax } from './limits.ts'
 import { summaryOf } from './list-bots.ts'
 import { type WebhookStatus, webhookStatus } from './webhook-report.ts'
+import type { Surroundings } from '../surroundings.ts'
 
-export interface FleetOptions {
-  readonly clock: Clock
-  /** The gauges are metrics. */
-  readonly counters: Counters
+/** The gauges are metrics, which `counters` has. */
+export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly attempts: Pick<AttemptLogs, 'find' | 'restore'>
   /** Returns a queue that is in memory. */
   readonly loadedQueue: (queue: QueueId) => BotQueue | undefined

@@ -10,14 +10,12 @@
  * in `eventQuietMs`, only the last one that is held counts, and if it is the one that was sent last, nothing has changed for
  * its reader.
  */
-import { type Clock, every, type Timer } from '../clock.ts'
-import type { Counters } from '../counters.ts'
+import { every, type Timer } from '../clock.ts'
 import type { NewOperatorEvent, OperatorEventType } from './operator-event.ts'
 import { eventsKeptMax } from './limits.ts'
+import type { Surroundings } from '../surroundings.ts'
 
-export interface EventGateOptions {
-  readonly clock: Clock
-  readonly counters: Counters
+export interface EventGateOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   /** Passes events to the log. If it rejects, they are lost and counted. */
   send(events: readonly NewOperatorEvent[]): Promise<void>
 }

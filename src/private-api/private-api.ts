@@ -48,6 +48,7 @@ import { addSigningKeyRoutes } from './routes/signing-key-routes.ts'
 import { addTailRoutes } from './routes/tail-routes.ts'
 import { validationText } from './validation-text.ts'
 import { addWebhookRoutes } from './routes/webhook-routes.ts'
+import type { Log } from '../surroundings.ts'
 
 export type PrivateApiOptions = BotRoutesOptions &
   EventRoutesOptions &
@@ -87,7 +88,7 @@ export interface Readiness {
 interface PrivateApiContext {
   readonly guard: PrivateApiGuard
   readonly keys: WorkerKeys
-  readonly log: { error(details: object, message: string): void }
+  readonly log: Pick<Log, 'error'>
   /** The state that /readyz shows. */
   readiness(): Promise<Readiness>
   /** The sums of the counters of all workers. */

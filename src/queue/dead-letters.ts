@@ -8,8 +8,6 @@
  * once the index is read. Everything that removes a dead letter waits for the index, then changes it and commits in one
  * turn of the event loop, so no dead letter is removed twice.
  */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
 import { deadLetterLifeMs, deadLettersPerRead, mib, webhookErrorLengthMax } from '../limits.ts'
 import { type QueueId, updateIdEnd } from '../shard/keys.ts'
 import type {
@@ -22,13 +20,12 @@ import type { StoredDeadLetter } from '../shard/stored.ts'
 import type { LostUpdate } from '../webhook/delivery-source.ts'
 import { DeadLetterIndex } from './dead-letter-index.ts'
 import type { QueuedUpdate } from './queued-update.ts'
+import type { Surroundings } from '../surroundings.ts'
 
 /** What the dead letters of a queue need from the queue and its shard. */
-export interface DeadLettersOptions {
+export interface DeadLettersOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly id: QueueId
   readonly shard: Pick<Shard, 'readDeadLetters'>
-  readonly clock: Clock
-  readonly counters: Counters
   /** Makes operations of this queue durable. `waited` says that a caller waits for the result. */
   commit(operations: readonly Operation[], waited: boolean): Promise<void>
   /** Resolves when everything committed so far can be read from disk, or never will be. */

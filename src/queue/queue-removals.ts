@@ -2,8 +2,6 @@
  * Takes single updates out of a queue, wherever they are: those that were delivered, that have expired, or that a webhook has
  * given up, which become dead letters. No removal is awaited. update-queue.ts removes the oldest updates (`confirm`, `drop`).
  */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -14,13 +12,12 @@ import { inSlices } from './in-slices.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
 import type { RemovedEntries, WindowEntry } from './window.ts'
+import type { Surroundings } from '../surroundings.ts'
 
 /** What a queue needs from its bot and its worker so that updates can leave it. */
-export interface RemovalServices {
+export interface RemovalServices extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly id: QueueId
   readonly shard: Shard
-  readonly clock: Clock
-  readonly counters: Counters
   /** Tells whether the queue has a webhook. If so, an update that expires counts as lost and becomes a dead letter. */
   isWebhookActive(): boolean
   /** Reports how many updates a webhook lost because they expired. */

@@ -12,19 +12,16 @@
  * that a reply may take including all waiting. A slow upstream therefore costs replies, but neither memory nor a delivery.
  */
 import { Pool } from 'undici'
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
 import { upstreamConnectTimeoutMs } from './limits.ts'
 import type { ReplyIntake, WebhookReply } from '../webhook/reply-reader.ts'
 import { mayNameMethod, replyMethod } from './reply-method.ts'
 import { KeyedSemaphore } from '../kit/semaphore.ts'
 import { upstreamPath, type UpstreamUrl } from './upstream-url.ts'
 import { mib } from '../limits.ts'
+import type { Surroundings } from '../surroundings.ts'
 
-export interface UpstreamRepliesOptions {
+export interface UpstreamRepliesOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly upstream: UpstreamUrl
-  readonly clock: Clock
-  readonly counters: Counters
   /** Returns the token, or undefined if it cannot be decrypted. */
   openToken(sealed: string): string | undefined
 }

@@ -7,7 +7,6 @@
 import assert from 'node:assert'
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
-import type { Clock } from '../clock.ts'
 import { endlessLease, type Lease, leaseAskAgainMs } from '../lease.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
@@ -24,6 +23,7 @@ import { HostAddresses } from './resolve.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
 import type { WebhookNetwork } from './verify.ts'
 import type { WebhookSettings } from './webhook-settings.ts'
+import type { Surroundings } from '../surroundings.ts'
 
 export interface ConnectionSetOwner {
   readonly answered: ConnectionOwner['answered']
@@ -34,19 +34,19 @@ export interface ConnectionSetOwner {
   changed(): void
 }
 
-export interface ConnectionSetOptions {
+export interface ConnectionSetOptions extends Pick<Surroundings, 'clock' | 'random'> {
   readonly endpoint: Endpoint
   readonly settings: WebhookSettings
-  /** The known addresses of the host, updated in place; if absent, none are known yet. */
+  /** The known addresses of the host, updated in place; if absent, none are known yet. They outlive the connections. */
   readonly addresses?: KnownAddresses | undefined
-  readonly clock: Clock
-  readonly random: () => number
   readonly network: WebhookNetwork
   readonly secretHeaderNames: readonly string[]
   /** If absent, deliveries are not signed. */
   readonly signing?: SignatureSource | undefined
+  /** Receives successful responses that name a method; if absent, they are not read. */
   readonly replies?: ReplyIntake | undefined
   readonly serverGate: ServerGate
+  /** If absent, no other server can deliver these updates. */
   readonly lease?: Lease | undefined
   readonly pace: DeliveryPace
   readonly connectTimeoutMs: number

@@ -95,17 +95,8 @@ export class Dispatcher implements UpdateHolder {
     this.#goneClock = new GoneClock(options.goneTimeoutMs, settings.goneSinceMs)
     this.#recorder = new AttemptRecorder(options.attempts ?? new AttemptLog(), options)
     this.#connections = new ConnectionSet({
+      ...options,
       endpoint: parseEndpoint(settings.url, { local: true }),
-      settings,
-      addresses: options.addresses,
-      clock: options.clock,
-      random: options.random,
-      network: options.network,
-      secretHeaderNames: options.secretHeaderNames,
-      signing: options.signing,
-      replies: options.replies,
-      serverGate: options.serverGate,
-      lease: options.lease,
       pace: options.parts?.createPace(options.limit) ?? new DeliveryPace({ limit: options.limit }),
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       responseTimeoutMs: options.responseTimeoutMs ?? webhookResponseTimeoutMs,

@@ -18,8 +18,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BotService, PushReceipt, PushRequest } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
-import type { Clock } from '../../clock.ts'
-import type { Counters } from '../../counters.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import { kib, streamIdleMs } from '../../limits.ts'
 import { pairHeaderBytesMax, updateSlackBytes } from '../limits.ts'
@@ -38,13 +36,12 @@ import { pushOutcomeText } from './push-outcome.ts'
 import type { ResultBatch } from './result-batch.ts'
 import type { StreamAccess } from './stream-access.ts'
 import { StreamResults, weightOf } from './stream-results.ts'
+import type { Surroundings } from '../../surroundings.ts'
 
-export interface IngestStreamOptions {
+export interface IngestStreamOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly bots: BotService
-  readonly clock: Clock
-  readonly counters: Counters
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Shared by all streams of this worker, as are the long lines. */

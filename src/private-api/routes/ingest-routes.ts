@@ -4,8 +4,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { KeyRing } from '../../access/key-ring.ts'
 import type { BotService, PushOutcome } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
-import type { Clock } from '../../clock.ts'
-import type { Counters } from '../../counters.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { type ReceiveOptions, readBody } from '../../http/body.ts'
@@ -16,18 +14,17 @@ import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
 import { LongLines } from '../ingest/long-lines.ts'
-import type { OwnerLinks } from '../owner-links.ts'
 import { PushOrder } from '../ingest/push-order.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
 import { readIdempotencyHeader, readPushQuery, refusal } from '../ingest/update-options.ts'
 import { pushOutcomeText } from '../ingest/push-outcome.ts'
 import { mib } from '../../limits.ts'
+import type { Surroundings } from '../../surroundings.ts'
+import type { RouteOptions } from './route-options.ts'
 
-export interface IngestRoutesOptions {
+export interface IngestRoutesOptions extends RouteOptions, Pick<Surroundings, 'counters'> {
   readonly bots: BotService
-  readonly clock: Clock
-  readonly counters: Counters
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** The budget for bodies that are read completely, and for what streams have sent only in part. */
@@ -37,8 +34,6 @@ export interface IngestRoutesOptions {
   /** Open streams that other workers forwarded. They end with their producers' streams, unless this worker ends alone. */
   readonly peerStreams: Set<IngestStream>
   readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: KeyRing }
-  linksOf(request: FastifyRequest): OwnerLinks
-  isForwarded(request: FastifyRequest): boolean
   /** Lets the connection of a stream give way while it rests (cluster/worker/client-connections.ts). */
   streamPlace(request: FastifyRequest, end: () => void): (isResting: boolean) => void
 }
