@@ -15,14 +15,7 @@
  * producer that cannot accept this awaits each result before the next push of the same chat.
  */
 import type { Timer } from '../clock.ts'
-import {
-  type ClientOptions,
-  type ClientSettings,
-  type ClientSurroundings,
-  type CloseOptions,
-  closeTimeoutMs,
-  optionNames,
-} from './client-options.ts'
+import { type CloseOptions, closeTimeoutMs, optionNames } from './client-options.ts'
 import { Flow, type FlowBounds } from './flow.ts'
 import { HeldPairs } from './held-pairs.ts'
 import type { Pair } from './pair.ts'
@@ -37,18 +30,15 @@ import type {
   StreamPushOptions,
   UpdatePayloads,
 } from './pushed-update.ts'
+import type { RepeatedCallsOptions } from './repeated-calls.ts'
 import { retryDelayMs } from './retry-delay.ts'
 import { kib } from '../limits.ts'
 
 /** What a stream needs from the client that opens it. */
-export interface PushStreamOptions {
+export interface PushStreamOptions extends Omit<RepeatedCallsOptions, 'attempt'> {
   openRequest(events: PairRequestEvents): PairRequest
-  readonly settings: ClientSettings
   readonly bounds: FlowBounds
-  readonly surroundings: ClientSurroundings
   newKey(): string | undefined
-  readonly onRetry: ClientOptions['onRetry']
-  unreachedMs(): number | undefined
   onClosed(): void
 }
 

@@ -2,13 +2,13 @@
  * Takes single updates out of a queue, wherever they are: those that were delivered, that have expired, or that a webhook has
  * given up, which become dead letters. No removal is awaited. update-queue.ts removes the oldest updates (`confirm`, `drop`).
  */
+import { nextTurn } from '../clock.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/delivery-source.ts'
 import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
-import { inSlices } from './in-slices.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
 import type { RemovedEntries, WindowEntry } from './window.ts'
@@ -140,8 +140,18 @@ export class QueueRemovals {
       .filter((entry) => entry.expiresAtS <= nowS)
   }
 
-  #inSlices<Item>(items: readonly Item[], visit: (slice: readonly Item[]) => void): Promise<void> {
-    return inSlices(items, { clock: this.#services.clock, sliceMax: removedPerOperationMax, visit })
+  /**
+   * Calls `visit` with one slice of a long list after the other, one per turn of the event loop, the first one immediately.
+   * An item may have changed since the list was made.
+   */
+  async #inSlices<Item>(
+    items: readonly Item[],
+    visit: (slice: readonly Item[]) => void,
+  ): Promise<void> {
+    for (let start = 0; start < items.length; start += removedPerOperationMax) {
+      if (start > 0) await nextTurn(this.#services.clock)
+      visit(items.slice(start, start + removedPerOperationMax))
+    }
   }
 
   #isHeld(update: PendingUpdate): boolean {

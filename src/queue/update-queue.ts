@@ -8,7 +8,13 @@
  */
 import { PostboteError } from '../errors.ts'
 import type { QueueId } from '../shard/keys.ts'
-import type { AdvanceOperation, Operation, PushOperation } from '../shard/operations.ts'
+import type {
+  AdvanceOperation,
+  IdempotencyFact,
+  Operation,
+  PushOperation,
+} from '../shard/operations.ts'
+import type { Surroundings } from '../surroundings.ts'
 import { emptyQueueState, type QueueState } from '../shard/record.ts'
 import type {
   DeliverySource,
@@ -16,7 +22,6 @@ import type {
   PendingUpdate,
   UpdateHolder,
 } from '../webhook/delivery-source.ts'
-import type { AcceptedUpdate } from './accepted-update.ts'
 import { type Advanced, Backlog } from './backlog.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { randomFirstId } from './first-id.ts'
@@ -26,12 +31,16 @@ import type { QueueWatcher } from './queue-watcher.ts'
 import { QueueReader } from './queue-reader.ts'
 import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
 import type { QueuedUpdate } from './queued-update.ts'
-import type { WindowEntry } from './window.ts'
+import type { WindowEntry, WindowUpdate } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
+/** A checked update that is about to be pushed. */
+export interface AcceptedUpdate extends Omit<WindowUpdate, 'updateId' | 'acceptedAtS'> {
+  readonly idempotency?: IdempotencyFact | undefined
+}
+
 /** What a queue needs from its bot and its worker. */
-export interface UpdateQueueOptions extends RemovalServices {
-  readonly random: () => number
+export interface UpdateQueueOptions extends RemovalServices, Pick<Surroundings, 'random'> {
   readonly limits: QueueLimits
   readonly levels: Pick<QueueLevels, 'note'>
   readonly budget: WindowBudget

@@ -27,6 +27,7 @@ export interface WindowUpdate {
   readonly updateId: number
   readonly typeNumber: number
   readonly acceptedAtS: number
+  /** Wall time in seconds. */
   readonly expiresAtS: number
   readonly orderingKey: string
   readonly text: Buffer

@@ -9,19 +9,16 @@
  * misses is decided by the log, which keeps the last 10,000 events. In a cluster it pulls from each node in the same way.
  */
 import { type Clock, sleep } from '../../clock.ts'
-import type { EventPage } from '../../events/operator-event.ts'
+import type { EventPage, EventQuestion } from '../../events/operator-event.ts'
 import { tailReconnectMs, tailSilenceMs } from '../limits.ts'
 import { eventPosition, idsInPosition } from './event-position.ts'
 import type { LongResponse } from './long-response.ts'
 import { serverSentEvent, serverSentPosition, serverSentRetry } from './server-sent-events.ts'
 
 /** What a node is asked for. */
-export interface NodeQuestion {
+export interface NodeQuestion extends Omit<EventQuestion, 'after' | 'limit'> {
   /** The position of the reader. If absent, `last` decides where to begin. */
   readonly after?: string | undefined
-  readonly last?: number | undefined
-  readonly type?: string | undefined
-  readonly waitMs: number
 }
 
 /** The next events of a node. */

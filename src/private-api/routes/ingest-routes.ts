@@ -2,16 +2,16 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { KeyRing } from '../../access/key-ring.ts'
-import type { BotService, PushOutcome } from '../../bots/bot-service.ts'
+import type { PushOutcome } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { type ReceiveOptions, readBody } from '../../http/body.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { updateSlackBytes } from '../limits.ts'
-import type { CheckPool, CheckResult } from '../../queue/check-pool.ts'
+import type { CheckResult } from '../../queue/check-pool.ts'
 import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
-import { IngestStream } from '../ingest/ingest-stream.ts'
+import { IngestStream, type IngestStreamOptions } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
 import { LongLines } from '../ingest/long-lines.ts'
 import { PushOrder } from '../ingest/push-order.ts'
@@ -20,13 +20,11 @@ import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.
 import { readIdempotencyHeader, readPushQuery, refusal } from '../ingest/update-options.ts'
 import { pushOutcomeText } from '../ingest/push-outcome.ts'
 import { mib } from '../../limits.ts'
-import type { Surroundings } from '../../surroundings.ts'
 import type { RouteOptions } from './route-options.ts'
 
-export interface IngestRoutesOptions extends RouteOptions, Pick<Surroundings, 'counters'> {
-  readonly bots: BotService
-  readonly updateBytesMax: number
-  readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
+export interface IngestRoutesOptions
+  extends RouteOptions,
+    Pick<IngestStreamOptions, 'bots' | 'counters' | 'updateBytesMax' | 'checkPool'> {
   /** The budget for bodies that are read completely, and for what streams have sent only in part. */
   readonly bodies: BodyBudget<IncomingMessage>
   /** Open streams of producers, which a shutdown ends. */
