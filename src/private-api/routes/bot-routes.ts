@@ -16,10 +16,13 @@ import {
 } from '../owner-links.ts'
 import { unixSeconds } from './unix-seconds.ts'
 import { readIsValidated } from '../ingest/update-options.ts'
-import type { RouteOptions } from './route-options.ts'
 
-export interface BotRoutesOptions extends RouteOptions {
+export interface BotRoutesOptions {
+  readonly clock: Clock
   readonly bots: BotService
+  linksOf(request: FastifyRequest): OwnerLinks
+  /** Whether another worker forwarded the request, so that only this worker responds to it. */
+  isForwarded(request: FastifyRequest): boolean
 }
 
 type Registration = BodyOf<typeof botOperations.createBot>

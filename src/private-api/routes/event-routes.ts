@@ -19,15 +19,17 @@ import { type OwnerLinks, type OwnerStream, postToOwner } from '../owner-links.t
 import { requestAccess } from '../access/request-access.ts'
 import { LongResponse } from '../follow/long-response.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
-import type { RouteOptions } from './route-options.ts'
 
-export interface EventRoutesOptions extends RouteOptions {
+export interface EventRoutesOptions {
+  readonly clock: Clock
   /** Asks the log of this server. */
   readEvents(question: EventQuestion): Promise<EventPage>
   /** The name of this server; undefined if it has none, because it is the only one. */
   readonly node: string | undefined
   /** Whether this is the first worker of its node, which answers for it. */
   readonly isFirstWorker: boolean
+  linksOf(request: FastifyRequest): OwnerLinks
+  isForwarded(request: FastifyRequest): boolean
   /** The streams that are open. A worker that leaves stops them. */
   readonly eventStreams: Set<{ stop(): void }>
   readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }

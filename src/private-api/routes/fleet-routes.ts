@@ -9,6 +9,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { BotList, BotService, ListedBot, ShardSums } from '../../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../bots/fleet-counts.ts'
 import { fleetOrder, type FleetQuery, type FleetStatus } from '../../bots/fleet-status.ts'
+import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import type { MetricName } from '../../metrics.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
@@ -16,15 +17,19 @@ import { querySchema, type ResultOf } from '../../operations/operation.ts'
 import { addOperation } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
 import { type BotNames, botSummaryJson } from './bot-summary-json.ts'
+import type { OwnerLinks } from '../owner-links.ts'
 import { unixSeconds } from './unix-seconds.ts'
-import type { RouteOptions } from './route-options.ts'
 
-export interface FleetRoutesOptions extends RouteOptions {
+export interface FleetRoutesOptions {
+  readonly clock: Clock
   readonly bots: BotService
   /** The number of shards of the server. */
   readonly shards: number
   /** Whether this is the first worker of its node, which answers for the counters of the node. */
   readonly isFirstWorker: boolean
+  linksOf(request: FastifyRequest): OwnerLinks
+  /** Whether another worker forwarded the request, so that only this worker responds to it. */
+  isForwarded(request: FastifyRequest): boolean
   /** The sums of the counters of all workers of this node. */
   totals(): Readonly<Record<MetricName, number>>
 }

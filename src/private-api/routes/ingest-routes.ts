@@ -14,17 +14,19 @@ import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream, type IngestStreamOptions } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
 import { LongLines } from '../ingest/long-lines.ts'
+import type { OwnerLinks } from '../owner-links.ts'
 import { PushOrder } from '../ingest/push-order.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
 import { readIdempotencyHeader, readPushQuery, refusal } from '../ingest/update-options.ts'
 import { pushOutcomeText } from '../ingest/push-outcome.ts'
 import { mib } from '../../limits.ts'
-import type { RouteOptions } from './route-options.ts'
 
 export interface IngestRoutesOptions
-  extends RouteOptions,
-    Pick<IngestStreamOptions, 'bots' | 'counters' | 'updateBytesMax' | 'checkPool'> {
+  extends Pick<
+    IngestStreamOptions,
+    'bots' | 'clock' | 'counters' | 'updateBytesMax' | 'checkPool'
+  > {
   /** The budget for bodies that are read completely, and for what streams have sent only in part. */
   readonly bodies: BodyBudget<IncomingMessage>
   /** Open streams of producers, which a shutdown ends. */
@@ -32,6 +34,8 @@ export interface IngestRoutesOptions
   /** Open streams that other workers forwarded. They end with their producers' streams, unless this worker ends alone. */
   readonly peerStreams: Set<IngestStream>
   readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: KeyRing }
+  linksOf(request: FastifyRequest): OwnerLinks
+  isForwarded(request: FastifyRequest): boolean
   /** Lets the connection of a stream give way while it rests (cluster/worker/client-connections.ts). */
   streamPlace(request: FastifyRequest, end: () => void): (isResting: boolean) => void
 }

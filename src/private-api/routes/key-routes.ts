@@ -7,6 +7,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { KeyRegistry, WantedKey } from '../../access/key-registry.ts'
+import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { keyOperations } from '../../operations/key-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
@@ -14,14 +15,18 @@ import type { StoredAccessKey } from '../../shard/stored.ts'
 import { addOperations } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
 import { type KeyQuestion, type KeySync, keyTablePath } from '../access/key-sync.ts'
+import type { OwnerLinks } from '../owner-links.ts'
 import { requestAccess } from '../access/request-access.ts'
-import type { RouteOptions } from './route-options.ts'
 
-export interface KeyRoutesOptions extends RouteOptions {
+export interface KeyRoutesOptions {
+  readonly clock: Clock
   readonly keys: {
     readonly registry: KeyRegistry
     readonly sync: Pick<KeySync, 'refresh'>
   }
+  linksOf(request: FastifyRequest): OwnerLinks
+  /** Whether another worker forwarded the request. */
+  isForwarded(request: FastifyRequest): boolean
 }
 
 const keysChangedPath = '/internal/keys-changed'

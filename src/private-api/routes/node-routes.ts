@@ -6,20 +6,25 @@
  * A member of the cluster that does not answer is listed with what the database says about it.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Clock } from '../../clock.ts'
 import type { ClusterMember, NodeReport, ReportedShard } from '../node-report.ts'
 import { PostboteError } from '../../errors.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { serverOperations } from '../../operations/server-operations.ts'
 import { addOperation } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
-import type { RouteOptions } from './route-options.ts'
+import type { OwnerLinks } from '../owner-links.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]
 
-export interface NodeRoutesOptions extends RouteOptions {
+export interface NodeRoutesOptions {
+  readonly clock: Clock
   /** The number of shards of the server. */
   readonly shards: number
+  linksOf(request: FastifyRequest): OwnerLinks
+  /** Whether another worker forwarded the request, so that only this worker responds to it. */
+  isForwarded(request: FastifyRequest): boolean
   /** Returns the state of this node. */
   ownNode(): Promise<NodeReport>
   /** Returns all members of the cluster, as this node knows them; none on one machine. */

@@ -4,21 +4,25 @@
  *
  * All workers of a node know an ended session from the memory that they share; the other nodes are told.
  */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type Access, scopes } from '../../access/access.ts'
+import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { accessKeysMax } from '../../limits.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { sessionOperations } from '../../operations/server-operations.ts'
 import { addOperations } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
+import type { OwnerLinks } from '../owner-links.ts'
 import type { PrivateApiGuard } from '../access/private-api-guard.ts'
 import { requestAccess } from '../access/request-access.ts'
-import type { RouteOptions } from './route-options.ts'
 
-export interface SessionRoutesOptions extends RouteOptions {
+export interface SessionRoutesOptions {
+  readonly clock: Clock
   readonly guard: PrivateApiGuard
+  linksOf(request: FastifyRequest): OwnerLinks
+  isForwarded(request: FastifyRequest): boolean
 }
 
 const endedPath = '/internal/session-ended'
