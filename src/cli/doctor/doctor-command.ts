@@ -5,11 +5,11 @@
 import { optionTable } from '../../config/config-options.ts'
 import { anyText } from '../../config/config-values.ts'
 import { waitingClock } from '../../clock.ts'
-import type { CommandCall } from '../command-call.ts'
-import type { ParsedCommand } from '../command-row.ts'
-import { configFileOption } from '../config-file-option.ts'
-import { jsonOption } from '../json-option.ts'
-import { printJson } from '../print-json.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import type { ParsedCommand } from '../commands/command-row.ts'
+import { configFileOption } from '../commands/config-file-option.ts'
+import { jsonOption } from '../commands/json-option.ts'
+import { printJson } from '../output/print-json.ts'
 import { examineMachine } from './examine-machine.ts'
 
 const webhookUrlOption = {

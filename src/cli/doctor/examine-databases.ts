@@ -1,9 +1,9 @@
 import { examineDatabase } from '../../store/postgres/examine-database.ts'
 import { bad } from '../../store/postgres/finding.ts'
 import type { Config } from '../../config/config.ts'
-import { databaseProblems } from '../database-problems.ts'
-import { headingOf } from '../with-databases.ts'
-import { workersOf } from '../workers-of.ts'
+import { databaseProblems } from '../cluster/database-problems.ts'
+import { headingOf } from '../cluster/with-databases.ts'
+import { workersOf } from '../serve/workers-of.ts'
 import type { Examined } from './examined.ts'
 
 /** Examines each database, and whether they belong together. */

@@ -7,8 +7,8 @@ import type { Clock } from '../../clock.ts'
 import { describeAddress, type ListenAddress } from '../../cluster/listener.ts'
 import type { Config } from '../../config/config.ts'
 import { bad, type Finding, good } from '../../store/postgres/finding.ts'
-import { askServer, type ServerStatus } from '../command-socket.ts'
-import { listenersOf } from '../listeners-of.ts'
+import { askServer, type ServerStatus } from '../serve/command-socket.ts'
+import { listenersOf } from '../serve/listeners-of.ts'
 
 export async function examinePorts(config: Config, clock: Clock): Promise<readonly Finding[]> {
   const status = await statusOf(config.dir, clock)

@@ -1,5 +1,5 @@
 import { onOff } from '../../config/config-values.ts'
-import type { CommandCall } from '../command-call.ts'
+import type { CommandCall } from '../commands/command-call.ts'
 import { botIdArgument } from './bot-id-argument.ts'
 
 export const testOption = {

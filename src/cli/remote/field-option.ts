@@ -1,7 +1,7 @@
 /** An option of a command that is a field of a call: its values and its default are those of the schema. */
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import { anyText, type Kind, oneOf, onOff, wholeNumber } from '../../config/config-values.ts'
-import type { ValueRow } from '../command-call.ts'
+import type { ValueRow } from '../commands/command-call.ts'
 import type { OperationRow, Unchanging } from '../../operations/operation.ts'
 
 type FieldsOf<Row extends OperationRow> = Row['query'] extends () => TProperties

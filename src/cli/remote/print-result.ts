@@ -1,8 +1,8 @@
 /** How the commands that call a server print results: for people on lines and in tables, for programs as JSON. */
-import type { CommandCall } from '../command-call.ts'
-import { jsonOption } from '../json-option.ts'
-import { printJsonLine } from '../print-json.ts'
-import { harmless, type TableRows, textTable } from '../text-table.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import { jsonOption } from '../commands/json-option.ts'
+import { printJsonLine } from '../output/print-json.ts'
+import { harmless, type TableRows, textTable } from '../output/text-table.ts'
 
 /**
  * Prints a result: with `--json` the JSON of the server, otherwise what `lines` returns for it.

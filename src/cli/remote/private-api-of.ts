@@ -2,9 +2,9 @@
 import { ConfigError } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { path, upstreamUrl } from '../../config/config-values.ts'
-import type { CommandCall } from '../command-call.ts'
-import { configFileOption } from '../config-file-option.ts'
-import { jsonOption } from '../json-option.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import { configFileOption } from '../commands/config-file-option.ts'
+import { jsonOption } from '../commands/json-option.ts'
 import { RemoteApi } from './remote-api.ts'
 
 export const urlOption = {

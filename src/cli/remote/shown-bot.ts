@@ -1,5 +1,5 @@
 /** The state of a bot as a table: a line for each field, a column for each of its two queues. Pure. */
-import type { TableRows } from '../text-table.ts'
+import type { TableRows } from '../output/text-table.ts'
 import { cell, timeCell } from './cells.ts'
 
 /** The fields of a queue that `GET /v1/bots/:id` returns, among others. */

@@ -1,8 +1,8 @@
 /** `postbote summary`: the sums over all bots of the server. */
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
-import type { CommandCall } from '../command-call.ts'
-import type { ParsedCommand } from '../command-row.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import type { ParsedCommand } from '../commands/command-row.ts'
 import { ageCell, cell } from './cells.ts'
 import { tellMissingShards } from './tell-missing-shards.ts'
 import { printResult, tableLines } from './print-result.ts'

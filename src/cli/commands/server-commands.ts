@@ -1,0 +1,124 @@
+/**
+ * The commands that run a server, or work on its files and databases. They read their arguments themselves, because most
+ * of them are options of the server.
+ */
+import { type OptionRow, optionTable } from '../../config/config-options.ts'
+import { onOff, wholeNumber } from '../../config/config-values.ts'
+import { configFileOption } from './config-file-option.ts'
+import { type CommandRow, type RawCommand, serverOptions } from './command-row.ts'
+import { jsonOption } from './json-option.ts'
+import { shardsMax } from '../../limits.ts'
+import { registerCommand } from '../remote/bots-commands.ts'
+import { reload } from '../serve/reload.ts'
+import { repair } from '../files/repair.ts'
+import { configOf } from './run-command.ts'
+import { serve } from '../serve/serve.ts'
+import { verify } from '../files/verify.ts'
+
+const databaseOptions = [optionTable.databases, configFileOption]
+const shardOption: OptionRow = {
+  name: 'shard',
+  kind: wholeNumber(0, shardsMax - 1),
+  defaultShown: 'all shards',
+  sentence: 'Number of a shard; may be repeated.',
+}
+const rebuildOption: OptionRow = {
+  name: 'rebuild',
+  kind: onOff,
+  sentence: 'Includes shards without damage.',
+}
+
+export const serverCommands: readonly CommandRow[] = [
+  {
+    kind: 'raw',
+    name: 'serve',
+    synopsis: 'serve [options]',
+    sentence: 'runs the server',
+    options: serverOptions,
+    run: (argv) => serve(configOf(argv), () => configOf(argv)),
+  },
+  registerCommand,
+  {
+    kind: 'raw',
+    name: 'reload',
+    synopsis: 'reload [--dir DIR]',
+    sentence:
+      'replaces the workers of a running server, which reads its code and options again; no request fails; returns when the reload is done',
+    options: [optionTable.dir, configFileOption],
+    run: (argv) => reload(configOf(argv).dir),
+  },
+  {
+    kind: 'raw',
+    name: 'verify',
+    synopsis: 'verify [--shard N] [--json] [--dir DIR]',
+    sentence:
+      'searches the files of all shards, or of the given ones, for damage and changes nothing; the exit code is 1 if there is damage',
+    options: [shardOption, jsonOption, optionTable.dir, configFileOption],
+    run: (argv) => verify(argv, configOf),
+  },
+  {
+    kind: 'raw',
+    name: 'repair',
+    synopsis: 'repair [--shard N] [--rebuild] [--json] [--dir DIR]',
+    sentence:
+      'copies every readable record of damaged shards into new shards and prints what is lost; the server must be stopped; --rebuild includes shards without damage',
+    options: [shardOption, rebuildOption, jsonOption, optionTable.dir, configFileOption],
+    run: (argv) => repair(argv, configOf),
+  },
+]
+
+/** The client of databases is imported only when it is needed: a server without a database does not load it. */
+export const databaseCommands: readonly RawCommand[] = [
+  {
+    kind: 'raw',
+    name: 'database init',
+    synopsis: 'database init --database URL [--shards 64]',
+    sentence:
+      'makes the tables of a new PostgreSQL database; --database may be repeated, and each database gets a part of the shards',
+    options: [optionTable.shards, ...databaseOptions],
+    run: async (argv) => (await import('../cluster/database.ts')).database('init', configOf(argv)),
+  },
+  {
+    kind: 'raw',
+    name: 'database import',
+    synopsis: 'database import --database URL --dir DIR',
+    sentence: 'copies the shards of a stopped server into an empty database',
+    options: [optionTable.dir, ...databaseOptions],
+    run: async (argv) =>
+      (await import('../cluster/database.ts')).database('import', configOf(argv)),
+  },
+  {
+    kind: 'raw',
+    name: 'database export',
+    synopsis: 'database export --database URL --dir DIR',
+    sentence: 'copies the shards of a database into a new data directory',
+    options: [optionTable.dir, ...databaseOptions],
+    run: async (argv) =>
+      (await import('../cluster/database.ts')).database('export', configOf(argv)),
+  },
+  {
+    kind: 'raw',
+    name: 'nodes',
+    synopsis: 'nodes --database URL',
+    sentence: 'shows the servers that use each database, and which one has which shards',
+    options: databaseOptions,
+    run: async (argv) => (await import('../cluster/nodes.ts')).nodes(configOf(argv)),
+  },
+  {
+    kind: 'raw',
+    name: 'node drain',
+    synopsis: 'node drain [NAME] --database URL',
+    sentence:
+      'moves the shards of a server to the other ones, waits until that server has ended, and fails if nobody can take them; NAME is --node-name, or else the host name',
+    options: [optionTable.nodeName, ...databaseOptions],
+    run: async (argv) => (await import('../cluster/nodes.ts')).node('drain', argv, configOf),
+  },
+  {
+    kind: 'raw',
+    name: 'node undrain',
+    synopsis: 'node undrain [NAME] --database URL',
+    sentence: 'takes that back',
+    options: [optionTable.nodeName, ...databaseOptions],
+    run: async (argv) => (await import('../cluster/nodes.ts')).node('undrain', argv, configOf),
+  },
+]
