@@ -33,6 +33,10 @@ interface DocumentedCommand {
 export interface ParsedCommand extends DocumentedCommand {
   readonly kind: 'parsed'
   readonly arguments: readonly ArgumentRow[]
+  /** Its name and arguments, if the help shows them on one line in place of its rows. */
+  readonly synopsis?: string
+  /** The options that the error of an unknown one lists, if a mistyped one could do harm. */
+  readonly onlyOptions?: string
   run(call: CommandCall): Promise<void>
 }
 
@@ -61,7 +65,8 @@ export function optionsOf({ options, takesServerOptions }: CommandRow): readonly
 
 /** Returns the command and its arguments as the help shows them, without the program. */
 export function synopsisOf(row: CommandRow): string {
-  if (row.kind === 'raw') return row.synopsis
+  if (row.synopsis !== undefined) return row.synopsis
+  if (row.kind === 'raw') return row.name
   const names = row.arguments.map(({ name }) => name)
   return [row.name, ...names, ...(row.options.length > 0 ? ['[options]'] : [])].join(' ')
 }

@@ -1,8 +1,7 @@
 /** Finds the command that arguments name. Names have one or two words. Pure. */
-import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../../config/config.ts'
+import { adviceFor } from './advice-for.ts'
 import type { CommandRow } from './command-row.ts'
-import { adviceIn } from './parse-command.ts'
 
 /** A command, and the arguments after its name. */
 export interface FoundCommand {
@@ -25,11 +24,13 @@ export function findCommand(rows: readonly CommandRow[], argv: readonly string[]
   const group = commandsNamed(rows, [first])
   if (group.length > 0) {
     const actions = group.map(({ name }) => name.slice(first.length + 1))
-    throw new ConfigError([`${first}: expected ${choiceOf(actions)}${adviceOf(argv[1], actions)}`])
+    throw new ConfigError([
+      `${first}: expected ${choiceOf(actions)}${adviceFor(argv[1] ?? '', actions)}`,
+    ])
   }
   const words = [...new Set(rows.map(({ name }) => name.replace(/ .*/, '')))]
   throw new ConfigError([
-    `unknown command ${JSON.stringify(first)}: expected ${choiceOf(words)}${adviceOf(first, words)}`,
+    `unknown command ${JSON.stringify(first)}: expected ${choiceOf(words)}${adviceFor(first, [...words, 'help'])}`,
   ])
 }
 
@@ -51,19 +52,6 @@ export function commandsAsked(
   return isGroup || first?.name === words.slice(0, 2).join(' ')
     ? named
     : [findCommand(rows, words).row]
-}
-
-/** Commander knows which word is meant. */
-function adviceOf(word: string | undefined, words: readonly string[]): string {
-  if (word === undefined) return ''
-  const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined })
-  for (const each of words) program.command(each)
-  try {
-    program.parse([word], { from: 'user' })
-    return ''
-  } catch (error) {
-    return error instanceof CommanderError ? adviceIn(error.message) : ''
-  }
 }
 
 /** Returns the commands whose names begin with the first words of the arguments, as far as there are such commands. */

@@ -2,32 +2,17 @@
  * The commands that run a server, or work on its files and databases. They read their arguments themselves, because most
  * of them are options of the server.
  */
-import { type OptionRow, optionTable } from '../../config/config-options.ts'
-import { onOff, wholeNumber } from '../../config/config-values.ts'
+import { optionTable } from '../../config/config-options.ts'
 import { configFileOption } from './config-file-option.ts'
 import { type CommandRow, type RawCommand, serverOptions } from './command-row.ts'
-import { jsonOption } from './json-option.ts'
-import { shardsMax } from '../../limits.ts'
 import { registerCommand } from '../remote/bots-commands.ts'
 import { reload } from '../serve/reload.ts'
-import { repair } from '../files/repair.ts'
+import { repairCommand } from '../files/repair.ts'
 import { configOf } from './run-command.ts'
 import { serve } from '../serve/serve.ts'
-import { verify } from '../files/verify.ts'
+import { verifyCommand } from '../files/verify.ts'
 
 const databaseOptions = [optionTable.databases, configFileOption]
-const shardOption: OptionRow = {
-  name: 'shard',
-  kind: wholeNumber(0, shardsMax - 1),
-  defaultShown: 'all shards',
-  sentence: 'Number of a shard; may be repeated.',
-}
-const rebuildOption: OptionRow = {
-  name: 'rebuild',
-  kind: onOff,
-  sentence: 'Includes shards without damage.',
-}
-
 export const serverCommands: readonly CommandRow[] = [
   {
     kind: 'raw',
@@ -47,24 +32,8 @@ export const serverCommands: readonly CommandRow[] = [
     options: [optionTable.dir, configFileOption],
     run: (argv) => reload(configOf(argv).dir),
   },
-  {
-    kind: 'raw',
-    name: 'verify',
-    synopsis: 'verify [--shard N] [--json] [--dir DIR]',
-    sentence:
-      'searches the files of all shards, or of the given ones, for damage and changes nothing; the exit code is 1 if there is damage',
-    options: [shardOption, jsonOption, optionTable.dir, configFileOption],
-    run: (argv) => verify(argv, configOf),
-  },
-  {
-    kind: 'raw',
-    name: 'repair',
-    synopsis: 'repair [--shard N] [--rebuild] [--json] [--dir DIR]',
-    sentence:
-      'copies every readable record of damaged shards into new shards and prints what is lost; the server must be stopped; --rebuild includes shards without damage',
-    options: [shardOption, rebuildOption, jsonOption, optionTable.dir, configFileOption],
-    run: (argv) => repair(argv, configOf),
-  },
+  verifyCommand,
+  repairCommand,
 ]
 
 /** The client of databases is imported only when it is needed: a server without a database does not load it. */

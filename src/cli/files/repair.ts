@@ -5,12 +5,18 @@
 import { existsSync } from 'node:fs'
 import { waitingClock } from '../../clock.ts'
 import { lockDirectory } from '../../cluster/primary/directory-lock.ts'
-import type { Config } from '../../config/config.ts'
+import { optionTable } from '../../config/config-options.ts'
+import { onOff } from '../../config/config-values.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import type { ParsedCommand } from '../commands/command-row.ts'
+import { configFileOption } from '../commands/config-file-option.ts'
+import { jsonOption } from '../commands/json-option.ts'
 import { printJson } from '../output/print-json.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
 import {
   foreignTextIn,
   foreignTextOf,
+  shardOption,
   type ShardSelection,
   shardSelection,
   surplusText,
@@ -28,11 +34,27 @@ import { shardRecords } from '../../shard/shard-records.ts'
 const unmadeText =
   'the first start with this directory did not finish, so nothing is stored in it: start the server instead'
 
-export async function repair(
-  argv: readonly string[],
-  configOf: (argv: readonly string[]) => Config,
-): Promise<void> {
-  const selection = await shardSelection(argv, { command: 'repair', configOf })
+const rebuildOption = {
+  name: 'rebuild',
+  kind: onOff,
+  sentence: 'Includes shards without damage.',
+} as const
+
+export const repairCommand: ParsedCommand = {
+  kind: 'parsed',
+  name: 'repair',
+  synopsis: 'repair [--shard N] [--rebuild] [--json] [--dir DIR]',
+  sentence:
+    'copies every readable record of damaged shards into new shards and prints what is lost; the server must be stopped; --rebuild includes shards without damage',
+  arguments: [],
+  options: [shardOption, rebuildOption, jsonOption, optionTable.dir, configFileOption],
+  onlyOptions: '--shard, --rebuild, --json, --dir or --config',
+  run: repair,
+}
+
+async function repair(call: CommandCall): Promise<void> {
+  const selection = await shardSelection(call)
+  const isJson = call.has(jsonOption)
   const lock = lockDirectory(selection.directory)
   try {
     if (selection.surplus.length > 0) throw new Error(surplusText(selection))
@@ -45,11 +67,11 @@ export async function repair(
         isMade: true,
       })
     }
-    const bar = new ProgressBar(selection.isJson)
+    const bar = new ProgressBar(isJson)
     const failed: number[] = []
     for (const shard of selection.shards) {
       try {
-        await repairIfDamaged(selection, shard, bar)
+        await repairIfDamaged(selection, { shard, isRebuilt: call.has(rebuildOption) }, bar)
       } catch (error) {
         process.exitCode = 1
         failed.push(shard)
@@ -59,7 +81,7 @@ export async function repair(
       }
     }
     bar.clear()
-    if (selection.isJson) printJson({ failed_shards: failed, lines: bar.kept })
+    if (isJson) printJson({ failed_shards: failed, lines: bar.kept })
   } finally {
     lock.release()
   }
@@ -81,7 +103,7 @@ async function assertCountFits(selection: ShardSelection): Promise<void> {
 
 async function repairIfDamaged(
   selection: ShardSelection,
-  shard: number,
+  { shard, isRebuilt }: { readonly shard: number; readonly isRebuilt: boolean },
   bar: ProgressBar,
 ): Promise<void> {
   const { directory, files } = selection
@@ -89,7 +111,7 @@ async function repairIfDamaged(
     await removeMarks(directory, shard)
     bar.line(`shard ${shard}: an interrupted repair was finished`)
   }
-  if (!selection.isRebuildAsked && !(await isDamaged(selection, shard, bar))) {
+  if (!isRebuilt && !(await isDamaged(selection, shard, bar))) {
     bar.line(`shard ${shard}: no damage was found, the shard is unchanged`)
     return
   }

@@ -2,8 +2,11 @@
 
 import { join } from 'node:path'
 import { ShardMap } from '../../cluster/shard-map.ts'
-import { type Config, ConfigError } from '../../config/config.ts'
+import { ConfigError } from '../../config/config.ts'
+import { listOf, wholeNumber } from '../../config/config-values.ts'
 import { waitingClock } from '../../clock.ts'
+import { shardsMax } from '../../limits.ts'
+import type { CommandCall } from '../commands/command-call.ts'
 import { shardPath } from '../../shard/data-directory.ts'
 import {
   type DirectoryRecord,
@@ -19,6 +22,15 @@ import type { StoreFiles } from '../../store/store-files.ts'
 /** Registrations come first in a table, so these records belong to as many bots. */
 const recordsLookedAtMax = 1_000
 
+const shardNumber = wholeNumber(0, shardsMax - 1)
+/** `--shards 1`, mistyped for `--shard 1`, would select all shards, so the commands refuse it (`onlyOptions`). */
+export const shardOption = {
+  name: 'shard',
+  kind: { ...listOf(shardNumber), expected: shardNumber.expected },
+  defaultShown: 'all shards',
+  sentence: 'Number of a shard; may be repeated.',
+} as const
+
 export interface ShardSelection {
   /** The data directory. */
   readonly directory: string
@@ -31,36 +43,19 @@ export interface ShardSelection {
   readonly surplus: readonly number[]
   /** Whether all shards have been made; undefined if an old version wrote postbote.json, which does not record it. */
   readonly isMade: boolean | undefined
-  readonly isRebuildAsked: boolean
-  /** The result is wanted as JSON. */
-  readonly isJson: boolean
   readonly shardOf: (botId: number) => number
 }
 
-/** How the command was called. */
-export interface ShardCommand {
-  readonly command: 'verify' | 'repair'
-  readonly configOf: (argv: readonly string[]) => Config
-}
-
 /**
- * Reads the arguments of `verify` or `repair` and the record of the data directory.
+ * Reads which shards of which directory a command is about.
  *
- * @param argv - any number of `--shard N` (all shards without it), `--dir DIR` or `--config FILE`, `--json`, and `--rebuild`
- *   for a repair
- * @throws ConfigError if an option is unknown or a number is no shard of the directory; Error if there is no data
- *   directory
+ * @throws ConfigError if a number is no shard of the directory; Error if there is no data directory
  */
-export async function shardSelection(
-  argv: readonly string[],
-  { command, configOf }: ShardCommand,
-): Promise<ShardSelection> {
-  const { shards: asked, isRebuildAsked, isJson, rest } = split(argv)
-  assertOptions(command, { rest, isRebuildAsked })
-  const directory = configOf(rest).dir
+export async function shardSelection(call: CommandCall): Promise<ShardSelection> {
+  const directory = call.config().dir
   const { shards: shardCount, isMade } = await recordOf(directory)
-  const numbers = asked.map((text) => (/^\d+$/.test(text) ? Number(text) : -1))
-  if (numbers.some((number) => number < 0 || number >= shardCount)) {
+  const numbers = call.get(shardOption) ?? []
+  if (numbers.some((number) => number >= shardCount)) {
     throw new ConfigError([`--shard: expected a number from 0 to ${shardCount - 1}`])
   }
   const all = Array.from({ length: shardCount }, (_, shard) => shard)
@@ -70,11 +65,9 @@ export async function shardSelection(
     directory,
     files: levelEngine.files,
     shardCount,
-    shards: numbers.length === 0 ? all : [...new Set(numbers)],
+    shards: numbers.length === 0 ? all : numbers,
     surplus: present.filter((number) => number >= shardCount),
     isMade,
-    isRebuildAsked,
-    isJson,
     shardOf: (botId) => map.shardOf(botId),
   }
 }
@@ -127,42 +120,4 @@ export async function foreignTextIn(
     if (read >= recordsLookedAtMax) return undefined
   }
   return undefined
-}
-
-/** Options of the server have no meaning here, and `--shards 1`, mistyped for `--shard 1`, would select all shards. */
-function assertOptions(
-  command: ShardCommand['command'],
-  { rest, isRebuildAsked }: { readonly rest: readonly string[]; readonly isRebuildAsked: boolean },
-): void {
-  const unknown = rest.find(
-    (each) => each.startsWith('-') && !/^--(?:dir|config)(?:=|$)/.test(each),
-  )
-  const wrong = unknown ?? (isRebuildAsked && command === 'verify' ? '--rebuild' : undefined)
-  if (wrong === undefined) return
-  const expected =
-    command === 'verify' ? '--shard, --json, --dir' : '--shard, --rebuild, --json, --dir'
-  throw new ConfigError([
-    `${wrong.split('=')[0]}: expected only ${expected} or --config with ${command}`,
-  ])
-}
-
-function split(argv: readonly string[]): {
-  readonly shards: readonly string[]
-  readonly isRebuildAsked: boolean
-  readonly isJson: boolean
-  readonly rest: readonly string[]
-} {
-  const shards: string[] = []
-  const rest: string[] = []
-  let isRebuildAsked = false
-  let isJson = false
-  for (let index = 0; index < argv.length; index++) {
-    const argument = argv[index] ?? ''
-    const [isShard, inline] = /^--shard(?:=(.*))?$/s.exec(argument) ?? []
-    if (isShard !== undefined) shards.push(inline ?? argv[++index] ?? '')
-    else if (argument === '--rebuild') isRebuildAsked = true
-    else if (argument === '--json') isJson = true
-    else rest.push(argument)
-  }
-  return { shards, isRebuildAsked, isJson, rest }
 }

@@ -4,11 +4,16 @@
  */
 import { waitingClock } from '../../clock.ts'
 import { DirectoryLockedError, lockDirectory } from '../../cluster/primary/directory-lock.ts'
-import type { Config } from '../../config/config.ts'
+import { optionTable } from '../../config/config-options.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import type { ParsedCommand } from '../commands/command-row.ts'
+import { configFileOption } from '../commands/config-file-option.ts'
+import { jsonOption } from '../commands/json-option.ts'
 import { printJson } from '../output/print-json.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
 import {
   foreignTextOf,
+  shardOption,
   type ShardSelection,
   shardSelection,
   surplusText,
@@ -18,12 +23,22 @@ import { describeDamage } from '../../shard/describe-damage.ts'
 import { messageOf } from '../../message-of.ts'
 import { shardRecords } from '../../shard/shard-records.ts'
 
-export async function verify(
-  argv: readonly string[],
-  configOf: (argv: readonly string[]) => Config,
-): Promise<void> {
-  const selection = await shardSelection(argv, { command: 'verify', configOf })
-  const bar = new ProgressBar(selection.isJson)
+export const verifyCommand: ParsedCommand = {
+  kind: 'parsed',
+  name: 'verify',
+  synopsis: 'verify [--shard N] [--json] [--dir DIR]',
+  sentence:
+    'searches the files of all shards, or of the given ones, for damage and changes nothing; the exit code is 1 if there is damage',
+  arguments: [],
+  options: [shardOption, jsonOption, optionTable.dir, configFileOption],
+  onlyOptions: '--shard, --json, --dir or --config',
+  run: verify,
+}
+
+async function verify(call: CommandCall): Promise<void> {
+  const selection = await shardSelection(call)
+  const isJson = call.has(jsonOption)
+  const bar = new ProgressBar(isJson)
   if (isServed(selection.directory)) {
     bar.line(
       'a server runs on this directory: the check does not include what the server writes meanwhile',
@@ -43,7 +58,7 @@ export async function verify(
     }
   }
   bar.line(damages === 0 ? 'no damage was found' : `${damages} damages were found`)
-  if (selection.isJson) printJson({ damages, lines: bar.kept })
+  if (isJson) printJson({ damages, lines: bar.kept })
   if (damages > 0) process.exitCode = 1
 }
 

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import type { CommandCall } from '../../../../src/cli/commands/command-call.ts'
 import { commandTable } from '../../../../src/cli/commands/command-table.ts'
 import type { ParsedCommand } from '../../../../src/cli/commands/command-row.ts'
-import { commandHelp, parseCommand } from '../../../../src/cli/commands/parse-command.ts'
+import { commandHelp } from '../../../../src/cli/commands/help-text.ts'
+import { parseCommand } from '../../../../src/cli/commands/parse-command.ts'
 import { type Config, ConfigError, parseConfig } from '../../../../src/config/config.ts'
 import { onOff, oneOf, wholeNumber } from '../../../../src/config/config-values.ts'
 import { optionTable } from '../../../../src/config/config-options.ts'
@@ -128,7 +129,7 @@ test('the help shows the arguments and options with what is expected', () => {
   assert.doesNotMatch(help, /--no-local/)
 })
 
-test('commander accepts each command of the table', () => {
+test('the help of each command of the table fits', () => {
   const parsed = commandTable.filter((each) => each.kind === 'parsed')
   assert(parsed.length > 10)
   for (const each of parsed) {
