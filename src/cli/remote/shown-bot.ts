@@ -1,11 +1,9 @@
 /** The state of a bot as a table: a line for each field, a column for each of its two queues. Pure. */
 import type { TableRows } from '../output/text-table.ts'
-import { cell, timeCell } from './cells.ts'
+import { cell, fieldCell } from './cells.ts'
 
 /** The fields of a queue that `GET /v1/bots/:id` returns, among others. */
 interface ShownQueue {
-  readonly last_error_date?: number | null
-  readonly next_attempt?: number | null
   readonly deliveries?: Readonly<Record<string, number>>
   readonly [field: string]: unknown
 }
@@ -37,22 +35,20 @@ export function shownBot(bot: ShownBot): TableRows {
       ['bot_id', cell(botId)],
       ['first_name', cell(firstName)],
       ['username', cell(username)],
-      ['registered', timeCell(createdAt)],
+      ['registered', fieldCell('created_at', createdAt)],
       ['validate', cell(validate)],
       ...Object.keys(queue).map((field) => [
         field,
-        fieldCell(field, queue),
-        fieldCell(field, test),
+        queueCell(field, queue),
+        queueCell(field, test),
       ]),
     ],
   }
 }
 
-function fieldCell(field: string, queue: ShownQueue): string {
-  if (field === 'last_error_date') return timeCell(queue.last_error_date)
-  if (field === 'next_attempt') return timeCell(queue.next_attempt)
+function queueCell(field: string, queue: ShownQueue): string {
   if (field === 'deliveries') return countsCell(queue.deliveries ?? {})
-  return cell(queue[field])
+  return fieldCell(field, queue[field])
 }
 
 /** Only what has happened is shown. */
