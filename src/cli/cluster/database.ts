@@ -3,21 +3,16 @@
  * and `export` copies them into a new data directory. Keys and values are the same on both sides. A cluster may have
  * several databases, each with its part of the shards.
  */
-import { rename, rm, rmdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { waitingClock } from '../../clock.ts'
 import { lockDirectory } from '../../cluster/primary/directory-lock.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { IdMark } from '../../shard/id-mark.ts'
 import { keyAfter } from '../../shard/keys.ts'
 import { shardPath } from '../../shard/data-directory.ts'
-import { readDirectoryRecord, writeDirectoryRecord } from '../../shard/directory-record.ts'
+import { readDirectoryRecord } from '../../shard/directory-record.ts'
 import { exists } from '../../store/exists.ts'
-import { levelEngine } from '../../store/level/level-engine.ts'
 import { commitSchema, createSchema, newCluster } from '../../store/postgres/create-schema.ts'
-import type { PgUrl } from '../../store/postgres/pg-url.ts'
 import type { OpenedStore } from '../../store/store-engine.ts'
-import { makePrivateDirectory, syncDirectory } from '../../store/write-file.ts'
+import { fillDirectory, openFiles } from '../files/fill-directory.ts'
 import {
   assertEmpty,
   type ClusterDatabases,
@@ -25,23 +20,14 @@ import {
   shownUrls,
   useDatabases,
 } from './cluster-databases.ts'
-import { createLog } from '../output/log.ts'
 import { bytesPerCopy, entriesPerCopy } from '../limits.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
 import { databasesOf, readClusterRows, withDatabases } from './with-databases.ts'
 
 const shardsDefault = 64
 
-export async function database(
-  action: 'init' | 'import' | 'export',
-  config: Config,
-): Promise<void> {
+export async function initDatabases(config: Config): Promise<void> {
   const urls = databasesOf(config)
-  if (action === 'init') await init(config, urls)
-  else await copy(config, urls, action === 'import' ? importInto : exportFrom)
-}
-
-async function init(config: Config, urls: readonly PgUrl[]): Promise<void> {
   const { shards = shardsDefault } = config
   if (urls.length > shards) {
     throw new ConfigError([
@@ -59,31 +45,22 @@ async function init(config: Config, urls: readonly PgUrl[]): Promise<void> {
   process.stdout.write(`cluster ${rows[0]?.id} with ${shards} shards in ${shownUrls(urls)}\n`)
 }
 
-interface Copying extends ClusterDatabases {
-  readonly directory: string
-}
-
-/** Keeps servers away from both sides while `work` copies. */
-async function copy(
-  config: Config,
-  urls: readonly PgUrl[],
-  work: (copying: Copying) => Promise<void>,
-): Promise<void> {
+export async function importIntoDatabases(config: Config): Promise<void> {
+  const urls = databasesOf(config)
   const directory = config.dir
   // The error of a database comes before those of the directory.
   await readClusterRows(urls)
-  if (work === importInto && !(await exists(directory))) throw noDataDirectory(directory)
-  await makePrivateDirectory(directory)
+  if (!(await exists(directory))) throw noDataDirectory(directory)
   const lock = lockDirectory(directory)
   try {
-    await useDatabases(urls, (databases) => work({ ...databases, directory }))
+    await useDatabases(urls, (cluster) => importInto(cluster, directory))
   } finally {
     lock.release()
   }
 }
 
-async function importInto(copying: Copying): Promise<void> {
-  const { directory, urls, shards } = copying
+async function importInto(cluster: ClusterDatabases, directory: string): Promise<void> {
+  const { urls, shards, open: to } = cluster
   const record = await readDirectoryRecord(directory)
   if (record === undefined) throw noDataDirectory(directory)
   if (record.shards !== shards) {
@@ -91,17 +68,14 @@ async function importInto(copying: Copying): Promise<void> {
       `--dir: ${directory} has ${record.shards} shards, and ${shownUrls(urls)} has ${shards}`,
     ])
   }
-  await assertEmpty(copying)
+  await assertEmpty(cluster)
   // What is wrong with a shard is found before anything is changed.
   for (let shard = 0; shard < shards; shard++) {
     const { store } = await openSound(directory, shard)
     await store.close()
   }
-  const entries = await fillDatabases(copying, () =>
-    copyShards(shards, {
-      from: (shard) => openSound(directory, shard),
-      to: copying.open,
-    }),
+  const entries = await fillDatabases(cluster, () =>
+    copyShards(shards, { from: (shard) => openSound(directory, shard), to }),
   )
   process.stdout.write(
     `${entries} records of ${shards} shards were copied into ${shownUrls(urls)}\n`,
@@ -112,27 +86,16 @@ function noDataDirectory(directory: string): ConfigError {
   return new ConfigError([`--dir: expected a data directory, got ${directory}`])
 }
 
-async function exportFrom({ directory, urls, shards, open: from }: Copying): Promise<void> {
-  if (await exists(join(directory, 'shards'))) {
-    throw new ConfigError([`--dir: expected a new directory, but ${directory} has shards`])
-  }
-  // A server refuses a directory whose shards are missing: half of an export must not be served.
-  const unfinished = join(directory, 'unfinished-export')
-  await rm(unfinished, { recursive: true, force: true })
-  await writeDirectoryRecord(directory, { shards, isMade: true })
-  for (let shard = 0; shard < shards; shard++) {
-    await levelEngine.files.makeNew(shardPath(unfinished, shard))
-  }
-  const entries = await copyShards(shards, {
-    from,
-    to: (shard) => openFiles(unfinished, shard),
+export async function exportDatabases(config: Config): Promise<void> {
+  const urls = databasesOf(config)
+  const directory = config.dir
+  await useDatabases(urls, async ({ shards, open: from }) => {
+    const filled = { directory, shards, refused: ['shards'] }
+    const entries = await fillDirectory(filled, ({ open: to }) => copyShards(shards, { from, to }))
+    process.stdout.write(
+      `${entries} records of ${shards} shards were copied from ${shownUrls(urls)} into ${directory}\n`,
+    )
   })
-  await rename(join(unfinished, 'shards'), join(directory, 'shards'))
-  await syncDirectory(directory)
-  await rmdir(unfinished)
-  process.stdout.write(
-    `${entries} records of ${shards} shards were copied from ${shownUrls(urls)} into ${directory}\n`,
-  )
 }
 
 interface Sides {
@@ -187,20 +150,9 @@ async function copyShard(
   }
 }
 
-async function openFiles(directory: string, shard: number): Promise<OpenedStore> {
-  const opened = await levelEngine.open({
-    shard,
-    directory: shardPath(directory, shard),
-    clock: waitingClock,
-    log: createLog('warn'),
-  })
-  await opened.store.open()
-  return opened
-}
-
 /** A shard that lost records has ids that are not certain, and only its own server can settle that. */
 async function openSound(directory: string, shard: number): Promise<OpenedStore> {
-  const opened = await openFiles(directory, shard)
+  const opened = await openFiles(shardPath(directory, shard), shard)
   const { isDistrusted } = await IdMark.read({ directory, shard })
   if (!opened.hasLost && !isDistrusted) return opened
   await opened.store.close()

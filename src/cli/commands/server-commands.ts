@@ -45,7 +45,7 @@ export const databaseCommands: readonly RawCommand[] = [
     sentence:
       'makes the tables of a new PostgreSQL database; --database may be repeated, and each database gets a part of the shards',
     options: [optionTable.shards, ...databaseOptions],
-    run: async (argv) => (await import('../cluster/database.ts')).database('init', configOf(argv)),
+    run: async (argv) => (await import('../cluster/database.ts')).initDatabases(configOf(argv)),
   },
   {
     kind: 'raw',
@@ -54,7 +54,7 @@ export const databaseCommands: readonly RawCommand[] = [
     sentence: 'copies the shards of a stopped server into an empty database',
     options: [optionTable.dir, ...databaseOptions],
     run: async (argv) =>
-      (await import('../cluster/database.ts')).database('import', configOf(argv)),
+      (await import('../cluster/database.ts')).importIntoDatabases(configOf(argv)),
   },
   {
     kind: 'raw',
@@ -62,8 +62,7 @@ export const databaseCommands: readonly RawCommand[] = [
     synopsis: 'database export --database URL --dir DIR',
     sentence: 'copies the shards of a database into a new data directory',
     options: [optionTable.dir, ...databaseOptions],
-    run: async (argv) =>
-      (await import('../cluster/database.ts')).database('export', configOf(argv)),
+    run: async (argv) => (await import('../cluster/database.ts')).exportDatabases(configOf(argv)),
   },
   {
     kind: 'raw',

@@ -1,5 +1,5 @@
 /**
- * Makes a data directory of an import:
+ * Makes a data directory of an import, or of the export of a database:
  *
  *   unfinished-import                made first: a server refuses a directory that has it and no shards
  *   postbote.json
@@ -17,6 +17,7 @@ import { directoryRecordName, writeDirectoryRecord } from '../../shard/directory
 import { IdMark } from '../../shard/id-mark.ts'
 import { exists } from '../../store/exists.ts'
 import { levelEngine } from '../../store/level/level-engine.ts'
+import type { OpenedStore } from '../../store/store-engine.ts'
 import { makePrivateDirectory, syncDirectory } from '../../store/write-file.ts'
 import type { ImportTarget } from './imported-shards.ts'
 import { createLog } from '../output/log.ts'
@@ -28,6 +29,8 @@ export interface FilledDirectory {
   readonly directory: string
   /** The number of shards that it gets. */
   readonly shards: number
+  /** A directory with one of these names is in use. */
+  readonly refused?: readonly string[]
 }
 
 /**
@@ -36,13 +39,13 @@ export interface FilledDirectory {
  * @throws ConfigError if the directory is in use; nothing was changed then.
  */
 export async function fillDirectory<Result>(
-  { directory, shards }: FilledDirectory,
+  { directory, shards, refused }: FilledDirectory,
   work: (target: ImportTarget) => Promise<Result>,
 ): Promise<Result> {
   await makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
   try {
-    await assertUnused(directory)
+    await assertUnused(directory, refused)
     const unfinished = unfinishedIn(directory)
     await makePrivateDirectory(unfinished)
     await writeDirectoryRecord(directory, { shards, isMade: true })
@@ -60,10 +63,12 @@ export async function fillDirectory<Result>(
  *
  * @throws ConfigError if the directory has the data of a server.
  */
-export async function assertUnused(directory: string): Promise<void> {
+export async function assertUnused(
+  directory: string,
+  refused: readonly string[] = [directoryRecordName, 'shards', 'ids'],
+): Promise<void> {
   const isUnfinished = await exists(unfinishedIn(directory))
-  const names = isUnfinished ? ['shards'] : [directoryRecordName, 'shards', 'ids']
-  for (const name of names) {
+  for (const name of isUnfinished ? ['shards'] : refused) {
     if (!(await exists(join(directory, name)))) continue
     throw new ConfigError([`--dir: expected a new directory, but ${directory} has ${name}`])
   }
@@ -81,17 +86,23 @@ function targetIn(unfinished: string, { directory, shards }: FilledDirectory): I
     async open(shard) {
       const place = shardPath(unfinished, shard)
       await levelEngine.files.makeNew(place)
-      const log = createLog('warn')
-      return levelEngine.open({ shard, directory: place, clock: waitingClock, log })
+      return openFiles(place, shard)
     },
     bound: (shard, bounds) => IdMark.create({ directory: unfinished, shard }, bounds),
   }
+}
+
+/** Opens the files of a shard. */
+export function openFiles(directory: string, shard: number): Promise<OpenedStore> {
+  return levelEngine.open({ shard, directory, clock: waitingClock, log: createLog('warn') })
 }
 
 async function settle(directory: string, unfinished: string): Promise<void> {
   // A second attempt after a crash between the two renames finds marks of the first.
   await rm(join(directory, 'ids'), { recursive: true, force: true })
   for (const name of filled) {
+    // Shards of a database have no marks.
+    if (!(await exists(join(unfinished, name)))) continue
     await syncDirectory(join(unfinished, name))
     await rename(join(unfinished, name), join(directory, name))
   }
