@@ -41,9 +41,12 @@ export class ConfigError extends Error {
   }
 }
 
-const configFileOption = 'config'
-/** This option is not in the table: it names a source of options. */
-const configFileRow: OptionRow = { name: configFileOption, kind: path, sentence: '' }
+/** Names a file with options of the server. It is not in the table, because it is a source of them. */
+export const configFileOption = {
+  name: 'config',
+  kind: path,
+  sentence: 'JSON file with options of the server.',
+} as const
 const rowsByName = new Map<string, OptionRow>(optionRows.map(([, row]) => [row.name, row]))
 
 /**
@@ -65,16 +68,19 @@ export function isHelpAsked(argv: readonly string[]): boolean {
 export function parseConfig(sources: ConfigSources): Config {
   const problems: string[] = []
   const flags = readFlags(sources.argv, {
-    rows: [...rowsByName.values(), configFileRow],
+    rows: [...rowsByName.values(), configFileOption],
     problems,
     onWord: (_, index) => problems.push(`argument ${index + 1} belongs to no option; see --help`),
     unknown: (source) => `${source}: unknown option; see --help`,
   })
   const environment = readEnvironment(sources.env, problems)
-  const file = readConfigFile(flags.get(configFileOption) ?? environment.get(configFileOption), {
-    readFile: sources.readFile,
-    problems,
-  })
+  const file = readConfigFile(
+    flags.get(configFileOption.name) ?? environment.get(configFileOption.name),
+    {
+      readFile: sources.readFile,
+      problems,
+    },
+  )
   const given: Given = new Map([...file, ...environment, ...flags])
 
   const values: Record<string, unknown> = {}
@@ -91,7 +97,7 @@ export function parseConfig(sources: ConfigSources): Config {
 
 function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
   const names = new Map(
-    [...rowsByName.keys(), configFileOption].map((n) => [environmentName(n), n]),
+    [...rowsByName.keys(), configFileOption.name].map((n) => [environmentName(n), n]),
   )
   const given: Given = new Map()
   for (const [variable, text] of Object.entries(env)) {

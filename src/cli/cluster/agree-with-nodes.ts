@@ -6,6 +6,9 @@ import { probeLink } from '../../cluster/link/probe-link.ts'
 import type { NodeLinks } from '../../cluster/node-links.ts'
 import { ConfigError } from '../../config/config.ts'
 import type { NodeRow, NodeTable } from '../../store/node-table.ts'
+import { readKeyFingerprint, writeKeyFingerprint } from '../../store/postgres/cluster-row.ts'
+import type { PgConnection } from '../../store/postgres/pg-connection.ts'
+import type { PgUrl } from '../../store/postgres/pg-url.ts'
 import { readIfThere } from '../../store/read-if-there.ts'
 import { writeFileAtomically } from '../../store/write-file.ts'
 import { nodeWatchMs } from '../limits.ts'
@@ -24,17 +27,11 @@ export async function agreeOnCluster(directory: string, id: string, shown: strin
   }
 }
 
-/** Where the key of the cluster's private API is remembered, so that nodes with different keys notice. */
-export interface KeyMemory {
-  /** Returns the fingerprint of the key of the nodes that were there before; undefined at first. */
-  read(): Promise<string | undefined>
-  write(fingerprint: string): Promise<void>
-}
-
 export interface AgreementOptions {
   readonly clock: Clock
   readonly table: Pick<NodeTable, 'read'>
-  readonly keys: KeyMemory
+  /** Where the key of the private API is remembered. */
+  readonly database: PgUrl
   /** The name of this node. */
   readonly name: string
   readonly adminKey: string
@@ -49,7 +46,7 @@ export async function agreeWithNodes(options: AgreementOptions): Promise<void> {
   const others = await aliveOthers(options)
   const [other] = others
   if (other === undefined) return
-  const known = await options.keys.read()
+  const known = await withDatabase(options.database, readKeyFingerprint)
   if (known !== undefined && known !== fingerprintOf(options.adminKey)) {
     throw new ConfigError([
       `--admin-key-file: expected the admin key of the node ${JSON.stringify(other.name)}, got another one: all nodes share one`,
@@ -58,9 +55,19 @@ export async function agreeWithNodes(options: AgreementOptions): Promise<void> {
   for (const row of others) await assertKnown(row, options)
 }
 
-/** Call this when the node has joined. */
-export async function rememberKey(keys: KeyMemory, adminKey: string): Promise<void> {
-  await keys.write(fingerprintOf(adminKey))
+/** Lets nodes with other keys notice. Call this when the node has joined. */
+export async function rememberKey(database: PgUrl, adminKey: string): Promise<void> {
+  await withDatabase(database, (connection) =>
+    writeKeyFingerprint(connection, fingerprintOf(adminKey)),
+  )
+}
+
+/** A server without a database does not load the client of databases. */
+async function withDatabase<Result>(
+  database: PgUrl,
+  work: (connection: PgConnection) => Promise<Result>,
+): Promise<Result> {
+  return (await import('./with-databases.ts')).withDatabase(database, work)
 }
 
 /** The database may know this hash: an admin key is random, so nobody finds it by its hash. */

@@ -1,35 +1,26 @@
 /** The membership of this server in one of its databases, with what it does with the shards there. */
 import { join } from 'node:path'
-import type { Clock } from '../../clock.ts'
 import type { Log } from '../../cluster/log.ts'
 import type { ClockReading } from '../../cluster/membership/database-clock.ts'
 import { lastLifeOf, lifeRecord } from '../../cluster/membership/last-life.ts'
 import { Member } from '../../cluster/membership/member.ts'
 import { ShardCoordinator } from '../../cluster/membership/shard-coordinator.ts'
-import type { NodeLinks } from '../../cluster/node-links.ts'
 import type { DirectoryLock } from '../../cluster/primary/directory-lock.ts'
 import { type ClusterPart, shardsOfDatabase } from '../../store/database-of-shard.ts'
 import type { NodeTable } from '../../store/node-table.ts'
-import { readKeyFingerprint, writeKeyFingerprint } from '../../store/postgres/cluster-row.ts'
 import type { PgUrl } from '../../store/postgres/pg-url.ts'
 import { readIfThere } from '../../store/read-if-there.ts'
 import { writeFileAtomically } from '../../store/write-file.ts'
-import { agreeWithNodes, type KeyMemory, rememberKey } from './agree-with-nodes.ts'
+import { type AgreementOptions, agreeWithNodes, rememberKey } from './agree-with-nodes.ts'
 
-export interface DatabaseMemberOptions {
-  readonly clock: Clock
+export interface DatabaseMemberOptions extends Omit<AgreementOptions, 'adminKey'> {
   readonly log: Log
-  readonly database: PgUrl
   readonly table: NodeTable
   /** Which database it is. */
   readonly part: ClusterPart
   /** The data directory, and its lock, which this process holds. */
   readonly directory: string
   readonly lock: Pick<DirectoryLock, 'identity'>
-  /** The name of this node. */
-  readonly name: string
-  /** Undefined for a node that is alone. */
-  readonly links: NodeLinks | undefined
   /** See `ShardCoordinatorOptions`. */
   readonly onRoutes: () => void
   readonly onLeft: () => boolean
@@ -73,11 +64,10 @@ export class DatabaseMember {
     const { adminKey } = start
     const member = await this.#newMember(start)
     this.#member = member
-    const keys = await keyMemory(database)
     try {
-      await agreeWithNodes({ clock, table, keys, name, adminKey, links })
+      await agreeWithNodes({ clock, table, database, name, adminKey, links })
       await member.start()
-      await rememberKey(keys, adminKey)
+      await rememberKey(database, adminKey)
     } catch (error) {
       // An open connection would keep the process alive.
       await member.leave()
@@ -115,14 +105,5 @@ export class DatabaseMember {
       onEvicted: () => coordinator.evicted(),
       onRefused: () => onEnd(1),
     })
-  }
-}
-
-async function keyMemory(database: PgUrl): Promise<KeyMemory> {
-  const { withDatabase } = await import('./with-databases.ts')
-  return {
-    read: () => withDatabase(database, readKeyFingerprint),
-    write: (fingerprint) =>
-      withDatabase(database, (connection) => writeKeyFingerprint(connection, fingerprint)),
   }
 }

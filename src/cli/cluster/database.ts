@@ -91,7 +91,9 @@ export async function exportDatabases(config: Config): Promise<void> {
   const directory = config.dir
   await useDatabases(urls, async ({ shards, open: from }) => {
     const filled = { directory, shards, refused: ['shards'] }
-    const entries = await fillDirectory(filled, ({ open: to }) => copyShards(shards, { from, to }))
+    const entries = await fillDirectory(filled, (target) =>
+      copyShards(shards, { from, to: (shard) => target.open(shard) }),
+    )
     process.stdout.write(
       `${entries} records of ${shards} shards were copied from ${shownUrls(urls)} into ${directory}\n`,
     )

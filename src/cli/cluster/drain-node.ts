@@ -92,9 +92,8 @@ function readAll(tables: readonly NodeTable[]): Promise<readonly ClusterRows[]> 
 
 function assertMayLeave(node: NodeRow, { nodes }: ClusterRows, before: readonly NodeRow[]): void {
   if (hasMoved(node, before) === false) throw new Error(standsStill(node))
-  const others = nodes.filter((other) => other !== node)
-  const reasons = others.map((other) => reasonAgainst(other, before))
-  if (!reasons.includes(undefined)) throw new Error(nobodyTakes(node.name, others, reasons))
+  const problem = nobodyTakes(node, nodes, before)
+  if (problem !== undefined) throw new Error(problem)
 }
 
 interface Watch {
@@ -121,11 +120,10 @@ async function untilGone(part: Draining, { clock, progress, signal }: Watch): Pr
     if (last?.beat !== beat) last = { beat, sinceMs: nowMs }
     else if (nowMs - last.sinceMs > nodeEvictedMs) throw new Error(standsStill(node))
     if (node.state !== 'leaving') throw new Error(`${quoted(node.name)} was told to stay`)
-    const others = rows.nodes.filter((other) => other !== node)
-    const reasons = others.map((other) => reasonAgainst(other, []))
-    if (!reasons.includes(undefined)) {
+    const problem = nobodyTakes(node, rows.nodes, [])
+    if (problem !== undefined) {
       throw new Error(
-        `${nobodyTakes(node.name, others, reasons)}; it goes on serving until one can: take that back with postbote node undrain`,
+        `${problem}; it goes on serving until one can: take that back with postbote node undrain`,
       )
     }
     progress.set(part, Math.max(shards - ownedBy(node, rows), 0))
@@ -149,13 +147,17 @@ function reasonAgainst(row: NodeRow, before: readonly NodeRow[]): string | undef
   return hasMoved(row, before) === false ? 'stands still' : undefined
 }
 
+/** Returns why no other node can take the shards of a node; undefined if one can. */
 function nobodyTakes(
-  name: string,
-  others: readonly NodeRow[],
-  reasons: readonly (string | undefined)[],
-): string {
+  node: NodeRow,
+  nodes: readonly NodeRow[],
+  before: readonly NodeRow[],
+): string | undefined {
+  const others = nodes.filter((other) => other !== node)
+  const reasons = others.map((other) => reasonAgainst(other, before))
+  if (reasons.includes(undefined)) return undefined
   const why = others.map((other, nth) => `${quoted(other.name)} ${reasons[nth]}`).join(', ')
-  return `no other node can take the shards of ${quoted(name)}: ${why === '' ? 'it is the only one' : why}`
+  return `no other node can take the shards of ${quoted(node.name)}: ${why === '' ? 'it is the only one' : why}`
 }
 
 function noSuchNode(name: string, databases: readonly ClusterRows[]): string {

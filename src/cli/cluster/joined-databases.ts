@@ -4,13 +4,14 @@
  * One database that responds is enough for a start. The others are joined in the background as soon as they respond, so
  * that a database which is away costs only its own shards.
  */
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { type Clock, sleep } from '../../clock.ts'
-import type { Log } from '../../cluster/log.ts'
+import { sleep } from '../../clock.ts'
+import { linkSecurityFrom, type LinkSecurityFiles } from '../../cluster/link/link-security.ts'
+import { describeAddress } from '../../cluster/listener.ts'
 import { JointAssignment } from '../../cluster/membership/joint-assignment.ts'
 import type { NodeLinks } from '../../cluster/node-links.ts'
-import type { DirectoryLock } from '../../cluster/primary/directory-lock.ts'
 import type { PrimaryOptions } from '../../cluster/primary/primary.ts'
 import type { ShardControl } from '../../cluster/shard-assignment.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
@@ -20,26 +21,20 @@ import type { NodeTable } from '../../store/node-table.ts'
 import type { PgEngineOptions } from '../../store/postgres/pg-engine-options.ts'
 import { agreeOnCluster } from './agree-with-nodes.ts'
 import { DatabaseCheck, isMisfit } from './database-check.ts'
-import { DatabaseMember, type MemberStart } from './database-member.ts'
+import { DatabaseMember, type DatabaseMemberOptions, type MemberStart } from './database-member.ts'
 import { databaseAskAgainMs } from '../limits.ts'
-import { readNodeLinks } from './read-node-links.ts'
 
-export interface JoinedDatabasesOptions {
+export interface JoinedDatabasesOptions
+  extends Pick<DatabaseMemberOptions, 'directory' | 'lock' | 'clock' | 'log'> {
   readonly config: Config
-  /** The data directory, and its lock, which this process holds. */
-  readonly directory: string
-  readonly lock: Pick<DirectoryLock, 'identity'>
-  readonly clock: Clock
-  readonly log: Log
 }
 
-interface JoinedDatabasesParts extends JoinedDatabasesOptions {
+interface JoinedDatabasesParts
+  extends JoinedDatabasesOptions,
+    Pick<DatabaseMemberOptions, 'name' | 'links'> {
   readonly check: DatabaseCheck
   /** The number of shards of the cluster. */
   readonly shards: number
-  /** The name of this node. */
-  readonly name: string
-  readonly links: NodeLinks | undefined
   /** The rows of nodes and shards, by database. */
   readonly tables: readonly NodeTable[]
 }
@@ -192,4 +187,27 @@ async function refuseEmbedded(directory: string): Promise<void> {
   throw new ConfigError([
     `--database: ${directory} holds the shards of a server without a database; name another --dir, or copy them with postbote database import`,
   ])
+}
+
+/** Returns what a node needs for its links to others, from the files that its options name; undefined for one that is alone. */
+function readNodeLinks(config: Config): NodeLinks | undefined {
+  const { clusterListen: listen, clusterAdvertise: advertise = listen } = config
+  const files = filesOf(config)
+  if (listen === undefined || advertise === undefined || files === undefined) return undefined
+  try {
+    return {
+      ...listen,
+      address: describeAddress(advertise),
+      security: linkSecurityFrom(files, (path) => readFileSync(path)),
+    }
+  } catch (error) {
+    throw new ConfigError([messageOf(error)])
+  }
+}
+
+function filesOf(config: Config): LinkSecurityFiles | undefined {
+  const { clusterKeyFile: key, clusterCert: cert, clusterCertKey: certKey, clusterCa: ca } = config
+  if (key !== undefined) return { key }
+  if (cert === undefined || certKey === undefined || ca === undefined) return undefined
+  return { cert, certKey, ca }
 }

@@ -6,10 +6,10 @@
  *     raw      the command reads its arguments itself, because most of them are options of the server, which also come
  *              from the environment and a file (config.ts); the rows serve the documentation and the completions
  */
+import { configFileOption } from '../../config/config.ts'
 import { type OptionRow, optionRows } from '../../config/config-options.ts'
 import type { Kind } from '../../config/config-values.ts'
 import type { CommandCall } from './command-call.ts'
-import { configFileOption } from './config-file-option.ts'
 
 /** A positional argument. */
 export interface ArgumentRow {
@@ -55,6 +55,13 @@ export const serverOptions: readonly OptionRow[] = [
   ...optionRows.map(([, row]) => row),
   configFileOption,
 ]
+
+const serverOptionNames = new Set(serverOptions.map(({ name }) => name))
+
+/** Returns whether an option is one of the server, by its name. */
+export function isServerOption(name: string): boolean {
+  return serverOptionNames.has(name)
+}
 
 /** Returns all options that a command takes. */
 export function optionsOf({ options, takesServerOptions }: CommandRow): readonly OptionRow[] {

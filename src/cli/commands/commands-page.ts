@@ -1,10 +1,9 @@
 /** The complete text of docs/reference/cli.md. Pure. */
 import type { OptionRow } from '../../config/config-options.ts'
-import { type CommandRow, optionsOf, serverOptions, synopsisOf } from './command-row.ts'
+import { type CommandRow, isServerOption, optionsOf, synopsisOf } from './command-row.ts'
 import { remoteOptions } from '../remote/private-api-of.ts'
 import { exitCodes } from './run-command.ts'
 
-const serverOptionNames = new Set(serverOptions.map(({ name }) => name))
 const remoteOptionNames = new Set<string>(remoteOptions.map(({ name }) => name))
 
 const introduction = `# Command line
@@ -83,7 +82,7 @@ export function commandsPage(rows: readonly CommandRow[]): string {
 }
 
 function commandLines(row: CommandRow): readonly string[] {
-  const own = row.options.filter(({ name }) => !serverOptionNames.has(name))
+  const own = row.options.filter(({ name }) => !isServerOption(name))
   const isRemote = own.some(({ name }) => remoteOptionNames.has(name) && name !== 'json')
   const shown = own.filter(({ name }) => !isRemote || !remoteOptionNames.has(name))
   const values = row.kind === 'parsed' ? row.arguments : []
@@ -108,7 +107,7 @@ function commandLines(row: CommandRow): readonly string[] {
 function serverOptionsOf(row: CommandRow): string {
   const names = optionsOf(row)
     .map(({ name }) => name)
-    .filter((name) => serverOptionNames.has(name))
+    .filter((name) => isServerOption(name))
   if (names.length > serverOptionsNamedMax) return 'the [options of the server](options.md)'
   const last = names.map((name) => `\`--${name}\``).join(', ')
   return `${last.replace(/, (\S+)$/, ' and $1')} of the [options of the server](options.md)`

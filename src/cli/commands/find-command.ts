@@ -15,13 +15,10 @@ export interface FoundCommand {
  * @throws ConfigError that lists the commands, or those of the group, if there is no such command.
  */
 export function findCommand(rows: readonly CommandRow[], argv: readonly string[]): FoundCommand {
-  for (const words of [2, 1]) {
-    const name = argv.slice(0, words).join(' ')
-    const row = rows.find((each) => each.name === name)
-    if (row !== undefined) return { row, argv: argv.slice(words) }
-  }
   const [first = ''] = argv
-  const group = commandsNamed(rows, [first])
+  const group = commandsNamed(rows, argv)
+  const row = group.find(({ name }) => `${argv.join(' ')} `.startsWith(`${name} `))
+  if (row !== undefined) return { row, argv: argv.slice(row.name.split(' ').length) }
   if (group.length > 0) {
     const actions = group.map(({ name }) => name.slice(first.length + 1))
     throw new ConfigError([
@@ -45,13 +42,9 @@ export function commandsAsked(
 ): readonly CommandRow[] {
   const option = argv.findIndex((word) => word.startsWith('-'))
   const words = option < 0 ? argv : argv.slice(0, option)
-  const named = commandsNamed(rows, words)
-  const [first] = named
   if (words.length === 0) return []
-  const isGroup = words.length === 1 && named.length > 0
-  return isGroup || first?.name === words.slice(0, 2).join(' ')
-    ? named
-    : [findCommand(rows, words).row]
+  const group = words.length === 1 ? commandsNamed(rows, words) : []
+  return group.length > 0 ? group : [findCommand(rows, words).row]
 }
 
 /** Returns the commands whose names begin with the first words of the arguments, as far as there are such commands. */

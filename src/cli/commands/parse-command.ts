@@ -6,9 +6,7 @@ import { type Config, ConfigError } from '../../config/config.ts'
 import { readFlags } from '../../config/read-flags.ts'
 import { adviceFor } from './advice-for.ts'
 import { CommandCall } from './command-call.ts'
-import { optionsOf, type ParsedCommand, serverOptions } from './command-row.ts'
-
-const serverOptionNames = new Set(serverOptions.map(({ name }) => name))
+import { isServerOption, optionsOf, type ParsedCommand } from './command-row.ts'
 
 /**
  * Reads the arguments of a command.
@@ -40,12 +38,12 @@ export function parseCommand(
     if (text !== undefined) texts.set(name, text)
   }
   const serverFlags = [...texts]
-    .filter(([name]) => serverOptionNames.has(name))
+    .filter(([name]) => isServerOption(name))
     .map(([name, text]) => `--${name}=${text}`)
   const call = new CommandCall({ texts, serverFlags, configOf })
   // A bad value is an error even if the command would not come to read it. Options of the server are checked together with
   // the environment and the file.
-  const own = row.options.filter(({ name }) => !serverOptionNames.has(name))
+  const own = row.options.filter(({ name }) => !isServerOption(name))
   for (const each of [...row.arguments, ...own]) call.get(each)
   return call
 }

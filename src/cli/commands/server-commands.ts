@@ -2,11 +2,12 @@
  * The commands that run a server, or work on its files and databases. They read their arguments themselves, because most
  * of them are options of the server.
  */
+import { configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
-import { configFileOption } from './config-file-option.ts'
 import { type CommandRow, type RawCommand, serverOptions } from './command-row.ts'
 import { registerCommand } from '../remote/bots-commands.ts'
-import { reload } from '../serve/reload.ts'
+import { systemClock } from '../../clock.ts'
+import { askServer } from '../serve/command-socket.ts'
 import { repairCommand } from '../files/repair.ts'
 import { configOf } from './run-command.ts'
 import { serve } from '../serve/serve.ts'
@@ -90,3 +91,11 @@ export const databaseCommands: readonly RawCommand[] = [
     run: async (argv) => (await import('../cluster/nodes.ts')).node('undrain', argv, configOf),
   },
 ]
+
+/** Shows what the primary logs meanwhile, and returns when the reload is done. */
+async function reload(directory: string): Promise<void> {
+  const response = await askServer(directory, 'reload', systemClock, (step) =>
+    process.stderr.write(step),
+  )
+  if (response === undefined) throw new Error(`no server runs on ${directory}`)
+}

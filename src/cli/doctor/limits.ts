@@ -19,4 +19,4 @@ export const clockSlackMs = 2_000
 /** The doctor waits this long for a program of this machine, and for a connection to a proxy. Chosen. */
 export const answerMsMax = 5_000
 /** A start takes this much on the disk besides the logs of its shards: the file that its processes share has 21 MiB. */
-export const startBytes = 24 * mib
+export const startBytesMin = 24 * mib

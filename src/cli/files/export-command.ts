@@ -17,9 +17,9 @@ import type { ParsedCommand } from '../commands/command-row.ts'
 import { exportAgainMs, exportShardMsMax } from '../limits.ts'
 import { CallRefusedError, type RemoteApi } from '../remote/remote-api.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
-import { sizeText } from '../output/size-text.ts'
+import { kib, mib } from '../../limits.ts'
 import { privateApiOf, remoteOptions } from '../remote/private-api-of.ts'
-import { madeResult, printResult, tell } from '../remote/print-result.ts'
+import { madeResult, printResult, tell } from '../output/print-result.ts'
 
 const fileArgument = {
   name: '<file>',
@@ -193,4 +193,12 @@ async function* piecesOf(response: AsyncIterable<Buffer>): AsyncGenerator<Buffer
 /** A shard that is set aside stays so until an operator has repaired it. */
 function isTemporary({ response: { status, body } }: CallRefusedError): boolean {
   return (status === 503 || status === 429) && !body.includes('"SHARD_BROKEN"')
+}
+
+/** Returns a number of bytes for people, such as `12.3 MiB`. */
+function sizeText(bytes: number): string {
+  if (bytes < mib) return `${Math.ceil(bytes / kib)} KiB`
+  return bytes < 1_024 * mib
+    ? `${(bytes / mib).toFixed(1)} MiB`
+    : `${(bytes / mib / 1_024).toFixed(1)} GiB`
 }

@@ -11,19 +11,17 @@
 import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
 import { utcText } from '../../clock.ts'
-import { type Config, ConfigError } from '../../config/config.ts'
+import { type Config, ConfigError, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { path, wholeNumber } from '../../config/config-values.ts'
 import { importSkippedIds } from '../../shard/limits.ts'
 import { BackupReader } from './backup-reader.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
-import { configFileOption } from '../commands/config-file-option.ts'
 import { ImportedShards, type ImportTarget } from './imported-shards.ts'
-import { jsonOption } from '../commands/json-option.ts'
+import { jsonOption, madeResult, printResult } from '../output/print-result.ts'
 import { skippedIdsMax } from '../limits.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
-import { madeResult, printResult } from '../remote/print-result.ts'
 
 const fileArgument = {
   name: '<file>',

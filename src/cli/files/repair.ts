@@ -5,13 +5,12 @@
 import { existsSync } from 'node:fs'
 import { waitingClock } from '../../clock.ts'
 import { lockDirectory } from '../../cluster/primary/directory-lock.ts'
+import { configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { onOff } from '../../config/config-values.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
-import { configFileOption } from '../commands/config-file-option.ts'
-import { jsonOption } from '../commands/json-option.ts'
-import { printJson } from '../output/print-json.ts'
+import { jsonOption, printJsonLine } from '../output/print-result.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
 import {
   foreignTextIn,
@@ -81,7 +80,7 @@ async function repair(call: CommandCall): Promise<void> {
       }
     }
     bar.clear()
-    if (isJson) printJson({ failed_shards: failed, lines: bar.kept })
+    if (isJson) printJsonLine(JSON.stringify({ failed_shards: failed, lines: bar.kept }))
   } finally {
     lock.release()
   }

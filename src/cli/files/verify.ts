@@ -4,12 +4,11 @@
  */
 import { waitingClock } from '../../clock.ts'
 import { DirectoryLockedError, lockDirectory } from '../../cluster/primary/directory-lock.ts'
+import { configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
-import { configFileOption } from '../commands/config-file-option.ts'
-import { jsonOption } from '../commands/json-option.ts'
-import { printJson } from '../output/print-json.ts'
+import { jsonOption, printJsonLine } from '../output/print-result.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
 import {
   foreignTextOf,
@@ -58,7 +57,7 @@ async function verify(call: CommandCall): Promise<void> {
     }
   }
   bar.line(damages === 0 ? 'no damage was found' : `${damages} damages were found`)
-  if (isJson) printJson({ damages, lines: bar.kept })
+  if (isJson) printJsonLine(JSON.stringify({ damages, lines: bar.kept }))
   if (damages > 0) process.exitCode = 1
 }
 

@@ -1,17 +1,17 @@
 /** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
-import { ConfigError } from '../../config/config.ts'
+import { ConfigError, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { onOff, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
-import { configFileOption } from '../commands/config-file-option.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
-import { textTable } from '../output/text-table.ts'
+import { type TableRows, textTable } from '../output/text-table.ts'
+import { cell, fieldCell } from './cells.ts'
+import type { ResultOf } from '../../operations/operation.ts'
 import { listBotsCommand } from './list-bots-command.ts'
 import { privateApiOf } from './private-api-of.ts'
-import { printResult, tell } from './print-result.ts'
+import { printResult, tell } from '../output/print-result.ts'
 import { remoteCommand } from './remote-command.ts'
-import { shownBot } from './shown-bot.ts'
 
 const newBotIdArgument = {
   name: '[bot_id]',
@@ -93,4 +93,31 @@ export const botsCommands: readonly ParsedCommand[] = [
 
 function tokenLines({ token }: { readonly token: string }): readonly string[] {
   return [token]
+}
+
+/** A line for each field, a column for each of the two queues. Fields that a later server adds are shown, too. */
+function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
+  const { bot_id, first_name, username, created_at, validate, test, ...queue } = bot
+  const testFields = new Map<string, unknown>(Object.entries(shownQueue(test)))
+  return {
+    head: ['field', 'queue', '/test/ queue'],
+    rows: [
+      ['bot_id', cell(bot_id)],
+      ['first_name', cell(first_name)],
+      ['username', cell(username)],
+      ['registered', fieldCell('created_at', created_at)],
+      ['validate', cell(validate)],
+      ...Object.entries(shownQueue(queue)).map(([field, value]) => [
+        field,
+        fieldCell(field, value),
+        fieldCell(field, testFields.get(field)),
+      ]),
+    ],
+  }
+}
+
+/** Of the counts of deliveries, only what has happened is shown. */
+function shownQueue(queue: { readonly deliveries: Readonly<Record<string, number>> }): object {
+  const counts = Object.entries(queue.deliveries).filter(([, count]) => count > 0)
+  return { ...queue, deliveries: Object.fromEntries(counts) }
 }

@@ -37,9 +37,12 @@ const heads: ReadonlyMap<string, string> = new Map([
   ['updates_per_second', 'updates/s'],
 ])
 
-/** Returns the value of a field as a cell. */
+/** Returns the value of a field as a cell: an object is counts by their names. */
 export function fieldCell(field: string, value: unknown): string {
-  return typeof value === 'number' && times.has(field) ? utcText(value * 1_000) : cell(value)
+  if (typeof value === 'number' && times.has(field)) return utcText(value * 1_000)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return cell(value)
+  const counts = Object.entries(value).map(([name, count]) => `${name} ${cell(count)}`)
+  return cell(counts.join(', '))
 }
 
 /**

@@ -3,12 +3,10 @@ import { waitingClock } from '../../clock.ts'
 import type { Operation } from '../../operations/operation.ts'
 import type { InputOf } from '../../operations/target-of.ts'
 import type { CommandCall } from '../commands/command-call.ts'
-import { jsonOption } from '../commands/json-option.ts'
+import { jsonOption, printJsonLine, tell } from '../output/print-result.ts'
 import { tailIdleMsMax } from '../limits.ts'
-import { printJsonLine } from '../output/print-json.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 import { followTail, type FollowTailOptions } from './follow-tail.ts'
-import { tell } from './print-result.ts'
 import { privateApiOf } from './private-api-of.ts'
 
 interface Followed<Row extends Operation> extends Pick<FollowTailOptions, 'name' | 'afterGap'> {

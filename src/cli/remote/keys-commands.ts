@@ -6,7 +6,7 @@ import type { ParsedCommand } from '../commands/command-row.ts'
 import { accessKeyTtlSMax } from '../limits.ts'
 import { itemTable } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
-import { printResult, tableLines, tell } from './print-result.ts'
+import { printResult, tableLines, tell } from '../output/print-result.ts'
 import { remoteCommand } from './remote-command.ts'
 
 const nameArgument = {

@@ -6,11 +6,17 @@ import type { QueryOf, ResultOf } from '../../operations/operation.ts'
 import { listedPerPageMax } from '../../operations/limits.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
-import { jsonOption } from '../commands/json-option.ts'
+import {
+  jsonOption,
+  madeResult,
+  printResult,
+  tableLines,
+  tell,
+  tellMissingShards,
+} from '../output/print-result.ts'
 import { botsListedMax } from '../limits.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
 import { ageCell, itemTable } from './cells.ts'
-import { madeResult, printResult, tableLines, tell, tellMissingShards } from './print-result.ts'
 import { privateApiOf } from './private-api-of.ts'
 import type { RemoteApi } from './remote-api.ts'
 import { remoteCommand } from './remote-command.ts'

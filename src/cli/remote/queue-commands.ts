@@ -8,7 +8,7 @@ import { webhookOperations } from '../../operations/webhook-operations.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { itemTable } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
-import { printResult, tableLines } from './print-result.ts'
+import { printResult, tableLines } from '../output/print-result.ts'
 import { fieldOption, orNone, remoteCommand } from './remote-command.ts'
 
 const updateArgument = {

@@ -31,7 +31,7 @@ import {
 import type { InputOf } from '../../operations/target-of.ts'
 import type { CommandCall, ValueRow } from '../commands/command-call.ts'
 import type { ArgumentRow, ParsedCommand } from '../commands/command-row.ts'
-import { printResult } from './print-result.ts'
+import { printResult } from '../output/print-result.ts'
 import { privateApiOf, remoteOptions } from './private-api-of.ts'
 
 const botIdArgument = {

@@ -2,7 +2,7 @@
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { ageCell, cell, fieldTable } from './cells.ts'
-import { tableLines, tellMissingShards } from './print-result.ts'
+import { tableLines, tellMissingShards } from '../output/print-result.ts'
 import { remoteCommand } from './remote-command.ts'
 
 export const summaryCommand = remoteCommand(botOperations.getSummary, {
@@ -22,19 +22,11 @@ function summaryLines(summary: Summary): readonly string[] {
     missing_shards: _shards,
     ...fields
   } = summary
-  const shown = Object.entries(fields).map(([field, value]) => [field, countsCell(value)])
-  return tableLines(fieldTable({ ...Object.fromEntries(shown), oldest: oldestCell(summary) }))
+  return tableLines(fieldTable({ ...fields, oldest: oldestCell(summary) }))
 }
 
 function oldestCell(summary: Summary): string {
   const { oldest_age: age, oldest_bot_id: botId, oldest_test: isTest } = summary
   if (botId === null) return cell(botId)
   return `${ageCell(age)}, of ${isTest === true ? 'the /test/ queue of ' : ''}bot ${botId}`
-}
-
-function countsCell(value: unknown): string {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return cell(value)
-  return Object.entries(value)
-    .map(([name, count]) => `${name} ${cell(count)}`)
-    .join(', ')
 }

@@ -127,6 +127,12 @@ export async function askServer(
   return response
 }
 
+/** Returns undefined if no server runs on the directory, or none that responds. */
+export async function statusOf(directory: string, clock: Clock): Promise<ServerStatus | undefined> {
+  const response = await askServer(directory, 'status', clock).catch(() => undefined)
+  return response?.status
+}
+
 /** Returns whether a server was started here and did not end in order, if none runs now. */
 export function hasStalePidFile(directory: string): boolean {
   return socketPathOf(directory) !== undefined

@@ -1,8 +1,13 @@
-/** How the commands that call a server print results: for people on lines and in tables, for programs as JSON. */
+/** How commands print results: for people on lines and in tables, for programs as JSON. */
 import type { CommandCall } from '../commands/command-call.ts'
-import { jsonOption } from '../commands/json-option.ts'
-import { printJsonLine } from '../output/print-json.ts'
-import { harmless, type TableRows, textTable } from '../output/text-table.ts'
+import { onOff } from '../../config/config-values.ts'
+import { harmless, harmlessJson, type TableRows, textTable } from './text-table.ts'
+
+export const jsonOption = {
+  name: 'json',
+  kind: onOff,
+  sentence: 'Prints JSON for programs instead of text for people.',
+} as const
 
 /**
  * Prints a result: with `--json` the JSON of the server, otherwise what `lines` returns for it.
@@ -19,6 +24,11 @@ export function printResult<Value>(
     return
   }
   for (const line of lines(value)) process.stdout.write(`${harmless(line)}\n`)
+}
+
+/** Prints JSON as it is, but for the characters that could change what the terminal shows. */
+export function printJsonLine(json: string): void {
+  process.stdout.write(`${harmlessJson(json)}\n`)
 }
 
 /** Returns a result that was made here, of several responses. */
