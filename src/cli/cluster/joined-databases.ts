@@ -22,7 +22,9 @@ import type { PgEngineOptions } from '../../store/postgres/pg-engine-options.ts'
 import { agreeOnCluster } from './agree-with-nodes.ts'
 import { DatabaseCheck, isMisfit } from './database-check.ts'
 import { DatabaseMember, type DatabaseMemberOptions, type MemberStart } from './database-member.ts'
-import { databaseAskAgainMs } from '../limits.ts'
+
+/** A database that was away when the server started is asked again after this pause. Chosen: 16 of them cost little. */
+const databaseAskAgainMs = 1_000
 
 export interface JoinedDatabasesOptions
   extends Pick<DatabaseMemberOptions, 'directory' | 'lock' | 'clock' | 'log'> {

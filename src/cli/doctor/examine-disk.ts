@@ -7,13 +7,19 @@ import { mib } from '../../limits.ts'
 import { messageOf } from '../../message-of.ts'
 import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
 import type { StoreFiles } from '../../store/store-files.ts'
-import {
-  reserveTimesAdvised,
-  startBytesMin,
-  syncBytes,
-  syncsMeasured,
-  syncSlowMs,
-} from './limits.ts'
+
+/** A start takes this much on the disk besides the logs of its shards: the file that its processes share has 21 MiB. */
+export const startBytesMin = 24 * mib
+
+/** Below this many times the reserve of `--disk-reserve`, the disk counts as nearly full. Chosen. */
+const reserveTimesAdvised = 4
+
+/** A sync that takes longer makes single pushes slow: each waits for one. Chosen: ten times that of a usual SSD. */
+const syncSlowMs = 10
+
+/** How often the doctor writes and syncs, and how much: a record of one small update, as a push does. */
+const syncsMeasured = 20
+const syncBytes = 4_096
 
 export interface DiskOptions {
   /** The data directory, or the nearest one above it that exists. */

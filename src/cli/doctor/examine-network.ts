@@ -19,7 +19,7 @@ import { proxyFailureOf } from '../../webhook/failure.ts'
 import { createHostLookup, systemLookup } from '../../webhook/host-lookup.ts'
 import { trustRoots } from '../../webhook/trust-roots.ts'
 import { verifyEndpoint, type WebhookNetwork } from '../../webhook/verify.ts'
-import { answerMsMax } from './limits.ts'
+import { answerMsMax } from '../limits.ts'
 
 export async function examineNetwork(
   config: Config,

@@ -12,7 +12,10 @@ import {
   recordsOf,
 } from '../../shard/backup-frame.ts'
 import type { StoreEntry } from '../../store/store.ts'
-import { backupReadBytes } from '../limits.ts'
+import { kib } from '../../limits.ts'
+
+/** `postbote import` reads the file in pieces of this size. Chosen: the size of most frames. */
+const backupReadBytes = 256 * kib
 
 /** A range of the file in bytes. */
 interface Span {

@@ -14,12 +14,16 @@ import { shardOperations } from '../../operations/server-operations.ts'
 import { BackupFile } from './backup-file.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
-import { exportAgainMs, exportShardMsMax } from '../limits.ts'
 import { CallRefusedError, type RemoteApi } from '../remote/remote-api.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
 import { kib, mib } from '../../limits.ts'
 import { privateApiOf, remoteOptions } from '../remote/private-api-of.ts'
 import { madeResult, printResult, tell } from '../output/print-result.ts'
+
+/** A shard is asked for again after this pause. Chosen: a reload or a take-over lasts a second or two. */
+const exportAgainMs = 1_000
+/** A shard that nobody has sent for this long is given up. Chosen: a database fails over in half a minute. */
+const exportShardMsMax = 120_000
 
 const fileArgument = {
   name: '<file>',

@@ -20,8 +20,10 @@ import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { ImportedShards, type ImportTarget } from './imported-shards.ts'
 import { jsonOption, madeResult, printResult } from '../output/print-result.ts'
-import { skippedIdsMax } from '../limits.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
+
+/** `--skip-ids` may be as large as this: below 2^31, since that is where ids end. */
+const skippedIdsMax = 1_000_000_000
 
 const fileArgument = {
   name: '<file>',

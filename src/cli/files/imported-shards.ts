@@ -13,7 +13,13 @@ import { type ImportedRecord, ImportedSection } from '../../shard/imported-secti
 import type { OpenedStore } from '../../store/store-engine.ts'
 import type { Store, StoreOperation } from '../../store/store.ts'
 import type { BackupReader } from './backup-reader.ts'
-import { bytesPerCopy, entriesPerCopy, shardsFilledMax } from '../limits.ts'
+import { bytesPerCopy, entriesPerCopy } from '../limits.ts'
+
+/**
+ * `postbote import` fills this many shards at a time. Chosen: each of them holds an open database, and a backup of few shards
+ * is read once for so many new ones.
+ */
+export const shardsFilledMax = 16
 
 export interface ImportTarget {
   /** Its name for people. */

@@ -4,10 +4,13 @@ import type { Operation } from '../../operations/operation.ts'
 import type { InputOf } from '../../operations/target-of.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import { jsonOption, printJsonLine, tell } from '../output/print-result.ts'
-import { tailIdleMsMax } from '../limits.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 import { followTail, type FollowTailOptions } from './follow-tail.ts'
 import { privateApiOf } from './private-api-of.ts'
+import { tailSilenceMs } from '../../private-api/limits.ts'
+
+/** A tail that sends nothing for this long, not even a comment, is opened again. Chosen: three comments are missing. */
+const tailIdleMsMax = 3 * tailSilenceMs
 
 interface Followed<Row extends Operation> extends Pick<FollowTailOptions, 'name' | 'afterGap'> {
   readonly operation: Row

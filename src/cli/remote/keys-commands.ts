@@ -3,11 +3,13 @@ import { systemClock } from '../../clock.ts'
 import { anyText, wholeNumber } from '../../config/config-values.ts'
 import { keyOperations } from '../../operations/key-operations.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
-import { accessKeyTtlSMax } from '../limits.ts'
 import { itemTable } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { printResult, tableLines, tell } from '../output/print-result.ts'
 import { remoteCommand } from './remote-command.ts'
+
+/** `--ttl` is at most this: 100 years. Chosen: a key that should last longer has no end. */
+const accessKeyTtlSMax = 100 * 365 * 86_400
 
 const nameArgument = {
   name: '<name>',

@@ -7,7 +7,10 @@ import type { botOperations } from '../../operations/bot-operations.ts'
 import type { deadLetterOperations } from '../../operations/dead-letter-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import type { webhookOperations } from '../../operations/webhook-operations.ts'
-import { replayAskMs, replayWaitMs } from '../limits.ts'
+
+/** `dead-letters replay --wait` asks this often, and gives up after the second. Chosen: an endpoint that works takes them sooner. */
+const replayAskMs = 500
+const replayWaitMs = 60_000
 
 type Attempt = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
 type DeadLetter = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]

@@ -14,7 +14,12 @@ import { type Clock, every } from '../../clock.ts'
 import type { Log } from '../../cluster/log.ts'
 import type { PrimaryPhase } from '../../cluster/primary/primary.ts'
 import { messageOf } from '../../message-of.ts'
-import { noticeRetryMs, noticesWaitingMax } from '../limits.ts'
+
+/** This many notices wait for the service manager. Past that the oldest is dropped, because newer ones replace it. */
+export const noticesWaitingMax = 16
+
+/** A notice for which the service manager's queue has no room is sent again after this pause. Chosen: systemd empties it in milliseconds. */
+export const noticeRetryMs = 100
 
 export interface ServiceManagerOptions {
   readonly clock: Clock

@@ -8,9 +8,9 @@ import {
   kindFindings,
   roomToStart,
   spaceFinding,
+  startBytesMin,
   syncVerdict,
 } from '../../../../src/cli/doctor/examine-disk.ts'
-import { startBytesMin } from '../../../../src/cli/doctor/limits.ts'
 import { mib } from '../../../../src/limits.ts'
 import { levelEngine } from '../../../../src/store/level/level-engine.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ImportedShards } from '../../../../src/cli/files/imported-shards.ts'
-import { shardsFilledMax } from '../../../../src/cli/limits.ts'
+import { ImportedShards, shardsFilledMax } from '../../../../src/cli/files/imported-shards.ts'
 import { ShardMap } from '../../../../src/cluster/shard-map.ts'
 import { botIdOf, queueIdOf, queueKey, updateKey } from '../../../../src/shard/keys.ts'
 import { decodeQueueState } from '../../../../src/shard/record.ts'

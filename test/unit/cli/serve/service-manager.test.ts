@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noticeRetryMs, noticesWaitingMax } from '../../../../src/cli/limits.ts'
-import { ServiceManager } from '../../../../src/cli/serve/service-manager.ts'
+import {
+  noticeRetryMs,
+  noticesWaitingMax,
+  ServiceManager,
+} from '../../../../src/cli/serve/service-manager.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 const pid = 77
