@@ -1,6 +1,6 @@
 /**
- * The commands that run a server, or work on its files and databases. They read their arguments themselves, because most
- * of them are options of the server.
+ * The commands that run a server, or work on its files and databases. Most of them read their arguments themselves, because
+ * these are options of the server.
  */
 import { configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
@@ -14,6 +14,7 @@ import { serve } from '../serve/serve.ts'
 import { verifyCommand } from '../files/verify.ts'
 
 const databaseOptions = [optionTable.databases, configFileOption]
+
 export const serverCommands: readonly CommandRow[] = [
   {
     kind: 'raw',
