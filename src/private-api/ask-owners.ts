@@ -1,7 +1,6 @@
 /** Asks every worker the same question, for responses that are about the bots of all of them. */
 import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { ownersAnswerMs } from './limits.ts'
 import { type OwnerLinks, type OwnerStream, postToOwner } from './owner-links.ts'
 
 export interface OwnersQuestion<Answer> {
@@ -21,6 +20,12 @@ export interface OwnerAnswer<Answer> {
   /** Whether the worker is one of another node. */
   readonly isOtherNode: boolean
 }
+
+/**
+ * A question about all bots waits this long for the other workers: longer than for one that is being replaced
+ * (`ownerWaitMs`), and no longer for one that hangs.
+ */
+export const ownersAnswerMs = 5_000
 
 /**
  * Asks all workers at once.

@@ -2,7 +2,6 @@
  * GET /v1/events: what the operator should know, live and from the logs of all nodes (event-stream.ts). Any worker serves it:
  * it asks its primary, and of each other node the first worker, which asks its own primary.
  */
-import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyRing } from '../../access/key-ring.ts'
@@ -12,18 +11,13 @@ import { PostboteError } from '../../errors.ts'
 import { eventsPerPageMax } from '../../events/limits.ts'
 import type { EventPage, EventQuestion } from '../../events/operator-event.ts'
 import { eventOperations, eventsQuery } from '../../operations/event-operations.ts'
-import { onceClosed } from '../../http/once-closed.ts'
 import { addOperations } from './add-operations.ts'
 import { idInPosition } from '../follow/event-position.ts'
-import {
-  type EventSink,
-  EventStream,
-  type NodePage,
-  type NodeQuestion,
-} from '../follow/event-stream.ts'
-import { eventStreamsMax, tailSilenceMs } from '../limits.ts'
+import { EventStream, type NodePage, type NodeQuestion } from '../follow/event-stream.ts'
+import { tailSilenceMs } from '../limits.ts'
 import { type OwnerLinks, type OwnerStream, postToOwner } from '../owner-links.ts'
 import { requestAccess } from '../access/request-access.ts'
+import { LongResponse } from '../follow/long-response.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
 
 export interface EventRoutesOptions {
@@ -51,18 +45,21 @@ interface NodeEventsRequest {
   Querystring: EventsRequest['Querystring'] & { readonly wait: number }
 }
 
+/** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
+export const eventStreamsMax = 32
+
 export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions): void {
   const places = new KeyShares(eventStreamsMax)
   addOperations(app, eventOperations, {
-    async followEvents({ request, reply, query }) {
+    async followEvents(call) {
+      const { request, query } = call
       const given = request.headers['last-event-id']
       const after = given === undefined || given === '' ? query.after : String(given)
       // Refuses a wrong position before the response begins.
       if (after !== undefined) idInPosition(after, options.node)
       const free = places.take(requestAccess(request))
-      reply.hijack()
-      reply.raw.writeHead(200, serverSentEventsHead)
-      follow(options, request, { response: reply.raw, from: { ...query, after }, free })
+      const response = LongResponse.begin(call, options.keys.ring, serverSentEventsHead)
+      follow(options, request, { response, from: { ...query, after }, free })
     },
   })
 
@@ -87,7 +84,7 @@ function follow(
   options: EventRoutesOptions,
   request: FastifyRequest,
   to: {
-    readonly response: ServerResponse
+    readonly response: LongResponse
     /** Where to begin, and which events are wanted. */
     readonly from: Omit<NodeQuestion, 'waitMs'>
     /** Frees the place of the stream. */
@@ -96,11 +93,9 @@ function follow(
 ): void {
   const { eventStreams } = options
   const { response, from, free } = to
-  let forget: (() => void) | undefined
-  let unwatchKey: (() => void) | undefined
   const stream = new EventStream({
     clock: options.clock,
-    sink: sinkOf(response),
+    sink: response,
     from,
     own: (question) => ownEvents(options, question),
     others() {
@@ -112,17 +107,13 @@ function follow(
       return askNode({ clock: options.clock, links, owner, signal }, question)
     },
     onEnd: () => {
-      forget?.()
-      unwatchKey?.()
       eventStreams.delete(stream)
       free()
     },
   })
   eventStreams.add(stream)
-  unwatchKey = options.keys.ring.watch(requestAccess(request), () => stream.stop())
+  response.follow(() => stream.stop())
   void stream.run()
-  // Last, because the reader may be gone already.
-  forget = onceClosed(response.req.socket, () => stream.stop())
 }
 
 async function ownEvents(
@@ -160,21 +151,4 @@ function queryText({ after, last, type, waitMs }: NodeQuestion): string {
   if (last !== undefined) query.set('last', `${last}`)
   if (type !== undefined) query.set('type', type)
   return query.toString()
-}
-
-function sinkOf(response: ServerResponse): EventSink {
-  return {
-    write: (bytes) => response.write(bytes),
-    end: () => void response.end(),
-    drained: () =>
-      new Promise((resolve) => {
-        const finish = (): void => {
-          response.off('drain', finish)
-          response.off('close', finish)
-          resolve()
-        }
-        response.once('drain', finish)
-        response.once('close', finish)
-      }),
-  }
 }

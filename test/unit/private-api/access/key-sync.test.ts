@@ -4,9 +4,14 @@ import { test } from 'node:test'
 import { accessKeyHash } from '../../../../src/access/access-key.ts'
 import { KeyRing } from '../../../../src/access/key-ring.ts'
 import { type KeyTable, keyTable } from '../../../../src/access/key-table.ts'
-import { keyAnswerMs, keyFirstRefreshMs, keyRefreshMs } from '../../../../src/access/limits.ts'
 import { PostboteError } from '../../../../src/errors.ts'
-import { type KeyQuestion, KeySync } from '../../../../src/private-api/access/key-sync.ts'
+import {
+  keyAnswerMs,
+  keyFirstRefreshMs,
+  type KeyQuestion,
+  keyRefreshMs,
+  KeySync,
+} from '../../../../src/private-api/access/key-sync.ts'
 import type { OwnerResponse, OwnerStream } from '../../../../src/private-api/owner-links.ts'
 import type { AccessKeyRecord } from '../../../../src/shard/access-key-record.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'

@@ -5,7 +5,7 @@ import Fastify from 'fastify'
 import type { ShardSums } from '../../../../src/bots/bot-service.ts'
 import { forEachMetric } from '../../../../src/metrics.ts'
 import { addFleetRoutes } from '../../../../src/private-api/routes/fleet-routes.ts'
-import { ownersAnswerMs } from '../../../../src/private-api/limits.ts'
+import { ownersAnswerMs } from '../../../../src/private-api/ask-owners.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 
