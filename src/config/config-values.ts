@@ -66,15 +66,26 @@ export const anyText: Kind<string> = {
   parse: (text) => (text === '' ? refused : text),
 }
 
+/** A number, fractions allowed. */
+export function decimal(min: number, max: number): Kind<number> {
+  return {
+    expected: `a number from ${min} to ${max}`,
+    placeholder: 'N',
+    parse(text) {
+      const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : -1
+      return value >= min && value <= max ? value : refused
+    },
+  }
+}
+
 /** Seconds, fractions allowed, converted to milliseconds. */
 export function seconds(min: number, max: number): Kind<number> {
   return {
     expected: `seconds from ${min} to ${max}, fractions allowed`,
     placeholder: 'SECONDS',
     parse(text) {
-      if (!/^\d{1,9}(\.\d{1,9})?$/.test(text)) return refused
-      const value = Number(text)
-      return value >= min && value <= max ? Math.round(value * 1_000) : refused
+      const value = decimal(min, max).parse(text)
+      return value === refused ? refused : Math.round(value * 1_000)
     },
   }
 }

@@ -42,7 +42,7 @@ export interface WorkerChildOptions {
 const packet = Buffer.allocUnsafeSlow(connectionPacketBytesMax)
 
 /**
- * SIGUSR1 opens the inspector of Node.js at this address until the worker has a listener for it (cli/refuse-inspector.ts). No
+ * SIGUSR1 opens the inspector of Node.js at this address until the worker has a listener for it (cli/serve/refuse-inspector.ts). No
  * machine has an address of this network (RFC 5737), so it opens nowhere. Node.js 20 has no --disable-sigusr1.
  */
 const noInspector = process.execArgv.some((flag) => flag.startsWith('--inspect'))
