@@ -45,7 +45,7 @@ import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import { ownNode } from './own-node.ts'
-import { ownerLinks } from './owner-links.ts'
+import { ownersOf } from './owners-of.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { workerKeys } from './worker-keys.ts'
@@ -402,7 +402,7 @@ function privateApiOf(
     streamPlace: ({ raw }, end) => streamPlace(raw.socket, end),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
-    linksOf: (request) => ownerLinks(parts, request),
+    ownersOf: (request) => ownersOf(parts, request),
   })
 }
 

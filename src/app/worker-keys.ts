@@ -10,9 +10,9 @@ import { keysShard } from '../private-api/routes/key-routes.ts'
 import { KeySync } from '../private-api/access/key-sync.ts'
 import type { WorkerKeys } from '../private-api/private-api.ts'
 import type { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
-import { type OwnerLinksParts, shardLink } from './owner-links.ts'
+import { type OwnersParts, shardOwner } from './owners-of.ts'
 
-export interface WorkerKeysParts extends OwnerLinksParts {
+export interface WorkerKeysParts extends OwnersParts {
   readonly clock: Clock
   readonly guard: PrivateApiGuard
   readonly clocks: DatabaseClocks
@@ -24,7 +24,7 @@ export function workerKeys(
 ): { readonly keys: WorkerKeys; readonly startKeys: () => Promise<void> } {
   const { clock, clocks, guard, memory } = parts
   const { ring } = guard
-  const link = shardLink(parts, keysShard)
+  const link = shardOwner(parts, keysShard)
   const registry = new KeyRegistry({
     clock: clocks.ofShard(keysShard),
     shard: () => bots.shardAt(keysShard),

@@ -2,11 +2,11 @@
 import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { ownersAnswerMs } from './limits.ts'
-import { type OwnerLinks, type OwnerStream, postToOwner } from './owner-links.ts'
+import { type Owners, type OwnerStream, postToOwner } from './owners.ts'
 
 export interface OwnersQuestion<Answer> {
   readonly clock: Clock
-  readonly links: OwnerLinks
+  readonly owners: Owners
   /** The path of the question. Each of the other workers gets it as a POST request without a body. */
   readonly path: string
   /** Default: `ownersAnswerMs`. */
@@ -32,12 +32,12 @@ export interface OwnerAnswer<Answer> {
 export async function askOwners<Answer>(
   question: OwnersQuestion<Answer>,
 ): Promise<readonly OwnerAnswer<Answer>[]> {
-  const { clock, links, withinMs = ownersAnswerMs } = question
+  const { clock, owners, withinMs = ownersAnswerMs } = question
   const over = new AbortController()
   const answers: OwnerAnswer<Answer>[] = []
-  const others = links.others.map(async (owner) => {
+  const others = owners.others.map(async (owner) => {
     const answer = await answerOf(question, owner, over.signal)
-    if (answer !== undefined) answers.push({ answer, isOtherNode: links.isOtherNode(owner) })
+    if (answer !== undefined) answers.push({ answer, isOtherNode: owners.isOtherNode(owner) })
   })
   const late = sleep(clock, withinMs, over.signal)
   try {
@@ -51,12 +51,12 @@ export async function askOwners<Answer>(
 
 /** Returns undefined if the worker is lost or refuses. */
 async function answerOf<Answer>(
-  { clock, links, path }: OwnersQuestion<Answer>,
+  { clock, owners, path }: OwnersQuestion<Answer>,
   owner: number,
   signal: AbortSignal,
 ): Promise<Answer | undefined> {
   try {
-    const open = (): OwnerStream => links.openStream(owner, path)
+    const open = (): OwnerStream => owners.openStream(owner, path)
     const { status, text } = await postToOwner(clock, open, { signal })
     return status === 200 && !signal.aborted ? JSON.parse(text) : undefined
   } catch (error) {

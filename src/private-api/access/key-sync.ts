@@ -14,7 +14,7 @@ import type { KeyTable } from '../../access/key-table.ts'
 import { keyAnswerMs, keyFirstRefreshMs, keyRefreshMs } from '../../access/limits.ts'
 import { PostboteError } from '../../errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { type OwnerStream, postToOwner } from '../owner-links.ts'
+import { type OwnerStream, postToOwner } from '../owners.ts'
 
 export interface KeySyncOptions {
   readonly clock: Clock

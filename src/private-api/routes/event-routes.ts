@@ -22,7 +22,7 @@ import {
   type NodeQuestion,
 } from '../follow/event-stream.ts'
 import { eventStreamsMax, tailSilenceMs } from '../limits.ts'
-import { type OwnerLinks, type OwnerStream, postToOwner } from '../owner-links.ts'
+import { type Owners, type OwnerStream, postToOwner } from '../owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
 
@@ -34,7 +34,7 @@ export interface EventRoutesOptions {
   readonly node: string | undefined
   /** Whether this is the first worker of its node, which answers for it. */
   readonly isFirstWorker: boolean
-  linksOf(request: FastifyRequest): OwnerLinks
+  ownersOf(request: FastifyRequest): Owners
   isForwarded(request: FastifyRequest): boolean
   /** The streams that are open. A worker that leaves stops them. */
   readonly eventStreams: Set<{ stop(): void }>
@@ -104,12 +104,12 @@ function follow(
     from,
     own: (question) => ownEvents(options, question),
     others() {
-      const links = options.linksOf(request)
-      return links.others.filter((owner) => links.isOtherNode(owner))
+      const owners = options.ownersOf(request)
+      return owners.others.filter((owner) => owners.isOtherNode(owner))
     },
     ask: (owner, question, signal) => {
-      const links = options.linksOf(request)
-      return askNode({ clock: options.clock, links, owner, signal }, question)
+      const owners = options.ownersOf(request)
+      return askNode({ clock: options.clock, owners, owner, signal }, question)
     },
     onEnd: () => {
       forget?.()
@@ -139,15 +139,15 @@ async function ownEvents(
 async function askNode(
   of: {
     readonly clock: Clock
-    readonly links: OwnerLinks
+    readonly owners: Owners
     readonly owner: number
     readonly signal: AbortSignal
   },
   question: NodeQuestion,
 ): Promise<NodePage | undefined> {
-  const { clock, links, owner, signal } = of
+  const { clock, owners, owner, signal } = of
   const path = `/internal/events?${queryText(question)}`
-  const open = (): OwnerStream => links.openStream(owner, path)
+  const open = (): OwnerStream => owners.openStream(owner, path)
   const { status, text } = await postToOwner(clock, open, { signal })
   if (status === 404) return undefined
   if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')

@@ -17,7 +17,7 @@ import { querySchema, type ResultOf } from '../../operations/operation.ts'
 import { addOperation } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
 import { type BotNames, botSummaryJson } from './bot-summary-json.ts'
-import type { OwnerLinks } from '../owner-links.ts'
+import type { Owners } from '../owners.ts'
 import { unixSeconds } from './unix-seconds.ts'
 
 export interface FleetRoutesOptions {
@@ -27,7 +27,7 @@ export interface FleetRoutesOptions {
   readonly shards: number
   /** Whether this is the first worker of its node, which answers for the counters of the node. */
   readonly isFirstWorker: boolean
-  linksOf(request: FastifyRequest): OwnerLinks
+  ownersOf(request: FastifyRequest): Owners
   /** Whether another worker forwarded the request, so that only this worker responds to it. */
   isForwarded(request: FastifyRequest): boolean
   /** The sums of the counters of all workers of this node. */
@@ -92,14 +92,14 @@ async function listBots(
       'after: expected none with sort, because only a list in the order of ids has a next page; use limit'
     throw new PostboteError('BAD_REQUEST', { detail })
   }
-  const links = options.linksOf(request)
+  const owners = options.ownersOf(request)
   const answers = await askOwners<BotList>({
     clock: options.clock,
-    links,
+    owners,
     path: `/internal/bot-list?${queryText(query)}`,
     own: () => ownList(options.bots, query),
   })
-  if (isPlain(query) && answers.length <= links.others.length) {
+  if (isPlain(query) && answers.length <= owners.others.length) {
     throw new PostboteError('STORE_UNAVAILABLE')
   }
   const found = answers.flatMap(({ answer }) => answer.bots)
@@ -128,10 +128,10 @@ async function summarize(
   options: FleetRoutesOptions,
   request: FastifyRequest,
 ): Promise<SummaryJson> {
-  const links = options.linksOf(request)
+  const owners = options.ownersOf(request)
   const answers = await askOwners<SummaryPart>({
     clock: options.clock,
-    links,
+    owners,
     path: '/internal/summary',
     own: () => ownSummary(options),
   })
@@ -145,7 +145,7 @@ async function summarize(
   return {
     ...countsJson(counts),
     updates: sumOf([countersOf(options.totals()), ...ofOtherNodes]),
-    workers: links.others.length + (links.self >= 0 ? 1 : 0),
+    workers: owners.others.length + (owners.self >= 0 ? 1 : 0),
     shards: options.shards,
     ...missingJson(options.shards, [...ofShards.keys()]),
   }

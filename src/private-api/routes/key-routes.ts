@@ -15,7 +15,7 @@ import type { StoredAccessKey } from '../../shard/stored.ts'
 import { addOperations } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
 import { type KeyQuestion, type KeySync, keyTablePath } from '../access/key-sync.ts'
-import type { OwnerLinks } from '../owner-links.ts'
+import type { Owners } from '../owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 
 export interface KeyRoutesOptions {
@@ -24,7 +24,7 @@ export interface KeyRoutesOptions {
     readonly registry: KeyRegistry
     readonly sync: Pick<KeySync, 'refresh'>
   }
-  linksOf(request: FastifyRequest): OwnerLinks
+  ownersOf(request: FastifyRequest): Owners
   /** Whether another worker forwarded the request. */
   isForwarded(request: FastifyRequest): boolean
 }
@@ -83,15 +83,15 @@ async function tellAll(
   request: FastifyRequest,
 ): Promise<{ readonly unreached_workers?: number }> {
   const { clock, keys } = options
-  const links = options.linksOf(request)
+  const owners = options.ownersOf(request)
   const answers = await askOwners<{ readonly isTold: boolean }>({
     clock,
-    links,
+    owners,
     path: keysChangedPath,
     own: async () => ({ isTold: await keys.sync.refresh() }),
   })
   const told = answers.filter(({ answer }) => answer.isTold).length
-  const unreached = links.others.length + 1 - told
+  const unreached = owners.others.length + 1 - told
   return unreached > 0 ? { unreached_workers: unreached } : {}
 }
 

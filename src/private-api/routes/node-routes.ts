@@ -13,7 +13,7 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { serverOperations } from '../../operations/server-operations.ts'
 import { addOperation } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
-import type { OwnerLinks } from '../owner-links.ts'
+import type { Owners } from '../owners.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]
@@ -22,7 +22,7 @@ export interface NodeRoutesOptions {
   readonly clock: Clock
   /** The number of shards of the server. */
   readonly shards: number
-  linksOf(request: FastifyRequest): OwnerLinks
+  ownersOf(request: FastifyRequest): Owners
   /** Whether another worker forwarded the request, so that only this worker responds to it. */
   isForwarded(request: FastifyRequest): boolean
   /** Returns the state of this node. */
@@ -46,10 +46,10 @@ async function listNodes(
   request: FastifyRequest,
 ): Promise<NodeListJson> {
   const { clock, shards } = options
-  const links = options.linksOf(request)
+  const owners = options.ownersOf(request)
   const answers = await askOwners<NodeReport>({
     clock,
-    links: { ...links, others: links.others.filter((owner) => links.isOtherNode(owner)) },
+    owners: { ...owners, others: owners.others.filter((owner) => owners.isOtherNode(owner)) },
     path: '/internal/node',
     own: () => options.ownNode(),
   })

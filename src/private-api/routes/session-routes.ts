@@ -14,14 +14,14 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { sessionOperations } from '../../operations/server-operations.ts'
 import { addOperations } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
-import type { OwnerLinks } from '../owner-links.ts'
+import type { Owners } from '../owners.ts'
 import type { PrivateApiGuard } from '../access/private-api-guard.ts'
 import { requestAccess } from '../access/request-access.ts'
 
 export interface SessionRoutesOptions {
   readonly clock: Clock
   readonly guard: PrivateApiGuard
-  linksOf(request: FastifyRequest): OwnerLinks
+  ownersOf(request: FastifyRequest): Owners
   isForwarded(request: FastifyRequest): boolean
 }
 
@@ -56,7 +56,7 @@ export function addSessionRoutes(app: FastifyInstance, options: SessionRoutesOpt
         const { slot, session } = ending
         await askOwners({
           clock,
-          links: options.linksOf(request),
+          owners: options.ownersOf(request),
           path: `${endedPath}?slot=${slot}&session=${session}`,
           own: async () => guard.ended.end(slot, session),
         })

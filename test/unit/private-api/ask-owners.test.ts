@@ -9,7 +9,7 @@ import { FakeOwnerStream } from '../../support/network/fake-owner-stream.ts'
 function setUp() {
   const clock = new FakeClock()
   const asked: { readonly owner: number; readonly path: string; stream: FakeOwnerStream }[] = []
-  const links = {
+  const owners = {
     self: 0,
     others: [1, 2, 300],
     isOtherNode: (owner: number) => owner >= 256,
@@ -23,7 +23,7 @@ function setUp() {
       return stream
     },
   }
-  const answers = askOwners<string>({ clock, links, path: '/internal/x', own: async () => 'own' })
+  const answers = askOwners<string>({ clock, owners, path: '/internal/x', own: async () => 'own' })
   return { clock, asked, answers }
 }
 

@@ -15,7 +15,7 @@ import { systemClock } from '../../../../src/clock.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { nativeHandleOf } from '../../../../src/cluster/connection/native-handle.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
-import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
+import { LinkSet } from '../../../../src/cluster/link/link-set.ts'
 import { callsOf } from '../../../support/network/link-calls.ts'
 import {
   refuseBytes,
@@ -302,7 +302,7 @@ test('connections of other workers are served beyond the limit', async (t) => {
   const { open, runDir } = await setUp(t, { connectionsMax: 1 })
   await open('bot', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
   const addressOf = () => ({ path: linkSocketPath({ runDir, worker: 0 }) })
-  const links = new OwnerLinks({ clock: systemClock, addressOf })
+  const links = new LinkSet({ clock: systemClock, addressOf })
   t.after(() => links.close())
   const response = callsOf(links, 0).ask({ url: '/answered' })
   assert.equal((await response.over()).head?.status, 200)

@@ -7,7 +7,7 @@ import { type KeyTable, keyTable } from '../../../../src/access/key-table.ts'
 import { keyAnswerMs, keyFirstRefreshMs, keyRefreshMs } from '../../../../src/access/limits.ts'
 import { PostboteError } from '../../../../src/errors.ts'
 import { type KeyQuestion, KeySync } from '../../../../src/private-api/access/key-sync.ts'
-import type { OwnerResponse, OwnerStream } from '../../../../src/private-api/owner-links.ts'
+import type { OwnerResponse, OwnerStream } from '../../../../src/private-api/owners.ts'
 import type { AccessKeyRecord } from '../../../../src/shard/access-key-record.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 

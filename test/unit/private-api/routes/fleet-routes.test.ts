@@ -20,7 +20,7 @@ async function setUp() {
     bots: bots.registry,
     shards: 3,
     isFirstWorker: true,
-    linksOf: () => ({
+    ownersOf: () => ({
       self: 0,
       others: [300],
       isOtherNode: (owner) => owner === 300,

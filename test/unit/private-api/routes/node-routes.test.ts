@@ -38,7 +38,7 @@ async function setUp(members: readonly ClusterMember[]) {
     shards: 4,
     ownNode: async () => report('b', [0]),
     members: () => members,
-    linksOf: () => ({
+    ownersOf: () => ({
       self: 0,
       others: [1, 300, 301],
       isOtherNode: (owner) => owner >= 300,
