@@ -10,12 +10,14 @@ import { askOwners } from '../ask-owners.ts'
 import { sameUsernameAnswerMs, sameUsernamesShownMax } from '../limits.ts'
 import { botSummaryJson } from './bot-summary-json.ts'
 import { type CompleteResponse, type Owners, type OwnerStream, postToOwner } from '../owners.ts'
+import type { Answers } from '../questions.ts'
 import { unixSeconds } from './unix-seconds.ts'
 import { readIsValidated } from '../ingest/update-options.ts'
 
 export interface BotRoutesOptions {
   readonly clock: Clock
   readonly bots: BotService
+  readonly answers: Pick<Answers, 'botsNamed'>
   ownersOf(request: FastifyRequest): Owners
   /** Whether another worker forwarded the request, so that only this worker responds to it. */
   isForwarded(request: FastifyRequest): boolean
@@ -24,9 +26,6 @@ export interface BotRoutesOptions {
 type Registration = BodyOf<typeof botOperations.createBot>
 type IssuedToken = ResultOf<typeof botOperations.rotateToken>
 type BotJson = ResultOf<typeof botOperations.getBot>
-
-/** Returns the bots of a worker that have a username. */
-const namedPath = '/internal/bots-named'
 
 export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
   const { bots } = options
@@ -46,12 +45,6 @@ export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): v
   addOperation(app, botOperations.rotateToken, async ({ params: { id }, body }) => {
     const issued = await bots.renewToken(id, body?.overlap ?? 0)
     return { bot_id: issued.botId, token: issued.token }
-  })
-
-  // Used between workers only.
-  app.post<{ Querystring: { readonly username: string } }>(namedPath, async (request) => {
-    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
-    return options.bots.named(request.query.username)
   })
 }
 
@@ -103,15 +96,9 @@ async function withSameUsername(
   request: FastifyRequest,
   { body, issued }: { readonly body: Registration; readonly issued: IssuedToken },
 ): Promise<ResultOf<typeof botOperations.createBot>> {
-  const { bots, clock } = options
   const { username } = body
-  const answers = await askOwners<readonly number[]>({
-    clock,
-    owners: options.ownersOf(request),
-    path: `${namedPath}?username=${username}`,
-    withinMs: sameUsernameAnswerMs,
-    own: () => bots.named(username),
-  })
+  const asked = { ...options, owners: options.ownersOf(request), withinMs: sameUsernameAnswerMs }
+  const answers = await askOwners(asked, 'botsNamed', { username })
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)
   const shown = [...ids].toSorted((a, b) => a - b).slice(0, sameUsernamesShownMax)
