@@ -37,7 +37,7 @@ async function startWorker(t: TestContext, { runDir, port, name, clock }: Worker
   }
   const tcpLinks = { host, port, security }
   const handlers = { bot: answer, private: answer }
-  const servers = new WorkerServers({ clock, log, runDir, worker, handlers, tcpLinks })
+  const servers = new WorkerServers({ clock, log, runDir, worker, app: { handlers }, tcpLinks })
   t.after(() => servers.close())
   await servers.listen()
   return { servers, waiting }
