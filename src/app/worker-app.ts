@@ -23,8 +23,8 @@ import { UpdatesReply } from '../bot-api/updates-reply.ts'
 import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
 import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
-import type { CheckPool } from '../queue/check-pool.ts'
-import type { CompressPool } from '../queue/compress-pool.ts'
+import { CheckPool } from '../queue/check-pool.ts'
+import { CompressPool } from '../queue/compress-pool.ts'
 import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
@@ -53,7 +53,6 @@ import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
 import { windowBytesOf } from './window-memory.ts'
-import { workerPools } from './worker-pools.ts'
 import { noStreams, WorkerLife, type WorkerStreams } from './worker-life.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import type { Ways, WorkerApp } from '../cluster/worker/worker.ts'
@@ -118,7 +117,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const webhooks = webhooksOf(parts)
   const registry = registryOf(parts, webhooks, space)
   const loopDelay = loopDelayOf(parts)
-  const { pool, checkPool } = workerPools(settings.config, log)
+  const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = checkerOf(parts, registry.bots, marks)
   const streams = noStreams()
@@ -236,6 +235,19 @@ function checkerOf(
     marks,
     onFatal: (shard) => bots.doubtful.add(shard),
   })
+}
+
+/** The threads that work for requests; they start when they are needed. */
+function poolsOf({ settings, log }: Parts) {
+  const failed = (what: string) => (error: unknown) =>
+    log.error({ error: String(error) }, `the thread that ${what} failed`)
+  return {
+    pool: new CompressPool({ onFailure: failed('compresses lists') }),
+    checkPool: new CheckPool({
+      updateBytesMin: settings.config.checkOverBytes,
+      onFailure: failed('checks updates'),
+    }),
+  }
 }
 
 function spaceOf({ settings, clock, engine }: Parts): Promise<StoreSpace | undefined> {

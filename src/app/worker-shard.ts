@@ -23,7 +23,6 @@ import { openRecounted } from '../shard/open-recounted.ts'
 import { Shard } from '../shard/shard.ts'
 import type { ShardLife, ShardMarks } from '../shard/shard-marks.ts'
 import { foreignFault } from '../shard/shard-records.ts'
-import { isOutOfRoom } from '../store/out-of-room.ts'
 import { type FileDamage, ShardDamaged } from '../store/shard-damaged.ts'
 import type { StoreEngine } from '../store/store-engine.ts'
 import type { DatabaseClocks } from './database-clocks.ts'
@@ -136,7 +135,7 @@ export class WorkerShard {
         return true
       } catch (error) {
         // The disk of a database is no concern of one node.
-        if (this.#options.engine.files === undefined || !isOutOfRoom(error)) throw error
+        if (this.#options.engine.files?.isOutOfRoom(error) !== true) throw error
         if (before === 'closed')
           await this.#setAside({ file: this.#path, reason: noRoom }, hasNoRoom)
         return false

@@ -225,6 +225,7 @@ async function setUpFiles(t: TestContext, past: WorkerPast) {
     wasCompacting: async (directory) => directory.endsWith('/1'),
     damageOf: (error) => (error instanceof Error && /EIO/.test(error.message) ? damage : undefined),
     isFailedWrite: async () => false,
+    isOutOfRoom: (error) => error instanceof Error && /No space/.test(error.message),
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these are used
   const engine = { files: files as StoreFiles }
