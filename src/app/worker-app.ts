@@ -127,32 +127,23 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker, keys })
   await Promise.all([bot.app.ready(), privateApi.ready()])
   const life = new WorkerLife({
-    clock,
-    log,
-    slot,
-    events,
-    router,
+    ...parts,
     bots: registry.bots,
+    fleet: registry.fleet,
     space,
     webhooks,
     pools: [pool, checkPool],
     pacing,
     sweepers: sweepersOf(parts, registry),
-    fleet: registry.fleet,
     keys,
     startKeys,
     loopDelay,
     streams,
     shards: start.shards,
-    shardOf: (botId) => parts.map.shardOf(botId),
     past: { crash: start.crash, triesAgain: start.triesAgain ?? false },
     marks,
     checker,
     dataDir: settings.dataDir,
-    engine,
-    leases,
-    clocks,
-    upstream,
   })
   return Object.assign(life, {
     handlers: {

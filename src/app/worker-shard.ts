@@ -12,6 +12,7 @@ import type { BotCache } from '../bots/bot-cache.ts'
 import type { Fleet } from '../bots/fleet.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../cluster/log.ts'
+import type { ShardMap } from '../cluster/shard-map.ts'
 import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import { leave, type OpenResponsesView, settle } from '../cluster/worker/departure.ts'
 import type { Counters } from '../counters.ts'
@@ -34,7 +35,7 @@ import { changedShardMode, isBroken, phaseOf, type ShardMode } from './shard-mod
 export interface WorkerShardOptions {
   readonly dataDir: string
   readonly engine: StoreEngine
-  readonly shardOf: (botId: number) => number
+  readonly map: Pick<ShardMap, 'shardOf'>
   readonly clock: Clock
   readonly log: Log
   readonly bots: BotCache
@@ -227,7 +228,7 @@ export class WorkerShard {
 
   /** Connects the shard to the bots in memory. If that fails, nothing stays open; the error names the directory. */
   async #openStore({ boot }: ShardOpening): Promise<Shard> {
-    const { bots, clocks, counters, dataDir, engine, fleet, leases, log } = this.#options
+    const { bots, clocks, counters, dataDir, engine, fleet, leases, log, map } = this.#options
     const index = this.#index
     const clock = clocks.ofShard(index)
     // It survives the loss of the shard's files. Another store loses nothing of a shard.
@@ -240,7 +241,8 @@ export class WorkerShard {
       log,
       // The shard uses the store, and exists when that is open.
       onEnded: (error) => shard.storeEnded(error),
-      keyFault: (key) => foreignFault(key, { shard: index, shardOf: this.#options.shardOf }),
+      keyFault: (key) =>
+        foreignFault(key, { shard: index, shardOf: (botId) => map.shardOf(botId) }),
       onTornEnd: () => idMark?.tear(),
     })
     const shard: Shard = new Shard({

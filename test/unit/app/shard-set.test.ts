@@ -63,7 +63,7 @@ async function setUp(
   const shards = new ShardSet({
     clock,
     engine,
-    shardOf: () => assert.fail('no key is asked about'),
+    map: { shardOf: () => assert.fail('no key is asked about') },
     dataDir,
     log,
     bots: registry.bots,
