@@ -35,8 +35,7 @@ import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { Log } from '../cluster/log.ts'
 import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
-import { DatabaseClocks } from './database-clocks.ts'
-import { DatabaseLeases } from './database-leases.ts'
+import { Databases } from './databases.ts'
 import { holdConnection, streamPlace } from '../cluster/worker/client-connections.ts'
 import { loopDelayOf } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
@@ -82,8 +81,7 @@ export interface WorkerAppContext {
 interface Parts extends WorkerAppContext {
   readonly memory: SharedMemory
   readonly engine: StoreEngine
-  readonly leases: DatabaseLeases
-  readonly clocks: DatabaseClocks
+  readonly databases: Databases
   readonly slot: MetricSlot
   readonly events: WorkerEvents
   readonly map: ShardMap
@@ -102,14 +100,12 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
   const engine = await engineOf(settings.store)
-  const databases = engine.shared?.databases ?? 0
-  const clocks = new DatabaseClocks({ databases, clock, memory })
-  const guard = guardOf(context, memory, clocks)
+  const databases = new Databases({ databases: engine.shared?.databases ?? 0, clock, memory })
+  const guard = guardOf(context, memory, databases)
   const gate = workerGate(clock, guard)
   const bodies = bodiesOf(slot, guard, gate)
-  const leases = new DatabaseLeases({ databases, clock, memory })
   const events = workerEvents({ ...context, engine }, slot)
-  const made = { memory, engine, leases, clocks, slot, map, guard, gate, bodies, upstream, events }
+  const made = { memory, engine, databases, slot, map, guard, gate, bodies, upstream, events }
   const common = { ...context, ...made }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
@@ -172,10 +168,10 @@ function bodiesOf(
 function guardOf(
   { settings }: WorkerAppContext,
   { endedSessions }: SharedMemory,
-  clocks: DatabaseClocks,
+  databases: Databases,
 ): PrivateApiGuard {
   const { adminKey, config } = settings
-  const clock = clocks.ofShard(keysShard)
+  const clock = databases.clockOf(keysShard)
   return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock, endedSessions })
 }
 
@@ -388,8 +384,8 @@ function privateApiOf(
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({
       isServed: allServed(parts),
-      hasLease: parts.leases.isAnyValid(),
-      awayDatabases: parts.leases.over(),
+      hasLease: parts.databases.isAnyOn(),
+      awayDatabases: parts.databases.away(),
       poisonedShards: memory.total('shards_poisoned'),
       damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),
       shards: parts.map.shards,
@@ -410,10 +406,10 @@ function privateApiOf(
 }
 
 /** Whether every shard is served, here or by another node. Those of a database that is away need not be. */
-function allServed({ ways: { routes }, memory, leases }: Parts): boolean {
-  const isAnyServed = leases.isAnyValid()
+function allServed({ ways: { routes }, memory, databases }: Parts): boolean {
+  const isAnyServed = databases.isAnyOn()
   return Array.from({ length: routes.shards }, (_, shard) => shard).every((shard) => {
-    if (isAnyServed && leases.isOver(shard)) return true
+    if (isAnyServed && databases.isAway(shard)) return true
     const place = routes.placeOf(shard)
     return place !== undefined && (routes.isRemote(place) || memory.shardTable.isServed(shard))
   })

@@ -26,8 +26,7 @@ import type { ShardLife, ShardMarks } from '../shard/shard-marks.ts'
 import { foreignFault } from '../shard/shard-records.ts'
 import { type FileDamage, ShardDamaged } from '../store/shard-damaged.ts'
 import type { StoreEngine } from '../store/store-engine.ts'
-import type { DatabaseClocks } from './database-clocks.ts'
-import type { DatabaseLeases } from './database-leases.ts'
+import type { Databases } from './databases.ts'
 import type { OpeningVerdict, ShardPast } from './opening-verdict.ts'
 import type { CheckedShard, ShardChecker } from './shard-checker.ts'
 import { changedShardMode, isBroken, phaseOf, type ShardMode } from './shard-mode.ts'
@@ -45,8 +44,7 @@ export interface WorkerShardOptions {
   readonly report: ReportEvent
   readonly marks: Omit<ShardMarks, 'setDamaged'>
   readonly checker: Pick<ShardChecker, 'check' | 'request'>
-  readonly leases: Pick<DatabaseLeases, 'ofShard'>
-  readonly clocks: Pick<DatabaseClocks, 'ofShard'>
+  readonly databases: Pick<Databases, 'clockOf' | 'leaseOf'>
   /** What ends when a shard leaves: its pairs may be for that shard, and an export asks again. */
   readonly shardStreams: readonly ReadonlySet<{ stop(): void }>[]
   /** Whether this worker is answering the request, which is for this shard, from its own shards. */
@@ -228,9 +226,9 @@ export class WorkerShard {
 
   /** Connects the shard to the bots in memory. If that fails, nothing stays open; the error names the directory. */
   async #openStore({ boot }: ShardOpening): Promise<Shard> {
-    const { bots, clocks, counters, dataDir, engine, fleet, leases, log, map } = this.#options
+    const { bots, counters, databases, dataDir, engine, fleet, log, map } = this.#options
     const index = this.#index
-    const clock = clocks.ofShard(index)
+    const clock = databases.clockOf(index)
     // It survives the loss of the shard's files. Another store loses nothing of a shard.
     const idMark = engine.files && (await IdMark.read({ directory: dataDir, shard: index }))
     const opened = await engine.open({
@@ -247,7 +245,7 @@ export class WorkerShard {
     })
     const shard: Shard = new Shard({
       index,
-      lease: leases.ofShard(index, boot),
+      lease: databases.leaseOf(index, boot),
       idMark,
       clock,
       log,

@@ -69,7 +69,6 @@ async function setUp(
     bots: registry.bots,
     fleet: registry.fleet,
     shards: all,
-    clocks: { ofShard: () => clock },
     marks: {
       life: async (shard) => life.lives.get(shard) ?? closed,
       setLife: async (shard, recorded) => void life.lives.set(shard, recorded),
@@ -80,7 +79,10 @@ async function setUp(
     },
     past,
     checker: { check: async () => life.checked, request: async () => undefined },
-    leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
+    databases: {
+      clockOf: () => clock,
+      leaseOf: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }),
+    },
     counters: {
       add(name, by) {
         if (name !== 'shards_broken') return
