@@ -15,7 +15,6 @@
  */
 import { sleep } from '../clock.ts'
 import type { ShardOpening } from '../cluster/shard-assignment.ts'
-import type { OpenResponsesView } from '../cluster/worker/departure.ts'
 import { backgroundCheckBytesPerS, lateOpeningRetryMs, roomlessOpeningRetryMs } from './limits.ts'
 import { type OpeningVerdict, openingVerdicts, type WorkerPast } from './opening-verdict.ts'
 import { WorkerShard, type WorkerShardOptions } from './worker-shard.ts'
@@ -40,6 +39,13 @@ export class ShardSet {
     )
   }
 
+  /** @throws Error if this worker cannot have the shard */
+  of(shard: number): WorkerShard {
+    const own = this.#shards.get(shard)
+    if (own === undefined) throw new Error(`this worker cannot have the shard ${shard}`)
+    return own
+  }
+
   /** Whether requests for the shard are answered here: always, if no other node can have it. */
   serves(shard: number): boolean {
     return this.#options.engine.shared === undefined || this.#shards.get(shard)?.isServed === true
@@ -51,34 +57,21 @@ export class ShardSet {
    */
   async open(openings: readonly ShardOpening[]): Promise<readonly number[]> {
     const { engine, log } = this.#options
-    const verdicts = await this.#judge(openings)
+    const actions = await this.#judge(openings)
     const roomless = new Set<ShardOpening>()
     const opening = openings.map(async (each, nth) => {
-      if (verdicts[nth] !== 'open') return
+      if (actions[nth] !== 'open') return
       try {
-        if (!(await this.#of(each).openIfRoom(each))) roomless.add(each)
+        if (!(await this.of(each.shard).open(each))) roomless.add(each)
       } catch (error) {
         if (engine.shared === undefined) throw error
         log.warn({ shard: each.shard, error: String(error) }, 'a shard could not be opened')
       }
     })
     await Promise.all(opening)
-    const doubtful = openings.filter((_, nth) => verdicts[nth] === 'check')
+    const doubtful = openings.filter((_, nth) => actions[nth] === 'check')
     this.#late = this.#goOn(new Set(doubtful), roomless)
     return openings.map(({ shard }) => shard).filter((shard) => this.serves(shard))
-  }
-
-  /** @throws NotOwnerError if another node owns the shard, or the error of the store */
-  async openShard(opening: ShardOpening): Promise<void> {
-    await this.#of(opening).open(opening)
-  }
-
-  async leave(shard: number, responses: OpenResponsesView): Promise<void> {
-    await this.#of({ shard }).leave(responses)
-  }
-
-  async drop(shard: number): Promise<void> {
-    await this.#of({ shard }).drop()
   }
 
   /** Resolves when all shards are closed. No shard is opened afterward. */
@@ -96,7 +89,7 @@ export class ShardSet {
       await Promise.all(Array.from(this.#shards.values(), (shard) => shard.forgetPast()))
       return openings.map(() => 'open')
     }
-    const shards = openings.map((each) => this.#of(each))
+    const shards = openings.map(({ shard }) => this.of(shard))
     const pasts = await Promise.all(shards.map((shard) => shard.past()))
     const verdicts = openingVerdicts(pasts, worker)
     const how = worker.crash === undefined ? '' : `, the last time by ${worker.crash.signal}`
@@ -111,12 +104,12 @@ export class ShardSet {
     const { clock, log } = this.#options
     const { signal } = this.#stopping
     await this.#retry(doubtful, lateOpeningRetryMs, (opening) =>
-      this.#of(opening).openChecked(opening),
+      this.of(opening.shard).openChecked(opening),
     )
     // One by one, so that none takes the room from another.
     if (roomless.size > 0) await sleep(clock, roomlessOpeningRetryMs, signal)
     await this.#retry(roomless, roomlessOpeningRetryMs, async (opening) => {
-      const hasRoom = await this.#of(opening).openIfRoom(opening)
+      const hasRoom = await this.of(opening.shard).open(opening)
       if (hasRoom) log.info({ shard: opening.shard }, hasRoomAgain)
       return hasRoom
     })
@@ -142,12 +135,6 @@ export class ShardSet {
       }
       if (openings.size > 0) await sleep(clock, everyMs, signal)
     }
-  }
-
-  #of({ shard }: Pick<ShardOpening, 'shard'>): WorkerShard {
-    const own = this.#shards.get(shard)
-    if (own === undefined) throw new Error(`this worker cannot have the shard ${shard}`)
-    return own
   }
 }
 

@@ -116,27 +116,26 @@ export class WorkerShard {
     return this.#options.marks.setBroken(this.#index, undefined)
   }
 
-  /** @throws NotOwnerError if another node owns the shard, or the error of the store */
-  open(opening: ShardOpening): Promise<void> {
+  /**
+   * Opens the shard, unless it is open already.
+   *
+   * @returns whether the disk had room. Otherwise the shard is set aside, until a later call finds room.
+   * @throws NotOwnerError if another node owns the shard, or the error of the store
+   */
+  open(opening: ShardOpening): Promise<boolean> {
+    const { files } = this.#options.engine
     return this.#turns.run(async () => {
       if (this.#stopping.aborted) throw new Error('the worker gives up its shards')
-      if (this.#mode === 'closed') await this.#open(opening)
-    })
-  }
-
-  /** Returns whether the disk had room. Otherwise the shard is set aside. */
-  openIfRoom(opening: ShardOpening): Promise<boolean> {
-    return this.#turns.run(async () => {
       const before = this.#mode
-      if (before !== 'closed' && before !== 'aside') return true
+      const mayLackRoom = before === 'aside' && files !== undefined
+      if (before !== 'closed' && !mayLackRoom) return true
       try {
         await this.#open(opening)
         return true
       } catch (error) {
         // The disk of a database is no concern of one node.
-        if (this.#options.engine.files?.isOutOfRoom(error) !== true) throw error
-        if (before === 'closed')
-          await this.#setAside({ file: this.#path, reason: noRoom }, hasNoRoom)
+        if (files?.isOutOfRoom(error) !== true) throw error
+        if (!mayLackRoom) await this.#setAside({ file: this.#path, reason: noRoom }, hasNoRoom)
         return false
       }
     })
@@ -169,11 +168,8 @@ export class WorkerShard {
   }
 
   leave(responses: OpenResponsesView): Promise<void> {
-    return this.#turns.run(async () => {
-      const { bots, clock, isUnderWay, shardStreams: streams } = this.#options
-      await this.#forgetAside()
-      const shard = this.#shard
-      if (shard === undefined) return
+    const { bots, clock, isUnderWay, shardStreams: streams } = this.#options
+    return this.#part(async (shard) => {
       const departure = {
         clock,
         bots,
@@ -189,11 +185,9 @@ export class WorkerShard {
   }
 
   drop(): Promise<void> {
-    return this.#turns.run(async () => {
-      await this.#forgetAside()
-      if (this.#shard === undefined) return
+    return this.#part(async (shard) => {
       await this.#to('leaving')
-      await this.#close(this.#shard)
+      await this.#close(shard)
     })
   }
 
@@ -337,12 +331,16 @@ export class WorkerShard {
     await marks.setBroken(this.#index, { file, offset, reason })
   }
 
-  /** A shard that is set aside is no concern of this worker any more. */
-  async #forgetAside(): Promise<void> {
-    if (this.#mode !== 'aside') return
-    this.#options.bots.forgetAside(this.#index)
-    await this.#to('closed')
-    await this.forgetPast()
+  /** Closes an open shard by `work`; one that is set aside is no concern of this worker any more. */
+  #part(work: (shard: Shard) => Promise<void>): Promise<void> {
+    return this.#turns.run(async () => {
+      if (this.#mode === 'aside') {
+        this.#options.bots.forgetAside(this.#index)
+        await this.#to('closed')
+        await this.forgetPast()
+      }
+      if (this.#shard !== undefined) await work(this.#shard)
+    })
   }
 
   async #close(shard: Shard): Promise<void> {

@@ -102,22 +102,22 @@ async function setUp(
 test('a shard is served between its opening and its leaving, and others are not affected', async () => {
   const { bots, clock, registry, shards, life } = await setUp()
   assert(!shards.serves(1))
-  await shards.openShard({ shard: 1, boot })
-  await shards.openShard({ shard: 2, boot })
-  await shards.openShard({ shard: 2, boot })
+  await shards.of(1).open({ shard: 1, boot })
+  await shards.of(2).open({ shard: 2, boot })
+  await shards.of(2).open({ shard: 2, boot })
   assert.deepEqual(life.served, [1, 2])
   assert(shards.serves(1) && shards.serves(2))
   const [first, second] = [101, 102]
   await bots.register(first)
   await bots.register(second)
-  const left = shards.leave(1, () => [])
+  const left = shards.of(1).leave(() => [])
   await clock.advance(1_000)
   await left
   assert(!shards.serves(1))
   assert.deepEqual(life.left, [1])
   await assert.rejects(registry.report(first), { code: 'STORE_UNAVAILABLE' })
   assert.equal((await registry.report(second)).botId, second)
-  await shards.openShard({ shard: 1, boot })
+  await shards.of(1).open({ shard: 1, boot })
   assert.equal((await registry.report(first)).botId, first)
 })
 
@@ -133,7 +133,7 @@ test('a waiting poll of a shard that leaves ends with an empty list, and one of 
     const reply = queue.poller.poll(pollRequest, { onGone: undefined })
     void Promise.resolve(reply).then((value) => answers.set(shard, value))
   }
-  const left = shards.leave(1, () => [])
+  const left = shards.of(1).leave(() => [])
   await clock.advance(1_000)
   await left
   assert.deepEqual([...answers], [[1, []]])
@@ -142,17 +142,17 @@ test('a waiting poll of a shard that leaves ends with an empty list, and one of 
 test('a dropped shard is gone at once, and shards that cannot be opened are left out', async () => {
   const { shards, life } = await setUp()
   assert.deepEqual(await shards.open([{ shard: 0, boot }]), [0])
-  await shards.drop(0)
-  await shards.drop(3)
+  await shards.of(0).drop()
+  await shards.of(3).drop()
   assert(!shards.serves(0))
   life.failure = new Error('the database is away')
   assert.deepEqual(await shards.open([{ shard: 0, boot }]), [])
-  await assert.rejects(shards.openShard({ shard: 0, boot }), /away/)
+  await assert.rejects(shards.of(0).open({ shard: 0, boot }), /away/)
 })
 
 test('a poll gets nothing of what the shard held in an earlier life of the node', async () => {
   const { bots, clock, shards, life } = await setUp()
-  await shards.openShard({ shard: 1, boot })
+  await shards.of(1).open({ shard: 1, boot })
   const queue = await bots.queueOf(await bots.register(101))
   await bots.push(bots.request(101))
   life.boot = 'the next one'
@@ -181,29 +181,29 @@ test('a shard whose tables are wrong is set aside and reported, and another proc
     [['shard.broken', 1, 'there is no u_1']],
   )
   await assert.rejects(registry.report(101), { code: 'SHARD_BROKEN' })
-  await shards.drop(1)
+  await shards.of(1).drop()
   assert(!shards.serves(1))
   assert.equal(life.marks.get(1), undefined)
   await assert.rejects(registry.report(101), { code: 'STORE_UNAVAILABLE' })
   life.failure = undefined
-  await shards.openShard({ shard: 1, boot })
+  await shards.of(1).open({ shard: 1, boot })
   await assert.rejects(registry.report(101), { code: 'UNKNOWN_BOT' })
 })
 
 test('nothing is opened after the end', async () => {
   const { shards } = await setUp()
-  await shards.openShard({ shard: 0, boot })
+  await shards.of(0).open({ shard: 0, boot })
   await shards.close()
   assert(!shards.serves(0))
-  await assert.rejects(shards.openShard({ shard: 1, boot }), /gives up/)
+  await assert.rejects(shards.of(1).open({ shard: 1, boot }), /gives up/)
 })
 
 const pollRequest = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
 
 test('a shard that cannot be written any more is reported', async () => {
   const { shards, life } = await setUp()
-  await shards.openShard({ shard: 1, boot })
-  await shards.openShard({ shard: 2, boot })
+  await shards.of(1).open({ shard: 1, boot })
+  await shards.of(2).open({ shard: 2, boot })
   assert.deepEqual(life.events, [])
   life.onEnded.get(2)?.(new Error('the connection is lost'))
   await settle()
