@@ -226,13 +226,15 @@ function checkerOf(
 
 /** The threads that work for requests; they start when they are needed. */
 function poolsOf({ settings, log }: Parts) {
-  const failed = (what: string) => (error: unknown) =>
-    log.error({ error: String(error) }, `the thread that ${what} failed`)
   return {
-    pool: new CompressPool({ onFailure: failed('compresses lists') }),
+    pool: new CompressPool({
+      onFailure: (error) =>
+        log.error({ error: String(error) }, 'the thread that compresses lists failed'),
+    }),
     checkPool: new CheckPool({
       updateBytesMin: settings.config.checkOverBytes,
-      onFailure: failed('checks updates'),
+      onFailure: (error) =>
+        log.error({ error: String(error) }, 'the thread that checks updates failed'),
     }),
   }
 }
