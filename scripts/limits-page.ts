@@ -1,12 +1,13 @@
 /**
  * Generates docs/reference/limits.md: the bounds that people outside can reach, by subject. A sentence of the page is the
- * first one of the constant's comment, and the value is the constant's, so both are told once.
+ * first one of the constant's comment, and the value is the constant's, so both are told once. The constants are found by
+ * their names in the text of the sources, because most of them are above the code that uses them and are not exported.
  */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { allLimits } from './all-limits.ts'
+import { runInNewContext } from 'node:vm'
 
 const source = fileURLToPath(new URL('../../src/', import.meta.url))
 
@@ -16,7 +17,7 @@ const head = `# Limits
 
 This page lists the fixed bounds that bots, producers, endpoints and strangers can reach. The sections in brackets are those
 of [protocol.md](../use/protocol.md), which says what happens at a bound. Bounds that an operator may change are
-[options](options.md). The constants of the other bounds stand in the \`limits.ts\` files of \`src/\`, each with its reason.
+[options](options.md). The other bounds are constants in \`src/\`, each above the code that uses it and with its reason.
 `
 
 const groups: ReadonlyArray<readonly [title: string, names: string]> = [
@@ -79,37 +80,57 @@ const groups: ReadonlyArray<readonly [title: string, names: string]> = [
   ['The end of the server (§10)', 'drainMs forwardedDrainMs'],
 ]
 
+interface Constant {
+  /** Text between the marks of its comment; undefined if it has none. */
+  readonly comment: string | undefined
+  readonly expression: string
+}
+
 /** @returns the complete text of docs/reference/limits.md */
 export function limitsPage(): string {
-  const sentences = sentencesOfConstants()
-  const values = new Map<string, unknown>(Object.entries(allLimits))
+  const constants = constantsOfSources()
   return `${head}${groups.map(([title, names]) => list(title, names.split(/\s+/))).join('')}`
 
   function list(title: string, names: readonly string[]): string {
     const rows = names.map((name) => {
-      const sentence = sentences.get(name)
-      assert(
-        sentence !== undefined,
-        `${name}: expected a comment of one sentence above the constant`,
-      )
-      return `- \`${name}\` ${shownLimit(name, values.get(name))}: ${sentence}\n`
+      const { comment } = constantNamed(name, constants)
+      assert(comment !== undefined, `${name}: expected a comment above the constant`)
+      const shown = shownLimit(name, valueOf(name, constants))
+      return `- \`${name}\` ${shown}: ${firstSentence(comment)}\n`
     })
     return `\n## ${title}\n\n${rows.join('')}`
   }
 }
 
-/** Returns the first sentence of the comment above each exported constant of src, by the constant's name. */
-function sentencesOfConstants(): ReadonlyMap<string, string> {
+/** Returns the constants of all modules of src by name. Several files may have different ones of a name. */
+export function constantsOfSources(): ReadonlyMap<string, readonly Constant[]> {
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
-  const commented = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport const (\w+)/g
-  return new Map(
-    files
-      .filter((file) => file.endsWith('.ts'))
-      .flatMap((file) =>
-        [...readFileSync(join(source, file), 'utf8').matchAll(commented)].map(
-          ([, comment = '', name = '']) => [name, firstSentence(comment)],
-        ),
-      ),
+  const constant =
+    /(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n)?^(?:export )?const (\w+)(?:: \w+)? = (.+)$/gm
+  const found = new Map<string, Constant[]>()
+  for (const file of files.filter((name) => name.endsWith('.ts'))) {
+    const text = readFileSync(join(source, file), 'utf8')
+    for (const [, comment, name = '', expression = ''] of text.matchAll(constant)) {
+      found.set(name, [...(found.get(name) ?? []), { comment, expression }])
+    }
+  }
+  return found
+}
+
+function constantNamed(name: string, constants: ReturnType<typeof constantsOfSources>): Constant {
+  const [constant, another] = constants.get(name) ?? []
+  assert(constant !== undefined, `${name}: expected a constant of this name in src`)
+  assert(another === undefined, `${name}: expected one constant of this name in src, got several`)
+  return constant
+}
+
+/** A bound is written as a calculation with numbers and other constants. */
+function valueOf(name: string, constants: ReturnType<typeof constantsOfSources>): unknown {
+  const { expression } = constantNamed(name, constants)
+  const others = new Set(expression.match(/\b[a-z]\w*/gi))
+  return runInNewContext(
+    expression,
+    Object.fromEntries([...others].map((other) => [other, valueOf(other, constants)])),
   )
 }
 

@@ -8,7 +8,7 @@
  * `%s` in a description stands for the detail that the code raising the error provides.
  */
 
-import { bodyRetryAfterS, brokenShardRetryAfterS, unavailableRetryAfterS } from './limits.ts'
+import { unavailableRetryAfterS } from './limits.ts'
 
 interface ErrorKind {
   readonly status: number
@@ -16,6 +16,11 @@ interface ErrorKind {
   /** When the client may try again, unless the code that raises the error says so. Every 503 has one. */
   readonly retryAfterS?: number
 }
+
+/** A client may try again after this time if the shard of its bot is set aside: an operator must repair the shard first. */
+const brokenShardRetryAfterS = 60
+/** A client whose body found no room may try again after this time: at 10 Mbit/s a body of 4 MiB arrives in less. */
+export const bodyRetryAfterS = 5
 
 export const errorKinds = {
   // The private API.

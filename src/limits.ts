@@ -1,6 +1,6 @@
 /**
- * The fixed bounds that several folders share, each with its reason. A bound of one folder is in that folder's `limits.ts`.
- * Bounds that an operator may change are options (config-options.ts).
+ * The fixed bounds that several folders share, each with its reason. A bound of one file is above the code that uses it, and one of
+ * several files of a folder is in that folder's `limits.ts`. Bounds that an operator may change are options (config-options.ts).
  *
  * [ref] marks a number of the reference server, the public C++ server of the bot API. "Chosen" marks a number that
  * follows from no rule and no measurement; the comment says what it weighs.
@@ -17,8 +17,6 @@ export const parameterBytesMax = 1 * mib
  * everything else.
  */
 export const certificateRequestBytesMax = 4 * mib
-/** An uploaded certificate may have this many bytes. [ref] */
-export const certificateBytesMax = 3 * mib
 /**
  * A call may have this many parameters in its query or its body, and a multipart body this many parts. No method has more
  * than ten, so this leaves room for unknown parameters, which are ignored.
@@ -87,13 +85,6 @@ export const refusedLingerMs = 2_000
 /** The path of a Unix socket may have this many bytes: the kernel's field (sun_path) has 108, with the closing zero. */
 export const listenPathBytesMax = 107
 
-// Bots in memory
-/**
- * A bot leaves memory after this idle time. It is longer than any request takes to arrive, so no request is left with a
- * queue that was dropped.
- */
-export const botIdleMs = 2 * requestTimeoutMs
-
 // Life of the process (protocol.md §10)
 /**
  * When the server ends, requests and deliveries may take this long to finish, as docs/run/operations.md promises. Chosen:
@@ -107,13 +98,6 @@ export const commandBytesMax = 64
 export const commandResponseMs = 5_000
 
 // The private API (protocol.md §9)
-/** This many pairs of one NDJSON stream may wait for their results; past that the stream is not read. */
-export const streamPairsMax = 8_192
-/**
- * The pairs of one stream that wait for their results may have this many bytes: 16 updates of the largest default size.
- * Past that the stream is not read.
- */
-export const streamBytesMax = 8 * mib
 /**
  * A stream that sends nothing for this long is ended between pairs; one whose results are not read is cut. Chosen:
  * producers with rare events keep their stream for ten minutes, and a dead one is noticed.
@@ -159,8 +143,6 @@ export const countedPerReadMax = 500
  * damage, and the log line stays short.
  */
 export const damagesNamedMax = 16
-/** A client may try again after this time if the shard of its bot is set aside: an operator must repair the shard first. */
-export const brokenShardRetryAfterS = 60
 
 // Retry-After of a 503 (protocol.md §3.4)
 /**
@@ -168,8 +150,6 @@ export const brokenShardRetryAfterS = 60
  * worker starts in about a second, and a shard that cannot be written tests its disk every second.
  */
 export const unavailableRetryAfterS = 1
-/** A client whose body found no room may try again after this time: at 10 Mbit/s a body of 4 MiB arrives in less. */
-export const bodyRetryAfterS = 5
 
 // Options
 /**
@@ -179,11 +159,6 @@ export const bodyRetryAfterS = 5
 export const optionShownLengthMax = 100
 
 // Webhooks (protocol.md §6, 8)
-/**
- * A queue of waiting keys has at most this many empty places at its head, or as many as it has items, before it is
- * copied. Chosen: so copying takes constant time per item, and a short queue is never copied.
- */
-export const fifoSlackMax = 512
 /** The text of an error is cut to this many characters, because the endpoint decides what it says. */
 export const webhookErrorLengthMax = 256
 

@@ -55,6 +55,7 @@ const foundations = [
   'limits',
   'message-of',
   'metrics',
+  'surroundings',
 ]
 
 test('files are named in kebab-case', () => {

@@ -10,8 +10,12 @@
  */
 import { accessKeysMax } from '../limits.ts'
 import type { Access } from './access.ts'
-import { endedSessionsPerKeyMax } from './limits.ts'
 
+/**
+ * So many ended sessions of a key are remembered one by one. Chosen: a session lasts 12 hours, and few people share a key.
+ * Past that, all sessions of the key that are older than the oldest of them end, too.
+ */
+export const endedSessionsPerKeyMax = 16
 const numbersPerKey = 1 + endedSessionsPerKeyMax
 
 /** The size of the table in numbers of 64 bits: all keys, and the admin key after them. */

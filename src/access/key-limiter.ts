@@ -6,7 +6,6 @@
 import { PostboteError } from '../errors.ts'
 import { lackMs } from '../kit/token-bucket.ts'
 import type { Access, KeyAccess } from './access.ts'
-import { accessKeyBurstMs } from './limits.ts'
 
 export type LimitedThing = 'requests' | 'updates'
 
@@ -25,6 +24,12 @@ export interface KeyLimiter {
    */
   reserve(access: KeyAccess, count: number): number
 }
+
+/**
+ * A key that was not used for a while may do at once what it may do in this time. Chosen: producers send in bursts, and a
+ * second is what the limits are given in.
+ */
+const accessKeyBurstMs = 1_000
 
 /** Returns how long the last token is in the future; 0 if it is there. */
 export function waitOf(fullAtMs: number, nowMs: number): number {

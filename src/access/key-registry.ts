@@ -23,7 +23,6 @@ import {
 import { familyOf, makersOf } from './makers-of.ts'
 import type { KeyUses } from './key-ring.ts'
 import { byId, type KeyTable, keyTable } from './key-table.ts'
-import { accessKeysPerFamilyMax, keyUseWriteMs } from './limits.ts'
 
 export interface KeyRegistryOptions {
   readonly clock: Clock
@@ -54,6 +53,9 @@ interface Loaded {
   readonly records: Map<string, AccessKeyRecord>
   table: KeyTable
 }
+
+/** The last use of a key is written this often at most, so that reading programs cause no steady writes. */
+export const keyUseWriteMs = 60_000
 
 /** The keys in shard 0. All methods throw SHARD_BROKEN or STORE_UNAVAILABLE if it is not served here. */
 export class KeyRegistry {
@@ -244,6 +246,9 @@ export class KeyRegistry {
     return lastUsedMs === 0 ? record : { ...record, lastUsedMs }
   }
 }
+
+/** A key and all keys that come from it are this many at most. Chosen: a tenth of what the server has, so one key cannot take all. */
+export const accessKeysPerFamilyMax = 100
 
 function assertRoom(by: Access, records: Loaded['records']): void {
   if (records.size >= accessKeysMax) {

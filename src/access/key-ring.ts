@@ -13,7 +13,6 @@ import type { Access, KeyAccess, KeyLimits } from './access.ts'
 import { type AccessKey, accessKeyHash, secretTagOf } from './access-key.ts'
 import { makersOf } from './makers-of.ts'
 import type { KeyTable } from './key-table.ts'
-import { accessKeySecretsMax } from './limits.ts'
 
 /** What a secret grants. */
 interface Grant {
@@ -158,6 +157,9 @@ export class KeyRing {
     return this.#clock.nowMs() < endsAtMs
   }
 }
+
+/** A key has at most two secrets: the current one, and an old one until its overlap ends. */
+const accessKeySecretsMax = 2
 
 function grantsOf(
   { id, record }: StoredAccessKey,

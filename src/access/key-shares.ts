@@ -4,9 +4,11 @@
  */
 import { PostboteError } from '../errors.ts'
 import { type Access, familyIdOf } from './access.ts'
-import { keyPlacesShare } from './limits.ts'
 
 const retryAfterS = 10
+
+/** The share of a worker's tails, and of its streams of events, that a key and all keys that come from it may have. */
+export const keyPlacesShare = 1 / 4
 
 export class KeyShares {
   readonly #placesMax: number

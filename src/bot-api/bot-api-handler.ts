@@ -13,8 +13,6 @@ import type { BotQueue } from '../bots/bot-queue.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { ClientPresence } from '../bots/poller.ts'
 import { type TokenFilter, readToken } from '../bots/token.ts'
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { certificateRequestBytesMax, parameterBytesMax, requestTimeoutMs } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
@@ -35,6 +33,7 @@ import {
   parseTarget,
 } from './target.ts'
 import type { UpdatesReply } from './updates-reply.ts'
+import type { Log, Surroundings } from '../surroundings.ts'
 
 /** Limits how often a client address may look up unknown tokens (protocol.md §2). */
 export interface CreationGate {
@@ -51,10 +50,8 @@ export interface Upstream {
   pass(reply: FastifyReply, target: MethodTarget | FileTarget): void
 }
 
-export interface BotApiHandlerOptions {
+export interface BotApiHandlerOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly bots: BotService
-  readonly clock: Clock
-  readonly counters: Counters
   readonly pacing: TokenRefusals
   readonly creationGate: CreationGate
   readonly updatesReply: UpdatesReply
@@ -67,7 +64,7 @@ export interface BotApiHandlerOptions {
   readonly upstream?: Upstream | undefined
   /** Returns the form of a token that may be stored. If absent, no token is stored. */
   readonly sealToken?: ((token: string) => string) | undefined
-  readonly log: { error(details: object, message: string): void }
+  readonly log: Pick<Log, 'error'>
   /** Receives what bots send to a demo; if absent, the server is none. */
   readonly demoLog?: DemoLog | undefined
   /** The budget for bodies of own methods. */

@@ -4,14 +4,7 @@
  */
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { botIdleMs } from '../limits.ts'
-import {
-  botLoadCountMax,
-  botSweepCountMax,
-  botSweepPeriodMs,
-  botSweepSliceMax,
-  webhooksStartedMax,
-} from './limits.ts'
+import { botLoadCountMax } from './limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
@@ -20,6 +13,7 @@ import type { StoredQueue } from '../shard/stored.ts'
 import { Bot, type BotHome, isBotId } from './bot.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
 import { DoubtfulShards } from './doubtful-shards.ts'
+import { requestTimeoutMs } from '../limits.ts'
 
 export interface BotCacheOptions {
   readonly services: BotQueueServices
@@ -30,6 +24,20 @@ export interface BotCacheOptions {
   /** Whether `--filter` includes a bot. An excluded bot may exist: it was registered before the filter excluded it. */
   isServed(botId: number): boolean
 }
+
+/** Idle bots are searched for this often: an eighth of `botIdleMs`, so that they leave memory soon after it. */
+const botSweepPeriodMs = 15_000
+/** Each sweep checks at most this many bots, so that a worker with many of them spreads the work over several sweeps. */
+const botSweepCountMax = 20_000
+/** A sweep checks this many bots in one turn of the event loop: dropping 20,000 in one turn took 120 ms, so this is 3 ms. */
+export const botSweepSliceMax = 500
+/** A start begins this many webhooks in one turn of the event loop, since each reads its queue and looks up a name. */
+export const webhooksStartedMax = 20
+/**
+ * A bot leaves memory after this idle time. It is longer than any request takes to arrive, so no request is left with a
+ * queue that was dropped.
+ */
+const botIdleMs = 2 * requestTimeoutMs
 
 export class BotCache {
   readonly #options: BotCacheOptions

@@ -20,6 +20,7 @@ import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-re
 import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
+import type { Log } from '../surroundings.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
@@ -34,18 +35,15 @@ import {
 import type { WebhookReport } from './webhook-report.ts'
 import type { WebhookServices } from './webhook-services.ts'
 
-/** What all queues of a shard share. */
-export interface BotQueueServices {
-  /** That of the shard. */
-  readonly clock: Clock
-  readonly random: () => number
-  readonly limits: QueueLimits
-  readonly budget: WindowBudget
-  readonly counters: Counters
+/** What all queues of a shard share. The clock is that of the shard. */
+export interface BotQueueServices
+  extends Pick<
+    UpdateQueueOptions,
+    'clock' | 'counters' | 'random' | 'limits' | 'levels' | 'budget'
+  > {
   readonly webhooks: WebhookServices
-  readonly levels: Pick<QueueLevels, 'note'>
   readonly report: ReportEvent
-  readonly log?: { debug(details: object, message: string): void }
+  readonly log?: Pick<Log, 'debug'>
 }
 
 /** The state of a queue, as the private API shows it. */
@@ -56,6 +54,7 @@ export interface QueueReport {
   readonly nextId: number
   readonly oldestAgeS: number | null
   readonly deadLetterCount: number
+  /** Whether a getUpdates call waits. */
   readonly isPollWaiting: boolean
   /** The host only, because bots put their tokens into the path of the url, and passwords before the host. */
   readonly webhookHost: string | null

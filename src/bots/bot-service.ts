@@ -24,10 +24,7 @@ export interface IssuedToken {
 }
 
 /** A bot with its names. */
-export interface BotSummary {
-  readonly botId: number
-  readonly firstName: string
-  readonly username: string
+export interface BotSummary extends Registration {
   readonly createdAtMs: number
 }
 

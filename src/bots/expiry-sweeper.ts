@@ -2,12 +2,7 @@
  * Removes expired updates in the background (protocol.md §4). Every 60 s it processes the expiry buckets that are due, queue by
  * queue, and yields to other work after 10 ms.
  */
-import {
-  expiryBucketsPerReadMax,
-  expirySweepPeriodMs,
-  expirySweepSliceMs,
-  expirySweptQueuesMax,
-} from './limits.ts'
+import { expirySweepPeriodMs } from './limits.ts'
 import { nextTurn } from '../clock.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -18,6 +13,19 @@ import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'
 export interface ExpirySweeperOptions extends SweeperSurroundings {
   readonly bots: BotCache
 }
+
+/** The sweep lets other work run after this time, so that it does not delay requests noticeably. */
+const expirySweepSliceMs = 10
+/**
+ * The sweep reads at most this many expiry records together. Chosen: fewer would need more reads, more would only take
+ * more memory; all reads together see every record.
+ */
+const expiryBucketsPerReadMax = 500
+/**
+ * A sweep remembers this many queues that it has handled. Past that it may read one twice, which costs time and nothing
+ * else.
+ */
+const expirySweptQueuesMax = 10_000
 
 export class ExpirySweeper extends ShardSweeper {
   readonly #options: ExpirySweeperOptions

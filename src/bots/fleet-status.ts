@@ -1,21 +1,17 @@
 /** What lists of bots say about a bot, and which bots a question selects. Pure. */
 import { unreachable } from '../errors.ts'
+import type { QueueReport } from './bot-queue.ts'
 import type { Health } from '../webhook/health.ts'
-import { stuckAfterMs } from './limits.ts'
 
 /** The state of the main queue of a bot. */
-export interface FleetStatus {
-  readonly mode: 'polling' | 'webhook'
-  readonly pendingCount: number
+export interface FleetStatus
+  extends Pick<QueueReport, 'mode' | 'pendingCount' | 'isPaused' | 'isPollWaiting'> {
   /** Undefined if nothing is pending. */
   readonly oldestAgeS?: number | undefined
-  readonly isPaused: boolean
   /** Undefined without a webhook, unless nobody polls. */
   readonly health?: Health | undefined
   /** Wall time; undefined if no attempt is planned. */
   readonly nextAttemptMs?: number | undefined
-  /** Whether a getUpdates call waits. */
-  readonly isPollWaiting: boolean
   /** How long ago an update was last confirmed or delivered; undefined if none was since the bot was loaded. */
   readonly takenBeforeMs?: number | undefined
 }
@@ -51,6 +47,9 @@ export interface FleetQuery {
   readonly after: number
   readonly limit: number
 }
+
+/** A bot is stuck if nothing leaves its queue for this long while its oldest update is older. */
+export const stuckAfterMs = 60_000
 
 /**
  * Whether a bot is in a state.

@@ -5,8 +5,14 @@
  * is separate from the sweep of expired updates, which it would delay by minutes.
  */
 import { sleep } from '../clock.ts'
-import { expirySweepPeriodMs, idempotencySweepPauseMs } from './limits.ts'
+import { expirySweepPeriodMs } from './limits.ts'
 import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'
+
+/**
+ * The deletion of old keys pauses this long after each slice, so that ten million keys take two minutes and a quarter of
+ * a worker.
+ */
+const idempotencySweepPauseMs = 10
 
 export class KeySweeper extends ShardSweeper {
   constructor(surroundings: SweeperSurroundings) {

@@ -9,8 +9,7 @@
  * A waiting poll does not store the token it came with. While an old token is still valid beside a new one, no poll
  * waits past the end of the old token: it gets an empty list, and the bot's next call presents its token.
  */
-import type { Clock, Timer } from '../clock.ts'
-import type { Counters } from '../counters.ts'
+import type { Timer } from '../clock.ts'
 import { type ErrorCode, PostboteError } from '../errors.ts'
 import { endlessLease, type Lease, leaseAskAgainMs, leaseHoldMs } from '../lease.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
@@ -26,6 +25,7 @@ import {
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { WindowEntry } from '../queue/window.ts'
 import type { RefusalPacer } from './refusal-pacer.ts'
+import type { Surroundings } from '../surroundings.ts'
 
 export interface PollRequest {
   /** As the client sent it; 0 if it is absent. */
@@ -80,10 +80,8 @@ const conflictCodes: Readonly<Record<PollConflict, ErrorCode>> = {
   higher_offset: 'POLL_TERMINATED',
 }
 
-export interface PollerOptions {
+export interface PollerOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly queue: UpdateQueue
-  readonly clock: Clock
-  readonly counters: Counters
   readonly pacer: RefusalPacer
   /** If absent, no other server can answer these polls. While it is not valid, polls wait. */
   readonly lease?: Lease | undefined

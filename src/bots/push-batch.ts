@@ -5,8 +5,6 @@
  *
  * Nothing waits between allocation and commit, so ids are written to disk in the order of their allocation.
  */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
 import { PostboteError, toPostboteError } from '../errors.ts'
 import { type CheckedUpdate, checkUpdate } from '../queue/check-update.ts'
 import { isAllowed } from '../queue/filter.ts'
@@ -20,6 +18,7 @@ import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushReceipt, PushRequest, PushOutcome } from './bot-service.ts'
 import { countRefusal } from './count-refusal.ts'
+import type { Surroundings } from '../surroundings.ts'
 
 /** What a batch needs from the registry. */
 export interface PushTargets {
@@ -45,9 +44,7 @@ interface ShardPart {
   readonly indexes: number[]
 }
 
-export interface PushServices {
-  readonly clock: Clock
-  readonly counters: Counters
+export interface PushServices extends Pick<Surroundings, 'clock' | 'counters'> {
   /** By bot; absent if every push that finds no shard is refused. */
   readonly hasLeft?: ((botId: number) => boolean) | undefined
 }

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
-import { randomBotIdTriesMax, randomBotIdsCount } from './limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -27,6 +26,14 @@ import { listBots, summaryOf } from './list-bots.ts'
 import { DeadLetterReplay } from './dead-letter-replay.ts'
 import { PushBatch } from './push-batch.ts'
 import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
+
+/** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */
+const randomBotIdsCount = 9_999_999_900
+/**
+ * A registration draws at most this many ids until one is free and belongs to this worker. That is enough for 256 workers
+ * with a `--filter`; a draw takes 2 us.
+ */
+const randomBotIdTriesMax = 10_000
 
 export class BotRegistry implements BotService {
   /** The bots in memory, and the shards that they are in. */

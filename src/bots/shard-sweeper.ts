@@ -1,11 +1,12 @@
 /** Removes what is old from one shard after the other in the background, so that their load is never added up. */
 import { type Clock, every, type Timer } from '../clock.ts'
 import type { Shard } from '../shard/shard.ts'
+import type { Log } from '../surroundings.ts'
 
 export interface SweeperSurroundings {
   readonly clock: Clock
   readonly bots: { readonly shards: Iterable<Shard> }
-  readonly log: { error(details: object, message: string): void }
+  readonly log: Pick<Log, 'error'>
 }
 
 export interface ShardSweeperOptions extends SweeperSurroundings {

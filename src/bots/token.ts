@@ -13,7 +13,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
-import { tokenLengthMax } from './limits.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import type { StoredSecret } from '../shard/bot-record.ts'
 
@@ -70,6 +69,9 @@ export function parseToken(text: string, filter?: TokenFilter): Token {
   assertIntact(token)
   return token
 }
+
+/** A token may have this many characters. [ref] */
+const tokenLengthMax = 80
 
 /**
  * Splits a token and checks the bot id and the filter, in an order that clients can observe (401 or 421).

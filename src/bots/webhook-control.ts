@@ -12,13 +12,6 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
-import {
-  healthStoredPeriodMs,
-  setWebhookPeriodMs,
-  setWebhookRetryPeriodMs,
-  storedFailureAgeMsMax,
-  webhookTrustMs,
-} from './limits.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import { withAllowedTypes } from './allowed-types.ts'
@@ -68,6 +61,29 @@ export interface SetWebhookRequest {
   readonly allowedTypes: AllowedTypes
   readonly dropsPending: boolean
 }
+
+/** A bot may call setWebhook with a url once in this time. [ref] */
+const setWebhookPeriodMs = 1_000
+/**
+ * A handshake or delivery within this time spares a repeated setWebhook its verification. Chosen: bots that restart in a
+ * loop repeat the call every few seconds.
+ */
+const webhookTrustMs = 60_000
+/**
+ * A setWebhook has updates that wait for a retry tried at once, this often at most. Chosen: short for somebody who repairs an
+ * endpoint, and a bot that calls setWebhook in a loop causes no more attempts than failures that have just begun.
+ */
+const setWebhookRetryPeriodMs = 10_000
+/**
+ * What the health of a webhook depends on is stored when it begins or ceases to fail, this often at most. Chosen: an endpoint
+ * that fails and recovers all the time causes few writes.
+ */
+const healthStoredPeriodMs = 10_000
+/**
+ * It is stored again if the stored failure is older. Chosen: a third of the time for which a failure makes a webhook
+ * degraded, so that it is degraded after a restart, too.
+ */
+const storedFailureAgeMsMax = 5 * 60_000
 
 export class WebhookControl {
   readonly #options: WebhookControlOptions

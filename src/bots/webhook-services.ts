@@ -6,7 +6,7 @@ import type { QueueId } from '../shard/keys.ts'
 import type { AttemptLog } from '../webhook/attempt-log.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryLimit } from '../webhook/delivery-pace.ts'
-import type { DeliverySource } from '../webhook/delivery-source.ts'
+import type { DispatcherOptions } from '../webhook/dispatcher-options.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import type { Waiting } from '../webhook/health.ts'
 import type { AddressBook, KnownAddresses } from '../webhook/known-addresses.ts'
@@ -49,12 +49,12 @@ export interface DispatcherInfo {
   readonly lastSuccessMs?: number | undefined
 }
 
-export interface DispatcherRequest {
+export interface DispatcherRequest
+  extends Pick<DispatcherOptions, 'source' | 'onGone' | 'onGoneClock'> {
   /** That of the shard. */
   readonly clock: Clock
   readonly queueId: QueueId
   readonly webhook: WebhookRecord
-  readonly source: DeliverySource
   /** Deliveries begin while this is valid. */
   readonly lease: Lease
   /** The keys that deliveries are signed with now. */
@@ -63,7 +63,5 @@ export interface DispatcherRequest {
   readonly addresses: KnownAddresses
   /** Records the attempts. */
   readonly attempts: AttemptLog
-  onGone(): void
-  onGoneClock(sinceMs: number | undefined): void
   onHealth(): void
 }

@@ -7,13 +7,18 @@
  * for callers that never await `ready`: they get an error instead of a process that is killed for lack of memory.
  */
 import type { Clock } from '../clock.ts'
-import { clientHardBoundFactor } from './limits.ts'
 
 /** The bounds at which `ready` waits. */
 export interface FlowBounds {
   readonly pairsMax: number
   readonly bytesMax: number
 }
+
+/**
+ * Past this many times the bounds of `ready`, a push is refused instead of kept: this is for callers that never await
+ * `ready`.
+ */
+const clientHardBoundFactor = 2
 
 /** The flow control of one stream. */
 export class Flow {

@@ -15,15 +15,7 @@
  * producer that cannot accept this awaits each result before the next push of the same chat.
  */
 import type { Timer } from '../clock.ts'
-import { clientPieceLength } from './limits.ts'
-import {
-  type ClientOptions,
-  type ClientSettings,
-  type ClientSurroundings,
-  type CloseOptions,
-  closeTimeoutMs,
-  optionNames,
-} from './client-options.ts'
+import { type CloseOptions, closeTimeoutMs, optionNames } from './client-options.ts'
 import { Flow, type FlowBounds } from './flow.ts'
 import { HeldPairs } from './held-pairs.ts'
 import type { Pair } from './pair.ts'
@@ -38,19 +30,20 @@ import type {
   StreamPushOptions,
   UpdatePayloads,
 } from './pushed-update.ts'
+import type { RepeatedCallsOptions } from './repeated-calls.ts'
 import { retryDelayMs } from './retry-delay.ts'
+import { kib } from '../limits.ts'
 
 /** What a stream needs from the client that opens it. */
-export interface PushStreamOptions {
+export interface PushStreamOptions extends Omit<RepeatedCallsOptions, 'attempt'> {
   openRequest(events: PairRequestEvents): PairRequest
-  readonly settings: ClientSettings
   readonly bounds: FlowBounds
-  readonly surroundings: ClientSurroundings
   newKey(): string | undefined
-  readonly onRetry: ClientOptions['onRetry']
-  unreachedMs(): number | undefined
   onClosed(): void
 }
+
+/** Pairs are passed to the connection in pieces of about this size, which is what a worker reads at a time. */
+const clientPieceLength = 64 * kib
 
 /**
  * A stream of pushes over one connection; `PostboteClient.openStream` opens it.

@@ -5,7 +5,6 @@
  * whatever the last attempt failed with.
  */
 import { sleep } from '../clock.ts'
-import { clientCallsMax } from './limits.ts'
 import type { ClientOptions, ClientSettings, ClientSurroundings } from './client-options.ts'
 import { callGivenUp, PostboteClientError, withUnknownOutcome } from './postbote-client-error.ts'
 import { retryDelayMs } from './retry-delay.ts'
@@ -27,6 +26,12 @@ export interface Attempts {
   readonly isRepeatable: boolean
   readonly signal?: AbortSignal | undefined
 }
+
+/**
+ * A client may have this many single calls under way, as many as a stream has pairs by default; a stream takes more at
+ * less cost.
+ */
+const clientCallsMax = 16_384
 
 /** Runs single calls with retries. */
 export class RepeatedCalls {

@@ -4,7 +4,7 @@
  *
  * The random part (full jitter) keeps producers that lost the same server from returning at the same moment.
  */
-import { clientRetryAfterSMax, firstContactMs } from './limits.ts'
+import { firstContactMs } from './limits.ts'
 import type { ClientSettings } from './client-options.ts'
 import type { PostboteClientError } from './postbote-client-error.ts'
 
@@ -18,6 +18,12 @@ export interface FailedAttempt {
   /** For how long the client has tried to reach the server; undefined once it has reached it. */
   readonly unreachedMs: number | undefined
 }
+
+/**
+ * A longer Retry-After is reported to the caller instead of waited for. Chosen: a caller expects its call to end within a
+ * minute or so.
+ */
+const clientRetryAfterSMax = 60
 
 /**
  * Returns the time until the next attempt.

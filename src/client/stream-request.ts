@@ -8,14 +8,18 @@
 import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { Client, Dispatcher } from 'undici'
-import { clientResponseBytesMax, clientResultLengthMax } from './limits.ts'
+import { clientResponseBytesMax } from './limits.ts'
 import { responseError } from './response-error.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 import { type ServerConnection, toClientError } from './server-connection.ts'
+import { kib } from '../limits.ts'
 
 /** The part of ServerConnection that a stream's request uses. */
 export type StreamConnection = Pick<ServerConnection, 'streamClient' | 'streamRequest'>
+
+/** A line of the response to a stream may have this many characters: a result has 50, an error a few hundred. */
+const clientResultLengthMax = 64 * kib
 
 /** Sends one stream request. It starts when it is constructed. */
 export class StreamRequest implements PairRequest {

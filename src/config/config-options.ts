@@ -27,10 +27,7 @@ import {
   seconds,
   upstreamUrl,
 } from './config-values.ts'
-import { shardsMax, workersMax } from '../limits.ts'
-
-const kib = 1024
-const mib = 1024 * kib
+import { kib, mib, shardsMax, workersMax } from '../limits.ts'
 
 export interface OptionRow {
   readonly name: string

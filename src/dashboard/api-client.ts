@@ -121,7 +121,7 @@ export class ApiClient {
     } catch (error) {
       const shown = error instanceof ApiError ? error : unreachable()
       this.#note({ view, path, trouble: isTrouble(shown) ? troubleText(shown) : undefined })
-      if (shown.status === 401) this.#options.onLoggedOut()
+      if (isUnauthorized(shown)) this.#options.onLoggedOut()
       throw shown
     }
   }
@@ -160,6 +160,16 @@ interface Noted {
  */
 export function isTrouble(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status >= 500)
+}
+
+/** Returns whether a call ended because the key is wrong, or the session over. */
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401
+}
+
+/** Takes the failure of a call that the server does not have, because it is older than the page. */
+export function ifOlder(error: unknown): undefined {
+  if (!(error instanceof ApiError && error.status === 404)) throw error
 }
 
 /** The codes of calls whose worker is lost or starts. Their messages are written for one call of a bot. */

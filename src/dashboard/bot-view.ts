@@ -1,213 +1,153 @@
 /** The page of one queue of one bot: its state, and everything that an operator does with it. */
 import { isTrouble } from './api-client.ts'
-import { AttemptsPanel } from './attempts-panel.ts'
+import { attemptsPanel } from './attempts-panel.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
-import { DeadLettersPanel } from './dead-letters-panel.ts'
-import { element, setElementText } from './element.ts'
+import { deadLettersPanel } from './dead-letters-panel.ts'
+import { buttonElement, cardElement, element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
+import { factList, type Facts } from './fact-list.ts'
 import { formatAge, formatBytes, formatCount, formatTime } from './format.ts'
-import { HistoryPanel } from './history-panel.ts'
-import { LimitPanel } from './limit-panel.ts'
+import { historyPanel } from './history-panel.ts'
+import { limitPanel } from './limit-panel.ts'
 import type { PageContext, PageView } from './page-context.ts'
-import { PushPanel } from './push-panel.ts'
+import type { PagePart } from './page-part.ts'
+import { pushPanel } from './push-panel.ts'
 import type { BotShape, QueueShape } from './shapes.ts'
-import { TailPanel } from './tail-panel.ts'
-import { VisiblePoller } from './visible-poller.ts'
+import { statusLine } from './status-line.ts'
+import { tailPanel } from './tail-panel.ts'
 
 const pauseMs = 1_000
-/** For what changes by the minute. */
-const slowPauseMs = 5_000
 
-export interface BotViewOptions extends PageContext {
-  readonly queue: BotQueueName
-  confirm(question: string): boolean
-  /** Whether the key is for all bots, so that others with the same username can be looked for. */
-  readonly seesAll: boolean
-}
-
-export class BotView implements PageView {
-  readonly title: string
-  readonly root: HTMLElement
-  readonly #options: BotViewOptions
-  readonly #heading: HTMLElement
-  readonly #health = element('p')
-  /** The sentence of the health counts seconds; a screen reader hears only its word. */
-  readonly #heard = element('p', { role: 'status', class: 'hidden-label' })
-  readonly #result = element('p', { role: 'alert', class: 'error note' })
-  readonly #facts = element('dl', { class: 'facts' })
-  readonly #sameName = element('p', { class: 'degraded', hidden: true })
-  readonly #pause = element(
-    'button',
-    { type: 'button', onclick: () => void this.#post(this.#isPaused ? 'resumeBot' : 'pauseBot') },
-    'Pause deliveries',
-  )
-  readonly #retry = element(
-    'button',
-    { type: 'button', onclick: () => void this.#post('retryBot') },
-    'Retry now',
-  )
-  readonly #attempts = new AttemptsPanel()
-  readonly #history = new HistoryPanel()
-  readonly #limit: LimitPanel
-  readonly #deadLetters: DeadLettersPanel
-  readonly #push: PushPanel
-  readonly #tail: TailPanel
-  readonly #pollers: readonly VisiblePoller[]
-  #isPaused = false
+export function botView(context: PageContext, queue: BotQueueName): PageView {
+  const { api, may, poll } = context
+  const title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
+  const heading = element('h1', {}, title)
+  const state = stateCard(context, queue, () => hurry())
+  const charts = historyPanel(context, queue)
+  const attempts = attemptsPanel()
+  const deadLetters = deadLettersPanel(context, queue)
+  const push = pushPanel(context, queue)
+  const tail = tailPanel(context, queue, push)
   /** Whether the state of the bot was read. */
-  #isKnown = false
-
-  constructor(options: BotViewOptions) {
-    this.#options = options
-    const { queue, clock } = options
-    this.#limit = new LimitPanel(options)
-    this.#deadLetters = new DeadLettersPanel(options)
-    this.#push = new PushPanel({ ...options, nowMs: clock.nowMs() })
-    this.#tail = new TailPanel({ ...options, listener: this.#push })
-    this.title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
-    this.#heading = element('h1', {}, this.title)
-    this.root = this.#layout()
-    this.#showMode(false)
-    this.#pollers = [
-      new VisiblePoller({ ...options, pauseMs, work: () => this.#refresh() }),
-      new VisiblePoller({ ...options, pauseMs: slowPauseMs, work: () => this.#refreshSlowly() }),
-    ]
+  let isKnown = false
+  /** A bot that polls has no deliveries. Nothing can be done with one that is not known. */
+  const showMode = (hasWebhook: boolean): void => {
+    for (const root of [deadLetters, tail]) root.hidden = !isKnown
+    push.root.hidden = !isKnown || !may('push')
+    for (const root of [...charts, attempts.root]) root.hidden = !hasWebhook
   }
+  showMode(false)
 
-  close(): void {
-    for (const poller of this.#pollers) poller.close()
-    this.#tail.close()
-    this.#history.close()
-  }
-
-  #layout(): HTMLElement {
-    const { queue } = this.#options
-    const other = queue.isTest ? ['', 'the main queue'] : ['/test', 'the /test/ queue']
-    return element(
-      'div',
-      {},
-      element(
-        'p',
-        {},
-        element('a', { href: '#/' }, 'All bots'),
-        ' · ',
-        element('a', { href: `#/bots/${queue.botId}${other[0]}` }, `Show ${other[1]}`),
-      ),
-      this.#heading,
-      element(
-        'div',
-        { class: 'row' },
-        element(
-          'section',
-          { class: 'card' },
-          element('h2', {}, 'State'),
-          this.#health,
-          this.#heard,
-          this.#sameName,
-          this.#facts,
-          element('p', { class: 'note' }, this.#pause, ' ', this.#retry),
-          this.#result,
-          this.#limit.root,
-        ),
-        this.#history.outcomes.root,
-        this.#history.latency.root,
-      ),
-      this.#attempts.root,
-      this.#deadLetters.root,
-      element('div', { class: 'pair' }, this.#push.root, this.#tail.root),
-    )
-  }
-
-  async #refresh(): Promise<void> {
-    const { api, queue } = this.#options
+  const hurry = poll(pauseMs, async () => {
     try {
-      const [bot, { attempts }] = await Promise.all([
+      const [bot, tried] = await Promise.all([
         api.call('getBot', { id: queue.botId }),
         api.call('listAttempts', ofQueue(queue, {})),
       ])
-      this.#showState(bot, queue.isTest ? bot.test : bot)
-      this.#attempts.show(attempts)
-      this.#push.attempted(attempts)
+      const name = `${bot.first_name} (@${bot.username}), ${bot.bot_id}`
+      setElementText(heading, queue.isTest ? `${name}, /test/ queue` : name)
+      state.show(bot)
+      isKnown = true
+      showMode((queue.isTest ? bot.test : bot).mode === 'webhook')
+      attempts.show(tried.attempts)
+      push.attempted(tried.attempts)
     } catch (error) {
-      this.#fail(error)
+      // The header of the page says that the server is in trouble; what was read before stays.
+      if (!isTrouble(error) || !isKnown) state.fail(error)
     }
-  }
-
-  async #refreshSlowly(): Promise<void> {
-    const { api, queue } = this.#options
-    try {
-      this.#history.show(await api.call('getHistory', ofQueue(queue, {})))
-      await this.#limit.refresh()
-      await this.#deadLetters.refresh()
-    } catch (error) {
-      this.#fail(error)
-    }
-  }
-
-  #showState(bot: BotShape, queue: QueueShape): void {
-    if (!this.#isKnown && this.#options.seesAll) void this.#lookForSameName(bot)
-    const name = `${bot.first_name} (@${bot.username}), ${bot.bot_id}`
-    setElementText(this.#heading, this.#options.queue.isTest ? `${name}, /test/ queue` : name)
-    this.#isPaused = queue.paused
-    this.#isKnown = true
-    this.#showMode(queue.mode === 'webhook')
-    this.#retry.hidden = !this.#options.may('manage') || queue.paused || queue.parked_keys === 0
-    setElementText(this.#pause, queue.paused ? 'Resume deliveries' : 'Pause deliveries')
-    const { health, health_reason: reason } = queue
-    this.#health.className = health ?? 'faint'
-    setElementText(this.#health, `${health ?? queue.mode}: ${reason}`)
-    setElementText(this.#heard, health ?? 'polling')
-    const facts = factsOf(queue)
-    this.#facts.replaceChildren(
-      ...facts.flatMap(([fact, value]) => [element('dt', {}, fact), element('dd', {}, value)]),
-    )
-  }
-
-  /** The server takes a username that another bot has. */
-  async #lookForSameName({ bot_id: id, username }: BotShape): Promise<void> {
-    const found = await this.#options.api
-      .call('listBots', { query: { prefix: username, limit: 1_000 } })
-      .catch(() => undefined)
-    const others = (found?.bots ?? []).filter(
-      (each) => each.bot_id !== id && each.username.toLowerCase() === username.toLowerCase(),
-    )
-    this.#sameName.hidden = others.length === 0
-    const ids = others.slice(0, 10).map((each) => each.bot_id)
-    setElementText(this.#sameName, `The username is also that of bot ${ids.join(', ')}.`)
-  }
-
-  /** A bot that polls has no deliveries. Nothing can be done with one that is not known. */
-  #showMode(hasWebhook: boolean): void {
-    const { outcomes, latency } = this.#history
-    const options = this.#options
-    for (const { root } of [this.#deadLetters, this.#tail]) root.hidden = !this.#isKnown
-    this.#push.root.hidden = !this.#isKnown || !options.may('push')
-    for (const { root } of [outcomes, latency, this.#attempts, this.#limit]) {
-      root.hidden = !hasWebhook
-    }
-    this.#pause.hidden = !options.may('manage') || (!hasWebhook && !this.#isPaused)
-  }
-
-  async #post(id: 'pauseBot' | 'resumeBot' | 'retryBot'): Promise<void> {
-    const { api, queue } = this.#options
-    setElementText(this.#result, '')
-    try {
-      await api.call(id, ofQueue(queue, {}))
-    } catch (error) {
-      setElementText(this.#result, errorText(error))
-    }
-    this.#pollers[0]?.hurry()
-  }
-
-  /** The header of the page says that the server is in trouble; what was read before stays. */
-  #fail(error: unknown): void {
-    if (isTrouble(error) && this.#isKnown) return
-    this.#health.className = 'error'
-    setElementText(this.#health, errorText(error))
-  }
+  })
+  const root = element(
+    'div',
+    {},
+    linksOf(queue),
+    heading,
+    element('div', { class: 'row' }, state.root, ...charts),
+    attempts.root,
+    deadLetters,
+    element('div', { class: 'pair' }, push.root, tail),
+  )
+  return { title, root }
 }
 
-function factsOf(queue: QueueShape): readonly (readonly [string, string])[] {
+function linksOf({ botId, isTest }: BotQueueName): HTMLElement {
+  const all = element('a', { href: '#/' }, 'All bots')
+  const [path, name] = isTest ? ['', 'the main queue'] : ['/test', 'the /test/ queue']
+  const other = element('a', { href: `#/bots/${botId}${path}` }, `Show ${name}`)
+  return element('p', {}, all, ' · ', other)
+}
+
+interface StateCard extends PagePart<BotShape> {
+  readonly fail: (error: unknown) => void
+}
+
+/** @param onActed - the state may be another one now */
+function stateCard(context: PageContext, queue: BotQueueName, onActed: () => void): StateCard {
+  const { api, may } = context
+  const health = element('p')
+  /** The sentence of the health counts seconds; a screen reader hears only its word. */
+  const heard = statusLine('hidden-label')
+  const result = statusLine('error note', 'alert')
+  const facts = factList()
+  const sameName = sameNameNote(context)
+  const limit = limitPanel(context, queue)
+  const post = (id: 'pauseBot' | 'resumeBot' | 'retryBot'): void =>
+    result.run(async () => {
+      await api.call(id, ofQueue(queue, {})).finally(onActed)
+      return ''
+    })
+  let isPaused = false
+  const pause = buttonElement('Pause deliveries', () => post(isPaused ? 'resumeBot' : 'pauseBot'))
+  const retry = buttonElement('Retry now', () => post('retryBot'))
+  for (const shown of [pause, retry, limit]) shown.hidden = true
+
+  const show = (bot: BotShape): void => {
+    const state = queue.isTest ? bot.test : bot
+    sameName.show(bot)
+    const hasWebhook = state.mode === 'webhook'
+    isPaused = state.paused
+    limit.hidden = !hasWebhook
+    pause.hidden = !may('manage') || (!hasWebhook && !isPaused)
+    retry.hidden = !may('manage') || isPaused || state.parked_keys === 0
+    setElementText(pause, isPaused ? 'Resume deliveries' : 'Pause deliveries')
+    health.className = state.health ?? 'faint'
+    setElementText(health, `${state.health ?? state.mode}: ${state.health_reason}`)
+    heard.say(state.health ?? 'polling')
+    facts.show(factsOf(state))
+  }
+  const fail = (error: unknown): void => {
+    health.className = 'error'
+    setElementText(health, errorText(error))
+  }
+  const actions = element('p', { class: 'note' }, pause, ' ', retry)
+  const above = [health, heard.root, sameName.root, facts.root]
+  return { root: cardElement('State', ...above, actions, result.root, limit), show, fail }
+}
+
+/** The server takes a username that another bot has. Looks for one once. */
+function sameNameNote({ api, seesAll }: PageContext): PagePart<BotShape> {
+  const root = element('p', { class: 'degraded', hidden: true })
+  let hasLooked = !seesAll
+  const look = async ({ bot_id: id, username }: BotShape): Promise<void> => {
+    const { bots } = await api.call('listBots', { query: { prefix: username, limit: 1_000 } })
+    const others = bots.filter(
+      (each) => each.bot_id !== id && each.username.toLowerCase() === username.toLowerCase(),
+    )
+    root.hidden = others.length === 0
+    const ids = others.slice(0, 10).map((each) => each.bot_id)
+    setElementText(root, `The username is also that of bot ${ids.join(', ')}.`)
+  }
+  const show = (bot: BotShape): void => {
+    if (hasLooked) return
+    hasLooked = true
+    look(bot).catch(() => {
+      // The trouble of a call ends only when the same call succeeds.
+      hasLooked = false
+    })
+  }
+  return { root, show }
+}
+
+function factsOf(queue: QueueShape): Facts {
   const common = [
     ['Mode', queue.mode],
     ['Pending', `${formatCount(queue.pending)} (${formatBytes(queue.pending_bytes)})`],

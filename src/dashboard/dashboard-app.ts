@@ -8,44 +8,41 @@
  *     #/keys             the keys of the private API
  */
 import { ApiClient } from './api-client.ts'
-import { BotView } from './bot-view.ts'
+import { botView } from './bot-view.ts'
 import { browserClock } from './browser-clock.ts'
 import { element, setElementText } from './element.ts'
-import { LoginView } from './login-view.ts'
-import { OverviewView } from './overview-view.ts'
-import { KeysView } from './keys-view.ts'
+import { keysView } from './keys-view.ts'
+import { loginView } from './login-view.ts'
+import { overviewView } from './overview-view.ts'
 import type { PageContext, PageView } from './page-context.ts'
-import { RightsView } from './rights-view.ts'
+import { rightsView } from './rights-view.ts'
 import type { RightsShape } from './shapes.ts'
+import { VisiblePoller } from './visible-poller.ts'
 
 export class DashboardApp {
   readonly #place = byId('view')
   readonly #connection = byId('connection')
   readonly #logout = byId('logout')
   readonly #keys = byId('keys')
-  readonly #context: PageContext
-  #view: PageView | undefined
+  readonly #api = new ApiClient({
+    onLoggedOut: () => this.#askForKey(),
+    onTrouble: (trouble) =>
+      setElementText(
+        this.#connection,
+        trouble === undefined ? '' : `${trouble} The page tries again.`,
+      ),
+    clock: browserClock,
+    fetch: (path, request) =>
+      fetch(path, { ...request, credentials: 'same-origin', cache: 'no-store' }),
+  })
   /** What the key of the session may do. */
   #rights: RightsShape = unknownRights
+  /** What the present view has begun. */
+  #ends: (() => void)[] = []
+  #shown: 'nothing' | 'login' | 'view' = 'nothing'
 
   constructor() {
-    const api = new ApiClient({
-      onLoggedOut: () => this.#askForKey(),
-      onTrouble: (trouble) =>
-        setElementText(
-          this.#connection,
-          trouble === undefined ? '' : `${trouble} The page tries again.`,
-        ),
-      clock: browserClock,
-      fetch: (path, request) =>
-        fetch(path, { ...request, credentials: 'same-origin', cache: 'no-store' }),
-    })
-    const may = (scope: RightsShape['scopes'][number]): boolean => {
-      const { scopes } = this.#rights
-      return scopes.includes('all') || scopes.includes(scope)
-    }
-    this.#context = { api, clock: browserClock, visibility: document, may }
-    this.#logout.addEventListener('click', () => void this.#end())
+    this.#logout.addEventListener('click', () => void this.#logOut())
     window.addEventListener('hashchange', () => this.#show())
     void this.#begin()
   }
@@ -56,12 +53,12 @@ export class DashboardApp {
       await this.#learnRights()
       this.#show()
     } catch {
-      if (this.#view === undefined) this.#show()
+      if (this.#shown === 'nothing') this.#show()
     }
   }
 
   async #learnRights(): Promise<void> {
-    this.#rights = await this.#context.api.call('getSession', {})
+    this.#rights = await this.#api.call('getSession', {})
   }
 
   async #loggedIn(): Promise<void> {
@@ -69,63 +66,76 @@ export class DashboardApp {
     this.#show()
   }
 
-  async #end(): Promise<void> {
-    await this.#context.api.logout().catch(() => undefined)
+  async #logOut(): Promise<void> {
+    await this.#api.logout().catch(() => undefined)
     this.#askForKey()
   }
 
   #askForKey(): void {
-    if (this.#view instanceof LoginView) return
-    this.#logout.hidden = true
-    this.#keys.hidden = true
+    if (this.#shown === 'login') return
+    this.#shown = 'login'
     this.#rights = unknownRights
-    this.#open(new LoginView(this.#context.api, () => void this.#loggedIn()))
+    this.#open((context) => loginView(context, () => void this.#loggedIn()))
     this.#place.querySelector<HTMLElement>('input:not([hidden])')?.focus()
   }
 
   #show(): void {
-    this.#logout.hidden = false
-    this.#keys.hidden = !this.#mayUseKeys()
-    this.#open(this.#viewOf(location.hash))
+    this.#shown = 'view'
+    this.#open((context) => this.#viewOf(context, location.hash))
     // A screen reader begins at the new page.
     this.#place.focus()
   }
 
-  #viewOf(hash: string): PageView {
+  #viewOf(context: PageContext, hash: string): PageView {
+    const { seesAll, may } = context
     if (hash === '' || hash === '#/') {
-      const seesAll = this.#rights.bots === null && this.#context.may('read')
-      return seesAll ? new OverviewView(this.#context) : new RightsView(this.#rights)
+      return seesAll && may('read') ? overviewView(context) : rightsView(this.#rights)
     }
-    if (hash === '#/keys' && this.#mayUseKeys())
-      return new KeysView({ ...this.#context, confirm: ask })
+    if (hash === '#/keys' && seesAll && may('all')) return keysView(context)
     const [, botId, test] = /^#\/bots\/(\d{1,16})(\/test)?$/.exec(hash) ?? []
     if (botId === undefined) {
-      const root = element('p', {}, 'There is no such page.')
-      return { title: 'Unknown page', root, close: () => undefined }
+      return { title: 'Unknown page', root: element('p', {}, 'There is no such page.') }
     }
-    const queue = { botId, isTest: test !== undefined }
-    const seesAll = this.#rights.bots === null
-    return new BotView({ ...this.#context, queue, confirm: ask, seesAll })
+    return botView(context, { botId, isTest: test !== undefined })
   }
 
-  #mayUseKeys(): boolean {
-    return this.#rights.bots === null && this.#context.may('all')
-  }
-
-  #open(view: PageView): void {
-    this.#view?.close()
-    this.#context.api.beginView()
-    this.#view = view
-    document.title = `${view.title} – Postbote`
-    this.#place.replaceChildren(view.root)
+  #open(make: (context: PageContext) => PageView): void {
+    for (const end of this.#ends) end()
+    this.#api.beginView()
+    const ends: (() => void)[] = []
+    this.#ends = ends
+    const context = contextOf(this.#api, this.#rights, ends)
+    this.#logout.hidden = this.#shown !== 'view'
+    this.#keys.hidden = this.#logout.hidden || !context.seesAll || !context.may('all')
+    const { title, root } = make(context)
+    document.title = `${title} – Postbote`
+    this.#place.replaceChildren(root)
   }
 }
 
 /** Until the server has said it, the page shows everything; what a key may not do is refused in any case. */
 const unknownRights: RightsShape = { key_id: null, name: null, scopes: ['all'], bots: null }
 
-function ask(question: string): boolean {
-  return confirm(question)
+/** @param ends - gets what the view has ended when it is left */
+function contextOf(
+  api: ApiClient,
+  { bots, scopes }: RightsShape,
+  ends: (() => void)[],
+): PageContext {
+  return {
+    api,
+    clock: browserClock,
+    visibility: document,
+    seesAll: bots === null,
+    may: (scope) => scopes.includes('all') || scopes.includes(scope),
+    poll(pauseMs, ask) {
+      const work = (): Promise<void> => ask().catch(() => undefined)
+      const poller = new VisiblePoller({ clock: browserClock, visibility: document, pauseMs, work })
+      ends.push(() => poller.close())
+      return () => poller.hurry()
+    },
+    atEnd: (end) => void ends.push(end),
+  }
 }
 
 function byId(id: string): HTMLElement {

@@ -1,8 +1,11 @@
 /** Two charts of the last hour of a webhook: how its attempts ended, and how long its responses took. */
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { formatCount } from './format.ts'
-import { LineChart } from './line-chart.ts'
+import { lineChart, type LineChartData } from './line-chart.ts'
+import type { PageContext } from './page-context.ts'
 import type { HistoryShape } from './shapes.ts'
 
+const pauseMs = 5_000
 /** In the order of the colors: green is for what was delivered only. */
 const outcomes = [
   'delivered',
@@ -13,59 +16,58 @@ const outcomes = [
   'refused_for_good',
   'expired',
 ]
-const hourS = 3_600
-const emptyText = 'No attempts since the worker of this bot has started, or for an hour.'
+const shared = {
+  spanS: 3_600,
+  emptyText: 'No attempts since the worker of this bot has started, or for an hour.',
+}
 
-export class HistoryPanel {
-  readonly outcomes = new LineChart({
+/** Returns the charts. */
+export function historyPanel(context: PageContext, queue: BotQueueName): readonly HTMLElement[] {
+  const counts = lineChart(context, {
+    ...shared,
     title: 'Outcomes per minute, last hour',
     lines: outcomes.map((outcome, nth) => ({ name: outcome.replaceAll('_', ' '), color: nth + 1 })),
-    spanS: hourS,
-    emptyText,
     formatValue: formatCount,
   })
-  readonly latency = new LineChart({
+  const latency = lineChart(context, {
+    ...shared,
     title: 'Response time, last hour',
     lines: [
       { name: 'mean', color: 5 },
       { name: 'longest', color: 3 },
     ],
-    spanS: hourS,
-    emptyText,
     formatValue: formatMs,
   })
-
-  show(history: HistoryShape): void {
+  context.poll(pauseMs, async () => {
+    const history = await context.api.call('getHistory', ofQueue(queue, {}))
     const times = history.mean_ms.map((_, minute) => history.from + minute * 60)
-    this.#showOutcomes(times, history)
-    const longest = Math.max(0, ...history.max_ms.map((ms) => ms ?? 0))
-    const mean = history.mean_ms.findLast((ms) => ms !== null)
-    this.latency.show({
-      times,
-      values: [history.mean_ms, history.max_ms],
-      notes: [`${formatMs(mean)} now`, `${formatMs(longest)} at most`],
-      sentence: `the longest response took ${formatMs(longest)}`,
-    })
-  }
+    counts.show({ times, ...countsOf(history) })
+    latency.show({ times, ...latencyOf(history) })
+  })
+  return [counts.root, latency.root]
+}
 
-  #showOutcomes(times: readonly number[], history: HistoryShape): void {
-    const counts = outcomes.map((outcome) => history.outcomes[outcome] ?? [])
-    const sums = counts.map((minutes) => minutes.reduce((sum, count) => sum + count, 0))
-    const said = outcomes.flatMap((outcome, nth) =>
-      sums[nth] === 0 ? [] : [`${formatCount(sums[nth])} ${outcome.replaceAll('_', ' ')}`],
-    )
-    this.outcomes.show({
-      times,
-      // A line that is always zero hides others.
-      values: counts.map((minutes, nth) => (sums[nth] === 0 ? minutes.map(() => null) : minutes)),
-      notes: sums.map((sum) => formatCount(sum)),
-      sentence: said.length === 0 ? 'no attempts' : said.join(', '),
-    })
+function countsOf(history: HistoryShape): Omit<LineChartData, 'times'> {
+  const counts = outcomes.map((outcome) => history.outcomes[outcome] ?? [])
+  const sums = counts.map((minutes) => minutes.reduce((sum, count) => sum + count, 0))
+  const said = outcomes.flatMap((outcome, nth) =>
+    sums[nth] === 0 ? [] : [`${formatCount(sums[nth])} ${outcome.replaceAll('_', ' ')}`],
+  )
+  return {
+    // A line that is always zero hides others.
+    values: counts.map((minutes, nth) => (sums[nth] === 0 ? minutes.map(() => null) : minutes)),
+    notes: sums.map((sum) => formatCount(sum)),
+    sentence: said.length === 0 ? 'no attempts' : said.join(', '),
   }
+}
 
-  close(): void {
-    this.outcomes.close()
-    this.latency.close()
+function latencyOf({ mean_ms: means, max_ms: maxima }: HistoryShape): Omit<LineChartData, 'times'> {
+  const longest = Math.max(0, ...maxima.map((ms) => ms ?? 0))
+  const mean = means.findLast((ms) => ms !== null)
+  return {
+    values: [means, maxima],
+    notes: [`${formatMs(mean)} now`, `${formatMs(longest)} at most`],
+    sentence: `the longest response took ${formatMs(longest)}`,
   }
 }
 

@@ -1,198 +1,149 @@
 /** The keys of the private API: listed, made, rotated and revoked. A key is shown once, until the reader leaves the page. */
 import { isTrouble } from './api-client.ts'
-import { element, setElementText } from './element.ts'
+import { type Column, dataTable } from './data-table.ts'
+import { buttonElement, cardElement, element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
 import { formatCount, formatDate } from './format.ts'
-import { KeyForm } from './key-form.ts'
+import { keyForm } from './key-form.ts'
 import type { PageContext, PageView } from './page-context.ts'
+import type { PagePart } from './page-part.ts'
 import type { IssuedKeyShape, KeyChangeShape, KeyShape } from './shapes.ts'
-import { VisiblePoller } from './visible-poller.ts'
+import { statusLine } from './status-line.ts'
 
 /** For the last use of each key. */
 const pauseMs = 5_000
+const overlaps = [
+  [0, 'not at all'],
+  [3_600, 'for an hour'],
+  [86_400, 'for a day'],
+  [604_800, 'for a week'],
+] as const
 
-export interface KeysViewOptions extends PageContext {
-  /** Asks the reader whether to go on. */
-  confirm(question: string): boolean
+const columns: readonly Column<KeyShape>[] = [
+  { title: 'Name', cell: ({ name }) => name, style: 'wrap', isHead: true },
+  { title: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
+  { title: 'Bots', cell: ({ bots }) => (bots === null ? 'all' : bots.join(', ')), style: 'wrap' },
+  { title: 'Limits', cell: limitsText },
+  { title: 'Expires', cell: ({ expires }) => dateText(expires) },
+  { title: 'Last used', cell: (key) => dateText(key.last_used) },
+  { title: 'Id', cell: (key) => key.key_id },
+]
+
+export function keysView(context: PageContext): PageView {
+  const { api, atEnd, poll } = context
+  const result = statusLine('note')
+  const issued = issuedField()
+  const overlap = element('select', {}, ...overlaps.map(optionOf))
+  const table = dataTable('Keys', [
+    ...columns,
+    { title: 'Actions', cell: buttonsOf, style: 'actions' },
+  ])
+  const overlapLabel = element('label', {}, 'After a rotation, the old secret stays valid', overlap)
+  const list = element('div', {}, element('div', { class: 'controls' }, overlapLabel), table.root)
+  list.hidden = true
+
+  async function refresh(): Promise<void> {
+    try {
+      const { keys } = await api.call('listKeys', {})
+      list.hidden = keys.length === 0
+      table.show(keys)
+    } catch (error) {
+      if (!isTrouble(error)) result.say(errorText(error))
+    }
+  }
+
+  function buttonsOf(key: KeyShape): readonly HTMLElement[] {
+    return [
+      buttonElement('Rotate', () => rotate(key), key.name),
+      buttonElement('Revoke', () => revoke(key), key.name),
+    ]
+  }
+
+  function rotate({ name, key_id }: KeyShape): void {
+    const body = { overlap: Number(overlap.value) }
+    const end = body.overlap === 0 ? ' The old secret ends at once.' : ''
+    if (!confirm(`Give the key ${name} a new secret?${end}`)) return
+    result.run(async () => show(await api.call('rotateKey', { key_id, body })))
+  }
+
+  function revoke({ name, key_id }: KeyShape): void {
+    const question = `Revoke the key ${name}? It and all keys that it has made end, with their streams and sessions, and cannot be restored.`
+    if (!confirm(question)) return
+    result.run(async () => {
+      const change = await api.call('revokeKey', { key_id })
+      issued.show(undefined)
+      void refresh()
+      return withDelay(`The key ${name} is revoked.`, change)
+    })
+  }
+
+  function show(key: IssuedKeyShape): string {
+    issued.show(key.key)
+    void refresh()
+    return withDelay(`Copy the key ${key.name} now: it cannot be shown again.`, key)
+  }
+
+  poll(pauseMs, refresh)
+  atEnd(() => issued.show(undefined))
+  const about = 'The admin key is not listed. It may do everything, and it can revoke all keys.'
+  const root = element(
+    'div',
+    {},
+    element('p', {}, element('a', { href: '#/' }, 'All bots')),
+    element('h1', {}, 'Keys'),
+    cardElement(
+      'Keys of this server',
+      element('p', { class: 'faint' }, about),
+      result.root,
+      issued.root,
+      list,
+    ),
+    keyForm(context, (key) => result.say(show(key))),
+  )
+  return { title: 'Keys', root }
 }
 
-export class KeysView implements PageView {
-  readonly title = 'Keys'
-  readonly root: HTMLElement
-  readonly #options: KeysViewOptions
-  readonly #result = element('p', { role: 'status', class: 'note' })
-  readonly #issued = element('input', { readonly: true, size: 66, spellcheck: 'false' })
-  readonly #copy = element(
-    'button',
-    { type: 'button', onclick: () => void this.#copyKey() },
-    'Copy',
-  )
-  readonly #issuedField = element(
-    'div',
-    { hidden: true, class: 'note controls' },
-    element('label', {}, 'The key, which is shown only now', this.#issued),
-    this.#copy,
-  )
-  readonly #overlap = element(
-    'select',
-    {},
-    element('option', { value: 0 }, 'not at all'),
-    element('option', { value: 3_600 }, 'for an hour'),
-    element('option', { value: 86_400 }, 'for a day'),
-    element('option', { value: 604_800 }, 'for a week'),
-  )
-  readonly #body = element('tbody')
-  readonly #list: HTMLElement
-  readonly #poller: VisiblePoller
-  #shown = ''
+function optionOf([seconds, text]: (typeof overlaps)[number]): HTMLElement {
+  return element('option', { value: seconds }, text)
+}
 
-  constructor(options: KeysViewOptions) {
-    this.#options = options
-    this.#list = this.#table()
-    const form = new KeyForm({ ...options, onIssued: (key) => void this.#changed(key) })
-    this.root = element(
-      'div',
-      {},
-      element('p', {}, element('a', { href: '#/' }, 'All bots')),
-      element('h1', {}, 'Keys'),
-      element(
-        'section',
-        { class: 'card' },
-        element('h2', {}, 'Keys of this server'),
-        element(
-          'p',
-          { class: 'faint' },
-          'The admin key is not listed. It may do everything, and it can revoke all keys.',
-        ),
-        this.#result,
-        this.#issuedField,
-        this.#list,
-      ),
-      form.root,
-    )
-    this.#poller = new VisiblePoller({ ...options, pauseMs, work: () => this.#refresh() })
-  }
-
-  close(): void {
-    this.#poller.close()
-    this.#show(undefined)
-  }
-
-  #table(): HTMLElement {
-    const titles = ['Name', 'Scopes', 'Bots', 'Limits', 'Expires', 'Last used', 'Id', 'Actions']
-    const heads = titles.map((title) => element('th', { scope: 'col' }, title))
-    return element(
-      'div',
-      { hidden: true },
-      element(
-        'div',
-        { class: 'controls' },
-        element('label', {}, 'After a rotation, the old secret stays valid', this.#overlap),
-      ),
-      element(
-        'div',
-        { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Keys' },
-        element('table', {}, element('thead', {}, element('tr', {}, ...heads)), this.#body),
-      ),
-    )
-  }
-
-  async #refresh(): Promise<void> {
-    try {
-      const { keys } = await this.#options.api.call('listKeys', {})
-      this.#list.hidden = keys.length === 0
-      // A row that is made anew would lose the focus.
-      const shown = JSON.stringify(keys)
-      if (shown === this.#shown) return
-      this.#shown = shown
-      this.#body.replaceChildren(...keys.map((key) => this.#rowOf(key)))
-    } catch (error) {
-      if (!isTrouble(error)) this.#fail(error)
-    }
-  }
-
-  #rowOf(key: KeyShape): HTMLElement {
-    const button = (text: string, act: () => void): HTMLElement =>
-      element('button', { type: 'button', onclick: act, 'aria-label': `${text} ${key.name}` }, text)
-    return element(
-      'tr',
-      {},
-      element('th', { scope: 'row', class: 'wrap' }, key.name),
-      element('td', {}, key.scopes.join(', ')),
-      element('td', { class: 'wrap' }, key.bots === null ? 'all' : key.bots.join(', ')),
-      element('td', {}, limitsText(key)),
-      element('td', {}, key.expires === null ? 'never' : formatDate(key.expires)),
-      element('td', {}, key.last_used === null ? 'never' : formatDate(key.last_used)),
-      element('td', {}, key.key_id),
-      element(
-        'td',
-        { class: 'actions' },
-        button('Rotate', () => void this.#rotate(key)),
-        button('Revoke', () => void this.#revoke(key)),
-      ),
-    )
-  }
-
-  async #rotate(key: KeyShape): Promise<void> {
-    const overlap = Number(this.#overlap.value)
-    const end = overlap === 0 ? ' The old secret ends at once.' : ''
-    if (!this.#options.confirm(`Give the key ${key.name} a new secret?${end}`)) return
-    try {
-      const input = { key_id: key.key_id, body: { overlap } }
-      await this.#changed(await this.#options.api.call('rotateKey', input))
-    } catch (error) {
-      this.#fail(error)
-    }
-  }
-
-  async #revoke(key: KeyShape): Promise<void> {
-    const question = `Revoke the key ${key.name}? It and all keys that it has made end, with their streams and sessions, and cannot be restored.`
-    if (!this.#options.confirm(question)) return
-    try {
-      const change = await this.#options.api.call('revokeKey', { key_id: key.key_id })
-      this.#show(undefined)
-      this.#say(`The key ${key.name} is revoked.`, change)
-    } catch (error) {
-      this.#fail(error)
-    }
-    await this.#refresh()
-  }
-
-  async #changed(issued: IssuedKeyShape): Promise<void> {
-    this.#say(`Copy the key ${issued.name} now: it cannot be shown again.`, issued)
-    this.#show(issued.key)
-    this.#issued.focus()
-    this.#issued.select()
-    await this.#refresh()
-  }
+/** Shows a key, selected, to be copied. */
+function issuedField(): PagePart<string | undefined> {
+  const field = element('input', { readonly: true, size: 66, spellcheck: 'false' })
+  const copy = buttonElement('Copy', () => void copyKey())
+  const label = element('label', {}, 'The key, which is shown only now', field)
+  const root = element('div', { hidden: true, class: 'note controls' }, label, copy)
 
   /** Without TLS, a page of another machine has no clipboard, but the old way still works there. */
-  async #copyKey(): Promise<void> {
-    const { value } = this.#issued
-    this.#issued.select()
+  async function copyKey(): Promise<void> {
+    field.select()
     const isCopied = await navigator.clipboard
-      ?.writeText(value)
+      ?.writeText(field.value)
       .then(() => true)
       .catch(() => document.execCommand('copy'))
     const done = isCopied ?? document.execCommand('copy')
-    setElementText(this.#copy, done ? 'Copied' : 'Copy it with the keyboard')
+    setElementText(copy, done ? 'Copied' : 'Copy it with the keyboard')
   }
 
-  #say(text: string, { unreached_workers: unreached = 0 }: KeyChangeShape): void {
-    const delay = `${unreached} workers did not respond and take the change within seconds after they do.`
-    setElementText(this.#result, unreached > 0 ? `${text} ${delay}` : text)
+  const show = (key: string | undefined): void => {
+    // As a property, because an attribute would be in the source of the page.
+    field.value = key ?? ''
+    root.hidden = key === undefined
+    setElementText(copy, 'Copy')
+    if (key === undefined) return
+    field.focus()
+    field.select()
   }
+  return { root, show }
+}
 
-  /** As a property, because an attribute would be in the source of the page. */
-  #show(key: string | undefined): void {
-    this.#issued.value = key ?? ''
-    this.#issuedField.hidden = key === undefined
-    setElementText(this.#copy, 'Copy')
-  }
+function withDelay(text: string, { unreached_workers: unreached = 0 }: KeyChangeShape): string {
+  const delay = `${unreached} workers did not respond and take the change within seconds after they do.`
+  return unreached > 0 ? `${text} ${delay}` : text
+}
 
-  #fail(error: unknown): void {
-    setElementText(this.#result, errorText(error))
-  }
+function dateText(unixSeconds: number | null): string {
+  return unixSeconds === null ? 'never' : formatDate(unixSeconds)
 }
 
 function limitsText(key: KeyShape): string {

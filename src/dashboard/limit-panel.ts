@@ -1,67 +1,45 @@
 /** Shows and sets the limit of deliveries per second that an operator gives to a queue. */
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
-import { element, setElementText } from './element.ts'
-import { errorText } from './error-text.ts'
-import { formElement } from './form-element.ts'
+import { element, formElement } from './element.ts'
 import type { PageContext } from './page-context.ts'
+import { statusLine } from './status-line.ts'
 
-export interface LimitPanelOptions extends Pick<PageContext, 'api' | 'may'> {
-  readonly queue: BotQueueName
-}
+const pauseMs = 5_000
 
-export class LimitPanel {
-  readonly root: HTMLElement
-  readonly #options: LimitPanelOptions
-  readonly #limit = element('input', {
+export function limitPanel({ api, may, poll }: PageContext, queue: BotQueueName): HTMLElement {
+  /** The reader has typed a limit that is not set. */
+  let isEdited = false
+  const limit = element('input', {
     inputmode: 'decimal',
     autocomplete: 'off',
     placeholder: 'no limit',
+    readonly: !may('manage'),
     oninput: () => {
-      this.#isEdited = true
+      isEdited = true
     },
   })
-  readonly #result = element('p', { role: 'status', class: 'note' })
-  /** The reader has typed a limit that is not set. */
-  #isEdited = false
-
-  constructor(options: LimitPanelOptions) {
-    this.#options = options
-    this.root = formElement(
-      () => void this.#set(),
-      element(
-        'div',
-        { class: 'controls' },
-        element('label', {}, 'Deliveries per second, at most', this.#limit),
-        element('button', { type: 'submit', hidden: !options.may('manage') }, 'Set limit'),
-      ),
-      this.#result,
-    )
-    this.#limit.readOnly = !options.may('manage')
-  }
-
-  /** Reads the limit, unless the reader is changing it. */
-  async refresh(): Promise<void> {
-    const { api, queue } = this.#options
-    const limits = await api.call('getLimits', ofQueue(queue, {}))
-    if (!this.#isEdited) this.#limit.value = `${limits.deliveries_per_second ?? ''}`
-  }
-
-  async #set(): Promise<void> {
-    const { api, queue } = this.#options
-    const { value } = this.#limit
+  const result = statusLine('note')
+  const set = async (): Promise<string> => {
+    const { value } = limit
     // The server says what is wrong with a text that is no number.
-    const limit = value === '' ? null : Number.isNaN(Number(value)) ? value : Number(value)
-    try {
-      const body = JSON.stringify({ deliveries_per_second: limit })
-      await api.call('setLimits', ofQueue(queue, {}), body)
-      this.#isEdited = false
-      this.#say(limit === null ? 'There is no limit now.' : `The limit is ${limit} per second now.`)
-    } catch (error) {
-      this.#say(errorText(error))
-    }
+    const wanted = value === '' ? null : Number.isNaN(Number(value)) ? value : Number(value)
+    const body = JSON.stringify({ deliveries_per_second: wanted })
+    await api.call('setLimits', ofQueue(queue, {}), body)
+    isEdited = false
+    return wanted === null ? 'There is no limit now.' : `The limit is ${wanted} per second now.`
   }
-
-  #say(text: string): void {
-    setElementText(this.#result, text)
-  }
+  poll(pauseMs, async () => {
+    const limits = await api.call('getLimits', ofQueue(queue, {}))
+    if (!isEdited) limit.value = `${limits.deliveries_per_second ?? ''}`
+  })
+  return formElement(
+    () => result.run(set),
+    element(
+      'div',
+      { class: 'controls' },
+      element('label', {}, 'Deliveries per second, at most', limit),
+      may('manage') ? element('button', { type: 'submit' }, 'Set limit') : undefined,
+    ),
+    result.root,
+  )
 }

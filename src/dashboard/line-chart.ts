@@ -4,8 +4,10 @@
  * The colors come from the style, so a chart is made anew when the reader changes between light and dark.
  */
 import uPlot from 'uplot'
-import { element, setElementText } from './element.ts'
+import { cardElement, element, setElementText } from './element.ts'
 import { formatTime } from './format.ts'
+import type { PageContext } from './page-context.ts'
+import type { PagePart } from './page-part.ts'
 
 export interface ChartLine {
   readonly name: string
@@ -20,7 +22,7 @@ export interface LineChartOptions {
   readonly spanS: number
   /** Stands in place of the lines while there are none. */
   readonly emptyText: string
-  formatValue(value: number | null | undefined): string
+  readonly formatValue: (value: number | null | undefined) => string
 }
 
 /** The times in Unix seconds, and the values of each line; null is a gap. A line without any value is not shown. */
@@ -36,139 +38,114 @@ export interface LineChartData {
 const heightPx = 200
 /** Room for a time below the axis. */
 const timeSpacePx = 64
-const dark = '(prefers-color-scheme: dark)'
 
-export class LineChart {
-  readonly root: HTMLElement
-  readonly #options: LineChartOptions
-  readonly #frame = element('div', { class: 'plot', role: 'img', hidden: true })
-  readonly #empty: HTMLElement
-  /** The values of the legend, and the time in front of them. */
-  readonly #values: readonly HTMLElement[]
-  readonly #time = element('li')
-  readonly #legend: HTMLElement
-  readonly #resized = new ResizeObserver(() => this.#resize())
-  readonly #scheme = matchMedia(dark)
-  readonly #redraw = (): void => this.#remake()
-  #data: LineChartData = { times: [], values: [], notes: [], sentence: '' }
-  #plot: uPlot | undefined
+/** Makes a chart without lines. */
+export function lineChart(
+  { atEnd }: PageContext,
+  options: LineChartOptions,
+): PagePart<LineChartData> {
+  const frame = element('div', { class: 'plot', role: 'img', hidden: true })
+  const empty = element('p', { class: 'faint' }, options.emptyText)
+  const legend = chartLegend(options)
+  const root = cardElement(options.title, empty, frame, legend.root)
+  const size = (): PlotSize => ({ width: Math.max(frame.clientWidth, 200), height: heightPx })
+  let data: LineChartData = { times: [], values: [], notes: [], sentence: '' }
+  let plot: uPlot | undefined
 
-  constructor(options: LineChartOptions) {
-    this.#options = options
-    this.#empty = element('p', { class: 'faint' }, options.emptyText)
-    this.#values = options.lines.map(() => element('span', { class: 'value' }))
-    // The sentence says the same to a screen reader, without a change in each second.
-    this.#legend = element(
-      'ul',
-      { class: 'legend', 'aria-hidden': 'true' },
-      ...options.lines.map(({ name, color }, nth) =>
-        element(
-          'li',
-          {},
-          element('span', { class: `swatch plot-${color}` }),
-          `${name} `,
-          this.#values[nth] ?? '',
-        ),
-      ),
-      this.#time,
-    )
-    this.root = element(
-      'section',
-      { class: 'card' },
-      element('h2', {}, options.title),
-      this.#empty,
-      this.#frame,
-      this.#legend,
-    )
-    this.#resized.observe(this.root)
-    this.#scheme.addEventListener('change', this.#redraw)
+  const remake = (): void => {
+    plot?.destroy()
+    plot = frame.hidden
+      ? undefined
+      : new uPlot(
+          { ...plotOptions(options, (at) => legend.show({ ...data, at })), ...size() },
+          alignedOf(data),
+          frame,
+        )
   }
-
-  show(data: LineChartData): void {
-    this.#data = data
-    this.#frame.setAttribute('aria-label', `${this.#options.title}: ${data.sentence}`)
+  const show = (shown: LineChartData): void => {
+    data = shown
+    frame.setAttribute('aria-label', `${options.title}: ${data.sentence}`)
     const isEmpty = !data.values.some(hasValue)
-    this.#empty.hidden = !isEmpty
-    this.#frame.hidden = isEmpty
-    this.#showLegend(this.#plot?.cursor.idx)
+    empty.hidden = !isEmpty
+    frame.hidden = isEmpty
+    legend.show({ ...data, at: plot?.cursor.idx })
     if (isEmpty) return
-    if (this.#plot === undefined) this.#remake()
-    else this.#plot.setData(alignedOf(data))
+    if (plot === undefined) remake()
+    else plot.setData(alignedOf(data))
   }
 
-  close(): void {
-    this.#resized.disconnect()
-    this.#scheme.removeEventListener('change', this.#redraw)
-    this.#plot?.destroy()
-  }
+  const resized = new ResizeObserver(() => {
+    if (!frame.hidden) plot?.setSize(size())
+  })
+  resized.observe(root)
+  const scheme = matchMedia('(prefers-color-scheme: dark)')
+  scheme.addEventListener('change', remake)
+  atEnd(() => {
+    resized.disconnect()
+    scheme.removeEventListener('change', remake)
+    plot?.destroy()
+  })
+  return { root, show }
+}
 
-  /** @param at - the position under the pointer, if it is over the chart */
-  #showLegend(at: number | null | undefined): void {
-    const { times, values, notes } = this.#data
+type PlotSize = Pick<uPlot.Options, 'width' | 'height'>
+
+interface LegendData extends LineChartData {
+  /** The position under the pointer, if it is over the chart. */
+  readonly at: number | null | undefined
+}
+
+/** The sentence says the same to a screen reader, without a change in each second. */
+function chartLegend({ lines, formatValue }: LineChartOptions): PagePart<LegendData> {
+  const values = lines.map(() => element('span', { class: 'value' }))
+  const items = lines.map(({ name, color }, nth) =>
+    element('li', {}, element('span', { class: `swatch plot-${color}` }), `${name} `, values[nth]),
+  )
+  const time = element('li')
+  const root = element('ul', { class: 'legend', 'aria-hidden': 'true' }, ...items, time)
+  const show = ({ at, times, notes, ...data }: LegendData): void => {
     const isPointed = typeof at === 'number' && at < times.length
-    for (const [nth, value] of this.#values.entries()) {
-      const line = values[nth] ?? []
-      value.parentElement?.toggleAttribute('hidden', !hasValue(line))
-      const text = isPointed ? this.#options.formatValue(line[at]) : (notes[nth] ?? '')
-      setElementText(value, text)
+    for (const [nth, value] of values.entries()) {
+      const line = data.values[nth] ?? []
+      items[nth]?.toggleAttribute('hidden', !hasValue(line))
+      setElementText(value, isPointed ? formatValue(line[at]) : (notes[nth] ?? ''))
     }
-    setElementText(this.#time, isPointed ? `at ${formatTime(times[at])}` : '')
+    setElementText(time, isPointed ? `at ${formatTime(times[at])}` : '')
   }
+  return { root, show }
+}
 
-  #remake(): void {
-    this.#plot?.destroy()
-    this.#plot = undefined
-    if (this.#frame.hidden) return
-    const { spanS, lines } = this.#options
-    const style = getComputedStyle(document.documentElement)
-    const color = (name: string): string => style.getPropertyValue(`--${name}`).trim()
-    const axis = {
-      stroke: color('faint'),
-      grid: { stroke: color('line'), width: 1 },
-      ticks: { show: false },
-    }
-    const options: uPlot.Options = {
-      width: this.#width,
-      height: heightPx,
-      legend: { show: false },
-      cursor: { drag: { x: false, y: false }, y: false },
-      scales: {
-        x: { range: (_plot, _min, max) => [max - spanS, max] },
-        y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] },
-      },
-      axes: [
-        {
-          ...axis,
-          size: 28,
-          space: timeSpacePx,
-          values: (_plot, at) => at.map((s) => timeText(s, spanS)),
-        },
-        { ...axis, size: 52 },
-      ],
-      series: [
-        {},
-        ...lines.map((line) => {
-          const stroke = color(`plot-${line.color}`)
-          // A point is all that there is of a minute between two gaps.
-          return {
-            label: line.name,
-            stroke,
-            width: 1.5,
-            points: { show: true, size: 3, fill: stroke },
-          }
-        }),
-      ],
-      hooks: { setCursor: [(plot) => this.#showLegend(plot.cursor.idx)] },
-    }
-    this.#plot = new uPlot(options, alignedOf(this.#data), this.#frame)
+function plotOptions(
+  { lines, spanS }: LineChartOptions,
+  onPointed: (at: number | null | undefined) => void,
+): Omit<uPlot.Options, keyof PlotSize> {
+  const style = getComputedStyle(document.documentElement)
+  const color = (name: string): string => style.getPropertyValue(`--${name}`).trim()
+  const axis = {
+    stroke: color('faint'),
+    grid: { stroke: color('line'), width: 1 },
+    ticks: { show: false },
   }
-
-  get #width(): number {
-    return Math.max(this.#frame.clientWidth, 200)
-  }
-
-  #resize(): void {
-    if (!this.#frame.hidden) this.#plot?.setSize({ width: this.#width, height: heightPx })
+  const timesOf = (_plot: uPlot, at: number[]): string[] => at.map((s) => timeText(s, spanS))
+  const series = lines.map((line) => {
+    const stroke = color(`plot-${line.color}`)
+    // A point is all that there is of a minute between two gaps.
+    const points = { show: true, size: 3, fill: stroke }
+    return { label: line.name, stroke, width: 1.5, points }
+  })
+  return {
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, y: false },
+    scales: {
+      x: { range: (_plot, _min, max) => [max - spanS, max] },
+      y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] },
+    },
+    axes: [
+      { ...axis, size: 28, space: timeSpacePx, values: timesOf },
+      { ...axis, size: 52 },
+    ],
+    series: [{}, ...series],
+    hooks: { setCursor: [(plot) => onPointed(plot.cursor.idx)] },
   }
 }
 

@@ -1,61 +1,51 @@
 /** Asks for a key. The field is emptied after each try, and nothing else keeps the key. */
-import { ApiError, type ApiClient } from './api-client.ts'
-import { element } from './element.ts'
-import { errorText } from './error-text.ts'
-import { formElement } from './form-element.ts'
-import type { PageView } from './page-context.ts'
+import { isUnauthorized } from './api-client.ts'
+import { element, formElement } from './element.ts'
+import type { PageContext, PageView } from './page-context.ts'
+import { statusLine } from './status-line.ts'
 
-export class LoginView implements PageView {
-  readonly title = 'Log in'
-  readonly root: HTMLElement
-  readonly #api: ApiClient
-  readonly #onLoggedIn: () => void
-  readonly #key = element('input', {
+export function loginView({ api, atEnd }: PageContext, onLoggedIn: () => void): PageView {
+  const key = element('input', {
     type: 'password',
     name: 'key',
     autocomplete: 'current-password',
     required: true,
   })
-  readonly #result = element('p', { role: 'alert', class: 'error' })
-
-  constructor(api: ApiClient, onLoggedIn: () => void) {
-    this.#api = api
-    this.#onLoggedIn = onLoggedIn
-    this.root = element(
-      'div',
-      { class: 'login card' },
-      element('h1', {}, 'Log in to Postbote'),
-      formElement(
-        () => void this.#login(),
-        // Managers of passwords want a name beside the key.
-        element('input', { autocomplete: 'username', value: 'admin', hidden: true }),
-        element('label', {}, 'Key', this.#key),
-        element('button', { type: 'submit' }, 'Log in'),
-        this.#result,
-      ),
-      element(
-        'p',
-        { class: 'faint' },
-        'The admin key is in the file admin.key of the data directory, unless --admin-key-file names another file. Any other key of this server opens what it may see.',
-      ),
-    )
+  const empty = (): string => {
+    const { value } = key
+    key.value = ''
+    return value
   }
-
-  close(): void {
-    this.#key.value = ''
-  }
-
-  async #login(): Promise<void> {
-    const { value } = this.#key
-    this.#key.value = ''
+  const result = statusLine('error', 'alert')
+  const login = async (): Promise<string> => {
     try {
-      await this.#api.login(value.trim())
-      this.#onLoggedIn()
+      await api.login(empty().trim())
+      onLoggedIn()
+      return ''
     } catch (error) {
-      const isWrong = error instanceof ApiError && error.status === 401
-      const reason = errorText(error)
-      this.#result.textContent = isWrong ? 'This is no key of this server.' : reason
-      this.#key.focus()
+      key.focus()
+      if (isUnauthorized(error)) return 'This is no key of this server.'
+      throw error
     }
   }
+  atEnd(empty)
+  const root = element(
+    'div',
+    { class: 'login card' },
+    element('h1', {}, 'Log in to Postbote'),
+    formElement(
+      () => result.run(login),
+      // Managers of passwords want a name beside the key.
+      element('input', { autocomplete: 'username', value: 'admin', hidden: true }),
+      element('label', {}, 'Key', key),
+      element('button', { type: 'submit' }, 'Log in'),
+      result.root,
+    ),
+    element(
+      'p',
+      { class: 'faint' },
+      'The admin key is in the file admin.key of the data directory, unless --admin-key-file names another file. Any other key of this server opens what it may see.',
+    ),
+  )
+  return { title: 'Log in', root }
 }

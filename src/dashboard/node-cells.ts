@@ -2,7 +2,7 @@
 import { formatAge, formatCount, formatRate } from './format.ts'
 import type { NodeShape, NodeShardShape, WorkerShape } from './shapes.ts'
 
-export interface Column {
+export interface CellColumn {
   readonly title: string
   /** Classes of page.css. */
   readonly style: string
@@ -14,7 +14,7 @@ export interface Cell {
   readonly style: string
 }
 
-export const nodeColumns: readonly Column[] = [
+export const nodeColumns: readonly CellColumn[] = [
   { title: 'Node', style: 'name' },
   { title: 'State', style: '' },
   { title: 'Shards', style: '' },
@@ -25,7 +25,7 @@ export const nodeColumns: readonly Column[] = [
   { title: 'Version', style: 'wide' },
 ]
 
-export const workerColumns: readonly Column[] = [
+export const workerColumns: readonly CellColumn[] = [
   { title: 'Worker', style: '' },
   { title: 'State', style: '' },
   { title: 'Shards', style: '' },

@@ -1,9 +1,10 @@
 /** The nodes of a cluster, or the workers of the one server, with their shards. */
-import { ApiError } from './api-client.ts'
-import { element } from './element.ts'
+import { ifOlder } from './api-client.ts'
+import { dataTable } from './data-table.ts'
+import { cardElement, element } from './element.ts'
 import {
   type Cell,
-  type Column,
+  type CellColumn,
   goneCells,
   nodeCells,
   nodeColumns,
@@ -11,85 +12,48 @@ import {
   workerColumns,
 } from './node-cells.ts'
 import type { PageContext } from './page-context.ts'
+import type { PagePart } from './page-part.ts'
 import { SeenNodes } from './seen-nodes.ts'
-import type { NodeShape } from './shapes.ts'
 
-export class NodesPanel {
-  readonly root = element('div')
-  readonly #context: PageContext
-  readonly #nodes = new RowsTable('Nodes', nodeColumns)
-  readonly #workers = new RowsTable('Workers', workerColumns)
-  readonly #seen = new SeenNodes()
+/** Nodes are asked for their state less often than the server for its rates. */
+const pauseMs = 2_000
 
-  constructor(context: PageContext) {
-    this.#context = context
-    this.root.append(this.#nodes.root, this.#workers.root)
-  }
-
-  async refresh(): Promise<void> {
-    const { api, clock } = this.#context
-    let nodes: readonly NodeShape[] = []
-    try {
-      nodes = (await api.call('listNodes', {})).nodes
-    } catch (error) {
-      // A server that is older than this call.
-      if (!(error instanceof ApiError && error.status === 404)) throw error
-    }
-    const gone = this.#seen.add(nodes, clock.nowMs())
+export function nodesPanel({ api, clock, poll }: PageContext): HTMLElement {
+  const nodeTable = cellsTable('Nodes', nodeColumns)
+  const workerTable = cellsTable('Workers', workerColumns)
+  const seen = new SeenNodes()
+  poll(pauseMs, async () => {
+    const nodes = (await api.call('listNodes', {}).catch(ifOlder))?.nodes ?? []
+    const gone = seen.add(nodes, clock.nowMs())
     const [first, ...others] = nodes
     const isCluster =
       others.length > 0 || gone.length > 0 || (first?.heartbeat_age_ms ?? null) !== null
-    this.#nodes.show(isCluster ? [...nodes.map(nodeCells), ...gone.map(goneCells)] : [])
+    nodeTable.show(isCluster ? [...nodes.map(nodeCells), ...gone.map(goneCells)] : [])
     // Of several nodes, the rows of the nodes say how many workers serve.
     const isAlone = others.length === 0 && first !== undefined
-    this.#workers.show(
+    workerTable.show(
       isAlone ? first.workers.map((worker) => workerCells(worker, first.shards)) : [],
     )
-  }
+  })
+  return element('div', {}, nodeTable.root, workerTable.root)
 }
 
-/** A table that is hidden without rows. */
-class RowsTable {
-  readonly root: HTMLElement
-  readonly #columns: readonly Column[]
-  readonly #body = element('tbody')
-
-  constructor(title: string, columns: readonly Column[]) {
-    this.#columns = columns
-    const heads = columns.map(({ title: head, style }) =>
-      element('th', { scope: 'col', class: style }, head),
-    )
-    this.root = element(
-      'section',
-      { class: 'card', hidden: true },
-      element('h2', {}, title),
-      element(
-        'div',
-        { class: 'scroll short', tabindex: 0, role: 'region', 'aria-label': title },
-        element(
-          'table',
-          {},
-          element('caption', { class: 'hidden-label' }, title),
-          element('thead', {}, element('tr', {}, ...heads)),
-          this.#body,
-        ),
-      ),
-    )
+/** Makes a part of the page that is hidden without rows. */
+function cellsTable(
+  title: string,
+  columns: readonly CellColumn[],
+): PagePart<readonly (readonly Cell[])[]> {
+  const cellAt = columns.map((column, nth) => ({
+    ...column,
+    cell: (cells: readonly Cell[]) => cells[nth]?.text,
+    tone: (cells: readonly Cell[]) => cells[nth]?.style ?? '',
+  }))
+  const table = dataTable(title, cellAt, 'scroll short')
+  const root = cardElement(title, table.root)
+  const show = (rows: readonly (readonly Cell[])[]): void => {
+    root.hidden = rows.length === 0
+    table.show(rows)
   }
-
-  show(rows: readonly (readonly Cell[])[]): void {
-    this.root.hidden = rows.length === 0
-    this.#body.replaceChildren(
-      ...rows.map((cells) =>
-        element(
-          'tr',
-          {},
-          ...cells.map(({ text, style }, nth) => {
-            const columnStyle = this.#columns[nth]?.style ?? ''
-            return element('td', { class: `${columnStyle} ${style}`.trim() }, text)
-          }),
-        ),
-      ),
-    )
-  }
+  show([])
+  return { root, show }
 }

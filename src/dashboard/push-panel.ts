@@ -1,10 +1,10 @@
 /** Pushes a test update and says how far it has come: stored, then delivered by the webhook or confirmed by a poll. */
-import type { ApiClient } from './api-client.ts'
-import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { durationText } from './attempts-panel.ts'
-import { element, setElementText } from './element.ts'
-import { errorText } from './error-text.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { buttonElement, cardElement, element } from './element.ts'
+import type { PageContext } from './page-context.ts'
 import type { AttemptShape } from './shapes.ts'
+import { statusLine } from './status-line.ts'
 
 /** A complete message of a private chat, so that no framework fails on it. */
 function sampleUpdate(nowMs: number): string {
@@ -19,75 +19,53 @@ function sampleUpdate(nowMs: number): string {
   return JSON.stringify({ message }, undefined, 1)
 }
 
-export interface PushPanelOptions {
-  readonly api: ApiClient
-  readonly queue: BotQueueName
-  readonly nowMs: number
+export interface PushPanel {
+  readonly root: HTMLElement
+  /** The bot has confirmed all updates below this id. */
+  confirmedBelow(updateId: number): void
+  /** The last attempts to deliver, newest first. */
+  attempted(attempts: readonly AttemptShape[]): void
 }
 
-export class PushPanel {
-  readonly root: HTMLElement
-  readonly #options: PushPanelOptions
-  readonly #update: HTMLTextAreaElement
-  readonly #result = element('p', { role: 'status', id: 'push-result' })
+export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): PushPanel {
   /** The update that is on its way. */
-  #watched: number | undefined
-
-  constructor(options: PushPanelOptions) {
-    this.#options = options
-    this.#update = element(
-      'textarea',
-      { rows: 8, spellcheck: 'false' },
-      sampleUpdate(options.nowMs),
-    )
-    const push = (): void => void this.#push()
-    this.root = element(
-      'section',
-      { class: 'card' },
-      element('h2', {}, 'Push a test update'),
-      element('label', {}, 'The update, without update_id', this.#update),
-      element('p', {}, element('button', { type: 'button', onclick: push }, 'Push')),
-      this.#result,
-    )
-  }
-
-  /** The bot has confirmed all updates below this id. */
-  confirmedBelow(updateId: number): void {
-    if (this.#watched === undefined || this.#watched >= updateId) return
-    this.#arrived(`Update ${this.#watched} was confirmed by the bot.`)
-  }
-
-  /** The last attempts to deliver, newest first. */
-  attempted(attempts: readonly AttemptShape[]): void {
-    const id = this.#watched
-    const attempt = attempts.find((each) => each.update_id === id)
-    if (id === undefined || attempt === undefined) return
-    if (attempt.error === null) {
-      this.#arrived(`Update ${id} was delivered in ${durationText(attempt)}.`)
-    } else setElementText(this.#result, `Update ${id} is stored. Last attempt: ${attempt.error}.`)
-  }
-
-  #arrived(text: string): void {
-    this.#watched = undefined
-    setElementText(this.#result, text)
-  }
-
-  async #push(): Promise<void> {
-    const { api, queue } = this.#options
-    this.#watched = undefined
-    setElementText(this.#result, 'Pushing…')
-    try {
-      const input = ofQueue(queue, { validate: 'telegram' as const })
-      const pushed = await api.call('pushUpdate', input, this.#update.value)
-      this.#watched = 'update_id' in pushed ? pushed.update_id : undefined
-      setElementText(
-        this.#result,
-        this.#watched === undefined
-          ? 'The bot does not want updates of this type: nothing was stored.'
-          : `Update ${this.#watched} is stored and waits for the bot.`,
-      )
-    } catch (error) {
-      setElementText(this.#result, errorText(error))
+  let watched: number | undefined
+  const result = statusLine('')
+  result.root.id = 'push-result'
+  const update = element('textarea', { rows: 8, spellcheck: 'false' }, sampleUpdate(clock.nowMs()))
+  const push = async (): Promise<string> => {
+    watched = undefined
+    result.say('Pushing…')
+    const input = ofQueue(queue, { validate: 'telegram' as const })
+    const pushed = await api.call('pushUpdate', input, update.value)
+    if (!('update_id' in pushed)) {
+      return 'The bot does not want updates of this type: nothing was stored.'
     }
+    watched = pushed.update_id
+    return `Update ${watched} is stored and waits for the bot.`
+  }
+  const pushButton = buttonElement('Push', () => result.run(push))
+  const arrived = (text: string): void => {
+    watched = undefined
+    result.say(text)
+  }
+  return {
+    root: cardElement(
+      'Push a test update',
+      element('label', {}, 'The update, without update_id', update),
+      element('p', {}, pushButton),
+      result.root,
+    ),
+    confirmedBelow(updateId) {
+      if (watched === undefined || watched >= updateId) return
+      arrived(`Update ${watched} was confirmed by the bot.`)
+    },
+    attempted(attempts) {
+      const attempt = attempts.find((each) => each.update_id === watched)
+      if (watched === undefined || attempt === undefined) return
+      if (attempt.error === null) {
+        arrived(`Update ${watched} was delivered in ${durationText(attempt)}.`)
+      } else result.say(`Update ${watched} is stored. Last attempt: ${attempt.error}.`)
+    },
   }
 }

@@ -3,26 +3,16 @@ import { element } from './element.ts'
 import type { PageView } from './page-context.ts'
 import type { RightsShape } from './shapes.ts'
 
-export class RightsView implements PageView {
-  readonly title = 'Your key'
-  readonly root: HTMLElement
-
-  constructor({ name, scopes, bots }: RightsShape) {
-    this.root = element(
-      'section',
-      { class: 'card' },
-      element('h1', {}, `Your key: ${name ?? ''}`),
-      element('p', {}, `Its scopes: ${scopes.join(', ')}.`),
-      ...(bots === null ? [element('p', {}, noOverview)] : [botList(bots)]),
-    )
-  }
-
-  close(): void {
-    // Nothing was begun.
-  }
+export function rightsView({ name, scopes, bots }: RightsShape): PageView {
+  const root = element(
+    'section',
+    { class: 'card' },
+    element('h1', {}, `Your key: ${name ?? ''}`),
+    element('p', {}, `Its scopes: ${scopes.join(', ')}.`),
+    bots === null ? element('p', {}, 'To see bots, a key needs the scope read.') : botList(bots),
+  )
+  return { title: 'Your key', root }
 }
-
-const noOverview = 'To see bots, a key needs the scope read.'
 
 function botList(bots: readonly number[]): HTMLElement {
   const links = bots.map((id) => element('li', {}, element('a', { href: `#/bots/${id}` }, `${id}`)))

@@ -1,191 +1,167 @@
 /** The state of the server: totals, rates of the last minutes, workers, shards, and how long its event loops make work wait. */
-import { pageCall } from './page-calls.ts'
-import type { ApiClient } from './api-client.ts'
-import { ApiError } from './api-client.ts'
-import { element, setElementText } from './element.ts'
+import { ifOlder } from './api-client.ts'
+import { buttonElement, cardElement, element, setElementText } from './element.ts'
+import { factList, type Facts } from './fact-list.ts'
 import { formatAge, formatBytes, formatCount, formatRate, shardsText } from './format.ts'
-import { LineChart } from './line-chart.ts'
+import { lineChart, type LineChartData } from './line-chart.ts'
+import { pageCall } from './page-calls.ts'
 import type { PageContext } from './page-context.ts'
-import { type CounterSample, RateMeter, type Rates } from './rate-meter.ts'
+import type { PagePart } from './page-part.ts'
+import { RateMeter, type Rates } from './rate-meter.ts'
 import { readMetricsText } from './read-metrics-text.ts'
 import { readinessTexts } from './readiness-text.ts'
 import type { ReadinessShape, SummaryShape } from './shapes.ts'
+import { statusLine } from './status-line.ts'
 
-type RateName = 'push' | 'poll' | 'deliver' | 'errors'
-type TileName = RateName | 'pending' | 'oldest' | 'failing' | 'dead'
-type Metrics = ReadonlyMap<string, number>
+const pauseMs = 1_000
+/** The rates: in which tile and as which line of the chart each is shown. */
+const rateKinds = [
+  { rate: 'push', tile: 'Pushed / s', name: 'pushed', color: 5 },
+  { rate: 'poll', tile: 'Polled / s', name: 'polled', color: 4 },
+  { rate: 'deliver', tile: 'Delivered / s', name: 'delivered', color: 1 },
+  { rate: 'errors', tile: 'Errors / s', name: 'errors', color: 2 },
+] as const
+const rateNames = rateKinds.map(({ rate }) => rate)
+type RateName = (typeof rateNames)[number]
 
-const rateNames: readonly RateName[] = ['push', 'poll', 'deliver', 'errors']
+interface ServerState {
+  /** Undefined if the server is older than this call. */
+  readonly summary: SummaryShape | undefined
+  readonly metrics: ReadonlyMap<string, number>
+  /** Undefined if the server does not respond. */
+  readonly readiness: ReadinessShape | undefined
+}
+
+interface Sample {
+  readonly atMs: number
+  readonly rates: Rates<RateName>
+}
+
 /** Two minutes, if the server is asked every second. */
 const samplesMax = 120
-const tileTitles: Readonly<Record<TileName, string>> = {
-  failing: 'Failing webhooks',
-  pending: 'Pending updates',
-  oldest: 'Oldest pending',
-  dead: 'Dead letters',
-  push: 'Pushed / s',
-  poll: 'Polled / s',
-  deliver: 'Delivered / s',
-  errors: 'Errors / s',
-}
 
-export interface ServerPanelOptions extends PageContext {
-  /** The reader wants to see the bots whose webhooks fail. */
-  onFailing(): void
-}
-
-export class ServerPanel {
-  readonly root: HTMLElement
-  readonly #context: PageContext
-  readonly #status = element('p', { role: 'status', class: 'banner', hidden: true })
-  readonly #failing: HTMLElement
-  readonly #oldest = element('a', {}, '–')
-  readonly #meter = new RateMeter(rateNames)
-  readonly #tiles = new Map<TileName, HTMLElement>()
-  readonly #chart = new LineChart({
+/** @param onFailing - the reader wants to see the bots whose webhooks fail */
+export function serverPanel(context: PageContext, onFailing: () => void): HTMLElement {
+  const { api, clock, poll } = context
+  const status = statusLine('banner')
+  status.root.hidden = true
+  const tiles = serverTiles(onFailing)
+  const facts = factList()
+  const chart = lineChart(context, {
     title: 'Rates per second',
-    lines: [
-      { name: 'pushed', color: 5 },
-      { name: 'polled', color: 4 },
-      { name: 'delivered', color: 1 },
-      { name: 'errors', color: 2 },
-    ],
+    lines: rateKinds,
     spanS: samplesMax,
     emptyText: 'The rates appear in a moment.',
     formatValue: formatRate,
   })
-  readonly #facts = element('dl', { class: 'facts' })
-  #samples: { readonly atMs: number; readonly rates: Rates<RateName> }[] = []
-
-  constructor(options: ServerPanelOptions) {
-    this.#context = options
-    this.#failing = element('button', { type: 'button', class: 'link', disabled: true }, '–')
-    this.#failing.addEventListener('click', () => options.onFailing())
-    const tiles = Object.entries(tileTitles).map(([name, title]) => {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.entries forgets the names
-      const value = this.#tileOf(name as TileName)
-      return element('div', { class: 'tile' }, element('dt', {}, title), element('dd', {}, value))
-    })
-    this.root = element(
-      'div',
-      {},
-      this.#status,
-      element('dl', { class: 'tiles' }, ...tiles),
-      element(
-        'div',
-        { class: 'pair' },
-        this.#chart.root,
-        element('section', { class: 'card' }, element('h2', {}, 'Server'), this.#facts),
-      ),
-    )
-  }
-
-  close(): void {
-    this.#chart.close()
-  }
-
-  #tileOf(name: TileName): HTMLElement {
-    const value = name === 'oldest' ? this.#oldest : element('span', {}, '–')
-    const shown = name === 'failing' ? this.#failing : value
-    this.#tiles.set(name, shown)
-    return shown
-  }
-
-  async refresh(): Promise<void> {
-    const { api, clock } = this.#context
+  const meter = new RateMeter(rateNames)
+  let samples: readonly Sample[] = []
+  poll(pauseMs, async () => {
     const [summary, metrics, readiness] = await Promise.all([
-      summaryOf(api),
+      api.call('getSummary', {}).catch(ifOlder),
       api.metrics().then(readMetricsText),
       readinessOf(),
     ])
+    const state = { summary, metrics, readiness }
     const atMs = clock.nowMs()
-    this.#addSample({ atMs, counts: countsOf(summary, metrics) })
-    this.#showTotals(summary)
-    this.#showStatus(summary, readiness)
-    this.#showServer(summary, metrics, readiness)
-  }
+    const rates = meter.add({ atMs, counts: countsOf(state) })
+    samples = [...samples, { atMs, rates }].slice(-samplesMax)
+    chart.show(chartOf(samples, rates))
+    tiles.show({ summary, rates })
+    facts.show(factsOf(state))
+    const text = statusText(state)
+    status.root.hidden = text === ''
+    status.say(text)
+  })
+  const server = cardElement('Server', facts.root)
+  return element(
+    'div',
+    {},
+    status.root,
+    tiles.root,
+    element('div', { class: 'pair' }, chart.root, server),
+  )
+}
 
-  #addSample(sample: CounterSample<RateName>): void {
-    const rates = this.#meter.add(sample)
-    this.#samples = [...this.#samples, { atMs: sample.atMs, rates }].slice(-samplesMax)
-    for (const name of rateNames) this.#set(name, formatRate(rates[name]))
-    const shown = rateNames.map((name) => `${name} ${formatRate(rates[name])}`)
-    this.#chart.show({
-      times: this.#samples.map(({ atMs }) => atMs / 1_000),
-      values: rateNames.map((name) => this.#samples.map((each) => each.rates[name])),
-      notes: rateNames.map((name) => formatRate(rates[name])),
-      sentence: `now ${shown.join(', ')}`,
-    })
-  }
+interface TileData {
+  readonly summary: SummaryShape | undefined
+  readonly rates: Rates<RateName>
+}
 
-  #showTotals(summary: SummaryShape | undefined): void {
-    this.#set('pending', formatCount(summary?.pending))
-    this.#set('oldest', formatAge(summary?.oldest_age))
-    const failing = summary?.health['failing'] ?? (summary && 0)
-    this.#set('failing', formatCount(failing))
-    this.#failing.setAttribute('aria-label', `${formatCount(failing)}: show failing webhooks`)
-    this.#failing.toggleAttribute('disabled', !failing)
-    this.#failing.classList.toggle('failing', Boolean(failing))
-    this.#set('dead', formatCount(summary?.dead_letters))
-    this.#showOldest(summary)
-  }
+type Tile = readonly [title: string, value: HTMLElement, textOf: (data: TileData) => string]
 
-  #showOldest(summary: SummaryShape | undefined): void {
+function serverTiles(onFailing: () => void): PagePart<TileData> {
+  const failing = buttonElement('–', onFailing)
+  failing.className = 'link'
+  failing.disabled = true
+  const oldest = element('a', {}, '–')
+  const tiles: readonly Tile[] = [
+    ['Failing webhooks', failing, ({ summary }) => formatCount(failingOf(summary))],
+    ['Pending updates', plainValue(), ({ summary }) => formatCount(summary?.pending)],
+    ['Oldest pending', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
+    ['Dead letters', plainValue(), ({ summary }) => formatCount(summary?.dead_letters)],
+    ...rateKinds.map(
+      ({ rate, tile }): Tile => [tile, plainValue(), ({ rates }) => formatRate(rates[rate])],
+    ),
+  ]
+  const show = (data: TileData): void => {
+    for (const [, value, textOf] of tiles) setElementText(value, textOf(data))
+    const { summary } = data
+    const count = failingOf(summary)
+    failing.setAttribute('aria-label', `${formatCount(count)}: show failing webhooks`)
+    failing.disabled = !count
+    failing.classList.toggle('failing', Boolean(count))
     const id = summary?.oldest_bot_id ?? null
-    if (id === null) this.#oldest.removeAttribute('href')
-    else this.#oldest.href = `#/bots/${id}${summary?.oldest_test === true ? '/test' : ''}`
+    if (id === null) oldest.removeAttribute('href')
+    else oldest.href = `#/bots/${id}${summary?.oldest_test === true ? '/test' : ''}`
   }
+  const shown = tiles.map(([title, value]) =>
+    element('div', { class: 'tile' }, element('dt', {}, title), element('dd', {}, value)),
+  )
+  return { root: element('dl', { class: 'tiles' }, ...shown), show }
+}
 
-  /** What needs attention, above everything else. */
-  #showStatus(summary: SummaryShape | undefined, readiness: ReadinessShape | undefined): void {
-    const missing = summary?.missing_shards ?? []
-    const texts = [
-      ...(readiness === undefined ? [] : readinessTexts(readiness)),
-      ...(missing.length > 0 ? [`The numbers below lack the bots of ${shardsText(missing)}.`] : []),
-    ]
-    const text = texts.join(' ')
-    this.#status.hidden = text === ''
-    setElementText(this.#status, text)
-  }
+function plainValue(): HTMLElement {
+  return element('span', {}, '–')
+}
 
-  #showServer(
-    summary: SummaryShape | undefined,
-    metrics: Metrics,
-    readiness: ReadinessShape | undefined,
-  ): void {
-    const missing = summary?.missing_shards ?? []
-    const facts: [string, string][] = [
-      ['Status', readiness?.status ?? 'does not respond'],
-      ['Bots', formatCount(summary?.bots)],
-      ['Workers', formatCount(summary?.workers)],
-      ['Shards', formatCount(summary?.shards)],
-      ...(missing.length > 0 ? [['Missing shards', missing.join(', ')] as [string, string]] : []),
-      ['Event-loop delay, 99 %', formatMs(metrics.get('event_loop_delay_p99_seconds'))],
-      ['Event-loop delay, longest', formatMs(metrics.get('event_loop_delay_max_seconds'))],
-      ['Pending bytes', formatBytes(summary?.pending_bytes)],
-      ['Polls that wait', formatCount(metrics.get('polls_waiting'))],
-      ['Connections to webhooks', formatCount(metrics.get('webhook_connections_active'))],
-      ['Bots in memory', formatCount(metrics.get('bots_loaded'))],
-    ]
-    this.#facts.replaceChildren(
-      ...facts.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]),
-    )
-  }
+function failingOf(summary: SummaryShape | undefined): number | undefined {
+  return summary && (summary.health['failing'] ?? 0)
+}
 
-  #set(name: TileName, text: string): void {
-    const tile = this.#tiles.get(name)
-    if (tile !== undefined) setElementText(tile, text)
+function chartOf(samples: readonly Sample[], now: Rates<RateName>): LineChartData {
+  const shown = rateNames.map((name) => `${name} ${formatRate(now[name])}`)
+  return {
+    times: samples.map(({ atMs }) => atMs / 1_000),
+    values: rateNames.map((name) => samples.map(({ rates }) => rates[name])),
+    notes: rateNames.map((name) => formatRate(now[name])),
+    sentence: `now ${shown.join(', ')}`,
   }
 }
 
-/** Returns undefined if the server is older than this call. */
-async function summaryOf(api: ApiClient): Promise<SummaryShape | undefined> {
-  try {
-    return await api.call('getSummary', {})
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return undefined
-    throw error
-  }
+/** What needs attention, above everything else. */
+function statusText({ summary, readiness }: ServerState): string {
+  const missing = summary?.missing_shards ?? []
+  const texts = readiness === undefined ? [] : readinessTexts(readiness)
+  const lack = `The numbers below lack the bots of ${shardsText(missing)}.`
+  return (missing.length > 0 ? [...texts, lack] : texts).join(' ')
+}
+
+function factsOf({ summary, metrics, readiness }: ServerState): Facts {
+  const missing = summary?.missing_shards ?? []
+  return [
+    ['Status', readiness?.status ?? 'does not respond'],
+    ['Bots', formatCount(summary?.bots)],
+    ['Workers', formatCount(summary?.workers)],
+    ['Shards', formatCount(summary?.shards)],
+    ...(missing.length > 0 ? [['Missing shards', missing.join(', ')] as const] : []),
+    ['Event-loop delay, 99 %', formatMs(metrics.get('event_loop_delay_p99_seconds'))],
+    ['Event-loop delay, longest', formatMs(metrics.get('event_loop_delay_max_seconds'))],
+    ['Pending bytes', formatBytes(summary?.pending_bytes)],
+    ['Polls that wait', formatCount(metrics.get('polls_waiting'))],
+    ['Connections to webhooks', formatCount(metrics.get('webhook_connections_active'))],
+    ['Bots in memory', formatCount(metrics.get('bots_loaded'))],
+  ]
 }
 
 /** A server that is not ready says so with 503. */
@@ -200,10 +176,7 @@ async function readinessOf(): Promise<ReadinessShape | undefined> {
 }
 
 /** The summary counts all nodes of a cluster, the metrics only the one that responds. */
-function countsOf(
-  summary: SummaryShape | undefined,
-  metrics: Metrics,
-): Readonly<Record<RateName, number>> {
+function countsOf({ summary, metrics }: ServerState): Readonly<Record<RateName, number>> {
   const metric = (name: string): number => metrics.get(name) ?? 0
   const refused = summary?.updates.refused ?? metric('updates_refused_total')
   return {

@@ -12,7 +12,7 @@ import { appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makePrivateDirectory } from '../store/write-file.ts'
 import { readIfThere } from '../store/read-if-there.ts'
-import { eventFileLinesMax, eventIdMax, eventLinesWaitingMax, eventsKeptMax } from './limits.ts'
+import { eventsKeptMax } from './limits.ts'
 import type { LoggedEvent } from './operator-event.ts'
 
 /** What the files had. */
@@ -26,6 +26,14 @@ export interface StoredEvents {
 interface ReadFile extends StoredEvents {
   readonly lines: number
 }
+
+/**
+ * A file of events has this many lines before the other one takes its turn. Half of them may be positions, so one full file
+ * has all events that are kept.
+ */
+export const eventFileLinesMax = 2 * eventsKeptMax
+/** Lines that wait for a disk that does not write; past that the oldest are left out of the file. */
+const eventLinesWaitingMax = eventsKeptMax
 
 export class EventFile {
   readonly #directory: string
@@ -151,6 +159,12 @@ function fieldsOf(line: string): Fields | undefined {
     return undefined
   }
 }
+
+/**
+ * A stored id above this is damage, because ids begin with the time in milliseconds: that of the year 5138. Ids that follow
+ * such a one would soon be too long for the position of a reader (private-api/follow/event-position.ts).
+ */
+const eventIdMax = 1e14
 
 /** All later ids are higher than the stored ones, so a damaged one would remain forever. */
 function isId(value: unknown): value is number {

@@ -10,21 +10,12 @@
  * in `eventQuietMs`, only the last one that is held counts, and if it is the one that was sent last, nothing has changed for
  * its reader.
  */
-import { type Clock, every, type Timer } from '../clock.ts'
-import type { Counters } from '../counters.ts'
-import {
-  eventFlushMs,
-  eventGatherMs,
-  eventKeysMax,
-  eventQuietMs,
-  eventReasonLengthMax,
-  eventsPerBatchMax,
-} from './limits.ts'
+import { every, type Timer } from '../clock.ts'
 import type { NewOperatorEvent, OperatorEventType } from './operator-event.ts'
+import { eventsKeptMax } from './limits.ts'
+import type { Surroundings } from '../surroundings.ts'
 
-export interface EventGateOptions {
-  readonly clock: Clock
-  readonly counters: Counters
+export interface EventGateOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   /** Passes events to the log. If it rejects, they are lost and counted. */
   send(events: readonly NewOperatorEvent[]): Promise<void>
 }
@@ -36,6 +27,23 @@ interface Entry {
   /** From when on an event of each type may be sent, monotonic. A type without one may be sent at once. */
   readonly quietUntilMs: Map<OperatorEventType, number>
 }
+
+/**
+ * An event that repeats is reported once in this time, with the sum of its counts. Chosen: an operator does nothing sooner,
+ * and a webhook that fails and recovers all the time makes 60 events an hour.
+ */
+export const eventQuietMs = 60_000
+/** The first dead letters of a bot wait this long for others. Chosen: updates that expire together become one event. */
+export const eventGatherMs = 5_000
+/** Events that are due are sent to the primary this often. */
+export const eventFlushMs = 250
+/** A worker remembers this many events that may repeat. Chosen: as many as the log keeps. */
+export const eventKeysMax = eventsKeptMax
+/**
+ * A worker sends this many events at a time, and the rest with the next batch. Chosen: an outage of all webhooks may take some seconds to
+ * report, and the primary handles 800 a second without effort.
+ */
+export const eventsPerBatchMax = 200
 
 export class EventGate {
   readonly #options: EventGateOptions
@@ -134,6 +142,9 @@ function keyOf({ type, botId, isTest, shard, worker }: NewOperatorEvent): string
   const kind = isState(type) ? 'webhook' : type
   return `${kind}/${botId}/${isTest === true}/${shard}/${worker}`
 }
+
+/** A reason in an event has at most this many characters; errors of webhooks are as long as their endpoints like. */
+export const eventReasonLengthMax = 300
 
 function merged(before: NewOperatorEvent | undefined, event: NewOperatorEvent): NewOperatorEvent {
   const { count, reason } = event

@@ -1,18 +1,14 @@
 /** Opens the log of events of a server whose files are in its data directory. */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
 import { EventFile, type StoredEvents } from './event-file.ts'
 import { EventLog } from './event-log.ts'
-import { eventFileWarningMs } from './limits.ts'
+import type { Log, Surroundings } from '../surroundings.ts'
 
-export interface OpenEventLogOptions {
+export interface OpenEventLogOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   /** The data directory. */
   readonly directory: string
-  readonly clock: Clock
-  readonly counters: Counters
   /** The name of this server among several that share a database. */
   readonly node: string | undefined
-  readonly log: { warn(details: object, message: string): void }
+  readonly log: Pick<Log, 'warn'>
 }
 
 /** The log, and what must be awaited before the process ends. */
@@ -20,6 +16,9 @@ export interface OpenedEventLog {
   readonly events: EventLog
   close(): Promise<void>
 }
+
+/** A disk that does not take events is reported once in this time. */
+const eventFileWarningMs = 60_000
 
 /** Never rejects: without its files the log begins empty, and lasts as long as the process. */
 export async function openEventLog(options: OpenEventLogOptions): Promise<OpenedEventLog> {

@@ -12,7 +12,8 @@
  */
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { bodyPiecesPerCharge, uncountedBodyBytes } from './limits.ts'
+import { bodyPiecesPerCharge } from './limits.ts'
+import { kib } from '../limits.ts'
 
 /** The sender of a body. */
 export interface BodySender {
@@ -109,6 +110,12 @@ interface LeasedBody {
   findSender(): BodySender | undefined
   onPieces(): void
 }
+
+/**
+ * A body that holds no more than this many bytes is not counted, because its connection takes as much. Most bodies are
+ * smaller.
+ */
+export const uncountedBodyBytes = 4 * kib
 
 class CountedLease<Request> implements BodyLease {
   readonly #budget: BodyBudget<Request>

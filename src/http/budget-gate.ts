@@ -22,22 +22,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import {
-  bodyPieceCostMs,
-  budgetBodiesMax,
-  budgetSpacingMs,
-  budgetWaitersMax,
-  budgetWaitersPerDebtorMax,
-  budgetWaitersPerKeyMax,
-  budgetWaitMsMax,
-  loopCostFreeMs,
-  loopFreeBodyBytes,
-  privateRefusalCostMs,
-} from './limits.ts'
+import { loopCostFreeMs } from './limits.ts'
 import { unixClient } from './client-address.ts'
 import { holdReading } from './hold-reading.ts'
 import { LoopBudget } from './loop-budget.ts'
 import { LoopMeter } from './loop-meter.ts'
+import { kib } from '../limits.ts'
 
 export interface BudgetGateOptions {
   readonly clock: Clock
@@ -66,6 +56,46 @@ interface Waiter extends Waiting {
 }
 
 type Measured = (request: IncomingMessage, response: ServerResponse, sinceMs: number) => void
+
+/**
+ * A piece is charged as this much time of the event loop: Node's parser takes 2.4 to 3.9 s for 900,000 pieces of one
+ * byte.
+ */
+export const bodyPieceCostMs = 0.003
+/**
+ * Parsing a body of this size takes less than `loopCostFreeMs`, so a call whose body is no larger never waits for its
+ * client address.
+ */
+export const loopFreeBodyBytes = 16 * kib
+/**
+ * A refusal on the private listener is charged this much: its work is spread over several turns of the event loop, so it
+ * is not measured.
+ */
+export const privateRefusalCostMs = 0.1
+/**
+ * This many requests wait for one debtor to have paid; further ones get 429. Chosen: enough for the parallel connections
+ * of one client; with `budgetSpacingMs` cheap ones pass within a third of a second.
+ */
+export const budgetWaitersPerDebtorMax = 16
+/**
+ * This many connections wait for one key to have paid for its pieces. Chosen: half of `budgetWaitersMax`, which leaves room for
+ * others; no producer that is not hostile sends pieces of some bytes on this many.
+ */
+const budgetWaitersPerKeyMax = 500
+/**
+ * This many requests wait in a worker for all debtors together. Chosen: 62 debtors with full lines; each waiting request
+ * holds a connection.
+ */
+const budgetWaitersMax = 1_000
+/** This many of the waiting requests may hold their body in memory, usually up to a mebibyte each. */
+const budgetBodiesMax = 32
+/** Waiting requests of one debtor start this far apart, because the cost of one is known only a moment later. */
+const budgetSpacingMs = 20
+/**
+ * A request that has waited this long is refused: a debt is paid within ten seconds (`loopDebtMsMax`), so a longer wait
+ * means that others keep adding to it.
+ */
+const budgetWaitMsMax = 10_000
 
 export class BudgetGate {
   readonly #options: BudgetGateOptions

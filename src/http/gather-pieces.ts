@@ -5,7 +5,13 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { GrowingBody } from './growing-body.ts'
-import { bodyPiecesPerCharge, smallPieceBytes } from './limits.ts'
+import { bodyPiecesPerCharge } from './limits.ts'
+
+/**
+ * A piece of a body below this size is gathered with the next ones and charged. Chosen: the same as for a refused body
+ * (`refusedPieceBytesMin`); a pair of a stream, which some producers send as a piece, is larger.
+ */
+export const smallPieceBytes = 64
 
 /**
  * Call this when the head of the request has arrived.

@@ -5,7 +5,7 @@
  * but the first are copied. A body of a single chunk is that chunk, without a copy. Memory is taken for bytes that have
  * arrived and never because a Content-Length announces them; the announced length only stops the doubling.
  */
-import { growingBodyBytesMin } from './limits.ts'
+import { kib } from '../limits.ts'
 
 /** Options of `GrowingBody`. */
 export interface GrowingBodyOptions {
@@ -16,6 +16,9 @@ export interface GrowingBodyOptions {
 }
 
 const nothing: Buffer = Buffer.alloc(0)
+
+/** The memory for a body in several pieces begins with this many bytes and doubles; most bodies fit. */
+export const growingBodyBytesMin = 4 * kib
 
 /** Gathers the chunks of one body. */
 export class GrowingBody {

@@ -13,11 +13,22 @@
  * expensive: a single comparison checks that.
  */
 import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
-import { loopBudgetBurstMs, loopBudgetShare, loopDebtMsMax, loopDebtorsMax } from './limits.ts'
 
+/**
+ * A bot or a client address may use this share of a worker's time for work beyond usual calls, so that nine others can do
+ * the same.
+ */
+export const loopBudgetShare = 1 / 10
+/** A bot or a client address may use this much time without a wait: five bodies of the most expensive kind. */
+export const loopBudgetBurstMs = 100
 /** As times in which the debt comes down. */
 const burstMs = loopBudgetBurstMs / loopBudgetShare
+/** A debt is at most this high, so that it is paid after ten seconds whatever was done. */
+export const loopDebtMsMax = loopBudgetBurstMs + 10_000 * loopBudgetShare
 const debtMsMax = loopDebtMsMax / loopBudgetShare
+
+/** This many debtors are remembered, which takes 2 MB. */
+export const loopDebtorsMax = 10_000
 
 /** Counts the debts of all debtors. All times are those of one monotonic clock. */
 export class LoopBudget {

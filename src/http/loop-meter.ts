@@ -6,13 +6,16 @@
  * takes a system call, so it is read at most once per millisecond, and the limit may include a millisecond of other work.
  */
 import type { Clock } from '../clock.ts'
-import { loopCostFreeMs, loopCpuReadingMs } from './limits.ts'
+import { loopCostFreeMs } from './limits.ts'
 
 export interface LoopMeterOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** Returns the CPU time of this process in milliseconds. */
   readonly cpuMs: () => number
 }
+
+/** The CPU time is read at most this often; a reading takes 1 us. */
+const loopCpuReadingMs = 1
 
 export class LoopMeter {
   readonly #options: LoopMeterOptions

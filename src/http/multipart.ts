@@ -12,7 +12,6 @@
  * of a million dashes takes 0.2 s, and its algorithm takes quadratic time for a boundary of 250 equal characters.
  */
 import { PostboteError } from '../errors.ts'
-import { boundaryLengthMax, partHeaderLinesMax, partHeaderParametersMax } from './limits.ts'
 import { parametersMax, partHeadBytesMax } from '../limits.ts'
 
 export interface Part {
@@ -25,6 +24,12 @@ export interface Part {
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 const dash = 0x2d
+
+/**
+ * A multipart boundary may have this many characters. RFC 2046 allows 70; a search for a far longer one could be made
+ * slow.
+ */
+const boundaryLengthMax = 256
 
 /** Returns the boundary that a Content-Type names; throws BAD_REQUEST if there is none. */
 export function boundaryOf(contentType: string): string {
@@ -117,6 +122,9 @@ interface Disposition {
   readonly isFile: boolean
 }
 
+/** A multipart part may have this many header lines: clients send one to three. */
+export const partHeaderLinesMax = 16
+
 function readHeaders(body: Buffer, from: number): PartHeaders {
   let disposition = ''
   let at = from
@@ -141,6 +149,9 @@ function dispositionIn(line: string): string | undefined {
   const isDisposition = line.slice(0, colon).trim().toLowerCase() === 'content-disposition'
   return colon !== -1 && isDisposition ? line.slice(colon + 1) : undefined
 }
+
+/** A header of a multipart part may have this many parameters: clients send a name and a file name. */
+export const partHeaderParametersMax = 16
 
 /** Walks the `;`-separated parameters, so that `name=` within another parameter's quotes is not taken for one. */
 function readDisposition(value: string): Disposition {

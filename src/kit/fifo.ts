@@ -1,6 +1,10 @@
 /** A first-in, first-out queue with constant time for both ends, whose newest item can be taken back, too. `Array.shift` takes longer if the array is long. */
 
-import { fifoSlackMax } from '../limits.ts'
+/**
+ * A queue of waiting keys has at most this many empty places at its head, or as many as it has items, before it is
+ * copied. Chosen: so copying takes constant time per item, and a short queue is never copied.
+ */
+const fifoSlackMax = 512
 
 /** A queue of items other than undefined. */
 export class Fifo<T> {

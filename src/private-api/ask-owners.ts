@@ -1,7 +1,6 @@
 /** Asks other workers questions, one of them or all. */
 import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { ownersAnswerMs } from './limits.ts'
 import { type Owners, type OwnerStream, postToOwner } from './owners.ts'
 import {
   type AnswerOf,
@@ -61,6 +60,12 @@ export interface OwnerAnswer<Answer> {
   /** Whether the worker is one of another node. */
   readonly isOtherNode: boolean
 }
+
+/**
+ * A question about all bots waits this long for the other workers: longer than for one that is being replaced
+ * (`ownerWaitMs`), and no longer for one that hangs.
+ */
+export const ownersAnswerMs = 5_000
 
 /**
  * Asks all workers at once, this one among them.

@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { ownerAskAgainMs, ownerWaitMs } from './limits.ts'
+import { ownerWaitMs } from './limits.ts'
 
 export interface OwnerResponse {
   readonly status: number
@@ -54,6 +54,9 @@ export interface PostOptions {
   /** Ends the request, and its repetition, when it is aborted. */
   readonly signal?: AbortSignal
 }
+
+/** An owner that is not there is looked for again after this time: a hand-over takes about as long. */
+export const ownerAskAgainMs = 100
 
 /**
  * Posts one body to an owner and reads the complete response. While the shard passes from one owner to the next, nobody has

@@ -14,13 +14,11 @@ import type { Access } from '../access/access.ts'
 import { assertUnderLimit, type KeyLimiter } from '../access/key-limiter.ts'
 import type { KeyRegistry } from '../access/key-registry.ts'
 import type { KeyRing } from '../access/key-ring.ts'
-import { keysKnownWaitMs } from '../access/limits.ts'
 import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
-import { unavailableRetryAfterS } from '../limits.ts'
+import { kib, unavailableRetryAfterS } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
 import { addAnswers, answersOf, type AnswersOptions } from './answers.ts'
-import { privateBodyBytesMax } from './limits.ts'
 import { deniedMetrics, type MetricName } from '../metrics.ts'
 import { apiOperations } from '../operations/api-operations.ts'
 import { verbsAt } from '../operations/operation-of.ts'
@@ -51,6 +49,7 @@ import { addSigningKeyRoutes } from './routes/signing-key-routes.ts'
 import { addTailRoutes } from './routes/tail-routes.ts'
 import { validationText } from './validation-text.ts'
 import { addWebhookRoutes } from './routes/webhook-routes.ts'
+import type { Log } from '../surroundings.ts'
 
 export type PrivateApiOptions = Omit<
   BotRoutesOptions &
@@ -94,7 +93,7 @@ export interface Readiness {
 interface PrivateApiContext {
   readonly guard: PrivateApiGuard
   readonly keys: WorkerKeys
-  readonly log: { error(details: object, message: string): void }
+  readonly log: Pick<Log, 'error'>
   /** The state that /readyz shows. */
   readiness(): Promise<Readiness>
   /** The sums of the counters of all workers. */
@@ -257,6 +256,9 @@ function noPath(path: string): PostboteError {
   return new PostboteError('NOT_FOUND', { detail: `: there is no ${shown}; see docs/use/api.md` })
 }
 
+/** A request waits this long for a worker that does not know the keys yet: they are there some milliseconds after its start. */
+const keysKnownWaitMs = 2_000
+
 /** Waits for the keys if this worker has just started. */
 async function checkAccess(
   { guard, keys }: PrivateApiContext,
@@ -318,6 +320,9 @@ function acceptAnyAsJson(app: FastifyInstance, bodies: BodyBudget<IncomingMessag
     if (body instanceof PostboteError) throw body
   })
 }
+
+/** The body of a private call that is not a push may have this many bytes: it has only names, settings and ids. */
+export const privateBodyBytesMax = 64 * kib
 
 /** Returns the parsed body, null if there is none, or an error if it cannot be read. */
 async function readJson(

@@ -17,12 +17,7 @@
  * A caller that needs the oldest updates in memory closes the gap first: the window is unloaded and begins again at the
  * floor.
  */
-import {
-  responseBytesMax,
-  queueWindowBytesMax,
-  updateEnvelopeBytes,
-  windowChunkBytesMax,
-} from './limits.ts'
+import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from './limits.ts'
 import type { PushOperation } from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { StoredUpdate, UpdatesRead } from '../shard/stored.ts'
@@ -35,6 +30,7 @@ import {
   type WindowUpdate,
 } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
+import { mib } from '../limits.ts'
 
 /** The result of removing updates at the old end of the queue. */
 export interface Advanced {
@@ -46,6 +42,12 @@ export interface Advanced {
 }
 
 export type IsHeld = (update: WindowEntry) => boolean
+
+/**
+ * A queue keeps at most this many pushed bytes in memory, two of the largest responses; older or further updates are read
+ * from disk when they are needed. Updates that were removed count, too, while pending ones keep their chunk in memory.
+ */
+export const queueWindowBytesMax = 8 * mib
 
 /** The counts and the window of one queue. */
 export class Backlog {

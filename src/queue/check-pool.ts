@@ -17,16 +17,11 @@
 
 import { entryFiles } from '../entry-files.ts'
 import type { PostboteError } from '../errors.ts'
-import {
-  checkIdleMs,
-  checkPendingMax,
-  checkScratchBytesMax,
-  checkScratchBytesMin,
-} from './limits.ts'
 import { type CheckedBatch, checkedUpdateOf, type UpdateBatch } from './check-batch.ts'
 import type { CheckedUpdate } from './check-update.ts'
 import { HelperThread } from './helper-thread.ts'
 import { SharedScratch } from './shared-scratch.ts'
+import { kib, mib } from '../limits.ts'
 
 /** A checked update, or its BAD_UPDATE. */
 export type CheckResult = CheckedUpdate | PostboteError
@@ -39,6 +34,21 @@ export interface CheckPoolOptions {
   readonly pendingMax?: number
   readonly idleMs?: number
 }
+
+/** The shared memory for updates on their way to the checking thread begins with this size; most workers need no more. */
+const checkScratchBytesMin = 256 * kib
+/**
+ * Shared memory up to this size is kept for later updates: twice what all streams of a worker have under way
+ * (`streamsWeightMax`).
+ */
+const checkScratchBytesMax = 16 * mib
+/**
+ * This many updates wait for the checking thread: at 1 to 2 ms each for the largest, the last one waits a tenth of a
+ * second. Further ones are checked in place.
+ */
+const checkPendingMax = 64
+/** The checking thread ends after this idle time, for the same reason as the compression thread (`compressIdleMs`). */
+const checkIdleMs = 60_000
 
 /** The checking thread of a worker. */
 export class CheckPool {

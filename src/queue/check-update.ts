@@ -13,7 +13,6 @@
 
 import { isUtf8 } from 'node:buffer'
 import { PostboteError } from '../errors.ts'
-import { updateNestingMax } from './limits.ts'
 import {
   actionFirst,
   afterValue,
@@ -80,6 +79,11 @@ export function checkUpdate(bytes: Buffer): CheckedUpdate {
   return { typeNumber, text: bytes.subarray(keyStart, textEnd) }
 }
 
+/**
+ * An update may nest this deep, including its outer object. Chosen: deeper ones break the JSON parsers of clients at
+ * every poll, and real updates stay far below it.
+ */
+const updateNestingMax = 64
 /** What was opened at each depth. All checks share it because a check runs to its end without a pause. */
 const opened = new Uint8Array(updateNestingMax + 1)
 /** The payload of an update is the second level: it is inside the outer object. */

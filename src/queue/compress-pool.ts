@@ -6,7 +6,6 @@
  */
 
 import { entryFiles } from '../entry-files.ts'
-import { compressIdleMs, compressPendingMax } from './limits.ts'
 import { HelperThread } from './helper-thread.ts'
 import type { PageSource } from './page.ts'
 
@@ -20,6 +19,17 @@ export interface CompressPoolOptions {
   readonly onFailure: (error: unknown) => void
   readonly pendingMax?: number
 }
+
+/**
+ * This many responses wait for the compression thread. One takes 0.5 to 5 ms, so with more the wait would be longer than
+ * sending the response uncompressed.
+ */
+const compressPendingMax = 32
+/**
+ * The compression thread ends after this idle time. It costs 5 to 10 MB, and 30 ms to start, so it is kept between the
+ * polls of a backlog.
+ */
+const compressIdleMs = 60_000
 
 /** The compression thread of a worker. */
 export class CompressPool {

@@ -8,10 +8,7 @@
  * once the index is read. Everything that removes a dead letter waits for the index, then changes it and commits in one
  * turn of the event loop, so no dead letter is removed twice.
  */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
-import { deadLetterLifeMs, deadLettersPerRead, webhookErrorLengthMax } from '../limits.ts'
-import { deadLetterBytesMax, deadLetterBytesPerRead, deadLettersMax } from './limits.ts'
+import { deadLetterLifeMs, deadLettersPerRead, mib, webhookErrorLengthMax } from '../limits.ts'
 import { type QueueId, updateIdEnd } from '../shard/keys.ts'
 import type {
   DeadLetterOperation,
@@ -23,13 +20,12 @@ import type { StoredDeadLetter } from '../shard/stored.ts'
 import type { LostUpdate } from '../webhook/delivery-source.ts'
 import { DeadLetterIndex } from './dead-letter-index.ts'
 import type { QueuedUpdate } from './queued-update.ts'
+import type { Surroundings } from '../surroundings.ts'
 
 /** What the dead letters of a queue need from the queue and its shard. */
-export interface DeadLettersOptions {
+export interface DeadLettersOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly id: QueueId
   readonly shard: Pick<Shard, 'readDeadLetters'>
-  readonly clock: Clock
-  readonly counters: Counters
   /** Makes operations of this queue durable. `waited` says that a caller waits for the result. */
   commit(operations: readonly Operation[], waited: boolean): Promise<void>
   /** Resolves when everything committed so far can be read from disk, or never will be. */
@@ -47,6 +43,19 @@ export interface DeadLetterSummary extends Omit<StoredDeadLetter, 'text'> {
   /** The wall time at which the dead letter is deleted. */
   readonly endsAtMs: number
 }
+
+/**
+ * A queue keeps this many dead letters; past that the oldest are removed. This is enough to see what is wrong and to
+ * replay an afternoon of a small bot; the index takes 24 KB of memory per queue with this many.
+ */
+export const deadLettersMax = 1_000
+/**
+ * A queue keeps dead letters of this many bytes; past that the oldest are removed. Chosen: `deadLettersMax` dead letters of 16
+ * KiB each, more than usual ones; so 1,000 bots whose endpoints all fail take 16 GB of disk at most.
+ */
+export const deadLetterBytesMax = 16 * mib
+/** One read of dead letters returns at most this many bytes, or a single longer dead letter. */
+const deadLetterBytesPerRead = 1 * mib
 
 /** The dead letters of one queue. */
 export class DeadLetters {

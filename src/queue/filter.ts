@@ -7,8 +7,8 @@
  */
 
 import { PostboteError } from '../errors.ts'
-import { allowedUpdatesLengthMax } from './limits.ts'
 import { type TypeMask, updateTypeNumber } from './update-types.ts'
+import { kib } from '../limits.ts'
 
 /** A set of types, or `default`: whatever this version of the server delivers to a bot that named none. */
 export type AllowedTypes = TypeMask | 'default'
@@ -69,6 +69,12 @@ function maskOfNames(names: readonly string[]): AllowedTypes {
   }
   return mask === 0 ? 'default' : mask
 }
+
+/**
+ * The text of allowed_updates may have this many characters; all 22 names have 400. A longer text counts as text that is
+ * not JSON.
+ */
+export const allowedUpdatesLengthMax = 16 * kib
 
 function namesIn(text: string | undefined): readonly string[] | 'absent' | 'unreadable' {
   if (text === undefined || text === '') return 'absent'

@@ -1,5 +1,10 @@
 import { updateIdFirstMax } from '../limits.ts'
-import { updateIdFirstMin } from './limits.ts'
+
+/**
+ * A numbering begins at this id or above, as in the reference, which uses twice its longest queue plus 1. [ref] A large
+ * first id also keeps clear of clients that treat 0 and 1 as special.
+ */
+const updateIdFirstMin = 2_000_001
 
 /**
  * Returns a random id to begin a numbering with (protocol.md §4).

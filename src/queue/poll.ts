@@ -3,15 +3,6 @@
  * concurrent calls wins, and when a waiting poll is answered. The waiting itself is in `bots/poller.ts`.
  */
 
-import {
-  pollHastyWithinMs,
-  pollPauseAfterFirstMs,
-  pollPauseAfterLastMs,
-  pollPauseWithinMs,
-  pollRepeatedTimeoutMs,
-  pollRepeatedWithinMs,
-} from './limits.ts'
-
 /** The last call that was admitted. */
 export interface PreviousPoll {
   /** The offset as the client sent it, before it is resolved to an update id. */
@@ -42,6 +33,19 @@ export interface PollTerms {
  * - `higher_offset`: a call with a higher offset was already waiting.
  */
 export type PollConflict = 'webhook_active' | 'webhook_set' | 'newer_poll' | 'higher_offset'
+
+/**
+ * The client of a poll that repeats an offset within this time has handled nothing since: the poll waits at least
+ * `pollRepeatedTimeoutMs`, so that a client without pauses does not spin. [ref]
+ */
+const pollRepeatedWithinMs = 3_000
+/** A poll that repeats an offset within `pollRepeatedWithinMs` has at least this timeout. [ref] */
+const pollRepeatedTimeoutMs = 3_000
+/**
+ * A poll that repeats an offset within this time gets a single update, because its client has handled none of those it
+ * just got. [ref]
+ */
+const pollHastyWithinMs = 500
 
 /**
  * Slows down a client that polls again with the same offset, because it has handled nothing since its previous call. The
@@ -77,6 +81,12 @@ export function isNewcomerRefused(newcomerOffset: number, waitingOffset: number)
 }
 
 /**
+ * A waiting poll is answered after a pause only if the queue got an update within this time before, because then another
+ * one is likely. Chosen: updates that a person causes one after the other come further apart.
+ */
+export const pollPauseWithinMs = 10
+
+/**
  * Whether a waiting poll pauses before its response: another update is likely if the queue got one a moment before.
  *
  * @param earlierMs - the push before, monotonic
@@ -84,6 +94,11 @@ export function isNewcomerRefused(newcomerOffset: number, waitingOffset: number)
 export function isPauseUseful(pushMs: number, earlierMs: number): boolean {
   return pushMs - earlierMs < pollPauseWithinMs
 }
+
+/** A waiting poll gets its response this long after the last push, so that further updates can join it. [ref] */
+const pollPauseAfterLastMs = 1
+/** A waiting poll gets its response at most this long after the first push. [ref] */
+const pollPauseAfterFirstMs = 2
 
 /**
  * When to answer a waiting poll after a pause: 1 ms after the last push, but at most 2 ms after the first one.

@@ -12,7 +12,6 @@
 import type { Clock } from '../clock.ts'
 import type { ReportEvent } from '../events/operator-event.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
-import { highQueuesMax, queueCalmShare, queueHighShare } from './limits.ts'
 import { hasRoom, loadText, type QueueLimits, type QueueLoad } from './queue-limits.ts'
 
 export interface QueueLevelsOptions {
@@ -20,6 +19,16 @@ export interface QueueLevelsOptions {
   readonly limits: QueueLimits
   readonly report: ReportEvent
 }
+
+/** A queue is high above this share of one of its limits. Chosen: an operator has time to act before it is full. */
+const queueHighShare = 0.8
+/**
+ * A queue that was high or full is reported again only after it has fallen below this share. Chosen: one that oscillates
+ * around `queueHighShare` stays silent.
+ */
+const queueCalmShare = 0.6
+/** A worker remembers this many queues that are high or full; others are reported without it. Chosen: they take 1 MB. */
+export const highQueuesMax = 10_000
 
 export class QueueLevels {
   readonly #options: QueueLevelsOptions

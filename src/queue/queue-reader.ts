@@ -8,7 +8,6 @@
  * (`settled`).
  */
 import type { Clock } from '../clock.ts'
-import { queuePageBytes, queuePageIds, queuePageUpdates, webhookPageBytes } from './limits.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdatesRead } from '../shard/stored.ts'
@@ -18,6 +17,7 @@ import { DiskEntry, type QueuedUpdate } from './queued-update.ts'
 import { UnwrittenRemovals } from './unwritten-removals.ts'
 import type { RemovedEntries } from './window.ts'
 import { Mutex } from '../kit/mutex.ts'
+import { mib } from '../limits.ts'
 
 export interface QueueReaderOptions {
   readonly shard: Shard
@@ -43,6 +43,16 @@ interface Counted {
   count: number
   bytes: number
 }
+
+/** One read of a queue that is too long for memory returns this many updates: five getUpdates responses. */
+const queuePageUpdates = 500
+/** One read of ids alone returns this many; each takes 40 bytes in memory, so this is 200 KB. */
+export const queuePageIds = 5_000
+/**
+ * One read from disk returns at most this many bytes, because updates that do not fit beside the loaded ones are read
+ * again.
+ */
+const webhookPageBytes = 1 * mib
 
 export class QueueReader {
   readonly #options: QueueReaderOptions
@@ -290,6 +300,12 @@ interface Page extends IdRange {
   readonly limit: number
   readonly bytesMax: number
 }
+
+/**
+ * One read of a queue that is too long for memory returns at most this many bytes: two of the largest getUpdates
+ * responses.
+ */
+const queuePageBytes = 8 * mib
 
 function pageOf(range: IdRange): Page {
   return { ...range, limit: queuePageUpdates, bytesMax: queuePageBytes }

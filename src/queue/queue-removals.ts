@@ -2,26 +2,22 @@
  * Takes single updates out of a queue, wherever they are: those that were delivered, that have expired, or that a webhook has
  * given up, which become dead letters. No removal is awaited. update-queue.ts removes the oldest updates (`confirm`, `drop`).
  */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
+import { nextTurn } from '../clock.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/delivery-source.ts'
 import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
-import { inSlices } from './in-slices.ts'
-import { removedPerOperationMax } from './limits.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
 import type { RemovedEntries, WindowEntry } from './window.ts'
+import type { Surroundings } from '../surroundings.ts'
 
 /** What a queue needs from its bot and its worker so that updates can leave it. */
-export interface RemovalServices {
+export interface RemovalServices extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly id: QueueId
   readonly shard: Shard
-  readonly clock: Clock
-  readonly counters: Counters
   /** Tells whether the queue has a webhook. If so, an update that expires counts as lost and becomes a dead letter. */
   isWebhookActive(): boolean
   /** Reports how many updates a webhook lost because they expired. */
@@ -40,6 +36,12 @@ export interface QueueRemovalsOptions {
   /** Resolves when every removal so far is written. */
   settled(): Promise<void>
 }
+
+/**
+ * One operation removes this many updates from a queue, in one turn of the event loop; further ones need further
+ * operations.
+ */
+const removedPerOperationMax = 1_000
 
 export class QueueRemovals {
   readonly #options: QueueRemovalsOptions
@@ -138,8 +140,18 @@ export class QueueRemovals {
       .filter((entry) => entry.expiresAtS <= nowS)
   }
 
-  #inSlices<Item>(items: readonly Item[], visit: (slice: readonly Item[]) => void): Promise<void> {
-    return inSlices(items, { clock: this.#services.clock, sliceMax: removedPerOperationMax, visit })
+  /**
+   * Calls `visit` with one slice of a long list after the other, one per turn of the event loop, the first one immediately.
+   * An item may have changed since the list was made.
+   */
+  async #inSlices<Item>(
+    items: readonly Item[],
+    visit: (slice: readonly Item[]) => void,
+  ): Promise<void> {
+    for (let start = 0; start < items.length; start += removedPerOperationMax) {
+      if (start > 0) await nextTurn(this.#services.clock)
+      visit(items.slice(start, start + removedPerOperationMax))
+    }
   }
 
   #isHeld(update: PendingUpdate): boolean {

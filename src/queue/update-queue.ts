@@ -7,9 +7,14 @@
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
 import { PostboteError } from '../errors.ts'
-import { offsetBelowOldestMax, queueUnreadAfterMs, updateIdRenumber } from './limits.ts'
 import type { QueueId } from '../shard/keys.ts'
-import type { AdvanceOperation, Operation, PushOperation } from '../shard/operations.ts'
+import type {
+  AdvanceOperation,
+  IdempotencyFact,
+  Operation,
+  PushOperation,
+} from '../shard/operations.ts'
+import type { Surroundings } from '../surroundings.ts'
 import { emptyQueueState, type QueueState } from '../shard/record.ts'
 import type {
   DeliverySource,
@@ -17,7 +22,6 @@ import type {
   PendingUpdate,
   UpdateHolder,
 } from '../webhook/delivery-source.ts'
-import type { AcceptedUpdate } from './accepted-update.ts'
 import { type Advanced, Backlog } from './backlog.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { randomFirstId } from './first-id.ts'
@@ -27,16 +31,33 @@ import type { QueueWatcher } from './queue-watcher.ts'
 import { QueueReader } from './queue-reader.ts'
 import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
 import type { QueuedUpdate } from './queued-update.ts'
-import type { WindowEntry } from './window.ts'
+import type { WindowEntry, WindowUpdate } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
+/** A checked update that is about to be pushed. */
+export interface AcceptedUpdate extends Omit<WindowUpdate, 'updateId' | 'acceptedAtS'> {
+  readonly idempotency?: IdempotencyFact | undefined
+}
+
 /** What a queue needs from its bot and its worker. */
-export interface UpdateQueueOptions extends RemovalServices {
-  readonly random: () => number
+export interface UpdateQueueOptions extends RemovalServices, Pick<Surroundings, 'random'> {
   readonly limits: QueueLimits
   readonly levels: Pick<QueueLevels, 'note'>
   readonly budget: WindowBudget
 }
+
+/**
+ * Past this id a new numbering begins at the next push into an empty queue. The 483,646 ids above it are for a queue that
+ * does not become empty soon.
+ */
+export const updateIdRenumber = 2_147_000_000
+/** An offset further below the oldest update than this means "from the oldest". [ref] */
+const offsetBelowOldestMax = 100_000
+/**
+ * A queue that nobody has read for this long keeps no pushed updates in memory. It is longer than any poll waits (50 s),
+ * so a bot that polls reads from memory.
+ */
+const queueUnreadAfterMs = 60_000
 
 /** One queue of one bot. */
 export class UpdateQueue implements DeliverySource {

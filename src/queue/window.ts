@@ -12,16 +12,10 @@
  * memory, where the compression thread reads them without a copy. The garbage collector frees a chunk with the last entry
  * that refers to it.
  */
-import {
-  responseBytesMax,
-  updateEnvelopeBytes,
-  windowChunkBytesKept,
-  windowChunkBytesMax,
-  windowChunkBytesMin,
-  windowHolesMax,
-} from './limits.ts'
+import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from './limits.ts'
 import { sumWith } from './page.ts'
 import type { QueuedUpdate } from './queued-update.ts'
+import { kib } from '../limits.ts'
 
 interface Chunk {
   readonly bytes: Buffer
@@ -33,6 +27,7 @@ export interface WindowUpdate {
   readonly updateId: number
   readonly typeNumber: number
   readonly acceptedAtS: number
+  /** Wall time in seconds. */
   readonly expiresAtS: number
   readonly orderingKey: string
   readonly text: Buffer
@@ -89,6 +84,19 @@ export interface Removed {
 export interface RemovedEntries extends Removed {
   readonly updateIds: number[]
 }
+
+/** Memory for loaded updates begins with a chunk of this size and grows, so that a bot with one short update costs little. */
+const windowChunkBytesMin = 1 * kib
+/**
+ * A chunk up to this size is kept when the window becomes empty, as most windows do all the time, so that the next update
+ * needs no new one.
+ */
+const windowChunkBytesKept = 2 * kib
+/**
+ * A window keeps up to this many removed entries in its middle, or as many as it has live ones, before it is compacted:
+ * so compaction is rare and removes at least half.
+ */
+const windowHolesMax = 256
 
 /** The loaded updates of one queue, in ascending order of their ids. Pure: it neither reads nor writes the disk. */
 export class Window {

@@ -16,12 +16,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Agent, type Dispatcher } from 'undici'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import {
-  upstreamResponseTimeoutMs,
-  upstreamCallsPerBotMax,
-  upstreamConnectionsMax,
-  upstreamConnectTimeoutMs,
-} from './limits.ts'
+import { upstreamConnectTimeoutMs } from './limits.ts'
 import { hasBody } from '../http/body.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { sendError } from '../bot-api/reply.ts'
@@ -48,6 +43,19 @@ const hopByHop: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
 ])
+
+/** A worker passes on this many calls to the upstream server at a time; further ones wait. */
+export const upstreamConnectionsMax = 256
+/**
+ * One bot may have this many of these calls, an eighth, so that its hanging calls leave room for others: enough for
+ * hundreds of calls a second.
+ */
+export const upstreamCallsPerBotMax = 32
+/**
+ * The upstream server may take this long between the last byte of a call and its response, because it processes files in
+ * that time, and as long within the response.
+ */
+const upstreamResponseTimeoutMs = 300_000
 
 export class UpstreamProxy {
   readonly #options: UpstreamProxyOptions

@@ -12,26 +12,16 @@
  * that a reply may take including all waiting. A slow upstream therefore costs replies, but neither memory nor a delivery.
  */
 import { Pool } from 'undici'
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
-import {
-  webhookReplyConnectionsMax,
-  webhookReplyConnectionsPerBotMax,
-  webhookReplyTimeoutMs,
-  webhookRepliesBytesMax,
-  webhookRepliesPerBotMax,
-  webhookRepliesMax,
-  upstreamConnectTimeoutMs,
-} from './limits.ts'
+import { upstreamConnectTimeoutMs } from './limits.ts'
 import type { ReplyIntake, WebhookReply } from '../webhook/reply-reader.ts'
 import { mayNameMethod, replyMethod } from './reply-method.ts'
 import { KeyedSemaphore } from '../kit/semaphore.ts'
 import { upstreamPath, type UpstreamUrl } from './upstream-url.ts'
+import { mib } from '../limits.ts'
+import type { Surroundings } from '../surroundings.ts'
 
-export interface UpstreamRepliesOptions {
+export interface UpstreamRepliesOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly upstream: UpstreamUrl
-  readonly clock: Clock
-  readonly counters: Counters
   /** Returns the token, or undefined if it cannot be decrypted. */
   openToken(sealed: string): string | undefined
 }
@@ -47,6 +37,25 @@ interface NamedReply {
   readonly contentType: string
   readonly body: Buffer
 }
+
+/**
+ * The replies in a worker, being read or waiting for the upstream server, may have this many bytes; further ones are
+ * dropped.
+ */
+export const webhookRepliesBytesMax = 64 * mib
+/** A worker holds this many replies: at 16 connections and 50 ms per call they take three seconds. */
+export const webhookRepliesMax = 1_000
+/** One bot may have this many of these replies, a tenth, so that its flood does not displace those of others. */
+export const webhookRepliesPerBotMax = 100
+/**
+ * Replies use this many connections to the upstream server. Chosen: at 50 ms per call that is 320 replies a second per
+ * worker; more would load the upstream server more.
+ */
+export const webhookReplyConnectionsMax = 16
+/** One bot may use this many of these connections, a quarter, so that its slow calls leave connections for others. */
+export const webhookReplyConnectionsPerBotMax = 4
+/** A reply must be done this long after the webhook's response, including its wait; a later reply confuses users. */
+export const webhookReplyTimeoutMs = 60_000
 
 export class UpstreamReplies {
   readonly #options: UpstreamRepliesOptions

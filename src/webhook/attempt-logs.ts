@@ -5,8 +5,14 @@
  */
 
 import type { StoredFailures } from '../shard/bot-record.ts'
-import { webhookAttemptLogsMax, webhookHealthRecentMs } from './limits.ts'
+import { webhookHealthRecentMs } from './limits.ts'
 import { AttemptLog } from './attempt-log.ts'
+
+/**
+ * The attempts of this many webhooks are kept per worker: 66 MB if all of them are busy and failing, of which 26 MB are
+ * for their last hour (`deliveryHistoryMinutes`).
+ */
+export const webhookAttemptLogsMax = 10_000
 
 export class AttemptLogs {
   readonly #max: number

@@ -7,9 +7,7 @@
 import assert from 'node:assert'
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
-import type { Clock } from '../clock.ts'
 import { endlessLease, type Lease, leaseAskAgainMs } from '../lease.ts'
-import { webhookServerGateRetryMs, webhookTurnMs, webhookYieldMs } from './limits.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { DeliveryPace } from './delivery-pace.ts'
@@ -19,12 +17,27 @@ import { failureOf, type WebhookFailure } from './failure.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import type { Lane } from './lane.ts'
-import { prepareHeaders } from './request.ts'
 import type { ReplyIntake } from './reply-reader.ts'
 import { HostAddresses } from './resolve.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
 import type { WebhookNetwork } from './verify.ts'
-import type { WebhookSettings } from './webhook-settings.ts'
+import type { Surroundings } from '../surroundings.ts'
+
+/** The settings of a webhook that deliveries need. */
+export interface WebhookSettings {
+  /** The URL as setWebhook accepted it. Its rules are not applied again. */
+  readonly url: string
+  readonly maxConnections: number
+  readonly secretToken?: string | undefined
+  /** If set, it replaces the look-up of the host. */
+  readonly ipAddress?: string | undefined
+  /** PEM, as `readCertificates` returned it. */
+  readonly certificate?: string | undefined
+  /** The address that setWebhook connected to. */
+  readonly verifiedAddress?: string | undefined
+  /** The last value that `onGoneClock` reported. */
+  readonly goneSinceMs?: number | undefined
+}
 
 export interface ConnectionSetOwner {
   readonly answered: ConnectionOwner['answered']
@@ -35,24 +48,25 @@ export interface ConnectionSetOwner {
   changed(): void
 }
 
-export interface ConnectionSetOptions {
+export interface ConnectionSetOptions
+  extends Pick<Surroundings, 'clock' | 'random'>,
+    Pick<ConnectionOptions, 'responseTimeoutMs' | 'keepAliveMs'> {
   readonly endpoint: Endpoint
   readonly settings: WebhookSettings
-  /** The known addresses of the host, updated in place; if absent, none are known yet. */
+  /** The known addresses of the host, updated in place; if absent, none are known yet. They outlive the connections. */
   readonly addresses?: KnownAddresses | undefined
-  readonly clock: Clock
-  readonly random: () => number
   readonly network: WebhookNetwork
+  /** The headers that carry the secret: our own and the one that unmodified frameworks expect. */
   readonly secretHeaderNames: readonly string[]
   /** If absent, deliveries are not signed. */
   readonly signing?: SignatureSource | undefined
+  /** Receives successful responses that name a method; if absent, they are not read. */
   readonly replies?: ReplyIntake | undefined
   readonly serverGate: ServerGate
+  /** If absent, no other server can deliver these updates. */
   readonly lease?: Lease | undefined
   readonly pace: DeliveryPace
   readonly connectTimeoutMs: number
-  readonly responseTimeoutMs: number
-  readonly keepAliveMs: number
   readonly owner: ConnectionSetOwner
   /** Replaces `Connection` if the network is simulated. */
   readonly createConnection?: ((options: ConnectionOptions) => Connection) | undefined
@@ -75,6 +89,16 @@ export interface FailedOpening {
   /** Monotonic. */
   readonly startedMs: number
 }
+
+/**
+ * A webhook that the server-wide gate turned away waits this long before it asks again. Chosen: as long as a period of
+ * the flood gate (`webhookFastOpeningsMs`).
+ */
+const webhookServerGateRetryMs = 500
+/** A connection younger than this does not give way to another webhook, so that opening it was worth the cost. */
+const webhookTurnMs = 1_000
+/** A webhook that gave up a connection leaves the place to others for this long: two of their attempts. */
+const webhookYieldMs = 2 * webhookServerGateRetryMs
 
 export class ConnectionSet {
   readonly #options: ConnectionSetOptions
@@ -105,11 +129,7 @@ export class ConnectionSet {
     // Each connection being opened adds a listener and removes it later; there may be many at a time.
     setMaxListeners(0, this.#aborter.signal)
     this.#floodGate = new FloodGate(settings.maxConnections)
-    this.#headers = prepareHeaders({
-      endpoint,
-      secretToken: settings.secretToken,
-      secretHeaderNames: options.secretHeaderNames,
-    })
+    this.#headers = prepareHeaders(options)
     if (options.signing !== undefined) {
       this.#signature = new SignatureHeaders(options.signing, clock)
     }
@@ -397,4 +417,18 @@ export class ConnectionSet {
       if (connection.isIdle) this.#discard(connection)
     }
   }
+}
+
+/**
+ * Returns the headers of a delivery that are the same for all updates of a webhook: names and values in alternation, as
+ * `Client.dispatch` takes them. undici adds Host, Connection and Content-Length.
+ */
+function prepareHeaders({ endpoint, settings, secretHeaderNames }: ConnectionSetOptions): string[] {
+  const { secretToken } = settings
+  const headers = ['Content-Type', 'application/json']
+  if (endpoint.authorization !== undefined) headers.push('Authorization', endpoint.authorization)
+  if (secretToken !== undefined) {
+    for (const name of secretHeaderNames) headers.push(name, secretToken)
+  }
+  return headers
 }

@@ -15,17 +15,12 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { Lease } from '../lease.ts'
-import {
-  webhookResponseBytesMax,
-  webhookResponsePieceBytesMin,
-  webhookResponseRawBytesMax,
-  webhookInterimResponsesMax,
-  webhookReplyBytesMax,
-} from './limits.ts'
+import { webhookReplyBytesMax } from './limits.ts'
 import { failureOf, noResponse, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
 import { withoutSecrets } from './without-secrets.ts'
+import { kib, mib } from '../limits.ts'
 
 /** Receives the result of each delivery. The connection is idle again when one of these methods is called. */
 export interface ConnectionOwner {
@@ -61,6 +56,28 @@ const responseIsCut = new WebhookFailure('Response cut short')
 const leaseIsOver = new WebhookFailure('Lease of the server is over')
 const isAborted = new WebhookFailure('Delivery aborted')
 const notSentCodes: ReadonlySet<unknown> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
+
+/**
+ * This many bytes of a response's body are read before the connection is closed instead: the body is not used, and a
+ * short one keeps the connection usable.
+ */
+const webhookResponseBytesMax = 64 * kib
+/**
+ * Each piece of that body counts as at least this many bytes: a body in chunks of one byte would take 10 ms of a worker
+ * per response.
+ */
+const webhookResponsePieceBytesMin = 64
+/**
+ * A response, including its framing, may have this many bytes: a chunk extension, or the zeros before a chunk's size, may
+ * go on forever, and took half a worker for as long as a response may take. This is twice what a reply and 60 interim
+ * responses may have.
+ */
+const webhookResponseRawBytesMax = 4 * mib
+/**
+ * A delivery accepts this many interim responses (1xx), one per second of its timeout. An endless series of them took
+ * half a worker.
+ */
+const webhookInterimResponsesMax = 60
 
 export class Connection {
   readonly address: string

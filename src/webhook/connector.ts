@@ -20,18 +20,12 @@ import {
   type TLSSocket,
 } from 'node:tls'
 import type { Clock } from '../clock.ts'
-import {
-  webhookAddressesMax,
-  webhookProxyResponseBytesMax,
-  webhookTcpKeepAliveMs,
-  webhookTlsSessionBytesMax,
-  webhookTlsSessionsMax,
-  webhookOpeningsPerTurn,
-} from './limits.ts'
+import { webhookAddressesMax } from './limits.ts'
 import type { Endpoint } from './endpoint.ts'
 import { PerTurn } from '../kit/per-turn.ts'
 import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from './failure.ts'
 import { tlsContext } from './tls-context.ts'
+import { kib } from '../limits.ts'
 
 /** What a webhook connects to. It belongs to one webhook and to one setting of it. */
 export interface ConnectTarget {
@@ -81,6 +75,9 @@ export function connectTarget(endpoint: Endpoint, certificate: string | undefine
   }
 }
 
+/** A worker begins this many connections to webhooks in one turn of the event loop: some 5 ms with the work that follows. */
+const webhookOpeningsPerTurn = 8
+
 export function createConnector(options: ConnectorOptions): Connector {
   const { clock, proxy, trustRoots } = options
   let usual: SecureContext | undefined
@@ -104,6 +101,12 @@ interface Means {
   readonly proxy: Proxy | undefined
   readonly usualTrust: () => SecureContext
 }
+
+/**
+ * TCP checks after this silence whether an endpoint is still there, so that a machine that has vanished does not hold a
+ * connection until the response times out. Chosen: as long as a response may take.
+ */
+const webhookTcpKeepAliveMs = 60_000
 
 function openConnection(request: ConnectRequest, means: Means): Promise<Socket> {
   return new Promise((resolve, reject) => {
@@ -178,6 +181,17 @@ function openConnection(request: ConnectRequest, means: Means): Promise<Socket> 
 
 function ignore(): void {}
 
+/**
+ * A connection may receive this many tickets for resumption. Servers send about two; each costs 50 us or more here, and a
+ * few bytes to send.
+ */
+export const webhookTlsSessionsMax = 16
+/**
+ * A larger session is not kept, because up to `webhookAddressesMax` of them stay with each webhook. A ticket contains
+ * certificates at the most.
+ */
+export const webhookTlsSessionBytesMax = 16 * kib
+
 function startTls(
   raw: Socket,
   { target, address }: ConnectRequest,
@@ -221,6 +235,9 @@ function checkIdentity(target: ConnectTarget, certificate: PeerCertificate): Err
   const name = new X509Certificate(certificate.raw).checkHost(host)
   return name === undefined ? error : undefined
 }
+
+/** A proxy's response to CONNECT may have this many bytes, far more than the status line and few headers of a usual one. */
+const webhookProxyResponseBytesMax = 16 * kib
 
 /** Asks the proxy for a tunnel to the judged address. Resolves when the tunnel is open. */
 function openTunnel(socket: Socket, request: ConnectRequest, proxy: Proxy): Promise<void> {

@@ -1,19 +1,12 @@
 /** What a dispatcher needs from its bot and its worker. */
-import type { Clock } from '../clock.ts'
-import type { Lease } from '../lease.ts'
 import type { AttemptLog } from './attempt-log.ts'
 import type { AttemptRecorderOptions } from './attempt-recorder.ts'
 import type { Connection, ConnectionOptions } from './connection.ts'
+import type { ConnectionSetOptions } from './connection-set.ts'
 import type { DeliveryLimit, DeliveryPace } from './delivery-pace.ts'
 import type { DeliverySource } from './delivery-source.ts'
-import type { ServerGate } from './flood-gate.ts'
-import type { KnownAddresses } from './known-addresses.ts'
 import type { LoadedBytes } from './loaded-bytes.ts'
-import type { ReplyIntake } from './reply-reader.ts'
-import type { SignatureSource } from './signature.ts'
 import type { DeliveryState, DeliveryStateOptions } from './state.ts'
-import type { WebhookNetwork } from './verify.ts'
-import type { WebhookSettings } from './webhook-settings.ts'
 
 /** Parts of a dispatcher that a simulation replaces to watch them or to set smaller limits. */
 export interface DispatcherParts {
@@ -22,26 +15,25 @@ export interface DispatcherParts {
   readonly createPace: (limit: DeliveryLimit | undefined) => DeliveryPace
 }
 
-export interface DispatcherOptions extends AttemptRecorderOptions {
-  readonly settings: WebhookSettings
+/** What a dispatcher decides about its connections, at least if nobody says otherwise. */
+type DecidedByDispatcher =
+  | 'endpoint'
+  | 'pace'
+  | 'owner'
+  | 'createConnection'
+  | 'connectTimeoutMs'
+  | 'responseTimeoutMs'
+  | 'keepAliveMs'
+
+export interface DispatcherOptions
+  extends AttemptRecorderOptions,
+    Omit<ConnectionSetOptions, DecidedByDispatcher> {
   readonly source: DeliverySource
-  /** The known addresses of the host. They outlive this dispatcher. */
-  readonly addresses?: KnownAddresses | undefined
-  readonly clock: Clock
-  readonly random: () => number
-  readonly network: WebhookNetwork
-  readonly secretHeaderNames: readonly string[]
-  readonly signing?: SignatureSource | undefined
-  /** Receives successful responses that name a method; if absent, they are not read. */
-  readonly replies?: ReplyIntake | undefined
   readonly goneTimeoutMs: number
-  readonly serverGate: ServerGate
   /** Counts the loaded updates of all dispatchers; if absent, those of this one count for themselves. */
   readonly loaded?: LoadedBytes | undefined
   /** The limit that the operator has set; if absent, there is none. */
   readonly limit?: DeliveryLimit | undefined
-  /** If absent, no other server can deliver these updates. */
-  readonly lease?: Lease | undefined
   /** The endpoint has returned 410 for longer than the timeout. Nothing is sent any more; `close` must still be called. */
   onGone(): void
   /** The start of the 410 clock, to be persisted; undefined when the clock was stopped. */

@@ -10,7 +10,6 @@
  * pending.
  */
 import type { Timer } from '../clock.ts'
-import { webhookConnectTimeoutMs, webhookKeepAliveMs, webhookResponseTimeoutMs } from './limits.ts'
 import { classifyResponse, describeStatus, isGone, isSick } from './classify-response.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { AttemptRecorder, type TriedConnection } from './attempt-recorder.ts'
@@ -48,6 +47,22 @@ interface Failed {
   readonly freed?: Connection
 }
 
+/**
+ * A connection to a webhook, with its TLS handshake, may take this long. Chosen: a lost SYN is repeated after 1, 3 and 7
+ * s, so three losses are survived.
+ */
+const webhookConnectTimeoutMs = 10_000
+/**
+ * Writing a delivery, and receiving its complete response, may take this long: frameworks such as aiogram hold a request
+ * for up to 55 s and rely on 60 s.
+ */
+const webhookResponseTimeoutMs = 60_000
+/**
+ * An idle connection to a webhook is kept this long: more than the 60 s of most servers, so that the other side closes it
+ * first.
+ */
+const webhookKeepAliveMs = 75_000
+
 export class Dispatcher implements UpdateHolder {
   readonly #options: DispatcherOptions
   readonly #connections: ConnectionSet
@@ -80,17 +95,8 @@ export class Dispatcher implements UpdateHolder {
     this.#goneClock = new GoneClock(options.goneTimeoutMs, settings.goneSinceMs)
     this.#recorder = new AttemptRecorder(options.attempts ?? new AttemptLog(), options)
     this.#connections = new ConnectionSet({
+      ...options,
       endpoint: parseEndpoint(settings.url, { local: true }),
-      settings,
-      addresses: options.addresses,
-      clock: options.clock,
-      random: options.random,
-      network: options.network,
-      secretHeaderNames: options.secretHeaderNames,
-      signing: options.signing,
-      replies: options.replies,
-      serverGate: options.serverGate,
-      lease: options.lease,
       pace: options.parts?.createPace(options.limit) ?? new DeliveryPace({ limit: options.limit }),
       connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
       responseTimeoutMs: options.responseTimeoutMs ?? webhookResponseTimeoutMs,

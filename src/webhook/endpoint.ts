@@ -7,7 +7,6 @@
 
 import { isIP } from 'node:net'
 import { PostboteError } from '../errors.ts'
-import { webhookUrlLengthMax } from './limits.ts'
 
 export interface Endpoint {
   /** Scheme, host and port, as in the Host header. */
@@ -29,6 +28,12 @@ export interface EndpointRules {
 }
 
 const publicPorts: ReadonlySet<number> = new Set([80, 88, 443, 8443])
+
+/**
+ * A webhook url may have this many characters. Chosen: usual urls are far shorter; the url is in memory and on disk for
+ * every webhook.
+ */
+const webhookUrlLengthMax = 2_048
 
 /** Reads a webhook URL by the rules of setWebhook. Throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
 export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {

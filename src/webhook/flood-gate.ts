@@ -4,14 +4,6 @@
  * hangs is not flooded and costs this server little. The reference server has the same limits.
  */
 
-import {
-  webhookFastOpeningsMax,
-  webhookFastOpeningsMs,
-  webhookRecentSuccessMs,
-  webhookSlowConnectionsMax,
-  webhookSlowOpeningMs,
-} from './limits.ts'
-
 /**
  * Counts the connections of all webhooks of the server, including those being opened, against
  * `--max-total-webhook-connections`.
@@ -30,6 +22,20 @@ export interface ServerGate {
    */
   mustYield(): boolean
 }
+
+/** A webhook with a success within this time may open connections fast; otherwise slowly. [ref] */
+const webhookRecentSuccessMs = 10_000
+/** A webhook that works may open this many connections per `webhookFastOpeningsMs`. [ref] */
+const webhookFastOpeningsMax = 10
+/** The period of `webhookFastOpeningsMax`. [ref] */
+const webhookFastOpeningsMs = 500
+/** A webhook that does not work may open one connection in this time. [ref] */
+const webhookSlowOpeningMs = 2_000
+/**
+ * A webhook that does not work may have this many connections, each for another ordering key, so that one hanging key
+ * does not hold up the rest. The reference allows one.
+ */
+const webhookSlowConnectionsMax = 4
 
 /**
  * The gate of one webhook.

@@ -16,7 +16,7 @@
  * the time it is passed.
  */
 
-import { unpolledAfterMs, webhookFailingMin, webhookSilentMs } from './limits.ts'
+import { webhookFailingMin } from './limits.ts'
 import type { AttemptLog } from './attempt-log.ts'
 
 /** The words. */
@@ -108,11 +108,20 @@ export function isFailing(log: Pick<AttemptLog, 'failuresInRow'> | undefined): b
   return (log?.failuresInRow ?? 0) >= webhookFailingMin
 }
 
+/**
+ * An endpoint that has taken nothing while a delivery has waited this long for its response does not respond. Chosen: few
+ * endpoints need so long, and an operator sees it 50 s before the attempt fails.
+ */
+const webhookSilentMs = 10_000
+
 /** Whether the endpoint has taken nothing for some time, because it does not respond. It fails only after a minute. */
 function isSilent({ waiting: { unansweredMs = 0 }, log, nowMs }: HealthWordFacts): boolean {
   if (unansweredMs < webhookSilentMs) return false
   return (log?.lastSuccessMs ?? Number.NEGATIVE_INFINITY) < nowMs - unansweredMs
 }
+
+/** Nobody polls a queue if the last call was longer ago. Chosen: bots poll again within seconds, and a poll waits up to 50 s. */
+const unpolledAfterMs = 60_000
 
 function isUnpolled({ pendingCount, polls }: HealthWordFacts): boolean {
   const { isWaiting, lastBeforeMs, knownForMs } = polls

@@ -9,13 +9,6 @@
 import { lookup } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { type Clock, sleep } from '../clock.ts'
-import {
-  lookupsPerTurnMax,
-  lookupTurnMs,
-  nameServerTimeoutMs,
-  nameServerTries,
-  secondFamilyWaitMs,
-} from './limits.ts'
 import { PerTurn } from '../kit/per-turn.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
 
@@ -102,6 +95,26 @@ function isNotFound(error: unknown): boolean {
 
 /** A name server has denied that the name exists. All other codes mean that it was silent or failed. */
 const noSuchName: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA'])
+
+/** A name server has this long for its first response, and twice as long after each further attempt. */
+const nameServerTimeoutMs = 1_000
+/**
+ * A name server is asked this often: with the times above a look-up takes 6 to 8 s at most, so that one lost datagram
+ * does not fail it.
+ */
+const nameServerTries = 3
+/**
+ * This many names are looked up together: their 64 datagrams fit into any socket's buffer. Of 600 sent together most were
+ * lost.
+ */
+const lookupsPerTurnMax = 32
+/** The next look-ups start after this time, so that 10,000 names take 6 s. */
+const lookupTurnMs = 20
+/**
+ * When the addresses of one family (IPv4 or IPv6) are known, those of the other are waited for this long: as long as a
+ * name server's first attempt.
+ */
+const secondFamilyWaitMs = 1_000
 
 class NameServers {
   readonly #options: HostLookupOptions

@@ -5,8 +5,6 @@
  * does the blocklist they were judged by.
  */
 
-import { webhookAddressBookMax } from './limits.ts'
-
 /** The addresses of one webhook. Whatever resolves the name updates this object in place. */
 export interface KnownAddresses {
   /** All of them may be connected to. They are tried in this order. */
@@ -32,6 +30,9 @@ interface Entry {
   readonly owner: AddressOwner
   readonly known: KnownAddresses
 }
+
+/** The addresses of this many webhooks are kept per worker: 5 MB with one or two addresses each, 50 MB if each had 32. */
+const webhookAddressBookMax = 20_000
 
 /** The known addresses of a worker's queues, limited to those used last. */
 export class AddressBook {

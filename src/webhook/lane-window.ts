@@ -4,8 +4,8 @@
  */
 import type { PendingUpdate } from './delivery-source.ts'
 import type { Lane } from './lane.ts'
-import { webhookLoadedBytesMax, webhookWindowUpdatesMax } from './limits.ts'
 import type { LoadedBytes } from './loaded-bytes.ts'
+import { mib } from '../limits.ts'
 
 export interface LaneWindowOptions {
   readonly maxConnections: number
@@ -14,6 +14,18 @@ export interface LaneWindowOptions {
   /** Shared by all webhooks of a worker. If absent, each counts for itself. */
   readonly loaded?: LoadedBytes | undefined
 }
+
+/**
+ * A dispatcher holds this many updates of one bot, or twice max_connections if that is more, so that every connection has
+ * its next updates ready: 25 with 40 connections. A single ordering key gets 275, which is more than a page
+ * (`webhookReadUpdatesMax`); with 25 each page was read eight times, and a delivery took 2.5 times the CPU.
+ */
+export const webhookWindowUpdatesMax = 2_000
+/**
+ * These updates may have this many bytes: the first updates of eight keys at the largest size. If fewer keys hold updates
+ * than there may be connections, each key still gets its first one.
+ */
+const webhookLoadedBytesMax = 4 * mib
 
 export class LaneWindow {
   readonly #maxConnections: number

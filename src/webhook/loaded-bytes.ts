@@ -3,7 +3,13 @@
  * a time, each with large updates before it. Once all together have as much as they may, each may load only a little more than the
  * updates that are in flight.
  */
-import { webhookTightBytesMax } from './limits.ts'
+import { kib } from '../limits.ts'
+
+/**
+ * The loaded updates of one webhook may have this many bytes while the webhooks of the worker hold as much as they may
+ * together. Chosen: a page of usual updates still fits, so only large ones are read again more often.
+ */
+const webhookTightBytesMax = 256 * kib
 
 export class LoadedBytes {
   readonly #bytesMax: number

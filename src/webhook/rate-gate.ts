@@ -2,7 +2,7 @@
  * Keeps the deliveries of one webhook at or below a rate: a token bucket (kit/token-bucket.ts). It is exact: no second, wherever it begins, has
  * more deliveries than the rate allows.
  *
- * A few tokens may be saved up, those of `webhookRateBurstMs`, because timers fire late. The bucket refills 1 % more
+ * A few tokens may be saved up, those of `webhookRateBurstMs` (burstMs below), because timers fire late. The bucket refills 1 % more
  * slowly for that, so that saved and new tokens together stay within the rate:
  *
  *     rate * periodMs = 1,000 + burstMs     n + 1 deliveries within t ms need n * periodMs <= t + burstMs,
@@ -16,7 +16,12 @@
  */
 import assert from 'node:assert'
 import { fullAfter, lackMs } from '../kit/token-bucket.ts'
-import { webhookRateBurstMs as burstMs } from './limits.ts'
+
+/**
+ * A webhook whose rate is limited may save up the deliveries of this time, because timers fire some milliseconds late.
+ * They are taken from the rate: it is 1 % lower.
+ */
+const webhookRateBurstMs = 10
 
 /** The rate of one webhook. All times are monotonic, in milliseconds. */
 export class RateGate {
@@ -31,7 +36,7 @@ export class RateGate {
    */
   constructor(perSecond: number, nowMs: number) {
     this.#periodMs = periodMsOf(perSecond)
-    this.#takenFullMs = nowMs + burstMs + this.#periodMs
+    this.#takenFullMs = nowMs + webhookRateBurstMs + this.#periodMs
     this.#sentFullMs = this.#takenFullMs
   }
 
@@ -52,12 +57,12 @@ export class RateGate {
 
   /** Returns how long the next delivery must wait until it may be taken and sent; 0 if it need not wait. */
   waitMs(nowMs: number): number {
-    return lackMs(Math.max(this.#takenFullMs, this.#sentFullMs), nowMs, burstMs)
+    return lackMs(Math.max(this.#takenFullMs, this.#sentFullMs), nowMs, webhookRateBurstMs)
   }
 
   /** Tells whether a delivery that was taken earlier may be sent now. */
   maySend(nowMs: number): boolean {
-    return lackMs(this.#sentFullMs, nowMs, burstMs) === 0
+    return lackMs(this.#sentFullMs, nowMs, webhookRateBurstMs) === 0
   }
 
   /** Tells whether no token is saved up, because deliveries are taken as fast as the rate permits. */
@@ -78,5 +83,5 @@ export class RateGate {
 
 function periodMsOf(perSecond: number): number {
   assert(perSecond > 0, 'a rate is above 0')
-  return (1_000 + burstMs) / perSecond
+  return (1_000 + webhookRateBurstMs) / perSecond
 }

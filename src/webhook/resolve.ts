@@ -7,12 +7,12 @@
  * This file keeps no timer: the dispatcher calls `refreshIfDue` while it delivers, so an idle bot costs nothing.
  */
 
-import type { Clock } from '../clock.ts'
-import { webhookAddressesMax, webhookResolvedForMs, webhookResolveRetryMs } from './limits.ts'
+import { webhookAddressesMax } from './limits.ts'
 import { lookupFailureOf, WebhookFailure } from './failure.ts'
 import type { HostLookup } from './host-lookup.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
 import { type KnownAddresses, noAddresses } from './known-addresses.ts'
+import type { Surroundings } from '../surroundings.ts'
 
 /** Tells for each address whether it may be connected to, in the same order. */
 export type AddressJudge = (addresses: readonly string[]) => Promise<readonly boolean[]>
@@ -74,11 +74,9 @@ export function reservedAddress(address: string): WebhookFailure {
   return new WebhookFailure(`IP address ${address} is reserved`)
 }
 
-export interface HostAddressesOptions {
+export interface HostAddressesOptions extends Pick<Surroundings, 'clock' | 'random'> {
   readonly target: HostToResolve
   readonly ports: ResolvePorts
-  readonly clock: Clock
-  readonly random: () => number
   /** The known addresses, updated in place. */
   readonly known?: KnownAddresses | undefined
   /** The verified address. It is tried first if the name still has it. */
@@ -86,6 +84,11 @@ export interface HostAddressesOptions {
   /** The set of usable addresses has changed. */
   onChange(): void
 }
+
+/** Resolved addresses are used this long, plus up to 10 % so that look-ups spread. [ref] */
+const webhookResolvedForMs = 30 * 60_000
+/** After a failed background look-up the last addresses stay in use, and the next look-up comes this much later. */
+const webhookResolveRetryMs = 60_000
 
 export class HostAddresses {
   readonly #options: HostAddressesOptions

@@ -4,8 +4,6 @@
  * header of the endpoint replaces this delay.
  */
 
-import { webhookRetryAfterSMax, webhookRetryCapMsMax, webhookRetryCapMsMin } from './limits.ts'
-
 /** What decides the delay before a retry. */
 export interface Failure {
   /** How often this update has failed, including this time. */
@@ -13,6 +11,11 @@ export interface Failure {
   /** The delay the endpoint asked for, as `parseRetryAfter` returns it. */
   readonly retryAfterMs: number | undefined
 }
+
+/** The delay between attempts never exceeds a cap that is drawn at random each time, from this value. [ref] */
+const webhookRetryCapMsMin = 60_000
+/** The cap is drawn up to this value: the random range spreads the retries of many keys. [ref] */
+const webhookRetryCapMsMax = 120_000
 
 /**
  * Returns the delay before the next attempt, in milliseconds.
@@ -26,6 +29,9 @@ export function retryDelayMs(failure: Failure, random: () => number): number {
   // 2 ** 7 s is above any cap; without this limit the delay of an update that fails for long would reach Infinity.
   return Math.min(1_000 * 2 ** Math.min(failure.failures - 1, 7), capMs)
 }
+
+/** A Retry-After of a webhook counts up to this many seconds. [ref] */
+const webhookRetryAfterSMax = 3_600
 
 /**
  * Reads a Retry-After header (RFC 9110): seconds or a date.

@@ -11,7 +11,6 @@
  */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
-import { signingKeysMax } from './limits.ts'
 import type { StoredSigningKey } from '../shard/bot-record.ts'
 
 export type SigningKeyType = StoredSigningKey['type']
@@ -44,6 +43,12 @@ export function createSigningKey(
 export function livingKeys(keys: SigningKeys, nowMs: number): SigningKeys {
   return keys.filter(({ endsAtMs = Infinity }) => nowMs < endsAtMs)
 }
+
+/**
+ * This many keys of a bot sign at a time: one of each type, and those that they replace. Each key makes the request
+ * longer.
+ */
+const signingKeysMax = 4
 
 /**
  * Adds a key as the current one. The former current key signs for another `overlapS` seconds. Throws

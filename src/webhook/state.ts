@@ -19,7 +19,6 @@
  * The cost per delivery is constant except for what is read again. That is bounded by the distance between a key's
  * updates, and concerns only keys that have failed, are parked, or have a backlog.
  */
-import { webhookLanesMax, webhookReadUpdatesMax } from './limits.ts'
 import type { LostUpdate, PendingUpdate } from './delivery-source.ts'
 import { DueHeap } from './due-heap.ts'
 import { Fifo } from '../kit/fifo.ts'
@@ -59,6 +58,15 @@ interface Read {
 }
 
 type Tries = Pick<Lane, 'failures' | 'lastError'>
+
+/**
+ * This many ordering keys of one bot are known at a time, nearly all of them waiting for a retry. There are never more
+ * than pending updates, 100,000 by default. A key takes 224 bytes, so 100,000 failing keys take 22 MB. With a lower
+ * bound, new keys would wait for the failing ones.
+ */
+const webhookLanesMax = 1_000_000
+/** One read from the queue returns this many updates: more would block the event loop, fewer would cost more calls. */
+export const webhookReadUpdatesMax = 200
 
 /**
  * The deliveries of one bot. The caller passes in reads, results and time, and gets the next read and the next delivery.

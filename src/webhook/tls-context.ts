@@ -15,14 +15,26 @@ import {
   type SecureContextOptions,
 } from 'node:tls'
 import { limitCertificates } from '../../native-bindings/certificate-limits.ts'
-import {
-  webhookCertificateRsaBitsMax,
-  webhookCertificatesBytesMax,
-  webhookCertificatesMax,
-} from './limits.ts'
+import { kib } from '../limits.ts'
 
 /** OpenSSL's own list also contains ffdhe2048 to ffdhe8192, with which a handshake takes up to 0.3 s. */
 const groups = 'X25519:P-256:P-384:P-521'
+
+/**
+ * The certificates of a handshake may have this many bytes. Reading them takes about 1 ms per KiB; a usual chain has 3 to
+ * 6 KiB. OpenSSL's own bound is 100 KiB.
+ */
+const webhookCertificatesBytesMax = 24 * kib
+/**
+ * A handshake may have this many certificates; a usual chain has 2 to 4. Verifying one with a P-521 key, the most
+ * expensive that is accepted, takes 3 to 6 ms.
+ */
+const webhookCertificatesMax = 8
+/**
+ * An RSA key may have this many bits: verifying a signature of this key with the longest exponent that is accepted takes
+ * 2 ms. Authorities use 4,096 bits.
+ */
+const webhookCertificateRsaBitsMax = 8_192
 
 /**
  * Creates the context for connections to endpoints.

@@ -1,10 +1,16 @@
-import { pollLimitMax, pollTimeoutSMax } from '../limits.ts'
 import { allowedUpdatesOfPoll } from '../../queue/filter.ts'
 import { typesNote } from '../types-note.ts'
 import type { MethodReply, MethodCall } from '../method-call.ts'
 
 const offsetRange = { default: 0, min: -(2 ** 63), max: 2 ** 63 }
+/** A poll returns at most this many updates, which is also the default. [ref] */
+const pollLimitMax = 100
 const limitRange = { default: pollLimitMax, min: 1, max: pollLimitMax }
+/**
+ * A poll waits at most this long; a longer timeout is clamped, because clients that ask for 60 s or more often give up
+ * themselves. [ref]
+ */
+const pollTimeoutSMax = 50
 const timeoutRange = { default: 0, min: 0, max: pollTimeoutSMax }
 
 /** A timeout that is no number counts as 0, so the bot polls all the time. */

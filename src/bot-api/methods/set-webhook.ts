@@ -3,7 +3,6 @@
  * to. bots/webhook-control.ts does the rest.
  */
 import { PostboteError } from '../../errors.ts'
-import { webhookSecretLengthMax } from '../limits.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { readCertificates } from '../../webhook/certificate.ts'
 import { badWebhook } from '../../webhook/endpoint.ts'
@@ -65,6 +64,9 @@ function certificateOf(params: Params): Buffer | undefined {
   }
   return file
 }
+
+/** A secret_token may have this many characters. [ref] */
+const webhookSecretLengthMax = 256
 
 function secretTokenOf(params: Params): string | undefined {
   const secretToken = params.text('secret_token')

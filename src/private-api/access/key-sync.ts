@@ -11,7 +11,6 @@ import { type Clock, sleep, type Timer } from '../../clock.ts'
 import type { KeyRegistry } from '../../access/key-registry.ts'
 import type { KeyRing } from '../../access/key-ring.ts'
 import type { KeyTable } from '../../access/key-table.ts'
-import { keyAnswerMs, keyFirstRefreshMs, keyRefreshMs } from '../../access/limits.ts'
 import { PostboteError } from '../../errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { ask } from '../ask-owners.ts'
@@ -27,6 +26,16 @@ export interface KeySyncOptions {
   /** Opens a request to the worker that has shard 0. */
   readonly openStream: (path: string) => OwnerStream
 }
+
+/**
+ * A worker asks for changes of the keys this often. It is also told of each change at once, so this bounds how long a worker
+ * that could not be reached goes on with old keys.
+ */
+export const keyRefreshMs = 5_000
+/** A worker that does not know the keys yet asks this often: it has just started, and so may have the owner of the keys. */
+export const keyFirstRefreshMs = 200
+/** An answer with the keys is waited for this long, as other questions between workers are (`ownersAnswerMs`). */
+export const keyAnswerMs = 5_000
 
 export class KeySync {
   readonly #options: KeySyncOptions

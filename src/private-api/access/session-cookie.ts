@@ -20,7 +20,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Access, KeyAccess } from '../../access/access.ts'
 import type { Clock } from '../../clock.ts'
-import { sessionCookieLengthMax, sessionCookiesMax, sessionS } from '../limits.ts'
 
 export interface SessionCookieOptions {
   readonly adminKey: string
@@ -47,6 +46,9 @@ export interface FoundSession {
 export const sessionCookieName = 'postbote_session'
 const secureCookieName = `__Host-${sessionCookieName}`
 const attributes = 'Path=/; HttpOnly; SameSite=Strict'
+
+/** A session lasts this long: a working day with a margin. It ends earlier with the key that it began with. */
+export const sessionS = 12 * 3_600
 
 /** Creates and checks the cookies of sessions. */
 export class SessionCookie {
@@ -119,6 +121,11 @@ export class SessionCookie {
 const nonceBytes = 4
 const shape =
   /^(?<text>(?<expiry>[0-9a-z]{1,10})\.(?<nonce>[0-9a-f]{8})(?:\.(?<id>[0-9a-f]{16})\.(?<tag>[\w-]{10}))?)\.(?<mac>[\w-]{43})$/
+
+/** The cookie of a session has at most this many characters; a longer one is not looked at. It takes 88. */
+const sessionCookieLengthMax = 96
+/** So many cookies with its name are looked at. Browsers send 180 of a host at most, with paths that let each come first. */
+const sessionCookiesMax = 200
 
 /** Returns the values of the cookies with this name that may be sessions. */
 function valuesOf(name: string, cookies: string): readonly string[] {

@@ -7,7 +7,6 @@
  * Each node finds its own part. A node that is not named has joined later, so all of its events are new to the reader.
  */
 import { PostboteError } from '../../errors.ts'
-import { eventPositionNodesMax } from '../limits.ts'
 
 const onePosition = /^\d{1,15}$/
 const positions = /^[\w.-]{1,63}:\d{1,15}(?:,[\w.-]{1,63}:\d{1,15})*$/
@@ -29,6 +28,9 @@ export function idInPosition(text: string, node: string | undefined): number {
   const own = text.split(',').find((part) => part.startsWith(`${node}:`))
   return own === undefined ? 0 : Number(own.slice(node.length + 1))
 }
+
+/** A stream of events keeps the positions of at most this many nodes. Chosen: ten times as many as a large cluster has. */
+export const eventPositionNodesMax = 100
 
 /** Returns the id of each node that a position names. The position of a server without a name, and 0, name none. */
 export function idsInPosition(text: string): Map<string, number> {

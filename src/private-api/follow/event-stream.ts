@@ -9,27 +9,16 @@
  * misses is decided by the log, which keeps the last 10,000 events. In a cluster it pulls from each node in the same way.
  */
 import { type Clock, sleep } from '../../clock.ts'
-import type { EventPage } from '../../events/operator-event.ts'
-import { eventsAskAgainMs, eventsReconnectMs, tailSilenceMs } from '../limits.ts'
+import type { EventPage, EventQuestion } from '../../events/operator-event.ts'
+import { tailReconnectMs, tailSilenceMs } from '../limits.ts'
 import { eventPosition, idsInPosition } from './event-position.ts'
+import type { LongResponse } from './long-response.ts'
 import { serverSentEvent, serverSentPosition, serverSentRetry } from './server-sent-events.ts'
 
-/** The part of a response that is used here. */
-export interface EventSink {
-  /** Returns false if nothing more should be written before it is drained. */
-  write(bytes: Buffer): boolean
-  /** Resolves when more may be written, or when the reader is gone. */
-  drained(): Promise<void>
-  end(): void
-}
-
 /** What a node is asked for. */
-export interface NodeQuestion {
+export interface NodeQuestion extends Omit<EventQuestion, 'after' | 'limit'> {
   /** The position of the reader. If absent, `last` decides where to begin. */
   readonly after?: string | undefined
-  readonly last?: number | undefined
-  readonly type?: string | undefined
-  readonly waitMs: number
 }
 
 /** The next events of a node. */
@@ -40,7 +29,7 @@ export interface NodePage extends EventPage {
 
 export interface EventStreamOptions {
   readonly clock: Clock
-  readonly sink: EventSink
+  readonly sink: Pick<LongResponse, 'write' | 'drained' | 'end'>
   /** Where to begin, and which events are wanted. */
   readonly from: Omit<NodeQuestion, 'waitMs'>
   /** Asks the log of this server. */
@@ -52,6 +41,11 @@ export interface EventStreamOptions {
   /** Called once, when the stream has ended for whatever reason. */
   onEnd(): void
 }
+
+/** The reader of a stream of events that has ended connects again after this time, as that of a tail. */
+const eventsReconnectMs = tailReconnectMs
+/** A node that did not answer a reader of events is asked again after this time: a worker restarts in about as long. */
+export const eventsAskAgainMs = 1_000
 
 export class EventStream {
   readonly #options: EventStreamOptions

@@ -4,24 +4,28 @@
  * reader that stands still is cut off, because a snapshot keeps the database from freeing what was deleted. Half a section
  * has no end frame, and its reader asks again.
  */
-import type { ServerResponse } from 'node:http'
 import { type Clock, sleep } from '../../clock.ts'
-import { onceClosed } from '../../http/once-closed.ts'
+import type { LongResponse } from './long-response.ts'
 import type { ShardSection } from '../../shard/shard-section.ts'
-import { recordStreamBytesPerS, recordStreamIdleMs } from '../limits.ts'
+import { mib } from '../../limits.ts'
 
 export interface RecordStreamOptions {
-  /** Its head is written. */
-  readonly response: ServerResponse
+  readonly response: LongResponse
   /** Closed at the end of the stream, however it ends. */
   readonly section: Pick<ShardSection, 'frames' | 'close'>
   readonly clock: Clock
 }
 
+/** An export that takes nothing for this long is cut off. Chosen: longer than a disk stands still while it writes back. */
+export const recordStreamIdleMs = 30_000
+/**
+ * An export reads a shard this fast at most. Chosen: 10 GiB take 5 minutes, and a step of 2 ms comes every 8 ms, so the worker
+ * has three quarters of its time for its bots.
+ */
+export const recordStreamBytesPerS = 32 * mib
+
 export class RecordStream {
   readonly #options: RecordStreamOptions
-  /** Ends the wait for the reader. */
-  #goOn: () => void = ignore
   #isStopped = false
 
   constructor(options: RecordStreamOptions) {
@@ -31,9 +35,7 @@ export class RecordStream {
   /** Sends everything. Resolves when the stream has ended for whatever reason. */
   async send(): Promise<void> {
     const { response, section, clock } = this.#options
-    const goOn = (): void => this.#goOn()
-    const unwatch = onceClosed(response.req.socket, () => this.stop())
-    response.on('drain', goOn)
+    response.follow(() => this.stop())
     try {
       for await (const frame of section.frames()) {
         if (this.#isStopped) return
@@ -46,9 +48,7 @@ export class RecordStream {
       // The shard is served no more. Its next owner sends it from the beginning.
       this.stop()
     } finally {
-      unwatch()
-      response.off('drain', goOn)
-      await section.close().catch(ignore)
+      await section.close().catch(() => undefined)
     }
   }
 
@@ -56,22 +56,12 @@ export class RecordStream {
   stop(): void {
     this.#isStopped = true
     this.#options.response.destroy()
-    this.#goOn()
   }
 
-  #untilTaken(): Promise<void> {
-    if (this.#isStopped) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timer = this.#options.clock.after(recordStreamIdleMs, () => this.stop())
-      this.#goOn = () => {
-        this.#goOn = ignore
-        timer.cancel()
-        resolve()
-      }
-    })
+  async #untilTaken(): Promise<void> {
+    const { response, clock } = this.#options
+    const timer = clock.after(recordStreamIdleMs, () => this.stop())
+    await response.drained()
+    timer.cancel()
   }
-}
-
-function ignore(): void {
-  // Nothing to do.
 }

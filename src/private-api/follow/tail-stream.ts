@@ -16,24 +16,22 @@ import type { QueueTail } from '../../bots/queue-tails.ts'
 import type { Advanced } from '../../queue/backlog.ts'
 import { updateTypes } from '../../queue/update-types.ts'
 import type { AdvanceOperation, PushOperation } from '../../shard/operations.ts'
+import type { LongResponse } from './long-response.ts'
 import { serverSentComment, serverSentEvent, serverSentRetry } from './server-sent-events.ts'
-import { tailReconnectMs, tailSilenceMs, tailWaitingBytesMax } from '../limits.ts'
-
-/** The part of a response that a tail uses. */
-export interface TailSink {
-  /** Returns false if nothing more should be written before 'drain'. */
-  write(bytes: Buffer): boolean
-  end(): void
-}
+import { tailReconnectMs, tailSilenceMs } from '../limits.ts'
+import { kib } from '../../limits.ts'
 
 export interface TailStreamOptions {
-  readonly sink: TailSink
+  readonly sink: Pick<LongResponse, 'write' | 'end'>
   readonly clock: Clock
   /** Whether events have the updates themselves. */
   readonly hasPayloads: boolean
   /** Called once, when the tail has ended for whatever reason. */
   onEnd(): void
 }
+
+/** Events of a tail that wait for a slow reader may have this many bytes, or be one: 4,000 events without payloads. */
+export const tailWaitingBytesMax = 256 * kib
 
 /** Writes the events of one tail. */
 export class TailStream implements QueueTail {
@@ -95,17 +93,11 @@ export class TailStream implements QueueTail {
   /** Ends the response; an EventSource then connects again, to whoever has the queue by then. */
   end(): void {
     if (this.#isEnded) return
-    this.closed()
-    this.#options.sink.end()
-  }
-
-  /** The reader is gone, or the response has ended. */
-  closed(): void {
-    if (this.#isEnded) return
     this.#isEnded = true
     this.#alive.cancel()
     this.#keep([])
     this.#options.onEnd()
+    this.#options.sink.end()
   }
 
   #add(name: string, data: string): void {

@@ -18,17 +18,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BotService, PushReceipt, PushRequest } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
-import type { Clock } from '../../clock.ts'
-import type { Counters } from '../../counters.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
-import { streamIdleMs } from '../../limits.ts'
-import {
-  pairBytesPerS,
-  pairWaitMs,
-  pairHeaderBytesMax,
-  streamCarryBytesFree,
-  updateSlackBytes,
-} from '../limits.ts'
+import { kib, streamIdleMs } from '../../limits.ts'
+import { pairHeaderBytesMax, updateSlackBytes } from '../limits.ts'
 import type { CheckPool, CheckResult } from '../../queue/check-pool.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'
@@ -44,13 +36,12 @@ import { pushOutcomeText } from './push-outcome.ts'
 import type { ResultBatch } from './result-batch.ts'
 import type { StreamAccess } from './stream-access.ts'
 import { StreamResults, weightOf } from './stream-results.ts'
+import type { Surroundings } from '../../surroundings.ts'
 
-export interface IngestStreamOptions {
+export interface IngestStreamOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly bots: BotService
-  readonly clock: Clock
-  readonly counters: Counters
   readonly updateBytesMax: number
   readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
   /** Shared by all streams of this worker, as are the long lines. */
@@ -85,6 +76,19 @@ interface OwnPair {
 
 const noneChecked: Slice['checked'] = new Map()
 const noneLeft: ReadonlySet<number> = new Set()
+
+/**
+ * The beginning of a pair over this size takes one of the places for long lines, so that usual pairs never wait for one. Up to
+ * this size it is counted in the budget for bodies of the private listener.
+ */
+export const streamCarryBytesFree = 128 * kib
+/**
+ * A stream waits this long for the rest of a pair, and for as long as its bytes take at `pairBytesPerS`; then it is ended, so
+ * that stalled producers do not keep memory and places. Chosen: half of what a single push has to arrive.
+ */
+export const pairWaitMs = 30_000
+/** The least rate of a pair in bytes per second: the largest update of the default size arrives in a minute. */
+export const pairBytesPerS = 16 * kib
 
 export class IngestStream {
   readonly #options: IngestStreamOptions

@@ -12,7 +12,7 @@
  * that wait for each other's results would wait forever. The sum may therefore be exceeded by one slice of each stream.
  */
 import type { Clock } from '../../clock.ts'
-import { streamsTurnWeight, streamsWeightMax } from '../limits.ts'
+import { kib, mib } from '../../limits.ts'
 
 export interface IngestTurnsOptions {
   readonly clock: Pick<Clock, 'soon'>
@@ -26,6 +26,14 @@ interface Waiter {
   readonly weight: number
   readonly go: () => void
 }
+
+/** The pairs of all streams of a worker that wait for results may have this weight: about 10,000 pairs of 300 bytes. */
+const streamsWeightMax = 8 * mib
+/**
+ * One turn of the event loop handles pairs of this weight from all streams together: 600 pairs of 300 bytes, which take 5
+ * ms.
+ */
+const streamsTurnWeight = 512 * kib
 
 export class IngestTurns {
   readonly #clock: Pick<Clock, 'soon'>

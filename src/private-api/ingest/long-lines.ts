@@ -4,7 +4,9 @@
  * the time for a pair, so places become free. A key has a share of them, so that it stops only its own large updates.
  */
 import { KeyedSemaphore, Semaphore } from '../../kit/semaphore.ts'
-import { longLinesKeyShare } from '../limits.ts'
+
+/** A key may have this share of the places for long pairs. Chosen: a quarter, so that three keys leave room for others. */
+const longLinesKeyShare = 1 / 4
 
 export class LongLines {
   readonly #all: Semaphore

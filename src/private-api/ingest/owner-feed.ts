@@ -14,7 +14,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import { type ErrorCode, PostboteError } from '../../errors.ts'
-import { ownerWaitMs, ownerWaitOfStreamMs, pairRepeatsMax } from '../limits.ts'
+import { ownerWaitMs } from '../limits.ts'
 import type { OwnerResponse, OwnerStream } from '../owners.ts'
 import { parsePairHeader } from './pair-header.ts'
 import type { StreamPair } from './pair-splitter.ts'
@@ -58,6 +58,18 @@ export interface FeedTo {
   /** Called for each pair that is refused because its owner did not answer. */
   refused(code: ErrorCode): void
 }
+
+/**
+ * A pair of a stream whose owner was lost is sent again this often: once to the successor, and once more because the
+ * killed process may still have taken the first. A pair that has ended two processes must not end all. If the owner hung,
+ * the pair is not sent again.
+ */
+const pairRepeatsMax = 2
+/**
+ * An open stream waits this long for an owner that takes its pairs: below the 30 s after which postbote/client takes a
+ * silent stream for dead. On a busy machine a worker starts in 10 s.
+ */
+export const ownerWaitOfStreamMs = 20_000
 
 export class OwnerFeed {
   readonly #to: FeedTo

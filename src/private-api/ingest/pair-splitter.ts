@@ -13,7 +13,8 @@
  * next pair is still recognized. `\r\n` ends a line as `\n` does.
  */
 
-import { pairHeaderBytesMax, streamCarryBytesMin } from '../limits.ts'
+import { pairHeaderBytesMax } from '../limits.ts'
+import { kib } from '../../limits.ts'
 
 /** One pair. Its bytes are part of a chunk, or of a buffer that nothing else uses. */
 export interface StreamPair {
@@ -39,6 +40,9 @@ const newline = 0x0a
 const carriageReturn = 0x0d
 const nothing: Buffer = Buffer.alloc(0)
 const lineEnd = Buffer.of(newline)
+
+/** The buffer for the beginning of a line has this size at first and doubles up to the longest line; usual pairs fit. */
+const streamCarryBytesMin = 1 * kib
 
 /** Splits one stream. */
 export class PairSplitter {

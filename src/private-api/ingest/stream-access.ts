@@ -12,7 +12,6 @@ import type { KeyLimiter } from '../../access/key-limiter.ts'
 import type { KeyRing } from '../../access/key-ring.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
-import { pacedSlicesPerS, streamSlicePairs } from '../limits.ts'
 
 export interface StreamAccessOptions {
   readonly access: Access
@@ -20,6 +19,11 @@ export interface StreamAccessOptions {
   readonly limiter: KeyLimiter
   readonly clock: Clock
 }
+
+/** Pairs of one stream are handled in slices of this many, so that other streams have their turn in between. */
+export const streamSlicePairs = 256
+/** A stream that the limit of its key paces has this many slices in a second. Chosen: an update waits 0.1 s longer at most. */
+const pacedSlicesPerS = 10
 
 export class StreamAccess {
   readonly #options: StreamAccessOptions

@@ -6,10 +6,17 @@
  * read them.
  */
 import type { ServerResponse } from 'node:http'
-import { streamBytesMax, streamPairsMax } from '../../limits.ts'
-import { pairWeight } from '../limits.ts'
 import type { IngestShare } from './ingest-turns.ts'
 import { ResultBatch } from './result-batch.ts'
+import { mib } from '../../limits.ts'
+
+/** This many pairs of one NDJSON stream may wait for their results; past that the stream is not read. */
+export const streamPairsMax = 8_192
+/**
+ * The pairs of one stream that wait for their results may have this many bytes: 16 updates of the largest default size.
+ * Past that the stream is not read.
+ */
+const streamBytesMax = 8 * mib
 
 export class StreamResults {
   readonly #response: ServerResponse
@@ -113,6 +120,9 @@ export class StreamResults {
     )
   }
 }
+
+/** A pair weighs this many bytes in addition to its own: the objects that represent it until its result is there. */
+const pairWeight = 512
 
 /** Returns what pairs count for among all streams until they have their results. */
 export function weightOf({

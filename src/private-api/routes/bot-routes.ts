@@ -7,7 +7,6 @@ import { botOperations } from '../../operations/bot-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
 import { addOperation, type HandledCall } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
-import { sameUsernameAnswerMs, sameUsernamesShownMax } from '../limits.ts'
 import { botSummaryJson } from './bot-summary-json.ts'
 import { type CompleteResponse, type Owners, type OwnerStream, postToOwner } from '../owners.ts'
 import type { Answers } from '../questions.ts'
@@ -86,6 +85,11 @@ async function registerAtOwner(
     return response
   }
 }
+
+/** A registration waits this long for what the other workers know of its username: its client waits for the token. */
+const sameUsernameAnswerMs = 1_000
+/** A registration names at most this many other bots with its username. Chosen: one is reason enough to look. */
+const sameUsernamesShownMax = 10
 
 /**
  * Adds the ids of other bots with the username. No index spans the workers, so they are asked, but not for long: the bot is

@@ -2,7 +2,6 @@
  * GET /v1/events: what the operator should know, live and from the logs of all nodes (event-stream.ts). Any worker serves it:
  * it asks its primary, and of each other node the first worker, which asks its own primary.
  */
-import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { KeyRing } from '../../access/key-ring.ts'
 import { KeyShares } from '../../access/key-shares.ts'
@@ -11,19 +10,13 @@ import { PostboteError } from '../../errors.ts'
 import { eventsPerPageMax } from '../../events/limits.ts'
 import type { EventPage, EventQuestion } from '../../events/operator-event.ts'
 import { eventOperations } from '../../operations/event-operations.ts'
-import { onceClosed } from '../../http/once-closed.ts'
 import { addOperations } from './add-operations.ts'
 import { idInPosition } from '../follow/event-position.ts'
-import {
-  type EventSink,
-  EventStream,
-  type NodePage,
-  type NodeQuestion,
-} from '../follow/event-stream.ts'
+import { EventStream, type NodePage, type NodeQuestion } from '../follow/event-stream.ts'
 import { ask, type Asked } from '../ask-owners.ts'
-import { eventStreamsMax } from '../limits.ts'
 import type { Owners, OwnerStream } from '../owners.ts'
 import { requestAccess } from '../access/request-access.ts'
+import { LongResponse } from '../follow/long-response.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
 
 export interface EventLog {
@@ -41,18 +34,21 @@ export interface EventRoutesOptions extends EventLog {
   readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
 
+/** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
+export const eventStreamsMax = 32
+
 export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions): void {
   const places = new KeyShares(eventStreamsMax)
   addOperations(app, eventOperations, {
-    async followEvents({ request, reply, query }) {
+    async followEvents(call) {
+      const { request, query } = call
       const given = request.headers['last-event-id']
       const after = given === undefined || given === '' ? query.after : String(given)
       // Refuses a wrong position before the response begins.
       if (after !== undefined) idInPosition(after, options.node)
       const free = places.take(requestAccess(request))
-      reply.hijack()
-      reply.raw.writeHead(200, serverSentEventsHead)
-      follow(options, request, { response: reply.raw, from: { ...query, after }, free })
+      const response = LongResponse.begin(call, options.keys.ring, serverSentEventsHead)
+      follow(options, request, { response, from: { ...query, after }, free })
     },
   })
 }
@@ -61,7 +57,7 @@ function follow(
   options: EventRoutesOptions,
   request: FastifyRequest,
   to: {
-    readonly response: ServerResponse
+    readonly response: LongResponse
     /** Where to begin, and which events are wanted. */
     readonly from: Omit<NodeQuestion, 'waitMs'>
     /** Frees the place of the stream. */
@@ -70,11 +66,9 @@ function follow(
 ): void {
   const { eventStreams } = options
   const { response, from, free } = to
-  let forget: (() => void) | undefined
-  let unwatchKey: (() => void) | undefined
   const stream = new EventStream({
     clock: options.clock,
-    sink: sinkOf(response),
+    sink: response,
     from,
     own: (question) => ownEvents(options, question),
     others() {
@@ -86,17 +80,13 @@ function follow(
       return askNode({ clock: options.clock, open, signal }, question)
     },
     onEnd: () => {
-      forget?.()
-      unwatchKey?.()
       eventStreams.delete(stream)
       free()
     },
   })
   eventStreams.add(stream)
-  unwatchKey = options.keys.ring.watch(requestAccess(request), () => stream.stop())
+  response.follow(() => stream.stop())
   void stream.run()
-  // Last, because the reader may be gone already.
-  forget = onceClosed(response.req.socket, () => stream.stop())
 }
 
 /** Asks the log of this server for a node. */
@@ -119,22 +109,5 @@ async function askNode(
   } catch (error) {
     if (error instanceof PostboteError && error.code === 'NOT_FOUND') return undefined
     throw error
-  }
-}
-
-function sinkOf(response: ServerResponse): EventSink {
-  return {
-    write: (bytes) => response.write(bytes),
-    end: () => void response.end(),
-    drained: () =>
-      new Promise((resolve) => {
-        const finish = (): void => {
-          response.off('drain', finish)
-          response.off('close', finish)
-          resolve()
-        }
-        response.once('drain', finish)
-        response.once('close', finish)
-      }),
   }
 }

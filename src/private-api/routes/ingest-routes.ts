@@ -2,18 +2,16 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { KeyRing } from '../../access/key-ring.ts'
-import type { BotService, PushOutcome } from '../../bots/bot-service.ts'
+import type { PushOutcome } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
-import type { Clock } from '../../clock.ts'
-import type { Counters } from '../../counters.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { type ReceiveOptions, readBody } from '../../http/body.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
-import { longLinesBytesMax, updateSlackBytes } from '../limits.ts'
-import type { CheckPool, CheckResult } from '../../queue/check-pool.ts'
+import { updateSlackBytes } from '../limits.ts'
+import type { CheckResult } from '../../queue/check-pool.ts'
 import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
-import { IngestStream } from '../ingest/ingest-stream.ts'
+import { IngestStream, type IngestStreamOptions } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
 import { LongLines } from '../ingest/long-lines.ts'
 import type { Owners } from '../owners.ts'
@@ -22,13 +20,13 @@ import { requestAccess } from '../access/request-access.ts'
 import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
 import { readIdempotencyHeader, readPushQuery, refusal } from '../ingest/update-options.ts'
 import { pushOutcomeText } from '../ingest/push-outcome.ts'
+import { mib } from '../../limits.ts'
 
-export interface IngestRoutesOptions {
-  readonly bots: BotService
-  readonly clock: Clock
-  readonly counters: Counters
-  readonly updateBytesMax: number
-  readonly checkPool: Pick<CheckPool, 'takes' | 'check'>
+export interface IngestRoutesOptions
+  extends Pick<
+    IngestStreamOptions,
+    'bots' | 'clock' | 'counters' | 'updateBytesMax' | 'checkPool'
+  > {
   /** The budget for bodies that are read completely, and for what streams have sent only in part. */
   readonly bodies: BodyBudget<IncomingMessage>
   /** Open streams of producers, which a shutdown ends. */
@@ -49,6 +47,12 @@ interface CheckedPush {
   /** Undefined if the update is to be checked on the event loop. */
   readonly checked: CheckResult | undefined
 }
+
+/**
+ * Long pairs whose end has not arrived may have this many bytes in all streams of a worker; a place counts as the longest
+ * pair, so there are 128 by default.
+ */
+const longLinesBytesMax = 64 * mib
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
   const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool, keys } = services

@@ -13,9 +13,8 @@ import { shardOperations } from '../../operations/server-operations.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { ShardSection } from '../../shard/shard-section.ts'
 import { addOperation } from './add-operations.ts'
-import { recordStreamsMax } from '../limits.ts'
+import { LongResponse } from '../follow/long-response.ts'
 import { RecordStream } from '../follow/record-stream.ts'
-import { requestAccess } from '../access/request-access.ts'
 import { shardParam } from './shard-routes.ts'
 
 export interface RecordRoutesOptions {
@@ -33,29 +32,26 @@ export interface RecordRoutesOptions {
   readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
 }
 
+/** So many exports read the shards of a worker at a time. Chosen: one export asks for one shard after the other. */
+export const recordStreamsMax = 4
+
 export function addRecordRoutes(app: FastifyInstance, options: RecordRoutesOptions): void {
   let opening = 0
-  addOperation(app, shardOperations.exportShard, async ({ params, request, reply }) => {
-    const { clock, shards, recordStreams } = options
-    const shard = options.shardAt(shardParam(params.shard, shards))
+  addOperation(app, shardOperations.exportShard, async (call) => {
+    const { clock, keys, shards, recordStreams } = options
+    const shard = options.shardAt(shardParam(call.params.shard, shards))
     if (opening + recordStreams.size >= recordStreamsMax) {
       throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 1 })
     }
     opening += 1
     const section = await leasedSection(shard, shards).finally(() => (opening -= 1))
-    reply.hijack()
-    const { raw: response } = reply
-    response.writeHead(200, {
+    const response = LongResponse.begin(call, keys.ring, {
       'Content-Type': 'application/octet-stream',
       'Cache-Control': 'no-store',
     })
     const stream = new RecordStream({ response, section, clock })
     recordStreams.add(stream)
-    const unwatch = options.keys.ring.watch(requestAccess(request), () => stream.stop())
-    void stream.send().finally(() => {
-      recordStreams.delete(stream)
-      unwatch()
-    })
+    void stream.send().finally(() => recordStreams.delete(stream))
   })
 }
 

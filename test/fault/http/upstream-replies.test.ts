@@ -6,15 +6,15 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import type { Counters } from '../../../src/counters.ts'
-import { UpstreamReplies } from '../../../src/upstream/upstream-replies.ts'
 import {
-  webhookReplyConnectionsMax,
-  webhookReplyConnectionsPerBotMax,
-  webhookReplyTimeoutMs,
+  UpstreamReplies,
   webhookRepliesBytesMax,
   webhookRepliesMax,
   webhookRepliesPerBotMax,
-} from '../../../src/upstream/limits.ts'
+  webhookReplyConnectionsMax,
+  webhookReplyConnectionsPerBotMax,
+  webhookReplyTimeoutMs,
+} from '../../../src/upstream/upstream-replies.ts'
 import type { ReplyIntake } from '../../../src/webhook/reply-reader.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import {

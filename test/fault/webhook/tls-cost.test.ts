@@ -8,8 +8,12 @@ import type { Server, Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { createServer, type TLSSocket } from 'node:tls'
 import { systemClock } from '../../../src/clock.ts'
-import { webhookTlsSessionBytesMax, webhookTlsSessionsMax } from '../../../src/webhook/limits.ts'
-import { connectTarget, createConnector } from '../../../src/webhook/connector.ts'
+import {
+  connectTarget,
+  createConnector,
+  webhookTlsSessionBytesMax,
+  webhookTlsSessionsMax,
+} from '../../../src/webhook/connector.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { verifyEndpoint } from '../../../src/webhook/verify.ts'
 import { makeCertificate } from '../../support/network/certificates.ts'

@@ -4,7 +4,7 @@ import { createConnector } from '../../../src/webhook/connector.ts'
 import { Dispatcher } from '../../../src/webhook/dispatcher.ts'
 import type { DispatcherOptions } from '../../../src/webhook/dispatcher-options.ts'
 import type { WebhookNetwork } from '../../../src/webhook/verify.ts'
-import type { WebhookSettings } from '../../../src/webhook/webhook-settings.ts'
+import type { WebhookSettings } from '../../../src/webhook/connection-set.ts'
 import { ArraySource } from '../kit/array-source.ts'
 
 /** A network in which every name is this machine and every address is allowed. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EndedSessions } from '../../../src/access/ended-sessions.ts'
-import { endedSessionsPerKeyMax } from '../../../src/access/limits.ts'
+import { EndedSessions, endedSessionsPerKeyMax } from '../../../src/access/ended-sessions.ts'
 
 test('an ended session stays ended, and only it, until its key has ended many', () => {
   const ended = new EndedSessions()

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyAccess } from '../../../src/access/access.ts'
 import { parseAccessKey } from '../../../src/access/access-key.ts'
-import type { WantedKey } from '../../../src/access/key-registry.ts'
-import { accessKeysPerFamilyMax, keyUseWriteMs } from '../../../src/access/limits.ts'
+import {
+  accessKeysPerFamilyMax,
+  keyUseWriteMs,
+  type WantedKey,
+} from '../../../src/access/key-registry.ts'
 import { accessKeysMax } from '../../../src/limits.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 import { keysOf } from '../../support/queue/keys-of.ts'

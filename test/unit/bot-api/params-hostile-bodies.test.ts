@@ -6,12 +6,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { deflateRawSync, gzipSync } from 'node:zlib'
-import { bodyGrowthMax, jsonNestingMax, jsonValuesMax } from '../../../src/bot-api/limits.ts'
-import {
-  bodyGrowthFreeBytes,
-  partHeaderLinesMax,
-  partHeaderParametersMax,
-} from '../../../src/http/limits.ts'
+import { bodyGrowthMax, jsonNestingMax, jsonValuesMax } from '../../../src/bot-api/params.ts'
+import { partHeaderLinesMax, partHeaderParametersMax } from '../../../src/http/multipart.ts'
+import { bodyGrowthFreeBytes } from '../../../src/http/body.ts'
 import { parameterBytesMax, parametersMax, partHeadBytesMax } from '../../../src/limits.ts'
 import {
   form,

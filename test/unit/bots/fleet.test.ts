@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { FleetQuery } from '../../../src/bots/fleet-status.ts'
+import { type FleetQuery, stuckAfterMs } from '../../../src/bots/fleet-status.ts'
 import {
   fleetFillRetryMs,
   fleetFillWaitMs,
   fleetGaugeReadsMax,
   fleetGaugesPeriodMs,
-  stuckAfterMs,
-} from '../../../src/bots/limits.ts'
+} from '../../../src/bots/fleet.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
 import { BotsLife, type BotsLifeOptions } from '../../support/queue/bots-life.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ClientPresence } from '../../../src/bots/poller.ts'
-import { pollPauseWithinMs } from '../../../src/queue/limits.ts'
+import { pollPauseWithinMs } from '../../../src/queue/poll.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 
 import { first, Polls } from '../../support/bots/polls.ts'

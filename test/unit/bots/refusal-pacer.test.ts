@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { delayedRefusalsPerBotMax } from '../../../src/bots/limits.ts'
-import { RefusalPacer } from '../../../src/bots/refusal-pacer.ts'
+import { delayedRefusalsPerBotMax, RefusalPacer } from '../../../src/bots/refusal-pacer.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 function setUp() {

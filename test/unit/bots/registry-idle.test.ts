@@ -1,7 +1,7 @@
 /** When a bot that nobody uses leaves memory. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { botSweepSliceMax } from '../../../src/bots/limits.ts'
+import { botSweepSliceMax } from '../../../src/bots/bot-cache.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'

@@ -10,8 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { EventFile } from '../../../src/events/event-file.ts'
-import { eventFileLinesMax, eventsKeptMax } from '../../../src/events/limits.ts'
+import { EventFile, eventFileLinesMax } from '../../../src/events/event-file.ts'
+import { eventsKeptMax } from '../../../src/events/limits.ts'
 import { loggedEvent } from '../../../src/events/operator-event.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EventGate } from '../../../src/events/event-gate.ts'
 import {
   eventFlushMs,
+  EventGate,
   eventGatherMs,
   eventKeysMax,
   eventQuietMs,
   eventReasonLengthMax,
   eventsPerBatchMax,
-} from '../../../src/events/limits.ts'
+} from '../../../src/events/event-gate.ts'
 import type { NewOperatorEvent, OperatorEventType } from '../../../src/events/operator-event.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { TestCounters } from '../../support/store/shard-life.ts'

@@ -3,13 +3,10 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { BodyBudget, type BodySender } from '../../../src/http/body-budget.ts'
+import { BodyBudget, type BodySender, uncountedBodyBytes } from '../../../src/http/body-budget.ts'
 import { readBody } from '../../../src/http/body.ts'
-import {
-  bodyPiecesPerCharge,
-  growingBodyBytesMin,
-  uncountedBodyBytes,
-} from '../../../src/http/limits.ts'
+import { bodyPiecesPerCharge } from '../../../src/http/limits.ts'
+import { growingBodyBytesMin } from '../../../src/http/growing-body.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const counters = { add: (): void => undefined }

@@ -4,15 +4,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { toPostboteError } from '../../../src/errors.ts'
+import { bodyRetryAfterS, toPostboteError } from '../../../src/errors.ts'
 import { readParams } from '../../../src/bot-api/params.ts'
 import { sendError, sendResult } from '../../../src/bot-api/reply.ts'
-import { refusedBodyBytesMax } from '../../../src/http/limits.ts'
-import {
-  bodyRetryAfterS,
-  certificateRequestBytesMax,
-  parameterBytesMax,
-} from '../../../src/limits.ts'
+import { refusedBodyBytesMax } from '../../../src/http/body.ts'
+import { certificateRequestBytesMax, parameterBytesMax } from '../../../src/limits.ts'
 import {
   capturedCertificate,
   fill,

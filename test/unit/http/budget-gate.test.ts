@@ -2,18 +2,16 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { PostboteError } from '../../../src/errors.ts'
-import { BudgetGate } from '../../../src/http/budget-gate.ts'
-import { unixClient } from '../../../src/http/client-address.ts'
 import {
-  budgetWaitersPerDebtorMax,
   bodyPieceCostMs,
-  loopBudgetBurstMs,
-  loopBudgetShare,
-  loopCostFreeMs,
-  loopDebtMsMax,
+  BudgetGate,
+  budgetWaitersPerDebtorMax,
   loopFreeBodyBytes,
   privateRefusalCostMs,
-} from '../../../src/http/limits.ts'
+} from '../../../src/http/budget-gate.ts'
+import { unixClient } from '../../../src/http/client-address.ts'
+import { loopCostFreeMs } from '../../../src/http/limits.ts'
+import { loopBudgetBurstMs, loopBudgetShare, loopDebtMsMax } from '../../../src/http/loop-budget.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { botIdOfTarget } from '../../../src/bot-api/target.ts'
 

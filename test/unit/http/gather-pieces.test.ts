@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { gatherPieces } from '../../../src/http/gather-pieces.ts'
-import { bodyPiecesPerCharge, smallPieceBytes } from '../../../src/http/limits.ts'
+import { gatherPieces, smallPieceBytes } from '../../../src/http/gather-pieces.ts'
+import { bodyPiecesPerCharge } from '../../../src/http/limits.ts'
 
 function bodyOf() {
   const counts = { charged: 0, pauses: 0 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { GrowingBody } from '../../../src/http/growing-body.ts'
-import { growingBodyBytesMin } from '../../../src/http/limits.ts'
+import { GrowingBody, growingBodyBytesMin } from '../../../src/http/growing-body.ts'
 
 const yes = (): boolean => true
 

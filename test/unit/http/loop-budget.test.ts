@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LoopBudget } from '../../../src/http/loop-budget.ts'
 import {
+  LoopBudget,
   loopBudgetBurstMs,
   loopBudgetShare,
   loopDebtMsMax,
   loopDebtorsMax,
-} from '../../../src/http/limits.ts'
+} from '../../../src/http/loop-budget.ts'
 
 test('a debtor waits from the moment its debt exceeds the burst until it is down to it again', () => {
   const budget = new LoopBudget()

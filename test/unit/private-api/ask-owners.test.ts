@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { askOwners } from '../../../src/private-api/ask-owners.ts'
-import { ownersAnswerMs } from '../../../src/private-api/limits.ts'
+import { askOwners, ownersAnswerMs } from '../../../src/private-api/ask-owners.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../support/network/fake-owner-stream.ts'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
-import { ownerAskAgainMs, ownerWaitMs } from '../../../src/private-api/limits.ts'
-import { type OwnerStream, postToOwner } from '../../../src/private-api/owners.ts'
+import { ownerWaitMs } from '../../../src/private-api/limits.ts'
+import { ownerAskAgainMs, type OwnerStream, postToOwner } from '../../../src/private-api/owners.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 const skip = (): void => undefined

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Backlog } from '../../../src/queue/backlog.ts'
-import { queueWindowBytesMax } from '../../../src/queue/limits.ts'
+import { Backlog, queueWindowBytesMax } from '../../../src/queue/backlog.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { freshState, push } from '../../support/store/shard-records.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deadLetterLifeMs } from '../../../src/limits.ts'
-import { deadLetterBytesMax, deadLettersMax } from '../../../src/queue/limits.ts'
+import { deadLetterBytesMax, deadLettersMax } from '../../../src/queue/dead-letters.ts'
 import { DiskEntry } from '../../../src/queue/queued-update.ts'
 import { deadLetterKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'

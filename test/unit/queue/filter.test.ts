@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
-import { allowedUpdatesLengthMax } from '../../../src/queue/limits.ts'
 import {
+  allowedUpdatesLengthMax,
   allowedUpdatesOfPoll,
   allowedUpdatesOfWebhook,
   isAllowed,

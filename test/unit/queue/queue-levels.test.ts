@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { highQueuesMax } from '../../../src/queue/limits.ts'
 import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
-import { QueueLevels } from '../../../src/queue/queue-levels.ts'
+import { highQueuesMax, QueueLevels } from '../../../src/queue/queue-levels.ts'
 import { queueIdOf } from '../../../src/shard/keys.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 

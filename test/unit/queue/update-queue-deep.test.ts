@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { queuePageIds } from '../../../src/queue/limits.ts'
+import { queuePageIds } from '../../../src/queue/queue-reader.ts'
 import { groupCostMax, reclaimedPerWriteMax } from '../../../src/shard/limits.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
-import { certificateBytesMax } from '../../../src/limits.ts'
 import {
   certificateBlockBytesMax,
   certificateBlocksBytesMax,
+  certificateBytesMax,
   certificatesMax,
-} from '../../../src/webhook/limits.ts'
-import { checkCertificates, readCertificates } from '../../../src/webhook/certificate.ts'
+  checkCertificates,
+  readCertificates,
+} from '../../../src/webhook/certificate.ts'
 import { makeCertificate } from '../../support/network/certificates.ts'
 
 const { cert, key } = makeCertificate('localhost')

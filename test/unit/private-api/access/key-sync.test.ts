@@ -4,9 +4,13 @@ import { test } from 'node:test'
 import { accessKeyHash } from '../../../../src/access/access-key.ts'
 import { KeyRing } from '../../../../src/access/key-ring.ts'
 import { type KeyTable, keyTable } from '../../../../src/access/key-table.ts'
-import { keyAnswerMs, keyFirstRefreshMs, keyRefreshMs } from '../../../../src/access/limits.ts'
 import { PostboteError } from '../../../../src/errors.ts'
-import { KeySync } from '../../../../src/private-api/access/key-sync.ts'
+import {
+  keyAnswerMs,
+  keyFirstRefreshMs,
+  keyRefreshMs,
+  KeySync,
+} from '../../../../src/private-api/access/key-sync.ts'
 import type { OwnerResponse, OwnerStream } from '../../../../src/private-api/owners.ts'
 import type { KeyQuestion } from '../../../../src/private-api/questions.ts'
 import type { AccessKeyRecord } from '../../../../src/shard/access-key-record.ts'

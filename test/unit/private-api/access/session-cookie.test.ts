@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyAccess } from '../../../../src/access/access.ts'
-import { sessionS } from '../../../../src/private-api/limits.ts'
-import { SessionCookie } from '../../../../src/private-api/access/session-cookie.ts'
+import { SessionCookie, sessionS } from '../../../../src/private-api/access/session-cookie.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 const adminKey = 'the-key-of-the-admin'

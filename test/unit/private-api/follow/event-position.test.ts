@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   eventPosition,
+  eventPositionNodesMax,
   idInPosition,
   idsInPosition,
 } from '../../../../src/private-api/follow/event-position.ts'
-import { eventPositionNodesMax } from '../../../../src/private-api/limits.ts'
 
 test('each node finds its own part of a position, and one that is not named begins before all', () => {
   const position = eventPosition(

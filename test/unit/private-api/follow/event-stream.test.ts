@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EventLog } from '../../../../src/events/event-log.ts'
 import { eventsKeptMax } from '../../../../src/events/limits.ts'
-import { eventsAskAgainMs, tailSilenceMs } from '../../../../src/private-api/limits.ts'
+import { tailSilenceMs } from '../../../../src/private-api/limits.ts'
 import { idInPosition } from '../../../../src/private-api/follow/event-position.ts'
 import {
+  eventsAskAgainMs,
   EventStream,
   type NodePage,
   type NodeQuestion,

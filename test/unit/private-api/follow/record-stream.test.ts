@@ -2,8 +2,12 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { recordStreamBytesPerS, recordStreamIdleMs } from '../../../../src/private-api/limits.ts'
-import { RecordStream } from '../../../../src/private-api/follow/record-stream.ts'
+import { LongResponse } from '../../../../src/private-api/follow/long-response.ts'
+import {
+  RecordStream,
+  recordStreamBytesPerS,
+  recordStreamIdleMs,
+} from '../../../../src/private-api/follow/record-stream.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { whileTimePasses } from '../../../support/store/shard-life.ts'
 
@@ -48,7 +52,7 @@ class Section {
 function begin(reader = new Reader(), section = new Section()) {
   const clock = new FakeClock()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the part that is used
-  const response = reader as unknown as ServerResponse
+  const response = new LongResponse(reader as unknown as ServerResponse, () => () => undefined)
   const stream = new RecordStream({ response, section, clock })
   return { reader, section, clock, stream, sent: stream.send() }
 }

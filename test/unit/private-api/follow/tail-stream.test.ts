@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tailSilenceMs, tailWaitingBytesMax } from '../../../../src/private-api/limits.ts'
-import { TailStream } from '../../../../src/private-api/follow/tail-stream.ts'
+import { tailSilenceMs } from '../../../../src/private-api/limits.ts'
+import { TailStream, tailWaitingBytesMax } from '../../../../src/private-api/follow/tail-stream.ts'
 import type { PushOperation } from '../../../../src/shard/operations.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
@@ -170,18 +170,10 @@ test('a tail ends once, stops its timer, and writes nothing afterward', () => {
   const reader = new Reader()
   reader.take()
   reader.tail.end()
-  reader.tail.closed()
   reader.tail.end()
   reader.tail.pushed(push(1))
   assert.equal(reader.ends, 1)
   assert.equal(reader.isEnded, true)
   assert.equal(reader.clock.timers, 0)
   assert.equal(reader.take(), '')
-})
-
-test('a reader that is gone is not written to', () => {
-  const reader = new Reader()
-  reader.tail.closed()
-  assert.equal(reader.isEnded, false)
-  assert.equal(reader.ends, 1)
 })

@@ -5,6 +5,9 @@ import { test, type TestContext } from 'node:test'
 import {
   IngestStream,
   type IngestStreamOptions,
+  pairBytesPerS,
+  pairWaitMs,
+  streamCarryBytesFree,
 } from '../../../../src/private-api/ingest/ingest-stream.ts'
 import { rootStreamAccess } from '../../../support/queue/keys-of.ts'
 import { IngestTurns } from '../../../../src/private-api/ingest/ingest-turns.ts'
@@ -17,12 +20,8 @@ import type {
   PushOutcome,
 } from '../../../../src/bots/bot-service.ts'
 import { PostboteError } from '../../../../src/errors.ts'
-import { streamIdleMs, streamPairsMax } from '../../../../src/limits.ts'
-import {
-  pairBytesPerS,
-  pairWaitMs,
-  streamCarryBytesFree,
-} from '../../../../src/private-api/limits.ts'
+import { streamIdleMs } from '../../../../src/limits.ts'
+import { streamPairsMax } from '../../../../src/private-api/ingest/stream-results.ts'
 import type { CheckResult } from '../../../../src/queue/check-pool.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type FeedTo, OwnerFeed } from '../../../../src/private-api/ingest/owner-feed.ts'
+import {
+  type FeedTo,
+  OwnerFeed,
+  ownerWaitOfStreamMs,
+} from '../../../../src/private-api/ingest/owner-feed.ts'
 import type { StreamPair } from '../../../../src/private-api/ingest/pair-splitter.ts'
 import { ResultBatch } from '../../../../src/private-api/ingest/result-batch.ts'
-import { ownerWaitMs, ownerWaitOfStreamMs } from '../../../../src/private-api/limits.ts'
+import { ownerWaitMs } from '../../../../src/private-api/limits.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyAccess } from '../../../../src/access/access.ts'
-import { streamSlicePairs } from '../../../../src/private-api/limits.ts'
-import { StreamAccess } from '../../../../src/private-api/ingest/stream-access.ts'
+import { StreamAccess, streamSlicePairs } from '../../../../src/private-api/ingest/stream-access.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { limiterOf, rootStreamAccess } from '../../../support/queue/keys-of.ts'
 

@@ -6,7 +6,7 @@ import type { ShardSums } from '../../../../src/bots/bot-service.ts'
 import { forEachMetric, type MetricName } from '../../../../src/metrics.ts'
 import { addAnswers, answersOf, type AnswersOptions } from '../../../../src/private-api/answers.ts'
 import { addFleetRoutes } from '../../../../src/private-api/routes/fleet-routes.ts'
-import { ownersAnswerMs } from '../../../../src/private-api/limits.ts'
+import { ownersAnswerMs } from '../../../../src/private-api/ask-owners.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 

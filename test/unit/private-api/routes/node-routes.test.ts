@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import { ownersAnswerMs } from '../../../../src/private-api/limits.ts'
+import { ownersAnswerMs } from '../../../../src/private-api/ask-owners.ts'
 import type { ClusterMember, NodeReport } from '../../../../src/private-api/node-report.ts'
 import { addNodeRoutes } from '../../../../src/private-api/routes/node-routes.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'

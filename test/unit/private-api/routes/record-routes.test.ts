@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import Fastify from 'fastify'
 import { type TestContext, test } from 'node:test'
 import { PostboteError } from '../../../../src/errors.ts'
-import { recordStreamsMax } from '../../../../src/private-api/limits.ts'
 import { KeyRing } from '../../../../src/access/key-ring.ts'
-import { addRecordRoutes } from '../../../../src/private-api/routes/record-routes.ts'
+import {
+  addRecordRoutes,
+  recordStreamsMax,
+} from '../../../../src/private-api/routes/record-routes.ts'
 import { addRequestAccess } from '../../../../src/private-api/access/request-access.ts'
 import type { RecordStream } from '../../../../src/private-api/follow/record-stream.ts'
 import { SectionCheck } from '../../../../src/shard/backup-check.ts'
