@@ -9,13 +9,12 @@
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { endlessLease, type Lease } from '../lease.ts'
-import { leftoversPerWriteMax } from './limits.ts'
+import { groupCostBytes, leftoversPerWriteMax } from './limits.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
-import { operationCost } from './operation-cost.ts'
 import type { AdvanceOperation, Operation } from './operations.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
@@ -405,4 +404,21 @@ export class Shard {
 
 function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
   return found.map((key) => ({ type: 'del', key }))
+}
+
+/**
+ * Returns how much work an operation is for the event loop, with one small push as the unit: the cost of encoding its
+ * records and passing them to the database. A group is limited by cost and not by the number of operations, because
+ * one operation can delete a thousand records or carry half a megabyte.
+ */
+function operationCost(operation: Operation): number {
+  const { kind } = operation
+  if (kind === 'push') return costOfText(operation.text)
+  if (kind === 'delete' || kind === 'removeDeadLetters') return operation.updateIds.length
+  if (kind !== 'addDeadLetters') return 1
+  return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text), 0)
+}
+
+function costOfText(text: Buffer): number {
+  return 1 + Math.floor(text.length / groupCostBytes)
 }
