@@ -122,16 +122,16 @@ export class WorkerLife {
     return this.#shards.serves(shard)
   }
 
-  openShard(opening: ShardOpening): Promise<void> {
-    return this.#shards.openShard(opening)
+  async openShard(opening: ShardOpening): Promise<void> {
+    await this.#shards.of(opening.shard).open(opening)
   }
 
-  leaveShard(shard: number, responses: OpenResponsesView): Promise<void> {
-    return this.#shards.leave(shard, responses)
+  async leaveShard(shard: number, responses: OpenResponsesView): Promise<void> {
+    await this.#shards.of(shard).leave(responses)
   }
 
-  dropShard(shard: number): Promise<void> {
-    return this.#shards.drop(shard)
+  async dropShard(shard: number): Promise<void> {
+    await this.#shards.of(shard).drop()
   }
 
   databaseIsAt(database: number, server: string): void {

@@ -3,7 +3,7 @@
  * cost `s` records or updates, and any queue whose `s` record cannot be read.
  *
  * Each queue is recounted once, before it is loaded for the first time. The shard opener has all queues recounted
- * before it marks the damage as handled, because the next start no longer sees it (app/shard-opener.ts). Ids that
+ * before it marks the damage as handled, because the next start no longer sees it (open-recounted.ts). Ids that
  * were assigned and then lost must not be assigned again, so the next id skips ahead by more than a lost log could
  * have held.
  */

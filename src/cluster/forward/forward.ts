@@ -34,7 +34,7 @@ import { isMisdirected, learnOwner, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { CallGivenUp, PeerUnreachable } from '../link/owner-link.ts'
-import type { OwnerLinks } from '../link/owner-links.ts'
+import type { LinkSet } from '../link/link-set.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 
 export interface ForwardOptions {
@@ -42,7 +42,7 @@ export interface ForwardOptions {
   /** Of the request as it arrived here. */
   readonly origin: RequestOrigin
   readonly clock: Clock
-  readonly links: OwnerLinks
+  readonly links: LinkSet
 }
 
 const noBody = Buffer.alloc(0)

@@ -1,7 +1,7 @@
 /** The way to the other workers: requests for bots that they own, over the links to them (link/). */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
-import type { OwnerResponse, OwnerStream } from '../../private-api/owner-links.ts'
+import type { OwnerResponse, OwnerStream } from '../../private-api/owners.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { forwardFailuresGatherMs, forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
@@ -12,7 +12,7 @@ import { Forward } from './forward.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { linkSocketPath } from '../link/link-socket-path.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
-import { OwnerLinks } from '../link/owner-links.ts'
+import { LinkSet } from '../link/link-set.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { hostAndPort } from '../link/link-address.ts'
 import { isMisdirected, type LearnOwner, learnOwner, OwnerSearch } from './owner-search.ts'
@@ -48,7 +48,7 @@ export interface StreamTo {
 
 export class Peers {
   readonly #options: PeersOptions
-  readonly #links: OwnerLinks
+  readonly #links: LinkSet
   readonly #failures: RareWarning
 
   constructor(options: PeersOptions) {
@@ -56,7 +56,7 @@ export class Peers {
     const { clock, runDir, routes, security } = options
     const failed = 'a request could not be forwarded to its owner'
     this.#failures = new RareWarning(options, failed, forwardFailuresGatherMs)
-    this.#links = new OwnerLinks({
+    this.#links = new LinkSet({
       clock,
       security,
       addressOf(place) {

@@ -15,7 +15,7 @@ import type { RequestOrigin } from '../connection/connection-origin.ts'
 import { streamedBytesKeptMax } from '../limits.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
-import type { OwnerLinks } from '../link/owner-links.ts'
+import type { LinkSet } from '../link/link-set.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { forwardedRequestHeaders } from './forward-headers.ts'
 import { type ForwardedExchange, forwardedOrigin } from './forwarded-exchange.ts'
@@ -27,7 +27,7 @@ export interface StreamedForwardOptions {
   /** Of the request as it arrived here. */
   readonly origin: RequestOrigin
   readonly clock: Clock
-  readonly links: OwnerLinks
+  readonly links: LinkSet
 }
 
 export class StreamedForward implements ResponseReceiver {

@@ -5,15 +5,16 @@
  * The first SIGTERM or SIGINT ends the server in order, with code 0; a second one ends it immediately, with code 1.
  * SIGHUP replaces the workers one by one, without failing a request. SIGUSR1 reopens the log file in all processes.
  */
+import cluster from 'node:cluster'
 import { chmodSync, mkdirSync } from 'node:fs'
 import type { Counters } from '../../counters.ts'
 import { PostboteError } from '../../errors.ts'
+import type { ReopenLogMessage } from '../channel/channel-message.ts'
 import { handOffShare, signalEchoMs } from '../limits.ts'
 import { connectionLimit } from '../connection/connection-limit.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from '../listener.ts'
 import { Reloads } from './reloads.ts'
-import { reopenLogsOfWorkers } from './reopen-logs-of-workers.ts'
 import { lastingAssignment, type ShardAssignment, type ShardControl } from '../shard-assignment.ts'
 import { ShardMap } from '../shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
@@ -197,6 +198,22 @@ function obeySignals(options: SignalOptions): Signals {
       process.off('SIGUSR1', reopen)
     },
   }
+}
+
+/**
+ * Tells every worker that the log file was renamed, including those that a reload has replaced and that are still ending. One
+ * that does not receive messages yet opens the file later, so under its new name.
+ */
+function reopenLogsOfWorkers(): void {
+  const message: ReopenLogMessage = { postbote: 'reopen-log' }
+  for (const worker of Object.values(cluster.workers ?? {})) {
+    // Without a channel the worker is ending.
+    if (worker?.isConnected() === true) worker.process.send(message, undefined, undefined, ignore)
+  }
+}
+
+function ignore(): void {
+  // An error means that the channel is closing.
 }
 
 function onceOnly(work: () => Promise<void>): () => Promise<void> {

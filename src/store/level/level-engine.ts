@@ -14,6 +14,7 @@ import { holdRecords, roomToOpen } from './files/level-manifest.ts'
 import { readShardFiles } from './files/read-shard-files.ts'
 import { redoUndoneRename } from './files/undone-rename.ts'
 import { damagedCopies } from './incidents.ts'
+import { isOutOfRoom } from './out-of-room.ts'
 import { LevelStore } from './level-store.ts'
 import { checkLogs, droppedLines, type LogCheck } from './log-check.ts'
 import { assertNewShardOrMade, makeNewShard, newShardIsMade } from './new-shard.ts'
@@ -31,6 +32,7 @@ export const levelEngine = {
     roomToOpen,
     damageOf,
     isFailedWrite,
+    isOutOfRoom,
   },
   asideText:
     'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again',
