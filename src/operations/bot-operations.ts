@@ -4,8 +4,7 @@ import { fleetSorts, fleetStates } from '../bots/fleet-status.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { listedPerPageMax, tokenOverlapSMax } from './limits.ts'
-import { declareOperations } from './operation.ts'
-import { botPath } from './paths.ts'
+import { botPath, declareOperations } from './operation.ts'
 
 const {
   botId,

@@ -2,8 +2,7 @@
 import { Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { signingKeyOverlapSMax } from './limits.ts'
-import { declareOperations } from './operation.ts'
-import { botPath } from './paths.ts'
+import { botPath, declareOperations } from './operation.ts'
 
 const { orNull, removedCount, time } = fieldSchemas
 

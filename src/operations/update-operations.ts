@@ -9,8 +9,7 @@ import { type UpdateType, updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { idempotencyKeyLengthMax } from './limits.ts'
 import { errorSchema } from './error-schema.ts'
-import { type Content, declareOperations } from './operation.ts'
-import { botPath } from './paths.ts'
+import { botPath, type Content, content, declareOperations } from './operation.ts'
 
 const { botId, updateId } = fieldSchemas
 
@@ -114,11 +113,12 @@ export const updateOperations = declareOperations('updates', {
         description: 'Whether the events have the updates themselves.',
       }),
     }),
-    results: () => {
-      const description =
-        'Server-sent events: `update`, `confirmed`, `dropped` and `missed`, each with JSON as its data.'
-      return { 200: { 'text/event-stream': { schema: Type.String({ description }) } } }
-    },
+    results: () => ({
+      200: content(
+        'text/event-stream',
+        'Server-sent events: `update`, `confirmed`, `dropped` and `missed`, each with JSON as its data.',
+      ),
+    }),
   },
 })
 
