@@ -297,13 +297,17 @@ function troublesJson({
   troubles,
 }: Readiness): Omit<ReadinessJson, 'status'> {
   return {
-    ...(hasLease && awayDatabases.length > 0 ? { away_databases: awayDatabases } : {}),
-    ...(poisonedShards > 0 ? { poisoned_shards: poisonedShards } : {}),
-    ...(damaged.length > 0 ? { damaged } : {}),
-    ...(troubles.broken.length > 0 ? { broken_shards: troubles.broken } : {}),
-    ...(troubles.damaged.length > 0 ? { damaged_files: troubles.damaged } : {}),
-    ...(troubles.checking.length > 0 ? { checking_shards: troubles.checking } : {}),
+    away_databases: hasLease ? someOf(awayDatabases) : undefined,
+    poisoned_shards: poisonedShards > 0 ? poisonedShards : undefined,
+    damaged: someOf(damaged),
+    broken_shards: someOf(troubles.broken),
+    damaged_files: someOf(troubles.damaged),
+    checking_shards: someOf(troubles.checking),
   }
+}
+
+function someOf<Item>(list: readonly Item[]): readonly Item[] | undefined {
+  return list.length > 0 ? list : undefined
 }
 
 /**

@@ -7,10 +7,9 @@ import { botOperations } from '../../operations/bot-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
 import { addOperation, type HandledCall } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
-import { botSummaryJson } from './bot-summary-json.ts'
+import { fieldValues } from './field-values.ts'
 import { type CompleteResponse, type Owners, type OwnerStream, postToOwner } from '../owners.ts'
 import type { Answers } from '../questions.ts'
-import { unixSeconds } from './unix-seconds.ts'
 import { readIsValidated } from '../ingest/update-options.ts'
 
 export interface BotRoutesOptions {
@@ -106,7 +105,7 @@ async function withSameUsername(
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)
   const shown = [...ids].toSorted((a, b) => a - b).slice(0, sameUsernamesShownMax)
-  return { ...issued, ...(shown.length > 0 ? { same_username: shown } : {}) }
+  return { ...issued, same_username: shown.length > 0 ? shown : undefined }
 }
 
 /** Registers a bot without an id at another worker if none of this worker's shards is open. */
@@ -127,7 +126,7 @@ async function registeredElsewhere(
 
 function reportJson(bot: BotReport): BotJson {
   return {
-    ...botSummaryJson(bot),
+    ...fieldValues.botNames(bot),
     validate: validationJson(bot.isValidated),
     ...queueJson(bot.queue),
     test: queueJson(bot.testQueue),
@@ -159,6 +158,6 @@ function queueJson(queue: BotReport['queue']): BotJson['test'] {
     health_reason: healthReason ?? null,
     deliveries,
     parked_keys: parkedKeys,
-    next_attempt: nextAttemptMs === undefined ? null : unixSeconds(nextAttemptMs),
+    next_attempt: nextAttemptMs === undefined ? null : fieldValues.preciseTime(nextAttemptMs),
   }
 }

@@ -8,7 +8,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ListedBot } from '../../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../bots/fleet-counts.ts'
-import { fleetOrder, type FleetQuery, type FleetStatus } from '../../bots/fleet-status.ts'
+import { fleetOrder, type FleetQuery } from '../../bots/fleet-status.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import type { MetricName } from '../../metrics.ts'
@@ -16,10 +16,9 @@ import { botOperations } from '../../operations/bot-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { addOperation } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
-import { type BotNames, botSummaryJson } from './bot-summary-json.ts'
+import { fieldValues } from './field-values.ts'
 import type { Owners } from '../owners.ts'
 import type { Answers } from '../questions.ts'
-import { unixSeconds } from './unix-seconds.ts'
 
 export interface FleetRoutesOptions {
   readonly clock: Clock
@@ -72,7 +71,10 @@ async function listBots(
   const distinct = new Map(found.map((bot) => [bot.botId, bot]))
   const bots = [...distinct.values()].toSorted(fleetOrder(query.sort)).slice(0, query.limit)
   const covered = answers.flatMap(({ answer }) => answer.shards)
-  return { bots: bots.map((bot) => listedJson(bot)), ...missingJson(options.shards, covered) }
+  return {
+    bots: bots.map((bot) => listedJson(bot)),
+    missing_shards: fieldValues.missingShards(options.shards, covered),
+  }
 }
 
 /** Without a new parameter, only the names are read, in the order in which they are stored. */
@@ -98,7 +100,7 @@ async function summarize(
     updates: sumOf([shownCountersOf(options.totals()), ...ofOtherNodes]),
     workers: owners.others.length + (owners.self >= 0 ? 1 : 0),
     shards: options.shards,
-    ...missingJson(options.shards, [...ofShards.keys()]),
+    missing_shards: fieldValues.missingShards(options.shards, [...ofShards.keys()]),
   }
 }
 
@@ -139,39 +141,16 @@ function countsJson(
   }
 }
 
-/** The shards that no worker has answered for. */
-function missingJson(
-  shards: number,
-  covered: readonly number[],
-): Pick<BotListJson, 'missing_shards'> {
-  const all = Array.from({ length: shards }, (_, shard) => shard)
-  const known = new Set(covered)
-  const missing = all.filter((shard) => !known.has(shard))
-  return missing.length > 0 ? { missing_shards: missing } : {}
-}
-
+/** The state of a bot is not known while its worker starts. */
 function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] {
-  return { ...botSummaryJson(bot), ...(status === undefined ? unknownState : stateJson(status)) }
-}
-
-function stateJson(status: FleetStatus): Omit<BotListJson['bots'][number], keyof BotNames> {
-  const { nextAttemptMs } = status
+  const { nextAttemptMs } = status ?? {}
   return {
-    mode: status.mode,
-    pending: status.pendingCount,
-    oldest_age: status.oldestAgeS ?? null,
-    paused: status.isPaused,
-    health: status.health ?? null,
-    next_attempt: nextAttemptMs === undefined ? null : unixSeconds(nextAttemptMs),
+    ...fieldValues.botNames(bot),
+    mode: status?.mode ?? null,
+    pending: status?.pendingCount ?? null,
+    oldest_age: status?.oldestAgeS ?? null,
+    paused: status?.isPaused ?? null,
+    health: status?.health ?? null,
+    next_attempt: nextAttemptMs === undefined ? null : fieldValues.preciseTime(nextAttemptMs),
   }
-}
-
-/** The fields of `stateJson` for a bot whose state is not known yet. */
-const unknownState = {
-  mode: null,
-  pending: null,
-  oldest_age: null,
-  paused: null,
-  health: null,
-  next_attempt: null,
 }

@@ -7,10 +7,11 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
-import type { ClusterMember, NodeReport, ReportedShard } from '../node-report.ts'
+import type { ClusterMember, NodeReport } from '../node-report.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { serverOperations } from '../../operations/server-operations.ts'
 import { addOperation } from './add-operations.ts'
+import { fieldValues } from './field-values.ts'
 import { askOwners } from '../ask-owners.ts'
 import type { Owners } from '../owners.ts'
 import type { Answers } from '../questions.ts'
@@ -42,18 +43,18 @@ async function listNodes(
   const asked = { ...options, owners: { ...owners, others } }
   const answers = await askOwners(asked, 'node', undefined)
   const nodes = new Map<string, NodeJson>()
-  const reported: ReportedShard[] = []
+  const reported: number[] = []
   for (const { answer } of answers) {
-    if (!nodes.has(answer.name)) reported.push(...answer.shards)
+    if (!nodes.has(answer.name)) reported.push(...answer.shards.map(({ shard }) => shard))
     nodes.set(answer.name, nodeJson(answer))
   }
   for (const member of options.members()) {
     if (nodes.has(member.name)) continue
-    reported.push(...unknownShards(member))
+    reported.push(...member.shards)
     nodes.set(member.name, silentJson(member))
   }
   const sorted = [...nodes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, node]) => node)
-  return { nodes: sorted, ...missingJson(shards, reported) }
+  return { nodes: sorted, missing_shards: fieldValues.missingShards(shards, reported) }
 }
 
 function nodeJson({ heartbeatAgeMs, clockSkewMs, workers, ...node }: NodeReport): NodeJson {
@@ -87,21 +88,6 @@ function silentJson(member: ClusterMember): NodeJson {
     heartbeat_age_ms: null,
     clock_skew_ms: null,
     workers: [],
-    shards: unknownShards(member),
+    shards: member.shards.map((shard) => ({ shard, worker: null, state: 'unknown' })),
   }
-}
-
-function unknownShards({ shards }: ClusterMember): readonly ReportedShard[] {
-  return shards.map((shard) => ({ shard, worker: null, state: 'unknown' }))
-}
-
-/** The shards that no node has. */
-function missingJson(
-  shards: number,
-  reported: readonly ReportedShard[],
-): Pick<NodeListJson, 'missing_shards'> {
-  const known = new Set(reported.map(({ shard }) => shard))
-  const all = Array.from({ length: shards }, (_, shard) => shard)
-  const missing = all.filter((shard) => !known.has(shard))
-  return missing.length > 0 ? { missing_shards: missing } : {}
 }
