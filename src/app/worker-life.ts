@@ -5,7 +5,7 @@ import { calledOperation } from '../operations/operation-of.ts'
 import { updateOperations } from '../operations/update-operations.ts'
 import { keysShard } from '../private-api/routes/key-routes.ts'
 import type { WorkerKeys } from '../private-api/private-api.ts'
-import type { RecordRoutesOptions } from '../private-api/routes/record-routes.ts'
+import type { ShardRoutesOptions } from '../private-api/routes/shard-routes.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
 import { eventDrainMs } from './limits.ts'
@@ -31,7 +31,7 @@ import { WebhookStarter } from './webhook-starter.ts'
 
 /** What the private API sends or receives for as long as its clients like. */
 export type WorkerStreams = Pick<IngestRoutesOptions, 'streams' | 'peerStreams'> &
-  Pick<RecordRoutesOptions, 'recordStreams'> &
+  Pick<ShardRoutesOptions, 'recordStreams'> &
   Pick<EventRoutesOptions, 'eventStreams'>
 
 /** Returns the streams of a worker that has just started. */

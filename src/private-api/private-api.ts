@@ -41,7 +41,6 @@ import { metricsPage } from './routes/metrics-page.ts'
 import { openApiDocument } from './openapi/openapi-document.ts'
 import { addNodeRoutes, type NodeRoutesOptions } from './routes/node-routes.ts'
 import { privateErrorText } from './private-error.ts'
-import { addRecordRoutes, type RecordRoutesOptions } from './routes/record-routes.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { addSessionRoutes } from './routes/session-routes.ts'
 import { addShardRoutes, type ShardRoutesOptions } from './routes/shard-routes.ts'
@@ -58,7 +57,6 @@ export type PrivateApiOptions = Omit<
     FleetRoutesOptions &
     IngestRoutesOptions &
     NodeRoutesOptions &
-    RecordRoutesOptions &
     ShardRoutesOptions,
   'answers'
 > &
@@ -135,16 +133,8 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     logger: false,
     exposeHeadRoutes: false,
     // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
-    frameworkErrors: (_error, _request, reply) => {
-      const text = privateErrorText(new PostboteError('NOT_FOUND'))
-      reply.hijack()
-      // Has a Content-Length, as all responses that another worker may forward.
-      reply.raw.writeHead(404, {
-        'Content-Type': 'application/json',
-        'Content-Length': Buffer.byteLength(text),
-      })
-      reply.raw.end(text)
-    },
+    // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
+    frameworkErrors: (_error, _request, reply) => sendError(reply, new PostboteError('NOT_FOUND')),
     ajv: { customOptions: ajvOptions },
   })
   addChecks(app, options)
@@ -160,7 +150,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     if (denied !== undefined) options.counters.add(denied, 1)
     if (expected.retryAfterS !== undefined) void reply.header('retry-after', expected.retryAfterS)
     if (mustClose(request.raw)) void reply.header('connection', 'close')
-    return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
+    return sendError(reply, expected)
   })
   addDashboardRoutes(app, new DashboardFiles())
   addServerRoutes(app, options)
@@ -176,12 +166,15 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
-    addRecordRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options)
     addAnswers(jsonRoutes, answers, options.isForwarded)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app
+}
+
+function sendError(reply: FastifyReply, error: PostboteError): FastifyReply {
+  return reply.code(error.status).type('application/json').send(privateErrorText(error))
 }
 
 /** Some probes send HEAD and use only the status. */

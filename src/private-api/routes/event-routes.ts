@@ -38,6 +38,7 @@ export interface EventRoutesOptions extends EventLog {
 export const eventStreamsMax = 32
 
 export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions): void {
+  const { clock, eventStreams } = options
   const places = new KeyShares(eventStreamsMax)
   addOperations(app, eventOperations, {
     async followEvents(call) {
@@ -48,45 +49,30 @@ export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions
       if (after !== undefined) idInPosition(after, options.node)
       const free = places.take(requestAccess(request))
       const response = LongResponse.begin(call, options.keys.ring, serverSentEventsHead)
-      follow(options, request, { response, from: { ...query, after }, free })
+      const stream = new EventStream({
+        clock,
+        sink: response,
+        from: { ...query, after },
+        own: (question) => ownEvents(options, question),
+        others() {
+          const owners = options.ownersOf(request)
+          return owners.others.filter((owner) => owners.isOtherNode(owner))
+        },
+        ask(owner, question, signal) {
+          const open = (path: string): OwnerStream =>
+            options.ownersOf(request).openStream(owner, path)
+          return askNode({ clock, open, signal }, question)
+        },
+        onEnd: () => {
+          eventStreams.delete(stream)
+          free()
+        },
+      })
+      eventStreams.add(stream)
+      response.follow(() => stream.stop())
+      void stream.run()
     },
   })
-}
-
-function follow(
-  options: EventRoutesOptions,
-  request: FastifyRequest,
-  to: {
-    readonly response: LongResponse
-    /** Where to begin, and which events are wanted. */
-    readonly from: Omit<NodeQuestion, 'waitMs'>
-    /** Frees the place of the stream. */
-    readonly free: () => void
-  },
-): void {
-  const { eventStreams } = options
-  const { response, from, free } = to
-  const stream = new EventStream({
-    clock: options.clock,
-    sink: response,
-    from,
-    own: (question) => ownEvents(options, question),
-    others() {
-      const owners = options.ownersOf(request)
-      return owners.others.filter((owner) => owners.isOtherNode(owner))
-    },
-    ask(owner, question, signal) {
-      const open = (path: string): OwnerStream => options.ownersOf(request).openStream(owner, path)
-      return askNode({ clock: options.clock, open, signal }, question)
-    },
-    onEnd: () => {
-      eventStreams.delete(stream)
-      free()
-    },
-  })
-  eventStreams.add(stream)
-  response.follow(() => stream.stop())
-  void stream.run()
 }
 
 /** Asks the log of this server for a node. */
