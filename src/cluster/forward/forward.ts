@@ -24,7 +24,7 @@ import {
   peerConnectWaitMs,
   peerRepeatDelayMs,
 } from '../limits.ts'
-import { type BodyLease, tooManyBodies } from '../../http/body-budget.ts'
+import type { BodyLease } from '../../http/body-budget.ts'
 import { dropBody, hasBody, mustClose, receiveBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
@@ -155,7 +155,7 @@ export class Forward implements ResponseReceiver {
     try {
       this.#body = await receiveBody(incoming, { bytesMax: forwardedBodyBytesMax, lease })
       // A body that arrived in one piece is also kept until the response is there, so it is counted now.
-      if (lease?.hold(this.#body.length) === false) throw tooManyBodies()
+      if (lease?.hold(this.#body.length) === false) throw new PostboteError('TOO_MANY_BODIES')
     } catch (error) {
       if (!(error instanceof PostboteError)) throw error
       this.#refuseBody(error)
