@@ -73,7 +73,11 @@ export function addOperation<Row extends Operation>(
   app.route({
     method,
     url: path,
-    schema: { querystring, body },
+    // Fastify warns of a schema that is undefined.
+    schema: {
+      ...(querystring === undefined ? {} : { querystring }),
+      ...(body === undefined ? {} : { body }),
+    },
     config: { operation },
     handler: (request, reply) => handler(handledCall(operation, request, reply)),
   })
