@@ -117,15 +117,6 @@ const ajvOptions = {
 
 const deniedMetricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = deniedMetrics
 
-const healthPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
-/** The paths that need no key. */
-const openPaths: ReadonlySet<string> = new Set([...healthPaths, ...dashboardPaths])
-
-/** Whether a request asks for the health of the server, which needs no key. */
-export function asksForHealth(url: string): boolean {
-  return healthPaths.has(url.split('?', 1)[0] ?? '')
-}
-
 export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
   const answers = answersOf(given)
   const options = { ...given, answers }
@@ -207,11 +198,13 @@ function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
   const { ring, limiter } = options.keys
   addRequestAccess(app)
   app.addHook('onRequest', async (request, reply) => {
-    const path = request.routeOptions.url ?? ''
+    const { url: path = '', config } = request.routeOptions
+    const { operation } = config
+    const isOpen = operation?.scope === 'open'
     // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
-    const isProbe = healthPaths.has(path) && request.headers.host === undefined
+    const isProbe = isOpen && request.headers.host === undefined
     if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
-    if (openPaths.has(path)) return
+    if (isOpen || dashboardPaths.includes(path)) return
     // With a session, a request has no Authorization header, which would keep proxies from storing the response.
     if (request.method === 'GET') void reply.header('cache-control', 'no-store')
     const access = await checkAccess(options, request)
@@ -221,7 +214,6 @@ function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
     // The body is not parsed, because Fastify would close the connection if it could not parse it.
     if (request.is404) throw noRoute(request, reply)
     if (access === 'root') return
-    const { operation } = request.routeOptions.config
     assertMay(access, operation, idIn(request.params))
     if (operation === updateOperations.pushUpdate) assertUnderLimit(limiter, access, 'updates')
   })
