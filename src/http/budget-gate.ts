@@ -277,7 +277,7 @@ export class BudgetGate {
     const line = this.#lines.get(debtor) ?? []
     const lineMax = isKey(debtor) ? budgetWaitersPerKeyMax : budgetWaitersPerDebtorMax
     if (line.length >= lineMax || this.#waiting >= budgetWaitersMax) {
-      this.#refuse(debtor, waiting)
+      waiting.refuse(this.#tooMany(debtor))
       return
     }
     this.#waiting += 1
@@ -285,10 +285,6 @@ export class BudgetGate {
     if (line.length > 1) return
     this.#lines.set(debtor, line)
     this.#startLater(debtor, line)
-  }
-
-  #refuse(debtor: string, { refuse }: Waiting): void {
-    refuse(this.#tooMany(debtor))
   }
 
   #tooMany(debtor: string): PostboteError {
@@ -322,7 +318,7 @@ export class BudgetGate {
     this.#waiting -= 1
     const waitedMs = this.#options.clock.monotonicMs() - waiter.sinceMs
     const isLate = waitedMs > budgetWaitMsMax && !isKey(debtor)
-    if (waiter.request.socket.destroyed || isLate) this.#refuse(debtor, waiter)
+    if (waiter.request.socket.destroyed || isLate) waiter.refuse(this.#tooMany(debtor))
     else waiter.start()
   }
 }
