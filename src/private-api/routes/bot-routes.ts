@@ -6,17 +6,13 @@ import { PostboteError } from '../../errors.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
 import { addOperation, type HandledCall } from './add-operations.ts'
-import { askOwners } from '../ask-owners.ts'
+import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
-import { type CompleteResponse, type Owners, type OwnerStream, postToOwner } from '../owners.ts'
-import type { Answers } from '../questions.ts'
+import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
 import { readIsValidated } from '../ingest/update-options.ts'
 
-export interface BotRoutesOptions {
-  readonly clock: Clock
+export interface BotRoutesOptions extends AskingRoute<'botsNamed'> {
   readonly bots: BotService
-  readonly answers: Pick<Answers, 'botsNamed'>
-  ownersOf(request: FastifyRequest): Owners
   /** Whether another worker forwarded the request, so that only this worker responds to it. */
   isForwarded(request: FastifyRequest): boolean
 }
@@ -68,8 +64,7 @@ async function registerAtOwner(
   const owners = options.ownersOf(request)
   const owner = asked === undefined ? undefined : owners.ownerOf(asked)
   if (owner !== undefined && !owners.isOwn(owner)) {
-    const open = (): OwnerStream => owners.openStream(owner, '/v1/bots')
-    return postToOwner(clock, open, { body: JSON.stringify(body) })
+    return registerAt(clock, owners, owner, body)
   }
   try {
     const id =
@@ -117,11 +112,20 @@ async function registeredElsewhere(
 ): Promise<CompleteResponse | undefined> {
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
   for (const worker of owners.others) {
-    const open = (): OwnerStream => owners.openStream(worker, '/v1/bots')
-    const response = await postToOwner(clock, open, { body: JSON.stringify(body) })
+    const response = await registerAt(clock, owners, worker, body)
     if (response.status === 200) return response
   }
   return undefined
+}
+
+function registerAt(
+  clock: Clock,
+  owners: Owners,
+  owner: number,
+  body: Registration,
+): Promise<CompleteResponse> {
+  const { path } = botOperations.createBot
+  return postToOwner(clock, () => owners.openStream(owner, path), { body: JSON.stringify(body) })
 }
 
 function reportJson(bot: BotReport): BotJson {

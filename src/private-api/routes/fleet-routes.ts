@@ -9,23 +9,17 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ListedBot } from '../../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../bots/fleet-counts.ts'
 import { fleetOrder, type FleetQuery } from '../../bots/fleet-status.ts'
-import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import type { MetricName } from '../../metrics.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { addOperation } from './add-operations.ts'
-import { askOwners } from '../ask-owners.ts'
+import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
-import type { Owners } from '../owners.ts'
-import type { Answers } from '../questions.ts'
 
-export interface FleetRoutesOptions {
-  readonly clock: Clock
+export interface FleetRoutesOptions extends AskingRoute<'bots' | 'summary'> {
   /** The number of shards of the server. */
   readonly shards: number
-  readonly answers: Pick<Answers, 'bots' | 'summary'>
-  ownersOf(request: FastifyRequest): Owners
   /** The sums of the counters of all workers of this node. */
   totals(): Readonly<Record<MetricName, number>>
 }

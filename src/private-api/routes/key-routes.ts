@@ -7,22 +7,16 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { KeyRegistry, WantedKey } from '../../access/key-registry.ts'
-import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { keyOperations } from '../../operations/key-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
 import type { StoredAccessKey } from '../../shard/stored.ts'
 import { addOperations } from './add-operations.ts'
-import { askOwners } from '../ask-owners.ts'
-import type { Owners } from '../owners.ts'
-import type { Answers } from '../questions.ts'
+import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 
-export interface KeyRoutesOptions {
-  readonly clock: Clock
+export interface KeyRoutesOptions extends AskingRoute<'keysChanged'> {
   readonly keys: { readonly registry: KeyRegistry }
-  readonly answers: Pick<Answers, 'keysChanged'>
-  ownersOf(request: FastifyRequest): Owners
 }
 
 /** The shard that has the keys. */

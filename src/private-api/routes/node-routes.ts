@@ -6,25 +6,19 @@
  * A member of the cluster that does not answer is listed with what the database says about it.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Clock } from '../../clock.ts'
 import type { ClusterMember, NodeReport } from '../node-report.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { serverOperations } from '../../operations/server-operations.ts'
 import { addOperation } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
-import { askOwners } from '../ask-owners.ts'
-import type { Owners } from '../owners.ts'
-import type { Answers } from '../questions.ts'
+import { type AskingRoute, askOwners } from '../ask-owners.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]
 
-export interface NodeRoutesOptions {
-  readonly clock: Clock
+export interface NodeRoutesOptions extends AskingRoute<'node'> {
   /** The number of shards of the server. */
   readonly shards: number
-  readonly answers: Pick<Answers, 'node'>
-  ownersOf(request: FastifyRequest): Owners
   /** Returns all members of the cluster, as this node knows them; none on one machine. */
   members(): readonly ClusterMember[]
 }
