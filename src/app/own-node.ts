@@ -14,7 +14,6 @@ import type { NodeReport, ReportedShard, WorkerReport } from '../private-api/nod
 import { shardTroubles, type ShardTroubles } from '../shard/shard-marks.ts'
 import type { StoreEngine } from '../store/store-engine.ts'
 import type { Databases } from './databases.ts'
-import { workerHangsAfterS } from './limits.ts'
 
 export interface OwnNodeParts {
   readonly clock: Clock
@@ -54,6 +53,12 @@ export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
 }
 
 const { version }: { version: string } = JSON.parse(readFileSync(entryFiles.manifest, 'utf8'))
+
+/**
+ * A worker whose event loop has not turned for this long is shown as hanging. Chosen: on a busy machine a loop may be late
+ * for a second or two.
+ */
+const workerHangsAfterS = 5
 
 function workerReport({ clock, memory }: OwnNodeParts, worker: number): WorkerReport {
   const { state, pid, generation, restarts, servingSinceS } = memory.workerTable.of(worker)

@@ -15,15 +15,31 @@
  */
 import { sleep } from '../clock.ts'
 import type { ShardOpening } from '../cluster/shard-assignment.ts'
-import { backgroundCheckBytesPerS, lateOpeningRetryMs, roomlessOpeningRetryMs } from './limits.ts'
 import { type OpeningVerdict, openingVerdicts, type WorkerPast } from './opening-verdict.ts'
 import { WorkerShard, type WorkerShardOptions } from './worker-shard.ts'
+import { mib } from '../limits.ts'
 
 export interface ShardSetOptions extends WorkerShardOptions {
   /** The shards that this worker may have. */
   readonly shards: readonly number[]
   readonly past: WorkerPast
 }
+
+/**
+ * A background check reads at most this much per second from the disk. A check handles 50 MB per second of CPU, so this
+ * takes 8 % of a worker.
+ */
+const backgroundCheckBytesPerS = 4 * mib
+/**
+ * A shard in doubt that could not be opened for a reason other than damage is tried again after this time: a full disk or
+ * a lack of descriptors may end at any moment.
+ */
+export const lateOpeningRetryMs = 1_000
+/**
+ * A shard for which the disk has no room is tried again after this time. Chosen: each try writes up to 8 MiB until the disk is
+ * full, and its operator needs longer to make room.
+ */
+export const roomlessOpeningRetryMs = 10_000
 
 export class ShardSet {
   readonly #options: ShardSetOptions

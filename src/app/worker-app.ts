@@ -20,7 +20,6 @@ import type { BudgetGate } from '../http/budget-gate.ts'
 import { type BotApi, createBotApi } from '../bot-api/bot-api.ts'
 import { TokenRefusals } from '../bot-api/token-refusals.ts'
 import { UpdatesReply } from '../bot-api/updates-reply.ts'
-import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
 import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
 import { CheckPool } from '../queue/check-pool.ts'
@@ -33,7 +32,7 @@ import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
 import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
-import type { Log } from '../cluster/log.ts'
+import type { Log } from '../surroundings.ts'
 import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
 import { Databases } from './databases.ts'
 import { holdConnection, streamPlace } from '../cluster/worker/client-connections.ts'
@@ -92,6 +91,9 @@ interface Parts extends WorkerAppContext {
   /** Set only with `--upstream`. */
   readonly upstream: UpstreamServices | undefined
 }
+
+/** With an upstream server, a call may take this long to arrive: 50 MB, the most that an upload may have, at 85 KB/s. */
+const uploadTimeoutMs = 600_000
 
 export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
   const { start, settings, clock, log } = context
@@ -179,6 +181,9 @@ function guardOf(
 function sweepersOf({ clock, log }: Parts, { bots, fleet }: BotRegistry) {
   return [new ExpirySweeper({ clock, bots, log }), new KeySweeper({ clock, bots, log }), fleet]
 }
+
+/** Delayed refusals may hold this share of the connections that a worker may have, so that most remain for requests. */
+const heldRefusalsShare = 1 / 8
 
 function pacingOf({ clock, memory }: Parts): TokenRefusals {
   const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)

@@ -5,7 +5,6 @@ import type { BotCache } from '../bots/bot-cache.ts'
 import type { Clock } from '../clock.ts'
 import { SharedKeyLimits } from '../cluster/shared-memory/shared-key-limits.ts'
 import type { Databases } from './databases.ts'
-import { keysOpenWaitMs } from './limits.ts'
 import { keysShard } from '../private-api/routes/key-routes.ts'
 import { KeySync } from '../private-api/access/key-sync.ts'
 import type { WorkerKeys } from '../private-api/private-api.ts'
@@ -17,6 +16,12 @@ export interface WorkerKeysParts extends OwnersParts {
   readonly guard: PrivateApiGuard
   readonly databases: Databases
 }
+
+/**
+ * A worker that starts waits this long for the keys if another worker has them, and serves without them after that. Chosen:
+ * an answer takes milliseconds.
+ */
+const keysOpenWaitMs = 500
 
 export function workerKeys(
   parts: WorkerKeysParts,

@@ -8,7 +8,6 @@ import type { WorkerKeys } from '../private-api/private-api.ts'
 import type { ShardRoutesOptions } from '../private-api/routes/shard-routes.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
-import { eventDrainMs } from './limits.ts'
 import { drainMs } from '../limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
 import {
@@ -67,6 +66,9 @@ export interface WorkerLifeOptions extends Omit<ShardSetOptions, Made> {
   readonly streams: WorkerStreams
   readonly upstream: UpstreamServices | undefined
 }
+
+/** A worker that ends waits this long for the delivery of an event. Chosen: below `leaveDeliveriesMs`; the next process sends it again. */
+const eventDrainMs = 1_000
 
 export class WorkerLife {
   readonly #options: WorkerLifeOptions

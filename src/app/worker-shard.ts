@@ -10,12 +10,9 @@
 import type { ServerResponse } from 'node:http'
 import type { BotCache } from '../bots/bot-cache.ts'
 import type { Fleet } from '../bots/fleet.ts'
-import type { Clock } from '../clock.ts'
-import type { Log } from '../cluster/log.ts'
 import type { ShardMap } from '../cluster/shard-map.ts'
 import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import { leave, type OpenResponsesView, settle } from '../cluster/worker/departure.ts'
-import type { Counters } from '../counters.ts'
 import type { ReportEvent } from '../events/operator-event.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { shardPath } from '../shard/data-directory.ts'
@@ -26,21 +23,19 @@ import type { ShardLife, ShardMarks } from '../shard/shard-marks.ts'
 import { foreignFault } from '../shard/shard-records.ts'
 import { type FileDamage, ShardDamaged } from '../store/shard-damaged.ts'
 import type { StoreEngine } from '../store/store-engine.ts'
+import type { Surroundings } from '../surroundings.ts'
 import type { Databases } from './databases.ts'
 import type { OpeningVerdict, ShardPast } from './opening-verdict.ts'
 import type { CheckedShard, ShardChecker } from './shard-checker.ts'
 import { changedShardMode, isBroken, phaseOf, type ShardMode } from './shard-mode.ts'
 
-export interface WorkerShardOptions {
+export interface WorkerShardOptions extends Pick<Surroundings, 'clock' | 'log' | 'counters'> {
   readonly dataDir: string
   readonly engine: StoreEngine
   readonly map: Pick<ShardMap, 'shardOf'>
-  readonly clock: Clock
-  readonly log: Log
   readonly bots: BotCache
   /** Learns what every group has changed. */
   readonly fleet: Pick<Fleet, 'committed'>
-  readonly counters: Counters
   readonly report: ReportEvent
   readonly marks: Omit<ShardMarks, 'setDamaged'>
   readonly checker: Pick<ShardChecker, 'check' | 'request'>

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import type { OwnerResponse, OwnerStream } from '../../private-api/owners.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
-import { forwardFailuresGatherMs, forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
+import { forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
 import { kib, workersMax } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
@@ -17,7 +17,7 @@ import type { ResponseHead } from '../link/response-head.ts'
 import { hostAndPort } from '../link/link-address.ts'
 import { isMisdirected, type LearnOwner, learnOwner, OwnerSearch } from './owner-search.ts'
 import type { LinkSecurity } from '../node-links.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import { RareWarning } from '../rare-warning.ts'
 import type { Routes } from '../routes.ts'
 import { StreamedForward } from './streamed-forward.ts'
@@ -45,6 +45,12 @@ export interface StreamTo {
   /** The last request ended a moment ago without a result. */
   readonly isRepeat?: boolean | undefined
 }
+
+/**
+ * Requests that cannot be forwarded are reported together, this long after the first one. Chosen: those that one take-over
+ * fails have looked for their owner for as long as each other, `peerConnectWaitMs`, and began within that time.
+ */
+export const forwardFailuresGatherMs = 5_000
 
 export class Peers {
   readonly #options: PeersOptions

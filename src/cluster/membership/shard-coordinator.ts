@@ -8,10 +8,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-table.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
-import { handOverAllMsMax, nodeLeaseMs, settleMsMax } from './limits.ts'
+import { nodeLeaseMs } from './limits.ts'
 import { mayTake, type PlacementDecision, Placement } from './placement.ts'
 
 export interface ShardCoordinatorOptions {
@@ -31,6 +31,14 @@ export interface ShardCoordinatorOptions {
 
 /** The workers of this node, as the coordinator of one database uses them. */
 type DatabaseShardControl = Pick<ShardControl, 'workerOf'>
+
+/** A server that ends waits this long for the nodes that take its shards. Chosen: as long as for open requests. */
+export const handOverAllMsMax = 10_000
+/**
+ * A server that starts waits this long until all shards of a database have an owner. Chosen: longer than a take-over and the
+ * opening of many shards, and a third of the time that systemd gives a start by default.
+ */
+export const settleMsMax = 30_000
 
 export class ShardCoordinator implements ShardAssignment {
   readonly #options: ShardCoordinatorOptions

@@ -2,7 +2,7 @@
 import type { RouteTable } from '../routes.ts'
 import type { ShardAssignment, ShardOpening, ShardWorker } from '../shard-assignment.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { dropMs, leaveMs, openShardMs, settleMs } from '../limits.ts'
+import { leaveMs, settleMs } from '../limits.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
 import type { WorkerChild } from './worker-child.ts'
@@ -17,6 +17,14 @@ export interface PlaceShardsOptions {
   /** Returns all processes of the place that serve connections or will. */
   processes(): readonly WorkerChild[]
 }
+
+/**
+ * Opening one shard of a database may take this long: a connection, a claim that ends the connection of the last owner, and
+ * the statements, each within its own limit.
+ */
+const openShardMs = 10_000
+/** A shard that another node owns is dropped within this time, or its worker is gone: one that hangs has been killed by then. */
+const dropMs = 45_000
 
 export class PlaceShards implements ShardWorker {
   /** The shards that the place has if this node has them. */

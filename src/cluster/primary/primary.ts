@@ -10,7 +10,6 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import type { Counters } from '../../counters.ts'
 import { PostboteError } from '../../errors.ts'
 import type { ReopenLogMessage } from '../channel/channel-message.ts'
-import { handOffShare, signalEchoMs } from '../limits.ts'
 import { connectionLimit } from '../connection/connection-limit.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from '../listener.ts'
@@ -63,6 +62,12 @@ export interface Primary {
   /** Stops accepting, lets the workers finish their requests (10 s at most), and ends them. */
   close(): Promise<void>
 }
+
+/**
+ * The connections that wait for one worker may be this share of those that the primary may hold, so that one slow worker
+ * does not keep out the clients of the others.
+ */
+const handOffShare = 1 / 2
 
 /** Resolves when all workers serve. If the server cannot start, this ends all that was started and rejects. */
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
@@ -158,6 +163,12 @@ interface SignalOptions
   readonly close: () => Promise<void>
   readonly reload: () => Promise<void>
 }
+
+/**
+ * A second signal within this time belongs to the same key press: npm sends on a signal that the terminal has sent to all
+ * processes already.
+ */
+export const signalEchoMs = 50
 
 function obeySignals(options: SignalOptions): Signals {
   const { clock, log, close, reload, exit = (code) => process.exit(code) } = options

@@ -13,13 +13,7 @@ import type { ServerResponse } from 'node:http'
 import type { BotCache } from '../../bots/bot-cache.ts'
 import { calledOperation } from '../../operations/operation-of.ts'
 import { type Clock, sleep } from '../../clock.ts'
-import {
-  leaveDeliveriesMs,
-  leaveCheckPeriodMs,
-  leaveRequestsMs,
-  settleDeliveriesMs,
-  settleRequestsMs,
-} from '../limits.ts'
+import { settleDeliveriesMs, settleRequestsMs } from '../limits.ts'
 import { isPoll } from '../forward/request-router.ts'
 import type { Shard } from '../../shard/shard.ts'
 
@@ -57,6 +51,17 @@ export async function settle(
   await untilSent(responses().filter(isBrief), settleDeliveriesMs)
 }
 
+/**
+ * Requests still in progress may take this long when the shards are closed. With the opening of the shards this stays
+ * below the 4 s that new requests wait.
+ */
+export const leaveRequestsMs = 2_000
+/**
+ * Deliveries still in flight may take this long when the shards are closed, beside `leaveRequestsMs`; they have had
+ * `settleDeliveriesMs` already.
+ */
+const leaveDeliveriesMs = 1_000
+
 /** Resolves when the shards are closed. */
 export async function leave(
   options: DepartureOptions,
@@ -70,6 +75,9 @@ export async function leave(
   ])
   await options.closeShards()
 }
+
+/** A worker that leaves checks this often whether anything is under way: short, because requests wait during that time. */
+const leaveCheckPeriodMs = 5
 
 async function untilNone(
   { clock, isUnderWay }: DepartureOptions,

@@ -21,17 +21,9 @@ import type { Duplex } from 'node:stream'
 import { PostboteError } from '../../errors.ts'
 import { gatherPieces } from '../../http/gather-pieces.ts'
 import { refusePrivate } from '../../private-api/private-error.ts'
-import {
-  connectionsCheckMs,
-  headerBytesMax,
-  headersTimeoutMs,
-  keepAliveTimeoutMs,
-  pipelinedPerTurnMax,
-  silentBotConnectionMs,
-  silentPrivateConnectionMs,
-} from '../limits.ts'
+import { connectionsCheckMs, headerBytesMax, pipelinedPerTurnMax } from '../limits.ts'
 import { plainTarget } from '../../http/plain-target.ts'
-import { requestTimeoutMs, unavailableRetryAfterS } from '../../limits.ts'
+import { requestTimeoutMs, streamIdleMs, unavailableRetryAfterS } from '../../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
 import { CallTurns } from './call-turns.ts'
 import { ClientConnections } from './client-connections.ts'
@@ -97,6 +89,24 @@ export interface ConnectionTimes {
   /** How long no byte may move while a request is in progress. */
   readonly silentMs: Readonly<Record<ListenerKind, number>>
 }
+
+/**
+ * The head of a request may take this long to arrive. Chosen: 64 KiB in 10 s is 52 kbit/s; a longer time lets slow
+ * clients hold more connections.
+ */
+const headersTimeoutMs = 10_000
+/**
+ * An idle connection is kept this long. HTTP clients keep theirs for up to 75 s, and many do not repeat a POST on a
+ * connection that the server has closed.
+ */
+export const keepAliveTimeoutMs = 80_000
+/**
+ * A connection without traffic for this long during a request is cut, for example because its client does not read a
+ * response: 4 MB would be held for it. It is longer than any response takes (`upstreamResponseTimeoutMs`), by 30 s.
+ */
+const silentBotConnectionMs = 330_000
+/** The same for the private listener: a minute longer than `streamIdleMs`, so that idle streams end in order first. */
+const silentPrivateConnectionMs = streamIdleMs + 60_000
 
 const usualTimes: ConnectionTimes = {
   headersMs: headersTimeoutMs,

@@ -14,14 +14,14 @@
  */
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
-import { forwardedDrainMs, retireResponsesMs, retireGraceMs, retireMs } from '../limits.ts'
+import { peerConnectWaitMs, retireMs, retireResponsesMs } from '../limits.ts'
 import { drainMs } from '../../limits.ts'
 import { isMessage, type ReadyMessage, type TakenMessage } from '../channel/channel-message.ts'
 import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts'
 import { Control, exposeControl } from '../channel/control.ts'
 import type { PrimaryCalls, PrimaryControl } from '../channel/primary-control.ts'
 import type { OpenResponsesView } from './departure.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import { Peers } from '../forward/peers.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { type RouteTable, Routes } from '../routes.ts'
@@ -111,6 +111,14 @@ interface Begun extends Ways {
   readonly app: WorkerApp
   readonly servers: WorkerServers
 }
+
+/** A replaced worker waits at least this long, because a connection may still be in the backlog of its link socket. */
+const retireGraceMs = 1_000
+/**
+ * A worker that ends waits this long for the requests that other nodes answer, as long as for their owner
+ * (`peerConnectWaitMs`). Polls are answered at once, so these are calls that take long, or their owner hangs.
+ */
+const forwardedDrainMs = peerConnectWaitMs
 
 class WorkerProcess {
   readonly #options: WorkerOptions

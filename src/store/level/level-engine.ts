@@ -5,7 +5,6 @@
  * `open` finds damaged logs before LevelDB drops them silently, and writes back what can be read of them. The check is
  * done only when the caller accepts the loss, because the next start finds no more damage.
  */
-import { storeLockWaitMs } from '../../limits.ts'
 import { DiskSpace, probeDisk } from '../disk-space.ts'
 import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
 import { damageOf } from './damage-of.ts'
@@ -19,6 +18,9 @@ import { LevelStore } from './level-store.ts'
 import { checkLogs, droppedLines, type LogCheck } from './log-check.ts'
 import { assertNewShardOrMade, makeNewShard, newShardIsMade } from './new-shard.ts'
 import { hasUnfinishedCompaction } from './unfinished-compaction.ts'
+
+/** A shard's directory may be held this long by a predecessor that was killed; after that the opening fails. */
+const storeLockWaitMs = 5_000
 
 export const levelEngine = {
   open,

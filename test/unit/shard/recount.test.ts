@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { recountSkippedIds } from '../../../src/shard/limits.ts'
+import { recountSkippedIds } from '../../../src/shard/recount.ts'
 import { queueIdOf, queueKey } from '../../../src/shard/keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { settle } from '../../support/kit/fake-clock.ts'

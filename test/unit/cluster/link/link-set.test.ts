@@ -3,14 +3,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { frameType } from '../../../../src/cluster/link/frame.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
-import type { LinkCall } from '../../../../src/cluster/link/link-call.ts'
-import { PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
+import { type LinkCall, shortResponseBytesMax } from '../../../../src/cluster/link/link-call.ts'
+import { peerConnectRetryMs, PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
 import { LinkSet } from '../../../../src/cluster/link/link-set.ts'
-import {
-  peerConnectRetryMs,
-  peerConnectWaitMs,
-  shortResponseBytesMax,
-} from '../../../../src/cluster/limits.ts'
+import { peerConnectWaitMs } from '../../../../src/cluster/limits.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
 import { callsOf, LinkClock } from '../../../support/network/link-calls.ts'
 import { ReceivedResponse } from '../../../support/producers/received-response.ts'

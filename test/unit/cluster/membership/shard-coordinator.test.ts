@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ShardCoordinator } from '../../../../src/cluster/membership/shard-coordinator.ts'
 import {
   handOverAllMsMax,
-  handOverPauseMs,
-  nodeHeartbeatMs,
-  nodeLeaseMs,
   settleMsMax,
-} from '../../../../src/cluster/membership/limits.ts'
+  ShardCoordinator,
+} from '../../../../src/cluster/membership/shard-coordinator.ts'
+import { nodeHeartbeatMs, nodeLeaseMs } from '../../../../src/cluster/membership/limits.ts'
+import { handOverPauseMs } from '../../../../src/cluster/membership/placement.ts'
 import type { RouteTable } from '../../../../src/cluster/routes.ts'
 import type {
   ShardControl,
