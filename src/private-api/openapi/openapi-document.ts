@@ -218,11 +218,11 @@ function resultResponse(content: Content, components: OpenApiComponents): Respon
 /** Joins a result with the errors that have the same status, if there are any. Such a result is JSON, too: /readyz. */
 function joined(result: Response, errors: Response | undefined): Response {
   if (errors === undefined) return result
-  const json = 'application/json'
-  const anyOf = [result, errors].map(({ content }) => content?.[json]?.['schema'])
+  const type = 'application/json'
+  const anyOf = [result, errors].map(({ content }) => content?.[type]?.['schema'])
   return {
     ...errors,
     description: `${result.description}\n\n${errors.description}`,
-    content: errors.content && { [json]: { schema: { anyOf } } },
+    content: errors.content && { [type]: { schema: { anyOf } } },
   }
 }

@@ -162,6 +162,6 @@ function queueJson(queue: BotReport['queue']): BotJson['test'] {
     health_reason: healthReason ?? null,
     deliveries,
     parked_keys: parkedKeys,
-    next_attempt: nextAttemptMs === undefined ? null : fieldValues.preciseTime(nextAttemptMs),
+    next_attempt: fieldValues.nextAttempt(nextAttemptMs),
   }
 }

@@ -9,6 +9,8 @@ export const fieldValues = {
     created_at: Math.floor(createdAtMs / 1_000),
   }),
   preciseTime: (ms: number): number => Math.round(ms) / 1_000,
+  nextAttempt: (ms: number | undefined): number | null =>
+    ms === undefined ? null : fieldValues.preciseTime(ms),
   /** The shards that nobody has answered for. Undefined if there are none: the answer has no such field then. */
   missingShards(shards: number, found: readonly number[]): readonly number[] | undefined {
     const known = new Set(found)

@@ -137,7 +137,6 @@ function countsJson(
 
 /** The state of a bot is not known while its worker starts. */
 function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] {
-  const { nextAttemptMs } = status ?? {}
   return {
     ...fieldValues.botNames(bot),
     mode: status?.mode ?? null,
@@ -145,6 +144,6 @@ function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] 
     oldest_age: status?.oldestAgeS ?? null,
     paused: status?.isPaused ?? null,
     health: status?.health ?? null,
-    next_attempt: nextAttemptMs === undefined ? null : fieldValues.preciseTime(nextAttemptMs),
+    next_attempt: fieldValues.nextAttempt(status?.nextAttemptMs),
   }
 }
