@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { botPath, declareOperations } from './operation.ts'
 
-const { orNull, removedCount, time } = fieldSchemas
+const { orNull, overlap, removedCount, time } = fieldSchemas
 
 const all = `${botPath}/signing-keys` as const
 
@@ -24,7 +24,7 @@ export const signingKeyOperations = declareOperations('signing keys', {
       Type.Object(
         {
           type: Type.Enum(['hmac-sha256', 'ed25519']),
-          overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: signingKeyOverlapSMax })),
+          overlap: overlap(signingKeyOverlapSMax),
         },
         { additionalProperties: false },
       ),
