@@ -97,7 +97,7 @@ interface PrivateApiContext {
   /** The sums of the counters of all workers. */
   totals(): Readonly<Record<MetricName, number>>
   /** Called for a request with no key, a wrong key or one that does not allow it, a Host that is not allowed, or without a route. */
-  onRefused?(request: IncomingMessage): void
+  onRefused(request: IncomingMessage): void
   /** Whether the connection was accepted on a Unix socket. */
   isUnixSocket(request: FastifyRequest): boolean
 }
@@ -138,7 +138,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     }
     const denied = deniedMetricOf[expected.code]
     if (denied !== undefined || expected.code === 'BAD_HOST' || request.is404) {
-      options.onRefused?.(request.raw)
+      options.onRefused(request.raw)
     }
     if (denied !== undefined) options.counters.add(denied, 1)
     if (expected.retryAfterS !== undefined) void reply.header('retry-after', expected.retryAfterS)
