@@ -37,6 +37,7 @@ import { type FleetRoutesOptions, addFleetRoutes } from './routes/fleet-routes.t
 import { type IngestRoutesOptions, addIngestRoutes } from './routes/ingest-routes.ts'
 import { addKeyRoutes, type KeyRoutesOptions } from './routes/key-routes.ts'
 import type { KeySync } from './access/key-sync.ts'
+import { fieldValues } from './routes/field-values.ts'
 import { metricsPage } from './routes/metrics-page.ts'
 import { openApiDocument } from './openapi/openapi-document.ts'
 import { addNodeRoutes, type NodeRoutesOptions } from './routes/node-routes.ts'
@@ -283,6 +284,7 @@ function troublesJson({
   damaged,
   troubles,
 }: Readiness): Omit<ReadinessJson, 'status'> {
+  const { someOf } = fieldValues
   return {
     away_databases: hasLease ? someOf(awayDatabases) : undefined,
     poisoned_shards: poisonedShards > 0 ? poisonedShards : undefined,
@@ -291,10 +293,6 @@ function troublesJson({
     damaged_files: someOf(troubles.damaged),
     checking_shards: someOf(troubles.checking),
   }
-}
-
-function someOf<Item>(list: readonly Item[]): readonly Item[] | undefined {
-  return list.length > 0 ? list : undefined
 }
 
 /**

@@ -100,7 +100,7 @@ async function withSameUsername(
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)
   const shown = [...ids].toSorted((a, b) => a - b).slice(0, sameUsernamesShownMax)
-  return { ...issued, same_username: shown.length > 0 ? shown : undefined }
+  return { ...issued, same_username: fieldValues.someOf(shown) }
 }
 
 /** Registers a bot without an id at another worker if none of this worker's shards is open. */

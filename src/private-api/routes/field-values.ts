@@ -11,11 +11,13 @@ export const fieldValues = {
   preciseTime: (ms: number): number => Math.round(ms) / 1_000,
   nextAttempt: (ms: number | undefined): number | null =>
     ms === undefined ? null : fieldValues.preciseTime(ms),
-  /** The shards that nobody has answered for. Undefined if there are none: the answer has no such field then. */
+  /** A list that an answer has only if it is not empty. */
+  someOf: <Item>(list: readonly Item[]): readonly Item[] | undefined =>
+    list.length > 0 ? list : undefined,
+  /** The shards that nobody has answered for. */
   missingShards(shards: number, found: readonly number[]): readonly number[] | undefined {
     const known = new Set(found)
     const all = Array.from({ length: shards }, (_, shard) => shard)
-    const missing = all.filter((shard) => !known.has(shard))
-    return missing.length > 0 ? missing : undefined
+    return fieldValues.someOf(all.filter((shard) => !known.has(shard)))
   },
 } as const

@@ -12,6 +12,7 @@ import { keyOperations } from '../../operations/key-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
 import type { StoredAccessKey } from '../../shard/stored.ts'
 import { addOperations } from './add-operations.ts'
+import { fieldValues } from './field-values.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 
@@ -46,7 +47,7 @@ export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): v
       return {
         key_id: id,
         revoked: true as const,
-        also_revoked: heirs.length > 0 ? heirs : undefined,
+        also_revoked: fieldValues.someOf(heirs),
         unreached_workers: await tellAll(options, request),
       }
     },
