@@ -86,7 +86,7 @@ function isObject(node: unknown): node is JsonObject {
 }
 
 /** Ids and points in time do not fit into the 32 bits that generated clients use by default. */
-export function withFormat(schema: JsonObject): JsonObject {
+function withFormat(schema: JsonObject): JsonObject {
   const { type, maximum } = schema
   const isWide = type === 'integer' && typeof maximum === 'number' && maximum >= 2 ** 31
   return isWide ? { ...schema, format: 'int64' } : schema

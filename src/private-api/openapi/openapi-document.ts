@@ -2,10 +2,10 @@
  * Builds the OpenAPI 3.1 document of the private API from the table of operations. A schema with an `$id` becomes a component
  * of that name, and `$ref` takes its place.
  */
-import { type TObject, Type } from 'typebox'
+import { type TObject, type TSchema, Type } from 'typebox'
 import { type ErrorCode, errorKinds } from '../../errors.ts'
-import { botIdMax, botIdMin, updateIdMax } from '../../limits.ts'
 import { commonErrors, errorSchema, openErrors, ownErrors } from '../../operations/error-schema.ts'
+import { fieldSchemas } from '../../operations/field-schemas.ts'
 import {
   type Content,
   json,
@@ -13,23 +13,21 @@ import {
   operationTags,
   querySchema,
 } from '../../operations/operation.ts'
-import { type JsonObject, OpenApiComponents, withFormat } from './openapi-components.ts'
+import { type JsonObject, OpenApiComponents } from './openapi-components.ts'
 
 /** What the parameters mean that several calls have. A description in a route's own schema has precedence. */
 const parameterTexts: Readonly<Record<string, string>> = {
-  id: 'The id of the bot.',
-  update_id: 'The id of the update that became a dead letter.',
-  key_id: 'The id of the key.',
-  shard: 'The number of the shard.',
   test: 'Whether the call is about the /test/ queue of the bot.',
   after: 'The list starts above this id.',
   limit: 'The list has at most this many entries.',
 }
-const pathSchemas: Readonly<Record<string, JsonObject>> = {
-  id: { type: 'integer', minimum: botIdMin, maximum: botIdMax },
-  update_id: { type: 'integer', minimum: 1, maximum: updateIdMax },
-  key_id: { type: 'string' },
-  shard: { type: 'integer', minimum: 0 },
+const { botId, shard, updateId } = fieldSchemas
+/** The parameters in paths. */
+const pathSchemas: Readonly<Record<string, () => TSchema>> = {
+  id: () => ({ ...botId(), description: 'The id of the bot.' }),
+  update_id: () => updateId('The id of the update that became a dead letter.'),
+  key_id: () => Type.String({ description: 'The id of the key.' }),
+  shard: () => ({ ...shard(), description: 'The number of the shard.' }),
 }
 
 /**
@@ -66,7 +64,7 @@ export function openApiDocument(operations: readonly Operation[]): JsonObject {
 function operationObject(operation: Operation, components: OpenApiComponents): JsonObject {
   const { id, tag, summary, description, path } = operation
   const parameters = [
-    ...pathParameters(path),
+    ...pathParameters(path, components),
     ...parametersIn('query', querySchema(operation), components),
     ...parametersIn('header', operation.headers?.(), components),
   ]
@@ -90,11 +88,11 @@ function securityOf({ scope, needsKey }: Operation): JsonObject[] {
   return [{ adminKey: [] }, { key: roles }, ...session]
 }
 
-function pathParameters(url: string): JsonObject[] {
-  return [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => {
-    const schema = pathSchemas[name]
+function pathParameters(path: string, components: OpenApiComponents): JsonObject[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    const schema = pathSchemas[name]?.()
     if (schema === undefined) throw new Error(`no schema describes the path parameter ${name}`)
-    return parameter('path', name, { isRequired: true, schema: withFormat(schema) })
+    return parameter('path', name, { isRequired: true, schema: components.published(schema) })
   })
 }
 
