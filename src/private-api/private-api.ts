@@ -125,7 +125,6 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     logger: false,
     exposeHeadRoutes: false,
     // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
-    // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
     frameworkErrors: (_error, _request, reply) => {
       void sendError(reply, new PostboteError('NOT_FOUND'))
     },
