@@ -1,6 +1,6 @@
 /** Routes that register, show and remove bots (protocol.md §9). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { BotReport, BotService } from '../../bots/bot-service.ts'
+import type { BotReport } from '../../bots/bot-service.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
@@ -10,18 +10,15 @@ import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
 import { readIsValidated } from '../ingest/update-options.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface BotRoutesOptions extends AskingRoute<'botsNamed'> {
-  readonly bots: BotService
-  /** Whether another worker forwarded the request, so that only this worker responds to it. */
-  isForwarded(request: FastifyRequest): boolean
-}
+type Options = Pick<PrivateApiOptions, 'bots' | 'isForwarded'> & AskingRoute<'botsNamed'>
 
 type Registration = BodyOf<typeof botOperations.createBot>
 type IssuedToken = ResultOf<typeof botOperations.rotateToken>
 type BotJson = ResultOf<typeof botOperations.getBot>
 
-export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
+export function addBotRoutes(app: FastifyInstance, options: Options): void {
   const { bots } = options
   addOperation(app, botOperations.createBot, (call) => register(options, call))
   addOperation(app, botOperations.getBot, async ({ params }) =>
@@ -43,7 +40,7 @@ export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): v
 }
 
 async function register(
-  options: BotRoutesOptions,
+  options: Options,
   { request, reply, body }: HandledCall<typeof botOperations.createBot>,
 ): Promise<ResultOf<typeof botOperations.createBot> | FastifyReply> {
   const response = await registerAtOwner(options, request, body)
@@ -55,7 +52,7 @@ async function register(
 }
 
 async function registerAtOwner(
-  options: BotRoutesOptions,
+  options: Options,
   request: FastifyRequest,
   body: Registration,
 ): Promise<CompleteResponse> {
@@ -90,7 +87,7 @@ const sameUsernamesShownMax = 10
  * registered, and only this response has its token.
  */
 async function withSameUsername(
-  options: BotRoutesOptions,
+  options: Options,
   request: FastifyRequest,
   { body, issued }: { readonly body: Registration; readonly issued: IssuedToken },
 ): Promise<ResultOf<typeof botOperations.createBot>> {

@@ -16,13 +16,9 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { addOperation } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface FleetRoutesOptions extends AskingRoute<'bots' | 'summary'> {
-  /** The number of shards of the server. */
-  readonly shards: number
-  /** The sums of the counters of all workers of this node. */
-  totals(): Readonly<Record<MetricName, number>>
-}
+type Options = Pick<PrivateApiOptions, 'shards' | 'totals'> & AskingRoute<'bots' | 'summary'>
 
 type BotListJson = ResultOf<typeof botOperations.listBots>
 type SummaryJson = ResultOf<typeof botOperations.getSummary>
@@ -38,7 +34,7 @@ const shownCounters = {
 
 type ShownCounters = SummaryJson['updates']
 
-export function addFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions): void {
+export function addFleetRoutes(app: FastifyInstance, options: Options): void {
   addOperation(app, botOperations.listBots, ({ request, query }) =>
     listBots(options, request, query),
   )
@@ -46,7 +42,7 @@ export function addFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions
 }
 
 async function listBots(
-  options: FleetRoutesOptions,
+  options: Options,
   request: FastifyRequest,
   query: FleetQuery,
 ): Promise<BotListJson> {
@@ -76,10 +72,7 @@ export function isPlain({ state, sort, prefix }: FleetQuery): boolean {
   return state === undefined && sort === undefined && prefix === undefined
 }
 
-async function summarize(
-  options: FleetRoutesOptions,
-  request: FastifyRequest,
-): Promise<SummaryJson> {
+async function summarize(options: Options, request: FastifyRequest): Promise<SummaryJson> {
   const owners = options.ownersOf(request)
   const answers = await askOwners({ ...options, owners }, 'summary', undefined)
   const sums = answers.flatMap(({ answer }) => answer.sums)

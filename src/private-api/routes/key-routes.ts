@@ -6,7 +6,7 @@
  * A key is shown once, when it is made or rotated.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { KeyRegistry, WantedKey } from '../../access/key-registry.ts'
+import type { WantedKey } from '../../access/key-registry.ts'
 import { PostboteError } from '../../errors.ts'
 import { keyOperations } from '../../operations/key-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
@@ -15,15 +15,14 @@ import { addOperations } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface KeyRoutesOptions extends AskingRoute<'keysChanged'> {
-  readonly keys: { readonly registry: KeyRegistry }
-}
+type Options = Pick<PrivateApiOptions, 'keys'> & AskingRoute<'keysChanged'>
 
 /** The shard that has the keys. */
 export const keysShard = 0
 
-export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): void {
+export function addKeyRoutes(app: FastifyInstance, options: Options): void {
   const { registry } = options.keys
 
   addOperations(app, keyOperations, {
@@ -55,10 +54,7 @@ export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): v
 }
 
 /** Has all workers take the change. Returns how many have not; undefined if all have. */
-async function tellAll(
-  options: KeyRoutesOptions,
-  request: FastifyRequest,
-): Promise<number | undefined> {
+async function tellAll(options: Options, request: FastifyRequest): Promise<number | undefined> {
   const owners = options.ownersOf(request)
   const answers = await askOwners({ ...options, owners }, 'keysChanged', undefined)
   const told = answers.filter(({ answer }) => answer.isTold).length

@@ -12,25 +12,18 @@ import { serverOperations } from '../../operations/server-operations.ts'
 import { addOperation } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]
 
-export interface NodeRoutesOptions extends AskingRoute<'node'> {
-  /** The number of shards of the server. */
-  readonly shards: number
-  /** Returns all members of the cluster, as this node knows them; none on one machine. */
-  members(): readonly ClusterMember[]
-}
+type Options = Pick<PrivateApiOptions, 'shards' | 'members'> & AskingRoute<'node'>
 
-export function addNodeRoutes(app: FastifyInstance, options: NodeRoutesOptions): void {
+export function addNodeRoutes(app: FastifyInstance, options: Options): void {
   addOperation(app, serverOperations.listNodes, ({ request }) => listNodes(options, request))
 }
 
-async function listNodes(
-  options: NodeRoutesOptions,
-  request: FastifyRequest,
-): Promise<NodeListJson> {
+async function listNodes(options: Options, request: FastifyRequest): Promise<NodeListJson> {
   const { shards } = options
   const owners = options.ownersOf(request)
   const others = owners.others.filter((owner) => owners.isOtherNode(owner))

@@ -10,14 +10,12 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { sessionOperations } from '../../operations/server-operations.ts'
 import { addOperations } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
-import type { PrivateApiGuard } from '../access/private-api-guard.ts'
 import { requestAccess } from '../access/request-access.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface SessionRoutesOptions extends AskingRoute<'sessionEnded'> {
-  readonly guard: PrivateApiGuard
-}
+type Options = Pick<PrivateApiOptions, 'guard'> & AskingRoute<'sessionEnded'>
 
-export function addSessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): void {
+export function addSessionRoutes(app: FastifyInstance, options: Options): void {
   const { guard } = options
   addOperations(app, sessionOperations, {
     async beginSession({ request: { headers }, reply }) {

@@ -7,45 +7,24 @@
  * is valid, no other node can have acknowledged anything for the shard.
  */
 import type { FastifyInstance } from 'fastify'
-import type { KeyRing } from '../../access/key-ring.ts'
-import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { shardOperations } from '../../operations/server-operations.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { ShardSection } from '../../shard/shard-section.ts'
-import type { FileDamage } from '../../store/shard-damaged.ts'
 import { addOperations } from './add-operations.ts'
 import { LongResponse } from '../follow/long-response.ts'
 import { RecordStream } from '../follow/record-stream.ts'
+import type { PrivateApiOptions, WorkerKeys } from '../private-api-options.ts'
 
-export interface ShardRoutesOptions {
-  readonly clock: Clock
-  /** The number of shards. */
-  readonly shards: number
-  /** Resolves with undefined if the worker ends before the check does. */
-  checkShard(shard: number): Promise<ShardCheckResult | undefined>
-  /**
-   * Returns a shard of this worker.
-   *
-   * @throws PostboteError SHARD_BROKEN or STORE_UNAVAILABLE
-   */
-  shardAt(shard: number): Shard
-  /** The streams that are open, which end when the worker gives its shards up. */
-  readonly recordStreams: Set<RecordStream>
-  readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
-}
-
-export interface ShardCheckResult {
-  readonly files: number
-  readonly damagesFound: number
-  /** The first of the damages. */
-  readonly damages: readonly FileDamage[]
-}
+type Options = Pick<
+  PrivateApiOptions,
+  'clock' | 'shards' | 'checkShard' | 'shardAt' | 'recordStreams'
+> & { readonly keys: Pick<WorkerKeys, 'ring'> }
 
 /** So many exports read the shards of a worker at a time. Chosen: one export asks for one shard after the other. */
 export const recordStreamsMax = 4
 
-export function addShardRoutes(app: FastifyInstance, options: ShardRoutesOptions): void {
+export function addShardRoutes(app: FastifyInstance, options: Options): void {
   const { clock, keys, shards, recordStreams } = options
   let opening = 0
   addOperations(app, shardOperations, {
