@@ -5,7 +5,7 @@
  * that all four sources follow the same rules. A kind returns `refused` and never throws: the caller knows where the
  * value came from and writes the error.
  */
-import { databasesMax, listenPathBytesMax } from '../limits.ts'
+import { databasesMax } from '../limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
@@ -161,6 +161,9 @@ export const path: Kind<string> = {
 export function isSocketPath(address: string): boolean {
   return address.startsWith('/') || address.startsWith('./')
 }
+
+/** The path of a Unix socket may have this many bytes: the kernel's field (sun_path) has 108, with the closing zero. */
+const listenPathBytesMax = 107
 
 export const listenAddress: Kind<string> = {
   expected: `an IP address, or a Unix socket path that begins with / or ./ and has at most ${listenPathBytesMax} bytes`,

@@ -6,7 +6,6 @@
  * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
-import { optionShownLengthMax } from '../limits.ts'
 import { clusterConfigProblems } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
 import { type Kind, path, refused } from './config-values.ts'
@@ -213,6 +212,12 @@ function eventsProblems(
   }
   return problems
 }
+
+/**
+ * An error message shows this many characters of an option's invalid value. Chosen: enough to recognize the value; a
+ * pasted file does not fill the log.
+ */
+const optionShownLengthMax = 100
 
 /** Returns text for a message: quoted, cut, and without what looks like the password of a URL. */
 function shown(text: string): string {

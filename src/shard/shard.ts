@@ -9,7 +9,6 @@
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { endlessLease, type Lease } from '../lease.ts'
-import { groupCostBytes, leftoversPerWriteMax } from './limits.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
@@ -33,6 +32,7 @@ import type {
   IdRange,
   UpdatesRead,
 } from './stored.ts'
+import { kib } from '../limits.ts'
 
 /** Options of a shard. `Shard.open` opens the `store`. */
 export interface ShardOptions extends ShardRecoveryOptions {
@@ -47,6 +47,9 @@ export interface ShardOptions extends ShardRecoveryOptions {
   /** Bounds the shard's update ids outside the database. Without it, as in tests, nothing does. */
   readonly idMark?: IdMark | undefined
 }
+
+/** Dead records are searched and deleted in batches of this size; groups are written in between. */
+const leftoversPerWriteMax = 1_000
 
 /**
  * The owner's interface to one shard. Every method that reads or writes rejects with PostboteError STORE_UNAVAILABLE
@@ -418,6 +421,12 @@ function operationCost(operation: Operation): number {
   if (kind !== 'addDeadLetters') return 1
   return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text), 0)
 }
+
+/**
+ * This many bytes of an update add 1 to its cost, because they are copied and summed. Chosen, not measured: with less,
+ * groups of large updates become small; with more, they block longer.
+ */
+const groupCostBytes = 2 * kib
 
 function costOfText(text: Buffer): number {
   return 1 + Math.floor(text.length / groupCostBytes)

@@ -2,7 +2,7 @@
  * What a server checks in each of its databases before it joins: that they are those of one cluster, in their order, and
  * that they are replicated if they must be. A database that does not respond is checked when it does.
  */
-import type { Log } from '../../cluster/log.ts'
+import type { Log } from '../../surroundings.ts'
 import { JoinRefusedError } from '../../cluster/membership/join.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { messageOf } from '../../message-of.ts'

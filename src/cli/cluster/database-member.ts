@@ -1,6 +1,6 @@
 /** The membership of this server in one of its databases, with what it does with the shards there. */
 import { join } from 'node:path'
-import type { Log } from '../../cluster/log.ts'
+import type { Log } from '../../surroundings.ts'
 import type { ClockReading } from '../../cluster/membership/database-clock.ts'
 import { lastLifeOf, lifeRecord } from '../../cluster/membership/last-life.ts'
 import { Member } from '../../cluster/membership/member.ts'

@@ -11,7 +11,6 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../../clock.ts'
-import { commandResponseMs, commandBytesMax } from '../../limits.ts'
 import { messageOf } from '../../message-of.ts'
 
 export type Command = 'status' | 'reload'
@@ -65,6 +64,9 @@ export async function openCommandSocket(options: CommandSocketOptions): Promise<
   }
   return close
 }
+
+/** A command may have this many bytes: commands are single words, so longer input is not from the command line. */
+const commandBytesMax = 64
 
 function takeCommand(socket: Socket, options: CommandSocketOptions): void {
   let text = ''
@@ -155,6 +157,9 @@ interface Exchange {
   readonly clock: Clock
   readonly onStep: ((step: string) => void) | undefined
 }
+
+/** A command waits this long for the primary's reply: the primary replies immediately unless it hangs. */
+const commandResponseMs = 5_000
 
 /** Resolves with the line of the reply; undefined if nobody listens. */
 function exchange(path: string, { command, clock, onStep }: Exchange): Promise<string | undefined> {

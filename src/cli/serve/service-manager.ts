@@ -11,7 +11,7 @@
  * A server without a service manager, and one whose service manager does not listen any more, runs as usual.
  */
 import { type Clock, every } from '../../clock.ts'
-import type { Log } from '../../cluster/log.ts'
+import type { Log } from '../../surroundings.ts'
 import type { PrimaryPhase } from '../../cluster/primary/primary.ts'
 import { messageOf } from '../../message-of.ts'
 

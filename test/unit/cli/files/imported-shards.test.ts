@@ -5,7 +5,7 @@ import { ShardMap } from '../../../../src/cluster/shard-map.ts'
 import { botIdOf, queueIdOf, queueKey, updateKey } from '../../../../src/shard/keys.ts'
 import { decodeQueueState } from '../../../../src/shard/record.ts'
 import { queueOfRecord } from '../../../../src/shard/shard-records.ts'
-import { MemoryStore } from '../../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { StoreEntry } from '../../../../src/store/store.ts'
 import { sectionsOf, type SmallSection } from '../../../support/store/small-backup.ts'
 

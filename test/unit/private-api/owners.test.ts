@@ -3,11 +3,7 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
 import { ownerWaitMs } from '../../../src/private-api/limits.ts'
-import {
-  ownerAskAgainMs,
-  type OwnerStream,
-  postToOwner,
-} from '../../../src/private-api/owner-links.ts'
+import { ownerAskAgainMs, type OwnerStream, postToOwner } from '../../../src/private-api/owners.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 const skip = (): void => undefined

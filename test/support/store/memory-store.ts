@@ -7,10 +7,16 @@
  * Inserting moves the rest of the array, which is fast enough up to about 100,000 entries.
  */
 
-import { PostboteError } from '../errors.ts'
-import { snapshotStepBytes, snapshotStepEntries } from './limits.ts'
-import type { RangeOptions, Store, StoreEntry, StoreOperation, StoreSnapshot } from './store.ts'
-import { StoreLife } from './store-life.ts'
+import { PostboteError } from '../../../src/errors.ts'
+import { snapshotStepBytes, snapshotStepEntries } from '../../../src/store/limits.ts'
+import type {
+  RangeOptions,
+  Store,
+  StoreEntry,
+  StoreOperation,
+  StoreSnapshot,
+} from '../../../src/store/store.ts'
+import { StoreLife } from '../../../src/store/store-life.ts'
 
 export interface MemoryStoreOptions {
   /** While this returns an error, `open` rejects with it. */

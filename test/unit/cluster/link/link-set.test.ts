@@ -3,14 +3,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { frameType } from '../../../../src/cluster/link/frame.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
-import type { LinkCall } from '../../../../src/cluster/link/link-call.ts'
-import { PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
-import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
-import {
-  peerConnectRetryMs,
-  peerConnectWaitMs,
-  shortResponseBytesMax,
-} from '../../../../src/cluster/limits.ts'
+import { type LinkCall, shortResponseBytesMax } from '../../../../src/cluster/link/link-call.ts'
+import { peerConnectRetryMs, PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
+import { LinkSet } from '../../../../src/cluster/link/link-set.ts'
+import { peerConnectWaitMs } from '../../../../src/cluster/limits.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
 import { callsOf, LinkClock } from '../../../support/network/link-calls.ts'
 import { ReceivedResponse } from '../../../support/producers/received-response.ts'
@@ -28,7 +24,7 @@ const addressIn = (runDir: string) => (to: number) => ({
 async function setUp(t: TestContext, take: (exchange: OwnedExchange, nth: number) => unknown) {
   const runDir = temporaryDirectory(t)
   const clock = new LinkClock()
-  const links = new OwnerLinks({ clock, addressOf: addressIn(runDir) })
+  const links = new LinkSet({ clock, addressOf: addressIn(runDir) })
   t.after(() => links.close())
   const owner = await fakeLinkOwner(t, linkSocketPath({ runDir, worker }), take)
   return { links, clock, owner, runDir, ...callsOf(links, place) }
@@ -278,7 +274,7 @@ test('a place that is dropped loses its requests at once, those of fresh links t
 })
 
 test('a place that nobody is known to be in is unreachable, after the caller has its call', async (t) => {
-  const links = new OwnerLinks({ clock: new LinkClock(), addressOf: () => undefined })
+  const links = new LinkSet({ clock: new LinkClock(), addressOf: () => undefined })
   t.after(() => links.close())
   const asked = callsOf(links, place).ask()
   assert.equal(asked.isOver, false)
@@ -289,7 +285,7 @@ test('each attempt to connect asks where the place is', async (t) => {
   const directories = [temporaryDirectory(t), temporaryDirectory(t)] as const
   let asks = 0
   const clock = new LinkClock()
-  const links = new OwnerLinks({
+  const links = new LinkSet({
     clock,
     addressOf: (to) => addressIn(directories[asks++ === 0 ? 0 : 1])(to),
   })
@@ -305,7 +301,7 @@ test('each attempt to connect asks where the place is', async (t) => {
 test('a request that is given up while its owner is not there yet is never sent', async (t) => {
   const runDir = temporaryDirectory(t)
   const clock = new LinkClock()
-  const links = new OwnerLinks({ clock, addressOf: addressIn(runDir) })
+  const links = new LinkSet({ clock, addressOf: addressIn(runDir) })
   t.after(() => links.close())
   const { call, ask } = callsOf(links, place)
   const given = new ReceivedResponse()
@@ -328,7 +324,7 @@ test('a request that is given up while its owner is not there yet is never sent'
 test('requests that come while a link waits for its next attempt share that link', async (t) => {
   const runDir = temporaryDirectory(t)
   const clock = new LinkClock()
-  const links = new OwnerLinks({ clock, addressOf: addressIn(runDir) })
+  const links = new LinkSet({ clock, addressOf: addressIn(runDir) })
   t.after(() => links.close())
   const { ask } = callsOf(links, place)
   const asked = [ask()]
@@ -345,7 +341,7 @@ test('a link that an owner takes along as it dies, before it is open, is tried a
   const runDir = temporaryDirectory(t)
   const path = linkSocketPath({ runDir, worker })
   const clock = new LinkClock()
-  const links = new OwnerLinks({ clock, addressOf: addressIn(runDir) })
+  const links = new LinkSet({ clock, addressOf: addressIn(runDir) })
   t.after(() => links.close())
   const dying = await fakeLinkOwner(t, path, () => assert.fail('nothing was sent'))
   const asked = callsOf(links, place).ask()
@@ -359,7 +355,7 @@ test('a link that an owner takes along as it dies, before it is open, is tried a
 
 test('each request waits its time for an owner that does not come, and was not sent', async (t) => {
   const clock = new LinkClock()
-  const links = new OwnerLinks({ clock, addressOf: addressIn(temporaryDirectory(t)) })
+  const links = new LinkSet({ clock, addressOf: addressIn(temporaryDirectory(t)) })
   t.after(() => links.close())
   const { ask } = callsOf(links, place)
   const startMs = clock.monotonicMs()

@@ -12,7 +12,7 @@ import type { LinkCall, LinkRequest, ResponseReceiver } from './link-call.ts'
 import type { LinkSecurity } from '../node-links.ts'
 import { CallGivenUp, type LinkConnection, OwnerLink } from './owner-link.ts'
 
-export interface OwnerLinksOptions {
+export interface LinkSetOptions {
   readonly clock: Clock
   /** Returns undefined if nobody is known to be in the place: its calls are lost with PeerUnreachable. */
   readonly addressOf: (place: number) => LinkAddress | undefined
@@ -26,15 +26,15 @@ export interface LinkTo {
   readonly isFresh: boolean
 }
 
-export class OwnerLinks {
-  readonly #options: OwnerLinksOptions
+export class LinkSet {
+  readonly #options: LinkSetOptions
   /** By place. */
   readonly #kept = new Map<number, OwnerLink>()
   /** All that may be open, with their places. */
   readonly #all = new Map<OwnerLink, number>()
   #isLeaving = false
 
-  constructor(options: OwnerLinksOptions) {
+  constructor(options: LinkSetOptions) {
     this.#options = options
   }
 

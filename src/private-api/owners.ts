@@ -1,4 +1,4 @@
-/** What the private API needs from the other workers (cluster/forward/peers.ts), for one request. */
+/** The owners of bots, all workers of the server, as the private API reaches them for one request (app/owners-of.ts). */
 import type { Readable } from 'node:stream'
 import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
@@ -23,7 +23,7 @@ export interface OwnerStream {
   destroy(): void
 }
 
-export interface OwnerLinks {
+export interface Owners {
   readonly self: number
   /** All other workers. */
   readonly others: readonly number[]

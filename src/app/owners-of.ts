@@ -5,9 +5,9 @@ import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { Ways } from '../cluster/worker/worker.ts'
-import type { OwnerLinks, OwnerStream } from '../private-api/owner-links.ts'
+import type { Owners, OwnerStream } from '../private-api/owners.ts'
 
-export interface OwnerLinksParts {
+export interface OwnersParts {
   readonly settings: { readonly adminKey: string }
   readonly start: WorkerStart
   readonly ways: Ways
@@ -18,10 +18,10 @@ export interface OwnerLinksParts {
 /** Owners from this number on are shards, and not places: whoever has the shard when a request is sent. */
 const firstShardOwner = 2 ** 32
 
-export function ownerLinks(
-  { start, settings, ways: { peers, routes }, router, memory }: OwnerLinksParts,
+export function ownersOf(
+  { start, settings, ways: { peers, routes }, router, memory }: OwnersParts,
   request: FastifyRequest,
-): OwnerLinks {
+): Owners {
   const { 'content-type': contentType } = request.headers
   // After this worker has left, pushes go to its successor, like all other requests.
   const self = router.hasLeft ? -1 : start.worker
@@ -61,7 +61,7 @@ export function ownerLinks(
 }
 
 /** The way of a worker to whoever has a shard, for requests of its own. */
-export interface ShardLink {
+export interface ShardOwner {
   /** Whether this worker has the shard. */
   isOwn(): boolean
   /** Whether some worker serves the shard now, as far as is known here. */
@@ -69,10 +69,10 @@ export interface ShardLink {
   openStream(path: string): OwnerStream
 }
 
-export function shardLink(
-  { start, settings, ways: { peers, routes }, router, memory }: OwnerLinksParts,
+export function shardOwner(
+  { start, settings, ways: { peers, routes }, router, memory }: OwnersParts,
   shard: number,
-): ShardLink {
+): ShardOwner {
   return {
     isOwn: () => !router.hasLeft && routes.placeOf(shard) === start.worker && router.serves(shard),
     isServed() {
