@@ -1,6 +1,6 @@
 /**
  * Three nodes under load, while nodes, the database and the way between them fail. Whatever was accepted is received exactly
- * once and in order. `npm run cluster-soak` repeats these and other events for hours; docs/inside/soak.md describes it.
+ * once and in order. `npm run cluster-soak` repeats these and other events for hours; test/soak/README.md describes it.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,6 +1,6 @@
 /**
  * Runs the soak harness for a minute. A failure prints the command that repeats the run for any duration.
- * docs/inside/soak.md describes what is done and checked.
+ * test/soak/README.md describes what is done and checked.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

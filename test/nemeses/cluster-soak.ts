@@ -1,6 +1,6 @@
 /**
  * `npm run cluster-soak -- --minutes 60 --seed 1 --report FILE`: lets nodes and databases of a cluster fail in random order,
- * and proves that nothing was lost. docs/inside/soak.md says which events occur and what is checked.
+ * and proves that nothing was lost. test/soak/README.md says which events occur and what is checked.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

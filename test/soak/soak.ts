@@ -1,6 +1,6 @@
 /**
  * `npm run soak -- --minutes 10 --seed 1 --faults kill,power --report FILE`: injects every kind of fault into a working
- * server, and proves that nothing was lost. docs/inside/soak.md says which faults occur and what is checked.
+ * server, and proves that nothing was lost. test/soak/README.md says which faults occur and what is checked.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
