@@ -25,6 +25,12 @@
       "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     },
     {
+      "target_name": "encode_records",
+      "sources": ["encode_records.c"],
+      "defines": ["NAPI_VERSION=8"],
+      "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    },
+    {
       "target_name": "certificate_limits",
       "sources": ["certificate_limits.c"],
       "defines": ["NAPI_VERSION=8"],

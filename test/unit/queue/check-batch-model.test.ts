@@ -287,6 +287,20 @@ test('the native check decides as JavaScript does for all pairs and triples of b
   }
 })
 
+test('the native check decides as JavaScript does for escapes', () => {
+  const escapes = ['0041', 'D7fF', 'd800', 'd8FF', 'dbff', 'dc00', 'DfFF', 'e000', '00g0', '123']
+    .map((digits) => `\\u${digits}`)
+    .concat(...'"\\/bfnrtuvx\0 '.split('').map((letter) => `\\${letter}`), 'x', '\\U0041', '')
+  const updates = escapes.flatMap((first) =>
+    escapes.flatMap((second) => [
+      Buffer.from(`{"poll":{"id":"${first}${second}"}}`),
+      Buffer.from(`{"poll":{"${first}${second}":1}}`),
+      Buffer.from(`{"poll":{"id":"${first}${second}`),
+    ]),
+  )
+  assertSame(updates)
+})
+
 test('a range that is not within the bytes is an error', () => {
   for (const [start, end] of [
     [0, 11],
