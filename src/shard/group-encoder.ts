@@ -19,6 +19,8 @@ const keySlackBytes = 4
 const stateBytes = queueKeyBytes + queueStateBytes
 
 export class GroupEncoder {
+  /** Loaded before anything is written, so that a server without it does not open its shards. */
+  readonly #native = recordEncoder()
   #numbers: Float64Array = new Float64Array(0)
   #ends: Int32Array = new Int32Array(0)
 
@@ -46,7 +48,7 @@ export class GroupEncoder {
         updateKeyBytes + updateFixedBytes + text.length + 3 * orderingKey.length + keySlackBytes
     }
     const out = Buffer.allocUnsafe(bytes)
-    recordEncoder().encodeUpdates(texts, keys, numbers, ends, out)
+    this.#native.encodeUpdates(texts, keys, numbers, ends, out)
     let start = 0
     return texts.map((_text, nth) => {
       const keyEnd = start + updateKeyBytes
@@ -73,7 +75,7 @@ export class GroupEncoder {
       at += stateNumbers
     }
     const out = Buffer.allocUnsafe(queues.size * stateBytes)
-    recordEncoder().encodeQueueStates(numbers, queues.size, out)
+    this.#native.encodeQueueStates(numbers, queues.size, out)
     return Array.from({ length: queues.size }, (_, nth) => {
       const start = nth * stateBytes
       const keyEnd = start + queueKeyBytes
