@@ -19,6 +19,18 @@
       "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     },
     {
+      "target_name": "check_updates",
+      "sources": ["check_updates.c"],
+      "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],
+      "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    },
+    {
+      "target_name": "encode_records",
+      "sources": ["encode_records.c"],
+      "defines": ["NAPI_VERSION=8"],
+      "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    },
+    {
       "target_name": "certificate_limits",
       "sources": ["certificate_limits.c"],
       "defines": ["NAPI_VERSION=8"],

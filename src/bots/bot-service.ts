@@ -3,7 +3,7 @@
  * bots of other owners before they get here.
  */
 import type { PostboteError } from '../errors.ts'
-import type { CheckedUpdate } from '../queue/check-update.ts'
+import type { CheckResult } from '../queue/check-batch.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { FleetCounts } from './fleet-counts.ts'
 import type { FleetQuery, FleetStatus } from './fleet-status.ts'
@@ -65,10 +65,8 @@ export interface PushRequest {
   readonly idempotencyKey: string | undefined
   /** Whether the update must have the fields that bot frameworks need; undefined if only the setting of the bot counts. */
   readonly isValidated?: boolean
-  /** One update, `{"message":{...}}`, as it was sent. */
-  readonly update: Buffer
-  /** The result of the check in a thread; undefined if the update still has to be checked. */
-  readonly checked?: CheckedUpdate | PostboteError | undefined
+  /** The update, or why it is refused. */
+  readonly checked: CheckResult
 }
 
 /** The result of a push whose idempotency key was used before: the id of the update that is already stored. */

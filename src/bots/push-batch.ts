@@ -1,14 +1,14 @@
 /**
- * Takes a batch of pushes through its steps: check, filter, allocate ids, commit, report.
+ * Takes a batch of pushes through its steps: filter, allocate ids, commit, report.
  *
- *   load bots, look up idempotency keys -> per request, in order: check, filter, allocate -> one commit per shard
+ *   load bots, look up idempotency keys -> per request, in order: filter, allocate -> one commit per shard
  *
  * Nothing waits between allocation and commit, so ids are written to disk in the order of their allocation.
  */
 import { PostboteError, toPostboteError } from '../errors.ts'
-import { type CheckedUpdate, checkUpdate } from '../queue/check-update.ts'
+import type { CheckedUpdate } from '../queue/check-update.ts'
 import { isAllowed } from '../queue/filter.ts'
-import { deriveOrderingKey, producerKey } from '../queue/ordering-key.ts'
+import { producerKey } from '../queue/ordering-key.ts'
 import { assertTelegramFields } from '../queue/telegram-fields.ts'
 import { expiresAtS } from '../queue/time-to-live.ts'
 import type { Operation } from '../shard/operations.ts'
@@ -209,7 +209,8 @@ export class PushBatch {
 
   #push(queue: BotQueue, place: Place): PushOutcome {
     const { request, shard, index } = place
-    const { typeNumber, text, derivedKey } = checkedUpdate(request)
+    if (request.checked instanceof PostboteError) throw request.checked
+    const { typeNumber, text, derivedKey } = request.checked
     const key = request.idempotencyKey === undefined ? undefined : this.#keyOf(place, text)
     // This holds even if nothing new is accepted now, because the update is already stored.
     if (key !== undefined && 'result' in key) return key.result
@@ -221,9 +222,7 @@ export class PushBatch {
       typeNumber,
       text,
       orderingKey:
-        request.orderingKey === undefined
-          ? (derivedKey ?? deriveOrderingKey(typeNumber, text))
-          : producerKey(request.orderingKey),
+        request.orderingKey === undefined ? derivedKey : producerKey(request.orderingKey),
       expiresAtS: expiresAtS(typeNumber, request.ttlS, queue.clock.nowMs()),
       idempotency: key?.fact,
     })
@@ -263,11 +262,6 @@ export class PushBatch {
       this.#keys?.settle(shard, failure)
     }
   }
-}
-
-function checkedUpdate({ update, checked = checkUpdate(update) }: PushRequest): CheckedUpdate {
-  if (checked instanceof PostboteError) throw checked
-  return checked
 }
 
 /** Checks the fields that bot frameworks need, if the push or the bot asks for it. */

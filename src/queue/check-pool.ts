@@ -3,28 +3,30 @@
  * machine, so only the ratios count):
  *
  *                              in place   sent: event loop   sent: process
- *   one of 450 KB, structure        880                 90            1040
- *   one of 450 KB, a text           510                 60             490
- *   one of 31 KB, structure          56                 41             223
- *   200 of 300 B                    211                 86             379
+ *   one of 450 KB, structure        450                100             660
+ *   one of 450 KB, Cyrillic         360                100             450
+ *   one of 450 KB, ASCII             80                100             190
+ *   one of 31 KB, structure          32                 80             180
  *
- * So the thread pays off from about 128 KiB on (`--check-over`). Chunks of small updates are checked in place: with one
- * worker per CPU the thread would cost the machine more and relieve no worker (bench case `ingest-pool`).
+ * So the thread pays off from some 128 KiB on (`--check-over`), unless an update is one text in ASCII. Chunks of small
+ * updates are checked in place: with one worker per CPU the thread would cost the machine more and relieve no worker
+ * (bench case `ingest-pool`).
  *
  * A failure of the thread never refuses an update: `check` then returns undefined, and the caller checks in place. For
  * that, the thread gets a copy of the bytes in reusable shared memory, which takes some 50 us for 450 KB.
  */
 
 import { entryFiles } from '../entry-files.ts'
-import type { PostboteError } from '../errors.ts'
-import { type CheckedBatch, checkedUpdateOf, type UpdateBatch } from './check-batch.ts'
-import type { CheckedUpdate } from './check-update.ts'
+import {
+  type CheckedBatch,
+  checkedUpdateOf,
+  type CheckResult,
+  rowsOf,
+  type UpdateBatch,
+} from './check-batch.ts'
 import { HelperThread } from './helper-thread.ts'
 import { SharedScratch } from './shared-scratch.ts'
 import { kib, mib } from '../limits.ts'
-
-/** A checked update, or its BAD_UPDATE. */
-export type CheckResult = CheckedUpdate | PostboteError
 
 export interface CheckPoolOptions {
   /** The size from which on updates go to the thread, in bytes; undefined: no update does. */
@@ -99,7 +101,7 @@ export class CheckPool {
     if (checked === undefined) return undefined
     // Memory is not reused after a failure, because the thread may still be reading it.
     for (const memory of lent) this.#scratch.give(memory)
-    return updates.map((update, nth) => checkedUpdateOf(checked, nth, update))
+    return updates.map((update, nth) => checkedUpdateOf(checked, nth, update, 0))
   }
 
   /** Ends the thread. Tasks that it has not begun resolve to undefined. */
@@ -108,17 +110,15 @@ export class CheckPool {
   }
 
   #batchOf(updates: readonly Buffer[]): UpdateBatch {
-    const starts = new Int32Array(updates.length)
-    const ends = new Int32Array(updates.length)
     let bytesTotal = 0
-    for (const [nth, { length }] of updates.entries()) {
-      starts[nth] = bytesTotal
+    const ranges = updates.map(({ length }) => {
+      const updateStart = bytesTotal
       bytesTotal += length
-      ends[nth] = bytesTotal
-    }
+      return { updateStart, end: bytesTotal }
+    })
     const memory = this.#scratch.take(bytesTotal)
     const bytes = new Uint8Array(memory)
-    for (const [nth, update] of updates.entries()) bytes.set(update, starts[nth])
-    return { memory, starts, ends }
+    for (const [nth, update] of updates.entries()) bytes.set(update, ranges[nth]?.updateStart)
+    return { memory, rows: rowsOf(ranges) }
   }
 }

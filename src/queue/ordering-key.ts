@@ -54,6 +54,14 @@ const classOf: Record<UpdateType, OrderingClass> = {
 
 const classByNumber: readonly OrderingClass[] = updateTypes.map((type) => classOf[type])
 
+/** For each type, the paths of the ids in its payload, such as `chat.id`. */
+export const idPaths: readonly (readonly string[])[] = classByNumber.map(({ paths }) =>
+  paths.map((names) => names.map(String).join('.')),
+)
+
+/** The longest id that is part of a key as it is, in UTF-16 code units. */
+export const idLengthMax = Math.floor(orderingKeyBytesMax / 3)
+
 /**
  * Derives the ordering key of an accepted update. Never throws.
  *
@@ -67,9 +75,20 @@ export function deriveOrderingKey(typeNumber: number, text: Buffer): string {
   const payload = skipSpace(text, skipSpace(text, skipString(text, 0)) + 1)
   const [onlyPath, secondPath] = own.paths
   const id = onlyPath === undefined ? '' : idAt(text, payload, onlyPath)
-  if (secondPath === undefined) return id === '' ? '' : own.letter + id
-  const secondId = idAt(text, payload, secondPath)
-  return id === '' && secondId === '' ? '' : `${own.letter}${id}/${secondId}`
+  const secondId = secondPath === undefined ? '' : idAt(text, payload, secondPath)
+  return orderingKeyOf(typeNumber, id, secondId)
+}
+
+/**
+ * Returns the ordering key of an update whose ids are known.
+ *
+ * @param id - the id at the first path, at most `idLengthMax` long; '' if the payload does not have it
+ * @param secondId - the same for the second path
+ */
+export function orderingKeyOf(typeNumber: number, id: string, secondId: string): string {
+  const own = classByNumber[typeNumber]
+  if (own === undefined || (id === '' && secondId === '')) return ''
+  return own.paths.length === 1 ? own.letter + id : `${own.letter}${id}/${secondId}`
 }
 
 /**
@@ -112,6 +131,6 @@ function stringAt(text: Buffer, start: number, end: number): string {
 
 /** Replaces a very long id by its hash, because a key is stored with every update and kept in memory. */
 function bounded(id: string): string {
-  if (id.length * 3 <= orderingKeyBytesMax) return id
+  if (id.length <= idLengthMax) return id
   return createHash('sha256').update(id).digest('base64url')
 }

@@ -6,7 +6,7 @@
  *                         has set allowed_updates has its mask on disk and gets the new type only after it asks again;
  *                         all others get what the default says. 31 types fit into a mask.
  *   check-update.ts       nothing, unless another type has its length and first letter: the module says so when it is loaded
- *   ordering-key.ts       its class, without which nothing compiles
+ *   ordering-key.ts       its class, without which nothing compiles; the native check gets names and paths from both
  *   time-to-live.ts       its time to live, if that is not the usual one
  *   telegram-fields.ts    the fields that its payload must have
  *   docs/use/protocol.md  its row in the table of update types; the tests of the pages compare them

@@ -62,6 +62,8 @@ export const updateIdEnd = 2 ** 32 - 1
 export const updateKeyBytes = 1 + queueIdBytes + 8
 /** Length of a hash: SHA-256 cut to 16 bytes. */
 export const idempotencyHashBytes = 16
+/** Length of a `b`, `w` or `s` key. */
+export const queueKeyBytes = 1 + queueIdBytes
 const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
 const halfDayMs = 43_200_000
 
@@ -106,7 +108,7 @@ export function updateIdOfKey(key: Buffer): number {
 
 /** Returns the key of a record that exists once for each queue. */
 export function queueKey(kind: 'b' | 'w' | 's', queue: QueueId): Buffer {
-  const key = Buffer.allocUnsafe(1 + queueIdBytes)
+  const key = Buffer.allocUnsafe(queueKeyBytes)
   key[0] = prefixes[kind]
   writeQueueId(key, queue, 1)
   return key

@@ -17,7 +17,8 @@
  * written.
  *
  * A record is encoded into one buffer that begins with its key, so that one call computes the CRC. A second call into
- * zlib would take longer than the CRC of 20 more bytes.
+ * zlib would take longer than the CRC of 20 more bytes. The `u` and `s` records of a group are encoded by native code, which
+ * has these layouts, too (group-encoder.ts).
  */
 import { crc32 } from 'node:zlib'
 import type { StoreEntry } from '../store/store.ts'
@@ -27,12 +28,15 @@ const version = 2
 const keylessVersion = 1
 const crcBytes = 4
 const updateHeaderBytes = 14
-const queueStateBytes = 33
+/** Bytes of the value of a `u` record besides its ordering key and text. */
+export const updateFixedBytes = updateHeaderBytes + crcBytes
+/** Length of the value of an `s` record. */
+export const queueStateBytes = 33
 const deadLetterHeaderBytes = 21
 const keyRecordBytes = 31
 const textHashBytes = 16
 /** Times in seconds have four bytes, which end in 2106. A clock that is later must not keep updates from being stored. */
-const storedSMax = 2 ** 32 - 1
+export const storedSMax = 2 ** 32 - 1
 
 /** Ids and counts of one queue after the operations so far. */
 export interface QueueState {

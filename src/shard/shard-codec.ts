@@ -8,6 +8,7 @@
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../limits.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
+import { GroupEncoder } from './group-encoder.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import {
@@ -44,6 +45,7 @@ interface TrackedQueue {
 export class ShardCodec {
   readonly #tracked = new Map<QueueId, TrackedQueue>()
   readonly #damaged: DamagedRecords
+  readonly #encoder = new GroupEncoder()
   #highestNextId = 0
 
   constructor(options: DamagedRecordsOptions) {
@@ -91,6 +93,7 @@ export class ShardCodec {
   encode(operations: readonly Operation[]): StoreOperation[] {
     const batch: StoreOperation[] = []
     const changed = new Map<QueueId, TrackedQueue>()
+    const updates = this.#encoder.encodeUpdates(operations.filter(isPush)).values()
     for (const operation of operations) {
       if (operation.kind === 'bot' || operation.kind === 'settings') {
         batch.push(encodeMeta(operation))
@@ -103,17 +106,19 @@ export class ShardCodec {
       } else {
         const tracked = this.#trackedQueue(operation.queue)
         changed.set(operation.queue, tracked)
-        if (operation.kind === 'push') encodePush(operation, tracked, batch)
+        if (operation.kind === 'push') {
+          const { value: update } = updates.next()
+          if (update !== undefined) batch.push(update)
+          encodeBesideUpdate(operation, tracked, batch)
+        }
         if (operation.kind === 'delete') encodeDeletions(operation, keys.updateKey, batch)
         fold(tracked.state, operation)
       }
     }
-    for (const [queue, { state }] of changed) {
+    for (const { state } of changed.values()) {
       this.#highestNextId = Math.max(this.#highestNextId, state.nextId)
-      const key = keys.queueKey('s', queue)
-      batch.push({ type: 'put', key, value: record.encodeQueueState(key, state) })
     }
-    return batch
+    return batch.concat(this.#encoder.encodeQueueStates(changed))
   }
 
   /** Decodes `u` records; leaves out damaged ones. */
@@ -225,19 +230,19 @@ function isLost(entry: StoreEntry | undefined, decoded: unknown): boolean {
   return entry !== undefined && decoded === undefined
 }
 
-function encodePush(
+function isPush(operation: Operation): operation is PushOperation {
+  return operation.kind === 'push'
+}
+
+/** Call this after the update: if damage cuts the batch off between the two, a key without its update would lose that update. */
+function encodeBesideUpdate(
   operation: PushOperation,
   tracked: TrackedQueue,
   batch: StoreOperation[],
 ): void {
-  const { queue, updateId } = operation
-  const key = keys.updateKey(queue, updateId)
-  batch.push({ type: 'put', key, value: record.encodeUpdate(key, operation) })
-  // After the update: if damage cuts the batch off between the two, a key without its update would lose that update.
-  if (operation.idempotency !== undefined) {
-    batch.push(encodeIdempotency(operation, operation.idempotency))
-  }
-  encodeBucket({ queue, minute: Math.ceil(operation.expiresAtS / 60) }, tracked, batch)
+  const { queue, expiresAtS, idempotency } = operation
+  if (idempotency !== undefined) batch.push(encodeIdempotency(operation, idempotency))
+  encodeBucket({ queue, minute: Math.ceil(expiresAtS / 60) }, tracked, batch)
 }
 
 function encodeIdempotency(

@@ -21,7 +21,9 @@ import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import { kib, streamIdleMs } from '../../limits.ts'
 import { pairHeaderBytesMax, updateSlackBytes } from '../limits.ts'
-import type { CheckPool, CheckResult } from '../../queue/check-pool.ts'
+import type { CheckResult } from '../../queue/check-batch.ts'
+import type { CheckPool } from '../../queue/check-pool.ts'
+import { checkPairs } from './check-pairs.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'
 import type { BodyLease } from '../../http/body-budget.ts'
@@ -29,7 +31,7 @@ import { Mutex } from '../../kit/mutex.ts'
 import type { LongLines } from './long-lines.ts'
 import { type FeedTo, OwnerFeed } from './owner-feed.ts'
 import type { Owners } from '../owners.ts'
-import { botIdOf, parsePairHeader } from './pair-header.ts'
+import { botIdOf, type PairHeader, parsePairHeader } from './pair-header.ts'
 import { type StreamPair, PairSplitter } from './pair-splitter.ts'
 import { privateErrorText } from '../private-error.ts'
 import { pushOutcomeText } from './push-outcome.ts'
@@ -71,7 +73,7 @@ interface Slice {
 interface OwnPair {
   readonly pair: StreamPair
   readonly index: number
-  readonly request: PushRequest
+  readonly header: PairHeader
 }
 
 const noneChecked: Slice['checked'] = new Map()
@@ -309,15 +311,12 @@ export class IngestStream {
         feed.add(pair, { batch, index })
         continue
       }
-      const request = requestOf(pair, {
-        checked: checked.get(pair),
-        updateBytesMax: this.#options.updateBytesMax,
-      })
-      if (request instanceof PostboteError) this.#refuse(request, batch, index)
-      else own.push({ pair, index, request })
+      const header = headerOf(pair, this.#options.updateBytesMax)
+      if (header instanceof PostboteError) this.#refuse(header, batch, index)
+      else own.push({ pair, index, header })
     }
     const flushed = this.#flush()
-    if (own.length > 0) await this.#push(own, batch)
+    if (own.length > 0) await this.#push(own, { batch, checked })
     await flushed
   }
 
@@ -360,9 +359,9 @@ export class IngestStream {
   }
 
   /** Resolves when the ids are allocated, and the pairs whose shard has left are on their way to its next owner. */
-  async #push(own: readonly OwnPair[], batch: ResultBatch): Promise<void> {
+  async #push(own: readonly OwnPair[], { batch, checked }: Omit<Slice, 'pairs'>): Promise<void> {
     const { bots, owners } = this.#options
-    const requests = own.map(({ request }) => request)
+    const requests = requestsOf(own, checked)
     const hasLeft = (botId: number): boolean =>
       owners.hasLeft || !owners.isOwn(owners.ownerOf(botId))
     const receipt = bots.push(requests, hasLeft)
@@ -379,8 +378,8 @@ export class IngestStream {
   /** Sends pairs after their shards. */
   async #follow(left: readonly OwnPair[], batch: ResultBatch): Promise<void> {
     const { owners } = this.#options
-    for (const { pair, index, request } of left) {
-      this.#feedTo(owners.ownerOf(request.botId)).add(pair, { batch, index })
+    for (const { pair, index, header } of left) {
+      this.#feedTo(owners.ownerOf(header.botId)).add(pair, { batch, index })
     }
     await this.#flush()
   }
@@ -450,14 +449,26 @@ function updateOf({ bytes, updateStart, end }: StreamPair): Buffer {
   return bytes.subarray(updateStart, end)
 }
 
-function requestOf(
-  pair: StreamPair,
-  { checked, updateBytesMax }: { checked: CheckResult | undefined; updateBytesMax: number },
-): PushRequest | PostboteError {
-  const { bytes, start, headerEnd, tooLarge } = pair
+function requestsOf(own: readonly OwnPair[], checked: Slice['checked']): PushRequest[] {
+  const requests: PushRequest[] = []
+  const results = checkPairs(
+    own.map(({ pair }) => pair),
+    checked,
+  )
+  for (const [nth, result] of results.entries()) {
+    const header = own[nth]?.header
+    if (header !== undefined) requests.push({ ...header, checked: result })
+  }
+  return requests
+}
+
+function headerOf(
+  { bytes, start, headerEnd, tooLarge }: StreamPair,
+  updateBytesMax: number,
+): PairHeader | PostboteError {
   if (tooLarge !== undefined) return tooLargeError(tooLarge, updateBytesMax)
   try {
-    return { ...parsePairHeader(bytes, start, headerEnd), update: updateOf(pair), checked }
+    return parsePairHeader(bytes, start, headerEnd)
   } catch (error) {
     return toPostboteError(error)
   }

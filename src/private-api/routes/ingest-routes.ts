@@ -9,7 +9,7 @@ import type { BodyBudget } from '../../http/body-budget.ts'
 import { type ReceiveOptions, readBody } from '../../http/body.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { updateSlackBytes } from '../limits.ts'
-import type { CheckResult } from '../../queue/check-pool.ts'
+import { checkOne, type CheckResult } from '../../queue/check-batch.ts'
 import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream, type IngestStreamOptions } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
@@ -42,12 +42,6 @@ export interface IngestRoutesOptions
 
 type SinglePush = HandledCall<typeof updateOperations.pushUpdate>
 
-interface CheckedPush {
-  readonly update: Buffer
-  /** Undefined if the update is to be checked on the event loop. */
-  readonly checked: CheckResult | undefined
-}
-
 /**
  * Long pairs whose end has not arrived may have this many bytes in all streams of a worker; a place counts as the longest
  * pair, so there are 128 by default.
@@ -74,18 +68,18 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const botId = botIdParam(call.params.id)
     const options = readPushQuery(call.query)
     const idempotencyKey = readIdempotencyHeader(request.raw)
-    const prepare = async (): Promise<CheckedPush> => {
+    const prepare = async (): Promise<CheckResult> => {
       const lease = services.bodies.leaseFor(request.raw)
       const update = await readUpdate(request.raw, { bytesMax: updateBytesMax, lease })
       const isLarge = checkPool.takes(update.length)
       const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
-      return { update, checked }
+      return checked ?? checkOne(update)
     }
     const access = requestAccess(request)
-    const [result] = await order.inOrder(request.raw.socket, prepare(), ({ update, checked }) => {
+    const [result] = await order.inOrder(request.raw.socket, prepare(), (checked) => {
       // The body took time to arrive.
       if (!keys.ring.isCurrent(access)) throw new PostboteError('UNAUTHORIZED')
-      return bots.push([{ ...options, botId, idempotencyKey, update, checked }])
+      return bots.push([{ ...options, botId, idempotencyKey, checked }])
     })
     return result
   }

@@ -11,6 +11,7 @@ import type {
 import { readToken } from '../../../src/bots/token.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import { checkOne } from '../../../src/queue/check-batch.ts'
 import { QueueLevels } from '../../../src/queue/queue-levels.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { MemoryStore } from '../store/memory-store.ts'
@@ -231,14 +232,21 @@ export class BotsLife {
     return this.registry.authorize(readToken(token), isTest)
   }
 
-  request(botId: number, more: Partial<PushRequest> = {}): PushRequest {
+  /** Returns a push of `update`, checked. */
+  request(
+    botId: number,
+    {
+      update = Buffer.from('{"message":{}}'),
+      ...more
+    }: Partial<PushRequest> & { readonly update?: Buffer } = {},
+  ): PushRequest {
     return {
       botId,
       isTest: false,
       orderingKey: undefined,
       ttlS: undefined,
       idempotencyKey: undefined,
-      update: Buffer.from('{"message":{}}'),
+      checked: checkOne(update),
       ...more,
     }
   }

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { checkOne } from '../../../src/queue/check-batch.ts'
 import { KeySweeper } from '../../../src/bots/key-sweeper.ts'
 import type { PushRequest } from '../../../src/bots/bot-service.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
@@ -86,7 +87,7 @@ function requestOf({ botId, isTest, key, body }: Push): PushRequest {
     ttlS: undefined,
     idempotencyKey: key === undefined ? undefined : `key ${key}`,
     // The default types do not include chat_member.
-    update: Buffer.from(body === 0 ? '{"chat_member":{}}' : `{"message":{"n":${body}}}`),
+    checked: checkOne(Buffer.from(body === 0 ? '{"chat_member":{}}' : `{"message":{"n":${body}}}`)),
   }
 }
 

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
-import {
-  CheckPool,
-  type CheckPoolOptions,
-  type CheckResult,
-} from '../../../src/queue/check-pool.ts'
+import type { CheckResult } from '../../../src/queue/check-batch.ts'
+import { CheckPool, type CheckPoolOptions } from '../../../src/queue/check-pool.ts'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
 
 function failTest(error: unknown): void {

@@ -22,7 +22,7 @@ import type {
 import { PostboteError } from '../../../../src/errors.ts'
 import { streamIdleMs } from '../../../../src/limits.ts'
 import { streamPairsMax } from '../../../../src/private-api/ingest/stream-results.ts'
-import type { CheckResult } from '../../../../src/queue/check-pool.ts'
+import type { CheckResult } from '../../../../src/queue/check-batch.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 import { TestCounters } from '../../../support/store/shard-life.ts'
@@ -362,7 +362,7 @@ function largePair(botId: number): string {
   return `{"bot_id":${botId}}\n{"message":{"text":"${'x'.repeat(40)}"}}\n`
 }
 
-const checked = { typeNumber: 0, text: Buffer.from('"message":{}') }
+const checked = { typeNumber: 0, text: Buffer.from('"message":{}'), derivedKey: '' }
 
 test('while a thread checks, reading continues, and later pairs stay later', async (t) => {
   const life = await StreamLife.open(t)
@@ -396,7 +396,11 @@ test('while a thread checks, reading continues, and later pairs stay later', asy
     life.pushes.flatMap(({ requests }) => requests.map((each) => [each.botId, each.checked])),
   )
   assert.equal(byBot.get(101), checked)
-  assert.equal(byBot.get(104), undefined, 'it is checked in place')
+  assert.deepEqual(
+    byBot.get(104),
+    { typeNumber: 0, text: Buffer.from(`"message":{"text":"${'x'.repeat(40)}"}`), derivedKey: '' },
+    'it is checked in place',
+  )
   life.client.end()
   await life.until(() => life.received.endsWith('END'))
   assert.deepEqual(life.lines.slice(0, -1), [100, 101, 102, 103, 104].map(id))
