@@ -15,6 +15,7 @@
  * count for the health.
  */
 
+import { recordOf } from '../kit/record-of.ts'
 import { webhookAttemptsKept } from '../limits.ts'
 import { DeliveryHistory, type HistoryMinute } from './delivery-history.ts'
 import type { StoredFailures } from '../shard/bot-record.ts'
@@ -133,7 +134,7 @@ export class AttemptLog {
 
   /** Returns how often each outcome occurred. */
   counts(): OutcomeCounts {
-    return countsOf((outcome) => this.#outcomes[indexOf[outcome]] ?? 0)
+    return recordOf(outcomes, (outcome) => this.#outcomes[indexOf[outcome]] ?? 0)
   }
 
   /** Writes an attempt and counts its outcome. The log copies the object. */
@@ -283,14 +284,6 @@ export class AttemptLog {
   }
 }
 
-/** Builds a record of counts by calling `countOf` for each outcome. */
-export function countsOf(countOf: (outcome: Outcome) => number): OutcomeCounts {
-  const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, countOf(outcome)]))
-  // TypeScript loses the type of the names in the list of pairs.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return counts as OutcomeCounts
-}
-
 const columns = 6
 const rowsMin = 4
-const indexOf = countsOf((outcome) => outcomes.indexOf(outcome))
+const indexOf = recordOf(outcomes, (_outcome, index) => index)
