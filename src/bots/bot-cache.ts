@@ -279,7 +279,7 @@ export class BotCache {
     const { shard } = queue
     if (this.#isDraining || this.#draining.has(shard)) queue.drain()
     else if (this.#isResting || this.#resting.has(shard)) void queue.webhook.pauseDeliveries(0)
-    else queue.webhook.start()
+    else queue.webhook.available()
   }
 
   async #loadFrom(shard: Shard, botIds: readonly number[]): Promise<void> {

@@ -186,12 +186,7 @@ export class WebhookControl {
     return this.#dispatcher?.retry({ orderingKeys, isPastRetryAfter: true }) ?? 0
   }
 
-  /** Starts the delivery of pending updates. */
-  start(): void {
-    this.available()
-  }
-
-  /** Starts or wakes the dispatcher, because new updates are visible. */
+  /** Starts or wakes the dispatcher if there is something to deliver. */
   available(): void {
     const webhook = this.#webhook
     const { isPaused } = this.#options.settings()
