@@ -6,7 +6,7 @@
  * A counter only grows and outlives its worker. A gauge describes the present state of one process and ends with it.
  */
 import type { ErrorCode } from './errors.ts'
-import { recordOf } from './kit/record-of.ts'
+import { recordOf } from './record-of.ts'
 
 /** A metric with the HELP line of /metrics, which a counter has alone. */
 type Row = string | Gauge

@@ -1,5 +1,5 @@
 /** The sums over all bots, of a shard, a worker or the whole server. Pure. */
-import { recordOf } from '../kit/record-of.ts'
+import { recordOf } from '../record-of.ts'
 import { type Health, healthWords } from '../webhook/health.ts'
 
 /** The sums. Plain numbers, because workers send them to each other as JSON. */

@@ -1,6 +1,6 @@
 /** What the operator sees of the deliveries of a queue. */
 import type { WebhookRecord } from '../shard/bot-record.ts'
-import { recordOf } from '../kit/record-of.ts'
+import { recordOf } from '../record-of.ts'
 import { type OutcomeCounts, outcomes } from '../webhook/attempt-log.ts'
 import {
   type Health,

@@ -14,7 +14,7 @@
  *
  * A file without its end, or with a changed byte, is never taken for a whole one: backup-check.ts.
  */
-import { recordOf } from '../kit/record-of.ts'
+import { recordOf } from '../record-of.ts'
 import type { StoreEntry } from '../store/store.ts'
 import { backupFrameBytesMax } from './limits.ts'
 

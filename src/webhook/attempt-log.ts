@@ -15,7 +15,7 @@
  * count for the health.
  */
 
-import { recordOf } from '../kit/record-of.ts'
+import { recordOf } from '../record-of.ts'
 import { webhookAttemptsKept } from '../limits.ts'
 import { DeliveryHistory, type HistoryMinute } from './delivery-history.ts'
 import type { StoredFailures } from '../shard/bot-record.ts'
