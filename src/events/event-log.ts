@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
+import { Waiters } from '../kit/waiters.ts'
 import type { StoredEvents } from './event-file.ts'
 import { eventsKeptMax, eventsPerPageMax } from './limits.ts'
 import {
@@ -36,11 +37,12 @@ export class EventLog {
   /** The last event that is not kept any more. */
   #evictedTo = 0
   #deliveredTo: number | undefined
-  readonly #waiting = new Set<() => void>()
+  readonly #readers: Waiters
 
   constructor(options: EventLogOptions) {
     const { clock, stored } = options
     this.#options = options
+    this.#readers = new Waiters(clock)
     this.#events = [...stored.events]
     this.#deliveredTo = stored.deliveredTo
     const lastStoredId = Math.max(this.#events.at(-1)?.id ?? 0, stored.deliveredTo ?? 0)
@@ -62,7 +64,7 @@ export class EventLog {
     }
     file.add(logged)
     counters?.add('operator_events', 1)
-    for (const wake of this.#waiting) wake()
+    this.#readers.release()
   }
 
   /** Returns the next events for a reader, as soon as there is one. Never rejects. */
@@ -75,7 +77,7 @@ export class EventLog {
       const leftMs = untilMs - clock.monotonicMs()
       if (page.events.length > 0 || page.missed > 0 || leftMs <= 0) return page
       after = page.next
-      await this.#change(leftMs)
+      await this.#readers.wait(leftMs)
     }
   }
 
@@ -119,17 +121,5 @@ export class EventLog {
     // A reader that begins with 0 wants what there is.
     if (after === 0 || after >= this.#evictedTo) return 0
     return Math.max(this.#evictedTo - Math.max(after, this.#firstId - 1), 1)
-  }
-
-  #change(waitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const finish = (): void => {
-        timer.cancel()
-        this.#waiting.delete(finish)
-        resolve()
-      }
-      const timer = this.#options.clock.after(waitMs, finish)
-      this.#waiting.add(finish)
-    })
   }
 }

@@ -31,7 +31,7 @@ import { parseRetryAfter } from './retry.ts'
 import { DeliveryState, type DeliveryStateOptions, type Moment, type RetryNow } from './state.ts'
 import type { FailureKind, WebhookFailure } from './failure.ts'
 import { UpdateLoader } from './update-loader.ts'
-import { Waiters } from './waiters.ts'
+import { Waiters } from '../kit/waiters.ts'
 
 /** Parts of a dispatcher that a simulation replaces to watch them or to set smaller limits. */
 export interface DispatcherParts {
