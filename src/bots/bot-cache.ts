@@ -53,12 +53,10 @@ export class BotCache {
   readonly #sweeper: Timer
   /** Where the last sweep ended. The iterator of a map continues with entries that are added later. */
   #sweepCursor: Iterator<Bot>
-  #isDraining = false
   #resets = 0
-  #isResting = false
-  /** The shards of which the same holds. */
-  readonly #draining = new Set<Shard>()
-  readonly #resting = new Set<Shard>()
+  /** The shards that end their polls and deliveries, and those that begin no new deliveries. */
+  readonly #draining = new Set<Shard | 'all'>()
+  readonly #resting = new Set<Shard | 'all'>()
 
   constructor(options: BotCacheOptions) {
     this.#options = options
@@ -156,22 +154,18 @@ export class BotCache {
    */
   async load(botIds: readonly number[]): Promise<void> {
     const waits: Promise<unknown>[] = []
-    const missing = new Map<Shard, number[]>()
+    const missing = new Map<number, number[]>()
     for (const botId of new Set(botIds)) {
       if (this.#bots.has(botId) || !isBotId(botId)) continue
       const loading = this.#loading.get(botId)
-      if (loading === undefined) {
-        if (!this.hasShardOf(botId)) {
-          waits.push(this.#noShardOf(botId))
-          continue
-        }
-        const shard = this.shardOf(botId)
-        const list = missing.get(shard)
-        if (list === undefined) missing.set(shard, [botId])
-        else list.push(botId)
-      } else {
+      if (loading !== undefined) {
         waits.push(loading)
+        continue
       }
+      const shard = this.#options.shardOf(botId)
+      const list = missing.get(shard)
+      if (list === undefined) missing.set(shard, [botId])
+      else list.push(botId)
     }
     for (const [shard, ids] of missing) {
       for (let start = 0; start < ids.length; start += botLoadCountMax) {
@@ -181,10 +175,6 @@ export class BotCache {
     for (const wait of await Promise.allSettled(waits)) {
       if (wait.status === 'rejected') throw wait.reason
     }
-  }
-
-  async #noShardOf(botId: number): Promise<void> {
-    this.shardOf(botId)
   }
 
   /** Called with every group of a shard when it is synced: its pushes become visible. */
@@ -210,7 +200,7 @@ export class BotCache {
     for (;;) {
       const page = await shard.list('w', { after, limit: webhooksStartedMax })
       const last = page.at(-1)
-      if (last === undefined || this.#isDraining) break
+      if (last === undefined || this.#draining.has('all')) break
       after = last.queue
       const queues = page.filter(({ record }) => record.webhook !== undefined)
       // A bot that cannot be read must not stop the webhooks of the others.
@@ -243,20 +233,15 @@ export class BotCache {
    * else goes on.
    */
   async pauseDeliveries(deadlineMs: number, shard?: Shard): Promise<void> {
-    if (shard === undefined) this.#isResting = true
-    else this.#resting.add(shard)
+    this.#resting.add(shard ?? 'all')
     const queues = this.#queuesOf(shard)
     await Promise.all(queues.map(({ webhook }) => webhook.pauseDeliveries(deadlineMs)))
   }
 
   /** Ends the waiting polls, of one shard or of all, with an empty list, and the tails, and lets deliveries in flight finish. */
   async drain(deadlineMs: number, shard?: Shard): Promise<void> {
-    if (shard === undefined) {
-      this.#isDraining = true
-      this.#sweeper.cancel()
-    } else {
-      this.#draining.add(shard)
-    }
+    this.#draining.add(shard ?? 'all')
+    if (shard === undefined) this.#sweeper.cancel()
     const queues = this.#queuesOf(shard)
     for (const queue of queues) queue.drain()
     await Promise.all(queues.map((queue) => queue.webhook.drain(deadlineMs)))
@@ -277,12 +262,14 @@ export class BotCache {
   #attach(queue: BotQueue): void {
     this.#queues.set(queue.id, queue)
     const { shard } = queue
-    if (this.#isDraining || this.#draining.has(shard)) queue.drain()
-    else if (this.#isResting || this.#resting.has(shard)) void queue.webhook.pauseDeliveries(0)
+    const isIn = (shards: ReadonlySet<Shard | 'all'>): boolean =>
+      shards.has('all') || shards.has(shard)
+    if (isIn(this.#draining)) queue.drain()
+    else if (isIn(this.#resting)) void queue.webhook.pauseDeliveries(0)
     else queue.webhook.available()
   }
 
-  async #loadFrom(shard: Shard, botIds: readonly number[]): Promise<void> {
+  async #loadFrom(shard: number, botIds: readonly number[]): Promise<void> {
     const loading = this.#adoptAll(shard, botIds)
     for (const botId of botIds) this.#loading.set(botId, loading)
     try {
@@ -292,13 +279,14 @@ export class BotCache {
     }
   }
 
-  async #adoptAll(shard: Shard, botIds: readonly number[]): Promise<void> {
+  async #adoptAll(index: number, botIds: readonly number[]): Promise<void> {
+    const shard = this.shardAt(index)
     const stored = await shard.load(botIds)
     // It may have left this worker in the meantime.
-    if (this.#shards.get(shard.index) !== shard) throw new PostboteError('STORE_UNAVAILABLE')
+    if (this.#shards.get(index) !== shard) throw new PostboteError('STORE_UNAVAILABLE')
     let isDamaged = false
-    for (const [index, botId] of botIds.entries()) {
-      const found = stored[index]
+    for (const [nth, botId] of botIds.entries()) {
+      const found = stored[nth]
       if (found?.isDamaged) isDamaged = true
       // Without its ids and counts, a queue would start anew, and updates still stored in it would never be delivered.
       const isLost = found?.state === undefined && this.doubtful.has(botId)
@@ -345,7 +333,8 @@ export class BotCache {
 
   /** Drops idle bots from memory. Each sweep checks some of the bots, in turn. */
   async #sweep(): Promise<void> {
-    for (let left = botSweepCountMax; left > 0 && !this.#isDraining; left -= botSweepSliceMax) {
+    for (let left = botSweepCountMax; left > 0; left -= botSweepSliceMax) {
+      if (this.#draining.has('all')) return
       if (!this.#sweepSlice()) return
       await nextTurn(this.#options.clock)
     }

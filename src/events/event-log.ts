@@ -5,10 +5,8 @@
  * Ids grow by 1 while the server runs. A start begins with the time in milliseconds, or after the last id that was stored if
  * that is higher: so an id is never given twice, even if the files (event-file.ts) have lost their end.
  */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
 import { Waiters } from '../kit/waiters.ts'
-import type { StoredEvents } from './event-file.ts'
+import { EventFile, type StoredEvents } from './event-file.ts'
 import { eventsKeptMax, eventsPerPageMax } from './limits.ts'
 import {
   type EventPage,
@@ -17,10 +15,11 @@ import {
   loggedEvent,
   type NewOperatorEvent,
 } from './operator-event.ts'
+import type { Log, Surroundings } from '../surroundings.ts'
 
-export interface EventLogOptions {
-  readonly clock: Clock
-  readonly counters?: Counters | undefined
+export interface EventLogOptions
+  extends Pick<Surroundings, 'clock'>,
+    Partial<Pick<Surroundings, 'counters'>> {
   /** The name of this server among several that share a database. */
   readonly node?: string | undefined
   /** What an earlier process has stored. */
@@ -122,4 +121,42 @@ export class EventLog {
     if (after === 0 || after >= this.#evictedTo) return 0
     return Math.max(this.#evictedTo - Math.max(after, this.#firstId - 1), 1)
   }
+}
+
+export interface OpenEventLogOptions extends Pick<Surroundings, 'clock' | 'counters'> {
+  /** The data directory. */
+  readonly directory: string
+  /** The name of this server among several that share a database. */
+  readonly node: string | undefined
+  readonly log: Pick<Log, 'warn'>
+}
+
+/** The log, and what must be awaited before the process ends. */
+export interface OpenedEventLog {
+  readonly events: EventLog
+  close(): Promise<void>
+}
+
+/** A disk that does not take events is reported once in this time. */
+const eventFileWarningMs = 60_000
+
+/** Never rejects: without its files the log begins empty, and lasts as long as the process. */
+export async function openEventLog(options: OpenEventLogOptions): Promise<OpenedEventLog> {
+  const { directory, clock, counters, log } = options
+  let nextWarningMs = Number.NEGATIVE_INFINITY
+  const failed = (error: unknown): void => {
+    const nowMs = clock.monotonicMs()
+    if (nowMs < nextWarningMs) return
+    nextWarningMs = nowMs + eventFileWarningMs
+    log.warn({ error: String(error) }, 'events could not be stored; a restart will not know them')
+  }
+  const file = new EventFile(directory, failed)
+  let stored: StoredEvents = { events: [], deliveredTo: undefined }
+  try {
+    stored = await file.open()
+  } catch (error) {
+    failed(error)
+  }
+  const events = new EventLog({ clock, counters, node: options.node, stored, file })
+  return { events, close: () => file.close() }
 }

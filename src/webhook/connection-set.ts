@@ -150,11 +150,7 @@ export class ConnectionSet {
     const lost = (connection: Connection): void => this.#onLost(connection)
     this.#connectionOwner = { answered, failed, notSent, lost }
     this.#addresses = new HostAddresses({
-      target: {
-        host: endpoint.host,
-        hostIsAddress: endpoint.hostIsAddress,
-        pinnedAddress: settings.ipAddress,
-      },
+      target: { ...endpoint, pinnedAddress: settings.ipAddress },
       ports: network,
       clock,
       random,

@@ -445,8 +445,13 @@ export class DeliveryState {
 
   #endRead(lane: Lane): void {
     if (lane.status !== 'hungry') return
-    if (lane.missedId === 0) this.#forget(lane)
-    else this.#toHungry(lane)
+    if (lane.missedId !== 0) {
+      this.#toHungry(lane)
+    } else {
+      // Its updates have left the queue: they were swept after their expiry.
+      this.#notHungry(lane)
+      this.#lanes.delete(lane.key)
+    }
   }
 
   /** Gives a lane its next missed update. */
@@ -470,12 +475,6 @@ export class DeliveryState {
     const isWanted =
       lane.status === 'hungry' ? lane.turn === target.turn : lane.status !== 'waiting'
     return isWanted && !this.#window.isFull(lane) && this.#window.hasRoomFor(lane)
-  }
-
-  /** The updates of a hungry lane have left the queue: they were swept after their expiry. */
-  #forget(lane: Lane): void {
-    this.#notHungry(lane)
-    this.#lanes.delete(lane.key)
   }
 
   /** A parked lane that is no longer hungry is left out when its turn comes. */
