@@ -87,7 +87,6 @@ export class BotRegistry implements BotService {
     return { botId, token }
   }
 
-  /** Finds an unused random id, for a registration without one. */
   async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
     for (let attempt = 0; attempt < randomBotIdTriesMax; attempt++) {
       const botId = botIdMin + Math.floor(this.#services.random() * randomBotIdsCount)
