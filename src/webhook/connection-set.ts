@@ -9,6 +9,7 @@ import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import { endlessLease, type Lease, leaseAskAgainMs } from '../lease.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
+import type { TriedConnection } from './attempt-recorder.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { DeliveryPace } from './delivery-pace.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -78,14 +79,10 @@ interface Opening {
 }
 
 /** A connection that could not be opened. */
-export interface FailedOpening {
+export interface FailedOpening extends Omit<TriedConnection, 'status'> {
   /** The lane it was opened for, unless another connection took the lane over. */
   readonly lane: Lane | undefined
   readonly failure: WebhookFailure
-  /** Undefined if there was no address to connect to. */
-  readonly address: string | undefined
-  /** Monotonic. */
-  readonly startedMs: number
 }
 
 /**

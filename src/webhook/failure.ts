@@ -175,7 +175,8 @@ function isParserError(code: string, error: unknown): boolean {
   return error instanceof Error && error.name === 'HTTPParserError'
 }
 
-function codeOf(error: unknown): string {
+/** Returns the code of an error of Node or undici; empty without one. */
+export function codeOf(error: unknown): string {
   if (typeof error !== 'object' || error === null || !('code' in error)) return ''
   return typeof error.code === 'string' ? error.code : ''
 }
