@@ -4,7 +4,6 @@
  */
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { botLoadCountMax } from './limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
@@ -25,6 +24,8 @@ export interface BotCacheOptions {
   isServed(botId: number): boolean
 }
 
+/** One call reads this many bots from disk, because three records of each are in memory together. */
+export const botLoadCountMax = 500
 /** Idle bots are searched for this often: an eighth of `botIdleMs`, so that they leave memory soon after it. */
 const botSweepPeriodMs = 15_000
 /** Each sweep checks at most this many bots, so that a worker with many of them spreads the work over several sweeps. */

@@ -17,6 +17,7 @@ import type { DeadLetterId } from '../shard/stored.ts'
 import { healthWords, type Polls } from '../webhook/health.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import { summaryOf } from './bot.ts'
+import { botLoadCountMax } from './bot-cache.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { BotList, ListedBot, ShardSums } from './bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts, older } from './fleet-counts.ts'
@@ -28,7 +29,6 @@ import {
   hasPrefix,
   isInState,
 } from './fleet-status.ts'
-import { botLoadCountMax } from './limits.ts'
 import { type WebhookStatus, webhookStatus } from './webhook-report.ts'
 import type { Surroundings } from '../surroundings.ts'
 
