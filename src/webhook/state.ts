@@ -207,7 +207,6 @@ export class DeliveryState {
   /**
    * Takes the next delivery. Expired updates before it are given up; `takeExpired` returns them.
    *
-   * @param now - the current time
    * @returns the lane whose first update is to be sent, now in flight; undefined if no lane is ready
    */
   take(now: Moment): Lane | undefined {
@@ -242,8 +241,7 @@ export class DeliveryState {
    * Reports that the delivery of the lane's first update failed. The update is given up if its retry would come after its
    * expiry.
    *
-   * @param retryAfterMs - the delay that the endpoint asked for, in milliseconds
-   * @param now - the current time
+   * @param retryAfterMs - the delay that the endpoint asked for
    */
   failed(lane: Lane, retryAfterMs: number | undefined, now: Moment): void {
     const update = lane.first
@@ -291,11 +289,7 @@ export class DeliveryState {
     return lanes.length
   }
 
-  /**
-   * Gives up all loaded updates that have expired, except in lanes that are in flight.
-   *
-   * @param wallMs - the current wall time in milliseconds
-   */
+  /** Gives up all loaded updates that have expired, except in lanes that are in flight. */
   expire(wallMs: number): void {
     this.#ready.each((lane) => {
       this.#expireIn(lane, wallMs)
