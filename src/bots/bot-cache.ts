@@ -11,7 +11,6 @@ import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import { Bot, type BotHome, isBotId } from './bot.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
-import { DoubtfulShards } from './doubtful-shards.ts'
 import { requestTimeoutMs } from '../limits.ts'
 
 export interface BotCacheOptions {
@@ -47,7 +46,12 @@ export class BotCache {
   readonly #shards = new Map<number, Shard>()
   /** Numbers of this worker's shards that are set aside. */
   readonly #broken = new Set<number>()
-  readonly doubtful: DoubtfulShards
+  /**
+   * Numbers of this worker's shards in whose tables a check has found damaged blocks. LevelDB may read such a block as an
+   * empty one, so records may be missing without an error. A bot that is not found in such a shard is therefore refused
+   * instead of unknown, and no queue starts anew in it, because its ids would repeat.
+   */
+  readonly #doubtful = new Set<number>()
   readonly #bots = new Map<number, Bot>()
   readonly #queues = new Map<QueueId, BotQueue>()
   readonly #loading = new Map<number, Promise<void>>()
@@ -61,7 +65,6 @@ export class BotCache {
 
   constructor(options: BotCacheOptions) {
     this.#options = options
-    this.doubtful = new DoubtfulShards((botId) => options.shardOf(botId))
     this.#sweepCursor = this.#bots.values()
     this.#sweeper = every(options.clock, botSweepPeriodMs, () => this.#sweep())
   }
@@ -87,6 +90,21 @@ export class BotCache {
   /** The shard belongs to another node now. */
   forgetAside(index: number): void {
     this.#broken.delete(index)
+  }
+
+  /** A check has found damaged blocks in the tables of a shard. */
+  doubt(index: number): void {
+    this.#doubtful.add(index)
+  }
+
+  /** Whether records of this bot may be missing. */
+  isDoubtful(botId: number): boolean {
+    return this.#doubtful.size > 0 && this.#doubtful.has(this.#options.shardOf(botId))
+  }
+
+  /** Call this with bots that have no record. Throws SHARD_BROKEN if a record may have been lost. */
+  assertAbsent(botIds: readonly number[]): void {
+    if (botIds.some((botId) => this.isDoubtful(botId))) throw new PostboteError('SHARD_BROKEN')
   }
 
   get shards(): Iterable<Shard> {
@@ -290,13 +308,13 @@ export class BotCache {
       const found = stored[nth]
       if (found?.isDamaged) isDamaged = true
       // Without its ids and counts, a queue would start anew, and updates still stored in it would never be delivered.
-      const isLost = found?.state === undefined && this.doubtful.has(botId)
+      const isLost = found?.state === undefined && this.isDoubtful(botId)
       if (found?.bot !== undefined && !isLost && !this.#bots.has(botId)) {
         this.adopt(botId, shard, { ...found, bot: found.bot })
       }
     }
     if (isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
-    this.doubtful.assertAbsent(botIds.filter((botId) => !this.#bots.has(botId)))
+    this.assertAbsent(botIds.filter((botId) => !this.#bots.has(botId)))
   }
 
   #homeOf(shard: Shard): BotHome {

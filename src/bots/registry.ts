@@ -70,7 +70,7 @@ export class BotRegistry implements BotService {
     if (stored === undefined || stored.bot !== undefined || this.bots.loaded(botId) !== undefined) {
       throw new PostboteError('BOT_EXISTS')
     }
-    if (stored.isDamaged !== true) this.bots.doubtful.assertAbsent([botId])
+    if (stored.isDamaged !== true) this.bots.assertAbsent([botId])
     const { token, record } = this.#issue(botId, {
       firstName: registration.firstName,
       username: registration.username,
@@ -90,8 +90,7 @@ export class BotRegistry implements BotService {
   async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
     for (let attempt = 0; attempt < randomBotIdTriesMax; attempt++) {
       const botId = botIdMin + Math.floor(this.#services.random() * randomBotIdsCount)
-      if (botId > botIdMax || !this.bots.hasShardOf(botId) || this.bots.doubtful.has(botId))
-        continue
+      if (botId > botIdMax || !this.bots.hasShardOf(botId) || this.bots.isDoubtful(botId)) continue
       if (!this.bots.isServed(botId) || !accepts(botId)) continue
       if ((await this.bots.find(botId)) === undefined) return botId
     }
