@@ -122,7 +122,7 @@ export class WebhookControl {
   info(): WebhookInfo {
     const info = this.#dispatcher?.info()
     const webhook = this.#webhook
-    const { lastErrorMs, lastError } = this.#log ?? noError
+    const { lastErrorMs, lastError } = this.#log ?? {}
     return {
       ipAddress: info?.ipAddress ?? webhook?.verifiedAddress ?? webhook?.ipAddress,
       lastErrorDateS: lastErrorMs === undefined ? undefined : Math.floor(lastErrorMs / 1_000),
@@ -486,5 +486,3 @@ export class WebhookControl {
     await this.#options.changeSettings(changed).catch(() => undefined)
   }
 }
-
-const noError = { lastErrorMs: undefined, lastError: undefined }
