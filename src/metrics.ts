@@ -17,7 +17,10 @@ interface Gauge {
   readonly isWorst?: boolean
 }
 
-/** The codes of refused pushes. */
+/**
+ * The codes of refused pushes. A further one begins a list of its own, which is spread at the end of `rows`, because these have
+ * their cells.
+ */
 const refusals = countersOf('updates_refused', [
   'BAD_REQUEST',
   'BAD_UPDATE',
