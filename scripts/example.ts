@@ -12,9 +12,9 @@ import { readFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../src/clock.ts'
-import { askServer } from '../src/cli/command-socket.ts'
+import { askServer } from '../src/cli/serve/command-socket.ts'
 import { type Config, ConfigError } from '../src/config/config.ts'
-import { configOf, runCommand } from '../src/cli/run-command.ts'
+import { configOf, runCommand } from '../src/cli/commands/run-command.ts'
 import { readAdminKey } from '../src/shard/data-directory.ts'
 
 const sources = fileURLToPath(new URL('../../examples/', import.meta.url))

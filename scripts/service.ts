@@ -17,9 +17,9 @@ import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync } f
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sleep, systemClock } from '../src/clock.ts'
-import { askServer, hasStalePidFile, type ServerStatus } from '../src/cli/command-socket.ts'
+import { askServer, hasStalePidFile, type ServerStatus } from '../src/cli/serve/command-socket.ts'
 import { ConfigError } from '../src/config/config.ts'
-import { configOf, lockedExitCode, runCommand } from '../src/cli/run-command.ts'
+import { configOf, lockedExitCode, runCommand } from '../src/cli/commands/run-command.ts'
 import { startMsMax, stopMsMax } from './service-limits.ts'
 
 const usage = `Usage: ./scripts/service start|stop|restart|reload|status|logs [options]

@@ -82,8 +82,6 @@ export const deadLettersPerRead = 200
 export const requestTimeoutMs = 60_000
 /** The bytes of a refused client are read and dropped for this long, so that it receives the response and no reset. */
 export const refusedLingerMs = 2_000
-/** The path of a Unix socket may have this many bytes: the kernel's field (sun_path) has 108, with the closing zero. */
-export const listenPathBytesMax = 107
 
 // Life of the process (protocol.md §10)
 /**
@@ -92,10 +90,6 @@ export const listenPathBytesMax = 107
  * a process.
  */
 export const drainMs = 10_000
-/** A command may have this many bytes: commands are single words, so longer input is not from the command line. */
-export const commandBytesMax = 64
-/** A command waits this long for the primary's reply: the primary replies immediately unless it hangs. */
-export const commandResponseMs = 5_000
 
 // The private API (protocol.md §9)
 /**
@@ -117,11 +111,6 @@ export const shardsMax = 256
  * and a heartbeat for each of them.
  */
 export const databasesMax = 16
-/**
- * A slot has room for this many metrics. There are fewer than 90; later versions append theirs, and their positions are
- * fixed by then.
- */
-export const metricsMax = 128
 
 /**
  * A server has at most this many keys of the private API, beside the admin key. Chosen: each worker keeps all of them in
@@ -134,8 +123,6 @@ export const accessKeysMax = 1_000
 export const socketPathBytesMax = 100
 
 // Store
-/** A shard's directory may be held this long by a predecessor that was killed; after that the opening fails. */
-export const storeLockWaitMs = 5_000
 /** This many bots or queues are recounted between two reads of the list, so that the list is never in memory as a whole. */
 export const countedPerReadMax = 500
 /**
@@ -150,13 +137,6 @@ export const damagesNamedMax = 16
  * worker starts in about a second, and a shard that cannot be written tests its disk every second.
  */
 export const unavailableRetryAfterS = 1
-
-// Options
-/**
- * An error message shows this many characters of an option's invalid value. Chosen: enough to recognize the value; a
- * pasted file does not fill the log.
- */
-export const optionShownLengthMax = 100
 
 // Webhooks (protocol.md §6, 8)
 /** The text of an error is cut to this many characters, because the endpoint decides what it says. */

@@ -1,11 +1,10 @@
 /** The command `postbote` with its subcommands, which the table of commands lists. main.ts loads it. */
 import { readFileSync } from 'node:fs'
-import { commandTable } from './cli/command-table.ts'
-import { commandsAsked, commandsNamed, findCommand } from './cli/find-command.ts'
-import { helpText } from './cli/help-text.ts'
-import { outliveReaders } from './cli/outlive-readers.ts'
-import { parseCommand } from './cli/parse-command.ts'
-import { configOf, runCommand } from './cli/run-command.ts'
+import { commandTable } from './cli/commands/command-table.ts'
+import { commandsAsked, commandsNamed, findCommand } from './cli/commands/find-command.ts'
+import { helpText } from './cli/commands/help-text.ts'
+import { parseCommand } from './cli/commands/parse-command.ts'
+import { configOf, outliveReaders, runCommand } from './cli/commands/run-command.ts'
 import { isHelpAsked } from './config/config.ts'
 import { entryFiles } from './entry-files.ts'
 

@@ -6,15 +6,17 @@ import type { IncomingMessage } from 'node:http'
 import type { Counters } from '../counters.ts'
 import { BodyBudget, type BodySender } from '../http/body-budget.ts'
 import { clientAddress, isShared } from '../http/client-address.ts'
-import {
-  heldBodiesBytesMax,
-  heldBodiesSharedAddressBytesMax,
-  heldBodiesShareBytesMax,
-} from './limits.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { ListenerKind } from '../cluster/listener.ts'
+import { mib } from '../limits.ts'
 
 export type BodyBudgets = Readonly<Record<ListenerKind, BodyBudget<IncomingMessage>>>
+
+/**
+ * The bodies that a worker holds and cannot use yet may have this many bytes per listener: 16 of the largest size, or 64
+ * with the most parameters. Past that a call gets 503.
+ */
+export const heldBodiesBytesMax = 64 * mib
 
 export function bodyBudgets(
   counters: Counters,
@@ -36,6 +38,19 @@ export function bodyBudgets(
     }),
   }
 }
+
+/**
+ * One client address (an IPv6 /64 counts as one) may use this much of `heldBodiesBytesMax`: a quarter, so that three
+ * addresses leave room for others.
+ */
+export const heldBodiesShareBytesMax = 16 * mib
+/**
+ * An address that may stand for many clients may use this much of `heldBodiesBytesMax`; the remaining quarter is for
+ * addresses that are known. Many clients may share a Unix socket, or a private or loopback address without an X-Real-Ip,
+ * as of a reverse proxy that does not report its clients. A forwarded body is counted only by the worker that read it
+ * from its client, until the response is there. On the private listener this is the share of a key, and the admin key has none.
+ */
+export const heldBodiesSharedAddressBytesMax = 48 * mib
 
 function senderToBots(request: IncomingMessage): BodySender | undefined {
   const socketAddress = addressOfClient(request)

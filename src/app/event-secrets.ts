@@ -4,10 +4,12 @@
  */
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
-import { eventSecretsMax } from './limits.ts'
 
 /** The form of Standard Webhooks. */
 export const secretPrefix = 'whsec_'
+
+/** A file of `--events-secret-file` has at most this many secrets: the new one and an old one, with room for a mistake. */
+const eventSecretsMax = 4
 
 /**
  * Returns the secrets of `--events-secret-file`, in the order of the file.

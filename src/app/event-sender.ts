@@ -11,7 +11,6 @@ import type { Counters } from '../counters.ts'
 import { eventsPerPageMax } from '../events/limits.ts'
 import type { EventPage, EventQuestion, LoggedEvent } from '../events/operator-event.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate } from '../webhook/delivery-source.ts'
-import { eventDeliveryS, eventReadAgainMs, eventReadWaitMs } from './limits.ts'
 
 /** The log of the events, in another process. */
 export interface EventFeed {
@@ -37,6 +36,11 @@ export interface EventSenderOptions {
   readonly feed: EventFeed
   createDispatcher(source: DeliverySource): EventDispatcher
 }
+
+/** A question for new events waits this long. Chosen: it costs nothing while it waits, and ends soon with its process. */
+const eventReadWaitMs = 20_000
+/** After a question that was not answered, the next one waits this long. */
+export const eventReadAgainMs = 1_000
 
 export class EventSender implements DeliverySource {
   readonly #options: EventSenderOptions
@@ -123,6 +127,9 @@ export class EventSender implements DeliverySource {
     return undefined
   }
 }
+
+/** An event that `--events-url` has not accepted for this long is skipped. Chosen: nobody acts on an older one. */
+export const eventDeliveryS = 86_400
 
 /** An event as the dispatcher sees it. */
 class PendingEvent implements PendingUpdate {

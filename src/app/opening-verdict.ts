@@ -13,7 +13,6 @@
  * unknown shard causes no check, unless it was by SIGBUS: its reason is nearly always a table that cannot be read.
  */
 import type { WorkerCrash } from '../cluster/channel/worker-control.ts'
-import { deathsBeforeAside } from './limits.ts'
 import type { ShardLife } from '../shard/shard-marks.ts'
 
 /** What is known about a shard from earlier processes. */
@@ -55,6 +54,9 @@ export function openingVerdicts(
   const isAnyBlamed = pasts.some((past) => isBlamed(past, worker))
   return pasts.map((past) => verdictOf(past, worker, isAnyBlamed))
 }
+
+/** A shard over which this many processes in a row have died is set aside: a single death may have had another reason. */
+const deathsBeforeAside = 2
 
 function verdictOf(past: ShardPast, worker: WorkerPast, isAnyBlamed: boolean): OpeningVerdict {
   const { life, isBroken } = past

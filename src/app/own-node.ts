@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Clock } from '../clock.ts'
-import { nodeLeaseMs } from '../cluster/membership/limits.ts'
 import type { Routes } from '../cluster/routes.ts'
 import type { ShardMap } from '../cluster/shard-map.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
@@ -14,8 +13,7 @@ import { entryFiles } from '../entry-files.ts'
 import type { NodeReport, ReportedShard, WorkerReport } from '../private-api/node-report.ts'
 import { shardTroubles, type ShardTroubles } from '../shard/shard-marks.ts'
 import type { StoreEngine } from '../store/store-engine.ts'
-import type { DatabaseLeases } from './database-leases.ts'
-import { workerHangsAfterS } from './limits.ts'
+import type { Databases } from './databases.ts'
 
 export interface OwnNodeParts {
   readonly clock: Clock
@@ -28,12 +26,12 @@ export interface OwnNodeParts {
   readonly ways: { readonly routes: Routes }
   readonly memory: SharedMemory
   readonly map: ShardMap
-  readonly leases: DatabaseLeases
+  readonly databases: Databases
 }
 
 /** Returns what this node is and does at the moment. */
 export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
-  const { clock, settings, engine, ways, leases, map } = parts
+  const { clock, settings, engine, ways, databases, map } = parts
   const { shared } = engine
   const name = shared?.node ?? settings.config.nodeName ?? hostname()
   const own = ways.routes.members().find((member) => member.name === name)
@@ -41,12 +39,12 @@ export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
   const troubles = await shardTroubles(settings.dataDir)
   return {
     name,
-    state: !leases.isAnyValid() ? 'no database' : own?.isLeaving === true ? 'leaving' : 'serving',
+    state: !databases.isAnyOn() ? 'no database' : own?.isLeaving === true ? 'leaving' : 'serving',
     version,
     // Rounded as the times of the workers are, so that no worker seems older than its node.
     uptimeS: Math.floor(clock.machineMs() / 1_000) - Math.floor(settings.startedAtMs / 1_000),
-    heartbeatAgeMs: heartbeatAgeMs(parts),
-    clockSkewMs: clockSkewMs(parts),
+    heartbeatAgeMs: databases.heartbeatAgeMs(),
+    clockSkewMs: databases.clockSkewMs(),
     workers: Array.from({ length: map.workers }, (_, worker) => workerReport(parts, worker)),
     shards: [...(owned ?? [])]
       .toSorted((a, b) => a - b)
@@ -55,6 +53,12 @@ export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
 }
 
 const { version }: { version: string } = JSON.parse(readFileSync(entryFiles.manifest, 'utf8'))
+
+/**
+ * A worker whose event loop has not turned for this long is shown as hanging. Chosen: on a busy machine a loop may be late
+ * for a second or two.
+ */
+const workerHangsAfterS = 5
 
 function workerReport({ clock, memory }: OwnNodeParts, worker: number): WorkerReport {
   const { state, pid, generation, restarts, servingSinceS } = memory.workerTable.of(worker)
@@ -79,33 +83,12 @@ function shardReport(parts: OwnNodeParts, shard: number, troubles: ShardTroubles
 
 /** A broken shard has a worker that serves it by refusing its requests. */
 function shardState(
-  { leases, memory }: OwnNodeParts,
+  { databases, memory }: OwnNodeParts,
   shard: number,
   { broken, checking }: ShardTroubles,
 ): ReportedShard['state'] {
-  if (leases.isOver(shard)) return 'no database'
+  if (databases.isAway(shard)) return 'no database'
   if (broken.some((trouble) => trouble.shard === shard)) return 'broken'
   if (checking.includes(shard)) return 'checking'
   return memory.shardTable.isServed(shard) ? 'serving' : 'starting'
-}
-
-function heartbeatAgeMs(parts: OwnNodeParts): number | undefined {
-  const { clock, memory } = parts
-  const beats = joinedDatabases(parts).map(
-    (database) => clock.machineMs() - (memory.leaseMs(database) - nodeLeaseMs),
-  )
-  return beats.length === 0 ? undefined : Math.max(0, Math.round(Math.max(...beats)))
-}
-
-function clockSkewMs(parts: OwnNodeParts): number | undefined {
-  const skews = joinedDatabases(parts).map((database) => parts.memory.clockSkewMs(database))
-  return skews.toSorted((a, b) => Math.abs(b) - Math.abs(a))[0]
-}
-
-/** A database that this node has not joined yet has no heartbeat. */
-function joinedDatabases({ memory, engine }: OwnNodeParts): readonly number[] {
-  const count = engine.shared?.databases ?? 0
-  return Array.from({ length: count }, (_, database) => database).filter(
-    (database) => memory.leaseMs(database) > 0,
-  )
 }

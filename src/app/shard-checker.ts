@@ -7,14 +7,13 @@
  */
 import { relative } from 'node:path'
 import type { Clock } from '../clock.ts'
-import { requestedCheckBytesPerS } from './limits.ts'
 import { Mutex } from '../kit/mutex.ts'
-import { damagesNamedMax } from '../limits.ts'
+import { damagesNamedMax, mib } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
 import type { ShardDamage, StoreFiles } from '../store/store-files.ts'
 import type { ShardMarks } from '../shard/shard-marks.ts'
-import type { Log } from '../cluster/log.ts'
+import type { Log } from '../surroundings.ts'
 import { shardRecords } from '../shard/shard-records.ts'
 
 export interface ShardCheckerOptions {
@@ -43,6 +42,9 @@ export interface CheckOptions {
   readonly bytesPerS: number | undefined
   readonly signal: AbortSignal
 }
+
+/** A check on request reads at most this much per second, which takes half of a worker's CPU at most. */
+const requestedCheckBytesPerS = 24 * mib
 
 export class ShardChecker {
   readonly #options: ShardCheckerOptions

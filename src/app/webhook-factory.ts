@@ -13,7 +13,6 @@ import type { Counters } from '../counters.ts'
 import type { UpstreamReplies } from '../upstream/upstream-replies.ts'
 import type { OperatorEventType, ReportEvent } from '../events/operator-event.ts'
 import { entryFiles } from '../entry-files.ts'
-import { addressPoolIdleMs } from './limits.ts'
 import { outcomeMetrics } from '../metrics.ts'
 import type { WebhookRecord } from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
@@ -34,7 +33,7 @@ import { trustRoots } from '../webhook/trust-roots.ts'
 import { type Verified, type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { EventDispatcher } from './event-sender.ts'
 import type { EventTarget } from './worker-events.ts'
-import type { Log } from '../cluster/log.ts'
+import type { Log } from '../surroundings.ts'
 import { SharedServerGate } from '../cluster/shared-memory/shared-server-gate.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 
@@ -51,6 +50,12 @@ export interface WebhookFactoryOptions {
   /** Set only with `--upstream`. */
   readonly replies: UpstreamReplies | undefined
 }
+
+/**
+ * The thread that checks addresses ends after this idle time. Chosen: setWebhook calls and look-ups come in groups; a
+ * thread takes 5 to 10 MB.
+ */
+const addressPoolIdleMs = 30_000
 
 export class WebhookFactory implements WebhookServices {
   readonly attempts = new AttemptLogs()

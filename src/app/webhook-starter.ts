@@ -6,9 +6,8 @@
  */
 import type { Clock, Timer } from '../clock.ts'
 import { Mutex } from '../kit/mutex.ts'
-import { webhookStartRetryMsMax, webhookStartRetryMsMin } from './limits.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { Log } from '../cluster/log.ts'
+import type { Log } from '../surroundings.ts'
 
 export interface WebhookStarterOptions {
   readonly clock: Clock
@@ -20,6 +19,11 @@ interface Retry {
   readonly timer: Timer
   readonly delayMs: number
 }
+
+/** Webhooks of a shard that could not be read are started again after this time, which doubles after each failure. */
+const webhookStartRetryMsMin = 1_000
+/** The time between these attempts grows to this: each attempt reads all webhooks of the shard. */
+const webhookStartRetryMsMax = 300_000
 
 export class WebhookStarter {
   readonly #options: WebhookStarterOptions

@@ -20,11 +20,10 @@ import type { BudgetGate } from '../http/budget-gate.ts'
 import { type BotApi, createBotApi } from '../bot-api/bot-api.ts'
 import { TokenRefusals } from '../bot-api/token-refusals.ts'
 import { UpdatesReply } from '../bot-api/updates-reply.ts'
-import { heldRefusalsShare, uploadTimeoutMs } from './limits.ts'
 import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
-import type { CheckPool } from '../queue/check-pool.ts'
-import type { CompressPool } from '../queue/compress-pool.ts'
+import { CheckPool } from '../queue/check-pool.ts'
+import { CompressPool } from '../queue/compress-pool.ts'
 import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
@@ -33,10 +32,9 @@ import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
 import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
-import type { Log } from '../cluster/log.ts'
+import type { Log } from '../surroundings.ts'
 import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
-import { DatabaseClocks } from './database-clocks.ts'
-import { DatabaseLeases } from './database-leases.ts'
+import { Databases } from './databases.ts'
 import { holdConnection, streamPlace } from '../cluster/worker/client-connections.ts'
 import { loopDelayOf } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
@@ -45,7 +43,7 @@ import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import { ownNode } from './own-node.ts'
-import { ownerLinks } from './owner-links.ts'
+import { ownersOf } from './owners-of.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { workerKeys } from './worker-keys.ts'
@@ -53,7 +51,6 @@ import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
 import { windowBytesOf } from './window-memory.ts'
-import { workerPools } from './worker-pools.ts'
 import { noStreams, WorkerLife, type WorkerStreams } from './worker-life.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import type { Ways, WorkerApp } from '../cluster/worker/worker.ts'
@@ -83,8 +80,7 @@ export interface WorkerAppContext {
 interface Parts extends WorkerAppContext {
   readonly memory: SharedMemory
   readonly engine: StoreEngine
-  readonly leases: DatabaseLeases
-  readonly clocks: DatabaseClocks
+  readonly databases: Databases
   readonly slot: MetricSlot
   readonly events: WorkerEvents
   readonly map: ShardMap
@@ -96,6 +92,9 @@ interface Parts extends WorkerAppContext {
   readonly upstream: UpstreamServices | undefined
 }
 
+/** With an upstream server, a call may take this long to arrive: 50 MB, the most that an upload may have, at 85 KB/s. */
+const uploadTimeoutMs = 600_000
+
 export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
   const { start, settings, clock, log } = context
   const memory = SharedMemory.attach(settings.regionPath)
@@ -103,14 +102,12 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })
   const upstream = await upstreamOf(context, slot)
   const engine = await engineOf(settings.store)
-  const databases = engine.shared?.databases ?? 0
-  const clocks = new DatabaseClocks({ databases, clock, memory })
-  const guard = guardOf(context, memory, clocks)
+  const databases = new Databases({ databases: engine.shared?.databases ?? 0, clock, memory })
+  const guard = guardOf(context, memory, databases)
   const gate = workerGate(clock, guard)
   const bodies = bodiesOf(slot, guard, gate)
-  const leases = new DatabaseLeases({ databases, clock, memory })
   const events = workerEvents({ ...context, engine }, slot)
-  const made = { memory, engine, leases, clocks, slot, map, guard, gate, bodies, upstream, events }
+  const made = { memory, engine, databases, slot, map, guard, gate, bodies, upstream, events }
   const common = { ...context, ...made }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
@@ -118,7 +115,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const webhooks = webhooksOf(parts)
   const registry = registryOf(parts, webhooks, space)
   const loopDelay = loopDelayOf(parts)
-  const { pool, checkPool } = workerPools(settings.config, log)
+  const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = checkerOf(parts, registry.bots, marks)
   const streams = noStreams()
@@ -128,32 +125,23 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker, keys })
   await Promise.all([bot.app.ready(), privateApi.ready()])
   const life = new WorkerLife({
-    clock,
-    log,
-    slot,
-    events,
-    router,
+    ...parts,
     bots: registry.bots,
+    fleet: registry.fleet,
     space,
     webhooks,
     pools: [pool, checkPool],
     pacing,
     sweepers: sweepersOf(parts, registry),
-    fleet: registry.fleet,
     keys,
     startKeys,
     loopDelay,
     streams,
     shards: start.shards,
-    shardOf: (botId) => parts.map.shardOf(botId),
     past: { crash: start.crash, triesAgain: start.triesAgain ?? false },
     marks,
     checker,
     dataDir: settings.dataDir,
-    engine,
-    leases,
-    clocks,
-    upstream,
   })
   return Object.assign(life, {
     handlers: {
@@ -182,10 +170,10 @@ function bodiesOf(
 function guardOf(
   { settings }: WorkerAppContext,
   { endedSessions }: SharedMemory,
-  clocks: DatabaseClocks,
+  databases: Databases,
 ): PrivateApiGuard {
   const { adminKey, config } = settings
-  const clock = clocks.ofShard(keysShard)
+  const clock = databases.clockOf(keysShard)
   return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock, endedSessions })
 }
 
@@ -193,6 +181,9 @@ function guardOf(
 function sweepersOf({ clock, log }: Parts, { bots, fleet }: BotRegistry) {
   return [new ExpirySweeper({ clock, bots, log }), new KeySweeper({ clock, bots, log }), fleet]
 }
+
+/** Delayed refusals may hold this share of the connections that a worker may have, so that most remain for requests. */
+const heldRefusalsShare = 1 / 8
 
 function pacingOf({ clock, memory }: Parts): TokenRefusals {
   const heldMax = Math.ceil(workerConnectionLimit() * heldRefusalsShare)
@@ -236,6 +227,21 @@ function checkerOf(
     marks,
     onFatal: (shard) => bots.doubt(shard),
   })
+}
+
+/** The threads that work for requests; they start when they are needed. */
+function poolsOf({ settings, log }: Parts) {
+  return {
+    pool: new CompressPool({
+      onFailure: (error) =>
+        log.error({ error: String(error) }, 'the thread that compresses lists failed'),
+    }),
+    checkPool: new CheckPool({
+      updateBytesMin: settings.config.checkOverBytes,
+      onFailure: (error) =>
+        log.error({ error: String(error) }, 'the thread that checks updates failed'),
+    }),
+  }
 }
 
 function spaceOf({ settings, clock, engine }: Parts): Promise<StoreSpace | undefined> {
@@ -385,8 +391,8 @@ function privateApiOf(
     updateBytesMax: config.maxUpdateBytes,
     readiness: async () => ({
       isServed: allServed(parts),
-      hasLease: parts.leases.isAnyValid(),
-      awayDatabases: parts.leases.over(),
+      hasLease: parts.databases.isAnyOn(),
+      awayDatabases: parts.databases.away(),
       poisonedShards: memory.total('shards_poisoned'),
       damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),
       shards: parts.map.shards,
@@ -402,15 +408,15 @@ function privateApiOf(
     streamPlace: ({ raw }, end) => streamPlace(raw.socket, end),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
-    linksOf: (request) => ownerLinks(parts, request),
+    ownersOf: (request) => ownersOf(parts, request),
   })
 }
 
 /** Whether every shard is served, here or by another node. Those of a database that is away need not be. */
-function allServed({ ways: { routes }, memory, leases }: Parts): boolean {
-  const isAnyServed = leases.isAnyValid()
+function allServed({ ways: { routes }, memory, databases }: Parts): boolean {
+  const isAnyServed = databases.isAnyOn()
   return Array.from({ length: routes.shards }, (_, shard) => shard).every((shard) => {
-    if (isAnyServed && leases.isOver(shard)) return true
+    if (isAnyServed && databases.isAway(shard)) return true
     const place = routes.placeOf(shard)
     return place !== undefined && (routes.isRemote(place) || memory.shardTable.isServed(shard))
   })

@@ -4,29 +4,34 @@ import { KeyRegistry } from '../access/key-registry.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
 import type { Clock } from '../clock.ts'
 import { SharedKeyLimits } from '../cluster/shared-memory/shared-key-limits.ts'
-import type { DatabaseClocks } from './database-clocks.ts'
-import { keysOpenWaitMs } from './limits.ts'
+import type { Databases } from './databases.ts'
 import { keysShard } from '../private-api/routes/key-routes.ts'
 import { KeySync } from '../private-api/access/key-sync.ts'
 import type { WorkerKeys } from '../private-api/private-api.ts'
 import type { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
-import { type OwnerLinksParts, shardLink } from './owner-links.ts'
+import { type OwnersParts, shardOwner } from './owners-of.ts'
 
-export interface WorkerKeysParts extends OwnerLinksParts {
+export interface WorkerKeysParts extends OwnersParts {
   readonly clock: Clock
   readonly guard: PrivateApiGuard
-  readonly clocks: DatabaseClocks
+  readonly databases: Databases
 }
+
+/**
+ * A worker that starts waits this long for the keys if another worker has them, and serves without them after that. Chosen:
+ * an answer takes milliseconds.
+ */
+const keysOpenWaitMs = 500
 
 export function workerKeys(
   parts: WorkerKeysParts,
   bots: BotCache,
 ): { readonly keys: WorkerKeys; readonly startKeys: () => Promise<void> } {
-  const { clock, clocks, guard, memory } = parts
+  const { clock, databases, guard, memory } = parts
   const { ring } = guard
-  const link = shardLink(parts, keysShard)
+  const link = shardOwner(parts, keysShard)
   const registry = new KeyRegistry({
-    clock: clocks.ofShard(keysShard),
+    clock: databases.clockOf(keysShard),
     shard: () => bots.shardAt(keysShard),
     randomBytes,
   })

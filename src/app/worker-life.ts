@@ -8,7 +8,6 @@ import type { WorkerKeys } from '../private-api/private-api.ts'
 import type { RecordRoutesOptions } from '../private-api/routes/record-routes.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
-import { eventDrainMs } from './limits.ts'
 import { drainMs } from '../limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
 import {
@@ -68,6 +67,9 @@ export interface WorkerLifeOptions extends Omit<ShardSetOptions, Made> {
   readonly upstream: UpstreamServices | undefined
 }
 
+/** A worker that ends waits this long for the delivery of an event. Chosen: below `leaveDeliveriesMs`; the next process sends it again. */
+const eventDrainMs = 1_000
+
 export class WorkerLife {
   readonly #options: WorkerLifeOptions
   readonly #shards: ShardSet
@@ -122,16 +124,16 @@ export class WorkerLife {
     return this.#shards.serves(shard)
   }
 
-  openShard(opening: ShardOpening): Promise<void> {
-    return this.#shards.openShard(opening)
+  async openShard(opening: ShardOpening): Promise<void> {
+    await this.#shards.of(opening.shard).open(opening)
   }
 
-  leaveShard(shard: number, responses: OpenResponsesView): Promise<void> {
-    return this.#shards.leave(shard, responses)
+  async leaveShard(shard: number, responses: OpenResponsesView): Promise<void> {
+    await this.#shards.of(shard).leave(responses)
   }
 
-  dropShard(shard: number): Promise<void> {
-    return this.#shards.drop(shard)
+  async dropShard(shard: number): Promise<void> {
+    await this.#shards.of(shard).drop()
   }
 
   databaseIsAt(database: number, server: string): void {

@@ -4,8 +4,13 @@
  * how many occurrences there were since the previous line. The occurrences of the last period are reported, too.
  */
 import type { Clock } from '../clock.ts'
-import { rareWarningPeriodMs } from './limits.ts'
-import type { Log } from './log.ts'
+import type { Log } from '../surroundings.ts'
+
+/**
+ * A warning about an event that may happen thousands of times a second is logged once in this time, with the number of
+ * events.
+ */
+export const rareWarningPeriodMs = 10_000
 
 export class RareWarning {
   readonly #clock: Clock

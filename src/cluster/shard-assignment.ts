@@ -25,13 +25,21 @@ export function lastingAssignment(shards: number): ShardAssignment {
 
 /** The workers of this node. */
 export interface ShardControl {
-  /** Whether a worker has the shard open. */
-  isServed(shard: number): boolean
-  /** Whether a worker could open the shard now. One that is starting opens its shards itself. */
-  canOpen(shard: number): boolean
-  openShard(opening: ShardOpening): Promise<void>
-  leaveShard(shard: number): Promise<void>
-  /** Never rejects. Resolves when the shard is closed, or its worker is gone. */
-  dropShard(shard: number): Promise<void>
+  /** Returns the worker that has this shard if this node has it. */
+  workerOf(shard: number): ShardWorker
   setRoutes(routes: RouteTable): void
+}
+
+/** A worker, as it opens and closes shards. */
+export interface ShardWorker {
+  /** Whether it has the shard open. */
+  isServed(shard: number): boolean
+  /** Whether it could open a shard now. One that is starting opens its shards itself. */
+  readonly canOpen: boolean
+  /** Opens a shard. Rejects if no process serves, or if it cannot open the shard. */
+  open(opening: ShardOpening): Promise<void>
+  /** Closes a shard, after what is in progress for it. Rejects if that is not certain. */
+  leave(shard: number): Promise<void>
+  /** The shard belongs to another node. Never rejects. Resolves when the shard is closed, or its process is gone. */
+  drop(shard: number): Promise<void>
 }

@@ -10,7 +10,6 @@
  * full: that is cheaper than an LRU, and the active bots refill it quickly.
  */
 import { createHash } from 'node:crypto'
-import { shardSlotsRememberedMax } from './limits.ts'
 import { shardsMax, workersMax } from '../limits.ts'
 
 /** The sizes that a `ShardMap` is made for. */
@@ -20,6 +19,9 @@ export interface ShardMapOptions {
   /** The number of workers: from 1 to `shards`. */
   readonly workers: number
 }
+
+/** The shard map caches the slots of this many bots; 65,536 numbers in a Map take 3 MiB. */
+export const shardSlotsRememberedMax = 65_536
 
 /** Maps bot ids to shards, and shards to workers. */
 export class ShardMap {

@@ -5,7 +5,7 @@
  * that all four sources follow the same rules. A kind returns `refused` and never throws: the caller knows where the
  * value came from and writes the error.
  */
-import { databasesMax, listenPathBytesMax } from '../limits.ts'
+import { databasesMax } from '../limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
@@ -66,15 +66,26 @@ export const anyText: Kind<string> = {
   parse: (text) => (text === '' ? refused : text),
 }
 
+/** A number, fractions allowed. */
+export function decimal(min: number, max: number): Kind<number> {
+  return {
+    expected: `a number from ${min} to ${max}`,
+    placeholder: 'N',
+    parse(text) {
+      const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : -1
+      return value >= min && value <= max ? value : refused
+    },
+  }
+}
+
 /** Seconds, fractions allowed, converted to milliseconds. */
 export function seconds(min: number, max: number): Kind<number> {
   return {
     expected: `seconds from ${min} to ${max}, fractions allowed`,
     placeholder: 'SECONDS',
     parse(text) {
-      if (!/^\d{1,9}(\.\d{1,9})?$/.test(text)) return refused
-      const value = Number(text)
-      return value >= min && value <= max ? Math.round(value * 1_000) : refused
+      const value = decimal(min, max).parse(text)
+      return value === refused ? refused : Math.round(value * 1_000)
     },
   }
 }
@@ -150,6 +161,9 @@ export const path: Kind<string> = {
 export function isSocketPath(address: string): boolean {
   return address.startsWith('/') || address.startsWith('./')
 }
+
+/** The path of a Unix socket may have this many bytes: the kernel's field (sun_path) has 108, with the closing zero. */
+const listenPathBytesMax = 107
 
 export const listenAddress: Kind<string> = {
   expected: `an IP address, or a Unix socket path that begins with / or ./ and has at most ${listenPathBytesMax} bytes`,

@@ -6,11 +6,10 @@
  * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
-import { optionShownLengthMax } from '../limits.ts'
-import { parseArgs } from 'node:util'
 import { clusterConfigProblems } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
 import { type Kind, path, refused } from './config-values.ts'
+import { type Given, readFlags } from './read-flags.ts'
 
 type Rows = typeof optionTable
 type ValueOf<K> = K extends Kind<infer T> ? T : never
@@ -41,12 +40,12 @@ export class ConfigError extends Error {
   }
 }
 
-/** The values of one source before validation: option name -> the name as given, and the text. */
-type Given = Map<string, { readonly source: string; readonly text: string }>
-
-const configFileOption = 'config'
-/** This option is not in the table: it names a source of options. */
-const configFileRow: OptionRow = { name: configFileOption, kind: path, sentence: '' }
+/** Names a file with options of the server. It is not in the table, because it is a source of them. */
+export const configFileOption = {
+  name: 'config',
+  kind: path,
+  sentence: 'JSON file with options of the server.',
+} as const
 const rowsByName = new Map<string, OptionRow>(optionRows.map(([, row]) => [row.name, row]))
 
 /**
@@ -67,12 +66,20 @@ export function isHelpAsked(argv: readonly string[]): boolean {
  */
 export function parseConfig(sources: ConfigSources): Config {
   const problems: string[] = []
-  const flags = readFlags(sources.argv, problems)
-  const environment = readEnvironment(sources.env, problems)
-  const file = readConfigFile(flags.get(configFileOption) ?? environment.get(configFileOption), {
-    readFile: sources.readFile,
+  const flags = readFlags(sources.argv, {
+    rows: [...rowsByName.values(), configFileOption],
     problems,
+    onWord: (_, index) => problems.push(`argument ${index + 1} belongs to no option; see --help`),
+    unknown: (source) => `${source}: unknown option; see --help`,
   })
+  const environment = readEnvironment(sources.env, problems)
+  const file = readConfigFile(
+    flags.get(configFileOption.name) ?? environment.get(configFileOption.name),
+    {
+      readFile: sources.readFile,
+      problems,
+    },
+  )
   const given: Given = new Map([...file, ...environment, ...flags])
 
   const values: Record<string, unknown> = {}
@@ -87,82 +94,9 @@ export function parseConfig(sources: ConfigSources): Config {
   return config
 }
 
-function readFlags(argv: readonly string[], problems: string[]): Given {
-  const given: Given = new Map()
-  const options = Object.fromEntries(
-    [...rowsByName.values()].map(({ name, kind }) => [
-      name,
-      { type: kind.placeholder === undefined ? 'boolean' : 'string' } as const,
-    ]),
-  )
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options: { ...options, [configFileOption]: { type: 'string' } },
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  })
-  for (const token of tokens) {
-    if (token.kind === 'option') {
-      readFlag(token, given, problems)
-    } else if (token.kind === 'positional') {
-      problems.push(`argument ${token.index + 1} belongs to no option; see --help`)
-    }
-  }
-  return given
-}
-
-interface FlagToken {
-  readonly name: string
-  readonly rawName: string
-  readonly value: string | undefined
-  readonly inlineValue: boolean | undefined
-}
-
-function readFlag(token: FlagToken, given: Given, problems: string[]): void {
-  const row = token.name === configFileOption ? configFileRow : rowsByName.get(token.name)
-  const source = token.rawName
-  if (row === undefined) {
-    readNegation(token, { given, problems })
-  } else if (isSwitch(row)) {
-    given.set(row.name, { source, text: token.value ?? 'true' })
-  } else if (token.value === undefined || looksForgotten(token)) {
-    problems.push(`${source}: expected ${row.kind.expected} after it, got no value`)
-  } else {
-    const { separator } = row.kind
-    const before = separator === undefined ? undefined : given.get(row.name)
-    const text = before === undefined ? token.value : `${before.text}${separator}${token.value}`
-    given.set(row.name, { source, text })
-  }
-}
-
-function readNegation(
-  token: FlagToken,
-  context: { readonly given: Given; readonly problems: string[] },
-): void {
-  const source = token.rawName
-  const row = token.name.startsWith('no-') ? rowsByName.get(token.name.slice(3)) : undefined
-  if (row === undefined || !isSwitch(row)) {
-    context.problems.push(`${source}: unknown option; see --help`)
-  } else if (token.value !== undefined) {
-    context.problems.push(`${source}: takes no value`)
-  } else {
-    context.given.set(row.name, { source, text: 'false' })
-  }
-}
-
-function isSwitch(row: OptionRow): boolean {
-  return row.kind.placeholder === undefined
-}
-
-/** A value that looks like a flag is more likely a forgotten value than one that begins with a dash. */
-function looksForgotten(token: FlagToken): boolean {
-  return token.inlineValue !== true && token.value?.startsWith('-') === true
-}
-
 function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
   const names = new Map(
-    [...rowsByName.keys(), configFileOption].map((n) => [environmentName(n), n]),
+    [...rowsByName.keys(), configFileOption.name].map((n) => [environmentName(n), n]),
   )
   const given: Given = new Map()
   for (const [variable, text] of Object.entries(env)) {
@@ -278,6 +212,12 @@ function eventsProblems(
   }
   return problems
 }
+
+/**
+ * An error message shows this many characters of an option's invalid value. Chosen: enough to recognize the value; a
+ * pasted file does not fill the log.
+ */
+const optionShownLengthMax = 100
 
 /** Returns text for a message: quoted, cut, and without what looks like the password of a URL. */
 function shown(text: string): string {

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { fleetSorts, fleetStates } from '../bots/fleet-status.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { listedPerPageMax, tokenOverlapSMax } from './limits.ts'
+import { listedPerPageMax } from './limits.ts'
 import { declareOperations } from './operation.ts'
 import { botPath } from './paths.ts'
 
@@ -20,6 +20,12 @@ const {
   shard,
   time,
 } = fieldSchemas
+
+/**
+ * An old token may stay valid this long beside a new one: a week is long enough to roll a new token out and short enough
+ * for a leaked one to end.
+ */
+const tokenOverlapSMax = 7 * 86_400
 
 export const botOperations = declareOperations('bots', {
   createBot: {

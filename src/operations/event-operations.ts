@@ -2,7 +2,6 @@
 import { Type } from 'typebox'
 import { eventsKeptMax } from '../events/limits.ts'
 import { operatorEventTypes } from '../events/operator-event.ts'
-import { eventPositionLengthMax } from './limits.ts'
 import { declareOperations } from './operation.ts'
 
 export const eventOperations = declareOperations('server', {
@@ -29,6 +28,9 @@ export const eventOperations = declareOperations('server', {
     },
   },
 })
+
+/** The position of a reader of events has at most this many characters: `eventPositionNodesMax` nodes with the longest names fit. */
+const eventPositionLengthMax = 8_192
 
 /** Which events a reader wants. */
 export function eventsQuery() {

@@ -1,10 +1,8 @@
 /** The calls about the keys of the private API. */
 import { Type } from 'typebox'
 import { scopes } from '../access/access.ts'
-import { accessKeyBotsMax, accessKeyRateMax } from '../access/limits.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { accessKeyEndSMax, accessKeyNameLengthMax, accessKeyOverlapSMax } from './limits.ts'
 import { declareOperations } from './operation.ts'
 
 const { botId, count, orNull, time } = fieldSchemas
@@ -12,6 +10,9 @@ const { botId, count, orNull, time } = fieldSchemas
 const path = '/v1/keys'
 /** With these, a name could pass for another one, or move the cursor of a terminal. */
 const namelessCharacters = '\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}'
+
+/** An old secret of a key may stay valid this long beside a new one, as with tokens (`tokenOverlapSMax`). */
+const accessKeyOverlapSMax = 7 * 86_400
 
 export const keyOperations = declareOperations('keys', {
   createKey: {
@@ -83,6 +84,15 @@ export const keyOperations = declareOperations('keys', {
 export function scopesSchema() {
   return Type.Array(Type.Enum([...scopes], { type: 'string' }))
 }
+
+/** A key may be for this many bots at most. Chosen: a tenant with its bots; 1,000 keys of this size take 10 MB in a worker. */
+const accessKeyBotsMax = 1_000
+/** The largest limit of a key per second: more than one server can do. A key that should do nothing is revoked. */
+const accessKeyRateMax = 1_000_000
+/** A name of a key has at most this many characters: enough for a program, its place and a date. */
+const accessKeyNameLengthMax = 64
+/** A key ends at this Unix time in seconds at the latest: below the last date of JavaScript, and far beyond any use. */
+const accessKeyEndSMax = 2 ** 40
 
 function newKey() {
   const rate = Type.Integer({ minimum: 1, maximum: accessKeyRateMax })

@@ -1,13 +1,18 @@
 /** The calls about the keys that the deliveries of a bot are signed with. */
 import { Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
-import { signingKeyOverlapSMax } from './limits.ts'
 import { declareOperations } from './operation.ts'
 import { botPath } from './paths.ts'
 
 const { orNull, removedCount, time } = fieldSchemas
 
 const all = `${botPath}/signing-keys` as const
+
+/**
+ * An old signing key may sign this long beside a new one, as with tokens (`tokenOverlapSMax`): a week is enough to bring
+ * a new key to every receiver.
+ */
+const signingKeyOverlapSMax = 7 * 86_400
 
 export const signingKeyOperations = declareOperations('signing keys', {
   addSigningKey: {

@@ -1,17 +1,57 @@
-/** Asks every worker the same question, for responses that are about the bots of all of them. */
+/** Asks other workers questions, one of them or all. */
 import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { type OwnerLinks, type OwnerStream, postToOwner } from './owner-links.ts'
+import { type Owners, type OwnerStream, postToOwner } from './owners.ts'
+import {
+  type AnswerOf,
+  type Answers,
+  type InputOf,
+  type QuestionName,
+  questions,
+} from './questions.ts'
 
-export interface OwnersQuestion<Answer> {
+/** The worker that a question is for. */
+export interface Asked {
   readonly clock: Clock
-  readonly links: OwnerLinks
-  /** The path of the question. Each of the other workers gets it as a POST request without a body. */
-  readonly path: string
+  /** Opens a request to it. */
+  readonly open: (path: string) => OwnerStream
+  /** Gives the question up when it is aborted. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Asks one worker.
+ *
+ * @throws NOT_FOUND if it refuses to answer; STORE_UNAVAILABLE or OUTCOME_UNKNOWN if it is lost, or has another problem
+ */
+export async function ask<Name extends QuestionName>(
+  { clock, open, signal }: Asked,
+  name: Name,
+  input: InputOf<Name>,
+): Promise<AnswerOf<Name>> {
+  const { path, query } = questions[name]
+  const body = input === undefined || query !== undefined ? '' : JSON.stringify(input)
+  const target = query === undefined ? path : `${path}?${queryText(input)}`
+  const { status, text } = await postToOwner(clock, () => open(target), { body, signal })
+  if (status === 200) return JSON.parse(text)
+  throw new PostboteError(status === 404 ? 'NOT_FOUND' : 'STORE_UNAVAILABLE')
+}
+
+function queryText(input: unknown): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(Object(input))) {
+    if (typeof value === 'string' || typeof value === 'number') query.set(name, `${value}`)
+  }
+  return query.toString()
+}
+
+export interface AllAsked<Name extends QuestionName> {
+  readonly clock: Clock
+  readonly owners: Pick<Owners, 'others' | 'isOtherNode' | 'openStream'>
+  /** What this worker answers. */
+  readonly answers: Pick<Answers, Name>
   /** Default: `ownersAnswerMs`. */
   readonly withinMs?: number
-  /** Returns the answer of this worker. */
-  own(): Promise<Answer>
 }
 
 /** What one worker answered. */
@@ -28,44 +68,35 @@ export interface OwnerAnswer<Answer> {
 export const ownersAnswerMs = 5_000
 
 /**
- * Asks all workers at once.
+ * Asks all workers at once, this one among them.
  *
  * @returns the answers of those that answered in time, in any order. A worker that is down or hangs is
  *   left out.
- * @throws whatever `own` throws.
+ * @throws what this worker itself throws.
  */
-export async function askOwners<Answer>(
-  question: OwnersQuestion<Answer>,
-): Promise<readonly OwnerAnswer<Answer>[]> {
-  const { clock, links, withinMs = ownersAnswerMs } = question
+export async function askOwners<Name extends QuestionName>(
+  { clock, owners, answers, withinMs = ownersAnswerMs }: AllAsked<Name>,
+  name: Name,
+  input: InputOf<Name>,
+): Promise<readonly OwnerAnswer<AnswerOf<Name>>[]> {
   const over = new AbortController()
-  const answers: OwnerAnswer<Answer>[] = []
-  const others = links.others.map(async (owner) => {
-    const answer = await answerOf(question, owner, over.signal)
-    if (answer !== undefined) answers.push({ answer, isOtherNode: links.isOtherNode(owner) })
+  const { signal } = over
+  const answered: OwnerAnswer<AnswerOf<Name>>[] = []
+  const others = owners.others.map(async (owner) => {
+    const open = (path: string): OwnerStream => owners.openStream(owner, path)
+    try {
+      const answer = await ask({ clock, open, signal }, name, input)
+      if (!signal.aborted) answered.push({ answer, isOtherNode: owners.isOtherNode(owner) })
+    } catch (error) {
+      if (!(error instanceof PostboteError) && !signal.aborted) throw error
+    }
   })
-  const late = sleep(clock, withinMs, over.signal)
+  const late = sleep(clock, withinMs, signal)
   try {
-    answers.push({ answer: await question.own(), isOtherNode: false })
+    answered.push({ answer: await answers[name](input), isOtherNode: false })
     await Promise.race([Promise.all(others), late])
   } finally {
     over.abort()
   }
-  return answers
-}
-
-/** Returns undefined if the worker is lost or refuses. */
-async function answerOf<Answer>(
-  { clock, links, path }: OwnersQuestion<Answer>,
-  owner: number,
-  signal: AbortSignal,
-): Promise<Answer | undefined> {
-  try {
-    const open = (): OwnerStream => links.openStream(owner, path)
-    const { status, text } = await postToOwner(clock, open, { signal })
-    return status === 200 && !signal.aborted ? JSON.parse(text) : undefined
-  } catch (error) {
-    if (error instanceof PostboteError || signal.aborted) return undefined
-    throw error
-  }
+  return answered
 }

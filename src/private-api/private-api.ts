@@ -18,6 +18,7 @@ import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
 import { kib, unavailableRetryAfterS } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
+import { addAnswers, answersOf, type AnswersOptions } from './answers.ts'
 import { deniedMetrics, type MetricName } from '../metrics.ts'
 import { apiOperations } from '../operations/api-operations.ts'
 import { verbsAt } from '../operations/operation-of.ts'
@@ -50,14 +51,18 @@ import { validationText } from './validation-text.ts'
 import { addWebhookRoutes } from './routes/webhook-routes.ts'
 import type { Log } from '../surroundings.ts'
 
-export type PrivateApiOptions = BotRoutesOptions &
-  EventRoutesOptions &
-  KeyRoutesOptions &
-  FleetRoutesOptions &
-  IngestRoutesOptions &
-  NodeRoutesOptions &
-  RecordRoutesOptions &
-  ShardRoutesOptions &
+export type PrivateApiOptions = Omit<
+  BotRoutesOptions &
+    EventRoutesOptions &
+    KeyRoutesOptions &
+    FleetRoutesOptions &
+    IngestRoutesOptions &
+    NodeRoutesOptions &
+    RecordRoutesOptions &
+    ShardRoutesOptions,
+  'answers'
+> &
+  AnswersOptions &
   PrivateApiContext
 
 /** All that a worker has of keys. */
@@ -123,7 +128,9 @@ export function asksForHealth(url: string): boolean {
   return healthPaths.has(url.split('?', 1)[0] ?? '')
 }
 
-export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
+export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
+  const answers = answersOf(given)
+  const options = { ...given, answers }
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -171,6 +178,7 @@ export function createPrivateApi(options: PrivateApiOptions): FastifyInstance {
     addShardRoutes(jsonRoutes, options)
     addRecordRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options)
+    addAnswers(jsonRoutes, answers, options.isForwarded)
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app

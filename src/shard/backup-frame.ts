@@ -16,7 +16,7 @@
  */
 import { recordOf } from '../record-of.ts'
 import type { StoreEntry } from '../store/store.ts'
-import { backupFrameBytesMax } from './limits.ts'
+import { mib } from '../limits.ts'
 
 /** The first bytes of a file. */
 export const backupMagic = Buffer.from('postbote backup\n')
@@ -157,6 +157,12 @@ export class BackupFrames {
     return this.#bytes === 0
   }
 }
+
+/**
+ * A frame of a backup may have this many bytes: a step of a snapshot ends with the record that reaches its size, and the
+ * largest record is a dead letter of 4 MiB.
+ */
+export const backupFrameBytesMax = 8 * mib
 
 /** Returns the kind of the frame with which the bytes begin, and where it ends. */
 function headOf(bytes: Buffer): readonly [BackupFrameKind, number] {

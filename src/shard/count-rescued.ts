@@ -6,7 +6,7 @@
 
 import type { Clock } from '../clock.ts'
 import { countedPerReadMax } from '../limits.ts'
-import { lostRangesMax, recountPageUpdates } from './limits.ts'
+import { recountPageUpdates } from './limits.ts'
 import { botIdOf, queueKey, type QueueId, updateIdEnd } from './keys.ts'
 import { decodeQueueState, emptyQueueState, encodeQueueState, type QueueState } from './record.ts'
 import { Shard } from './shard.ts'
@@ -106,6 +106,12 @@ async function hasBot(store: Store, queue: QueueId): Promise<boolean> {
   const [bot] = await store.getMany([queueKey('b', botIdOf(queue))])
   return bot !== undefined
 }
+
+/**
+ * The report of a repair lists this many ranges of missing ids per queue. Chosen: enough to see where the damage is; a
+ * line stays readable.
+ */
+const lostRangesMax = 5
 
 async function missingIdsOf(
   shard: Shard,

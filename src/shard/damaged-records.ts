@@ -3,7 +3,6 @@
  * The log names each record once, by kind, bot and update. A copy is kept under a separate key (`q` and the record's
  * key), because the queue continues without the record and eventually deletes or replaces it.
  */
-import { damagedRecordsKeptMax } from './limits.ts'
 import { logFieldsOfKey, keptKey } from './keys.ts'
 import { UnknownRecordVersionError } from './record.ts'
 import type { ShardLog } from './shard-recovery.ts'
@@ -16,6 +15,9 @@ export interface DamagedRecordsOptions {
   /** Stores the copy. Not awaited. */
   readonly keep?: ((operation: StoreOperation) => void) | undefined
 }
+
+/** This many damaged records are named and copied in one life of a shard; each may be an update of 512 KiB. */
+const damagedRecordsKeptMax = 1_000
 
 export class DamagedRecords {
   readonly #options: DamagedRecordsOptions

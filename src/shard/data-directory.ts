@@ -19,7 +19,6 @@ import { chmod, mkdtemp, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { shardsMax, socketPathBytesMax } from '../limits.ts'
-import { adminKeyLengthMin, socketNameBytesMax } from './limits.ts'
 import {
   directoryRecordName,
   isShardCount,
@@ -106,6 +105,9 @@ export async function ensureAdminKey(
   }
   return { key, warnings }
 }
+
+/** An admin key has at least this many characters: 16 random visible ones have 104 bits and cannot be guessed. */
+const adminKeyLengthMin = 16
 
 /** Returns the existing admin key, for the command line. */
 export async function readAdminKey(options: AdminKeyOptions): Promise<string> {
@@ -250,6 +252,9 @@ async function prepareRunDirectory(path: string, temporary: string): Promise<str
       'use a shorter data directory or set TMPDIR',
   )
 }
+
+/** The longest name of a socket in the run directory, which the check of the directory's path adds. */
+const socketNameBytesMax = 24
 
 function fitsSockets(path: string): boolean {
   return Buffer.byteLength(path) + 1 + socketNameBytesMax < socketPathBytesMax

@@ -10,7 +10,6 @@
  * STORE_UNAVAILABLE if the store refused it, and all later groups with STORE_UNAVAILABLE. After that, `add` refuses until `reset`, because the database can no longer be
  * trusted.
  */
-import { groupCostMax, groupLingerMs } from './limits.ts'
 import assert from 'node:assert'
 import { changesOf } from '../kit/changes-of.ts'
 import type { Clock, Timer } from '../clock.ts'
@@ -57,6 +56,17 @@ export interface GroupCommitOptions<Operation> {
   /** Called once for a failed write, after its callers were rejected. */
   onFailed(error: unknown): void
 }
+
+/**
+ * A group for which no caller waits may wait this long for further operations, so that confirms and deletions share a
+ * sync. It bounds what a crash may deliver again (docs/know/guarantees.md).
+ */
+const groupLingerMs = 20
+/**
+ * A group is closed at this cost, since its encoding and the work after its sync block the event loop: 40 ms for 10,000
+ * updates. The throughput is the same with 1,000, 2,000, 4,000 and 10,000.
+ */
+export const groupCostMax = 2_000
 
 /** Collects operations into groups and writes one group at a time. */
 export class GroupCommit<Operation> {

@@ -22,7 +22,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { updateIdFirstMax } from '../limits.ts'
-import { idsReservedAhead, tornSkippedIds } from './limits.ts'
 import { endOf, keyAfter, startOf, updateIdEnd } from './keys.ts'
 import { decodeQueueState, type QueueState } from './record.ts'
 import { ShardDamaged } from '../store/shard-damaged.ts'
@@ -53,6 +52,17 @@ export interface IdMarkPlace {
   readonly directory: string
   readonly shard: number
 }
+
+/**
+ * After a crash that left a torn end of a log, the ids of each queue go on this much higher: the end may have held as many
+ * ids as a log, since nothing tells an end that was never synced from one that was lost.
+ */
+export const tornSkippedIds = 110_000
+/**
+ * A shard may assign this many ids before it must record again, synced, how far it has come: a synced write per million
+ * ids costs next to nothing.
+ */
+export const idsReservedAhead = 1_000_000
 
 /** Bounds the update ids that a shard has assigned. Create it with `IdMark.read`. */
 export class IdMark {

@@ -16,7 +16,6 @@
  */
 import { hash } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
-import { idempotencyKeysPerDayMax, idempotencyLifeMs, idempotencySweepKeys } from './limits.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
 import { dayOf } from './operations.ts'
@@ -72,10 +71,20 @@ interface QueueKeys {
   count: number
 }
 
+/** An idempotency key stands for its update for this long: 24 hours, as docs/know/guarantees.md promises. */
+const idempotencyLifeMs = 86_400_000
 const halfDaysBack = Math.ceil(idempotencyLifeMs / 43_200_000)
 /** How far the clock may be put back, in half-days. */
 const halfDaysSlack = 1
 const halfDaysKept = halfDaysBack + halfDaysSlack
+
+/**
+ * One queue may have this many idempotency keys per day. They are not in memory; each takes some 60 bytes on disk for up
+ * to two days, so this is 120 MB.
+ */
+const idempotencyKeysPerDayMax = 1_000_000
+/** Old idempotency keys are deleted in slices of this many, which take 2 to 3 ms. */
+export const idempotencySweepKeys = 1_000
 
 /** Looks up, holds and claims the idempotency keys of one shard. */
 export class IdempotencyKeys {

@@ -10,8 +10,8 @@
  * layers together take 2 to 4 bytes a key. A table of 32-bit fingerprints is as fast and hardly ever wrong, but takes 5 to
  * 11 bytes a key.
  */
-import { keyFilterBytesMax } from './limits.ts'
 import type { QueueId } from './keys.ts'
+import { mib } from '../limits.ts'
 
 const firstLayerBits = 17
 const bitsPerKey = 16
@@ -34,6 +34,13 @@ export function keyPlace(queue: QueueId, keyHash: string): KeyPlace {
   const step = (wordOf(keyHash, 4) ^ Math.imul(queue, 0x85ebca77)) | 1
   return { start, step }
 }
+
+/**
+ * The filter over the keys of one half-day of a shard takes at most this many bytes of memory, enough for 4 million keys, 100
+ * a second. Four half-days of four shards take 128 MiB at the most, while their keys take 4 GB on disk. A half-day with more
+ * keys has no filter, and its keys are looked up on disk.
+ */
+const keyFilterBytesMax = 8 * mib
 
 export class KeyFilter {
   readonly #bytesMax: number

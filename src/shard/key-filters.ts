@@ -15,7 +15,6 @@ import { type Clock, sleep } from '../clock.ts'
 import type { RangeOptions, StoreEntry } from '../store/store.ts'
 import { KeyFilter, type KeyPlace, keyPlace } from './key-filter.ts'
 import * as keys from './keys.ts'
-import { keyFilterPauseMs, keyFilterSliceKeys } from './limits.ts'
 
 export interface KeyFiltersOptions {
   readonly clock: Clock
@@ -31,6 +30,11 @@ interface HalfDay {
 }
 
 type HalfDays = Map<number, HalfDay>
+
+/** Stored keys are read into the filters in slices of this many, which hold the event loop for 1 ms. */
+export const keyFilterSliceKeys = 500
+/** The pause after each of these slices, so that reading a million keys takes some 15 s and little of a worker. */
+export const keyFilterPauseMs = 5
 
 export class KeyFilters {
   readonly #options: KeyFiltersOptions

@@ -78,22 +78,13 @@ function readQueueId(source: Buffer, offset: number): QueueId {
   return queueIdOf(botId, source[offset] === 1)
 }
 
-/** Writes a `u` key into the 17 bytes at `offset`. */
-export function writeUpdateKey(
-  target: Buffer,
-  offset: number,
-  key: { readonly queue: QueueId; readonly updateId: number },
-): void {
-  target[offset] = prefixes.u
-  writeQueueId(target, key.queue, offset + 1)
-  target.writeUInt32BE(0, offset + 9)
-  target.writeUInt32BE(key.updateId, offset + 13)
-}
-
 /** Returns the `u` key of an update. */
 export function updateKey(queue: QueueId, updateId: number): Buffer {
   const key = Buffer.allocUnsafe(updateKeyBytes)
-  writeUpdateKey(key, 0, { queue, updateId })
+  key[0] = prefixes.u
+  writeQueueId(key, queue, 1)
+  key.writeUInt32BE(0, 9)
+  key.writeUInt32BE(updateId, 13)
   return key
 }
 

@@ -4,7 +4,6 @@
  * along at least as many deletions as it stores records, so reclaiming keeps up with any load. A crash forgets the
  * remaining ranges; the sweep of expired updates finds them again (`Shard.reclaimLeftovers`).
  */
-import { reclaimIdleMs, reclaimedPerWriteMax } from './limits.ts'
 import type { Clock, Timer } from '../clock.ts'
 import type { QueueId } from './keys.ts'
 import { updateKey } from './keys.ts'
@@ -20,6 +19,14 @@ export interface ReclaimerOptions {
   readonly clock: Clock
   write(operations: readonly StoreOperation[]): Promise<void>
 }
+
+/** One write deletes this many dead records; a group with more operations deletes as many as it stores. */
+export const reclaimedPerWriteMax = 1_000
+/**
+ * Dead records are deleted in a write of their own if no group has been written for this long. Chosen: under load every
+ * group takes some along, so this is for idle shards.
+ */
+const reclaimIdleMs = 100
 
 export class Reclaimer {
   readonly #options: ReclaimerOptions

@@ -3,13 +3,13 @@
  * cost `s` records or updates, and any queue whose `s` record cannot be read.
  *
  * Each queue is recounted once, before it is loaded for the first time. The shard opener has all queues recounted
- * before it marks the damage as handled, because the next start no longer sees it (app/shard-opener.ts). Ids that
+ * before it marks the damage as handled, because the next start no longer sees it (open-recounted.ts). Ids that
  * were assigned and then lost must not be assigned again, so the next id skips ahead by more than a lost log could
  * have held.
  */
 import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
-import { updateIdFirstMax } from '../limits.ts'
-import { recountPageBytes, recountPageUpdates, recountSkippedIds } from './limits.ts'
+import { mib, updateIdFirstMax } from '../limits.ts'
+import { recountPageUpdates } from './limits.ts'
 import type { IdMark } from './id-mark.ts'
 import { type QueueState, decodeQueueState, emptyQueueState, encodeQueueState } from './record.ts'
 import type { IdRange, UpdatesRead } from './stored.ts'
@@ -24,6 +24,14 @@ export interface RecounterOptions {
   /** Resolves when the operations survive a power loss. */
   write(operations: readonly StoreOperation[]): Promise<void>
 }
+
+/** One read of a recount returns at most this many bytes, all of them in memory: two of the largest getUpdates responses. */
+const recountPageBytes = 8 * mib
+/**
+ * A recount skips this many ids, more than a lost log can have held: LevelDB writes 4 MiB to a log, and an update takes
+ * over 40 bytes there.
+ */
+export const recountSkippedIds = 1_000_000
 
 /** Recounts each queue of one shard once. A recount that failed is repeated by the next call. */
 export class Recounter {

@@ -12,12 +12,12 @@
  */
 
 import type { Clock } from '../clock.ts'
-import { rescueBatchBytes, rescueBatchRecords } from './limits.ts'
 import { expiryKey, type QueueId, startOf, updateIdOfKey } from './keys.ts'
 import { decodeKey, decodeUpdate, encodeMark } from './record.ts'
 import { queueOfRecord, shardRecords } from './shard-records.ts'
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
 import type { ReadAt, RecordVersion, ShardDamage, StoreFiles } from '../store/store-files.ts'
+import { mib } from '../limits.ts'
 
 export interface RescueOptions {
   /** The directory of the damaged shard. */
@@ -103,6 +103,11 @@ async function stage(options: RescueOptions): Promise<Staged> {
   await batch.flush()
   return { entries, lastIds, foreignRecords, mayLose }
 }
+
+/** A repair writes this many records in one batch; a few batches are in memory. */
+const rescueBatchRecords = 1_000
+/** A repair writes a batch when it has this many bytes, so that large updates do not fill the memory. */
+const rescueBatchBytes = mib
 
 async function writeNewest(
   { staging, target, onProgress }: RescueOptions,

@@ -7,7 +7,6 @@
  */
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../limits.ts'
-import { expiryBucketsRememberedMax } from './limits.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
@@ -273,6 +272,12 @@ function lastMinuteOf(queue: QueueId, deadSinceMs: number): number {
   const minute = Math.ceil((deadSinceMs + deadLetterLifeMs) / 60_000)
   return Math.ceil((minute - own) / minutesPerDay) * minutesPerDay + own
 }
+
+/**
+ * This many expiry minutes are remembered per queue, so that a bucket is written once and not per update. Chosen: updates
+ * of one type expire in one or two minutes; forgetting costs one small record.
+ */
+const expiryBucketsRememberedMax = 64
 
 function encodeBucket(
   { queue, minute }: ExpiryBucket,

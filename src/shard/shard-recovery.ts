@@ -11,7 +11,6 @@
  */
 import { type Clock, sleep } from '../clock.ts'
 import { changesOf } from '../kit/changes-of.ts'
-import { shardFirstProbeMs, shardProbePeriodMs } from './limits.ts'
 import { NotOwnerError } from '../store/not-owner-error.ts'
 import type { Store } from '../store/store.ts'
 
@@ -42,6 +41,14 @@ export interface ShardRecoveryOptions {
   /** Returns whether a file beside the database can be written and fsynced. */
   probe(): Promise<boolean>
 }
+
+/**
+ * A poisoned shard tests its disk, or asks its database, this often at the most; pushes are refused until that succeeds,
+ * so the outage lasts at most this much longer than the failure.
+ */
+const shardProbePeriodMs = 1_000
+/** The pause before the first of these tests; it doubles up to `shardProbePeriodMs`. A failover is over this soon. */
+const shardFirstProbeMs = 50
 
 export class ShardRecovery {
   readonly #options: ShardRecoveryOptions

@@ -9,13 +9,11 @@
 import type { Clock } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { endlessLease, type Lease } from '../lease.ts'
-import { leftoversPerWriteMax } from './limits.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './keys.ts'
 import type { QueueId } from './keys.ts'
-import { operationCost } from './operation-cost.ts'
 import type { AdvanceOperation, Operation } from './operations.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
@@ -34,6 +32,7 @@ import type {
   IdRange,
   UpdatesRead,
 } from './stored.ts'
+import { kib } from '../limits.ts'
 
 /** Options of a shard. `Shard.open` opens the `store`. */
 export interface ShardOptions extends ShardRecoveryOptions {
@@ -48,6 +47,9 @@ export interface ShardOptions extends ShardRecoveryOptions {
   /** Bounds the shard's update ids outside the database. Without it, as in tests, nothing does. */
   readonly idMark?: IdMark | undefined
 }
+
+/** Dead records are searched and deleted in batches of this size; groups are written in between. */
+const leftoversPerWriteMax = 1_000
 
 /**
  * The owner's interface to one shard. Every method that reads or writes rejects with PostboteError STORE_UNAVAILABLE
@@ -405,4 +407,27 @@ export class Shard {
 
 function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
   return found.map((key) => ({ type: 'del', key }))
+}
+
+/**
+ * Returns how much work an operation is for the event loop, with one small push as the unit: the cost of encoding its
+ * records and passing them to the database. A group is limited by cost and not by the number of operations, because
+ * one operation can delete a thousand records or carry half a megabyte.
+ */
+function operationCost(operation: Operation): number {
+  const { kind } = operation
+  if (kind === 'push') return costOfText(operation.text)
+  if (kind === 'delete' || kind === 'removeDeadLetters') return operation.updateIds.length
+  if (kind !== 'addDeadLetters') return 1
+  return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text), 0)
+}
+
+/**
+ * This many bytes of an update add 1 to its cost, because they are copied and summed. Chosen, not measured: with less,
+ * groups of large updates become small; with more, they block longer.
+ */
+const groupCostBytes = 2 * kib
+
+function costOfText(text: Buffer): number {
+  return 1 + Math.floor(text.length / groupCostBytes)
 }

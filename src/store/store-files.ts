@@ -35,6 +35,8 @@ export interface StoreFiles {
   roomToOpen(directory: string): Promise<number>
   /** Returns the damage that the error of a call to the store describes; undefined for a failure of another kind. */
   damageOf(error: unknown, directory: string): FileDamage | undefined
+  /** Returns whether an error says that the disk has no room. */
+  isOutOfRoom(error: unknown): boolean
   /** Returns whether opening failed because of a write, although the error describes a file as damaged. */
   isFailedWrite(error: unknown): Promise<boolean>
 }

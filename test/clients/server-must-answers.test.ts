@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { makeToken } from '../../src/bots/token.ts'
 import { optionTable } from '../../src/config/config-options.ts'
-import { keepAliveTimeoutMs } from '../../src/cluster/limits.ts'
+import { keepAliveTimeoutMs } from '../../src/cluster/worker/worker-servers.ts'
 import { updateTypes } from '../../src/queue/update-types.ts'
 import {
   assertRefused,

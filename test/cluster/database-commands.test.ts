@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { tmpdir } from 'node:os'
-import { lockedExitCode } from '../../src/cli/run-command.ts'
+import { lockedExitCode } from '../../src/cli/commands/run-command.ts'
 import {
   botsOfAllShards,
   databaseWorld,

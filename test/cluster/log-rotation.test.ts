@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 
-const logFile = new URL('../../src/cli/log.js', import.meta.url).href
+const logFile = new URL('../../src/cli/output/log.js', import.meta.url).href
 const linesOfEach = 20_000
 
 /** Writes numbered lines as quickly as it can, some in each turn of its event loop, so that signals get through. */

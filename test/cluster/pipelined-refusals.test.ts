@@ -4,11 +4,8 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import {
-  callsWaitingKeyShare,
-  callsWaitingMax,
-  pipelinedPerTurnMax,
-} from '../../src/cluster/limits.ts'
+import { pipelinedPerTurnMax } from '../../src/cluster/limits.ts'
+import { callsWaitingKeyShare, callsWaitingMax } from '../../src/cluster/worker/call-turns.ts'
 import { kib } from '../../src/limits.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
 

@@ -7,7 +7,7 @@ import { commitSchema, createSchema, newCluster } from '../../src/store/postgres
 import { connectionFinding } from '../../src/store/postgres/connection-limit.ts'
 import { examineDatabase } from '../../src/store/postgres/examine-database.ts'
 import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
-import { pgDoctorLookMs } from '../../src/store/limits.ts'
+import { pgDoctorLookMs } from '../../src/store/postgres/examine-rows.ts'
 import { FakeClock } from '../support/kit/fake-clock.ts'
 import { portOf } from '../support/kit/port.ts'
 import { Postgres, postgresObstacle } from '../support/server/postgres.ts'

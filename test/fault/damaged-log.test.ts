@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
-import { openRecounted } from '../../src/app/shard-opener.ts'
+import { openRecounted } from '../../src/shard/open-recounted.ts'
 import { damagedFiles } from '../../src/shard/damaged-files.ts'
 import { levelEngine } from '../../src/store/level/level-engine.ts'
 import type { PushOperation } from '../../src/shard/operations.ts'

@@ -11,7 +11,7 @@
  *
  * check-receipts.ts checks order and repetition.
  */
-import { tornSkippedIds } from '../../src/shard/limits.ts'
+import { tornSkippedIds } from '../../src/shard/id-mark.ts'
 import { checkReceipts } from './check-receipts.ts'
 import type { LedgerEntry, Letter, Pushing, Received } from './ledger.ts'
 

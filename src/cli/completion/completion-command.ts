@@ -1,6 +1,6 @@
 /** `postbote completion`: prints the script with which a shell completes the commands and options of postbote. */
 import { oneOf } from '../../config/config-values.ts'
-import type { CommandRow, ParsedCommand } from '../command-row.ts'
+import type { CommandRow, ParsedCommand } from '../commands/command-row.ts'
 import { bashCompletion } from './bash-completion.ts'
 import { type CompletionModel, completionModel } from './completion-model.ts'
 import { fishCompletion } from './fish-completion.ts'

@@ -1,5 +1,5 @@
 /** What a shell can complete, derived from the table of commands. The script of each shell is made of this. Pure. */
-import { type CommandRow, optionsOf, synopsisOf } from '../command-row.ts'
+import { type CommandRow, optionsOf, synopsisOf } from '../commands/command-row.ts'
 
 /** A word that may come next, and what it means. */
 export interface Candidate {

@@ -2,14 +2,13 @@
  * `postbote doctor`: says what must change before a server can run here, or, with `--database`, what makes a database
  * unsafe or slow. The exit code is 1 if something must change.
  */
+import { configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { anyText } from '../../config/config-values.ts'
 import { waitingClock } from '../../clock.ts'
-import type { CommandCall } from '../command-call.ts'
-import type { ParsedCommand } from '../command-row.ts'
-import { configFileOption } from '../config-file-option.ts'
-import { jsonOption } from '../json-option.ts'
-import { printJson } from '../print-json.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import type { ParsedCommand } from '../commands/command-row.ts'
+import { jsonOption, printJsonLine } from '../output/print-result.ts'
 import { examineMachine } from './examine-machine.ts'
 
 const webhookUrlOption = {
@@ -44,7 +43,7 @@ async function doctor(call: CommandCall): Promise<void> {
         await (await import('./examine-databases.ts')).examineDatabases(config)
   const findings = examined.flatMap((each) => each.findings)
   if (call.has(jsonOption)) {
-    printJson({ findings })
+    printJsonLine(JSON.stringify({ findings }))
   } else {
     for (const { heading, findings: own } of examined) {
       const lines = own.map(({ level, text }) => `${marks[level]} ${text}`)

@@ -1,17 +1,20 @@
 import { examineDatabase } from '../../store/postgres/examine-database.ts'
 import { bad } from '../../store/postgres/finding.ts'
 import type { Config } from '../../config/config.ts'
-import { databaseProblems } from '../database-problems.ts'
-import { headingOf } from '../with-databases.ts'
-import { workersOf } from '../workers-of.ts'
-import type { Examined } from './examined.ts'
+import { databaseProblems } from '../cluster/database-problems.ts'
+import { headingOf } from '../cluster/with-databases.ts'
+import { availableParallelism } from 'node:os'
+import { defaultWorkers } from '../../cluster/shard-map.ts'
+import type { Examined } from './examine-machine.ts'
 
 /** Examines each database, and whether they belong together. */
 export async function examineDatabases(config: Config): Promise<readonly Examined[]> {
   const { databases } = config
   const examined = await Promise.all(
     databases.map((database) =>
-      examineDatabase(database, { workersOf: (shards) => workersOf(config, shards) }),
+      examineDatabase(database, {
+        workersOf: (shards) => config.workers ?? defaultWorkers(availableParallelism(), shards),
+      }),
     ),
   )
   const named = databases.map((database, number) => ({ database, row: examined[number]?.cluster }))

@@ -1,19 +1,32 @@
 /** The disk of the data directory: its kind, its free space, and how long a sync takes, for which each push waits. */
 import { randomUUID } from 'node:crypto'
-import { open, rm, statfs } from 'node:fs/promises'
+import { open, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import { mib } from '../../limits.ts'
 import { messageOf } from '../../message-of.ts'
 import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
-import { reserveTimesAdvised, syncBytes, syncsMeasured, syncSlowMs } from './limits.ts'
+import type { StoreFiles } from '../../store/store-files.ts'
+
+/** A start takes this much on the disk besides the logs of its shards: the file that its processes share has 21 MiB. */
+export const startBytesMin = 24 * mib
+
+/** Below this many times the reserve of `--disk-reserve`, the disk counts as nearly full. Chosen. */
+const reserveTimesAdvised = 4
+
+/** A sync that takes longer makes single pushes slow: each waits for one. Chosen: ten times that of a usual SSD. */
+const syncSlowMs = 10
+
+/** How often the doctor writes and syncs, and how much: a record of one small update, as a push does. */
+const syncsMeasured = 20
+const syncBytes = 4_096
 
 export interface DiskOptions {
   /** The data directory, or the nearest one above it that exists. */
   readonly directory: string
   /** `--disk-reserve` */
   readonly reserveBytes: number
-  /** What a start may take (room-to-start.ts). */
+  /** What a start may take (`roomToStart`). */
   readonly startBytes: number
   readonly clock: Clock
 }
@@ -109,4 +122,19 @@ async function syncTimesMs(directory: string, clock: Clock): Promise<readonly nu
 
 function shownMib(bytes: number): string {
   return `${Math.floor(bytes / mib).toLocaleString('en')} MiB`
+}
+
+/** Returns how many bytes a start may take on the disk of its data directory, before it gives most of them back. */
+export async function roomToStart(
+  directory: string,
+  files: Pick<StoreFiles, 'roomToOpen'>,
+): Promise<number> {
+  const shards = join(directory, 'shards')
+  const names = await readdir(shards).catch(() => [])
+  const rooms = await Promise.all(
+    names.map((name) => files.roomToOpen(join(shards, name)).catch(() => 0)),
+  )
+  // The last start has left it, and the next one removes it first.
+  const shared = await stat(join(directory, 'run', 'shared-memory')).catch(() => ({ size: 0 }))
+  return rooms.reduce((sum, room) => sum + room, Math.max(0, startBytesMin - shared.size))
 }

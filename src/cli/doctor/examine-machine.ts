@@ -10,12 +10,18 @@ import { exists } from '../../store/exists.ts'
 import { levelEngine } from '../../store/level/level-engine.ts'
 import { examineClock } from './examine-clock.ts'
 import { examineDirectory } from './examine-directory.ts'
-import { examineDisk } from './examine-disk.ts'
+import { examineDisk, roomToStart } from './examine-disk.ts'
 import { examineNetwork } from './examine-network.ts'
 import { examinePorts } from './examine-ports.ts'
 import { examineProcess } from './examine-process.ts'
-import type { Examined } from './examined.ts'
-import { roomToStart } from './room-to-start.ts'
+import type { Finding } from '../../store/postgres/finding.ts'
+
+/** What was found out about the machine or about one database. */
+export interface Examined {
+  /** The lines before the findings. */
+  readonly heading: readonly string[]
+  readonly findings: readonly Finding[]
+}
 
 export interface MachineOptions {
   readonly clock: Clock

@@ -11,7 +11,7 @@ import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { compileBlocklist, isBlocked } from '../../net/blocklist.ts'
 import { messageOf } from '../../message-of.ts'
-import { askServer } from '../command-socket.ts'
+import { statusOf } from '../serve/command-socket.ts'
 import { bad, type Finding, good } from '../../store/postgres/finding.ts'
 import { createConnector, type Proxy } from '../../webhook/connector.ts'
 import { type Endpoint, parseEndpoint } from '../../webhook/endpoint.ts'
@@ -19,7 +19,7 @@ import { proxyFailureOf } from '../../webhook/failure.ts'
 import { createHostLookup, systemLookup } from '../../webhook/host-lookup.ts'
 import { trustRoots } from '../../webhook/trust-roots.ts'
 import { verifyEndpoint, type WebhookNetwork } from '../../webhook/verify.ts'
-import { answerMsMax } from './limits.ts'
+import { answerMsMax } from '../limits.ts'
 
 export async function examineNetwork(
   config: Config,
@@ -48,7 +48,9 @@ function proxyFinding({ host, port }: Proxy): Promise<Finding> {
 }
 
 async function webhookFinding(given: Config, clock: Clock, url: string): Promise<Finding> {
-  const config = { ...given, local: given.local || (await runsWithLocal(given, clock)) }
+  // Bots call setWebhook at the server that runs, and not at one with the options of this command.
+  const running = await statusOf(absolute(given.dir), clock)
+  const config = { ...given, local: given.local || running?.local === true }
   let endpoint: Endpoint
   try {
     endpoint = parseEndpoint(url, { local: config.local })
@@ -72,12 +74,6 @@ async function webhookFinding(given: Config, clock: Clock, url: string): Promise
     const reason = messageOf(error)
     return bad(`${shown}: ${reason}; ${webhookAdvice(reason)}`)
   }
-}
-
-/** Bots call setWebhook at the server that runs, and not at one with the options of this command. */
-async function runsWithLocal({ dir }: Config, clock: Clock): Promise<boolean> {
-  const running = await askServer(absolute(dir), 'status', clock).catch(() => undefined)
-  return running?.status?.local === true
 }
 
 /** Says what to change, by the words of `failure.ts`. */

@@ -7,8 +7,8 @@ import type { Clock } from '../../clock.ts'
 import { describeAddress, type ListenAddress } from '../../cluster/listener.ts'
 import type { Config } from '../../config/config.ts'
 import { bad, type Finding, good } from '../../store/postgres/finding.ts'
-import { askServer, type ServerStatus } from '../command-socket.ts'
-import { listenersOf } from '../listeners-of.ts'
+import { statusOf } from '../serve/command-socket.ts'
+import { listenersOf } from '../serve/listeners-of.ts'
 
 export async function examinePorts(config: Config, clock: Clock): Promise<readonly Finding[]> {
   const status = await statusOf(config.dir, clock)
@@ -28,15 +28,6 @@ export async function examinePorts(config: Config, clock: Clock): Promise<readon
     findings.push(await addressFinding({ host, port: port + worker }, '--cluster-listen'))
   }
   return findings
-}
-
-/** Undefined if no server runs on the directory, or none that responds. */
-async function statusOf(directory: string, clock: Clock): Promise<ServerStatus | undefined> {
-  try {
-    return (await askServer(directory, 'status', clock))?.status
-  } catch {
-    return undefined
-  }
 }
 
 /**

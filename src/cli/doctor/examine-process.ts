@@ -2,7 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { workerConnectionLimit } from '../../cluster/connection/connection-limit.ts'
 import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
-import { descriptorsAdvised, descriptorsMin, nodeVersionMin } from './limits.ts'
+
+/** What docs/run/operations.md advises. */
+const descriptorsAdvised = 65_536
+
+/** With fewer descriptors a worker refuses connections that a handful of bots may open. Chosen. */
+const descriptorsMin = 1_024
+
+/** The oldest version of Node.js that is tested, as in package.json. */
+export const nodeVersionMin = [20, 19] as const
 
 export interface ProcessFacts {
   /** The version of Node.js, such as `20.19.0`. */

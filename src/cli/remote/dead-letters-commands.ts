@@ -1,36 +1,26 @@
 /** `postbote dead-letters`: lists, shows, replays and drops updates that the webhook of a bot did not take. */
 import { waitingClock } from '../../clock.ts'
 import { ConfigError } from '../../config/config.ts'
-import { onOff, wholeNumber } from '../../config/config-values.ts'
-import { updateIdMax } from '../../limits.ts'
+import { onOff } from '../../config/config-values.ts'
 import { listedPerPageMax } from '../../operations/limits.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
-import type { CallResult } from '../../operations/target-of.ts'
+import type { CallResult, InputOf } from '../../operations/target-of.ts'
 import { deadLetterOperations } from '../../operations/dead-letter-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
-import type { CommandCall } from '../command-call.ts'
-import type { ParsedCommand } from '../command-row.ts'
-import { jsonOption } from '../json-option.ts'
-import { textTable } from '../text-table.ts'
-import { askedQueue, testOption } from './asked-queue.ts'
-import { botIdArgument } from './bot-id-argument.ts'
-import { cell, timeCell } from './cells.ts'
-import { fieldOption } from './field-option.ts'
-import { privateApiOf, remoteOptions } from './private-api-of.ts'
-import { madeResult, printResult, tableLines, tell } from './print-result.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import type { ParsedCommand } from '../commands/command-row.ts'
+import { jsonOption, madeResult, printResult, tableLines, tell } from '../output/print-result.ts'
+import { textTable } from '../output/text-table.ts'
+import { fieldTable, itemTable } from './cells.ts'
+import { privateApiOf } from './private-api-of.ts'
 import type { RemoteApi } from './remote-api.ts'
+import { remoteCommand, updateIdArgument } from './remote-command.ts'
 import { type Outcome, replayOutcomes } from './replay-outcomes.ts'
 
-const updateId = wholeNumber(1, updateIdMax)
-const updateIdArgument = {
-  name: '<update_id>',
-  kind: updateId,
-  sentence: 'Id of the dead letter.',
-} as const
 const oneOrAllArgument = {
   name: '[update_id]',
-  kind: updateId,
+  kind: updateIdArgument.kind,
   sentence: 'Id of the dead letter, unless --all is given.',
 } as const
 const allOption = { name: 'all', kind: onOff, sentence: 'All dead letters of the queue.' } as const
@@ -39,102 +29,59 @@ const waitOption = {
   kind: onOff,
   sentence: 'Waits for up to a minute and says what became of the updates.',
 } as const
-const afterOption = fieldOption(deadLetterOperations.listDeadLetters, 'after', {
-  sentence: 'Lists only dead letters with larger ids than this one.',
-})
-const limitOption = fieldOption(deadLetterOperations.listDeadLetters, 'limit', {
-  sentence: 'Lists this many dead letters at most.',
-})
 
 export const deadLettersCommands: readonly ParsedCommand[] = [
-  {
-    kind: 'parsed',
-    name: 'dead-letters list',
+  remoteCommand(deadLetterOperations.listDeadLetters, {
     sentence: 'lists the dead letters of a bot in the order of their ids',
-    arguments: [botIdArgument],
-    options: [afterOption, limitOption, testOption, ...remoteOptions],
-    run: list,
-  },
-  {
-    kind: 'parsed',
-    name: 'dead-letters show',
+    fields: {
+      after: { sentence: 'Lists only dead letters with larger ids than this one.' },
+      limit: { sentence: 'Lists this many dead letters at most.' },
+    },
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const result = await api.call(deadLetterOperations.listDeadLetters, input)
+      printResult(call, result, pageLines)
+      const { dead_letters: letters, total } = result.value
+      const shown = letters.length
+      if (shown === input.query?.limit && total > shown && !call.has(jsonOption)) {
+        tell(`there may be more: --after ${letters.at(-1)?.update_id}`)
+      }
+    },
+  }),
+  remoteCommand(deadLetterOperations.getDeadLetter, {
     sentence: 'shows a dead letter with its update',
-    arguments: [botIdArgument, updateIdArgument],
-    options: [testOption, ...remoteOptions],
-    run: show,
-  },
-  {
-    kind: 'parsed',
-    name: 'dead-letters replay',
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const result = await api.call(deadLetterOperations.getDeadLetter, input)
+      printResult(call, result, ({ update: _update, bytes: _bytes, ...fields }) => [
+        ...textTable(fieldTable(fields)),
+        '',
+        updateIn(result.text),
+      ])
+    },
+  }),
+  remoteCommand(deadLetterOperations.replayDeadLetters, {
     sentence: 'pushes a dead letter again, or all, the oldest first',
-    arguments: [botIdArgument, oneOrAllArgument],
-    options: [allOption, waitOption, testOption, ...remoteOptions],
+    arguments: [oneOrAllArgument],
+    options: [allOption, waitOption],
     run: replay,
-  },
-  {
-    kind: 'parsed',
-    name: 'dead-letters drop',
+  }),
+  remoteCommand(deadLetterOperations.dropDeadLetters, {
     sentence: 'drops a dead letter, or all',
-    arguments: [botIdArgument, oneOrAllArgument],
-    options: [allOption, testOption, ...remoteOptions],
+    arguments: [oneOrAllArgument],
+    options: [allOption],
     run: drop,
-  },
+  }),
 ]
 
-type DeadLetterPage = ResultOf<typeof deadLetterOperations.listDeadLetters>
-
-async function list(call: CommandCall): Promise<void> {
-  const api = await privateApiOf(call)
-  const asked = askedQueue(call, { after: call.get(afterOption), limit: call.get(limitOption) })
-  const result = await api.call(deadLetterOperations.listDeadLetters, asked)
-  printResult(call, result, pageLines)
-  const { dead_letters: letters, total } = result.value
-  const shown = letters.length
-  if (shown === call.need(limitOption) && total > shown && !call.has(jsonOption)) {
-    tell(`there may be more: --after ${letters.at(-1)?.update_id}`)
-  }
-}
-
-function pageLines({ dead_letters: deadLetters, total }: DeadLetterPage): readonly string[] {
-  if (deadLetters.length === 0) return [total === 0 ? 'no dead letters' : 'no more dead letters']
-  const table = tableLines({
-    head: ['update_id', 'type', 'key', 'reason', 'time', 'attempts', 'bytes', 'last_error'],
-    rows: deadLetters.map((each) => [
-      cell(each.update_id),
-      cell(each.type),
-      cell(each.ordering_key),
-      cell(each.reason),
-      timeCell(each.time),
-      cell(each.attempts),
-      cell(each.bytes),
-      cell(each.last_error),
-    ]),
-  })
-  return [...table, `${deadLetters.length} of ${total} dead letters`]
-}
-
-async function show(call: CommandCall): Promise<void> {
-  const api = await privateApiOf(call)
-  const asked = { ...askedQueue(call, {}), update_id: call.need(updateIdArgument) }
-  const result = await api.call(deadLetterOperations.getDeadLetter, asked)
-  printResult(call, result, (each) => [
-    ...textTable({
-      head: ['field', 'value'],
-      rows: [
-        ['update_id', cell(each.update_id)],
-        ['type', cell(each.type)],
-        ['ordering_key', cell(each.ordering_key)],
-        ['reason', cell(each.reason)],
-        ['accepted', timeCell(each.accepted)],
-        ['time', timeCell(each.time)],
-        ['expires', timeCell(each.expires)],
-        ['attempts', cell(each.attempts)],
-        ['last_error', cell(each.last_error)],
-      ],
-    }),
-    '',
-    updateIn(result.text),
-  ])
+function pageLines({
+  dead_letters: letters,
+  total,
+}: ResultOf<typeof deadLetterOperations.listDeadLetters>): readonly string[] {
+  if (letters.length === 0) return [total === 0 ? 'no dead letters' : 'no more dead letters']
+  const what = ['update_id', 'type', 'ordering_key', 'reason'] as const
+  const fields = [...what, 'time', 'attempts', 'bytes', 'last_error'] as const
+  return [...tableLines(itemTable(letters, fields)), `${letters.length} of ${total} dead letters`]
 }
 
 /** The update as it was pushed: parsing could change a large number. It is the last field of the response. */
@@ -149,19 +96,20 @@ interface Replayed extends Partial<Outcome>, Partial<ReplayedOne> {
   readonly stopped?: ReplayedAll['stopped']
 }
 
+/** The input of a call about all dead letters of a queue. */
+type AskedQueue = InputOf<typeof deadLetterOperations.dropDeadLetters>
 type ReplayedOne = ResultOf<typeof deadLetterOperations.replayDeadLetter>
 type ReplayedAll = ResultOf<typeof deadLetterOperations.replayDeadLetters>
 
-async function replay(call: CommandCall): Promise<void> {
+async function replay(call: CommandCall, queue: AskedQueue): Promise<void> {
   const chosen = choiceOf(call, 'replay')
   const api = await privateApiOf(call)
-  const queue = askedQueue(call, {})
   const result: CallResult & { readonly value: Replayed } =
     chosen === undefined
       ? await api.call(deadLetterOperations.replayDeadLetters, queue)
       : await api.call(deadLetterOperations.replayDeadLetter, { ...queue, update_id: chosen })
   const told = call.has(waitOption)
-    ? madeResult(await withOutcomes(call, api, result.value))
+    ? madeResult(await withOutcomes(api, queue, result.value))
     : result
   printResult(call, told, (each: Replayed) => replayLines(each, chosen))
   const { stopped } = result.value
@@ -176,18 +124,18 @@ async function replay(call: CommandCall): Promise<void> {
 
 /** Waits for what becomes of the updates, and adds it to the result. */
 async function withOutcomes(
-  call: CommandCall,
   api: RemoteApi,
+  queue: AskedQueue,
   result: Replayed,
 ): Promise<Replayed> {
   const ids = result.replayed?.map((each) => each.new_update_id) ?? [result.update_id ?? 0]
   const after = Math.max(0, Math.min(...ids) - 1)
   const outcomes = await replayOutcomes(ids, waitingClock, async () => {
-    const { value: bot } = await api.call(botOperations.getBot, { id: call.need(botIdArgument) })
-    const { pending, mode } = call.has(testOption) ? bot.test : bot
+    const { value: bot } = await api.call(botOperations.getBot, { id: queue.id })
+    const { pending, mode } = queue.query?.test === true ? bot.test : bot
     // After the number of pending updates, so that an update that leaves now is not missing everywhere.
-    const attempts = await api.call(webhookOperations.listAttempts, askedQueue(call, {}))
-    const page = askedQueue(call, { after, limit: listedPerPageMax })
+    const attempts = await api.call(webhookOperations.listAttempts, queue)
+    const page = { ...queue, query: { ...queue.query, after, limit: listedPerPageMax } }
     const letters = await api.call(deadLetterOperations.listDeadLetters, page)
     const { dead_letters: deadLetters } = letters.value
     return { attempts: attempts.value.attempts, deadLetters, pending, mode }
@@ -205,20 +153,14 @@ function replayLines(result: Replayed, chosen: number | undefined): readonly str
       : [{ ...result, update_id: chosen, new_update_id: result.update_id ?? 0 }])
   if (pairs.length === 0) return ['no dead letters']
   const hasOutcomes = pairs.some(({ outcome }) => outcome !== undefined)
-  return tableLines({
-    head: ['update_id', 'new_update_id', ...(hasOutcomes ? ['outcome', 'detail'] : [])],
-    rows: pairs.map(({ update_id: before, new_update_id: after, outcome, detail }) => [
-      cell(before),
-      cell(after),
-      ...(hasOutcomes ? [cell(outcome ?? null), cell(detail ?? null)] : []),
-    ]),
-  })
+  const ids = ['update_id', 'new_update_id'] as const
+  const fields = hasOutcomes ? ([...ids, 'outcome', 'detail'] as const) : ids
+  return tableLines(itemTable(pairs, fields))
 }
 
-async function drop(call: CommandCall): Promise<void> {
+async function drop(call: CommandCall, queue: AskedQueue): Promise<void> {
   const chosen = choiceOf(call, 'drop')
   const api = await privateApiOf(call)
-  const queue = askedQueue(call, {})
   if (chosen === undefined) {
     const dropped = await api.call(deadLetterOperations.dropDeadLetters, queue)
     printResult(call, dropped, ({ removed }) => [`dropped ${removed} dead letters`])

@@ -1,7 +1,7 @@
 /** One event for the operator as a line, for people or for programs. Pure. */
 import { utcText } from '../../clock.ts'
 import { eventsKeptMax } from '../../events/limits.ts'
-import { harmless } from '../text-table.ts'
+import { harmless } from '../output/text-table.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 
 /** The fields of an event that every type has. docs/run/operations.md explains the others. */

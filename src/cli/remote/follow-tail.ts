@@ -10,9 +10,11 @@
 import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import { tailReconnectMs } from '../../private-api/limits.ts'
-import { tailReopenMsMax } from '../limits.ts'
 import { CallRefusedError } from './remote-api.ts'
 import { EventStreamReader, type StreamedEvent } from './event-stream-reader.ts'
+
+/** The pause before a tail is opened again doubles up to this. Chosen: nobody notices it after a restart of the server. */
+export const tailReopenMsMax = 5_000
 
 export interface FollowTailOptions {
   readonly clock: Clock

@@ -4,39 +4,30 @@ import { type Kind, refused, wholeNumber } from '../../config/config-values.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { QueryOf, ResultOf } from '../../operations/operation.ts'
 import { listedPerPageMax } from '../../operations/limits.ts'
-import type { CommandCall } from '../command-call.ts'
-import type { ParsedCommand } from '../command-row.ts'
-import { jsonOption } from '../json-option.ts'
-import { botsListedMax } from '../limits.ts'
-import { ProgressBar } from '../progress-bar.ts'
-import { ageCell, cell, timeCell } from './cells.ts'
-import { fieldOption } from './field-option.ts'
-import { tellMissingShards } from './tell-missing-shards.ts'
-import { madeResult, printResult, tableLines, tell } from './print-result.ts'
-import { privateApiOf, remoteOptions } from './private-api-of.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import type { ParsedCommand } from '../commands/command-row.ts'
+import {
+  jsonOption,
+  madeResult,
+  printResult,
+  tableLines,
+  tell,
+  tellMissingShards,
+} from '../output/print-result.ts'
+import { ProgressBar } from '../output/progress-bar.ts'
+import { ageCell, itemTable } from './cells.ts'
+import { privateApiOf } from './private-api-of.ts'
 import type { RemoteApi } from './remote-api.ts'
+import { remoteCommand } from './remote-command.ts'
+
+/** This many bots are listed at most. Chosen: their JSON fits into the memory of a command. */
+const botsListedMax = 1_000_000
 
 const namePart: Kind<string> = {
   expected: '1 to 64 letters, digits or underscores',
   placeholder: 'TEXT',
   parse: (text) => (/^[A-Za-z0-9_]{1,64}$/.test(text) ? text : refused),
 }
-const stateOption = fieldOption(botOperations.listBots, 'state', {
-  defaultShown: 'all bots',
-  sentence: 'Lists only bots in this state.',
-})
-const sortOption = fieldOption(botOperations.listBots, 'sort', {
-  defaultShown: 'by id',
-  sentence: 'Lists the bots with the most pending updates, or with the oldest one, first.',
-})
-const prefixOption = {
-  name: 'prefix',
-  kind: namePart,
-  sentence: 'Lists only bots whose id or username begins with this.',
-} as const
-const afterOption = fieldOption(botOperations.listBots, 'after', {
-  sentence: 'Lists only bots with larger ids than this one.',
-})
 const limitOption = {
   name: 'limit',
   kind: wholeNumber(1, botsListedMax),
@@ -44,20 +35,30 @@ const limitOption = {
   sentence: `Lists this many bots at most. With --sort, ${listedPerPageMax} at most.`,
 } as const
 
-export const listBotsCommand: ParsedCommand = {
-  kind: 'parsed',
-  name: 'bots list',
+export const listBotsCommand: ParsedCommand = remoteCommand(botOperations.listBots, {
   sentence: 'lists the bots, all or those in a state, with the state of their main queues',
-  arguments: [],
-  options: [stateOption, sortOption, prefixOption, afterOption, limitOption, ...remoteOptions],
+  fields: {
+    state: { defaultShown: 'all bots', sentence: 'Lists only bots in this state.' },
+    sort: {
+      defaultShown: 'by id',
+      sentence: 'Lists the bots with the most pending updates, or with the oldest one, first.',
+    },
+    prefix: { kind: namePart, sentence: 'Lists only bots whose id or username begins with this.' },
+    after: { sentence: 'Lists only bots with larger ids than this one.' },
+    limit: limitOption,
+  },
   run: list,
-}
+})
 
 type BotPage = ResultOf<typeof botOperations.listBots>
 type BotQuery = QueryOf<typeof botOperations.listBots>
 
-async function list(call: CommandCall): Promise<void> {
-  const query = queryOf(call)
+async function list(
+  call: CommandCall,
+  { query: asked }: { readonly query?: Partial<BotQuery> },
+): Promise<void> {
+  const query = { after: 0, ...asked, limit: call.need(limitOption) }
+  assertSortable(query)
   const result = await readBots(await privateApiOf(call), query)
   const { bots } = result
   printResult(call, madeResult(result), botLines)
@@ -71,18 +72,15 @@ async function list(call: CommandCall): Promise<void> {
 }
 
 /** A sorted list has no next page: the server refuses `after` with `sort`, and the command cannot join pages. */
-function queryOf(call: CommandCall): BotQuery {
-  const sort = call.get(sortOption)
-  const after = call.need(afterOption)
-  const limit = call.need(limitOption)
+function assertSortable({ sort, after, limit }: BotQuery): void {
+  if (sort === undefined) return
   const problems = [
     ...(after > 0 ? ['--after: expected none with --sort; raise --limit'] : []),
     ...(limit > listedPerPageMax
       ? [`--limit: expected at most ${listedPerPageMax} with --sort, got ${limit}`]
       : []),
   ]
-  if (sort !== undefined && problems.length > 0) throw new ConfigError(problems)
-  return { state: call.get(stateOption), sort, prefix: call.get(prefixOption), after, limit }
+  if (problems.length > 0) throw new ConfigError(problems)
 }
 
 /** Joins the pages that are needed for so many bots. */
@@ -108,17 +106,12 @@ async function readBots(api: RemoteApi, query: BotQuery): Promise<BotPage> {
 
 function botLines({ bots }: BotPage): readonly string[] {
   if (bots.length === 0) return ['no bots']
-  return tableLines({
-    head: ['bot_id', 'username', 'mode', 'pending', 'oldest', 'health', 'next_attempt'],
-    rows: bots.map((bot) => [
-      cell(bot.bot_id),
-      cell(bot.username),
-      cell(bot.mode),
-      cell(bot.pending),
-      ageCell(bot.oldest_age),
-      // A bot without a webhook can be paused, too.
-      bot.paused === true ? 'paused' : cell(bot.health),
-      timeCell(bot.next_attempt),
-    ]),
-  })
+  const shown = bots.map((bot) => ({
+    ...bot,
+    oldest_age: ageCell(bot.oldest_age),
+    // A bot without a webhook can be paused, too.
+    health: bot.paused === true ? 'paused' : bot.health,
+  }))
+  const state = ['mode', 'pending', 'oldest_age', 'health', 'next_attempt'] as const
+  return tableLines(itemTable(shown, ['bot_id', 'username', ...state]))
 }

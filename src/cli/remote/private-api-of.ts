@@ -1,10 +1,9 @@
 /** Which server a command calls: the options for that, and the client that they choose. */
-import { ConfigError } from '../../config/config.ts'
+import { ConfigError, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { path, upstreamUrl } from '../../config/config-values.ts'
-import type { CommandCall } from '../command-call.ts'
-import { configFileOption } from '../config-file-option.ts'
-import { jsonOption } from '../json-option.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import { jsonOption } from '../output/print-result.ts'
 import { RemoteApi } from './remote-api.ts'
 
 export const urlOption = {

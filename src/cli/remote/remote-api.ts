@@ -12,7 +12,13 @@ import { type CallResult, type InputOf, targetOf } from '../../operations/target
 import type { Operation } from '../../operations/operation.ts'
 import { readAdminKey } from '../../shard/data-directory.ts'
 import type { UpstreamUrl } from '../../upstream/upstream-url.ts'
-import { privateApiIdleMsMax, privateApiResponseBytesMax } from '../limits.ts'
+import { privateApiResponseBytesMax } from '../limits.ts'
+
+/**
+ * A command waits this long for a server that sends nothing. Chosen: longer than the replay of all dead letters of a bot
+ * takes, which is the longest call.
+ */
+const privateApiIdleMsMax = 120_000
 
 /** What is sent besides the input of a call. */
 export interface CallExtras {

@@ -3,18 +3,23 @@
  * dead letters, and whether anything is pending. They are asked until every update has an outcome.
  */
 import { type Clock, sleep } from '../../clock.ts'
-import { replayAskMs, replayWaitMs } from '../limits.ts'
+import type { botOperations } from '../../operations/bot-operations.ts'
+import type { deadLetterOperations } from '../../operations/dead-letter-operations.ts'
+import type { ResultOf } from '../../operations/operation.ts'
+import type { webhookOperations } from '../../operations/webhook-operations.ts'
+
+/** `dead-letters replay --wait` asks this often, and gives up after the second. Chosen: an endpoint that works takes them sooner. */
+const replayAskMs = 500
+const replayWaitMs = 60_000
+
+type Attempt = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
+type DeadLetter = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]
 
 /** The answers of the server, as far as they are used. */
-export interface QueueAnswers {
-  readonly attempts: readonly {
-    readonly update_id: number | null
-    readonly status: number | null
-    readonly error: string | null
-  }[]
-  readonly deadLetters: readonly { readonly update_id: number; readonly reason: string }[]
-  readonly pending: number
-  readonly mode: 'polling' | 'webhook'
+export interface QueueAnswers
+  extends Pick<ResultOf<typeof botOperations.getBot>, 'pending' | 'mode'> {
+  readonly attempts: readonly Pick<Attempt, 'update_id' | 'status' | 'error'>[]
+  readonly deadLetters: readonly Pick<DeadLetter, 'update_id' | 'reason'>[]
 }
 
 /** `waits` and what the last attempt failed with, if there was one. */

@@ -1,55 +1,32 @@
 /** `postbote summary`: the sums over all bots of the server. */
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
-import type { CommandCall } from '../command-call.ts'
-import type { ParsedCommand } from '../command-row.ts'
-import { ageCell, cell } from './cells.ts'
-import { tellMissingShards } from './tell-missing-shards.ts'
-import { printResult, tableLines } from './print-result.ts'
-import { privateApiOf, remoteOptions } from './private-api-of.ts'
+import { ageCell, cell, fieldTable } from './cells.ts'
+import { tableLines, tellMissingShards } from '../output/print-result.ts'
+import { remoteCommand } from './remote-command.ts'
 
-export const summaryCommand: ParsedCommand = {
-  kind: 'parsed',
-  name: 'summary',
+export const summaryCommand = remoteCommand(botOperations.getSummary, {
   sentence: 'shows how many bots there are, how many of them are failing, and what is pending',
-  arguments: [],
-  options: remoteOptions,
-  run: show,
-}
+  lines: summaryLines,
+  remark: tellMissingShards,
+})
 
 type Summary = ResultOf<typeof botOperations.getSummary>
 
-async function show(call: CommandCall): Promise<void> {
-  const api = await privateApiOf(call)
-  const result = await api.call(botOperations.getSummary, {})
-  printResult(call, result, summaryLines)
-  tellMissingShards(result.value)
-}
-
-/** Those of the summary that are shown together, or told as missing. */
-const otherFields = new Set(['oldest_age', 'oldest_bot_id', 'oldest_test', 'missing_shards'])
-
 /** Fields that a later server adds are shown, too. */
 function summaryLines(summary: Summary): readonly string[] {
-  const fields = Object.entries(summary).filter(([field]) => !otherFields.has(field))
-  return tableLines({
-    head: ['field', 'value'],
-    rows: [
-      ...fields.map(([field, value]) => [field, valueCell(value)]),
-      ['oldest', oldestCell(summary)],
-    ],
-  })
+  const {
+    oldest_age: _age,
+    oldest_bot_id: _id,
+    oldest_test: _test,
+    missing_shards: _shards,
+    ...fields
+  } = summary
+  return tableLines(fieldTable({ ...fields, oldest: oldestCell(summary) }))
 }
 
 function oldestCell(summary: Summary): string {
   const { oldest_age: age, oldest_bot_id: botId, oldest_test: isTest } = summary
   if (botId === null) return cell(botId)
   return `${ageCell(age)}, of ${isTest === true ? 'the /test/ queue of ' : ''}bot ${botId}`
-}
-
-function valueCell(value: unknown): string {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return cell(value)
-  return Object.entries(value)
-    .map(([name, count]) => `${name} ${cell(count)}`)
-    .join(', ')
 }

@@ -1,6 +1,6 @@
 /** One event of a tail as a line, for people or for programs. Pure. */
 import { utcText } from '../../clock.ts'
-import { harmless } from '../text-table.ts'
+import { harmless } from '../output/text-table.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 
 /** What the events have, all of them together. docs/use/api.md says which event has what. */

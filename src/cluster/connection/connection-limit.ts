@@ -7,12 +7,17 @@
  * Node raises the soft limit to the hard limit at its start, so the number read here is that of `ulimit -Hn`.
  */
 import { readFileSync } from 'node:fs'
-import {
-  connectionDescriptorsShare,
-  connectionsMin,
-  handOffsInFlightMax,
-  otherDescriptorsMin,
-} from '../limits.ts'
+import { handOffsInFlightMax } from '../limits.ts'
+
+/**
+ * Connections of clients may take this share of a process's descriptors; the rest is for the store, webhooks and other
+ * workers.
+ */
+const connectionDescriptorsShare = 0.75
+/** This many descriptors are reserved in addition: a worker with four shards has about as many open by itself. */
+const otherDescriptorsMin = 64
+/** A process may hold at least this many connections, even if there are hardly any descriptors. */
+const connectionsMin = 16
 
 /** Returns how many connections the primary may hold; Infinity if the system does not say how many descriptors there are. */
 export function connectionLimit(readLimits: () => string = limitsOfProcess): number {

@@ -25,12 +25,6 @@
  * when it crosses the share; at most seven addresses are over it at a time.
  */
 import { clientAddress as addressCounted } from '../../http/client-address.ts'
-import {
-  clientPlacesShare,
-  keylessPlacesShare,
-  privatePlacesMax,
-  privatePlacesShare,
-} from '../limits.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { ConnectionOrigin } from './connection-origin.ts'
 
@@ -86,6 +80,17 @@ export interface ConnectionPlacesOptions<Connection> {
    */
   readonly isStill?: (connection: Connection, state: PlaceState) => boolean
 }
+
+/**
+ * A client address with more than this share of a process's connections gives way before all others. At an eighth, at
+ * most seven addresses are over their share at a time.
+ */
+const clientPlacesShare = 1 / 8
+/**
+ * This share of the places of the private listener is kept for connections that have shown no key, and for the admin key, so
+ * that health checks and the call that revokes a key find one. The rest is for producers while bots fill the server.
+ */
+const keylessPlacesShare = 1 / 2
 
 /** Counts the connections of a process and chooses the one that gives way. `Connection` is any type. */
 export class ConnectionPlaces<Connection> {
@@ -277,6 +282,14 @@ export class ConnectionPlaces<Connection> {
     this.#greedy.delete(client)
   }
 }
+
+/** This share of a process's connections is reserved for the private listener: bots never take it. */
+const privatePlacesShare = 1 / 8
+/**
+ * At most this many connections are reserved for the private listener: far more than producers and probes keep open at a
+ * worker.
+ */
+const privatePlacesMax = 256
 
 /**
  * Returns how many of `placesMax` places are reserved for the private listener (`privatePlacesShare`,

@@ -11,8 +11,23 @@
  */
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../clock.ts'
-import { lingeringBytesMax, lingeringMax, lingeringShare } from '../limits.ts'
-import { refusedLingerMs } from '../../limits.ts'
+import { mib, refusedLingerMs } from '../../limits.ts'
+
+/**
+ * Refused connections that linger may be this share of the connections that a process may hold, so that they do not use
+ * up the descriptors.
+ */
+export const lingeringShare = 1 / 8
+/**
+ * At most this many refused connections linger, however many descriptors there are. Chosen: at `refusedLingerMs` each,
+ * that is 512 refusals a second with the full time; past that the oldest is closed early.
+ */
+const lingeringMax = 1_024
+/**
+ * This many bytes of a lingering connection are read. Chosen: a client that sends its whole request before it reads rarely
+ * sends more, and the buffers of the kernel take as much again.
+ */
+export const lingeringBytesMax = mib
 
 export class LastResponses {
   readonly #clock: Clock

@@ -18,12 +18,7 @@ import { calledOperation } from '../../operations/operation-of.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { endWithText } from '../../bot-api/end-with-list.ts'
 import { PostboteError } from '../../errors.ts'
-import {
-  forwardedBodyBytesMax,
-  forwardHopsMax,
-  peerConnectWaitMs,
-  peerRepeatDelayMs,
-} from '../limits.ts'
+import { forwardHopsMax, peerConnectWaitMs, peerRepeatDelayMs } from '../limits.ts'
 import { type BodyLease, tooManyBodies } from '../../http/body-budget.ts'
 import { dropBody, hasBody, mustClose, receiveBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
@@ -34,15 +29,16 @@ import { isMisdirected, learnOwner, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { CallGivenUp, PeerUnreachable } from '../link/owner-link.ts'
-import type { OwnerLinks } from '../link/owner-links.ts'
+import type { LinkSet } from '../link/link-set.ts'
 import type { ResponseHead } from '../link/response-head.ts'
+import { certificateRequestBytesMax, kib } from '../../limits.ts'
 
 export interface ForwardOptions {
   readonly exchange: ForwardedExchange
   /** Of the request as it arrived here. */
   readonly origin: RequestOrigin
   readonly clock: Clock
-  readonly links: OwnerLinks
+  readonly links: LinkSet
 }
 
 const noBody = Buffer.alloc(0)
@@ -55,6 +51,12 @@ function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
   const isPush = calledOperation(incoming) === updateOperations.pushUpdate
   return headers['idempotency-key'] !== undefined && isPush
 }
+
+/**
+ * A forwarded body, which is held to be sent again, may have this many bytes: the largest is a setWebhook with its
+ * certificate.
+ */
+const forwardedBodyBytesMax = certificateRequestBytesMax + 64 * kib
 
 export class Forward implements ResponseReceiver {
   readonly #options: ForwardOptions

@@ -1,10 +1,10 @@
 /** The way to the other workers: requests for bots that they own, over the links to them (link/). */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
-import type { OwnerResponse, OwnerStream } from '../../private-api/owner-links.ts'
+import type { OwnerResponse, OwnerStream } from '../../private-api/owners.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
-import { forwardFailuresGatherMs, forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
+import { forwardHopsMax, peerRepeatDelayMs } from '../limits.ts'
 import { kib, workersMax } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import { ForwardedExchange, type ForwardTo } from './forwarded-exchange.ts'
@@ -12,12 +12,12 @@ import { Forward } from './forward.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { linkSocketPath } from '../link/link-socket-path.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
-import { OwnerLinks } from '../link/owner-links.ts'
+import { LinkSet } from '../link/link-set.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { hostAndPort } from '../link/link-address.ts'
 import { isMisdirected, type LearnOwner, learnOwner, OwnerSearch } from './owner-search.ts'
 import type { LinkSecurity } from '../node-links.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import { RareWarning } from '../rare-warning.ts'
 import type { Routes } from '../routes.ts'
 import { StreamedForward } from './streamed-forward.ts'
@@ -46,9 +46,15 @@ export interface StreamTo {
   readonly isRepeat?: boolean | undefined
 }
 
+/**
+ * Requests that cannot be forwarded are reported together, this long after the first one. Chosen: those that one take-over
+ * fails have looked for their owner for as long as each other, `peerConnectWaitMs`, and began within that time.
+ */
+export const forwardFailuresGatherMs = 5_000
+
 export class Peers {
   readonly #options: PeersOptions
-  readonly #links: OwnerLinks
+  readonly #links: LinkSet
   readonly #failures: RareWarning
 
   constructor(options: PeersOptions) {
@@ -56,7 +62,7 @@ export class Peers {
     const { clock, runDir, routes, security } = options
     const failed = 'a request could not be forwarded to its owner'
     this.#failures = new RareWarning(options, failed, forwardFailuresGatherMs)
-    this.#links = new OwnerLinks({
+    this.#links = new LinkSet({
       clock,
       security,
       addressOf(place) {

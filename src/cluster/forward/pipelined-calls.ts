@@ -19,7 +19,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { holdReading } from '../../http/hold-reading.ts'
 import { botIdOfTarget } from '../../bot-api/target.ts'
-import { pipelinedWaitingMax } from '../limits.ts'
 import { responseBeingWritten } from '../connection/native-handle.ts'
 
 export interface PipelinedCall {
@@ -44,6 +43,12 @@ interface LinedSocket extends Socket {
 }
 
 const waiting = new WeakSet<IncomingMessage>()
+
+/**
+ * When this many pipelined calls of a connection wait for earlier ones, nothing more is read from it. The calls that were
+ * read together with them come on top, 64 KiB at a time.
+ */
+export const pipelinedWaitingMax = 64
 
 export class PipelinedCalls {
   readonly #socket: LinedSocket

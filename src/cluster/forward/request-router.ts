@@ -6,6 +6,8 @@
  *   here           here, but only after all      to the successor, which may still be opening the shards:
  *                  of the body has arrived       connecting to it is retried for 4 s
  *
+ * A worker that has not settled in time, or does not need to, goes from `own` to `elsewhere`.
+ *
  * In a cluster, shards also come and go while a worker serves: a request for a shard that this worker does not have waits
  * until routes.ts says who has it, and a request of another worker is refused with 421, so that the sender asks again.
  *
@@ -20,6 +22,7 @@ import { countRefusal } from '../../bots/count-refusal.ts'
 import type { Counters } from '../../counters.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
+import { changesOf } from '../../kit/changes-of.ts'
 import { isForUpstream } from '../../bot-api/own-methods.ts'
 import { botIdOfTarget, parseTarget } from '../../bot-api/target.ts'
 import { requestTimeoutMs } from '../../limits.ts'
@@ -56,6 +59,13 @@ export interface RequestRouterOptions {
 }
 
 type State = 'own' | 'settling' | 'elsewhere'
+
+/** Returns the new state. Any other change than those drawn above is a bug. A worker settles again if its reload failed. */
+const changedState = changesOf<State>({
+  own: ['settling', 'elsewhere'],
+  settling: ['settling', 'elsewhere'],
+  elsewhere: [],
+})
 
 /** To another process: the owner, or this worker's successor. */
 interface OtherWay {
@@ -100,11 +110,11 @@ export class RequestRouter {
   }
 
   toSettling(): void {
-    if (this.#state === 'own') this.#state = 'settling'
+    this.#state = changedState(this.#state, 'settling')
   }
 
   toElsewhere(): void {
-    this.#state = 'elsewhere'
+    this.#state = changedState(this.#state, 'elsewhere')
   }
 
   /** Returns the request listener of a server. `answer` is the listener of the application. */

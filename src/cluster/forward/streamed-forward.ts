@@ -12,23 +12,29 @@ import { hasBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import { PostboteError } from '../../errors.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
-import { streamedBytesKeptMax } from '../limits.ts'
 import type { LinkCall, ResponseReceiver } from '../link/link-call.ts'
 import { PeerUnreachable } from '../link/owner-link.ts'
-import type { OwnerLinks } from '../link/owner-links.ts'
+import type { LinkSet } from '../link/link-set.ts'
 import type { ResponseHead } from '../link/response-head.ts'
 import { forwardedRequestHeaders } from './forward-headers.ts'
 import { type ForwardedExchange, forwardedOrigin } from './forwarded-exchange.ts'
 import { isMisdirected, learnOwner, OwnerSearch } from './owner-search.ts'
 import { ResponseRelay } from './response-relay.ts'
+import { kib } from '../../limits.ts'
 
 export interface StreamedForwardOptions {
   readonly exchange: ForwardedExchange
   /** Of the request as it arrived here. */
   readonly origin: RequestOrigin
   readonly clock: Clock
-  readonly links: OwnerLinks
+  readonly links: LinkSet
 }
+
+/**
+ * Up to this many bytes of the body of a streamed request are kept until its response begins, so that it can be sent to
+ * another owner. Chosen: what one read of a socket brings at most, which is more than any call without a file has.
+ */
+export const streamedBytesKeptMax = 64 * kib
 
 export class StreamedForward implements ResponseReceiver {
   readonly #options: StreamedForwardOptions

@@ -1,11 +1,12 @@
 /** Begins the connection of a link, over a Unix socket of this machine or over TLS to another node. */
 import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { linkBufferBytes, linkKeepAliveMs, linkRecordBytesMax } from '../limits.ts'
+import { linkBufferBytes, linkKeepAliveMs } from '../limits.ts'
 import type { LinkAddress } from './link-address.ts'
 import { clientTlsOptions, linkProtocol } from './link-security.ts'
 import type { LinkSecurity } from '../node-links.ts'
 import type { LinkConnection } from './owner-link.ts'
+import { kib } from '../../limits.ts'
 
 /** All links of this machine read into this memory: what one has read is used before the next one reads. */
 const readBuffer = Buffer.allocUnsafeSlow(linkBufferBytes)
@@ -16,6 +17,9 @@ export interface ConnectLinkOptions {
   /** Gets what the socket reads. The bytes are only valid during the call. */
   readonly take: (bytes: Buffer) => void
 }
+
+/** A record of TLS holds at most this many bytes (RFC 8446 section 5.1), so a link between nodes reads that much at a time. */
+const linkRecordBytesMax = 16 * kib
 
 export function connectLink({ address, security, take }: ConnectLinkOptions): LinkConnection {
   if ('path' in address) {

@@ -1,7 +1,8 @@
 /** The frames that a process sends over a link, collected for each turn of the event loop. */
 import type { Clock } from '../../clock.ts'
-import { linkBufferBytes, linkPieceBytes } from '../limits.ts'
+import { linkBufferBytes } from '../limits.ts'
 import { type Frame, frameHeadBytes, fin } from './frame.ts'
+import { kib } from '../../limits.ts'
 
 /** The part of a socket that frames are written to. */
 export interface FrameSink {
@@ -14,6 +15,9 @@ export interface FrameSink {
 const nothing = Buffer.alloc(0)
 /** As many buffers are kept for a link whose other side reads slowly. */
 const spareMax = 8
+
+/** Longer bodies become several frames of this size, so that the memory for frames stays small. */
+export const linkPieceBytes = 32 * kib
 
 export class FrameWriter {
   readonly #sink: FrameSink

@@ -1,9 +1,10 @@
 /** One request on its way over a link, and its response. */
-import { headerBytesMax, shortResponseBytesMax } from '../limits.ts'
+import { headerBytesMax } from '../limits.ts'
 import { frameType, fin } from './frame.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import type { RequestFields } from './request-fields.ts'
 import { type ResponseHead, readResponseHead } from './response-head.ts'
+import { kib } from '../../limits.ts'
 
 /** Gets the response as it arrives. Nothing is called after `answered`, `ended`, `lost`, or a call's `destroy`. */
 export interface ResponseReceiver {
@@ -39,6 +40,9 @@ export interface LinkCallParts extends LinkRequest {
 
 const headEnd = Buffer.from('\r\n\r\n')
 const nothing = Buffer.alloc(0)
+
+/** A message up to this size is sent in one piece with its head: copying it costs less than a second write. */
+export const shortResponseBytesMax = 16 * kib - 1
 
 export class LinkCall {
   readonly exchange: number

@@ -8,7 +8,6 @@
 import { createPrivateKey, hkdfSync, X509Certificate } from 'node:crypto'
 import type { ConnectionOptions, TlsOptions } from 'node:tls'
 import { messageOf } from '../../message-of.ts'
-import { clusterKeyBytesMin } from '../limits.ts'
 import type { LinkSecurity } from '../node-links.ts'
 
 /** The paths of the files that the security is made from. */
@@ -23,6 +22,9 @@ export const linkProtocol = 'postbote-link/1'
 const keyCipher = 'TLS_AES_128_GCM_SHA256'
 const keyIdentity = linkProtocol
 const derivedKeyBytes = 32
+
+/** The content of a cluster key file must have this many bytes. Chosen: 128 bits if they are random, and no word by accident. */
+export const clusterKeyBytesMin = 16
 
 /**
  * Reads the files.

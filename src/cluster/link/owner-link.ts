@@ -12,12 +12,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
-import {
-  linkPayloadBytesMax,
-  peerConnectRetryMs,
-  peerConnectWaitMs,
-  peerReadyMs,
-} from '../limits.ts'
+import { linkPayloadBytesMax, peerConnectWaitMs, peerReadyMs } from '../limits.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { FrameReader } from './frame-reader.ts'
 import { BadFrameError, type Frame, frameType, fin } from './frame.ts'
@@ -62,6 +57,12 @@ interface Waiting {
   readonly call: LinkCall
   readonly untilMs: number
 }
+
+/**
+ * A connection to a worker that is not there is tried again after this time. Chosen: a reload opens shards in some 20 ms,
+ * and 80 attempts fit into `peerConnectWaitMs`.
+ */
+export const peerConnectRetryMs = 50
 
 export class OwnerLink implements CallLink {
   readonly #options: OwnerLinkOptions

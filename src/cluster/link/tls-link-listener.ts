@@ -13,16 +13,9 @@ import { createServer as createTcpServer, type Server, Socket } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from 'node:tls'
 import { type Clock, sleep, type Timer } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
-import {
-  linkHandshakeMs,
-  linkHandshakesMax,
-  linkKeepAliveMs,
-  linkListenRetryMs,
-  linkListenWaitMs,
-  listenBacklog,
-} from '../limits.ts'
+import { linkKeepAliveMs, listenBacklog } from '../limits.ts'
 import { describeAddress } from '../listener.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { frameType, linkFrame } from './frame.ts'
 import { linkProtocol, serverTlsOptions } from './link-security.ts'
@@ -42,6 +35,21 @@ interface Handshake {
   readonly peer: string
   readonly timer: Timer
 }
+
+/**
+ * A connection from another node may take this long for its handshake: longer than `peerReadyMs`, after which that node
+ * gives up, and short enough that connections which send nothing do not keep the places of others.
+ */
+export const linkHandshakeMs = 5_000
+/**
+ * This many handshakes of other nodes may be under way in a worker; the oldest gives way to one more, and nodes try again.
+ * Each takes about 1 ms of CPU and 100 KiB. Nodes keep their links, so they rarely need more than one each.
+ */
+export const linkHandshakesMax = 64
+/** The port of the links is tried again after this time if the predecessor still has it, which is for milliseconds. */
+export const linkListenRetryMs = 20
+/** After this time the port of the links is taken for used by another program: as long as calls wait (`peerConnectWaitMs`). */
+export const linkListenWaitMs = 4_000
 
 export class TlsLinkListener {
   readonly #options: TlsLinkListenerOptions

@@ -9,8 +9,7 @@
  */
 import { clockDifferenceMsMax } from '../../limits.ts'
 import type { NodeClock, NodeRow } from '../../store/node-table.ts'
-import type { Log } from '../log.ts'
-import { clockSlewRate } from './limits.ts'
+import type { Log } from '../../surroundings.ts'
 
 export interface ClockReading extends NodeClock {
   /** Added to the time of the machine, this is the time of the shards, in ms since 1970. */
@@ -24,6 +23,12 @@ export interface ClocksRead {
   readonly sentAtMs: number
   readonly receivedAtMs: number
 }
+
+/**
+ * The clock of the shards follows a jump of the database's by this part of the time that passes. Chosen: a time to live is
+ * at most a tenth shorter or longer than wanted, and 10 minutes are made up for in less than two hours.
+ */
+export const clockSlewRate = 0.1
 
 export class DatabaseClock {
   readonly #log: Log

@@ -11,14 +11,7 @@
  * fails if another living node owns the shard, and a hand-over names the owner and the epoch.
  */
 import type { NodeIdentity, NodeRow, ShardRow } from '../../store/node-table.ts'
-import {
-  handOverPauseMs,
-  handOversLeavingMax,
-  handOversMax,
-  nodeLeaseMs,
-  nodeObservationGapMs,
-  orphanTurnMs,
-} from './limits.ts'
+import { nodeLeaseMs, nodeObservationGapMs } from './limits.ts'
 import { rendezvousRank } from './rendezvous.ts'
 
 /** What a heartbeat has read, with the time of a monotonic clock in ms, and what this node has open. */
@@ -72,6 +65,21 @@ interface Situation {
 }
 
 const nothing: PlacementDecision = { open: [], handOver: [], drop: [], mayLeave: false }
+
+/**
+ * A shard without an owner is claimed by the node that comes next in its rank if the one before has not claimed it in this
+ * time. Chosen: several times what a claim takes that has to end the connection of the last owner.
+ */
+export const orphanTurnMs = 2_000
+/**
+ * A node hands shards over to other ones when the same nodes have been serving for this long. Chosen: longer than the
+ * restart of a node, so that its shards do not move away and back.
+ */
+export const handOverPauseMs = 10_000
+/** A node hands over this many shards at a time, because the bots of such a shard wait meanwhile. */
+export const handOversMax = 1
+/** The same for a node that leaves: its operator waits for its end. Chosen: 64 shards move in some seconds. */
+export const handOversLeavingMax = 4
 
 export class Placement {
   /** The nodes among which shards are placed, as a text to compare, and since when they have been the same. */

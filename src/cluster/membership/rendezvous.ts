@@ -8,7 +8,6 @@
  * distributed hash tables", 2005). Do not change the hash: nodes of different versions must agree.
  */
 import { createHash } from 'node:crypto'
-import { rendezvousHashesMax } from './limits.ts'
 
 /** What the rank of a node depends on. A node keeps its shards over a restart, because it keeps its name. */
 export interface RankedNode {
@@ -29,6 +28,9 @@ export function rendezvousRank<Node extends RankedNode>(
     .toSorted((a, b) => b.score - a.score || (a.node.name < b.node.name ? -1 : 1))
     .map(({ node }) => node)
 }
+
+/** The hashes of so many pairs of a shard and a node are kept. Chosen: 256 shards and 128 nodes. */
+export const rendezvousHashesMax = 32_768
 
 function logarithmOf(shard: number, name: string): number {
   const key = `${shard}/${name}`

@@ -8,10 +8,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-table.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
-import { handOverAllMsMax, nodeLeaseMs, settleMsMax } from './limits.ts'
+import { nodeLeaseMs } from './limits.ts'
 import { mayTake, type PlacementDecision, Placement } from './placement.ts'
 
 export interface ShardCoordinatorOptions {
@@ -30,7 +30,15 @@ export interface ShardCoordinatorOptions {
 }
 
 /** The workers of this node, as the coordinator of one database uses them. */
-type DatabaseShardControl = Omit<ShardControl, 'setRoutes'>
+type DatabaseShardControl = Pick<ShardControl, 'workerOf'>
+
+/** A server that ends waits this long for the nodes that take its shards. Chosen: as long as for open requests. */
+export const handOverAllMsMax = 10_000
+/**
+ * A server that starts waits this long until all shards of a database have an owner. Chosen: longer than a take-over and the
+ * opening of many shards, and a third of the time that systemd gives a start by default.
+ */
+export const settleMsMax = 30_000
 
 export class ShardCoordinator implements ShardAssignment {
   readonly #options: ShardCoordinatorOptions
@@ -168,8 +176,8 @@ export class ShardCoordinator implements ShardAssignment {
   /** A shard that is being opened is dropped after that. */
   #dropAll(control: DatabaseShardControl): readonly Promise<void>[] {
     return this.#options.shards
-      .filter((shard) => this.#opening.has(shard) || control.isServed(shard))
-      .map((shard) => control.dropShard(shard))
+      .filter((shard) => this.#opening.has(shard) || control.workerOf(shard).isServed(shard))
+      .map((shard) => control.workerOf(shard).drop(shard))
   }
 
   #act(): void {
@@ -179,7 +187,8 @@ export class ShardCoordinator implements ShardAssignment {
     if (control === undefined || this.#hasLeft) return
     this.#noteGiven(self, read)
     const open = new Set(this.#opening)
-    for (const { shard } of read.shards) if (control.isServed(shard)) open.add(shard)
+    for (const { shard } of read.shards)
+      if (control.workerOf(shard).isServed(shard)) open.add(shard)
     const { nodes, shards } = read
     const nowMs = this.#options.clock.machineMs()
     const view = { nowMs, nodes, shards, self, open, moving: this.#moving }
@@ -189,9 +198,9 @@ export class ShardCoordinator implements ShardAssignment {
 
   #carryOut(decision: PlacementDecision, self: NodeIdentity, control: DatabaseShardControl): void {
     this.#mayLeave = decision.mayLeave
-    for (const shard of decision.drop) void control.dropShard(shard)
+    for (const shard of decision.drop) void control.workerOf(shard).drop(shard)
     for (const shard of decision.open) {
-      if (control.canOpen(shard)) void this.#open(shard, self, control)
+      if (control.workerOf(shard).canOpen) void this.#open(shard, self, control)
     }
     for (const { shard, to } of decision.handOver) void this.#handOver(shard, { self, to, control })
     if (this.#onHandedOver !== undefined) {
@@ -211,7 +220,7 @@ export class ShardCoordinator implements ShardAssignment {
     this.#opening.add(shard)
     const startMs = clock.monotonicMs()
     try {
-      await control.openShard({ shard, boot })
+      await control.workerOf(shard).open({ shard, boot })
       log.info({ shard, tookMs: Math.round(clock.monotonicMs() - startMs) }, 'a shard was opened')
       this.#failing.delete(shard)
     } catch (error) {
@@ -233,7 +242,7 @@ export class ShardCoordinator implements ShardAssignment {
     const { clock, log, table } = this.#options
     this.#moving.add(shard)
     try {
-      await control.leaveShard(shard)
+      await control.workerOf(shard).leave(shard)
       const closedMs = clock.monotonicMs()
       const isDone = await table.handOver(shard, self, to)
       const tookMs = Math.round(clock.monotonicMs() - closedMs)
@@ -273,7 +282,7 @@ export class ShardCoordinator implements ShardAssignment {
   ): void {
     const boots = new Set(nodes.map(({ boot }) => boot))
     const isSettled = shards.every(({ shard, boot }) =>
-      boot === self.boot ? control.isServed(shard) : boots.has(boot),
+      boot === self.boot ? control.workerOf(shard).isServed(shard) : boots.has(boot),
     )
     if (isSettled) for (const resolve of this.#onSettled.splice(0)) resolve()
   }

@@ -3,10 +3,15 @@
  * by an assertion (SIGABRT). Reading a mapped table that the disk cannot read raises SIGBUS. A damaged length or address
  * raises SIGSEGV. The successor gets this information, so that it can check its shards before it opens them.
  */
-import { crashMemoryMs } from '../limits.ts'
 import type { WorkerCrash } from '../channel/worker-control.ts'
 
 const crashSignals = new Set(['SIGABRT', 'SIGBUS', 'SIGSEGV', 'SIGILL', 'SIGFPE'])
+
+/**
+ * Deaths of a worker that are further apart than this do not count as a row. Chosen: a compaction that meets the same
+ * damage again does so within minutes of a start.
+ */
+export const crashMemoryMs = 600_000
 
 export class CrashMemory {
   #last: (WorkerCrash & { readonly atMs: number }) | undefined

@@ -22,17 +22,12 @@
  */
 import type { Clock, Timer } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
-import {
-  handOffQueueBytesMax,
-  handOffQueueMax,
-  handOffRetryMs,
-  handOffsInFlightMax,
-  handOffWaitMs,
-} from '../limits.ts'
+import { handOffsInFlightMax } from '../limits.ts'
 import { privatePlaces } from '../connection/connection-places.ts'
 import type { TakenMessage } from '../channel/channel-message.ts'
 import type { ListenerKind } from '../listener.ts'
 import type { NativeHandle } from '../connection/native-handle.ts'
+import { mib } from '../../limits.ts'
 
 export interface WaitingConnection {
   readonly listener: ListenerKind
@@ -70,6 +65,27 @@ interface InFlight extends Queued {
   /** The worker has certainly received it and has not acknowledged it yet. */
   isTaken: boolean
 }
+
+/**
+ * A connection waits this long for its worker before it gets 503: clients give up after 5 s, and a worker that dies is
+ * usually back sooner.
+ */
+const handOffWaitMs = 4_000
+/**
+ * This many connections wait for one worker, as many as in the backlog of a listener. A worker takes about 3,700 a second
+ * (docs/know/benchmarks.md, connect-poll), so a full queue is empty after little more than a second.
+ */
+export const handOffQueueMax = 4_096
+/**
+ * The connections that wait for one worker may hold this many first bytes: `handOffQueueMax` lines of the largest size.
+ * As many ordinary requests take 2 MiB.
+ */
+export const handOffQueueBytesMax = 32 * mib
+/**
+ * A worker without a free descriptor cannot receive a connection, so the primary waits this long before it sends the
+ * next. Chosen: 20 attempts a second cost nothing, and 80 of them fit into `handOffWaitMs`.
+ */
+const handOffRetryMs = 50
 
 export class HandOff {
   readonly #clock: Clock

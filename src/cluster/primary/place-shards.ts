@@ -1,8 +1,8 @@
 /** The shards of one worker's place: those of its range that this node has. It keeps the shard table, which all processes read. */
 import type { RouteTable } from '../routes.ts'
-import type { ShardAssignment, ShardOpening } from '../shard-assignment.ts'
+import type { ShardAssignment, ShardOpening, ShardWorker } from '../shard-assignment.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { dropMs, leaveMs, openShardMs, settleMs } from '../limits.ts'
+import { leaveMs, settleMs } from '../limits.ts'
 import type { ShardMap } from '../shard-map.ts'
 import type { ShardTable } from '../shard-table.ts'
 import type { WorkerChild } from './worker-child.ts'
@@ -18,7 +18,15 @@ export interface PlaceShardsOptions {
   processes(): readonly WorkerChild[]
 }
 
-export class PlaceShards {
+/**
+ * Opening one shard of a database may take this long: a connection, a claim that ends the connection of the last owner, and
+ * the statements, each within its own limit.
+ */
+const openShardMs = 10_000
+/** A shard that another node owns is dropped within this time, or its worker is gone: one that hangs has been killed by then. */
+const dropMs = 45_000
+
+export class PlaceShards implements ShardWorker {
   /** The shards that the place has if this node has them. */
   readonly range: readonly number[]
   readonly #options: PlaceShardsOptions
@@ -59,7 +67,10 @@ export class PlaceShards {
     shardTable.release({ worker, generation })
   }
 
-  /** Whether a process could open a shard now. */
+  isServed(shard: number): boolean {
+    return this.#options.shardTable.isServed(shard)
+  }
+
   get canOpen(): boolean {
     return this.#options.serving() !== undefined
   }
@@ -72,7 +83,6 @@ export class PlaceShards {
     })
   }
 
-  /** Opens a shard. Rejects if no worker serves, or if it cannot open the shard. */
   async open(opening: ShardOpening): Promise<void> {
     let opened: Promise<void> | undefined
     await this.#turns.run(async () => {
@@ -83,13 +93,11 @@ export class PlaceShards {
     await opened
   }
 
-  /** Closes a shard, after what is in progress for it. Rejects if that is not certain. */
   async leave(shard: number): Promise<void> {
     await this.#serving.control.call('leaveShard', [shard], settleMs + leaveMs)
     this.#options.shardTable.assign(shard, undefined)
   }
 
-  /** The shard belongs to another node. Never rejects. Resolves when the shard is closed, or its worker is gone. */
   async drop(shard: number): Promise<void> {
     this.#options.shardTable.assign(shard, undefined)
     await this.#options.serving()?.control.call('dropShard', [shard], dropMs).catch(ignore)

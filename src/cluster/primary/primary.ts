@@ -5,15 +5,15 @@
  * The first SIGTERM or SIGINT ends the server in order, with code 0; a second one ends it immediately, with code 1.
  * SIGHUP replaces the workers one by one, without failing a request. SIGUSR1 reopens the log file in all processes.
  */
+import cluster from 'node:cluster'
 import { chmodSync, mkdirSync } from 'node:fs'
 import type { Counters } from '../../counters.ts'
 import { PostboteError } from '../../errors.ts'
-import { handOffShare, signalEchoMs } from '../limits.ts'
+import type { ReopenLogMessage } from '../channel/channel-message.ts'
 import { connectionLimit } from '../connection/connection-limit.ts'
 import { HandOff, type WaitingConnection } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from '../listener.ts'
 import { Reloads } from './reloads.ts'
-import { reopenLogsOfWorkers } from './reopen-logs-of-workers.ts'
 import { lastingAssignment, type ShardAssignment, type ShardControl } from '../shard-assignment.ts'
 import { ShardMap } from '../shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
@@ -62,6 +62,12 @@ export interface Primary {
   /** Stops accepting, lets the workers finish their requests (10 s at most), and ends them. */
   close(): Promise<void>
 }
+
+/**
+ * The connections that wait for one worker may be this share of those that the primary may hold, so that one slow worker
+ * does not keep out the clients of the others.
+ */
+const handOffShare = 1 / 2
 
 /** Resolves when all workers serve. If the server cannot start, this ends all that was started and rejects. */
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
@@ -158,6 +164,12 @@ interface SignalOptions
   readonly reload: () => Promise<void>
 }
 
+/**
+ * A second signal within this time belongs to the same key press: npm sends on a signal that the terminal has sent to all
+ * processes already.
+ */
+export const signalEchoMs = 50
+
 function obeySignals(options: SignalOptions): Signals {
   const { clock, log, close, reload, exit = (code) => process.exit(code) } = options
   let endingSinceMs: number | undefined
@@ -197,6 +209,22 @@ function obeySignals(options: SignalOptions): Signals {
       process.off('SIGUSR1', reopen)
     },
   }
+}
+
+/**
+ * Tells every worker that the log file was renamed, including those that a reload has replaced and that are still ending. One
+ * that does not receive messages yet opens the file later, so under its new name.
+ */
+function reopenLogsOfWorkers(): void {
+  const message: ReopenLogMessage = { postbote: 'reopen-log' }
+  for (const worker of Object.values(cluster.workers ?? {})) {
+    // Without a channel the worker is ending.
+    if (worker?.isConnected() === true) worker.process.send(message, undefined, undefined, ignore)
+  }
+}
+
+function ignore(): void {
+  // An error means that the channel is closing.
 }
 
 function onceOnly(work: () => Promise<void>): () => Promise<void> {

@@ -1,6 +1,11 @@
 /** The pause before a worker that died, or that could not be started, is started again. It grows with each failure in a row. */
 import type { Clock, Timer } from '../../clock.ts'
-import { workerRestartDelaysMs } from '../limits.ts'
+
+/**
+ * A worker that died is started again after these delays, the last one repeated. The first start is immediate because
+ * requests wait 4 s; a worker that cannot start tries once a second, so that it does not burn a CPU.
+ */
+export const workerRestartDelaysMs: readonly number[] = [0, 250, 500, 1_000]
 
 export class RestartPause {
   readonly #clock: Clock

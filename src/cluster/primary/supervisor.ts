@@ -9,12 +9,10 @@ import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
 import { closeMarginMs } from '../limits.ts'
 import { drainMs } from '../../limits.ts'
-import type { ShardControl, ShardOpening } from '../shard-assignment.ts'
+import type { ShardControl, ShardWorker } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
 import type { ShardMap } from '../shard-map.ts'
-import type { ShardTable } from '../shard-table.ts'
 import type { HandOff } from './hand-off.ts'
-import type { PlaceShards } from './place-shards.ts'
 import { WorkerPlace, type WorkerPlaceOptions } from './worker-place.ts'
 
 export type SupervisorOptions = Omit<WorkerPlaceOptions, 'worker' | 'handOff'>
@@ -23,13 +21,11 @@ export class Supervisor implements ShardControl {
   readonly #clock: Clock
   readonly #places: readonly WorkerPlace[]
   readonly #map: ShardMap
-  readonly #shardTable: ShardTable
 
   /** @param handOffs - by worker: where the connections of that worker wait */
   constructor(options: SupervisorOptions, handOffs: readonly HandOff[]) {
     this.#clock = options.clock
     this.#map = options.map
-    this.#shardTable = options.shardTable
     this.#places = handOffs.map(
       (handOff, worker) => new WorkerPlace({ ...options, worker, handOff }),
     )
@@ -54,38 +50,14 @@ export class Supervisor implements ShardControl {
     for (const place of this.#places) await place.reload(settings)
   }
 
-  isServed(shard: number): boolean {
-    return this.#shardTable.isServed(shard)
-  }
-
-  /** Whether the worker that has this shard on this node serves. */
-  canOpen(shard: number): boolean {
-    return this.#shardsOf(shard).canOpen
-  }
-
-  /** Opens a shard of the database in the worker that has it on this node. Rejects if that is not possible now. */
-  openShard(opening: ShardOpening): Promise<void> {
-    return this.#shardsOf(opening.shard).open(opening)
-  }
-
-  /** Closes a shard of the database. Rejects if that is not certain. */
-  leaveShard(shard: number): Promise<void> {
-    return this.#shardsOf(shard).leave(shard)
-  }
-
-  /** A shard of the database belongs to another node. Never rejects. */
-  dropShard(shard: number): Promise<void> {
-    return this.#shardsOf(shard).drop(shard)
+  workerOf(shard: number): ShardWorker {
+    const place = this.#places[this.#map.workerOf(shard)]
+    if (place === undefined) throw new Error(`there is no shard ${shard}`)
+    return place.shards
   }
 
   setRoutes(routes: RouteTable): void {
     for (const place of this.#places) place.shards.setRoutes(routes)
-  }
-
-  #shardsOf(shard: number): PlaceShards {
-    const place = this.#places[this.#map.workerOf(shard)]
-    if (place === undefined) throw new Error(`there is no shard ${shard}`)
-    return place.shards
   }
 
   /** No worker closes before every worker has drained: until then they forward requests to each other. */

@@ -16,14 +16,14 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
 import type { Counters } from '../../counters.ts'
 import { PostboteError, unreachable } from '../../errors.ts'
-import { listenBacklog, requestLineWaitMs, requestLineWaitersMax } from '../limits.ts'
+import { listenBacklog } from '../limits.ts'
 import { connectionLimit } from '../connection/connection-limit.ts'
 import type { ConnectionOrigin } from '../connection/connection-origin.ts'
 import { ConnectionPlaces } from '../connection/connection-places.ts'
 import type { WaitingConnection } from './hand-off.ts'
 import { LastResponses } from '../connection/last-responses.ts'
 import type { ListenAddress, ListenerKind, ListenerOptions } from '../listener.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import { nativeHandleOf } from '../connection/native-handle.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { rawResponse } from '../connection/raw-response.ts'
@@ -42,6 +42,12 @@ export interface SwitchboardOptions {
 interface SwitchboardParts extends SwitchboardOptions {
   readonly lastResponses: LastResponses
 }
+
+/**
+ * This many connections may wait for their request line. Each holds up to 8 KiB, so this is 128 MiB at worst. Past it the
+ * oldest is closed; a line takes one round trip, so only 16,384 new connections within one could displace a client.
+ */
+const requestLineWaitersMax = 16_384
 
 export class Switchboard {
   readonly #options: SwitchboardParts
@@ -140,6 +146,12 @@ interface Accepted {
   /** Empty for a client of a Unix socket. */
   readonly clientAddress: string
 }
+
+/**
+ * A request line may take this long to arrive, as headers may (`headersTimeoutMs`): a line takes one round trip, so only
+ * broken and hostile clients need longer.
+ */
+const requestLineWaitMs = 10_000
 
 /** One connection until its request line has arrived. */
 class AwaitedLine {

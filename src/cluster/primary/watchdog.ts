@@ -10,8 +10,7 @@
  * timer fires before it can read the answer to the first question.
  */
 import { type Clock, sleep } from '../../clock.ts'
-import { workerPingPeriodMs, workerHangMs, workerHangSurelyMs } from '../limits.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import type { ShardTable } from '../shard-table.ts'
 import type { WorkerChild } from './worker-child.ts'
 
@@ -20,6 +19,19 @@ export interface WatchdogTimes {
   readonly hangMs: number
   readonly hangSurelyMs: number
 }
+
+/**
+ * The primary checks this often whether a worker still replies. Chosen: it adds at most 5 s to `workerHangMs`, and a
+ * check costs next to nothing.
+ */
+export const workerPingPeriodMs = 5_000
+/**
+ * A worker that has not replied for this long hangs: no garbage collection and no busy machine takes as long. The primary
+ * checks once more, in case it stood still itself.
+ */
+export const workerHangMs = 30_000
+/** The second check waits this long: if the primary stood still as well, the worker now replies immediately. */
+export const workerHangSurelyMs = 5_000
 
 const usualTimes: WatchdogTimes = {
   askPeriodMs: workerPingPeriodMs,

@@ -11,7 +11,7 @@ import { closeSync } from 'node:fs'
 import { sendDescriptor, descriptorSocketPair } from '../../../native-bindings/descriptor-socket.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import type { EventLog } from '../../events/event-log.ts'
-import { connectionPacketBytesMax, workerChannelEndMs, workerStartMs } from '../limits.ts'
+import { connectionPacketBytesMax, workerStartMs } from '../limits.ts'
 import {
   type ConnectionsMessage,
   isMessage,
@@ -21,7 +21,7 @@ import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts
 import { writeConnectionPacket } from '../channel/connection-packet.ts'
 import { Control, exposeControl } from '../channel/control.ts'
 import type { HandOff, HandOffChannel, WaitingConnection } from './hand-off.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import type { NativeHandle } from '../connection/native-handle.ts'
 import { primaryControl } from '../channel/primary-control.ts'
 import type { WorkerControl, WorkerStart } from '../channel/worker-control.ts'
@@ -42,12 +42,18 @@ export interface WorkerChildOptions {
 const packet = Buffer.allocUnsafeSlow(connectionPacketBytesMax)
 
 /**
- * SIGUSR1 opens the inspector of Node.js at this address until the worker has a listener for it (cli/refuse-inspector.ts). No
+ * SIGUSR1 opens the inspector of Node.js at this address until the worker has a listener for it (cli/serve/refuse-inspector.ts). No
  * machine has an address of this network (RFC 5737), so it opens nowhere. Node.js 20 has no --disable-sigusr1.
  */
 const noInspector = process.execArgv.some((flag) => flag.startsWith('--inspect'))
   ? []
   : ['--inspect-port=192.0.2.1:9229']
+
+/**
+ * The primary waits this long after 'exit' for the end of a worker's channel. It is at its end already, unless a
+ * grandchild process holds it open.
+ */
+const workerChannelEndMs = 1_000
 
 export class WorkerChild implements HandOffChannel {
   readonly generation: number

@@ -17,10 +17,8 @@ import {
   leaveMs,
   retireResponsesMs,
   retireMs,
-  retiringWorkersMax,
   settleMs,
   slotsPerWorker,
-  workerSettledMs,
   workerStartMs,
 } from '../limits.ts'
 import type { EventLog } from '../../events/event-log.ts'
@@ -29,7 +27,7 @@ import { CrashMemory } from './crash-memory.ts'
 import type { HandOff } from './hand-off.ts'
 import type { PlaceMode } from './place-mode.ts'
 import type { WorkerStart } from '../channel/worker-control.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import type { NodeLinks } from '../node-links.ts'
 import { PlaceShards } from './place-shards.ts'
 import { PlaceState } from './place-state.ts'
@@ -64,6 +62,14 @@ export interface WorkerPlaceOptions {
 }
 
 type WorkerPast = Pick<WorkerStart, 'triesAgain' | 'crash'>
+
+/**
+ * This many replaced workers of one place may be alive. With the worker and its successor they use all four metric slots
+ * (`slotsPerWorker`).
+ */
+const retiringWorkersMax = 2
+/** After this lifetime a worker that dies is restarted immediately again, with the first of the delays above. */
+const workerSettledMs = 10_000
 
 export class WorkerPlace {
   readonly #options: WorkerPlaceOptions

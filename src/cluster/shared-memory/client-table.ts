@@ -20,14 +20,6 @@
  *
  * Rejected: a token bucket in one word, as in the reference, lets 40 through in a minute and 900 in an hour.
  */
-import {
-  creationsPerHourMax,
-  creationsPerMinuteMax,
-  clientAddressesMax,
-  clientTableClaimAttemptsMax,
-  clientTableCountAttemptsMax,
-  clientTableProbeWindow,
-} from '../limits.ts'
 import { refusalDelayMs } from '../../limits.ts'
 import { type ClientKey, clientKey } from '../client-key.ts'
 
@@ -35,6 +27,31 @@ import { type ClientKey, clientKey } from '../client-key.ts'
 export type CreationSlot =
   | { readonly ok: true }
   | { readonly ok: false; readonly retryAfterS: number }
+
+/**
+ * This many client addresses are counted, which takes 21 MB of shared memory. Chosen: an attacker needs about as many
+ * addresses to make the server forget one early.
+ */
+export const clientAddressesMax = 131_072
+/** A client address may try this many unknown tokens in a minute. [ref] */
+const creationsPerMinuteMax = 20
+/** A client address may try this many unknown tokens in an hour. [ref] */
+const creationsPerHourMax = 600
+/**
+ * An address lies in one of this many places from its hash on. When as many addresses as places have come, 8 % of them
+ * have been replaced too early; with 8 places it is 12 %, with 32 it is 6 %.
+ */
+const clientTableProbeWindow = 16
+/**
+ * A process tries this often to claim a place that other processes change at the same moment; after that it refuses the
+ * request or delays the refusal. Chosen: several collisions in a row are very rare.
+ */
+const clientTableClaimAttemptsMax = 4
+/**
+ * A process tries this often to count a slot of the hour that other processes change at the same moment; after that one
+ * slot is not counted. Chosen: more than the claims, since all workers may count for one address.
+ */
+const clientTableCountAttemptsMax = 16
 
 /** Counts and paces clients by address in a table that all processes share. */
 export class ClientTable {

@@ -9,7 +9,6 @@
  */
 import type { KeyAccess, KeyLimits } from '../../access/access.ts'
 import { type KeyLimiter, type LimitedThing, waitOf } from '../../access/key-limiter.ts'
-import { accessKeyCountAttemptsMax } from '../../access/limits.ts'
 import type { Clock } from '../../clock.ts'
 import { fullAfter } from '../../kit/token-bucket.ts'
 import { accessKeysMax } from '../../limits.ts'
@@ -24,6 +23,9 @@ interface Taking {
   /** Whether tokens that are not there yet are taken, too. */
   readonly isInAdvance: boolean
 }
+
+/** An attempt to count in the shared memory is repeated this often if other processes count at the same moment. */
+const accessKeyCountAttemptsMax = 8
 
 export class SharedKeyLimits implements KeyLimiter {
   readonly #numbers: BigUint64Array

@@ -17,7 +17,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
 import { holdReading } from '../../http/hold-reading.ts'
 import { Fifo } from '../../kit/fifo.ts'
-import { callsWaitingKeyShare, callsWaitingMax, pipelinedPerTurnMax } from '../limits.ts'
+import { pipelinedPerTurnMax } from '../limits.ts'
 
 export interface CallTurnsOptions {
   readonly clock: Clock
@@ -39,6 +39,14 @@ interface Line {
   begun: number
   waiting: number
 }
+
+/**
+ * This many calls with a key wait in a worker for a later turn, at some 16 kB each. A connection brings up to 600, as it is
+ * not read while calls of it wait; past the bound calls are refused.
+ */
+export const callsWaitingMax = 16_384
+/** A key may have this share of them. Chosen: 13 connections that pipeline as much as they can; the rest is for other keys. */
+export const callsWaitingKeyShare = 1 / 2
 
 export class CallTurns {
   readonly #options: CallTurnsOptions

@@ -23,7 +23,6 @@ import { clientAddress } from '../../http/client-address.ts'
 import { type ConnectionOrigin, requestOrigin } from '../connection/connection-origin.ts'
 import { ConnectionPlaces, type Place } from '../connection/connection-places.ts'
 import { incomingOf, isAnswered } from '../connection/native-handle.ts'
-import { keylessMs } from '../limits.ts'
 import type { ListenerKind } from '../listener.ts'
 
 export interface ClientConnectionsOptions {
@@ -50,6 +49,12 @@ interface PlacedSocket extends Socket {
   /** Ends the stream of pushes in order. */
   [endMark]?: (() => void) | undefined
 }
+
+/**
+ * A new connection to the private listener shows its key within this time: a head is one packet, and takes one of the places
+ * that are kept for connections without a key.
+ */
+const keylessMs = 1_000
 
 export class ClientConnections {
   readonly #options: ClientConnectionsOptions

@@ -10,27 +10,21 @@
  * the successor has opened the shards.
  */
 import type { ServerResponse } from 'node:http'
+import type { BotCache } from '../../bots/bot-cache.ts'
 import { calledOperation } from '../../operations/operation-of.ts'
 import { type Clock, sleep } from '../../clock.ts'
-import {
-  leaveDeliveriesMs,
-  leaveCheckPeriodMs,
-  leaveRequestsMs,
-  settleDeliveriesMs,
-  settleRequestsMs,
-} from '../limits.ts'
+import { settleDeliveriesMs, settleRequestsMs } from '../limits.ts'
 import { isPoll } from '../forward/request-router.ts'
+import type { Shard } from '../../shard/shard.ts'
 
 /** Returns the responses of this worker that are not finished. */
 export type OpenResponsesView = () => readonly ServerResponse[]
 
 export interface DepartureOptions {
   readonly clock: Clock
-  /** The bots of the shards that leave. */
-  readonly bots: {
-    pauseDeliveries(deadlineMs: number): Promise<void>
-    drain(deadlineMs: number): Promise<void>
-  }
+  readonly bots: Pick<BotCache, 'pauseDeliveries' | 'drain'>
+  /** The shard that leaves; undefined if all of them do. */
+  readonly shard?: Shard
   /** Whether this worker is answering the request from the shards that leave. */
   readonly isUnderWay: (response: ServerResponse) => boolean
   /** What `leave` ends. */
@@ -52,10 +46,21 @@ export async function settle(
     untilNone(options, () => some, limitMs)
   options.toSettling?.()
   await untilSent(responses().filter(isBrief), settleRequestsMs)
-  await options.bots.pauseDeliveries(settleDeliveriesMs)
+  await options.bots.pauseDeliveries(settleDeliveriesMs, options.shard)
   // This covers requests that began during the deliveries and take long, like another setWebhook.
   await untilSent(responses().filter(isBrief), settleDeliveriesMs)
 }
+
+/**
+ * Requests still in progress may take this long when the shards are closed. With the opening of the shards this stays
+ * below the 4 s that new requests wait.
+ */
+export const leaveRequestsMs = 2_000
+/**
+ * Deliveries still in flight may take this long when the shards are closed, beside `leaveRequestsMs`; they have had
+ * `settleDeliveriesMs` already.
+ */
+const leaveDeliveriesMs = 1_000
 
 /** Resolves when the shards are closed. */
 export async function leave(
@@ -65,11 +70,14 @@ export async function leave(
   options.toElsewhere()
   for (const set of options.streams) for (const stream of set) stream.stop()
   await Promise.all([
-    options.bots.drain(leaveDeliveriesMs),
+    options.bots.drain(leaveDeliveriesMs, options.shard),
     untilNone(options, responses, leaveRequestsMs),
   ])
   await options.closeShards()
 }
+
+/** A worker that leaves checks this often whether anything is under way: short, because requests wait during that time. */
+const leaveCheckPeriodMs = 5
 
 async function untilNone(
   { clock, isUnderWay }: DepartureOptions,

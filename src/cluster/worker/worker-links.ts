@@ -5,7 +5,7 @@ import { LinkListener } from '../link/link-listener.ts'
 import type { LinkSecurity } from '../node-links.ts'
 import { type ServedLink, serveLink, type ServeLinkOptions } from '../link/serve-link.ts'
 import { TlsLinkListener } from '../link/tls-link-listener.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 
 /** Where a worker accepts the links of other nodes. */
 export interface TcpLinks {

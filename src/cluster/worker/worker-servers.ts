@@ -21,17 +21,9 @@ import type { Duplex } from 'node:stream'
 import { PostboteError } from '../../errors.ts'
 import { gatherPieces } from '../../http/gather-pieces.ts'
 import { refusePrivate } from '../../private-api/private-error.ts'
-import {
-  connectionsCheckMs,
-  headerBytesMax,
-  headersTimeoutMs,
-  keepAliveTimeoutMs,
-  pipelinedPerTurnMax,
-  silentBotConnectionMs,
-  silentPrivateConnectionMs,
-} from '../limits.ts'
+import { connectionsCheckMs, headerBytesMax, pipelinedPerTurnMax } from '../limits.ts'
 import { plainTarget } from '../../http/plain-target.ts'
-import { requestTimeoutMs, unavailableRetryAfterS } from '../../limits.ts'
+import { requestTimeoutMs, streamIdleMs, unavailableRetryAfterS } from '../../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
 import { CallTurns } from './call-turns.ts'
 import { ClientConnections } from './client-connections.ts'
@@ -63,11 +55,18 @@ import { WorkerLinks, type WorkerLinksOptions } from './worker-links.ts'
 type OfLinks = Pick<WorkerLinksOptions, 'clock' | 'log' | 'runDir' | 'worker' | 'tcpLinks'>
 
 export interface WorkerServersOptions extends OfLinks {
-  /** How long a request to the bot API may take to arrive. */
-  readonly botRequestTimeoutMs?: number | undefined
   readonly times?: Partial<ConnectionTimes>
   /** How many connections may be open at a time; by default, as many as the descriptors allow. */
   readonly connectionsMax?: number | undefined
+  readonly app: ServedApp
+}
+
+/** What the servers need of the application. */
+export interface ServedApp {
+  /** The handlers of requests whose origin is known (connection-origin.ts). */
+  readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
+  /** How long a request to the bot API may take to arrive. By default `requestTimeoutMs`. */
+  readonly botRequestTimeoutMs?: number | undefined
   /** Whether this request to the private listener may take any time to arrive. */
   mayLast?(request: IncomingMessage): boolean
   /** Returns how many pipelined requests of this client one turn of the event loop serves (pipeline-limit.ts). */
@@ -80,11 +79,7 @@ export interface WorkerServersOptions extends OfLinks {
   onPieces?(request: IncomingMessage, pieces: number): void
   /** Called when a client's connection was closed or refused because there were too many. */
   onRefused?(): void
-  /** The handlers of requests whose origin is known (connection-origin.ts). */
-  readonly handlers: Handlers
 }
-
-type Handlers = Readonly<Record<ListenerKind, RequestListener>>
 
 /** Tests use shorter times. */
 export interface ConnectionTimes {
@@ -94,6 +89,24 @@ export interface ConnectionTimes {
   /** How long no byte may move while a request is in progress. */
   readonly silentMs: Readonly<Record<ListenerKind, number>>
 }
+
+/**
+ * The head of a request may take this long to arrive. Chosen: 64 KiB in 10 s is 52 kbit/s; a longer time lets slow
+ * clients hold more connections.
+ */
+const headersTimeoutMs = 10_000
+/**
+ * An idle connection is kept this long. HTTP clients keep theirs for up to 75 s, and many do not repeat a POST on a
+ * connection that the server has closed.
+ */
+export const keepAliveTimeoutMs = 80_000
+/**
+ * A connection without traffic for this long during a request is cut, for example because its client does not read a
+ * response: 4 MB would be held for it. It is longer than any response takes (`upstreamResponseTimeoutMs`), by 30 s.
+ */
+const silentBotConnectionMs = 330_000
+/** The same for the private listener: a minute longer than `streamIdleMs`, so that idle streams end in order first. */
+const silentPrivateConnectionMs = streamIdleMs + 60_000
 
 const usualTimes: ConnectionTimes = {
   headersMs: headersTimeoutMs,
@@ -115,21 +128,21 @@ export class WorkerServers {
   readonly #pipelines: PipelineLimit
   readonly #turns: CallTurns
   readonly #crowded: RareWarning
-  #handlers: Handlers
+  #app: ServedApp
   #endsConnections = false
 
   constructor(options: WorkerServersOptions) {
     this.#options = options
-    this.#handlers = options.handlers
+    this.#app = options.app
     this.#times = { ...usualTimes, ...options.times }
     const connectionsMax = options.connectionsMax ?? workerConnectionLimit()
     this.#lastResponses = new LastResponses(options.clock, connectionsMax)
-    const mayLast = (request: IncomingMessage): boolean => options.mayLast?.(request) ?? true
+    const mayLast = (request: IncomingMessage): boolean => this.#app.mayLast?.(request) ?? true
     const clients = new ClientConnections({
       clock: options.clock,
       connectionsMax,
       mayLast,
-      holderOf: (request) => options.holderOf?.(request),
+      holderOf: (request) => this.#app.holderOf?.(request),
       late: refuseLate,
       bound: (socket) => this.#lastResponses.bound(socket),
     })
@@ -141,12 +154,12 @@ export class WorkerServers {
     )
     this.#pipelines = new PipelineLimit(
       options.clock,
-      (request) => options.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax,
+      (request) => this.#app.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax,
     )
     this.#turns = new CallTurns({
       clock: options.clock,
-      waitMsOf: (holder) => options.holderWaitMs?.(holder) ?? 0,
-      start: (request, response) => this.#handlers.private(request, response),
+      waitMsOf: (holder) => this.#app.holderWaitMs?.(holder) ?? 0,
+      start: (request, response) => this.#app.handlers.private(request, response),
     })
     this.#bodies = new BodyDeadline({
       clock: options.clock,
@@ -185,9 +198,9 @@ export class WorkerServers {
     this.#links.leave()
   }
 
-  /** Uses other handlers from now on, and keeps connections alive again. */
-  goOn(handlers: Handlers): void {
-    this.#handlers = handlers
+  /** Serves another application from now on, and keeps connections alive again. */
+  goOn(app: ServedApp): void {
+    this.#app = app
     this.#endsConnections = false
   }
 
@@ -263,15 +276,15 @@ export class WorkerServers {
 
   #noteCrowd(listener: ListenerKind): void {
     this.#crowded.note({ listener, connections: this.#clients.count })
-    this.#options.onRefused?.()
+    this.#app.onRefused?.()
   }
 
   #startPrivate(request: IncomingMessage, response: ServerResponse): void {
     if (request.headers['transfer-encoding'] !== undefined) {
-      gatherPieces(request, (pieces) => this.#options.onPieces?.(request, pieces))
+      gatherPieces(request, (pieces) => this.#app.onPieces?.(request, pieces))
     }
-    const holder = this.#options.holderOf?.(request)
-    if (holder === undefined) this.#handlers.private(request, response)
+    const holder = this.#app.holderOf?.(request)
+    if (holder === undefined) this.#app.handlers.private(request, response)
     else if (!this.#turns.enter(holder, response)) {
       const retryAfterS = unavailableRetryAfterS
       this.#endWith(response, new PostboteError('TOO_MANY_REQUESTS', { retryAfterS }))
@@ -320,7 +333,7 @@ export class WorkerServers {
       this.#responses.track(response)
       if (!hasPlace) this.#refuseConnection(response)
       else if (kind === 'private') this.#startPrivate(request, response)
-      else this.#handlers[kind](request, response)
+      else this.#app.handlers[kind](request, response)
     }
     const [responses, connections, clients] = [this.#responses, this.#connections, this.#clients]
     // One listener for all state of a connection, instead of one closure per connection.
@@ -335,7 +348,7 @@ export class WorkerServers {
         keepAliveTimeout: this.#times.keepAliveMs,
         // Some requests of the private listener may last: BodyDeadline handles those.
         requestTimeout:
-          kind === 'bot' ? (this.#options.botRequestTimeoutMs ?? this.#times.requestMs) : 0,
+          kind === 'bot' ? (this.#app.botRequestTimeoutMs ?? this.#times.requestMs) : 0,
         connectionsCheckingInterval: connectionsCheckMs,
         maxHeaderSize: headerBytesMax,
         noDelay: true,
@@ -399,7 +412,7 @@ export class WorkerServers {
       },
       serve: (listener, request, response) => {
         this.#responses.track(response)
-        this.#handlers[listener](request, response)
+        this.#app.handlers[listener](request, response)
       },
       streamClosed: (stream) => this.#responses.forgetAll(stream),
     })

@@ -12,48 +12,25 @@
  * primary it would keep the shards from the next server. It ignores signals to the process group (Ctrl-C), because the
  * primary decides when it ends.
  */
-import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
-import {
-  forwardedDrainMs,
-  pipelinedPerTurnMax,
-  retireResponsesMs,
-  retireGraceMs,
-  retireMs,
-} from '../limits.ts'
+import { peerConnectWaitMs, retireMs, retireResponsesMs } from '../limits.ts'
 import { drainMs } from '../../limits.ts'
 import { isMessage, type ReadyMessage, type TakenMessage } from '../channel/channel-message.ts'
 import { ConnectionInbox, inboxDescriptor } from '../channel/connection-inbox.ts'
 import { Control, exposeControl } from '../channel/control.ts'
 import type { PrimaryCalls, PrimaryControl } from '../channel/primary-control.ts'
 import type { OpenResponsesView } from './departure.ts'
-import type { ListenerKind } from '../listener.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../surroundings.ts'
 import { Peers } from '../forward/peers.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { type RouteTable, Routes } from '../routes.ts'
 import { ShardMap } from '../shard-map.ts'
 import type { WorkerControl, WorkerCrash, WorkerStart } from '../channel/worker-control.ts'
 import type { ShardOpening } from '../shard-assignment.ts'
-import { WorkerServers } from './worker-servers.ts'
+import { type ServedApp, WorkerServers } from './worker-servers.ts'
 
-export interface WorkerApp {
-  readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
-  /** By default `requestTimeoutMs`. */
-  readonly botRequestTimeoutMs?: number | undefined
-  /** Whether this request to the private listener may take any time to arrive. */
-  mayLast?(request: IncomingMessage): boolean
-  /** Returns how many pipelined requests of this client one turn of the event loop serves. */
-  pipelinedPerTurnMax?(request: IncomingMessage): number
-  /** Returns whose key a request to the private listener has: `root`, the id of a key, or undefined. */
-  holderOf?(request: IncomingMessage): string | undefined
-  /** Returns how long the calls of this holder of a key must wait, in milliseconds. */
-  holderWaitMs?(holder: string): number
-  /** Called for the small pieces in which the body of a request to the private listener arrives. */
-  onPieces?(request: IncomingMessage, pieces: number): void
-  /** Called when a client's connection was closed or refused because there were too many. */
-  onRefused?(): void
+export interface WorkerApp extends ServedApp {
   /**
    * Opens the shards and starts deliveries; called once. Returns the numbers of the open shards. Rejects, with a message for
    * the operator, if that fails; a shard of a database that cannot be opened is left out instead.
@@ -135,6 +112,14 @@ interface Begun extends Ways {
   readonly servers: WorkerServers
 }
 
+/** A replaced worker waits at least this long, because a connection may still be in the backlog of its link socket. */
+const retireGraceMs = 1_000
+/**
+ * A worker that ends waits this long for the requests that other nodes answer, as long as for their owner
+ * (`peerConnectWaitMs`). Polls are answered at once, so these are calls that take long, or their owner hangs.
+ */
+const forwardedDrainMs = peerConnectWaitMs
+
 class WorkerProcess {
   readonly #options: WorkerOptions
   readonly #primary: PrimaryCalls
@@ -162,21 +147,13 @@ class WorkerProcess {
     const peers = new Peers({ clock, log, runDir, routes, security: links?.security })
     const primary = this.#primary
     const app = await this.#options.prepare(start, { peers, primary, routes })
-    const { handlers, botRequestTimeoutMs } = app
     const servers = new WorkerServers({
       clock,
       log,
       runDir,
       worker,
       tcpLinks: links && { ...links, port: links.port + worker },
-      handlers,
-      botRequestTimeoutMs,
-      mayLast: (request) => app.mayLast?.(request) ?? true,
-      pipelinedPerTurnMax: (request) => app.pipelinedPerTurnMax?.(request) ?? pipelinedPerTurnMax,
-      holderOf: (request) => app.holderOf?.(request),
-      holderWaitMs: (holder) => app.holderWaitMs?.(holder) ?? 0,
-      onPieces: (request, pieces) => app.onPieces?.(request, pieces),
-      onRefused: () => app.onRefused?.(),
+      app,
     })
     await servers.listen()
     this.#begun = { start, peers, primary, routes, app, servers }
@@ -238,7 +215,7 @@ class WorkerProcess {
     const open = await app.open(openings)
     this.#begun = { ...ways, start, app, servers }
     this.#hasLeft = false
-    servers.goOn(app.handlers)
+    servers.goOn(app)
     await servers.show()
     return open
   }

@@ -9,11 +9,13 @@
  */
 import { type Clock, sleep, type Timer } from '../../clock.ts'
 import type { KeyRegistry } from '../../access/key-registry.ts'
-import type { KeyRing, KeyUses } from '../../access/key-ring.ts'
+import type { KeyRing } from '../../access/key-ring.ts'
 import type { KeyTable } from '../../access/key-table.ts'
 import { PostboteError } from '../../errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { type OwnerStream, postToOwner } from '../owner-links.ts'
+import { ask } from '../ask-owners.ts'
+import type { OwnerStream } from '../owners.ts'
+import type { KeyQuestion } from '../questions.ts'
 
 export interface KeySyncOptions {
   readonly clock: Clock
@@ -24,16 +26,6 @@ export interface KeySyncOptions {
   /** Opens a request to the worker that has shard 0. */
   readonly openStream: (path: string) => OwnerStream
 }
-
-/** The question of a worker to the owner. */
-export interface KeyQuestion {
-  /** The version that the worker has. */
-  readonly version: string
-  readonly uses: KeyUses
-}
-
-/** The path of the question. */
-export const keyTablePath = '/internal/keys'
 
 /**
  * A worker asks for changes of the keys this often. It is also told of each change at once, so this bounds how long a worker
@@ -107,30 +99,22 @@ export class KeySync {
 
   /** Returns undefined if nothing has changed. */
   async #ask(question: KeyQuestion): Promise<KeyTable | undefined> {
-    const { registry, isOwner } = this.#options
+    const { clock, registry, isOwner, openStream: open } = this.#options
     if (isOwner()) {
       const table = await registry.table()
       registry.noteUses(question.uses)
       return table
     }
-    const text = await this.#answerTo(question)
-    const { version, keys }: Partial<KeyTable> & { readonly version: string } = JSON.parse(text)
-    return keys === undefined ? undefined : { version, keys }
-  }
-
-  /** An owner that hangs is not waited for. */
-  async #answerTo(question: KeyQuestion): Promise<string> {
-    const { clock, openStream } = this.#options
+    // An owner that hangs is not waited for.
     const over = new AbortController()
-    const open = (): OwnerStream => openStream(keyTablePath)
-    const post = { body: JSON.stringify(question), signal: over.signal }
+    const { signal } = over
     try {
-      const response = await Promise.race([
-        postToOwner(clock, open, post),
-        sleep(clock, keyAnswerMs, over.signal),
+      const answer = await Promise.race([
+        ask({ clock, open, signal }, 'keys', question),
+        sleep(clock, keyAnswerMs, signal),
       ])
-      if (response?.status === 200) return response.text
-      throw new PostboteError('STORE_UNAVAILABLE')
+      if (typeof answer !== 'object') throw new PostboteError('STORE_UNAVAILABLE')
+      return 'keys' in answer ? answer : undefined
     } finally {
       over.abort()
     }

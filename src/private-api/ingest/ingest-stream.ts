@@ -28,7 +28,7 @@ import type { BodyLease } from '../../http/body-budget.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import type { LongLines } from './long-lines.ts'
 import { type FeedTo, OwnerFeed } from './owner-feed.ts'
-import type { OwnerLinks } from '../owner-links.ts'
+import type { Owners } from '../owners.ts'
 import { botIdOf, parsePairHeader } from './pair-header.ts'
 import { type StreamPair, PairSplitter } from './pair-splitter.ts'
 import { privateErrorText } from '../private-error.ts'
@@ -49,7 +49,7 @@ export interface IngestStreamOptions extends Pick<Surroundings, 'clock' | 'count
   readonly longLines: LongLines
   /** The stream's part of the budget for bodies: for a pair that is not long, and pairs that wait for the pace of their key. */
   readonly lease: BodyLease
-  readonly links: OwnerLinks
+  readonly owners: Owners
   /** Whether another worker forwarded the stream. */
   readonly isForwarded: boolean
   readonly access: StreamAccess
@@ -335,22 +335,22 @@ export class IngestStream {
 
   /** Returns the feed to another owner, or undefined if this worker processes the pair. */
   #feedOf({ bytes, start, headerEnd }: StreamPair): OwnerFeed | undefined {
-    const { links, isForwarded } = this.#options
+    const { owners, isForwarded } = this.#options
     const botId = isForwarded ? undefined : botIdOf(bytes, start, headerEnd)
     if (botId === undefined) return undefined
-    const owner = links.ownerOf(botId)
+    const owner = owners.ownerOf(botId)
     // Pairs without a result in the feed come before this one.
-    if (this.#feeds.get(owner)?.isIdle !== false && links.isOwn(owner)) return undefined
+    if (this.#feeds.get(owner)?.isIdle !== false && owners.isOwn(owner)) return undefined
     return this.#feedTo(owner)
   }
 
   #feedTo(owner: number): OwnerFeed {
     let feed = this.#feeds.get(owner)
     if (feed === undefined) {
-      const { links, counters, clock } = this.#options
+      const { owners, counters, clock } = this.#options
       const to: FeedTo = {
-        open: (isRepeat) => links.openStream(owner, '/v1/updates', isRepeat),
-        hangs: () => links.hangs(owner),
+        open: (isRepeat) => owners.openStream(owner, '/v1/updates', isRepeat),
+        hangs: () => owners.hangs(owner),
         refused: (code) => countRefusal(counters, code),
       }
       feed = new OwnerFeed(to, clock)
@@ -361,9 +361,10 @@ export class IngestStream {
 
   /** Resolves when the ids are allocated, and the pairs whose shard has left are on their way to its next owner. */
   async #push(own: readonly OwnPair[], batch: ResultBatch): Promise<void> {
-    const { bots, links } = this.#options
+    const { bots, owners } = this.#options
     const requests = own.map(({ request }) => request)
-    const hasLeft = (botId: number): boolean => links.hasLeft || !links.isOwn(links.ownerOf(botId))
+    const hasLeft = (botId: number): boolean =>
+      owners.hasLeft || !owners.isOwn(owners.ownerOf(botId))
     const receipt = bots.push(requests, hasLeft)
     void fill(own, batch, receipt)
     const left = await receipt.accepted.catch(() => noneLeft)
@@ -377,9 +378,9 @@ export class IngestStream {
 
   /** Sends pairs after their shards. */
   async #follow(left: readonly OwnPair[], batch: ResultBatch): Promise<void> {
-    const { links } = this.#options
+    const { owners } = this.#options
     for (const { pair, index, request } of left) {
-      this.#feedTo(links.ownerOf(request.botId)).add(pair, { batch, index })
+      this.#feedTo(owners.ownerOf(request.botId)).add(pair, { batch, index })
     }
     await this.#flush()
   }

@@ -15,7 +15,7 @@
 import type { Clock } from '../../clock.ts'
 import { type ErrorCode, PostboteError } from '../../errors.ts'
 import { ownerWaitMs } from '../limits.ts'
-import type { OwnerResponse, OwnerStream } from '../owner-links.ts'
+import type { OwnerResponse, OwnerStream } from '../owners.ts'
 import { parsePairHeader } from './pair-header.ts'
 import type { StreamPair } from './pair-splitter.ts'
 import { privateErrorText } from '../private-error.ts'

@@ -8,19 +8,16 @@ import type { BodyOf, ResultOf } from '../../operations/operation.ts'
 import { addOperation, type HandledCall } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
 import { botSummaryJson } from './bot-summary-json.ts'
-import {
-  type CompleteResponse,
-  type OwnerLinks,
-  type OwnerStream,
-  postToOwner,
-} from '../owner-links.ts'
+import { type CompleteResponse, type Owners, type OwnerStream, postToOwner } from '../owners.ts'
+import type { Answers } from '../questions.ts'
 import { unixSeconds } from './unix-seconds.ts'
 import { readIsValidated } from '../ingest/update-options.ts'
 
 export interface BotRoutesOptions {
   readonly clock: Clock
   readonly bots: BotService
-  linksOf(request: FastifyRequest): OwnerLinks
+  readonly answers: Pick<Answers, 'botsNamed'>
+  ownersOf(request: FastifyRequest): Owners
   /** Whether another worker forwarded the request, so that only this worker responds to it. */
   isForwarded(request: FastifyRequest): boolean
 }
@@ -28,9 +25,6 @@ export interface BotRoutesOptions {
 type Registration = BodyOf<typeof botOperations.createBot>
 type IssuedToken = ResultOf<typeof botOperations.rotateToken>
 type BotJson = ResultOf<typeof botOperations.getBot>
-
-/** Returns the bots of a worker that have a username. */
-const namedPath = '/internal/bots-named'
 
 export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
   const { bots } = options
@@ -50,12 +44,6 @@ export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): v
   addOperation(app, botOperations.rotateToken, async ({ params: { id }, body }) => {
     const issued = await bots.renewToken(id, body?.overlap ?? 0)
     return { bot_id: issued.botId, token: issued.token }
-  })
-
-  // Used between workers only.
-  app.post<{ Querystring: { readonly username: string } }>(namedPath, async (request) => {
-    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
-    return options.bots.named(request.query.username)
   })
 }
 
@@ -78,20 +66,21 @@ async function registerAtOwner(
 ): Promise<CompleteResponse> {
   const { bots, clock } = options
   const { bot_id: asked, first_name: firstName, username } = body
-  const links = options.linksOf(request)
-  const owner = asked === undefined ? undefined : links.ownerOf(asked)
-  if (owner !== undefined && !links.isOwn(owner)) {
-    const open = (): OwnerStream => links.openStream(owner, '/v1/bots')
+  const owners = options.ownersOf(request)
+  const owner = asked === undefined ? undefined : owners.ownerOf(asked)
+  if (owner !== undefined && !owners.isOwn(owner)) {
+    const open = (): OwnerStream => owners.openStream(owner, '/v1/bots')
     return postToOwner(clock, open, { body: JSON.stringify(body) })
   }
   try {
-    const id = asked ?? (await bots.freeBotId((candidate) => links.isOwn(links.ownerOf(candidate))))
+    const id =
+      asked ?? (await bots.freeBotId((candidate) => owners.isOwn(owners.ownerOf(candidate))))
     const issued = await bots.register({ botId: id, firstName, username })
     const text = JSON.stringify({ bot_id: issued.botId, token: issued.token })
     return { status: 200, retryAfter: undefined, text }
   } catch (error) {
     const isFree = asked === undefined && !options.isForwarded(request)
-    const response = isFree ? await registeredElsewhere(clock, links, body, error) : undefined
+    const response = isFree ? await registeredElsewhere(clock, owners, body, error) : undefined
     if (response === undefined) throw error
     return response
   }
@@ -111,15 +100,9 @@ async function withSameUsername(
   request: FastifyRequest,
   { body, issued }: { readonly body: Registration; readonly issued: IssuedToken },
 ): Promise<ResultOf<typeof botOperations.createBot>> {
-  const { bots, clock } = options
   const { username } = body
-  const answers = await askOwners<readonly number[]>({
-    clock,
-    links: options.linksOf(request),
-    path: `${namedPath}?username=${username}`,
-    withinMs: sameUsernameAnswerMs,
-    own: () => bots.named(username),
-  })
+  const asked = { ...options, owners: options.ownersOf(request), withinMs: sameUsernameAnswerMs }
+  const answers = await askOwners(asked, 'botsNamed', { username })
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)
   const shown = [...ids].toSorted((a, b) => a - b).slice(0, sameUsernamesShownMax)
@@ -129,13 +112,13 @@ async function withSameUsername(
 /** Registers a bot without an id at another worker if none of this worker's shards is open. */
 async function registeredElsewhere(
   clock: Clock,
-  links: OwnerLinks,
+  owners: Owners,
   body: Registration,
   error: unknown,
 ): Promise<CompleteResponse | undefined> {
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
-  for (const worker of links.others) {
-    const open = (): OwnerStream => links.openStream(worker, '/v1/bots')
+  for (const worker of owners.others) {
+    const open = (): OwnerStream => owners.openStream(worker, '/v1/bots')
     const response = await postToOwner(clock, open, { body: JSON.stringify(body) })
     if (response.status === 200) return response
   }

@@ -3,46 +3,35 @@
  * it asks its primary, and of each other node the first worker, which asks its own primary.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { KeyRing } from '../../access/key-ring.ts'
 import { KeyShares } from '../../access/key-shares.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { eventsPerPageMax } from '../../events/limits.ts'
 import type { EventPage, EventQuestion } from '../../events/operator-event.ts'
-import { eventOperations, eventsQuery } from '../../operations/event-operations.ts'
+import { eventOperations } from '../../operations/event-operations.ts'
 import { addOperations } from './add-operations.ts'
 import { idInPosition } from '../follow/event-position.ts'
 import { EventStream, type NodePage, type NodeQuestion } from '../follow/event-stream.ts'
-import { tailSilenceMs } from '../limits.ts'
-import { type OwnerLinks, type OwnerStream, postToOwner } from '../owner-links.ts'
+import { ask, type Asked } from '../ask-owners.ts'
+import type { Owners, OwnerStream } from '../owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { LongResponse } from '../follow/long-response.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
 
-export interface EventRoutesOptions {
-  readonly clock: Clock
+export interface EventLog {
   /** Asks the log of this server. */
   readEvents(question: EventQuestion): Promise<EventPage>
   /** The name of this server; undefined if it has none, because it is the only one. */
   readonly node: string | undefined
-  /** Whether this is the first worker of its node, which answers for it. */
-  readonly isFirstWorker: boolean
-  linksOf(request: FastifyRequest): OwnerLinks
-  isForwarded(request: FastifyRequest): boolean
+}
+
+export interface EventRoutesOptions extends EventLog {
+  readonly clock: Clock
+  ownersOf(request: FastifyRequest): Owners
   /** The streams that are open. A worker that leaves stops them. */
   readonly eventStreams: Set<{ stop(): void }>
   readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
-}
-
-const wait = Type.Integer({ minimum: 0, maximum: tailSilenceMs })
-
-interface EventsRequest {
-  Querystring: Omit<NodeQuestion, 'waitMs'>
-}
-
-interface NodeEventsRequest {
-  Querystring: EventsRequest['Querystring'] & { readonly wait: number }
 }
 
 /** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
@@ -62,22 +51,6 @@ export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions
       follow(options, request, { response, from: { ...query, after }, free })
     },
   })
-
-  // Used between nodes only.
-  app.post<NodeEventsRequest>(
-    '/internal/events',
-    {
-      schema: {
-        querystring: Type.Object({ ...eventsQuery(), wait }, { additionalProperties: false }),
-      },
-    },
-    async (request) => {
-      const isForNode = options.isForwarded(request) && options.isFirstWorker
-      if (!isForNode) throw new PostboteError('NOT_FOUND')
-      const { wait: waitMs, ...question } = request.query
-      return ownEvents(options, { ...question, waitMs })
-    },
-  )
 }
 
 function follow(
@@ -99,12 +72,12 @@ function follow(
     from,
     own: (question) => ownEvents(options, question),
     others() {
-      const links = options.linksOf(request)
-      return links.others.filter((owner) => links.isOtherNode(owner))
+      const owners = options.ownersOf(request)
+      return owners.others.filter((owner) => owners.isOtherNode(owner))
     },
-    ask: (owner, question, signal) => {
-      const links = options.linksOf(request)
-      return askNode({ clock: options.clock, links, owner, signal }, question)
+    ask(owner, question, signal) {
+      const open = (path: string): OwnerStream => options.ownersOf(request).openStream(owner, path)
+      return askNode({ clock: options.clock, open, signal }, question)
     },
     onEnd: () => {
       eventStreams.delete(stream)
@@ -116,39 +89,25 @@ function follow(
   void stream.run()
 }
 
-async function ownEvents(
-  options: EventRoutesOptions,
+/** Asks the log of this server for a node. */
+export async function ownEvents(
+  log: EventLog,
   { after, last, type, waitMs }: NodeQuestion,
 ): Promise<NodePage> {
-  const { node } = options
-  const id = after === undefined ? undefined : idInPosition(after, node)
-  const page = await options.readEvents({ after: id, last, type, waitMs, limit: eventsPerPageMax })
-  return { ...page, node }
+  const id = after === undefined ? undefined : idInPosition(after, log.node)
+  const page = await log.readEvents({ after: id, last, type, waitMs, limit: eventsPerPageMax })
+  return { ...page, node: log.node }
 }
 
 /** Asks another node. Returns undefined if another worker answers for it. */
 async function askNode(
-  of: {
-    readonly clock: Clock
-    readonly links: OwnerLinks
-    readonly owner: number
-    readonly signal: AbortSignal
-  },
-  question: NodeQuestion,
+  asked: Asked,
+  { waitMs: wait, ...question }: NodeQuestion,
 ): Promise<NodePage | undefined> {
-  const { clock, links, owner, signal } = of
-  const path = `/internal/events?${queryText(question)}`
-  const open = (): OwnerStream => links.openStream(owner, path)
-  const { status, text } = await postToOwner(clock, open, { signal })
-  if (status === 404) return undefined
-  if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
-  return JSON.parse(text)
-}
-
-function queryText({ after, last, type, waitMs }: NodeQuestion): string {
-  const query = new URLSearchParams({ wait: `${waitMs}` })
-  if (after !== undefined) query.set('after', after)
-  if (last !== undefined) query.set('last', `${last}`)
-  if (type !== undefined) query.set('type', type)
-  return query.toString()
+  try {
+    return await ask(asked, 'events', { ...question, wait })
+  } catch (error) {
+    if (error instanceof PostboteError && error.code === 'NOT_FOUND') return undefined
+    throw error
+  }
 }

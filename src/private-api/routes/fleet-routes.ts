@@ -6,40 +6,33 @@
  * state and the sums are for operators, often while something fails: they name what is missing.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { BotList, BotService, ListedBot, ShardSums } from '../../bots/bot-service.ts'
+import type { ListedBot } from '../../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../bots/fleet-counts.ts'
 import { fleetOrder, type FleetQuery, type FleetStatus } from '../../bots/fleet-status.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import type { MetricName } from '../../metrics.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
-import { querySchema, type ResultOf } from '../../operations/operation.ts'
+import type { ResultOf } from '../../operations/operation.ts'
 import { addOperation } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
 import { type BotNames, botSummaryJson } from './bot-summary-json.ts'
-import type { OwnerLinks } from '../owner-links.ts'
+import type { Owners } from '../owners.ts'
+import type { Answers } from '../questions.ts'
 import { unixSeconds } from './unix-seconds.ts'
 
 export interface FleetRoutesOptions {
   readonly clock: Clock
-  readonly bots: BotService
   /** The number of shards of the server. */
   readonly shards: number
-  /** Whether this is the first worker of its node, which answers for the counters of the node. */
-  readonly isFirstWorker: boolean
-  linksOf(request: FastifyRequest): OwnerLinks
-  /** Whether another worker forwarded the request, so that only this worker responds to it. */
-  isForwarded(request: FastifyRequest): boolean
+  readonly answers: Pick<Answers, 'bots' | 'summary'>
+  ownersOf(request: FastifyRequest): Owners
   /** The sums of the counters of all workers of this node. */
   totals(): Readonly<Record<MetricName, number>>
 }
 
 type BotListJson = ResultOf<typeof botOperations.listBots>
 type SummaryJson = ResultOf<typeof botOperations.getSummary>
-
-interface Listing {
-  Querystring: FleetQuery
-}
 
 /** The counters that a summary shows, by their names in it. */
 const shownCounters = {
@@ -50,36 +43,13 @@ const shownCounters = {
   refused: 'updates_refused',
 } as const satisfies Readonly<Record<string, MetricName>>
 
-type ShownCounters = Readonly<Record<keyof typeof shownCounters, number>>
-
-interface SummaryPart {
-  readonly sums: readonly ShardSums[]
-  /** Of the node; undefined if another worker of it answers for them. */
-  readonly counters: ShownCounters | undefined
-}
+type ShownCounters = SummaryJson['updates']
 
 export function addFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions): void {
   addOperation(app, botOperations.listBots, ({ request, query }) =>
     listBots(options, request, query),
   )
   addOperation(app, botOperations.getSummary, ({ request }) => summarize(options, request))
-
-  // Used between workers only: each returns what one worker knows.
-  const assertForwarded = (request: FastifyRequest): void => {
-    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
-  }
-  app.post<Listing>(
-    '/internal/bot-list',
-    { schema: { querystring: querySchema(botOperations.listBots) } },
-    async (request) => {
-      assertForwarded(request)
-      return ownList(options.bots, request.query)
-    },
-  )
-  app.post('/internal/summary', async (request) => {
-    assertForwarded(request)
-    return ownSummary(options)
-  })
 }
 
 async function listBots(
@@ -92,14 +62,9 @@ async function listBots(
       'after: expected none with sort, because only a list in the order of ids has a next page; use limit'
     throw new PostboteError('BAD_REQUEST', { detail })
   }
-  const links = options.linksOf(request)
-  const answers = await askOwners<BotList>({
-    clock: options.clock,
-    links,
-    path: `/internal/bot-list?${queryText(query)}`,
-    own: () => ownList(options.bots, query),
-  })
-  if (isPlain(query) && answers.length <= links.others.length) {
+  const owners = options.ownersOf(request)
+  const answers = await askOwners({ ...options, owners }, 'bots', query)
+  if (isPlain(query) && answers.length <= owners.others.length) {
     throw new PostboteError('STORE_UNAVAILABLE')
   }
   const found = answers.flatMap(({ answer }) => answer.bots)
@@ -111,30 +76,16 @@ async function listBots(
 }
 
 /** Without a new parameter, only the names are read, in the order in which they are stored. */
-function isPlain({ state, sort, prefix }: FleetQuery): boolean {
+export function isPlain({ state, sort, prefix }: FleetQuery): boolean {
   return state === undefined && sort === undefined && prefix === undefined
-}
-
-function ownList(bots: BotService, query: FleetQuery): Promise<BotList> {
-  return isPlain(query) ? bots.list(query) : bots.select(query)
-}
-
-function queryText(query: FleetQuery): string {
-  const given = Object.entries(query).map(([name, value]): [string, string] => [name, `${value}`])
-  return new URLSearchParams(given).toString()
 }
 
 async function summarize(
   options: FleetRoutesOptions,
   request: FastifyRequest,
 ): Promise<SummaryJson> {
-  const links = options.linksOf(request)
-  const answers = await askOwners<SummaryPart>({
-    clock: options.clock,
-    links,
-    path: '/internal/summary',
-    own: () => ownSummary(options),
-  })
+  const owners = options.ownersOf(request)
+  const answers = await askOwners({ ...options, owners }, 'summary', undefined)
   const sums = answers.flatMap(({ answer }) => answer.sums)
   // Two workers answer for a shard that moves from one to the other.
   const ofShards = new Map(sums.map(({ shard, counts }) => [shard, counts]))
@@ -144,39 +95,29 @@ async function summarize(
   )
   return {
     ...countsJson(counts),
-    updates: sumOf([countersOf(options.totals()), ...ofOtherNodes]),
-    workers: links.others.length + (links.self >= 0 ? 1 : 0),
+    updates: sumOf([shownCountersOf(options.totals()), ...ofOtherNodes]),
+    workers: owners.others.length + (owners.self >= 0 ? 1 : 0),
     shards: options.shards,
     ...missingJson(options.shards, [...ofShards.keys()]),
   }
 }
 
-async function ownSummary(options: FleetRoutesOptions): Promise<SummaryPart> {
-  return {
-    sums: await options.bots.summary(),
-    counters: options.isFirstWorker ? countersOf(options.totals()) : undefined,
-  }
-}
-
-function countersOf(totals: Readonly<Record<MetricName, number>>): ShownCounters {
-  return {
-    pushed: totals[shownCounters.pushed],
-    confirmed: totals[shownCounters.confirmed],
-    delivered: totals[shownCounters.delivered],
-    expired: totals[shownCounters.expired],
-    refused: totals[shownCounters.refused],
-  }
+/** Returns the counters of a node that a summary shows. */
+export function shownCountersOf(totals: Readonly<Record<MetricName, number>>): ShownCounters {
+  return forEachShown((name) => totals[shownCounters[name]])
 }
 
 function sumOf(all: readonly ShownCounters[]): ShownCounters {
-  const sum = (name: keyof ShownCounters): number =>
-    all.reduce((total, each) => total + each[name], 0)
+  return forEachShown((name) => all.reduce((total, each) => total + each[name], 0))
+}
+
+function forEachShown(valueOf: (name: keyof ShownCounters) => number): ShownCounters {
   return {
-    pushed: sum('pushed'),
-    confirmed: sum('confirmed'),
-    delivered: sum('delivered'),
-    expired: sum('expired'),
-    refused: sum('refused'),
+    pushed: valueOf('pushed'),
+    confirmed: valueOf('confirmed'),
+    delivered: valueOf('delivered'),
+    expired: valueOf('expired'),
+    refused: valueOf('refused'),
   }
 }
 

@@ -14,7 +14,7 @@ import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream, type IngestStreamOptions } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
 import { LongLines } from '../ingest/long-lines.ts'
-import type { OwnerLinks } from '../owner-links.ts'
+import type { Owners } from '../owners.ts'
 import { PushOrder } from '../ingest/push-order.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
@@ -34,7 +34,7 @@ export interface IngestRoutesOptions
   /** Open streams that other workers forwarded. They end with their producers' streams, unless this worker ends alone. */
   readonly peerStreams: Set<IngestStream>
   readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: KeyRing }
-  linksOf(request: FastifyRequest): OwnerLinks
+  ownersOf(request: FastifyRequest): Owners
   isForwarded(request: FastifyRequest): boolean
   /** Lets the connection of a stream give way while it rests (cluster/worker/client-connections.ts). */
   streamPlace(request: FastifyRequest, end: () => void): (isResting: boolean) => void
@@ -116,7 +116,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       response: reply.raw,
       turns,
       longLines,
-      links: services.linksOf(request),
+      owners: services.ownersOf(request),
       isForwarded,
     })
     const open = isForwarded ? peerStreams : streams

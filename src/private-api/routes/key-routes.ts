@@ -14,28 +14,24 @@ import type { BodyOf, ResultOf } from '../../operations/operation.ts'
 import type { StoredAccessKey } from '../../shard/stored.ts'
 import { addOperations } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
-import { type KeyQuestion, type KeySync, keyTablePath } from '../access/key-sync.ts'
-import type { OwnerLinks } from '../owner-links.ts'
+import type { Owners } from '../owners.ts'
+import type { Answers } from '../questions.ts'
 import { requestAccess } from '../access/request-access.ts'
 
 export interface KeyRoutesOptions {
   readonly clock: Clock
   readonly keys: {
     readonly registry: KeyRegistry
-    readonly sync: Pick<KeySync, 'refresh'>
   }
-  linksOf(request: FastifyRequest): OwnerLinks
-  /** Whether another worker forwarded the request. */
-  isForwarded(request: FastifyRequest): boolean
+  readonly answers: Pick<Answers, 'keysChanged'>
+  ownersOf(request: FastifyRequest): Owners
 }
-
-const keysChangedPath = '/internal/keys-changed'
 
 /** The shard that has the keys. */
 export const keysShard = 0
 
 export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): void {
-  const { registry, sync } = options.keys
+  const { registry } = options.keys
 
   addOperations(app, keyOperations, {
     async createKey({ body, request }) {
@@ -59,22 +55,6 @@ export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): v
       return { key_id: id, revoked: true as const, ...others, ...(await tellAll(options, request)) }
     },
   })
-
-  // Used between workers only.
-  const assertForwarded = (request: FastifyRequest): void => {
-    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
-  }
-  app.post<{ Body: KeyQuestion }>(keyTablePath, async (request) => {
-    assertForwarded(request)
-    const { version, uses } = request.body
-    const table = await registry.table()
-    registry.noteUses(uses)
-    return table.version === version ? { version } : table
-  })
-  app.post(keysChangedPath, async (request) => {
-    assertForwarded(request)
-    return { isTold: await sync.refresh() }
-  })
 }
 
 /** Has all workers take the change. Returns the field of the response for those that have not. */
@@ -82,16 +62,10 @@ async function tellAll(
   options: KeyRoutesOptions,
   request: FastifyRequest,
 ): Promise<{ readonly unreached_workers?: number }> {
-  const { clock, keys } = options
-  const links = options.linksOf(request)
-  const answers = await askOwners<{ readonly isTold: boolean }>({
-    clock,
-    links,
-    path: keysChangedPath,
-    own: async () => ({ isTold: await keys.sync.refresh() }),
-  })
+  const owners = options.ownersOf(request)
+  const answers = await askOwners({ ...options, owners }, 'keysChanged', undefined)
   const told = answers.filter(({ answer }) => answer.isTold).length
-  const unreached = links.others.length + 1 - told
+  const unreached = owners.others.length + 1 - told
   return unreached > 0 ? { unreached_workers: unreached } : {}
 }
 

@@ -8,12 +8,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
 import type { ClusterMember, NodeReport, ReportedShard } from '../node-report.ts'
-import { PostboteError } from '../../errors.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { serverOperations } from '../../operations/server-operations.ts'
 import { addOperation } from './add-operations.ts'
 import { askOwners } from '../ask-owners.ts'
-import type { OwnerLinks } from '../owner-links.ts'
+import type { Owners } from '../owners.ts'
+import type { Answers } from '../questions.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]
@@ -22,37 +22,25 @@ export interface NodeRoutesOptions {
   readonly clock: Clock
   /** The number of shards of the server. */
   readonly shards: number
-  linksOf(request: FastifyRequest): OwnerLinks
-  /** Whether another worker forwarded the request, so that only this worker responds to it. */
-  isForwarded(request: FastifyRequest): boolean
-  /** Returns the state of this node. */
-  ownNode(): Promise<NodeReport>
+  readonly answers: Pick<Answers, 'node'>
+  ownersOf(request: FastifyRequest): Owners
   /** Returns all members of the cluster, as this node knows them; none on one machine. */
   members(): readonly ClusterMember[]
 }
 
 export function addNodeRoutes(app: FastifyInstance, options: NodeRoutesOptions): void {
   addOperation(app, serverOperations.listNodes, ({ request }) => listNodes(options, request))
-
-  // Used between workers only: it returns what this node knows of itself.
-  app.post('/internal/node', async (request) => {
-    if (!options.isForwarded(request)) throw new PostboteError('NOT_FOUND')
-    return options.ownNode()
-  })
 }
 
 async function listNodes(
   options: NodeRoutesOptions,
   request: FastifyRequest,
 ): Promise<NodeListJson> {
-  const { clock, shards } = options
-  const links = options.linksOf(request)
-  const answers = await askOwners<NodeReport>({
-    clock,
-    links: { ...links, others: links.others.filter((owner) => links.isOtherNode(owner)) },
-    path: '/internal/node',
-    own: () => options.ownNode(),
-  })
+  const { shards } = options
+  const owners = options.ownersOf(request)
+  const others = owners.others.filter((owner) => owners.isOtherNode(owner))
+  const asked = { ...options, owners: { ...owners, others } }
+  const answers = await askOwners(asked, 'node', undefined)
   const nodes = new Map<string, NodeJson>()
   const reported: ReportedShard[] = []
   for (const { answer } of answers) {

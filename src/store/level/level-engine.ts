@@ -5,7 +5,6 @@
  * `open` finds damaged logs before LevelDB drops them silently, and writes back what can be read of them. The check is
  * done only when the caller accepts the loss, because the next start finds no more damage.
  */
-import { storeLockWaitMs } from '../../limits.ts'
 import { DiskSpace, probeDisk } from '../disk-space.ts'
 import type { OpenedStore, OpenStoreOptions, StoreEngine } from '../store-engine.ts'
 import { damageOf } from './damage-of.ts'
@@ -14,10 +13,14 @@ import { holdRecords, roomToOpen } from './files/level-manifest.ts'
 import { readShardFiles } from './files/read-shard-files.ts'
 import { redoUndoneRename } from './files/undone-rename.ts'
 import { damagedCopies } from './incidents.ts'
+import { isOutOfRoom } from './out-of-room.ts'
 import { LevelStore } from './level-store.ts'
 import { checkLogs, droppedLines, type LogCheck } from './log-check.ts'
 import { assertNewShardOrMade, makeNewShard, newShardIsMade } from './new-shard.ts'
 import { hasUnfinishedCompaction } from './unfinished-compaction.ts'
+
+/** A shard's directory may be held this long by a predecessor that was killed; after that the opening fails. */
+const storeLockWaitMs = 5_000
 
 export const levelEngine = {
   open,
@@ -31,6 +34,7 @@ export const levelEngine = {
     roomToOpen,
     damageOf,
     isFailedWrite,
+    isOutOfRoom,
   },
   asideText:
     'a shard is set aside because its files are damaged, and all others are served: stop the server, run postbote verify and postbote repair, and start the server again',

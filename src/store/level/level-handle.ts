@@ -14,8 +14,8 @@
 
 import leveldown from 'leveldown'
 import levelup from 'levelup'
-import { levelBatchBytesKeptMax } from '../limits.ts'
 import type { StoreOperation } from '../store.ts'
+import { mib } from '../../limits.ts'
 
 type Done = (error?: Error | null) => void
 
@@ -89,6 +89,12 @@ export function openLevel(directory: string, options: LevelOptions): Promise<Lev
     })
   })
 }
+
+/**
+ * A native batch that holds no more than this many bytes is reused for the next write. A larger one is freed after its
+ * write, because every shard keeps a batch.
+ */
+const levelBatchBytesKeptMax = 4 * mib
 
 function useNativeBatches(database: LevelDown): void {
   // Taken while a write uses it, so that a concurrent write creates another one.

@@ -58,17 +58,6 @@ export interface LevelLog {
   readonly tail: (LevelLogFault & { readonly begun: LevelLogRecord | undefined }) | undefined
 }
 
-/**
- * Reads a log.
- *
- * @param bytes - the contents of the file.
- */
-export function readLevelLog(bytes: Buffer): LevelLog {
-  const reader = new Reader(bytes)
-  reader.run()
-  return reader
-}
-
 /** What is known about a log from elsewhere. */
 export interface LogPast {
   /** Whether it was written last, so that an incomplete end is what a crash leaves. */
@@ -83,7 +72,9 @@ export interface LogPast {
  * @param bytes - the contents of the file.
  */
 export function judgeLevelLog(bytes: Buffer, { isLast, closedBytes }: LogPast): LevelLog {
-  const { records, faults, tail } = readLevelLog(bytes)
+  const reader = new Reader(bytes)
+  reader.run()
+  const { records, faults, tail } = reader
   if (closedBytes === undefined && (isLast || tail === undefined)) return { records, faults, tail }
   const begun = tail?.begun
   const known = tail === undefined ? faults : [...faults, tail]

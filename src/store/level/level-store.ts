@@ -13,7 +13,7 @@
 
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../clock.ts'
-import { levelLockRetryMs, rangeReadBytesMax } from '../limits.ts'
+import { rangeReadBytesMax } from '../limits.ts'
 import { recordClose } from './close-record.ts'
 import { DirectorySync } from './directory-sync.ts'
 import type { LevelHandle, LevelOptions } from './level-handle.ts'
@@ -55,6 +55,12 @@ const levelOptions: Omit<LevelOptions, 'createIfMissing'> = {
 }
 
 const int32Max = 2 ** 31 - 1
+
+/**
+ * A database that another process still has open is tried again after this time. Chosen: 100 attempts within
+ * `storeLockWaitMs`.
+ */
+const levelLockRetryMs = 50
 
 export class LevelStore implements Store {
   readonly #options: LevelStoreOptions

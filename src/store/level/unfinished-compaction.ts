@@ -8,7 +8,7 @@
  */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { eventLogBytesRead } from '../limits.ts'
+import { kib } from '../../limits.ts'
 
 /**
  * Call this before the database is opened, because opening begins a new `LOG`.
@@ -20,6 +20,12 @@ export async function hasUnfinishedCompaction(directory: string): Promise<boolea
   const text = await endOf(join(directory, 'LOG')).catch(() => '')
   return text.lastIndexOf(' Compacting ') > text.lastIndexOf(' compacted to: ')
 }
+
+/**
+ * This many bytes at the end of LevelDB's log of events are read: they contain its last compaction, which may write a few
+ * hundred lines of 120 bytes.
+ */
+const eventLogBytesRead = 256 * kib
 
 async function endOf(path: string): Promise<string> {
   const file = await open(path, 'r')

@@ -4,7 +4,6 @@
  */
 import { type Clock, sleep } from '../../clock.ts'
 import { clockDifference } from '../clock-difference.ts'
-import { pgDoctorLookMs } from '../limits.ts'
 import type { ClusterRows, NodeRow, ShardRow } from '../node-table.ts'
 import { holdsRecords, readKeyFingerprint } from './cluster-row.ts'
 import type { ExaminedTables } from './examine-tables.ts'
@@ -19,6 +18,12 @@ interface RowsToExamine {
   /** For the pause between the two looks. */
   readonly clock: Clock
 }
+
+/**
+ * The doctor reads the rows of nodes and shards twice, this long apart. Chosen: longer than a lost node keeps its row
+ * (`nodeEvictedMs`) and than the second node in the rank of a shard waits for the first (`orphanTurnMs`).
+ */
+export const pgDoctorLookMs = 3_000
 
 export async function examineRows(
   connection: PgConnection,

@@ -9,7 +9,6 @@ import { Client, type QueryResultRow } from 'pg'
 import { messageOf } from '../../message-of.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { sleep, systemClock } from '../../clock.ts'
-import { pgAskAgainMs, pgConnectMs, pgLockMs, pgOthersMs, pgStatementMs } from '../limits.ts'
 import { isRefusal } from './sql-state.ts'
 import type { NamedStatement } from './named-statement.ts'
 import type { PgServerAddress, PgUrl } from './pg-url.ts'
@@ -53,6 +52,11 @@ export class NoServerError extends Error {
 
 /** The highest timeline of each database that this process has seen, by its servers and name. */
 const newestTimelines = new Map<string, string>()
+
+/** A statement waits this long for a lock. A claim that waits longer ends the connections of the old owner. Measured. */
+const pgLockMs = 300
+/** A server that is not connected in this time counts as away. Chosen: one lost packet is sent again after 1 s. */
+const pgConnectMs = 3_000
 
 /**
  * A commit counts when its standbys have it; nothing waits long for a lock; and no plan depends on statistics, because
@@ -191,6 +195,11 @@ export class PgConnection {
   }
 }
 
+/** A server that refused is asked again after this pause, while another one is silent. Chosen: a heartbeat's pause. */
+const pgAskAgainMs = 250
+/** After one server of a database has responded, the others have this long. Chosen: a few round trips. */
+const pgOthersMs = 100
+
 /**
  * Returns the connection with the highest timeline. After the first one it waits a moment for the others, because a former
  * primary may be up beside the new one, and faster.
@@ -241,6 +250,9 @@ async function openNewest(
   for (const other of opened) if (other !== newest) other.close()
   return newest
 }
+
+/** The outcome of a statement without a response in this time is unknown. Chosen: the pause that a failover takes. */
+const pgStatementMs = 2_000
 
 async function openAt(
   address: PgServerAddress,

@@ -19,7 +19,6 @@ import type {
 } from '../node-table.ts'
 import { KeptConnection } from './kept-connection.ts'
 import { listenToChanges, notifyChange } from './notify-change.ts'
-import { pgJoinIdleMs, pgNodeStatementMs } from '../limits.ts'
 import type { PgUrl } from './pg-url.ts'
 import { lockNotAvailable, sqlState, uniqueViolation } from './sql-state.ts'
 
@@ -49,6 +48,14 @@ const handOver = {
 WHERE shard = $1 AND boot = $2 AND epoch = $3
 AND EXISTS (SELECT FROM node n WHERE n.name = $4 AND n.boot = $5 AND n.state = 'serving') RETURNING 1`,
 }
+/** The same for heartbeats: as long as a node may serve after one. */
+const pgNodeStatementMs = 1_000
+/**
+ * The database ends a node that stands still for this long while it joins, so that others can join. Chosen: as long as the
+ * node itself waits for the response to a statement.
+ */
+const pgJoinIdleMs = pgNodeStatementMs
+
 /**
  * Only another join waits for this lock. A stronger one would also hold up the heartbeats of all nodes, and for as long as
  * a node stands still that was stopped while it joined.

@@ -1,7 +1,6 @@
 /** Watches the sizes of the databases, so that pushes are refused before the disk of one is full. */
 import { type Clock, every, type Timer } from '../../clock.ts'
 import { databaseOfShard } from '../database-of-shard.ts'
-import { pgSizePeriodMs } from '../limits.ts'
 import type { StoreSpace } from '../store-engine.ts'
 import { PgConnection } from './pg-connection.ts'
 import type { PgUrl } from './pg-url.ts'
@@ -14,6 +13,9 @@ export interface PgSpaceOptions {
   readonly bytesMax: number
   readonly clock: Clock
 }
+
+/** Period of the look at the size of a database. Chosen: it reads the sizes of all files, and 10 s of pushes are small. */
+export const pgSizePeriodMs = 10_000
 
 export class PgSpace implements StoreSpace {
   readonly #options: PgSpaceOptions

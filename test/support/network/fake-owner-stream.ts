@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import type { OwnerResponse, OwnerStream } from '../../../src/private-api/owner-links.ts'
+import type { OwnerResponse, OwnerStream } from '../../../src/private-api/owners.ts'
 import { type ErrorCode, PostboteError } from '../../../src/errors.ts'
 
 /** A stream to another owner whose responses the test provides. */

@@ -1,7 +1,7 @@
 /** Calls over links, and a clock for them. */
 import { systemClock } from '../../../src/clock.ts'
 import type { LinkCall } from '../../../src/cluster/link/link-call.ts'
-import type { OwnerLinks } from '../../../src/cluster/link/owner-links.ts'
+import type { LinkSet } from '../../../src/cluster/link/link-set.ts'
 import { FakeClock } from '../kit/fake-clock.ts'
 import { ReceivedResponse } from '../producers/received-response.ts'
 
@@ -26,7 +26,7 @@ export interface LinkCalls {
 }
 
 /** Returns how to call the worker in this place. */
-export function callsOf(links: OwnerLinks, place: number): LinkCalls {
+export function callsOf(links: LinkSet, place: number): LinkCalls {
   const call: LinkCalls['call'] = (receiver, options = {}) => {
     const { isFresh = false, method = 'GET', url = '/', body } = options
     const origin = { listener: 'bot', clientAddress: '192.0.2.1', hops: 1 } as const

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { LinkAddress } from '../../../src/cluster/link/link-address.ts'
 import { linkSecurityFrom } from '../../../src/cluster/link/link-security.ts'
-import { OwnerLinks } from '../../../src/cluster/link/owner-links.ts'
+import { LinkSet } from '../../../src/cluster/link/link-set.ts'
 import { type ServedLink, serveLink } from '../../../src/cluster/link/serve-link.ts'
 import { TlsLinkListener } from '../../../src/cluster/link/tls-link-listener.ts'
 import { issueCertificate, type KeyPair } from './certificates.ts'
@@ -75,7 +75,7 @@ export function linksTo(
 ) {
   const { clock, security, port } = options
   const addressOf = (): LinkAddress => ({ host, port })
-  const links = new OwnerLinks({ clock, security, addressOf })
+  const links = new LinkSet({ clock, security, addressOf })
   t.after(() => links.close())
   return { links, ...callsOf(links, 0) }
 }

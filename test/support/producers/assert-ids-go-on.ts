@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { tornSkippedIds } from '../../../src/shard/limits.ts'
+import { tornSkippedIds } from '../../../src/shard/id-mark.ts'
 
 /** Asserts that no id is missing. After a kill that left a torn end of a log, all queues of the shard skip ids. */
 export function assertIdsGoOn(ids: readonly number[]): void {

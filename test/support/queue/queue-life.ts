@@ -1,7 +1,7 @@
 import { UpdateQueue } from '../../../src/queue/update-queue.ts'
 import type { QueueLimits } from '../../../src/queue/queue-limits.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../store/memory-store.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { FakeClock } from '../kit/fake-clock.ts'

@@ -31,6 +31,8 @@ export interface ClusterOptions {
   readonly others?: readonly TestDatabase[]
   /** The environment of a node. Default: that of the database. */
   readonly envOf?: (name: string) => NodeJS.ProcessEnv
+  /** The entry file of another version of the server. */
+  readonly main?: string
 }
 
 export class TestCluster {
@@ -38,6 +40,7 @@ export class TestCluster {
   readonly #t: EndingTest
   readonly #flags: readonly string[]
   readonly #workers: number
+  readonly #main: string | undefined
   readonly #envOf: (name: string) => NodeJS.ProcessEnv
   readonly #others: readonly TestDatabase[]
   readonly #keys: { readonly admin: string; readonly cluster: string }
@@ -45,10 +48,11 @@ export class TestCluster {
   #turn = 0
 
   constructor(t: EndingTest, database: TestDatabase, options: Omit<ClusterOptions, 'nodes'> = {}) {
-    const { flags = [], workers = 1, others = [], envOf = () => database.env } = options
+    const { flags = [], workers = 1, others = [], envOf = () => database.env, main } = options
     this.#t = t
     this.database = database
     this.#workers = workers
+    this.#main = main
     this.#flags = flags
     this.#envOf = envOf
     this.#others = others
@@ -67,6 +71,7 @@ export class TestCluster {
   async start(name: string, flags: readonly string[] = []): Promise<Server> {
     const server = await startSingleServer(this.#t, {
       workers: this.#workers,
+      main: this.#main,
       env: this.#envOf(name),
       adminKeyFile: this.#keys.admin,
       flags: [...(await this.flagsOf(name)), ...flags],

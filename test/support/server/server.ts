@@ -46,6 +46,8 @@ export interface ServerOptions {
   readonly adminKeyFile?: string
   /** The `ulimit -n` of each of its processes. */
   readonly descriptorsMax?: number
+  /** The entry file of another version of the server. */
+  readonly main?: string | undefined
 }
 
 export interface RegisteredBot {
@@ -119,10 +121,10 @@ export class ServerProcess {
 
   constructor(
     place: Place,
-    { workers = 1, flags = [], env, adminKeyFile, descriptorsMax }: ServerOptions,
+    { workers = 1, flags = [], env, adminKeyFile, descriptorsMax, main }: ServerOptions,
   ) {
     const args = [
-      mainFile,
+      main ?? mainFile,
       'serve',
       `--dir=${place.dir}`,
       ...(workers === 'unset' ? [] : [`--workers=${workers}`]),

@@ -4,7 +4,7 @@
  */
 import { PostboteError } from '../../../src/errors.ts'
 import { NotOwnerError } from '../../../src/store/not-owner-error.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from './memory-store.ts'
 import {
   type RangeOptions,
   type Store,

@@ -1,5 +1,5 @@
 import { queueIdOf, updateKey } from '../../../src/shard/keys.ts'
-import type { MemoryStore } from '../../../src/store/memory-store.ts'
+import type { MemoryStore } from './memory-store.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
 import { emptyQueueState, type QueueState } from '../../../src/shard/record.ts'
 import type { StoredQueue } from '../../../src/shard/stored.ts'

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { bodyBudgets } from '../../../src/app/body-budgets.ts'
+import {
+  bodyBudgets,
+  heldBodiesBytesMax,
+  heldBodiesShareBytesMax,
+  heldBodiesSharedAddressBytesMax,
+} from '../../../src/app/body-budgets.ts'
 import {
   markConnection,
   setOrigin,
   takeOrigin,
 } from '../../../src/cluster/connection/connection-origin.ts'
 import type { ListenerKind } from '../../../src/cluster/listener.ts'
-import {
-  heldBodiesBytesMax,
-  heldBodiesSharedAddressBytesMax,
-  heldBodiesShareBytesMax,
-} from '../../../src/app/limits.ts'
 
 interface Sender {
   readonly clientAddress: string

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type EventDispatcher, EventSender } from '../../../src/app/event-sender.ts'
-import { eventDeliveryS, eventReadAgainMs } from '../../../src/app/limits.ts'
+import {
+  eventDeliveryS,
+  type EventDispatcher,
+  eventReadAgainMs,
+  EventSender,
+} from '../../../src/app/event-sender.ts'
 import { EventLog } from '../../../src/events/event-log.ts'
 import { eventsKeptMax } from '../../../src/events/limits.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LoopDelay } from '../../../src/app/loop-delay.ts'
 import {
+  LoopDelay,
   loopDelayPeriodMs,
   loopDelayPeriodsShown,
   loopDelayResolutionMs,
-} from '../../../src/app/limits.ts'
+} from '../../../src/app/loop-delay.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 function setUp() {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { DatabaseLeases } from '../../../src/app/database-leases.ts'
+import { Databases } from '../../../src/app/databases.ts'
 import { ownNode, type OwnNodeParts } from '../../../src/app/own-node.ts'
 import { nodeLeaseMs } from '../../../src/cluster/membership/limits.ts'
 import { Routes } from '../../../src/cluster/routes.ts'
@@ -29,13 +29,13 @@ function setUp(t: TestContext, databases: number) {
   const shared = { node: 'own', databases, databaseIsAt: () => undefined }
   const engine = { ...(databases > 0 && { shared }) }
   const ways = { routes: new Routes(map) }
-  const leases = new DatabaseLeases({ databases, clock, memory })
+  const databasesOfNode = new Databases({ databases, clock, memory })
   return {
     clock,
     dataDir,
     memory,
     routes: ways.routes,
-    parts: { clock, settings, engine, ways, memory, map, leases },
+    parts: { clock, settings, engine, ways, memory, map, databases: databasesOfNode },
   }
 }
 

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { lateOpeningRetryMs, roomlessOpeningRetryMs } from '../../../src/app/limits.ts'
 import type { WorkerPast } from '../../../src/app/opening-verdict.ts'
 import type { CheckedShard } from '../../../src/app/shard-checker.ts'
-import { ShardSet } from '../../../src/app/shard-set.ts'
+import { lateOpeningRetryMs, roomlessOpeningRetryMs, ShardSet } from '../../../src/app/shard-set.ts'
 import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import type { ShardLife } from '../../../src/shard/shard-marks.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { type FileDamage, ShardDamaged } from '../../../src/store/shard-damaged.ts'
 import type { StoreFiles } from '../../../src/store/store-files.ts'
 import type { StoreEngine } from '../../../src/store/store-engine.ts'
@@ -63,13 +62,12 @@ async function setUp(
   const shards = new ShardSet({
     clock,
     engine,
-    shardOf: () => assert.fail('no key is asked about'),
+    map: { shardOf: () => assert.fail('no key is asked about') },
     dataDir,
     log,
     bots: registry.bots,
     fleet: registry.fleet,
     shards: all,
-    clocks: { ofShard: () => clock },
     marks: {
       life: async (shard) => life.lives.get(shard) ?? closed,
       setLife: async (shard, recorded) => void life.lives.set(shard, recorded),
@@ -80,7 +78,10 @@ async function setUp(
     },
     past,
     checker: { check: async () => life.checked, request: async () => undefined },
-    leases: { ofShard: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }) },
+    databases: {
+      clockOf: () => clock,
+      leaseOf: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }),
+    },
     counters: {
       add(name, by) {
         if (name !== 'shards_broken') return
@@ -100,22 +101,22 @@ async function setUp(
 test('a shard is served between its opening and its leaving, and others are not affected', async () => {
   const { bots, clock, registry, shards, life } = await setUp()
   assert(!shards.serves(1))
-  await shards.openShard({ shard: 1, boot })
-  await shards.openShard({ shard: 2, boot })
-  await shards.openShard({ shard: 2, boot })
+  await shards.of(1).open({ shard: 1, boot })
+  await shards.of(2).open({ shard: 2, boot })
+  await shards.of(2).open({ shard: 2, boot })
   assert.deepEqual(life.served, [1, 2])
   assert(shards.serves(1) && shards.serves(2))
   const [first, second] = [101, 102]
   await bots.register(first)
   await bots.register(second)
-  const left = shards.leave(1, () => [])
+  const left = shards.of(1).leave(() => [])
   await clock.advance(1_000)
   await left
   assert(!shards.serves(1))
   assert.deepEqual(life.left, [1])
   await assert.rejects(registry.report(first), { code: 'STORE_UNAVAILABLE' })
   assert.equal((await registry.report(second)).botId, second)
-  await shards.openShard({ shard: 1, boot })
+  await shards.of(1).open({ shard: 1, boot })
   assert.equal((await registry.report(first)).botId, first)
 })
 
@@ -131,7 +132,7 @@ test('a waiting poll of a shard that leaves ends with an empty list, and one of 
     const reply = queue.poller.poll(pollRequest, { onGone: undefined })
     void Promise.resolve(reply).then((value) => answers.set(shard, value))
   }
-  const left = shards.leave(1, () => [])
+  const left = shards.of(1).leave(() => [])
   await clock.advance(1_000)
   await left
   assert.deepEqual([...answers], [[1, []]])
@@ -140,17 +141,17 @@ test('a waiting poll of a shard that leaves ends with an empty list, and one of 
 test('a dropped shard is gone at once, and shards that cannot be opened are left out', async () => {
   const { shards, life } = await setUp()
   assert.deepEqual(await shards.open([{ shard: 0, boot }]), [0])
-  await shards.drop(0)
-  await shards.drop(3)
+  await shards.of(0).drop()
+  await shards.of(3).drop()
   assert(!shards.serves(0))
   life.failure = new Error('the database is away')
   assert.deepEqual(await shards.open([{ shard: 0, boot }]), [])
-  await assert.rejects(shards.openShard({ shard: 0, boot }), /away/)
+  await assert.rejects(shards.of(0).open({ shard: 0, boot }), /away/)
 })
 
 test('a poll gets nothing of what the shard held in an earlier life of the node', async () => {
   const { bots, clock, shards, life } = await setUp()
-  await shards.openShard({ shard: 1, boot })
+  await shards.of(1).open({ shard: 1, boot })
   const queue = await bots.queueOf(await bots.register(101))
   await bots.push(bots.request(101))
   life.boot = 'the next one'
@@ -179,29 +180,29 @@ test('a shard whose tables are wrong is set aside and reported, and another proc
     [['shard.broken', 1, 'there is no u_1']],
   )
   await assert.rejects(registry.report(101), { code: 'SHARD_BROKEN' })
-  await shards.drop(1)
+  await shards.of(1).drop()
   assert(!shards.serves(1))
   assert.equal(life.marks.get(1), undefined)
   await assert.rejects(registry.report(101), { code: 'STORE_UNAVAILABLE' })
   life.failure = undefined
-  await shards.openShard({ shard: 1, boot })
+  await shards.of(1).open({ shard: 1, boot })
   await assert.rejects(registry.report(101), { code: 'UNKNOWN_BOT' })
 })
 
 test('nothing is opened after the end', async () => {
   const { shards } = await setUp()
-  await shards.openShard({ shard: 0, boot })
+  await shards.of(0).open({ shard: 0, boot })
   await shards.close()
   assert(!shards.serves(0))
-  await assert.rejects(shards.openShard({ shard: 1, boot }), /gives up/)
+  await assert.rejects(shards.of(1).open({ shard: 1, boot }), /gives up/)
 })
 
 const pollRequest = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
 
 test('a shard that cannot be written any more is reported', async () => {
   const { shards, life } = await setUp()
-  await shards.openShard({ shard: 1, boot })
-  await shards.openShard({ shard: 2, boot })
+  await shards.of(1).open({ shard: 1, boot })
+  await shards.of(2).open({ shard: 2, boot })
   assert.deepEqual(life.events, [])
   life.onEnded.get(2)?.(new Error('the connection is lost'))
   await settle()
@@ -225,6 +226,7 @@ async function setUpFiles(t: TestContext, past: WorkerPast) {
     wasCompacting: async (directory) => directory.endsWith('/1'),
     damageOf: (error) => (error instanceof Error && /EIO/.test(error.message) ? damage : undefined),
     isFailedWrite: async () => false,
+    isOutOfRoom: (error) => error instanceof Error && /No space/.test(error.message),
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these are used
   const engine = { files: files as StoreFiles }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { WebhookStarter } from '../../../src/app/webhook-starter.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { ShardLife } from '../../support/store/shard-life.ts'
 

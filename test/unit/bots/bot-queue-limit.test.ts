@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife, openOneBot, setWebhook, neverPolled } from '../../support/queue/bots-life.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
 

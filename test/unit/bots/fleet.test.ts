@@ -7,7 +7,7 @@ import {
   fleetGaugeReadsMax,
   fleetGaugesPeriodMs,
 } from '../../../src/bots/fleet.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
 import { BotsLife, type BotsLifeOptions } from '../../support/queue/bots-life.ts'
 import { fleetSums } from '../../support/server/fleet-sums.ts'

@@ -1,7 +1,7 @@
 /** Polls of a server whose lease is over for a while. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
 import { first, Polls } from '../../support/bots/polls.ts'
 

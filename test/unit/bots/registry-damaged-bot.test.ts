@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { queueKey } from '../../../src/shard/keys.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 
 test('a bot whose record cannot be read is registered again and has its queue', async () => {

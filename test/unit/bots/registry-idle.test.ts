@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { botSweepSliceMax } from '../../../src/bots/bot-cache.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { pendingUpdates } from '../../support/producers/pending-updates.ts'

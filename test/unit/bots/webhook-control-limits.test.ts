@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SetWebhookRequest } from '../../../src/bots/webhook-control.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { AddressBook } from '../../../src/webhook/known-addresses.ts'
 import { BotsLife, neverPolled } from '../../support/queue/bots-life.ts'
 

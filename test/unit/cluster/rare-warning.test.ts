@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RareWarning } from '../../../src/cluster/rare-warning.ts'
-import { rareWarningPeriodMs } from '../../../src/cluster/limits.ts'
+import { RareWarning, rareWarningPeriodMs } from '../../../src/cluster/rare-warning.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 test('a warning is logged immediately, and then once per period with the number of times, including the last ones', async () => {

@@ -4,9 +4,9 @@ import {
   defaultShards,
   defaultWorkers,
   ShardMap,
+  shardSlotsRememberedMax,
   slotOfBot,
 } from '../../../src/cluster/shard-map.ts'
-import { shardSlotsRememberedMax } from '../../../src/cluster/limits.ts'
 
 test('the slot of a bot never changes', () => {
   const vectors = [

@@ -8,7 +8,7 @@ import { FakeOwnerStream } from '../../support/network/fake-owner-stream.ts'
 function setUp() {
   const clock = new FakeClock()
   const asked: { readonly owner: number; readonly path: string; stream: FakeOwnerStream }[] = []
-  const links = {
+  const owners = {
     self: 0,
     others: [1, 2, 300],
     isOtherNode: (owner: number) => owner >= 256,
@@ -22,7 +22,11 @@ function setUp() {
       return stream
     },
   }
-  const answers = askOwners<string>({ clock, links, path: '/internal/x', own: async () => 'own' })
+  const answers = askOwners(
+    { clock, owners, answers: { botsNamed: async () => [0] } },
+    'botsNamed',
+    { username: 'one_bot' },
+  )
   return { clock, asked, answers }
 }
 
@@ -30,15 +34,15 @@ test('every worker is asked at once, and says whether it is of another node', as
   const { asked, answers } = setUp()
   assert.deepEqual(
     asked.map(({ owner, path }) => `${owner} ${path}`),
-    ['1 /internal/x', '2 /internal/x', '300 /internal/x'],
+    [1, 2, 300].map((owner) => `${owner} /internal/bots-named?username=one_bot`),
   )
-  for (const { owner, stream } of asked) stream.answer().end(JSON.stringify(`of ${owner}`))
-  const all = (await answers).toSorted((a, b) => a.answer.localeCompare(b.answer))
+  for (const { owner, stream } of asked) stream.answer().end(JSON.stringify([owner]))
+  const all = (await answers).toSorted((a, b) => Number(a.answer[0]) - Number(b.answer[0]))
   assert.deepEqual(all, [
-    { answer: 'of 1', isOtherNode: false },
-    { answer: 'of 2', isOtherNode: false },
-    { answer: 'of 300', isOtherNode: true },
-    { answer: 'own', isOtherNode: false },
+    { answer: [0], isOtherNode: false },
+    { answer: [1], isOtherNode: false },
+    { answer: [2], isOtherNode: false },
+    { answer: [300], isOtherNode: true },
   ])
 })
 
@@ -48,7 +52,7 @@ test('a worker that is lost, refuses or hangs is left out, and its request is gi
   asked[1]!.stream.answer(503).end('')
   const answered = answers.then((all) => all.map(({ answer }) => answer))
   await clock.advance(ownersAnswerMs)
-  assert.deepEqual(await answered, ['own'])
+  assert.deepEqual(await answered, [[0]])
   assert.equal(asked[2]?.owner, 300)
   assert(asked[2].stream.isDestroyed)
   assert.equal(clock.timers, 0)

@@ -44,7 +44,7 @@ async function open(): Promise<World> {
     isUnixSocket: () => false,
     streamPlace: () => () => undefined,
     isForwarded: () => false,
-    linksOf: () => ({
+    ownersOf: () => ({
       self: 0,
       others: [],
       isOtherNode: () => false,

@@ -6,7 +6,7 @@ import { ImportedSection } from '../../../src/shard/imported-section.ts'
 import { accessKeyKey, keptKey, logFieldsOfKey } from '../../../src/shard/keys.ts'
 import { encodeJson } from '../../../src/shard/record.ts'
 import { describeKey, queueOfRecord, shardRecords } from '../../../src/shard/shard-records.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { ShardLife } from '../../support/store/shard-life.ts'
 

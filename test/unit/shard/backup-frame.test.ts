@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { backupFrameBytesMax } from '../../../src/shard/limits.ts'
 import {
+  backupFrameBytesMax,
   BackupFrames,
   fieldsFrame,
   fieldsOf,

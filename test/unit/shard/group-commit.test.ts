@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { groupCostMax } from '../../../src/shard/limits.ts'
-import { GroupCommit } from '../../../src/shard/group-commit.ts'
+import { GroupCommit, groupCostMax } from '../../../src/shard/group-commit.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 
 interface Write {

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KeySweeper } from '../../../src/bots/key-sweeper.ts'
-import { idempotencySweepKeys } from '../../../src/shard/limits.ts'
-import { type HeldKey, hash128, KeyClaim } from '../../../src/shard/idempotency-keys.ts'
+import {
+  hash128,
+  type HeldKey,
+  idempotencySweepKeys,
+  KeyClaim,
+} from '../../../src/shard/idempotency-keys.ts'
 import { endOf, halfDayOf, halfDayOfKey, idempotencyKey, startOf } from '../../../src/shard/keys.ts'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { IdempotencyFact } from '../../../src/shard/operations.ts'
 import { encodeKey } from '../../../src/shard/record.ts'
 import type { Shard } from '../../../src/shard/shard.ts'

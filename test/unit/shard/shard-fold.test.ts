@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import {
   freshState,

@@ -35,7 +35,7 @@ export interface FileBytesOptions {
    * Called before each read with its length in bytes, at most 128 KiB. Limits the rate, or stops the reading by
    * rejecting.
    */
-  readonly beforeRead?: (bytes: number) => Promise<void>
+  readonly beforeRead: (bytes: number) => Promise<void>
   /** Replaces `pread` in tests. */
   readonly readAt?: ReadAt | undefined
 }
@@ -45,10 +45,7 @@ export interface FileBytesOptions {
  *
  * @throws the error of the system if the file cannot be opened, and any error that `beforeRead` rejects with.
  */
-export async function readFileBytes(
-  path: string,
-  options: FileBytesOptions = {},
-): Promise<FileBytes> {
+export async function readFileBytes(path: string, options: FileBytesOptions): Promise<FileBytes> {
   const file = await open(path, 'r')
   try {
     const { size } = await file.stat()
@@ -56,7 +53,7 @@ export async function readFileBytes(
     const reader = new Reader(file, bytes, options.readAt ?? preadAt)
     for (let offset = 0; offset < size; offset += chunkBytes) {
       const length = Math.min(chunkBytes, size - offset)
-      await options.beforeRead?.(length)
+      await options.beforeRead(length)
       await reader.read({ offset, length })
     }
     return reader

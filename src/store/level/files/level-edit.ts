@@ -22,7 +22,6 @@ export interface LevelTableEntry {
 
 /** An edit. Absent fields stay as they were. */
 export interface LevelEdit {
-  readonly comparator?: string
   /** Logs with smaller numbers are already in tables, except `previousLog`. */
   readonly log?: number
   readonly previousLog?: number
@@ -57,7 +56,7 @@ export function decodeLevelEdit(payload: Buffer): LevelEdit | undefined {
 
 /** By tag (version_edit.cc): reads the fields after the tag into the draft. Returns false if they cannot be read. */
 const fieldsOfTag: ReadonlyMap<number, (cursor: LevelCursor, draft: Draft) => boolean> = new Map([
-  [1, readComparator],
+  [1, skipComparator],
   [2, numberReader('log')],
   [3, numberReader('nextFile')],
   [4, numberReader('lastSequence')],
@@ -76,11 +75,9 @@ function numberReader(field: 'log' | 'nextFile' | 'lastSequence' | 'previousLog'
   }
 }
 
-function readComparator(cursor: LevelCursor, draft: Draft): boolean {
-  const name = cursor.text()
-  if (name === undefined) return false
-  draft.comparator = name.toString('latin1')
-  return true
+/** Skips the name of the order of the keys, which is LevelDB's own in every shard. */
+function skipComparator(cursor: LevelCursor): boolean {
+  return cursor.text() !== undefined
 }
 
 /** Skips a level and a key. */

@@ -134,7 +134,7 @@ export async function listLevelFiles(directory: string): Promise<LevelFile[]> {
     if (digits !== undefined) {
       files.push({ name, number: Number(digits), kind: ending === 'log' ? 'log' : 'table' })
     } else if (/^MANIFEST-\d+$/.test(name)) {
-      files.push({ name, number: Number(name.slice('MANIFEST-'.length)), kind: 'manifest' })
+      files.push({ name, number: manifestNumber(name), kind: 'manifest' })
     }
   }
   return files.toSorted((left, right) => left.number - right.number)
@@ -184,7 +184,8 @@ export async function newerThan(
   return undefined
 }
 
-function manifestNumber(name: string): number {
+/** Returns the number in the name of a MANIFEST. */
+export function manifestNumber(name: string): number {
   return Number(name.slice('MANIFEST-'.length))
 }
 

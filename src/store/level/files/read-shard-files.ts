@@ -16,7 +16,6 @@
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { nextTurn, sleep } from '../../../clock.ts'
-import { shardReadTurnBytes } from '../../limits.ts'
 import { decodeLevelBatch } from '../level-batch.ts'
 import { judgeLevelLog, type LogPast } from '../level-log.ts'
 import { damagedFile, DamagePlacer } from './damage-placer.ts'
@@ -27,6 +26,7 @@ import { type ListedLog, listShardFiles, type ShardFileList } from './shard-file
 import { type TableBlock, userKeyOf } from './table-block.ts'
 import type { ReadShardOptions, RecordCheck, RecordVersion, ShardPart } from '../../store-files.ts'
 import { isMissing } from '../../is-missing.ts'
+import { kib } from '../../../limits.ts'
 
 /**
  * How often the list is read, because LevelDB may replace its MANIFEST or delete a log while one attempt reads them.
@@ -140,6 +140,12 @@ interface TableFile {
   readonly listed: LevelTableEntry | undefined
   readonly file: FileBytes
 }
+
+/**
+ * This many bytes of a shard's files are checked in one turn of the event loop: unpacking and decoding them takes some 5
+ * ms.
+ */
+const shardReadTurnBytes = 64 * kib
 
 async function* tableParts(
   { path, listed, file }: TableFile,

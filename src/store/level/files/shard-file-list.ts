@@ -65,15 +65,16 @@ export async function listShardFiles(directory: string): Promise<ShardFileList> 
     const what = 'the directory holds no database'
     return { tables: [], logs: pending, faults: [fault(directory, what)] }
   }
-  const newer = 'tables' in manifest ? await newerThan(manifest, files) : undefined
-  if ('tables' in manifest && manifest.faults.length === 0 && newer === undefined) {
-    return fromManifest(directory, manifest, { files, pending })
+  const faults: ShardFileList['faults'][number][] = []
+  if ('tables' in manifest) {
+    const { path } = manifest
+    faults.push(...manifest.faults.map((each) => ({ file: path, ...each })))
+    const newer = await newerThan(manifest, files)
+    if (newer !== undefined) faults.push(fault(newer.file, newer.what))
+    if (faults.length === 0) return fromManifest(directory, manifest, { files, pending })
+  } else {
+    faults.push(fault(manifest.path, manifest.what))
   }
-  const faults =
-    'tables' in manifest
-      ? manifest.faults.map((each) => ({ file: manifest.path, ...each }))
-      : [fault(manifest.path, manifest.what)]
-  if (newer !== undefined) faults.push(fault(newer.file, newer.what))
   return {
     tables: files
       .filter(({ kind }) => kind === 'table')

@@ -82,7 +82,7 @@ export function compareEntries(
 }
 
 /** Splits an internal key into its parts; returns undefined if it is not one. */
-export function parseInternalKey(
+function parseInternalKey(
   bytes: Buffer,
 ): Pick<RecordVersion, 'key' | 'sequence' | 'isDeletion'> | undefined {
   const at = bytes.length - internalBytes

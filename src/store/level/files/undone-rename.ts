@@ -19,6 +19,7 @@ import {
   type LevelFile,
   type LevelManifest,
   listLevelFiles,
+  manifestNumber,
   readLevelManifest,
 } from './level-manifest.ts'
 
@@ -40,7 +41,7 @@ export async function redoUndoneRename(directory: string): Promise<string | unde
   } else if (files.some(({ name }) => name === basename(current.path))) {
     return undefined
   }
-  const newest = await newestComplete(directory, files, numberOf(basename(current.path)))
+  const newest = await newestComplete(directory, files, manifestNumber(basename(current.path)))
   if (newest === undefined) return undefined
   await writeFileAtomically(join(directory, 'CURRENT'), `${newest}\n`, 0o600)
   return newest
@@ -75,8 +76,4 @@ async function hasItsFiles(
     if ((await stat(join(directory, file.name))).size !== table.size) return false
   }
   return true
-}
-
-function numberOf(name: string): number {
-  return Number(name.slice('MANIFEST-'.length))
 }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { commandTable } from '../../../../src/cli/command-table.ts'
+import { commandTable } from '../../../../src/cli/commands/command-table.ts'
 import { completionModel } from '../../../../src/cli/completion/completion-model.ts'
 import { zshCompletion } from '../../../../src/cli/completion/zsh-completion.ts'
 import { programObstacle } from '../../../support/kit/program-obstacle.ts'

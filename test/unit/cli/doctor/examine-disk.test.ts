@@ -6,11 +6,11 @@ import { systemClock } from '../../../../src/clock.ts'
 import {
   examineDisk,
   kindFindings,
+  roomToStart,
   spaceFinding,
+  startBytesMin,
   syncVerdict,
 } from '../../../../src/cli/doctor/examine-disk.ts'
-import { startBytes } from '../../../../src/cli/doctor/limits.ts'
-import { roomToStart } from '../../../../src/cli/doctor/room-to-start.ts'
 import { mib } from '../../../../src/limits.ts'
 import { levelEngine } from '../../../../src/store/level/level-engine.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
@@ -36,7 +36,7 @@ test('a disk without the room that a start needs is a fault, and the room is nam
 test('a start takes the logs of its shards again, and the file of its processes unless that is there', async (t) => {
   const directory = temporaryDirectory(t)
   const { files } = levelEngine
-  assert.equal(await roomToStart(directory, files), startBytes)
+  assert.equal(await roomToStart(directory, files), startBytesMin)
   for (const [shard, bytes] of [
     ['0', 3 * mib],
     ['1', mib],
@@ -45,10 +45,10 @@ test('a start takes the logs of its shards again, and the file of its processes 
     writeFileSync(join(directory, 'shards', shard, '000005.log'), Buffer.alloc(bytes))
     writeFileSync(join(directory, 'shards', shard, '000003.ldb'), Buffer.alloc(mib))
   }
-  assert.equal(await roomToStart(directory, files), startBytes + 4 * mib)
+  assert.equal(await roomToStart(directory, files), startBytesMin + 4 * mib)
   mkdirSync(join(directory, 'run'))
   writeFileSync(join(directory, 'run', 'shared-memory'), Buffer.alloc(mib))
-  assert.equal(await roomToStart(directory, files), startBytes + 3 * mib)
+  assert.equal(await roomToStart(directory, files), startBytesMin + 3 * mib)
 })
 
 test('a sync is judged by the median, so that one slow sync says nothing', () => {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { nodeVersionMin } from '../../../../src/cli/doctor/limits.ts'
-import { examineProcess } from '../../../../src/cli/doctor/examine-process.ts'
+import { examineProcess, nodeVersionMin } from '../../../../src/cli/doctor/examine-process.ts'
 
 function levelsOf(nodeVersion: string, descriptors: string): readonly string[] {
   const limits = `Max open files            ${descriptors}              ${descriptors}         files\n`

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ageCell, cell, timeCell } from '../../../../src/cli/remote/cells.ts'
+import { ageCell, cell, fieldCell } from '../../../../src/cli/remote/cells.ts'
 
 test('an age is shown in the largest unit that leaves it at least two', () => {
   const ages = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, null].map((ageS) => ageCell(ageS))
@@ -8,6 +8,9 @@ test('an age is shown in the largest unit that leaves it at least two', () => {
 })
 
 test('what is unknown is a dash', () => {
-  assert.deepEqual([cell(null), cell(''), cell(undefined), timeCell(null)], ['-', '-', '-', '-'])
+  assert.deepEqual(
+    [cell(null), cell(''), cell(undefined), fieldCell('time', null)],
+    ['-', '-', '-', '-'],
+  )
   assert.deepEqual([cell(true), cell(false), cell(0), cell('x')], ['yes', 'no', '0', 'x'])
 })

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tailReconnectMs } from '../../../../src/private-api/limits.ts'
-import { tailReopenMsMax } from '../../../../src/cli/limits.ts'
 import { CallRefusedError } from '../../../../src/cli/remote/remote-api.ts'
-import { followTail } from '../../../../src/cli/remote/follow-tail.ts'
+import { followTail, tailReopenMsMax } from '../../../../src/cli/remote/follow-tail.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 type Opening = Error | readonly (string | Error)[]

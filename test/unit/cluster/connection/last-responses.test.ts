@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { LastResponses } from '../../../../src/cluster/connection/last-responses.ts'
-import { lingeringBytesMax, lingeringShare } from '../../../../src/cluster/limits.ts'
+import {
+  LastResponses,
+  lingeringBytesMax,
+  lingeringShare,
+} from '../../../../src/cluster/connection/last-responses.ts'
 import { kib, refusedLingerMs } from '../../../../src/limits.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 

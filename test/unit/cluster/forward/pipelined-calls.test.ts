@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { PipelinedCalls } from '../../../../src/cluster/forward/pipelined-calls.ts'
-import { pipelinedWaitingMax } from '../../../../src/cluster/limits.ts'
+import {
+  PipelinedCalls,
+  pipelinedWaitingMax,
+} from '../../../../src/cluster/forward/pipelined-calls.ts'
 import { type RawConnection, RawServer } from '../../../support/producers/raw-http.ts'
 import { until } from '../../../support/kit/until.ts'
 

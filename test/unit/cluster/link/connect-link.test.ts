@@ -6,12 +6,8 @@ import { type TestContext, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { connectLink } from '../../../../src/cluster/link/connect-link.ts'
 import { serverTlsOptions } from '../../../../src/cluster/link/link-security.ts'
-import { PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
-import {
-  peerConnectRetryMs,
-  peerConnectWaitMs,
-  peerReadyMs,
-} from '../../../../src/cluster/limits.ts'
+import { peerConnectRetryMs, PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
+import { peerConnectWaitMs, peerReadyMs } from '../../../../src/cluster/limits.ts'
 import { issueCertificate } from '../../../support/network/certificates.ts'
 import { LinkClock } from '../../../support/network/link-calls.ts'
 import { freePort, portOf } from '../../../support/kit/port.ts'

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type FrameSink, FrameWriter } from '../../../../src/cluster/link/frame-writer.ts'
+import {
+  type FrameSink,
+  FrameWriter,
+  linkPieceBytes,
+} from '../../../../src/cluster/link/frame-writer.ts'
 import { FrameReader } from '../../../../src/cluster/link/frame-reader.ts'
 import { fin, frameType } from '../../../../src/cluster/link/frame.ts'
-import { linkPayloadBytesMax, linkPieceBytes } from '../../../../src/cluster/limits.ts'
+import { linkPayloadBytesMax } from '../../../../src/cluster/limits.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 /** A socket that keeps what it gets, and takes all of it at once unless it is slow. */

@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import {
   clientTlsOptions,
+  clusterKeyBytesMin,
   linkSecurityFrom,
   serverTlsOptions,
 } from '../../../../src/cluster/link/link-security.ts'
-import { clusterKeyBytesMin } from '../../../../src/cluster/limits.ts'
 import { issueCertificate } from '../../../support/network/certificates.ts'
 
 const keyOf = (content: string | Buffer): LinkSecurity =>

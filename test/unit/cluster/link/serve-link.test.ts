@@ -13,7 +13,7 @@ import type { LinkCall } from '../../../../src/cluster/link/link-call.ts'
 import { LinkListener } from '../../../../src/cluster/link/link-listener.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
 import { type ServedLink, serveLink } from '../../../../src/cluster/link/serve-link.ts'
-import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
+import { LinkSet } from '../../../../src/cluster/link/link-set.ts'
 import type { RequestFields } from '../../../../src/cluster/link/request-fields.ts'
 import { ReceivedResponse } from '../../../support/producers/received-response.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
@@ -43,7 +43,7 @@ async function setUp(t: TestContext, listener: Listener) {
   })
   await server.listen()
   server.show()
-  const links = new OwnerLinks({
+  const links = new LinkSet({
     clock: systemClock,
     addressOf: (place) => ({ path: linkSocketPath({ runDir, worker: place }) }),
   })

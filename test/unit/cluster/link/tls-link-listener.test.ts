@@ -6,15 +6,14 @@ import { type TestContext, test } from 'node:test'
 import { connect as connectTls, type ConnectionOptions, TLSSocket } from 'node:tls'
 import { clientTlsOptions } from '../../../../src/cluster/link/link-security.ts'
 import type { LinkSecurity } from '../../../../src/cluster/node-links.ts'
-import { PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
+import { peerConnectRetryMs, PeerUnreachable } from '../../../../src/cluster/link/owner-link.ts'
+import { rareWarningPeriodMs } from '../../../../src/cluster/rare-warning.ts'
 import {
   linkHandshakeMs,
   linkHandshakesMax,
   linkListenRetryMs,
   linkListenWaitMs,
-  peerConnectRetryMs,
-  rareWarningPeriodMs,
-} from '../../../../src/cluster/limits.ts'
+} from '../../../../src/cluster/link/tls-link-listener.ts'
 import { issueCertificate } from '../../../support/network/certificates.ts'
 import { LinkClock } from '../../../support/network/link-calls.ts'
 import {

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DatabaseClock, lagOf } from '../../../../src/cluster/membership/database-clock.ts'
-import { clockSlewRate, nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
+import {
+  clockSlewRate,
+  DatabaseClock,
+  lagOf,
+} from '../../../../src/cluster/membership/database-clock.ts'
+import { nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
 import { clockDifferenceMsMax } from '../../../../src/limits.ts'
 
 const startMs = 1_800_000_000_000

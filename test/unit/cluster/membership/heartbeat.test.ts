@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Heartbeat } from '../../../../src/cluster/membership/heartbeat.ts'
+import { Heartbeat, nodeExtraBeatMs } from '../../../../src/cluster/membership/heartbeat.ts'
 import {
   nodeEvictedMs,
-  nodeExtraBeatMs,
   nodeHeartbeatMs,
   nodeLeaseMs,
 } from '../../../../src/cluster/membership/limits.ts'

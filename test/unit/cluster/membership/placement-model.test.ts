@@ -1,7 +1,8 @@
 /** Simulated clusters that place their shards, each drawn from its seed. `TEST_RUNS=100` draws a hundred times as many. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nodeEvictedMs, orphanTurnMs } from '../../../../src/cluster/membership/limits.ts'
+import { nodeEvictedMs } from '../../../../src/cluster/membership/limits.ts'
+import { orphanTurnMs } from '../../../../src/cluster/membership/placement.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { Luck } from '../../../support/simulation/luck.ts'
 import { PlacementWorld } from '../../../support/simulation/placement-world.ts'

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
-  handOverPauseMs,
-  handOversLeavingMax,
   nodeHeartbeatMs,
   nodeLeaseMs,
   nodeObservationGapMs,
-  orphanTurnMs,
 } from '../../../../src/cluster/membership/limits.ts'
 import {
+  handOverPauseMs,
+  handOversLeavingMax,
+  orphanTurnMs,
   Placement,
   type PlacementDecision,
   type PlacementView,

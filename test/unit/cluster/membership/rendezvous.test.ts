@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rendezvousHashesMax } from '../../../../src/cluster/membership/limits.ts'
-import { type RankedNode, rendezvousRank } from '../../../../src/cluster/membership/rendezvous.ts'
+import {
+  type RankedNode,
+  rendezvousHashesMax,
+  rendezvousRank,
+} from '../../../../src/cluster/membership/rendezvous.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 import { Luck } from '../../../support/simulation/luck.ts'
 

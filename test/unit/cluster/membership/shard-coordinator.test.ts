@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ShardCoordinator } from '../../../../src/cluster/membership/shard-coordinator.ts'
 import {
   handOverAllMsMax,
-  handOverPauseMs,
-  nodeHeartbeatMs,
-  nodeLeaseMs,
   settleMsMax,
-} from '../../../../src/cluster/membership/limits.ts'
+  ShardCoordinator,
+} from '../../../../src/cluster/membership/shard-coordinator.ts'
+import { nodeHeartbeatMs, nodeLeaseMs } from '../../../../src/cluster/membership/limits.ts'
+import { handOverPauseMs } from '../../../../src/cluster/membership/placement.ts'
 import type { RouteTable } from '../../../../src/cluster/routes.ts'
-import type { ShardControl, ShardOpening } from '../../../../src/cluster/shard-assignment.ts'
+import type {
+  ShardControl,
+  ShardOpening,
+  ShardWorker,
+} from '../../../../src/cluster/shard-assignment.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { MemoryNodeTable } from '../../../support/server/memory-node-table.ts'
 
@@ -19,11 +22,11 @@ const other = { name: 'other', boot: 'other-1', address: '10.0.0.2:1', workers: 
 const skip = (): void => undefined
 
 /** Workers that open what the table lets them claim. */
-class FakeWorkers implements ShardControl {
-  readonly open = new Set<number>()
+class FakeWorkers implements ShardControl, ShardWorker {
+  readonly opened = new Set<number>()
   readonly calls: string[] = []
   readonly routes: RouteTable[] = []
-  canOpenAny = true
+  canOpen = true
   failure: Error | undefined
   /** What dropping a shard waits for. */
   untilDropped = Promise.resolve()
@@ -34,34 +37,34 @@ class FakeWorkers implements ShardControl {
   }
 
   isServed(shard: number): boolean {
-    return this.open.has(shard)
+    return this.opened.has(shard)
   }
 
-  canOpen(): boolean {
-    return this.canOpenAny
+  workerOf(): ShardWorker {
+    return this
   }
 
-  async openShard({ shard, boot }: ShardOpening): Promise<void> {
+  async open({ shard, boot }: ShardOpening): Promise<void> {
     this.calls.push(`open ${shard}`)
     await Promise.resolve()
     if (this.failure !== undefined) throw this.failure
     const row = this.#table.shards[shard]
     const isClaimed = row !== undefined && this.#table.claimNow(row, { name: own.name, boot })
     if (!isClaimed) throw new Error('not the owner')
-    this.open.add(shard)
+    this.opened.add(shard)
   }
 
-  async leaveShard(shard: number): Promise<void> {
+  async leave(shard: number): Promise<void> {
     this.calls.push(`leave ${shard}`)
     await Promise.resolve()
     if (this.failure !== undefined) throw this.failure
-    this.open.delete(shard)
+    this.opened.delete(shard)
   }
 
-  async dropShard(shard: number): Promise<void> {
+  async drop(shard: number): Promise<void> {
     this.calls.push(`drop ${shard}`)
     await this.untilDropped
-    this.open.delete(shard)
+    this.opened.delete(shard)
   }
 
   setRoutes(routes: RouteTable): void {
@@ -113,7 +116,7 @@ test('a node that is alone opens all shards, and then it is settled', async () =
   coordinator.begin(workers)
   await settle()
   assert.deepEqual(
-    [...workers.open].toSorted((a, b) => a - b),
+    [...workers.opened].toSorted((a, b) => a - b),
     [0, 1, 2, 3],
   )
   assert(!isSettled)
@@ -143,17 +146,17 @@ test('a shard that could not be opened is opened after the next heartbeat, and n
   workers.failure = new Error('the database is away')
   coordinator.begin(workers)
   await beat()
-  assert.equal(workers.open.size, 0)
+  assert.equal(workers.opened.size, 0)
   assert.equal(life.warnings.length, shards)
   await beat()
   assert.equal(life.warnings.length, shards)
   workers.failure = undefined
-  workers.canOpenAny = false
+  workers.canOpen = false
   await beat()
   assert.equal(life.warnings.length, shards)
-  workers.canOpenAny = true
+  workers.canOpen = true
   await beat()
-  assert.equal(workers.open.size, shards)
+  assert.equal(workers.opened.size, shards)
 })
 
 test('workers learn the routes when they change, and only then', async () => {
@@ -186,11 +189,11 @@ test('shards go to a node that joins, one at a time, and are closed before the r
   const moved = rows.filter(({ boot }) => boot === other.boot)
   assert(moved.length > 0 && moved.length < shards)
   for (const { shard } of moved) {
-    assert(!workers.open.has(shard))
+    assert(!workers.opened.has(shard))
     assert(workers.calls.includes(`leave ${shard}`))
     assert(!coordinator.has(shard))
   }
-  assert.equal(workers.open.size, shards - moved.length)
+  assert.equal(workers.opened.size, shards - moved.length)
 })
 
 test('a shard that a worker could not close stays here', async () => {
@@ -213,7 +216,7 @@ test('a node that was evicted drops everything, and claims what is left for it i
   coordinator.begin(workers)
   await beat()
   await coordinator.evicted()
-  assert.equal(workers.open.size, 0)
+  assert.equal(workers.opened.size, 0)
   assert.equal(workers.calls.filter((call) => call.startsWith('drop')).length, shards)
   assert.deepEqual(coordinator.openings(), [])
   assert(!coordinator.has(0))
@@ -223,7 +226,7 @@ test('a node that was evicted drops everything, and claims what is left for it i
   coordinator.joined(again)
   coordinator.onRead(table.beatNow(again))
   await settle()
-  assert.equal(workers.open.size, shards)
+  assert.equal(workers.opened.size, shards)
   assert.deepEqual(new Set(table.readNow().shards.map(({ boot }) => boot)), new Set(['own-2']))
 })
 
@@ -231,7 +234,7 @@ test('the eviction of a node is over when its workers have closed all shards, al
   const { coordinator, workers, beat, table } = setUp()
   coordinator.begin(workers)
   await beat()
-  workers.open.delete(0)
+  workers.opened.delete(0)
   coordinator.onRead(table.beatNow(own))
   let close = skip
   workers.untilDropped = new Promise((resolve) => (close = resolve))
@@ -244,7 +247,7 @@ test('the eviction of a node is over when its workers have closed all shards, al
   )
   close()
   await evicted
-  assert.equal(workers.open.size, 0)
+  assert.equal(workers.opened.size, 0)
 })
 
 test('a node that was told to leave and then evicted knows that in its next life, until it is told to stay', async () => {
@@ -272,7 +275,7 @@ test('a drained node hands everything over and then ends, once', async () => {
   table.add(other)
   await table.setState(own.name, 'leaving')
   await pass(2_000)
-  assert.equal(workers.open.size, 0)
+  assert.equal(workers.opened.size, 0)
   assert.equal(life.left, 1)
   assert.deepEqual(
     table.readNow().shards.map(({ boot }) => boot),
@@ -285,14 +288,14 @@ test('a server that ends hands everything over first, unless no other node can t
   coordinator.begin(workers)
   await beat()
   await coordinator.handOverAll()
-  assert.equal(workers.open.size, shards)
+  assert.equal(workers.opened.size, shards)
   table.add(other)
   await beat()
   let isOver = false
   void coordinator.handOverAll().then(() => (isOver = true))
   await pass(2_000)
   assert(isOver)
-  assert.equal(workers.open.size, 0)
+  assert.equal(workers.opened.size, 0)
   assert.equal(life.left, 0)
   assert.equal(clock.timers, 0)
 })
@@ -336,7 +339,7 @@ test('a drained node that cannot end yet is asked again, and opens shards again 
   await table.setState(own.name, 'serving')
   await table.leave(other)
   await pass(1_000)
-  assert.equal(workers.open.size, shards)
+  assert.equal(workers.opened.size, shards)
   assert(!coordinator.isFree)
   coordinator.evicted()
   assert(coordinator.isFree)
@@ -354,19 +357,19 @@ test('what is evicted from one database keeps its shards of the others', async (
   })
   coordinator.joined(own)
   coordinator.begin(workers)
-  workers.open.add(0)
-  workers.open.add(2)
+  workers.opened.add(0)
+  workers.opened.add(2)
   const read = table.beatNow(own)
   coordinator.onRead({ ...read, shards: read.shards.filter(({ shard }) => shard % 2 === 1) })
   await settle()
   assert.deepEqual(
-    [...workers.open].toSorted((a, b) => a - b),
+    [...workers.opened].toSorted((a, b) => a - b),
     [0, 1, 2, 3],
   )
   await beat()
   await coordinator.evicted()
   assert.deepEqual(
-    [...workers.open].toSorted((a, b) => a - b),
+    [...workers.opened].toSorted((a, b) => a - b),
     [0, 2],
   )
   assert.deepEqual(

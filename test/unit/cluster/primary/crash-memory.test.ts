@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CrashMemory } from '../../../../src/cluster/primary/crash-memory.ts'
-import { crashMemoryMs } from '../../../../src/cluster/limits.ts'
+import { CrashMemory, crashMemoryMs } from '../../../../src/cluster/primary/crash-memory.ts'
 
 test('consecutive deaths by an assertion or a memory fault are counted', () => {
   const memory = new CrashMemory()

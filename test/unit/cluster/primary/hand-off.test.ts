@@ -3,9 +3,10 @@ import { test } from 'node:test'
 import {
   HandOff,
   type HandOffChannel,
+  handOffQueueBytesMax,
+  handOffQueueMax,
   type WaitingConnection,
 } from '../../../../src/cluster/primary/hand-off.ts'
-import { handOffQueueBytesMax, handOffQueueMax } from '../../../../src/cluster/limits.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 class Connection implements WaitingConnection {

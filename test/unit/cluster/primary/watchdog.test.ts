@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Watchdog } from '../../../../src/cluster/primary/watchdog.ts'
 import {
-  workerPingPeriodMs,
+  Watchdog,
   workerHangMs,
   workerHangSurelyMs,
-} from '../../../../src/cluster/limits.ts'
+  workerPingPeriodMs,
+} from '../../../../src/cluster/primary/watchdog.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 /** `answers` says for each question whether it gets a reply; its last value applies to all further questions. */

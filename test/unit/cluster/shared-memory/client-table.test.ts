@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import {
   bytesOf,
+  clientAddressesMax,
   ClientTable,
   clientTableBytes,
 } from '../../../../src/cluster/shared-memory/client-table.ts'
-import { clientAddressesMax } from '../../../../src/cluster/limits.ts'
 
 const startMs = 1_800_000_000_000
 const minuteMs = 60_000

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MetricSlot, metricSlotWords } from '../../../../src/cluster/shared-memory/metric-slot.ts'
+import {
+  MetricSlot,
+  metricSlotWords,
+  metricsMax,
+} from '../../../../src/cluster/shared-memory/metric-slot.ts'
 import { metrics } from '../../../../src/metrics.ts'
-import { metricsMax } from '../../../../src/limits.ts'
 
 function newSlot(): { slot: MetricSlot; words: Int32Array } {
   const words = new Int32Array(new SharedArrayBuffer(metricSlotWords * 4))

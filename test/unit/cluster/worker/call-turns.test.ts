@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { callsWaitingMax, pipelinedPerTurnMax } from '../../../../src/cluster/limits.ts'
-import { CallTurns } from '../../../../src/cluster/worker/call-turns.ts'
+import { pipelinedPerTurnMax } from '../../../../src/cluster/limits.ts'
+import { callsWaitingMax, CallTurns } from '../../../../src/cluster/worker/call-turns.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 class Connection extends EventEmitter {

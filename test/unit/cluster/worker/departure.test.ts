@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { type DepartureOptions, leave, settle } from '../../../../src/cluster/worker/departure.ts'
-import { leaveRequestsMs, settleRequestsMs } from '../../../../src/cluster/limits.ts'
+import {
+  type DepartureOptions,
+  leave,
+  leaveRequestsMs,
+  settle,
+} from '../../../../src/cluster/worker/departure.ts'
+import { settleRequestsMs } from '../../../../src/cluster/limits.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 /** A response that is not finished. */

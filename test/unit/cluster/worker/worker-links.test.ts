@@ -5,9 +5,9 @@ import { type TestContext, test } from 'node:test'
 import { type Clock, systemClock } from '../../../../src/clock.ts'
 import type { LinkAddress } from '../../../../src/cluster/link/link-address.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
-import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
+import { LinkSet } from '../../../../src/cluster/link/link-set.ts'
 import { WorkerServers } from '../../../../src/cluster/worker/worker-servers.ts'
-import { linkListenRetryMs } from '../../../../src/cluster/limits.ts'
+import { linkListenRetryMs } from '../../../../src/cluster/link/tls-link-listener.ts'
 import { callsOf, LinkClock } from '../../../support/network/link-calls.ts'
 import { freePort } from '../../../support/kit/port.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
@@ -37,7 +37,7 @@ async function startWorker(t: TestContext, { runDir, port, name, clock }: Worker
   }
   const tcpLinks = { host, port, security }
   const handlers = { bot: answer, private: answer }
-  const servers = new WorkerServers({ clock, log, runDir, worker, handlers, tcpLinks })
+  const servers = new WorkerServers({ clock, log, runDir, worker, app: { handlers }, tcpLinks })
   t.after(() => servers.close())
   await servers.listen()
   return { servers, waiting }
@@ -51,7 +51,7 @@ async function setUp(t: TestContext) {
     { host, port },
   ]
   const addressOf = (place: number): LinkAddress | undefined => addresses[place]
-  const links = new OwnerLinks({ clock: systemClock, security, addressOf })
+  const links = new LinkSet({ clock: systemClock, security, addressOf })
   t.after(() => links.close())
   const callers = Object.values(places).map((place) => callsOf(links, place))
   const ask = async (isFresh = false): Promise<string[]> => {

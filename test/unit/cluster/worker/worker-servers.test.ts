@@ -15,11 +15,12 @@ import { systemClock } from '../../../../src/clock.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { nativeHandleOf } from '../../../../src/cluster/connection/native-handle.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
-import { OwnerLinks } from '../../../../src/cluster/link/owner-links.ts'
+import { LinkSet } from '../../../../src/cluster/link/link-set.ts'
 import { callsOf } from '../../../support/network/link-calls.ts'
 import {
   refuseBytes,
   WorkerServers,
+  type ServedApp,
   type WorkerServersOptions,
 } from '../../../../src/cluster/worker/worker-servers.ts'
 import { headerBytesMax } from '../../../../src/cluster/limits.ts'
@@ -124,7 +125,7 @@ test('a head that does not arrive in time gets 408 in the form of the listener',
 })
 
 test('a body that does not arrive in time gets 408, and that of a stream may take longer', async (t) => {
-  const { open, seen } = await setUp(t, { times, mayLast: ({ url }) => url === '/stream' })
+  const { open, seen } = await setUp(t, { times, app: { mayLast: ({ url }) => url === '/stream' } })
   const stream = all(await open('private', halfBody('/stream')))
   const refusedStream = all(await open('private', halfBody('/refused/stream')))
   for (const [kind, form] of forms) {
@@ -230,7 +231,7 @@ test('bytes after an offer of another protocol do not affect the responses befor
     response.write('begun')
     begun.set(request.url ?? '', response)
   }
-  const { open } = await setUp(t, { handlers: { bot: answer, private: answer } })
+  const { open } = await setUp(t, { app: { handlers: { bot: answer, private: answer } } })
   const offer =
     'GET /offer HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nGET /lo'
   for (const [kind] of forms) {
@@ -275,7 +276,7 @@ test('an incomplete request that offers another protocol ends with its client', 
 test('at the limit of connections the oldest one without a head is closed, and without one the new connection gets 503', async (t) => {
   let refused = 0
   const onRefused = () => void (refused += 1)
-  const { open, seen } = await setUp(t, { connectionsMax: 2, onRefused })
+  const { open, seen } = await setUp(t, { connectionsMax: 2, app: { onRefused } })
   const oldest = await open('bot', 'GET /waits HTTP/1.1\r\nHo')
   await open('bot', 'GET /waits HTTP/1.1\r\nHo')
   const gone = once(oldest, 'close')
@@ -302,7 +303,7 @@ test('connections of other workers are served beyond the limit', async (t) => {
   const { open, runDir } = await setUp(t, { connectionsMax: 1 })
   await open('bot', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
   const addressOf = () => ({ path: linkSocketPath({ runDir, worker: 0 }) })
-  const links = new OwnerLinks({ clock: systemClock, addressOf })
+  const links = new LinkSet({ clock: systemClock, addressOf })
   t.after(() => links.close())
   const response = callsOf(links, 0).ask({ url: '/answered' })
   assert.equal((await response.over()).head?.status, 200)
@@ -329,7 +330,13 @@ function halfBody(path: string): string {
   return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf`
 }
 
-async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
+async function setUp(
+  t: TestContext,
+  {
+    app,
+    ...options
+  }: Partial<Omit<WorkerServersOptions, 'app'>> & { readonly app?: Partial<ServedApp> },
+) {
   const runDir = mkdtempSync(join(tmpdir(), 'pb-'))
   const seen = new Map<string, Socket>()
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
@@ -343,8 +350,8 @@ async function setUp(t: TestContext, options: Partial<WorkerServersOptions>) {
     log: { debug: skip, info: skip, warn: skip, error: skip },
     runDir,
     worker: 0,
-    handlers: { bot: answer, private: answer },
     ...options,
+    app: { handlers: { bot: answer, private: answer }, ...app },
   })
   await servers.listen()
   await servers.show()

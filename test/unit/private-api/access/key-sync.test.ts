@@ -8,11 +8,11 @@ import { PostboteError } from '../../../../src/errors.ts'
 import {
   keyAnswerMs,
   keyFirstRefreshMs,
-  type KeyQuestion,
   keyRefreshMs,
   KeySync,
 } from '../../../../src/private-api/access/key-sync.ts'
-import type { OwnerResponse, OwnerStream } from '../../../../src/private-api/owner-links.ts'
+import type { OwnerResponse, OwnerStream } from '../../../../src/private-api/owners.ts'
+import type { KeyQuestion } from '../../../../src/private-api/questions.ts'
 import type { AccessKeyRecord } from '../../../../src/shard/access-key-record.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 

@@ -57,7 +57,7 @@ async function pacedStream(t: TestContext) {
       longLines: new LongLines(1),
       lease: { hold: () => true, piece: () => undefined, end: () => undefined },
       access: new StreamAccess({ access, ring, limiter: limiterOf(clock), clock }),
-      links: Object.create(null),
+      owners: Object.create(null),
       isForwarded: true,
       rests: (isResting) => rests.push(isResting),
     })

@@ -12,7 +12,7 @@ import {
 import { rootStreamAccess } from '../../../support/queue/keys-of.ts'
 import { IngestTurns } from '../../../../src/private-api/ingest/ingest-turns.ts'
 import { LongLines } from '../../../../src/private-api/ingest/long-lines.ts'
-import type { OwnerLinks } from '../../../../src/private-api/owner-links.ts'
+import type { Owners } from '../../../../src/private-api/owners.ts'
 import type {
   BotService,
   PushReceipt,
@@ -87,7 +87,7 @@ class StreamLife {
           end: () => undefined,
         },
         access: rootStreamAccess(life.clock),
-        links: life.#links(),
+        owners: life.#owners(),
         isForwarded: options.isForwarded === true,
       })
       life.ended = life.stream.run()
@@ -136,7 +136,7 @@ class StreamLife {
   }
 
   /** Bots below 1,000 belong to this worker, all others to another one. */
-  #links(): OwnerLinks {
+  #owners(): Owners {
     return {
       self: 0,
       others: [1],

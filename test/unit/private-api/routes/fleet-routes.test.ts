@@ -3,11 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import type { ShardSums } from '../../../../src/bots/bot-service.ts'
-import { forEachMetric } from '../../../../src/metrics.ts'
+import { forEachMetric, type MetricName } from '../../../../src/metrics.ts'
+import { addAnswers, answersOf, type AnswersOptions } from '../../../../src/private-api/answers.ts'
 import { addFleetRoutes } from '../../../../src/private-api/routes/fleet-routes.ts'
 import { ownersAnswerMs } from '../../../../src/private-api/ask-owners.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
+
+const totals = (): Readonly<Record<MetricName, number>> => forEachMetric(() => 1)
 
 /** Worker 0 has the shards 0 and 1 of three; worker 300 is of another node. */
 async function setUp() {
@@ -15,12 +18,15 @@ async function setUp() {
   for (const { shard } of bots.lives) bots.registry.fleet.start(shard)
   const asked: { readonly path: string; readonly stream: FakeOwnerStream }[] = []
   const app = Fastify()
+  const own: Partial<AnswersOptions> = { bots: bots.registry, isFirstWorker: true, totals }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the questions of these tests use no more
+  const answers = answersOf(own as AnswersOptions)
+  addAnswers(app, answers, ({ headers }) => headers['x-forwarded'] === 'yes')
   addFleetRoutes(app, {
     clock: bots.clock,
-    bots: bots.registry,
     shards: 3,
-    isFirstWorker: true,
-    linksOf: () => ({
+    answers,
+    ownersOf: () => ({
       self: 0,
       others: [300],
       isOtherNode: (owner) => owner === 300,
@@ -34,8 +40,7 @@ async function setUp() {
         return stream
       },
     }),
-    isForwarded: ({ headers }) => headers['x-forwarded'] === 'yes',
-    totals: () => forEachMetric(() => 1),
+    totals,
   })
   await app.ready()
   /** Calls a route while the other worker has this answer; without one, it hangs. */

@@ -30,7 +30,7 @@ test('a push that is refused before it reaches the bots is counted by its code',
     bodies: new BodyBudget({ bytesMax: 0, counters: bots.counters, senderOf: () => undefined }),
     streams: new Set(),
     peerStreams: new Set(),
-    linksOf: () => assert.fail('no stream is opened'),
+    ownersOf: () => assert.fail('no stream is opened'),
     streamPlace: () => () => undefined,
     isForwarded: () => false,
   })

@@ -36,9 +36,9 @@ async function setUp(members: readonly ClusterMember[]) {
   addNodeRoutes(app, {
     clock,
     shards: 4,
-    ownNode: async () => report('b', [0]),
+    answers: { node: async () => report('b', [0]) },
     members: () => members,
-    linksOf: () => ({
+    ownersOf: () => ({
       self: 0,
       others: [1, 300, 301],
       isOtherNode: (owner) => owner >= 300,
@@ -53,7 +53,6 @@ async function setUp(members: readonly ClusterMember[]) {
         return stream
       },
     }),
-    isForwarded: ({ headers }) => headers['x-forwarded'] === 'yes',
   })
   await app.ready()
   const list = async (answer?: NodeReport) => {
@@ -123,14 +122,4 @@ test('a node that does not answer is unreachable, with the shards that it has by
   })
   assert.equal(nodes[1].state, 'serving')
   assert.deepEqual(missing, [3])
-})
-
-test('what a node says about itself is for other nodes only', async () => {
-  const { app } = await setUp([])
-  const ask = (headers: Record<string, string>) =>
-    app.inject({ method: 'POST', url: '/internal/node', headers })
-  assert.notEqual((await ask({})).statusCode, 200)
-  const { statusCode, body } = await ask({ 'x-forwarded': 'yes' })
-  assert.equal(statusCode, 200)
-  assert.equal(JSON.parse(body).name, 'b')
 })

@@ -10,7 +10,7 @@ import {
 import { addRequestAccess } from '../../../../src/private-api/access/request-access.ts'
 import type { RecordStream } from '../../../../src/private-api/follow/record-stream.ts'
 import { SectionCheck } from '../../../../src/shard/backup-check.ts'
-import { MemoryStore } from '../../../../src/store/memory-store.ts'
+import { MemoryStore } from '../../../support/store/memory-store.ts'
 import type { StoreSnapshot } from '../../../../src/store/store.ts'
 import { waitingClock } from '../../../../src/clock.ts'
 import { openShard, push, waited } from '../../../support/store/shard-records.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pgSizePeriodMs } from '../../../../src/store/limits.ts'
-import { PgSpace } from '../../../../src/store/postgres/pg-space.ts'
+import { pgSizePeriodMs, PgSpace } from '../../../../src/store/postgres/pg-space.ts'
 import { parsePgUrl } from '../../../../src/store/postgres/pg-url.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { Postgres, postgresObstacle } from '../../../support/server/postgres.ts'

@@ -1,0 +1,130 @@
+/** The complete text of docs/reference/cli.md. Pure. */
+import type { OptionRow } from '../../config/config-options.ts'
+import { type CommandRow, isServerOption, optionsOf, synopsisOf } from './command-row.ts'
+import { remoteOptions } from '../remote/private-api-of.ts'
+import { exitCodes } from './run-command.ts'
+
+const remoteOptionNames = new Set<string>(remoteOptions.map(({ name }) => name))
+
+const introduction = `# Command line
+
+<!-- Generated from the table of commands in src/cli by scripts/generate-docs.ts: change it there. -->
+
+This page lists the commands of \`postbote\` for operators. \`postbote --help\` lists them on a terminal, and \`postbote COMMAND --help\` shows the
+options of one. Give an option as \`--limit 10\` or \`--limit=10\`.
+
+## Which server
+
+\`serve\`, \`verify\` and the other commands about files work on the data directory that \`--dir\` names. The commands about bots and their updates call
+the [private API](../use/api.md) of a running server. Without further options, that is the server of this machine: they read \`--dir\`, \`--admin-ip-address\`,
+\`--admin-port\` and \`--admin-key-file\` as the server does, from flags, the environment or the file of \`--config\`.
+
+For a server on another machine, give its URL and a file with one of its [keys](../use/api.md#keys). The private API should not be reachable from outside, so use an SSH
+tunnel or a reverse proxy with TLS:
+
+\`\`\`sh
+ssh -N -L 9082:127.0.0.1:8082 server &
+postbote bots list --url http://127.0.0.1:9082 --key-file ./server.key
+\`\`\`
+
+With \`--url\`, the options of the server on this machine do not count, and \`--key-file\` is required: the key of one server never goes to another.
+If no authority that Node.js knows has signed the certificate of the other server, name a file with its authority in \`NODE_EXTRA_CA_CERTS\`.
+
+## Output
+
+Results are on standard output. Errors, remarks and the progress of long work are on standard error. Without \`--json\`, results are text for
+people, which may change from version to version; a terminal cuts tables to its width. Times are in UTC. With \`--json\`, a command prints the JSON of the private
+API, whose fields [api.md](../use/api.md) describes. \`bots list\` joins the pages that it reads into one object. \`tail\` prints one object for each event on a line of its own: the data of the event, and its name as \`event\`. \`doctor\` prints \`{"findings":[{"level":"good","text":"..."}]}\`, where the level is \`good\`, \`warn\` or \`bad\`. \`verify\`
+prints \`{"damages":0,"lines":["..."]}\` and \`repair\` prints \`{"failed_shards":[],"lines":["..."]}\`, with the lines that they print for people.
+
+If the reader of a pipe ends early, as in \`postbote bots list | head -3\`, the command finishes without an error.
+
+\`bots list --state stuck --sort oldest_age\` answers which bots need attention. [api.md](../use/api.md#all-bots) explains the states. The columns are about the main queue of a bot:
+\`oldest\` is the age of the oldest pending update, and \`health\` the [health](../use/api.md#why-nothing-arrives) of the queue, or \`paused\`. A \`-\` is for no value.
+
+\`tail\` shows what is pushed to a bot and confirmed from now on, and reads nothing out of the queue. When the server restarts or reloads, it says so on standard error and connects again;
+what happens in between is not shown. It ends by SIGINT (Ctrl+C), with exit code 0, or with 4 if the server refuses the tail.
+
+## Exit codes
+`
+
+const completion = `## Shell completion
+
+\`\`\`sh
+source <(postbote completion bash)                                            # in ~/.bashrc
+source <(postbote completion zsh)                                             # in ~/.zshrc, after compinit
+postbote completion fish > ~/.config/fish/completions/postbote.fish           # once
+\`\`\`
+
+The script has the commands and options of the version that printed it, so print it again after an update.
+`
+
+/** Returns the page. */
+export function commandsPage(rows: readonly CommandRow[]): string {
+  const codes = [...exitCodes].map(([code, meaning]) => `| ${code} | ${meaning} |`)
+  const lines = [
+    introduction,
+    '| code | meaning |',
+    '|---|---|',
+    ...codes,
+    '',
+    completion,
+    '## Options of commands that call a server',
+    '',
+    'All commands below that say so take these:',
+    '',
+    ...remoteOptions.map(optionLine),
+    '',
+    '## Commands',
+    ...rows.flatMap(commandLines),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function commandLines(row: CommandRow): readonly string[] {
+  const own = row.options.filter(({ name }) => !isServerOption(name))
+  const isRemote = own.some(({ name }) => remoteOptionNames.has(name) && name !== 'json')
+  const shown = own.filter(({ name }) => !isRemote || !remoteOptionNames.has(name))
+  const values = row.kind === 'parsed' ? row.arguments : []
+  const others = isRemote
+    ? '[Calls a server](#options-of-commands-that-call-a-server).'
+    : `Takes ${serverOptionsOf(row)}.`
+  const takesOthers = isRemote || optionsOf(row).length > own.length
+  const lines = [
+    ...values.map(({ name, kind, sentence }) => listLine(name, [kind.expected], sentence)),
+    ...shown.map(optionLine),
+  ]
+  return [
+    '',
+    `### ${row.name}`,
+    '',
+    `\`postbote ${synopsisOf(row)}\` ${row.sentence}.${takesOthers ? ` ${others}` : ''}`,
+    ...(lines.length === 0 ? [] : ['', ...lines]),
+  ]
+}
+
+/** A few options of the server are named. */
+function serverOptionsOf(row: CommandRow): string {
+  const names = optionsOf(row)
+    .map(({ name }) => name)
+    .filter((name) => isServerOption(name))
+  if (names.length > serverOptionsNamedMax) return 'the [options of the server](options.md)'
+  const last = names.map((name) => `\`--${name}\``).join(', ')
+  return `${last.replace(/, (\S+)$/, ' and $1')} of the [options of the server](options.md)`
+}
+
+const serverOptionsNamedMax = 5
+
+function optionLine(row: OptionRow): string {
+  const usual = row.defaultShown ?? (row.default === undefined ? '' : `\`${row.default}\``)
+  const notes = [
+    row.kind.placeholder === undefined ? '' : row.kind.expected,
+    usual === '' ? '' : `default ${usual}`,
+  ]
+  return listLine(`--${row.name}`, notes, row.sentence)
+}
+
+function listLine(name: string, notes: readonly string[], sentence: string): string {
+  const shown = notes.filter((note) => note !== '')
+  return `- \`${name}\`${shown.length === 0 ? '' : ` (${shown.join('; ')})`}: ${sentence}`
+}

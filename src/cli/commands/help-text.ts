@@ -1,0 +1,90 @@
+/** `postbote --help`, and the help of one command or of several that share their first word. */
+import { helpText as serverOptionsHelp, helpWidth, wrapped } from '../../config/config-text.ts'
+import type { OptionRow } from '../../config/config-options.ts'
+import { type CommandRow, type ParsedCommand, serverOptions, synopsisOf } from './command-row.ts'
+
+/** Where the sentences begin, if the lines are long enough for two columns. */
+const sentenceColumn = 57
+const twoColumnsMin = 100
+const indent = 6
+/** Sentences about arguments and options are not narrower, even if the terminal is. */
+const columnWidthMin = 40
+
+/**
+ * Returns the help.
+ *
+ * @param asked - the commands that the arguments name; all of them if they name none
+ * @param all - the table of commands
+ * @param columns - the width of the terminal; undefined or 0 if there is none
+ */
+export function helpText(
+  asked: readonly CommandRow[],
+  all: readonly CommandRow[],
+  columns?: number,
+): string {
+  const width = columns === undefined || columns < 40 ? helpWidth : columns
+  const [first] = asked
+  if (first === undefined) {
+    const end = 'postbote COMMAND --help lists the options of a command.'
+    return `Usage:\n${usageOf(all, width)}  postbote --help | --version\n\n${end}\n`
+  }
+  if (asked.length === 1 && first.kind === 'parsed' && first.synopsis === undefined) {
+    return commandHelp(first, width)
+  }
+  const usage = `Usage:\n${usageOf(asked, width)}`
+  return first.options === serverOptions ? `${usage}\n${serverOptionsHelp(width)}` : usage
+}
+
+function usageOf(rows: readonly CommandRow[], width: number): string {
+  return rows
+    .flatMap((row) => usageLines(row, width))
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
+function usageLines(row: CommandRow, width: number): readonly string[] {
+  const usage = `  postbote ${synopsisOf(row)}`
+  const column = width < twoColumnsMin ? indent : sentenceColumn
+  const sentence = wrapped(row.sentence, Math.min(width, helpWidth) - column)
+  const [first = '', ...rest] = sentence.map((line) => ' '.repeat(column) + line)
+  if (usage.length < column - 1) return [usage + first.slice(usage.length), ...rest]
+  return [usage, first, ...rest]
+}
+
+/** The help of a command whose arguments are parsed by its row, in lines of about `width` characters. */
+export function commandHelp(row: ParsedCommand, width: number): string {
+  const names = row.arguments.map(({ name }) => ` ${name}`)
+  const values = row.arguments.map(({ name, sentence }) => [name.slice(1, -1), sentence] as const)
+  const options = [
+    ...row.options.map((option) => [flagOf(option), explained(option)] as const),
+    ['-h, --help', 'Prints this text and exits.'] as const,
+  ]
+  const column = Math.max(...[...values, ...options].map(([term]) => term.length)) + 4
+  const lines = ([term, text]: readonly [string, string]): readonly string[] => {
+    const [first = '', ...rest] = wrapped(text, Math.max(width - column, columnWidthMin))
+    return [`  ${term}`.padEnd(column) + first, ...rest.map((line) => ' '.repeat(column) + line)]
+  }
+  const sentence = `${row.sentence.charAt(0).toUpperCase()}${row.sentence.slice(1)}.`
+  const more = 'It also takes the options of the server: postbote serve --help lists them.'
+  return [
+    `Usage: postbote ${row.name} [options]${names.join('')}`,
+    '',
+    ...wrapped(sentence, width),
+    ...(values.length === 0 ? [] : ['', 'Arguments:', ...values.flatMap(lines)]),
+    '',
+    'Options:',
+    ...options.flatMap(lines),
+    ...(row.takesServerOptions === true ? ['', more] : []),
+    '',
+  ].join('\n')
+}
+
+function flagOf({ name, kind }: OptionRow): string {
+  return kind.placeholder === undefined ? `--${name}` : `--${name} <${kind.placeholder}>`
+}
+
+function explained({ kind, sentence, default: usual, defaultShown }: OptionRow): string {
+  if (kind.placeholder === undefined) return sentence
+  const shown = (defaultShown ?? usual ?? 'none').replaceAll('`', '')
+  return `${sentence} Expected: ${kind.expected}. Default: ${shown}.`
+}

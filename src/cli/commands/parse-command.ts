@@ -1,0 +1,68 @@
+/**
+ * Parses the arguments of a command by its row. Errors are ConfigErrors in the words of the options of the server, and never
+ * contain the text after an unknown option, because that may be a secret whose option was mistyped.
+ */
+import { type Config, ConfigError } from '../../config/config.ts'
+import { readFlags } from '../../config/read-flags.ts'
+import { adviceFor } from './advice-for.ts'
+import { CommandCall } from './command-call.ts'
+import { isServerOption, optionsOf, type ParsedCommand } from './command-row.ts'
+
+/**
+ * Reads the arguments of a command.
+ *
+ * @param row - the command
+ * @param argv - its arguments, without its name
+ * @param configOf - reads the options of the server among them
+ * @throws ConfigError if an argument is missing, unknown or has another value than expected
+ */
+export function parseCommand(
+  row: ParsedCommand,
+  argv: readonly string[],
+  configOf: (argv: readonly string[]) => Config,
+): CommandCall {
+  const problems: string[] = []
+  const words: string[] = []
+  const given = readFlags(argv, {
+    rows: optionsOf(row),
+    problems,
+    onWord: (text) => words.push(text),
+    unknown: (source) => unknownText(source, row),
+    takesDashes: true,
+  })
+  if (problems.length > 0) throw new ConfigError(problems)
+  assertCount(words.length, row)
+  const texts = new Map([...given].map(([name, { text }]) => [name, text]))
+  for (const [nth, { name }] of row.arguments.entries()) {
+    const text = words[nth]
+    if (text !== undefined) texts.set(name, text)
+  }
+  const serverFlags = [...texts]
+    .filter(([name]) => isServerOption(name))
+    .map(([name, text]) => `--${name}=${text}`)
+  const call = new CommandCall({ texts, serverFlags, configOf })
+  // A bad value is an error even if the command would not come to read it. Options of the server are checked together with
+  // the environment and the file.
+  const own = row.options.filter(({ name }) => !isServerOption(name))
+  for (const each of [...row.arguments, ...own]) call.get(each)
+  return call
+}
+
+function unknownText(source: string, { name, options, onlyOptions }: ParsedCommand): string {
+  if (onlyOptions !== undefined) return `${source}: expected only ${onlyOptions} with ${name}`
+  const names = [...options.map((option) => option.name), 'help']
+  const advice = source.startsWith('--') ? adviceFor(source.slice(2), names, '--') : ''
+  return `${source}: unknown option${advice}; see --help`
+}
+
+function assertCount(count: number, row: ParsedCommand): void {
+  const missing = row.arguments[count]
+  if (missing?.name.startsWith('<') === true) {
+    const { name, kind } = missing
+    throw new ConfigError([`${row.name}: expected ${name}, ${kind.expected}; see --help`])
+  }
+  const most = row.arguments.length
+  if (count <= most) return
+  const expected = ['no argument', 'one argument'][most] ?? `at most ${most} arguments`
+  throw new ConfigError([`${row.name}: expected ${expected} besides options; see --help`])
+}

@@ -1,0 +1,62 @@
+/** How commands print results: for people on lines and in tables, for programs as JSON. */
+import type { CommandCall } from '../commands/command-call.ts'
+import { onOff } from '../../config/config-values.ts'
+import { harmless, harmlessJson, type TableRows, textTable } from './text-table.ts'
+
+export const jsonOption = {
+  name: 'json',
+  kind: onOff,
+  sentence: 'Prints JSON for programs instead of text for people.',
+} as const
+
+/**
+ * Prints a result: with `--json` the JSON of the server, otherwise what `lines` returns for it.
+ *
+ * @param result - the response of the server
+ */
+export function printResult<Value>(
+  call: CommandCall,
+  { text, value }: { readonly text: string; readonly value: Value },
+  lines: (value: Value) => readonly string[],
+): void {
+  if (call.has(jsonOption)) {
+    printJsonLine(text)
+    return
+  }
+  for (const line of lines(value)) process.stdout.write(`${harmless(line)}\n`)
+}
+
+/** Prints JSON as it is, but for the characters that could change what the terminal shows. */
+export function printJsonLine(json: string): void {
+  process.stdout.write(`${harmlessJson(json)}\n`)
+}
+
+/** Returns a result that was made here, of several responses. */
+export function madeResult<Value>(value: Value): {
+  readonly text: string
+  readonly value: Value
+} {
+  return { text: JSON.stringify(value), value }
+}
+
+/** Returns a table that fits into the terminal, if there is one. Some terminals say 0 for a width that they do not know. */
+export function tableLines(rows: TableRows): readonly string[] {
+  const { isTTY, columns } = process.stdout
+  return textTable(rows, isTTY && columns > 0 ? columns : Infinity)
+}
+
+/** Writes a line about the result for people, which is no part of it. */
+export function tell(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+/** Says which shards a result about all bots does not cover, if there are any; the command then fails. */
+export function tellMissingShards({
+  missing_shards: missing = [],
+}: {
+  readonly missing_shards?: readonly number[] | undefined
+}): void {
+  if (missing.length === 0) return
+  tell(`the bots of these shards are missing, because no worker has them: ${missing.join(', ')}`)
+  process.exitCode = 1
+}

@@ -1,0 +1,204 @@
+/**
+ * A command that makes a call of the private API. What it takes and sends is derived from the row of the call; the command
+ * adds what people read.
+ *
+ *     command of the row      its name
+ *     path                    its first arguments: <bot_id> for :id, and so on
+ *     query, body             an option for each field that `fields` names: its name, values, default and text
+ *     it is about a queue     --test
+ */
+import { type TProperties, type TSchema, Type } from 'typebox'
+import {
+  anyText,
+  decimal,
+  type Kind,
+  listOf,
+  oneOf,
+  onOff,
+  type refused,
+  wholeNumber,
+} from '../../config/config-values.ts'
+import type { OptionRow } from '../../config/config-options.ts'
+import { botIdMax, botIdMin, updateIdMax } from '../../limits.ts'
+import {
+  type BodyOf,
+  type Operation,
+  type OperationRow,
+  type QueryOf,
+  querySchema,
+  type ResultOf,
+} from '../../operations/operation.ts'
+import type { InputOf } from '../../operations/target-of.ts'
+import type { CommandCall, ValueRow } from '../commands/command-call.ts'
+import type { ArgumentRow, ParsedCommand } from '../commands/command-row.ts'
+import { printResult } from '../output/print-result.ts'
+import { privateApiOf, remoteOptions } from './private-api-of.ts'
+
+const botIdArgument = {
+  name: '<bot_id>',
+  kind: wholeNumber(botIdMin, botIdMax),
+  sentence: 'Id of the bot, the number before the colon of its token.',
+} as const
+export const updateIdArgument = {
+  name: '<update_id>',
+  kind: wholeNumber(1, updateIdMax),
+  sentence: 'Id of the dead letter.',
+} as const
+const keyIdArgument = {
+  name: '<key_id>',
+  kind: anyText,
+  sentence: 'Id of the key, the part after pbk_.',
+} as const
+const testOption = {
+  name: 'test',
+  kind: onOff,
+  sentence: "Addresses the bot's /test/ queue.",
+} as const
+
+/** By the parameters of paths. */
+const pathArguments = new Map<string, ArgumentRow>([
+  ['id', botIdArgument],
+  ['update_id', updateIdArgument],
+  ['key_id', keyIdArgument],
+])
+
+/** What an option says in place of the schema of its field. */
+type FieldTexts = Partial<Omit<OptionRow, 'name'>>
+
+type FieldOf<Row extends OperationRow> = (
+  | keyof QueryOf<Row>
+  | (BodyOf<Row> extends undefined ? never : keyof NonNullable<BodyOf<Row>>)
+) &
+  string
+
+interface RemoteCommandParts<Row extends Operation> {
+  readonly sentence: string
+  /** After those of the path. One that has the name of a field is that field. */
+  readonly arguments?: readonly ArgumentRow[]
+  /** The fields that are options. */
+  readonly fields?: { readonly [Name in FieldOf<Row>]?: FieldTexts }
+  /** Those that are no fields of the call. */
+  readonly options?: readonly OptionRow[]
+}
+
+/** The command makes the call and prints its result. */
+interface PrintingParts<Row extends Operation> extends RemoteCommandParts<Row> {
+  /** Returns the result for people. */
+  lines(result: ResultOf<Row>, input: InputOf<Row>): readonly string[]
+  /** Says what else people should know. */
+  remark?(result: ResultOf<Row>, input: InputOf<Row>): void
+}
+
+/** The command does more, with the input of the call. */
+interface RunningParts<Row extends Operation> extends RemoteCommandParts<Row> {
+  run(call: CommandCall, input: InputOf<Row>): Promise<void>
+}
+
+export function remoteCommand<Row extends Operation>(
+  operation: Row,
+  parts: PrintingParts<Row> | RunningParts<Row>,
+): ParsedCommand {
+  const params = [...operation.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+  const schemas = schemasOf(operation)
+  const named = Object.entries<FieldTexts | undefined>({ ...parts.fields })
+  const fields = named.map(([field, texts]) => optionOf(field, schemas, texts))
+  const row = {
+    kind: 'parsed',
+    name: operation.command ?? '',
+    sentence: parts.sentence,
+    arguments: [
+      ...params.flatMap((name) => pathArguments.get(name) ?? []),
+      ...(parts.arguments ?? []),
+    ],
+    options: [
+      ...fields,
+      ...(parts.options ?? []),
+      ...('test' in schemas.query ? [testOption] : []),
+      ...remoteOptions,
+    ],
+  } as const
+  const run = async (call: CommandCall): Promise<void> => {
+    const path = params.map((name) => [name, valueOf(call, pathArguments.get(name))])
+    const given = [...row.arguments, ...row.options].map((each) => [fieldOf(each), each] as const)
+    const of = (properties: TProperties): object | undefined => {
+      const own = given.filter(([field]) => field in properties)
+      if (own.length === 0) return undefined
+      return Object.fromEntries(own.map(([field, each]) => [field, valueOf(call, each)]))
+    }
+    const { query, body } = schemas
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the kinds parse the values of the schemas
+    const input = { ...Object.fromEntries(path), query: of(query), body: of(body) } as InputOf<Row>
+    if ('run' in parts) return parts.run(call, input)
+    const api = await privateApiOf(call)
+    const result = await api.call(operation, input)
+    printResult(call, result, (value) => parts.lines(value, input))
+    parts.remark?.(result.value, input)
+  }
+  return { ...row, run }
+}
+
+/** Returns a field of a call as an option, for a command that makes that call beside another one. */
+export function fieldOption<T>(
+  operation: Operation,
+  field: string,
+  texts: FieldTexts,
+): ValueRow<T> & Omit<OptionRow, 'kind'> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller names the type of the field
+  return optionOf(field, schemasOf(operation), texts) as ValueRow<T> & OptionRow
+}
+
+interface Schemas {
+  readonly query: TProperties
+  readonly body: TProperties
+}
+
+function schemasOf(operation: Operation): Schemas {
+  const body = operation.body?.()
+  const object = Type.IsUnion(body) ? body.anyOf.find(Type.IsObject) : body
+  return {
+    query: querySchema(operation)?.properties ?? {},
+    body: Type.IsObject(object) ? object.properties : {},
+  }
+}
+
+const required = 'none; required'
+
+function optionOf(field: string, { query, body }: Schemas, texts: FieldTexts = {}): OptionRow {
+  const schema = query[field] ?? body[field] ?? Type.Unknown()
+  const usual = 'default' in schema ? { default: String(schema.default) } : {}
+  const shown = 'default' in schema || Type.IsOptional(schema) ? {} : { defaultShown: required }
+  const sentence = 'description' in schema ? String(schema.description) : ''
+  const name = field.replaceAll('_', '-')
+  return { name, kind: kindOf(schema), sentence, ...usual, ...shown, ...texts }
+}
+
+/** Returns the name of the field that an argument or an option has. */
+function fieldOf({ name }: ArgumentRow | OptionRow): string {
+  return name.replace(/[[\]<>]/g, '').replaceAll('-', '_')
+}
+
+function valueOf(call: CommandCall, row: ArgumentRow | OptionRow | undefined): unknown {
+  if (row === undefined) return undefined
+  return 'defaultShown' in row && row.defaultShown === required ? call.need(row) : call.get(row)
+}
+
+function kindOf(schema: TSchema): Kind<unknown> {
+  const bound = (name: 'minimum' | 'maximum' | 'minItems'): number =>
+    Number(Object.entries(schema).find(([key]) => key === name)?.[1])
+  if (Type.IsUnion(schema)) return orNone(kindOf(schema.anyOf[0] ?? Type.Unknown()), null)
+  if (Type.IsArray(schema)) return listOf(kindOf(schema.items), bound('minItems'))
+  if (Type.IsBoolean(schema)) return onOff
+  if (Type.IsEnum(schema)) return oneOf(schema.enum.map(String))
+  if (Type.IsLiteral(schema)) return oneOf([String(schema.const)])
+  if (Type.IsInteger(schema)) return wholeNumber(bound('minimum'), bound('maximum'))
+  return Type.IsNumber(schema) ? decimal(bound('minimum'), bound('maximum')) : anyText
+}
+
+/** The word none stands for `value`. */
+export function orNone<T, None>(kind: Kind<T>, value: None): Kind<T | None> {
+  const parse = (text: string): T | None | typeof refused =>
+    text === 'none' ? value : kind.parse(text)
+  if (kind.words !== undefined) return { ...oneOf([...kind.words, 'none']), parse }
+  const placeholder = `${kind.placeholder}|none`
+  return { ...kind, expected: `${kind.expected}, or none`, placeholder, parse }
+}

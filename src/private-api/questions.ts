@@ -1,0 +1,97 @@
+/**
+ * What the workers of a server ask each other, beside the requests of clients: one row for each question.
+ *
+ * On the link (cluster/link), a question is a POST request to `/internal/<path>`, with its fields in the query, or as JSON in the
+ * body, and the answer is JSON. Nodes of the version before ask and answer in the same way, so a row changes only as records on
+ * disk do: a new field is optional, and a new question has a new path.
+ */
+import { type TSchema, Type } from 'typebox'
+import type { KeyUses } from '../access/key-ring.ts'
+import type { KeyTable } from '../access/key-table.ts'
+import type { BotList, ShardSums } from '../bots/bot-service.ts'
+import type { FleetQuery } from '../bots/fleet-status.ts'
+import { accessKeysMax } from '../limits.ts'
+import { botOperations } from '../operations/bot-operations.ts'
+import { eventsQuery } from '../operations/event-operations.ts'
+import { querySchema, type ResultOf } from '../operations/operation.ts'
+import type { NodePage, NodeQuestion } from './follow/event-stream.ts'
+import { tailSilenceMs } from './limits.ts'
+import type { NodeReport } from './node-report.ts'
+
+/** A question, with the types of its input and of its answer. */
+export interface Question<Input, Answer> {
+  readonly path: string
+  /** The schema of an input that is sent as a query. Any other input is sent as JSON. */
+  readonly query?: (() => TSchema | undefined) | undefined
+  /** Only for the compiler. */
+  readonly types?: (input: Input) => Answer
+}
+
+/** The version of the keys that a worker has, and the uses that it has noticed. */
+export interface KeyQuestion {
+  readonly version: string
+  readonly uses: KeyUses
+}
+
+/** What one worker contributes to the summary. */
+export interface SummaryPart {
+  readonly sums: readonly ShardSums[]
+  /** Of the node; undefined if another worker of it answers for them. */
+  readonly counters: ResultOf<typeof botOperations.getSummary>['updates'] | undefined
+}
+
+export const questions = {
+  /** Which bots of its shards match? */
+  bots: asks<FleetQuery, BotList>('bot-list', () => querySchema(botOperations.listBots)),
+  /** What are the sums of its bots, for each shard? */
+  summary: asks<undefined, SummaryPart>('summary'),
+  /** Which of its bots have this username? */
+  botsNamed: asks<{ readonly username: string }, readonly number[]>('bots-named', () =>
+    Type.Object({ username: Type.String() }),
+  ),
+  /** What is the state of its node? */
+  node: asks<undefined, NodeReport>('node'),
+  /** What comes next in the log of its node? Only the first worker of a node answers; others refuse with NOT_FOUND. */
+  events: asks<Omit<NodeQuestion, 'waitMs'> & { readonly wait: number }, NodePage>('events', () =>
+    Type.Object(
+      { ...eventsQuery(), wait: Type.Integer({ minimum: 0, maximum: tailSilenceMs }) },
+      { additionalProperties: false },
+    ),
+  ),
+  /** Which keys are there? Asks the owner of shard 0, which answers without keys if the worker has its version. */
+  keys: asks<KeyQuestion, KeyTable | Pick<KeyTable, 'version'>>('keys'),
+  /** The keys have changed: does it know them now? */
+  keysChanged: asks<undefined, { readonly isTold: boolean }>('keys-changed'),
+  /** A session has ended: its number, and the place of its key. */
+  sessionEnded: asks<
+    { readonly slot: number; readonly session: string },
+    Readonly<Record<string, never>>
+  >('session-ended', () =>
+    Type.Object(
+      {
+        slot: Type.Integer({ minimum: 0, maximum: accessKeysMax }),
+        session: Type.String({ pattern: '^[0-9]{1,19}$' }),
+      },
+      { additionalProperties: false },
+    ),
+  ),
+}
+
+type Questions = typeof questions
+export type QuestionName = keyof Questions
+
+type TypesOf<Name extends QuestionName> = NonNullable<Questions[Name]['types']>
+export type InputOf<Name extends QuestionName> = Parameters<TypesOf<Name>>[0]
+export type AnswerOf<Name extends QuestionName> = ReturnType<TypesOf<Name>>
+
+/** What a worker answers. */
+export type Answers = {
+  readonly [Name in QuestionName]: (input: InputOf<Name>) => Promise<AnswerOf<Name>>
+}
+
+function asks<Input, Answer>(
+  path: string,
+  query?: Question<Input, Answer>['query'],
+): Question<Input, Answer> {
+  return { path: `/internal/${path}`, query }
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { commandTable } from '../../../../src/cli/commands/command-table.ts'
+import {
+  commandsAsked,
+  commandsNamed,
+  findCommand,
+} from '../../../../src/cli/commands/find-command.ts'
+import { helpText } from '../../../../src/cli/commands/help-text.ts'
+
+test('a command of one word or two is found, and the rest are its arguments', () => {
+  for (const [argv, name, rest] of [
+    [['serve', '--local'], 'serve', ['--local']],
+    [['nodes'], 'nodes', []],
+    [['node', 'drain', 'a'], 'node drain', ['a']],
+    [['bots', 'list', '--json'], 'bots list', ['--json']],
+    [['push', '4711', '{}'], 'push', ['4711', '{}']],
+  ] as const) {
+    const found = findCommand(commandTable, argv)
+    assert.deepEqual([found.row.name, found.argv], [name, rest])
+  }
+})
+
+test('an unknown command is an error that lists the commands, or those of the group', () => {
+  assert.throws(() => findCommand(commandTable, ['srve']), {
+    message:
+      /^unknown command "srve": expected serve, register, .* or completion, did you mean serve\?$/,
+  })
+  for (const argv of [['database'], ['database', 'drop'], ['database', '--dir', 'x']]) {
+    assert.throws(() => findCommand(commandTable, argv), {
+      message: 'database: expected init, import or export',
+    })
+  }
+  assert.throws(() => findCommand(commandTable, ['node', 'drian']), {
+    message: 'node: expected drain or undrain, did you mean drain?',
+  })
+})
+
+test('names of commands are unique, and none is also the first word of others', () => {
+  const names = commandTable.map(({ name }) => name)
+  assert.equal(new Set(names).size, names.length)
+  const groups = names.filter((name) => name.includes(' ')).map((name) => name.split(' ')[0])
+  assert.deepEqual(
+    groups.filter((group) => names.includes(group ?? '')),
+    [],
+  )
+})
+
+test('the help of all commands lists each, and that of a group or a command only its own', () => {
+  const all = helpText([], commandTable)
+  for (const { name } of commandTable) assert.match(all, new RegExp(`^  postbote ${name} ?`, 'm'))
+  assert.match(all, /^Usage:\n {2}postbote serve \[options\] {31}runs the server\n/)
+  for (const line of all.split('\n')) assert.ok(line.length <= 118, line)
+  const group = helpText(commandsNamed(commandTable, ['bots', '--help']), commandTable)
+  assert.match(group, /postbote bots list/)
+  assert.doesNotMatch(group, /postbote serve/)
+  const serve = helpText(commandsNamed(commandTable, ['serve', '--help']), commandTable)
+  assert.match(serve, /--http-port/)
+  const repair = helpText(commandsNamed(commandTable, ['repair', '--help']), commandTable)
+  assert.doesNotMatch(repair, /--http-port/)
+  assert.match(helpText(commandsNamed(commandTable, ['bots', 'list']), commandTable), /--after <N>/)
+})
+
+test('help is asked for all commands, a group or one command, and not for one that does not exist', () => {
+  assert.deepEqual(asked('--help'), [])
+  assert.deepEqual(asked(), [])
+  assert.deepEqual(asked('serve', '--help'), ['serve'])
+  assert.deepEqual(asked('push', '4711', '--help'), ['push'])
+  assert.deepEqual(asked('bots', 'list', '--limit', '1', '-h'), ['bots list'])
+  assert(asked('bots', '--help').length > 3)
+  assert.throws(() => asked('nosuch', '--help'), { message: /^unknown command "nosuch"/ })
+  assert.throws(() => asked('bots', 'lst', '--help'), { message: /did you mean list\?$/ })
+})
+
+test('no line of the help is wider than the terminal', () => {
+  for (const width of [72, 100, 160]) {
+    for (const rows of [
+      [],
+      commandsNamed(commandTable, ['serve']),
+      commandsNamed(commandTable, ['node']),
+    ]) {
+      for (const line of helpText(rows, commandTable, width).split('\n')) {
+        // A synopsis or an address is not broken.
+        assert(
+          line.length <= width ||
+            !line
+              .trimStart()
+              .slice(0, width - 6)
+              .includes(' ') ||
+            /^  (?:postbote|--)/.test(line),
+          line,
+        )
+      }
+    }
+  }
+})
+
+function asked(...argv: readonly string[]): readonly string[] {
+  return commandsAsked(commandTable, argv).map(({ name }) => name)
+}
