@@ -144,8 +144,10 @@ export class WebhookFactory implements WebhookServices {
       })
     }
     return new Dispatcher({
-      ...request,
       settings: request.webhook,
+      source: request.source,
+      addresses: request.addresses,
+      clock: request.clock,
       random,
       network: this.#network,
       secretHeaderNames: config.secretTokenHeaders,
@@ -157,15 +159,20 @@ export class WebhookFactory implements WebhookServices {
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
       loaded: this.#loaded,
+      limit: request.limit,
+      lease: request.lease,
       onGone: () => {
         const bot = `bot${botIdOf(request.queueId)}`
         log.warn({ bot }, 'a webhook returned 410 Gone for too long and was removed')
         report('webhook.removed')
         request.onGone()
       },
+      onGoneClock: (sinceMs) => request.onGoneClock(sinceMs),
       onFailing: (error) => report('webhook.failing', error),
       onRecovered: () => report('webhook.recovered'),
+      onHealth: () => request.onHealth(),
       counters: deliveryCounters(counters),
+      attempts: request.attempts,
       replies: this.#repliesOf(request),
     })
   }

@@ -29,6 +29,7 @@ export class Waiters {
 
   /** Ends all waits, or only the oldest `count` ones. */
   release(count = Number.POSITIVE_INFINITY): void {
+    if (this.#waiting.size === 0) return
     let left = count
     for (const finish of this.#waiting) {
       if (left-- <= 0) return
