@@ -62,6 +62,11 @@ export function utcText(timeMs: number): string {
   return new Date(timeMs).toISOString().replace(/T(.*)\.\d+Z$/, ' $1Z')
 }
 
+/** Returns the wall time of a year, a month from 0 on, a day, hours, minutes and seconds in UTC. */
+export function utcMs(of: readonly [number, number, number, ...number[]]): number {
+  return Date.UTC(...of)
+}
+
 /**
  * Returns the CPU time in milliseconds, user plus system, that all threads of this process have used since it
  * started.

@@ -55,6 +55,7 @@ const foundations = [
   'limits',
   'message-of',
   'metrics',
+  'record-of',
   'surroundings',
 ]
 

@@ -226,7 +226,7 @@ function checkerOf(
     clock,
     log,
     marks,
-    onFatal: (shard) => bots.doubtful.add(shard),
+    onFatal: (shard) => bots.doubt(shard),
   })
 }
 

@@ -4,7 +4,6 @@
  */
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { botLoadCountMax } from './limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/keys.ts'
 import type { Operation } from '../shard/operations.ts'
@@ -12,7 +11,6 @@ import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import { Bot, type BotHome, isBotId } from './bot.ts'
 import type { BotQueue, BotQueueServices } from './bot-queue.ts'
-import { DoubtfulShards } from './doubtful-shards.ts'
 import { requestTimeoutMs } from '../limits.ts'
 
 export interface BotCacheOptions {
@@ -25,6 +23,8 @@ export interface BotCacheOptions {
   isServed(botId: number): boolean
 }
 
+/** One call reads this many bots from disk, because three records of each are in memory together. */
+export const botLoadCountMax = 500
 /** Idle bots are searched for this often: an eighth of `botIdleMs`, so that they leave memory soon after it. */
 const botSweepPeriodMs = 15_000
 /** Each sweep checks at most this many bots, so that a worker with many of them spreads the work over several sweeps. */
@@ -46,23 +46,25 @@ export class BotCache {
   readonly #shards = new Map<number, Shard>()
   /** Numbers of this worker's shards that are set aside. */
   readonly #broken = new Set<number>()
-  readonly doubtful: DoubtfulShards
+  /**
+   * Numbers of this worker's shards in whose tables a check has found damaged blocks. LevelDB may read such a block as an
+   * empty one, so records may be missing without an error. A bot that is not found in such a shard is therefore refused
+   * instead of unknown, and no queue starts anew in it, because its ids would repeat.
+   */
+  readonly #doubtful = new Set<number>()
   readonly #bots = new Map<number, Bot>()
   readonly #queues = new Map<QueueId, BotQueue>()
   readonly #loading = new Map<number, Promise<void>>()
   readonly #sweeper: Timer
   /** Where the last sweep ended. The iterator of a map continues with entries that are added later. */
   #sweepCursor: Iterator<Bot>
-  #isDraining = false
   #resets = 0
-  #isResting = false
-  /** The shards of which the same holds. */
-  readonly #draining = new Set<Shard>()
-  readonly #resting = new Set<Shard>()
+  /** The shards that end their polls and deliveries, and those that begin no new deliveries. */
+  readonly #draining = new Set<Shard | 'all'>()
+  readonly #resting = new Set<Shard | 'all'>()
 
   constructor(options: BotCacheOptions) {
     this.#options = options
-    this.doubtful = new DoubtfulShards((botId) => options.shardOf(botId))
     this.#sweepCursor = this.#bots.values()
     this.#sweeper = every(options.clock, botSweepPeriodMs, () => this.#sweep())
   }
@@ -88,6 +90,21 @@ export class BotCache {
   /** The shard belongs to another node now. */
   forgetAside(index: number): void {
     this.#broken.delete(index)
+  }
+
+  /** A check has found damaged blocks in the tables of a shard. */
+  doubt(index: number): void {
+    this.#doubtful.add(index)
+  }
+
+  /** Whether records of this bot may be missing. */
+  isDoubtful(botId: number): boolean {
+    return this.#doubtful.size > 0 && this.#doubtful.has(this.#options.shardOf(botId))
+  }
+
+  /** Call this with bots that have no record. Throws SHARD_BROKEN if a record may have been lost. */
+  assertAbsent(botIds: readonly number[]): void {
+    if (botIds.some((botId) => this.isDoubtful(botId))) throw new PostboteError('SHARD_BROKEN')
   }
 
   get shards(): Iterable<Shard> {
@@ -156,22 +173,18 @@ export class BotCache {
    */
   async load(botIds: readonly number[]): Promise<void> {
     const waits: Promise<unknown>[] = []
-    const missing = new Map<Shard, number[]>()
+    const missing = new Map<number, number[]>()
     for (const botId of new Set(botIds)) {
       if (this.#bots.has(botId) || !isBotId(botId)) continue
       const loading = this.#loading.get(botId)
-      if (loading === undefined) {
-        if (!this.hasShardOf(botId)) {
-          waits.push(this.#noShardOf(botId))
-          continue
-        }
-        const shard = this.shardOf(botId)
-        const list = missing.get(shard)
-        if (list === undefined) missing.set(shard, [botId])
-        else list.push(botId)
-      } else {
+      if (loading !== undefined) {
         waits.push(loading)
+        continue
       }
+      const shard = this.#options.shardOf(botId)
+      const list = missing.get(shard)
+      if (list === undefined) missing.set(shard, [botId])
+      else list.push(botId)
     }
     for (const [shard, ids] of missing) {
       for (let start = 0; start < ids.length; start += botLoadCountMax) {
@@ -181,10 +194,6 @@ export class BotCache {
     for (const wait of await Promise.allSettled(waits)) {
       if (wait.status === 'rejected') throw wait.reason
     }
-  }
-
-  async #noShardOf(botId: number): Promise<void> {
-    this.shardOf(botId)
   }
 
   /** Called with every group of a shard when it is synced: its pushes become visible. */
@@ -210,7 +219,7 @@ export class BotCache {
     for (;;) {
       const page = await shard.list('w', { after, limit: webhooksStartedMax })
       const last = page.at(-1)
-      if (last === undefined || this.#isDraining) break
+      if (last === undefined || this.#draining.has('all')) break
       after = last.queue
       const queues = page.filter(({ record }) => record.webhook !== undefined)
       // A bot that cannot be read must not stop the webhooks of the others.
@@ -243,20 +252,15 @@ export class BotCache {
    * else goes on.
    */
   async pauseDeliveries(deadlineMs: number, shard?: Shard): Promise<void> {
-    if (shard === undefined) this.#isResting = true
-    else this.#resting.add(shard)
+    this.#resting.add(shard ?? 'all')
     const queues = this.#queuesOf(shard)
     await Promise.all(queues.map(({ webhook }) => webhook.pauseDeliveries(deadlineMs)))
   }
 
   /** Ends the waiting polls, of one shard or of all, with an empty list, and the tails, and lets deliveries in flight finish. */
   async drain(deadlineMs: number, shard?: Shard): Promise<void> {
-    if (shard === undefined) {
-      this.#isDraining = true
-      this.#sweeper.cancel()
-    } else {
-      this.#draining.add(shard)
-    }
+    this.#draining.add(shard ?? 'all')
+    if (shard === undefined) this.#sweeper.cancel()
     const queues = this.#queuesOf(shard)
     for (const queue of queues) queue.drain()
     await Promise.all(queues.map((queue) => queue.webhook.drain(deadlineMs)))
@@ -277,12 +281,14 @@ export class BotCache {
   #attach(queue: BotQueue): void {
     this.#queues.set(queue.id, queue)
     const { shard } = queue
-    if (this.#isDraining || this.#draining.has(shard)) queue.drain()
-    else if (this.#isResting || this.#resting.has(shard)) void queue.webhook.pauseDeliveries(0)
-    else queue.webhook.start()
+    const isIn = (shards: ReadonlySet<Shard | 'all'>): boolean =>
+      shards.has('all') || shards.has(shard)
+    if (isIn(this.#draining)) queue.drain()
+    else if (isIn(this.#resting)) void queue.webhook.pauseDeliveries(0)
+    else queue.webhook.available()
   }
 
-  async #loadFrom(shard: Shard, botIds: readonly number[]): Promise<void> {
+  async #loadFrom(shard: number, botIds: readonly number[]): Promise<void> {
     const loading = this.#adoptAll(shard, botIds)
     for (const botId of botIds) this.#loading.set(botId, loading)
     try {
@@ -292,22 +298,23 @@ export class BotCache {
     }
   }
 
-  async #adoptAll(shard: Shard, botIds: readonly number[]): Promise<void> {
+  async #adoptAll(index: number, botIds: readonly number[]): Promise<void> {
+    const shard = this.shardAt(index)
     const stored = await shard.load(botIds)
     // It may have left this worker in the meantime.
-    if (this.#shards.get(shard.index) !== shard) throw new PostboteError('STORE_UNAVAILABLE')
+    if (this.#shards.get(index) !== shard) throw new PostboteError('STORE_UNAVAILABLE')
     let isDamaged = false
-    for (const [index, botId] of botIds.entries()) {
-      const found = stored[index]
+    for (const [nth, botId] of botIds.entries()) {
+      const found = stored[nth]
       if (found?.isDamaged) isDamaged = true
       // Without its ids and counts, a queue would start anew, and updates still stored in it would never be delivered.
-      const isLost = found?.state === undefined && this.doubtful.has(botId)
+      const isLost = found?.state === undefined && this.isDoubtful(botId)
       if (found?.bot !== undefined && !isLost && !this.#bots.has(botId)) {
         this.adopt(botId, shard, { ...found, bot: found.bot })
       }
     }
     if (isDamaged) throw new PostboteError('STORE_UNAVAILABLE')
-    this.doubtful.assertAbsent(botIds.filter((botId) => !this.#bots.has(botId)))
+    this.assertAbsent(botIds.filter((botId) => !this.#bots.has(botId)))
   }
 
   #homeOf(shard: Shard): BotHome {
@@ -345,7 +352,8 @@ export class BotCache {
 
   /** Drops idle bots from memory. Each sweep checks some of the bots, in turn. */
   async #sweep(): Promise<void> {
-    for (let left = botSweepCountMax; left > 0 && !this.#isDraining; left -= botSweepSliceMax) {
+    for (let left = botSweepCountMax; left > 0; left -= botSweepSliceMax) {
+      if (this.#draining.has('all')) return
       if (!this.#sweepSlice()) return
       await nextTurn(this.#options.clock)
     }

@@ -104,12 +104,7 @@ export class BotQueue {
   #isDraining = false
   #isClosed = false
 
-  /**
-   * Creates the queue and starts nothing.
-   *
-   * @param id - The queue's id, which contains the bot's.
-   * @param context - The bot, its shard, what the shard has stored of the queue, and the shared services.
-   */
+  /** Starts nothing. */
   constructor(id: QueueId, context: BotQueueContext) {
     const { bot, shard, stored, services } = context
     this.id = id
@@ -175,8 +170,6 @@ export class BotQueue {
   /**
    * Returns the state of the queue.
    *
-   * @param polls - What is known of its getUpdates calls.
-   * @returns The report; `oldestAgeS` is in seconds, `lastErrorAtS` in Unix seconds.
    * @throws STORE_UNAVAILABLE if updates or dead letters that are only on disk cannot be read.
    */
   async report(polls: Polls): Promise<QueueReport> {
@@ -205,8 +198,8 @@ export class BotQueue {
   /**
    * Changes the signing keys. The next delivery is signed with the new ones.
    *
-   * @param change - Returns the new keys for the stored ones. Its exceptions reject the promise.
-   * @throws UNAVAILABLE after `close`, STORE_UNAVAILABLE if the change cannot be written.
+   * @param change - Returns the new keys for the stored ones.
+   * @throws As `changeSettings`.
    */
   changeSigningKeys(
     change: (keys: readonly StoredSigningKey[]) => readonly StoredSigningKey[],
@@ -221,8 +214,7 @@ export class BotQueue {
    * Sets or removes the limit of deliveries per second.
    *
    * @param deliveriesPerSecond - A number above 0; null for no limit.
-   * @returns Resolves when the limit is synced and in effect.
-   * @throws UNAVAILABLE after `close`, STORE_UNAVAILABLE if the change cannot be written.
+   * @throws As `changeSettings`.
    */
   async setDeliveryLimit(deliveriesPerSecond: number | null): Promise<void> {
     await this.changeSettings(({ deliveriesPerSecond: _before, ...rest }) => ({

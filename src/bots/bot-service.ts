@@ -113,23 +113,19 @@ export interface ReplayResult {
  *
  * Unless stated otherwise, a method throws or rejects with SHARD_BROKEN if the bot's shard is set aside, and with
  * STORE_UNAVAILABLE if the shard cannot be read or written. A method that changes something also rejects with
- * OUTCOME_UNKNOWN if its write failed halfway.
+ * OUTCOME_UNKNOWN if its write failed halfway, and one that names an existing bot by its id with UNKNOWN_BOT.
  */
 export interface BotService {
   /**
-   * Finds the queue that a token grants access to.
+   * Finds the queue that a token, whose shape was checked, grants access to.
    *
-   * @param token - The token, whose shape was checked.
-   * @param isTest - Whether the call is for the /test/ queue.
    * @returns The queue; a promise only if the bot or its /test/ queue is not loaded.
    * @throws INVALID_TOKEN if the checksum is wrong, UNKNOWN_TOKEN if it is not a current token of a bot.
    */
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue>
   /**
-   * Registers a bot.
+   * Registers a bot. Its id must belong to this owner.
    *
-   * @param registration - Its id, which must belong to this owner, and its names.
-   * @returns The id and the token.
    * @throws BOT_NOT_SERVED, BOT_EXISTS.
    */
   register(registration: Registration): Promise<IssuedToken>
@@ -144,58 +140,30 @@ export interface BotService {
   /**
    * Issues a new token for a bot.
    *
-   * @param botId - The bot.
    * @param overlapS - Seconds for which the current token stays valid; 0 ends it immediately.
-   * @returns The id and the new token.
-   * @throws UNKNOWN_BOT.
    */
   renewToken(botId: number, overlapS: number): Promise<IssuedToken>
-  /**
-   * Sets whether each push to a bot is checked for the fields that bot frameworks need.
-   *
-   * @throws UNKNOWN_BOT.
-   */
+  /** Sets whether each push to a bot is checked for the fields that bot frameworks need. */
   setValidated(botId: number, isValidated: boolean): Promise<void>
-  /**
-   * Removes a bot with its queues.
-   *
-   * @param botId - The bot.
-   * @throws UNKNOWN_BOT.
-   */
+  /** Removes a bot with its queues. */
   remove(botId: number): Promise<void>
-  /**
-   * Finds a queue of a bot.
-   *
-   * @param botId - The bot.
-   * @param isTest - Whether to return the /test/ queue.
-   * @returns The queue, loaded into memory.
-   * @throws UNKNOWN_BOT.
-   */
+  /** Returns a queue of a bot, loaded into memory. */
   queueOf(botId: number, isTest: boolean): Promise<BotQueue>
   /**
    * Pushes a dead letter again.
    *
-   * @param deadLetter - The bot, the queue and the update id.
    * @returns The new update id.
-   * @throws UNKNOWN_BOT, UNKNOWN_DEAD_LETTER, and the codes of a push: BOT_NOT_SERVED, QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
+   * @throws UNKNOWN_DEAD_LETTER, and the codes of a push: BOT_NOT_SERVED, QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
    *   UPDATE_TOO_LARGE.
    */
   replay(deadLetter: DeadLetterName): Promise<number>
   /**
    * Pushes all dead letters of a queue again, oldest first, up to the first that is refused.
    *
-   * @param queue - The bot and the queue.
-   * @returns The ids of the replayed updates, and the refused dead letter if there is one.
    * @throws As `replay`, if the first dead letter is refused.
    */
   replayAll(queue: Omit<DeadLetterName, 'updateId'>): Promise<ReplayResult>
-  /**
-   * Returns the state of a bot and its queues.
-   *
-   * @param botId - The bot.
-   * @returns The names of the bot and a report for each of its two queues.
-   * @throws UNKNOWN_BOT.
-   */
+  /** Returns the state of a bot and its queues. */
   report(botId: number): Promise<BotReport>
   /**
    * Lists the bots of this owner's open shards.
@@ -207,7 +175,6 @@ export interface BotService {
   /**
    * Selects bots of this owner's open shards by their state, from memory. Only the names of those that it returns are read.
    *
-   * @param query - Which bots, in which order, and how many.
    * @returns The bots, in the order of the query. A shard whose bots are not known yet is left out.
    */
   select(query: FleetQuery): Promise<BotList>
@@ -217,18 +184,13 @@ export interface BotService {
    * @returns Their ids. A shard whose bots are not known yet is left out.
    */
   named(username: string): Promise<readonly number[]>
-  /**
-   * Sums up the bots of this owner's open shards, from memory.
-   *
-   * @returns The sums of each shard. A shard whose bots are not known yet is left out.
-   */
+  /** Sums up the bots of each of this owner's open shards, from memory. A shard whose bots are not known yet is left out. */
   summary(): Promise<readonly ShardSums[]>
   /**
    * Pushes updates. Never throws: a request that fails has its error as its result.
    *
    * @param requests - The updates, also for different bots; those of one queue get ids in this order.
    * @param hasLeft - Whether the shard of a bot has another owner by now. A push that finds no shard is left to that one.
-   * @returns The two stages of the batch.
    */
   push(requests: readonly PushRequest[], hasLeft?: (botId: number) => boolean): PushReceipt
 }

@@ -6,6 +6,7 @@ import { queueIdOf } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import { BotQueue, type BotQueueServices } from './bot-queue.ts'
+import type { BotSummary } from './bot-service.ts'
 import { TokenVerifier } from './token.ts'
 import { Mutex } from '../kit/mutex.ts'
 
@@ -116,6 +117,12 @@ export class Bot {
     this.#home.attach(queue)
     return queue
   }
+}
+
+/** Returns the names of a bot. */
+export function summaryOf(botId: number, record: BotRecord): BotSummary {
+  const { firstName, username, createdAtMs } = record
+  return { botId, firstName, username, createdAtMs }
 }
 
 /** Whether a number is in the range of bot ids (protocol.md §2). */

@@ -2,7 +2,6 @@
  * Removes expired updates in the background (protocol.md §4). Every 60 s it processes the expiry buckets that are due, queue by
  * queue, and yields to other work after 10 ms.
  */
-import { expirySweepPeriodMs } from './limits.ts'
 import { nextTurn } from '../clock.ts'
 import type { QueueId } from '../shard/keys.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -33,7 +32,6 @@ export class ExpirySweeper extends ShardSweeper {
   constructor(options: ExpirySweeperOptions) {
     super({
       ...options,
-      periodMs: expirySweepPeriodMs,
       failure: 'expired updates could not be removed; the next try is in a minute',
       sweepShard: (shard, signal) => this.#sweepShard(shard, signal),
     })

@@ -1,5 +1,6 @@
 /** The sums over all bots, of a shard, a worker or the whole server. Pure. */
-import type { Health } from '../webhook/health.ts'
+import { recordOf } from '../record-of.ts'
+import { type Health, healthWords } from '../webhook/health.ts'
 
 /** The sums. Plain numbers, because workers send them to each other as JSON. */
 export interface FleetCounts {
@@ -29,7 +30,7 @@ export interface OldestOfFleet {
 export const noFleetCounts: FleetCounts = {
   polling: 0,
   webhook: 0,
-  health: healthCounts(() => 0),
+  health: recordOf(healthWords, () => 0),
   paused: 0,
   pending: 0,
   pendingBytes: 0,
@@ -41,7 +42,7 @@ export function addFleetCounts(a: FleetCounts, b: FleetCounts): FleetCounts {
   return {
     polling: a.polling + b.polling,
     webhook: a.webhook + b.webhook,
-    health: healthCounts((word) => known(a.health[word]) + known(b.health[word])),
+    health: recordOf(healthWords, (word) => known(a.health[word]) + known(b.health[word])),
     paused: a.paused + b.paused,
     pending: a.pending + b.pending,
     pendingBytes: a.pendingBytes + b.pendingBytes,
@@ -58,11 +59,6 @@ export function older(
   if (a === undefined || b === undefined) return a ?? b
   if (a.ageS !== b.ageS) return a.ageS > b.ageS ? a : b
   return a.botId <= b.botId ? a : b
-}
-
-function healthCounts(countOf: (word: Health) => number): FleetCounts['health'] {
-  const [healthy, degraded, failing] = [countOf('healthy'), countOf('degraded'), countOf('failing')]
-  return { healthy, degraded, failing, paused: countOf('paused'), unpolled: countOf('unpolled') }
 }
 
 /** A worker of an earlier version, which is about to be replaced, does not know every word. */

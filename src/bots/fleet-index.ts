@@ -23,26 +23,24 @@ import type { QueueState } from '../shard/record.ts'
 import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'
 import { FleetRows, type Row } from './fleet-rows.ts'
 
-/** What is known of one queue, until the next change of the index. */
-export interface FleetRow {
-  readonly queue: QueueId
-  /** False for a /test/ queue, and for a queue without a registered bot. */
-  readonly isRegistered: boolean
-  /** Undefined if no bot is registered. */
-  readonly username: string | undefined
-  hasName(lower: string): boolean
-  hasNamePrefix(lower: string): boolean
-  readonly pendingCount: number
-  readonly pendingBytes: number
-  /** Wall time in seconds at which the oldest pending update was accepted; undefined if none is pending or none was read yet. */
-  readonly oldestAtS: number | undefined
-  readonly deadLetters: number
-  readonly hasWebhook: boolean
-  /** Whether the operator has paused deliveries. */
-  readonly isPaused: boolean
-  /** When the queue was last polled, in whole seconds of the monotonic clock; undefined if it was not. No record has it. */
-  polledAtS: number | undefined
-}
+/** What is known of one queue, until the next change of the index. Only the last poll may be noted here: no record has it. */
+export type FleetRow = Readonly<
+  Pick<
+    Row,
+    | 'queue'
+    | 'isRegistered'
+    | 'username'
+    | 'hasName'
+    | 'hasNamePrefix'
+    | 'pendingCount'
+    | 'pendingBytes'
+    | 'oldestAtS'
+    | 'deadLetters'
+    | 'hasWebhook'
+    | 'isPaused'
+  >
+> &
+  Pick<Row, 'polledAtS'>
 
 /** The oldest pending update of a queue. */
 export interface OldestUpdate {

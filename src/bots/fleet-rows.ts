@@ -163,6 +163,7 @@ export class Row {
     this.#view.setUint32(this.#at + 24, id ?? unknown)
   }
 
+  /** Wall time in seconds at which the oldest pending update was accepted; undefined if none is pending or none was read yet. */
   get oldestAtS(): number | undefined {
     return known(this.#view.getUint32(this.#at + 28))
   }
@@ -171,7 +172,7 @@ export class Row {
     this.#view.setUint32(this.#at + 28, timeS ?? unknown)
   }
 
-  /** When the queue was last polled, in whole seconds of the monotonic clock. */
+  /** When the queue was last polled, in whole seconds of the monotonic clock; undefined if it was not. */
   get polledAtS(): number | undefined {
     return known(this.#view.getUint32(this.#at + 70))
   }
@@ -196,6 +197,7 @@ export class Row {
     this.#set(flag.webhook, has)
   }
 
+  /** Whether the operator has paused deliveries. */
   get isPaused(): boolean {
     return this.#has(flag.paused)
   }
@@ -213,7 +215,7 @@ export class Row {
     this.#set(flag.due, is)
   }
 
-  /** Whether there is a username. Costs far less than to read it. */
+  /** False for a /test/ queue, and for a queue without a registered bot. Costs far less than to read the username. */
   get isRegistered(): boolean {
     return this.#has(flag.registered)
   }

@@ -1,6 +1,7 @@
 /** What lists of bots say about a bot, and which bots a question selects. Pure. */
 import { unreachable } from '../errors.ts'
 import type { QueueReport } from './bot-queue.ts'
+import type { FleetRow } from './fleet-index.ts'
 import type { Health } from '../webhook/health.ts'
 
 /** The state of the main queue of a bot. */
@@ -80,14 +81,8 @@ export function isInState(status: FleetStatus, state: FleetState): boolean {
   }
 }
 
-/** What a prefix is compared with. */
-interface Named {
-  readonly queue: number
-  hasNamePrefix(lower: string): boolean
-}
-
 /** Whether the id or the name of a bot begins with the prefix of a query, the name in any case. */
-export function hasPrefix(prefix: string, bot: Named): boolean {
+export function hasPrefix(prefix: string, bot: Pick<FleetRow, 'queue' | 'hasNamePrefix'>): boolean {
   return String(bot.queue).startsWith(prefix) || bot.hasNamePrefix(prefix.toLowerCase())
 }
 

@@ -5,7 +5,6 @@
  * is separate from the sweep of expired updates, which it would delay by minutes.
  */
 import { sleep } from '../clock.ts'
-import { expirySweepPeriodMs } from './limits.ts'
 import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'
 
 /**
@@ -18,7 +17,6 @@ export class KeySweeper extends ShardSweeper {
   constructor(surroundings: SweeperSurroundings) {
     super({
       ...surroundings,
-      periodMs: expirySweepPeriodMs,
       failure: 'old idempotency keys could not be removed; the next try is in a minute',
       async sweepShard(shard, signal) {
         let after: Buffer | undefined

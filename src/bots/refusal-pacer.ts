@@ -4,13 +4,9 @@
  * The first refusal is sent immediately. Another within 3 s of the last immediate one waits 3 s. At most 256 wait;
  * past that the oldest is sent.
  */
-import type { Clock, Timer } from '../clock.ts'
+import type { Clock } from '../clock.ts'
+import { Waiters } from '../kit/waiters.ts'
 import { refusalDelayMs } from '../limits.ts'
-
-interface Delayed {
-  readonly timer: Timer
-  release(): void
-}
 
 /**
  * This many delayed conflicts wait per bot; past that the oldest is sent. Each holds a connection, which its client would keep
@@ -21,7 +17,7 @@ export const delayedRefusalsPerBotMax = 256
 export class RefusalPacer {
   readonly #clock: Clock
   /** Created by the first refusal that waits. There is a pacer for every bot, and most never refuse anything. */
-  #delayed: Set<Delayed> | undefined
+  #delayed: Waiters | undefined
   #lastAtOnceMs = Number.NEGATIVE_INFINITY
 
   constructor(clock: Clock) {
@@ -39,30 +35,13 @@ export class RefusalPacer {
       this.#lastAtOnceMs = nowMs
       return Promise.resolve()
     }
-    const waiting = (this.#delayed ??= new Set())
-    if (waiting.size >= delayedRefusalsPerBotMax) releaseOldest(waiting)
-    return new Promise((resolve) => {
-      const delayed: Delayed = {
-        timer: this.#clock.after(refusalDelayMs, () => delayed.release()),
-        release: () => {
-          delayed.timer.cancel()
-          waiting.delete(delayed)
-          resolve()
-        },
-      }
-      waiting.add(delayed)
-    })
+    const waiting = (this.#delayed ??= new Waiters(this.#clock))
+    if (waiting.size >= delayedRefusalsPerBotMax) waiting.release(1)
+    return waiting.wait(refusalDelayMs)
   }
 
   /** Releases all waiting refusals, as at a shutdown. */
   releaseAll(): void {
-    for (const delayed of this.#delayed ?? []) delayed.release()
-  }
-}
-
-function releaseOldest(waiting: ReadonlySet<Delayed>): void {
-  for (const delayed of waiting) {
-    delayed.release()
-    return
+    this.#delayed?.release()
   }
 }

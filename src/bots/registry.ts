@@ -4,8 +4,7 @@ import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
-import type { Shard } from '../shard/shard.ts'
-import type { Bot } from './bot.ts'
+import { type Bot, summaryOf } from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
 import type { BotQueue, BotQueueServices, QueueReport } from './bot-queue.ts'
 import type {
@@ -14,6 +13,7 @@ import type {
   BotService,
   IssuedToken,
   DeadLetterName,
+  ListedBot,
   PushReceipt,
   PushRequest,
   Registration,
@@ -21,8 +21,7 @@ import type {
   ShardSums,
 } from './bot-service.ts'
 import { Fleet } from './fleet.ts'
-import type { FleetQuery, FleetStatus } from './fleet-status.ts'
-import { listBots, summaryOf } from './list-bots.ts'
+import type { FleetQuery } from './fleet-status.ts'
 import { DeadLetterReplay } from './dead-letter-replay.ts'
 import { PushBatch } from './push-batch.ts'
 import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
@@ -71,7 +70,7 @@ export class BotRegistry implements BotService {
     if (stored === undefined || stored.bot !== undefined || this.bots.loaded(botId) !== undefined) {
       throw new PostboteError('BOT_EXISTS')
     }
-    if (stored.isDamaged !== true) this.bots.doubtful.assertAbsent([botId])
+    if (stored.isDamaged !== true) this.bots.assertAbsent([botId])
     const { token, record } = this.#issue(botId, {
       firstName: registration.firstName,
       username: registration.username,
@@ -88,12 +87,10 @@ export class BotRegistry implements BotService {
     return { botId, token }
   }
 
-  /** Finds an unused random id, for a registration without one. */
   async freeBotId(accepts: (botId: number) => boolean): Promise<number> {
     for (let attempt = 0; attempt < randomBotIdTriesMax; attempt++) {
       const botId = botIdMin + Math.floor(this.#services.random() * randomBotIdsCount)
-      if (botId > botIdMax || !this.bots.hasShardOf(botId) || this.bots.doubtful.has(botId))
-        continue
+      if (botId > botIdMax || !this.bots.hasShardOf(botId) || this.bots.isDoubtful(botId)) continue
       if (!this.bots.isServed(botId) || !accepts(botId)) continue
       if ((await this.bots.find(botId)) === undefined) return botId
     }
@@ -186,10 +183,24 @@ export class BotRegistry implements BotService {
     }
   }
 
-  list(page: { readonly after: number; readonly limit: number }): Promise<BotList> {
-    const statusOf = (shard: Shard, botId: number): FleetStatus | undefined =>
-      this.fleet.statusOf(shard, botId)
-    return listBots([...this.bots.shards], { ...page, statusOf })
+  async list(page: { readonly after: number; readonly limit: number }): Promise<BotList> {
+    const read: number[] = []
+    const lists = await Promise.all(
+      [...this.bots.shards].map(async (shard): Promise<readonly ListedBot[]> => {
+        try {
+          const listed = await shard.list('b', page)
+          read.push(shard.index)
+          return listed.map(({ queue, record }) => ({
+            ...summaryOf(queue, record),
+            status: this.fleet.statusOf(shard, queue),
+          }))
+        } catch {
+          return []
+        }
+      }),
+    )
+    const bots = lists.flat().toSorted((a, b) => a.botId - b.botId)
+    return { bots: bots.slice(0, page.limit), shards: read }
   }
 
   select(query: FleetQuery): Promise<BotList> {

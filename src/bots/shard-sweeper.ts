@@ -10,13 +10,17 @@ export interface SweeperSurroundings {
 }
 
 export interface ShardSweeperOptions extends SweeperSurroundings {
-  /** The pause between two sweeps. */
-  readonly periodMs: number
   /** What is logged if a sweep of a shard fails. The next sweep tries again. */
   readonly failure: string
   /** Removes what is old. It ends soon after `signal` was aborted. */
   readonly sweepShard: (shard: Shard, signal: AbortSignal) => Promise<void>
 }
+
+/**
+ * Expired updates and old idempotency keys are removed this often. An expired update is never sent, but it uses memory
+ * and disk for up to this long.
+ */
+const expirySweepPeriodMs = 60_000
 
 export class ShardSweeper {
   readonly #options: ShardSweeperOptions
@@ -25,7 +29,7 @@ export class ShardSweeper {
 
   constructor(options: ShardSweeperOptions) {
     this.#options = options
-    this.#timer = every(options.clock, options.periodMs, () => this.sweep())
+    this.#timer = every(options.clock, expirySweepPeriodMs, () => this.sweep())
   }
 
   close(): void {

@@ -16,7 +16,7 @@ import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import type { StoredSecret } from '../shard/bot-record.ts'
 
-/** The two parts of a token. */
+/** The two parts of a token, before and after the colon. */
 export interface Token {
   readonly botId: number
   readonly secret: string
@@ -32,7 +32,6 @@ export interface TokenFilter {
  * Whether a filter includes a bot.
  *
  * @param botId - The bot id, or its digits unchecked: an id out of range may be too long for an exact number.
- * @param filter - The filter.
  */
 export function isServed(botId: number | string, { remainder, modulus }: TokenFilter): boolean {
   if (typeof botId === 'number') return botId % modulus === remainder
@@ -47,9 +46,7 @@ const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_
 /**
  * Creates a new token.
  *
- * @param botId - The bot.
  * @param randomBytes - A cryptographically secure generator, such as `randomBytes` of node:crypto.
- * @returns The complete token.
  */
 export function makeToken(botId: number, randomBytes: (count: number) => Buffer): string {
   const random = randomBytes(22).toString('base64url').slice(0, randomLength)
@@ -57,13 +54,7 @@ export function makeToken(botId: number, randomBytes: (count: number) => Buffer)
   return checked + checksum(checked)
 }
 
-/**
- * Parses a token and checks its checksum. The result may still not be the token of any bot.
- *
- * @param text - The complete token.
- * @param filter - The bots that this server serves; all if it is absent.
- * @throws INVALID_TOKEN or UNALLOWED_TOKEN, as `readToken`; INVALID_TOKEN if the checksum is wrong.
- */
+/** As `readToken`, and checks the checksum as `assertIntact`. The result may still not be the token of any bot. */
 export function parseToken(text: string, filter?: TokenFilter): Token {
   const token = readToken(text, filter)
   assertIntact(token)
@@ -78,7 +69,6 @@ const tokenLengthMax = 80
  *
  * The secret is not checked, because a secret that a bot accepts needs no further check.
  *
- * @param text - The complete token.
  * @param filter - The bots that this server serves; all if it is absent.
  * @throws INVALID_TOKEN if the text has no colon, is too long, or has an impossible bot id; UNALLOWED_TOKEN if the bot
  *   id is not a number or the filter excludes it.
@@ -97,12 +87,7 @@ export function readToken(text: string, filter?: TokenFilter): Token {
   return { botId, secret: text.slice(colon + 1) }
 }
 
-/**
- * Checks the checksum of a secret, which avoids a look-up for a mistyped token.
- *
- * @param token - A token as `readToken` returns it.
- * @throws INVALID_TOKEN.
- */
+/** Throws INVALID_TOKEN if the checksum of a secret is wrong, which avoids a look-up for a mistyped token. */
 export function assertIntact({ botId, secret }: Token): void {
   const isIntact =
     secretShape.test(secret) &&
@@ -110,12 +95,7 @@ export function assertIntact({ botId, secret }: Token): void {
   if (!isIntact) throw new PostboteError('INVALID_TOKEN')
 }
 
-/**
- * Returns the hash of a secret that is stored.
- *
- * @param secret - The part of the token after the colon.
- * @returns Its SHA-256, 32 bytes.
- */
+/** Returns the hash of a secret that is stored: its SHA-256, 32 bytes. */
 export function secretHash(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
@@ -136,21 +116,11 @@ export class TokenVerifier {
   #lastBytes: Uint8Array | undefined
   #lastEndsAtMs = 0
 
-  /**
-   * Creates the verifier.
-   *
-   * @param secrets - The stored hashes, each with the time at which it ends.
-   */
   constructor(secrets: readonly StoredSecret[]) {
     this.#secrets = secrets
   }
 
-  /**
-   * Whether a secret is valid now.
-   *
-   * @param secret - The part of the token after the colon.
-   * @param nowMs - Wall time in milliseconds.
-   */
+  /** Whether a secret is valid at a wall time. */
   accepts(secret: string, nowMs: number): boolean {
     if (secret.length !== secretLength) return false
     const last = this.#lastBytes

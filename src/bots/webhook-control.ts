@@ -122,7 +122,7 @@ export class WebhookControl {
   info(): WebhookInfo {
     const info = this.#dispatcher?.info()
     const webhook = this.#webhook
-    const { lastErrorMs, lastError } = this.#log ?? noError
+    const { lastErrorMs, lastError } = this.#log ?? {}
     return {
       ipAddress: info?.ipAddress ?? webhook?.verifiedAddress ?? webhook?.ipAddress,
       lastErrorDateS: lastErrorMs === undefined ? undefined : Math.floor(lastErrorMs / 1_000),
@@ -186,12 +186,7 @@ export class WebhookControl {
     return this.#dispatcher?.retry({ orderingKeys, isPastRetryAfter: true }) ?? 0
   }
 
-  /** Starts the delivery of pending updates. */
-  start(): void {
-    this.available()
-  }
-
-  /** Starts or wakes the dispatcher, because new updates are visible. */
+  /** Starts or wakes the dispatcher if there is something to deliver. */
   available(): void {
     const webhook = this.#webhook
     const { isPaused } = this.#options.settings()
@@ -491,5 +486,3 @@ export class WebhookControl {
     await this.#options.changeSettings(changed).catch(() => undefined)
   }
 }
-
-const noError = { lastErrorMs: undefined, lastError: undefined }

@@ -1,6 +1,7 @@
 /** What the operator sees of the deliveries of a queue. */
 import type { WebhookRecord } from '../shard/bot-record.ts'
-import { countsOf, type OutcomeCounts } from '../webhook/attempt-log.ts'
+import { recordOf } from '../record-of.ts'
+import { type OutcomeCounts, outcomes } from '../webhook/attempt-log.ts'
 import {
   type Health,
   type HealthFacts,
@@ -53,4 +54,4 @@ const idle: Waiting = {
   unansweredMs: undefined,
   endpointPerSecond: undefined,
 }
-const noDeliveries = countsOf(() => 0)
+const noDeliveries = recordOf(outcomes, () => 0)

@@ -5,9 +5,8 @@
  * Ids grow by 1 while the server runs. A start begins with the time in milliseconds, or after the last id that was stored if
  * that is higher: so an id is never given twice, even if the files (event-file.ts) have lost their end.
  */
-import type { Clock } from '../clock.ts'
-import type { Counters } from '../counters.ts'
-import type { StoredEvents } from './event-file.ts'
+import { Waiters } from '../kit/waiters.ts'
+import { EventFile, type StoredEvents } from './event-file.ts'
 import { eventsKeptMax, eventsPerPageMax } from './limits.ts'
 import {
   type EventPage,
@@ -16,10 +15,11 @@ import {
   loggedEvent,
   type NewOperatorEvent,
 } from './operator-event.ts'
+import type { Log, Surroundings } from '../surroundings.ts'
 
-export interface EventLogOptions {
-  readonly clock: Clock
-  readonly counters?: Counters | undefined
+export interface EventLogOptions
+  extends Pick<Surroundings, 'clock'>,
+    Partial<Pick<Surroundings, 'counters'>> {
   /** The name of this server among several that share a database. */
   readonly node?: string | undefined
   /** What an earlier process has stored. */
@@ -36,11 +36,12 @@ export class EventLog {
   /** The last event that is not kept any more. */
   #evictedTo = 0
   #deliveredTo: number | undefined
-  readonly #waiting = new Set<() => void>()
+  readonly #readers: Waiters
 
   constructor(options: EventLogOptions) {
     const { clock, stored } = options
     this.#options = options
+    this.#readers = new Waiters(clock)
     this.#events = [...stored.events]
     this.#deliveredTo = stored.deliveredTo
     const lastStoredId = Math.max(this.#events.at(-1)?.id ?? 0, stored.deliveredTo ?? 0)
@@ -62,7 +63,7 @@ export class EventLog {
     }
     file.add(logged)
     counters?.add('operator_events', 1)
-    for (const wake of this.#waiting) wake()
+    this.#readers.release()
   }
 
   /** Returns the next events for a reader, as soon as there is one. Never rejects. */
@@ -75,7 +76,7 @@ export class EventLog {
       const leftMs = untilMs - clock.monotonicMs()
       if (page.events.length > 0 || page.missed > 0 || leftMs <= 0) return page
       after = page.next
-      await this.#change(leftMs)
+      await this.#readers.wait(leftMs)
     }
   }
 
@@ -120,16 +121,42 @@ export class EventLog {
     if (after === 0 || after >= this.#evictedTo) return 0
     return Math.max(this.#evictedTo - Math.max(after, this.#firstId - 1), 1)
   }
+}
 
-  #change(waitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const finish = (): void => {
-        timer.cancel()
-        this.#waiting.delete(finish)
-        resolve()
-      }
-      const timer = this.#options.clock.after(waitMs, finish)
-      this.#waiting.add(finish)
-    })
+export interface OpenEventLogOptions extends Pick<Surroundings, 'clock' | 'counters'> {
+  /** The data directory. */
+  readonly directory: string
+  /** The name of this server among several that share a database. */
+  readonly node: string | undefined
+  readonly log: Pick<Log, 'warn'>
+}
+
+/** The log, and what must be awaited before the process ends. */
+export interface OpenedEventLog {
+  readonly events: EventLog
+  close(): Promise<void>
+}
+
+/** A disk that does not take events is reported once in this time. */
+const eventFileWarningMs = 60_000
+
+/** Never rejects: without its files the log begins empty, and lasts as long as the process. */
+export async function openEventLog(options: OpenEventLogOptions): Promise<OpenedEventLog> {
+  const { directory, clock, counters, log } = options
+  let nextWarningMs = Number.NEGATIVE_INFINITY
+  const failed = (error: unknown): void => {
+    const nowMs = clock.monotonicMs()
+    if (nowMs < nextWarningMs) return
+    nextWarningMs = nowMs + eventFileWarningMs
+    log.warn({ error: String(error) }, 'events could not be stored; a restart will not know them')
   }
+  const file = new EventFile(directory, failed)
+  let stored: StoredEvents = { events: [], deliveredTo: undefined }
+  try {
+    stored = await file.open()
+  } catch (error) {
+    failed(error)
+  }
+  const events = new EventLog({ clock, counters, node: options.node, stored, file })
+  return { events, close: () => file.close() }
 }

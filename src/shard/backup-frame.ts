@@ -14,6 +14,7 @@
  *
  * A file without its end, or with a changed byte, is never taken for a whole one: backup-check.ts.
  */
+import { recordOf } from '../record-of.ts'
 import type { StoreEntry } from '../store/store.ts'
 import { mib } from '../limits.ts'
 
@@ -112,13 +113,11 @@ export function fieldsOf<Name extends string>(
     throw new BackupError(`the fields of a frame ${kind}`)
   }
   const given = new Map<string, unknown>(Object.entries(Object(fields)))
-  const read = names.map((name): [Name, number] => {
+  return recordOf(names, (name) => {
     const value = given.get(name)
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return [name, value]
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
     throw new BackupError(`the number ${name} in a frame ${kind}`)
   })
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has exactly these names
-  return Object.fromEntries(read) as Record<Name, number>
 }
 
 /** Puts frames together from bytes that arrive in any pieces. */

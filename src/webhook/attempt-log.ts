@@ -9,12 +9,13 @@
  *
  *     | time | update id | status | duration | next retry | refused |     0 or NaN if unknown
  *
- * An endpoint that refuses an update for good works as its bot wants, so this is no failure.
+ * All times are wall time. An endpoint that refuses an update for good works as its bot wants, so this is no failure.
  *
  * An endpoint that was just set has no failures yet. Attempts from before `newEndpoint` remain readable but no longer
  * count for the health.
  */
 
+import { recordOf } from '../record-of.ts'
 import { webhookAttemptsKept } from '../limits.ts'
 import { DeliveryHistory, type HistoryMinute } from './delivery-history.ts'
 import type { StoredFailures } from '../shard/bot-record.ts'
@@ -42,14 +43,14 @@ export type OutcomeCounts = Readonly<Record<Outcome, number>>
 
 /** One attempt. All fields except the texts are numbers, so that one object can be filled repeatedly. */
 export interface Attempt {
-  /** Wall time at which the attempt ended. */
+  /** When the attempt ended. */
   atMs: number
   /** 0 for a connection whose update was taken over by another connection. */
   updateId: number
   /** The HTTP status; 0 without a response. */
   status: number
   durationMs: number
-  /** Wall time of the next retry; equal to `atMs` for an immediate retry, NaN without one. */
+  /** The next retry; equal to `atMs` for an immediate retry, NaN without one. */
   nextRetryMs: number
   /** Undefined if there was no address to connect to. */
   address: string | undefined
@@ -87,7 +88,7 @@ export class AttemptLog {
   #lastError: string | undefined
   #lastErrorMs: number | undefined
 
-  /** The last success of this endpoint, wall time; undefined if there was none. */
+  /** When this endpoint last took an update; undefined if it has not. */
   get lastSuccessMs(): number | undefined {
     return this.#lastSuccessMs
   }
@@ -102,28 +103,21 @@ export class AttemptLog {
     return this.#isRestored
   }
 
-  /** Wall time of the first of those failures. */
+  /** When the first of those failures was. */
   get failingSinceMs(): number | undefined {
     return this.#failingSinceMs
   }
 
-  /** The error of this endpoint's last failure. */
+  /** The error of this endpoint's last failure, and when it was. */
   get lastError(): string | undefined {
     return this.#lastError
   }
 
-  /** Wall time of that failure. */
   get lastErrorMs(): number | undefined {
     return this.#lastErrorMs
   }
 
-  /**
-   * Counts an outcome without writing an attempt.
-   *
-   * @param outcome - how the deliveries ended
-   * @param atMs - wall time in milliseconds
-   * @param count - the number of deliveries
-   */
+  /** Counts deliveries that ended in this way, without writing an attempt. */
   count(outcome: Outcome, atMs: number, count = 1): void {
     const index = indexOf[outcome]
     this.#outcomes[index] = (this.#outcomes[index] ?? 0) + count
@@ -133,7 +127,7 @@ export class AttemptLog {
 
   /** Returns how often each outcome occurred. */
   counts(): OutcomeCounts {
-    return countsOf((outcome) => this.#outcomes[indexOf[outcome]] ?? 0)
+    return recordOf(outcomes, (outcome) => this.#outcomes[indexOf[outcome]] ?? 0)
   }
 
   /** Writes an attempt and counts its outcome. The log copies the object. */
@@ -204,11 +198,7 @@ export class AttemptLog {
     }
   }
 
-  /**
-   * Returns the minutes of the last hour that had deliveries, oldest first. The counts have the order of `outcomes`.
-   *
-   * @param nowMs - wall time in milliseconds
-   */
+  /** Returns the minutes of the last hour that had deliveries, oldest first. The counts have the order of `outcomes`. */
   lastHour(nowMs: number): readonly HistoryMinute[] {
     return this.#history?.minutes(nowMs) ?? []
   }
@@ -232,11 +222,7 @@ export class AttemptLog {
     this.#lastErrorMs = undefined
   }
 
-  /**
-   * Returns the last attempts, newest first.
-   *
-   * @param limit - the maximum number of attempts; the log keeps 50
-   */
+  /** Returns the last attempts, newest first. */
   latest(limit: number = webhookAttemptsKept): readonly Attempt[] {
     const first = Math.max(this.#count - Math.min(limit, this.#rows), 0)
     const attempts: Attempt[] = []
@@ -247,8 +233,6 @@ export class AttemptLog {
   /**
    * Counts the attempts of this endpoint in the last 15 minutes, how many of them failed, and how many updates were refused
    * for good.
-   *
-   * @param nowMs - wall time in milliseconds
    */
   recent(nowMs: number): RecentAttempts {
     const first = Math.max(this.#count - this.#rows, this.#endpointFrom)
@@ -283,14 +267,6 @@ export class AttemptLog {
   }
 }
 
-/** Builds a record of counts by calling `countOf` for each outcome. */
-export function countsOf(countOf: (outcome: Outcome) => number): OutcomeCounts {
-  const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, countOf(outcome)]))
-  // TypeScript loses the type of the names in the list of pairs.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return counts as OutcomeCounts
-}
-
 const columns = 6
 const rowsMin = 4
-const indexOf = countsOf((outcome) => outcomes.indexOf(outcome))
+const indexOf = recordOf(outcomes, (_outcome, index) => index)

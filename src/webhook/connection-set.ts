@@ -9,10 +9,10 @@ import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import { endlessLease, type Lease, leaseAskAgainMs } from '../lease.ts'
 import { Connection, type ConnectionOptions, type ConnectionOwner } from './connection.ts'
+import type { TriedConnection } from './attempt-recorder.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { DeliveryPace } from './delivery-pace.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { EndedTry } from './endpoint-pace.ts'
 import { failureOf, type WebhookFailure } from './failure.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { KnownAddresses } from './known-addresses.ts'
@@ -48,9 +48,7 @@ export interface ConnectionSetOwner {
   changed(): void
 }
 
-export interface ConnectionSetOptions
-  extends Pick<Surroundings, 'clock' | 'random'>,
-    Pick<ConnectionOptions, 'responseTimeoutMs' | 'keepAliveMs'> {
+export interface ConnectionSetOptions extends Pick<Surroundings, 'clock' | 'random'> {
   readonly endpoint: Endpoint
   readonly settings: WebhookSettings
   /** The known addresses of the host, updated in place; if absent, none are known yet. They outlive the connections. */
@@ -66,7 +64,8 @@ export interface ConnectionSetOptions
   /** If absent, no other server can deliver these updates. */
   readonly lease?: Lease | undefined
   readonly pace: DeliveryPace
-  readonly connectTimeoutMs: number
+  /** Default: `webhookResponseTimeoutMs`. */
+  readonly responseTimeoutMs?: number | undefined
   readonly owner: ConnectionSetOwner
   /** Replaces `Connection` if the network is simulated. */
   readonly createConnection?: ((options: ConnectionOptions) => Connection) | undefined
@@ -80,16 +79,27 @@ interface Opening {
 }
 
 /** A connection that could not be opened. */
-export interface FailedOpening {
+export interface FailedOpening extends Omit<TriedConnection, 'status'> {
   /** The lane it was opened for, unless another connection took the lane over. */
   readonly lane: Lane | undefined
   readonly failure: WebhookFailure
-  /** Undefined if there was no address to connect to. */
-  readonly address: string | undefined
-  /** Monotonic. */
-  readonly startedMs: number
 }
 
+/**
+ * A connection to a webhook, with its TLS handshake, may take this long. Chosen: a lost SYN is repeated after 1, 3 and 7
+ * s, so three losses are survived.
+ */
+const webhookConnectTimeoutMs = 10_000
+/**
+ * Writing a delivery, and receiving its complete response, may take this long: frameworks such as aiogram hold a request
+ * for up to 55 s and rely on 60 s.
+ */
+const webhookResponseTimeoutMs = 60_000
+/**
+ * An idle connection to a webhook is kept this long: more than the 60 s of most servers, so that the other side closes it
+ * first.
+ */
+const webhookKeepAliveMs = 75_000
 /**
  * A webhook that the server-wide gate turned away waits this long before it asks again. Chosen: as long as a period of
  * the flood gate (`webhookFastOpeningsMs`).
@@ -137,11 +147,7 @@ export class ConnectionSet {
     const lost = (connection: Connection): void => this.#onLost(connection)
     this.#connectionOwner = { answered, failed, notSent, lost }
     this.#addresses = new HostAddresses({
-      target: {
-        host: endpoint.host,
-        hostIsAddress: endpoint.hostIsAddress,
-        pinnedAddress: settings.ipAddress,
-      },
+      target: { ...endpoint, pinnedAddress: settings.ipAddress },
       ports: network,
       clock,
       random,
@@ -177,19 +183,9 @@ export class ConnectionSet {
     return this.#floodGate.lastSuccessMs
   }
 
-  /** The pace of the endpoint in attempts per second; undefined while it is open. */
-  get endpointPerSecond(): number | undefined {
-    return this.#options.pace.endpointPerSecond
-  }
-
-  succeeded(ended: EndedTry, nowMs: number): void {
+  /** Reports a successful delivery. */
+  succeeded(nowMs: number): void {
     this.#floodGate.succeeded(nowMs)
-    this.#options.pace.succeeded(ended, nowMs)
-  }
-
-  /** Reports a failed attempt: a delivery, or the opening of a connection. */
-  failed(ended: EndedTry, isSick: boolean, nowMs: number): void {
-    this.#options.pace.failed(ended, isSick, nowMs)
   }
 
   /** Call this whenever something may be sent. */
@@ -336,13 +332,18 @@ export class ConnectionSet {
   }
 
   #connect(address: string, signal: AbortSignal): Promise<Socket> {
-    const { endpoint, settings, network, connectTimeoutMs } = this.#options
+    const { endpoint, settings, network } = this.#options
     this.#target ??= connectTarget(endpoint, settings.certificate)
-    return network.connect({ target: this.#target, address, timeoutMs: connectTimeoutMs, signal })
+    return network.connect({
+      target: this.#target,
+      address,
+      timeoutMs: webhookConnectTimeoutMs,
+      signal,
+    })
   }
 
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
-    const { endpoint, responseTimeoutMs, keepAliveMs, clock, replies } = this.#options
+    const { endpoint, responseTimeoutMs, clock, replies } = this.#options
     this.#lastAddress = address
     const create = this.#options.createConnection ?? ((all) => new Connection(all))
     const connection = create({
@@ -351,8 +352,8 @@ export class ConnectionSet {
       origin: endpoint.origin,
       path: endpoint.path,
       headers: this.#headers,
-      responseTimeoutMs,
-      keepAliveMs,
+      responseTimeoutMs: responseTimeoutMs ?? webhookResponseTimeoutMs,
+      keepAliveMs: webhookKeepAliveMs,
       clock,
       owner: this.#connectionOwner,
       lease: this.#lease,

@@ -28,7 +28,7 @@ export interface HistoryMinute {
 
 const msPerMinute = 60_000
 
-/** Counts the outcomes and response times of the last hour. */
+/** Counts the outcomes and response times of the last hour. All times are wall time. */
 export class DeliveryHistory {
   readonly #outcomes: number
   readonly #columns: number
@@ -41,24 +41,13 @@ export class DeliveryHistory {
     this.#rows = new Uint32Array(deliveryHistoryMinutes * this.#columns)
   }
 
-  /**
-   * Counts an outcome.
-   *
-   * @param outcome - its position in the list of outcomes
-   * @param atMs - wall time
-   * @param count - how often it occurred
-   */
+  /** Counts how often an outcome occurred, by its position in the list of outcomes. */
   count(outcome: number, atMs: number, count: number): void {
     const at = this.#rowOf(atMs) + 1 + outcome
     this.#rows[at] = (this.#rows[at] ?? 0) + count
   }
 
-  /**
-   * Adds the time that a response took.
-   *
-   * @param atMs - wall time
-   * @param durationMs - at most 2^32
-   */
+  /** Adds the time that a response took, at most 2^32 ms. */
   addResponse(atMs: number, durationMs: number): void {
     const at = this.#rowOf(atMs) + 1 + this.#outcomes
     const rows = this.#rows
@@ -68,11 +57,7 @@ export class DeliveryHistory {
     rows[at + 2] = Math.max(rows[at + 2] ?? 0, ms)
   }
 
-  /**
-   * Returns the minutes of the last hour that had deliveries, oldest first.
-   *
-   * @param nowMs - wall time; its minute is the last one
-   */
+  /** Returns the minutes of the last hour that had deliveries, oldest first. That of `nowMs` is the last one. */
   minutes(nowMs: number): readonly HistoryMinute[] {
     const last = Math.floor(nowMs / msPerMinute)
     const found: HistoryMinute[] = []

@@ -12,22 +12,51 @@
 import type { Timer } from '../clock.ts'
 import { classifyResponse, describeStatus, isGone, isSick } from './classify-response.ts'
 import { AttemptLog } from './attempt-log.ts'
-import { AttemptRecorder, type TriedConnection } from './attempt-recorder.ts'
-import type { Connection } from './connection.ts'
-import { ConnectionSet, type FailedOpening } from './connection-set.ts'
+import {
+  AttemptRecorder,
+  type AttemptRecorderOptions,
+  type TriedConnection,
+} from './attempt-recorder.ts'
+import type { Connection, ConnectionOptions } from './connection.ts'
+import { ConnectionSet, type ConnectionSetOptions, type FailedOpening } from './connection-set.ts'
 import { changedMode, type DispatcherMode, isActive } from './dispatcher-mode.ts'
-import { DeliveryPace } from './delivery-pace.ts'
-import type { DispatcherOptions } from './dispatcher-options.ts'
-import type { LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
+import { type DeliveryLimit, DeliveryPace } from './delivery-pace.ts'
+import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
 import { parseEndpoint } from './endpoint.ts'
 import { GoneClock } from './gone-clock.ts'
 import type { Waiting } from './health.ts'
 import type { Lane } from './lane.ts'
+import type { LoadedBytes } from './loaded-bytes.ts'
 import { parseRetryAfter } from './retry.ts'
-import { DeliveryState, type Moment, type RetryNow } from './state.ts'
+import { DeliveryState, type DeliveryStateOptions, type Moment, type RetryNow } from './state.ts'
 import type { FailureKind, WebhookFailure } from './failure.ts'
 import { UpdateLoader } from './update-loader.ts'
-import { Waiters } from './waiters.ts'
+import { Waiters } from '../kit/waiters.ts'
+
+/** Parts of a dispatcher that a simulation replaces to watch them or to set smaller limits. */
+export interface DispatcherParts {
+  readonly createState: (options: DeliveryStateOptions) => DeliveryState
+  readonly createConnection: (options: ConnectionOptions) => Connection
+  readonly createPace: (limit: DeliveryLimit | undefined) => DeliveryPace
+}
+
+export interface DispatcherOptions
+  extends AttemptRecorderOptions,
+    Omit<ConnectionSetOptions, 'endpoint' | 'pace' | 'owner' | 'createConnection'> {
+  readonly source: DeliverySource
+  readonly goneTimeoutMs: number
+  /** Counts the loaded updates of all dispatchers; if absent, those of this one count for themselves. */
+  readonly loaded?: LoadedBytes | undefined
+  /** The limit that the operator has set; if absent, there is none. */
+  readonly limit?: DeliveryLimit | undefined
+  /** The endpoint has returned 410 for longer than the timeout. Nothing is sent any more; `close` must still be called. */
+  onGone(): void
+  /** The start of the 410 clock, to be persisted; undefined when the clock was stopped. */
+  onGoneClock(sinceMs: number | undefined): void
+  /** The log of attempts. It outlives this dispatcher. */
+  readonly attempts?: AttemptLog | undefined
+  readonly parts?: DispatcherParts | undefined
+}
 
 export interface DispatcherInfo {
   /** The address of the last connection. */
@@ -47,24 +76,9 @@ interface Failed {
   readonly freed?: Connection
 }
 
-/**
- * A connection to a webhook, with its TLS handshake, may take this long. Chosen: a lost SYN is repeated after 1, 3 and 7
- * s, so three losses are survived.
- */
-const webhookConnectTimeoutMs = 10_000
-/**
- * Writing a delivery, and receiving its complete response, may take this long: frameworks such as aiogram hold a request
- * for up to 55 s and rely on 60 s.
- */
-const webhookResponseTimeoutMs = 60_000
-/**
- * An idle connection to a webhook is kept this long: more than the 60 s of most servers, so that the other side closes it
- * first.
- */
-const webhookKeepAliveMs = 75_000
-
 export class Dispatcher implements UpdateHolder {
   readonly #options: DispatcherOptions
+  readonly #pace: DeliveryPace
   readonly #connections: ConnectionSet
   readonly #goneClock: GoneClock
   readonly #recorder: AttemptRecorder
@@ -94,13 +108,12 @@ export class Dispatcher implements UpdateHolder {
     })
     this.#goneClock = new GoneClock(options.goneTimeoutMs, settings.goneSinceMs)
     this.#recorder = new AttemptRecorder(options.attempts ?? new AttemptLog(), options)
+    this.#pace =
+      options.parts?.createPace(options.limit) ?? new DeliveryPace({ limit: options.limit })
     this.#connections = new ConnectionSet({
       ...options,
       endpoint: parseEndpoint(settings.url, { local: true }),
-      pace: options.parts?.createPace(options.limit) ?? new DeliveryPace({ limit: options.limit }),
-      connectTimeoutMs: options.connectTimeoutMs ?? webhookConnectTimeoutMs,
-      responseTimeoutMs: options.responseTimeoutMs ?? webhookResponseTimeoutMs,
-      keepAliveMs: options.keepAliveMs ?? webhookKeepAliveMs,
+      pace: this.#pace,
       createConnection: options.parts?.createConnection,
       owner: {
         answered: (connection, lane) => this.#onResponse(connection, lane),
@@ -212,7 +225,7 @@ export class Dispatcher implements UpdateHolder {
       parkedKeys: this.#state.waitingLanes,
       nextAttemptMs: atMs === Number.POSITIVE_INFINITY ? undefined : wallMs + atMs - monotonicMs,
       unansweredMs: busySinceMs === undefined ? undefined : monotonicMs - busySinceMs,
-      endpointPerSecond: this.#connections.endpointPerSecond,
+      endpointPerSecond: this.#pace.endpointPerSecond,
     }
   }
 
@@ -246,7 +259,7 @@ export class Dispatcher implements UpdateHolder {
     const { monotonicMs } = this.#now
     this.#state.due(monotonicMs)
     this.#connections.refresh(monotonicMs)
-    this.#state.looksAhead = this.#connections.endpointPerSecond !== undefined
+    this.#state.looksAhead = this.#pace.endpointPerSecond !== undefined
     do this.#loader.read()
     while (this.#send())
     this.#isPumping = false
@@ -308,7 +321,9 @@ export class Dispatcher implements UpdateHolder {
     const gone = this.#goneClock.answered(isGone(connection), this.#now.wallMs)
     if (gone === 'changed') this.#options.onGoneClock(this.#goneClock.sinceMs)
     if (verdict === 'delivered') {
-      this.#connections.succeeded({ on: connection, lane }, this.#now.monotonicMs)
+      const { monotonicMs } = this.#now
+      this.#connections.succeeded(monotonicMs)
+      this.#pace.succeeded({ on: connection, lane }, monotonicMs)
       this.#remove(connection, lane)
     } else {
       const { status, statusText, retryAfter } = connection
@@ -363,7 +378,7 @@ export class Dispatcher implements UpdateHolder {
     let nextRetryMs: number | undefined
     if (lane !== undefined && update !== undefined) {
       lane.lastError = text
-      this.#connections.failed({ on, lane }, isSick(kind, on.status), monotonicMs)
+      this.#pace.failed({ on, lane }, isSick(kind, on.status), monotonicMs)
       this.#state.failed(lane, parseRetryAfter(retryAfter, this.#now.wallMs), this.#now)
       if (lane.status === 'waiting') nextRetryMs = lane.dueMs
       else if (lane.first === update) nextRetryMs = monotonicMs

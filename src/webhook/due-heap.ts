@@ -4,11 +4,11 @@
 
 import type { Lane } from './lane.ts'
 
-/** A binary heap of lanes, ordered by `dueMs`. */
+/** A binary heap of lanes, ordered by `dueMs`, which is monotonic. */
 export class DueHeap {
   readonly #lanes: Lane[] = []
 
-  /** When the first lane is due, monotonic; undefined if no lane waits. */
+  /** When the first lane is due; undefined if no lane waits. */
   get firstDueMs(): number | undefined {
     return this.#lanes[0]?.dueMs
   }
@@ -30,11 +30,7 @@ export class DueHeap {
     lanes[at] = lane
   }
 
-  /**
-   * Removes and returns the lane that is due first, if it is due.
-   *
-   * @param nowMs - monotonic
-   */
+  /** Removes and returns the lane that is due first, if it is due. */
   popDue(nowMs: number): Lane | undefined {
     const lanes = this.#lanes
     const top = lanes[0]

@@ -33,6 +33,8 @@ export const noNameServerAnswer = 'Failed to resolve host: Temporary failure in 
 /** The message if an endpoint was connected to and did not respond in time. It begins as that of Telegram. */
 export const noResponse = 'Read timeout expired: connected, but no complete response in time'
 
+const noIssuer =
+  'TLS: certificate cannot be verified: unknown issuer, or an intermediate certificate is missing'
 const certificatesTooDear =
   'TLS: certificates are too many, too long, or have a key that is not accepted (RSA up to 8192 bits, P-256, P-384, P-521, Ed25519 and Ed448 are)'
 
@@ -66,12 +68,9 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
     CERT_REVOKED: 'TLS: certificate is revoked',
     DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS: certificate is self-signed',
     SELF_SIGNED_CERT_IN_CHAIN: 'TLS: certificate chain ends in a self-signed certificate',
-    UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      'TLS: certificate cannot be verified: unknown issuer, or an intermediate certificate is missing',
-    UNABLE_TO_GET_ISSUER_CERT:
-      'TLS: certificate cannot be verified: unknown issuer, or an intermediate certificate is missing',
-    UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-      'TLS: certificate cannot be verified: unknown issuer, or an intermediate certificate is missing',
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: noIssuer,
+    UNABLE_TO_GET_ISSUER_CERT: noIssuer,
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: noIssuer,
     INVALID_PURPOSE: 'TLS: certificate is not for servers',
     ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: certificate is for another host name',
     ERR_SSL_WRONG_VERSION_NUMBER: 'TLS: handshake failed: this port does not speak TLS',
@@ -139,11 +138,6 @@ export function shortened(message: string): string {
   return message.slice(0, webhookErrorLengthMax)
 }
 
-/** Returns the message of any error in our own words. */
-export function describeFailure(error: unknown): string {
-  return failureOf(error).message
-}
-
 /** Translates the failure of a look-up. For any code the message begins with `Failed to resolve host:`. */
 export function lookupFailureOf(error: unknown): WebhookFailure {
   const failure = failureOf(error)
@@ -181,7 +175,8 @@ function isParserError(code: string, error: unknown): boolean {
   return error instanceof Error && error.name === 'HTTPParserError'
 }
 
-function codeOf(error: unknown): string {
+/** Returns the code of an error of Node or undici; empty without one. */
+export function codeOf(error: unknown): string {
   if (typeof error !== 'object' || error === null || !('code' in error)) return ''
   return typeof error.code === 'string' ? error.code : ''
 }

@@ -37,11 +37,7 @@ const webhookSlowOpeningMs = 2_000
  */
 const webhookSlowConnectionsMax = 4
 
-/**
- * The gate of one webhook.
- *
- * @param connectionsMax - max_connections of the webhook
- */
+/** The gate of one webhook with its max_connections. All times are monotonic, in milliseconds. */
 export class FloodGate {
   readonly #connectionsMax: number
   /** The times of the last openings, a ring whose oldest entry is at `#at`. */
@@ -56,25 +52,16 @@ export class FloodGate {
     this.#connectionsMax = connectionsMax
   }
 
-  /** The last success, monotonic. */
   get lastSuccessMs(): number | undefined {
     return this.#successMs
   }
 
-  /**
-   * Reports a success of the endpoint.
-   *
-   * @param nowMs - monotonic
-   */
+  /** Reports a success of the endpoint. */
   succeeded(nowMs: number): void {
     this.#successMs = nowMs
   }
 
-  /**
-   * Reports that a connection is being opened.
-   *
-   * @param nowMs - monotonic
-   */
+  /** Reports that a connection is being opened. */
   opened(nowMs: number): void {
     this.#openedMs[this.#at] = nowMs
     this.#at = (this.#at + 1) % webhookFastOpeningsMax
@@ -83,9 +70,8 @@ export class FloodGate {
   /**
    * Returns how long a new connection must wait.
    *
-   * @param nowMs - monotonic
    * @param connections - the number of connections of the webhook, including those being opened
-   * @returns milliseconds; 0 if a connection may be opened now, Infinity until a connection closes or succeeds
+   * @returns 0 if a connection may be opened now, Infinity until a connection closes or succeeds
    */
   waitMs(nowMs: number, connections: number): number {
     const fast = this.#successMs !== undefined && nowMs - this.#successMs < webhookRecentSuccessMs

@@ -11,6 +11,7 @@ import { Resolver } from 'node:dns/promises'
 import { type Clock, sleep } from '../clock.ts'
 import { PerTurn } from '../kit/per-turn.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
+import { codeOf } from './failure.ts'
 
 /** Returns all addresses of a name. Rejects with an error whose code is ENOTFOUND or EAI_AGAIN. */
 export type HostLookup = (host: string) => Promise<readonly string[]>
@@ -94,7 +95,7 @@ function isNotFound(error: unknown): boolean {
 }
 
 /** A name server has denied that the name exists. All other codes mean that it was silent or failed. */
-const noSuchName: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA'])
+const noSuchName: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA'])
 
 /** A name server has this long for its first response, and twice as long after each further attempt. */
 const nameServerTimeoutMs = 1_000
@@ -173,8 +174,4 @@ class NameServers {
     if (servers !== undefined) resolver.setServers(servers)
     return resolver
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }

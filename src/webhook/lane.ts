@@ -99,11 +99,7 @@ export class Lane {
     this.#forgetFailures()
   }
 
-  /**
-   * Removes and returns the updates that have expired, wherever they are.
-   *
-   * @param wallMs - wall time in milliseconds
-   */
+  /** Removes and returns the updates that have expired, wherever they are. */
   dropExpired(wallMs: number): readonly PendingUpdate[] {
     const held = this.first === undefined ? [] : [this.first, ...(this.rest ?? [])]
     const expired = held.filter((update) => update.expiresAtS * 1_000 <= wallMs)

@@ -30,22 +30,14 @@ export class RateGate {
   #takenFullMs: number
   #sentFullMs: number
 
-  /**
-   * @param perSecond - the rate, above 0
-   * @param nowMs - the current time
-   */
+  /** @param perSecond - the rate, above 0 */
   constructor(perSecond: number, nowMs: number) {
     this.#periodMs = periodMsOf(perSecond)
     this.#takenFullMs = nowMs + webhookRateBurstMs + this.#periodMs
     this.#sentFullMs = this.#takenFullMs
   }
 
-  /**
-   * Changes the rate. Tokens that are missing remain missing, so no second exceeds the higher one of both rates.
-   *
-   * @param perSecond - the rate, above 0
-   * @param nowMs - the current time
-   */
+  /** Changes the rate. Tokens that are missing remain missing, so no second exceeds the higher one of both rates. */
   setRate(perSecond: number, nowMs: number): void {
     const periodMs = periodMsOf(perSecond)
     if (periodMs === this.#periodMs) return

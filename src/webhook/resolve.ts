@@ -9,6 +9,7 @@
 
 import { webhookAddressesMax } from './limits.ts'
 import { lookupFailureOf, WebhookFailure } from './failure.ts'
+import type { Endpoint } from './endpoint.ts'
 import type { HostLookup } from './host-lookup.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
 import { type KnownAddresses, noAddresses } from './known-addresses.ts'
@@ -17,9 +18,7 @@ import type { Surroundings } from '../surroundings.ts'
 /** Tells for each address whether it may be connected to, in the same order. */
 export type AddressJudge = (addresses: readonly string[]) => Promise<readonly boolean[]>
 
-export interface HostToResolve {
-  readonly host: string
-  readonly hostIsAddress: boolean
+export interface HostToResolve extends Pick<Endpoint, 'host' | 'hostIsAddress'> {
   /** `ip_address` of setWebhook, which replaces the look-up. */
   readonly pinnedAddress?: string | undefined
 }

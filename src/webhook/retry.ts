@@ -3,6 +3,7 @@
  * is drawn from 60..120 s each time, so that bots whose endpoints failed together do not return together. A Retry-After
  * header of the endpoint replaces this delay.
  */
+import { utcMs } from '../clock.ts'
 
 /** What decides the delay before a retry. */
 export interface Failure {
@@ -48,36 +49,19 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-const imfDate = /^\w{3}, (\d{2}) (\w{3}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/
-const rfc850Date = /^\w{6,9}, (\d{2})-(\w{3})-(\d{2}) (\d{2}):(\d{2}):(\d{2}) GMT$/
-const asctimeDate = /^\w{3} (\w{3}) ([ \d]\d) (\d{2}):(\d{2}):(\d{2}) (\d{4})$/
+/** The three forms of RFC 9110. */
+const dateForms = [
+  /^\w{3}, (?<day>\d{2}) (?<month>\w{3}) (?<year>\d{4}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/,
+  /^\w{6,9}, (?<day>\d{2})-(?<month>\w{3})-(?<year>\d{2}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/,
+  /^\w{3} (?<month>\w{3}) (?<day>[ \d]\d) (?<time>\d{2}:\d{2}:\d{2}) (?<year>\d{4})$/,
+]
 
-/** Parses the three date forms of RFC 9110. Returns NaN for anything else; a general date parser accepts far too much. */
+/** Returns NaN for anything else than these forms; a general date parser accepts far too much. */
 function httpDateMs(text: string): number {
-  const common = imfDate.exec(text) ?? rfc850Date.exec(text)
-  const asctime = common === null ? asctimeDate.exec(text) : null
-  const [day, month, year, ...time] =
-    common?.slice(1) ??
-    (asctime === null
-      ? []
-      : [asctime[2], asctime[1], asctime[6], asctime[3], asctime[4], asctime[5]])
-  const monthIndex = months.indexOf(month ?? '')
-  if (year === undefined || monthIndex < 0) return Number.NaN
+  const form = dateForms.find((each) => each.test(text))
+  const { day, month = '', year = '', time = '' } = form?.exec(text)?.groups ?? {}
+  const monthIndex = months.indexOf(month)
+  if (monthIndex < 0) return Number.NaN
   const fullYear = year.length === 2 ? 2_000 + Number(year) : Number(year)
-  const [hours, minutes, seconds] = time.map(Number)
-  return (
-    utcMidnightMs(fullYear, monthIndex, Number(day)) +
-    ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000
-  )
-}
-
-/** Computes days since 1970 by the civil calendar, in milliseconds. The linter reserves Date for the clock. */
-function utcMidnightMs(year: number, monthIndex: number, day: number): number {
-  const shifted = monthIndex < 2 ? year - 1 : year
-  const era = Math.floor(shifted / 400)
-  const yearOfEra = shifted - era * 400
-  const dayOfYear = Math.floor((153 * ((monthIndex + 10) % 12) + 2) / 5) + day - 1
-  const dayOfEra =
-    yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
-  return (era * 146_097 + dayOfEra - 719_468) * 86_400_000
+  return utcMs([fullYear, monthIndex, Number(day), ...time.split(':').map(Number)])
 }

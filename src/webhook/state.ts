@@ -207,7 +207,6 @@ export class DeliveryState {
   /**
    * Takes the next delivery. Expired updates before it are given up; `takeExpired` returns them.
    *
-   * @param now - the current time
    * @returns the lane whose first update is to be sent, now in flight; undefined if no lane is ready
    */
   take(now: Moment): Lane | undefined {
@@ -242,8 +241,7 @@ export class DeliveryState {
    * Reports that the delivery of the lane's first update failed. The update is given up if its retry would come after its
    * expiry.
    *
-   * @param retryAfterMs - the delay that the endpoint asked for, in milliseconds
-   * @param now - the current time
+   * @param retryAfterMs - the delay that the endpoint asked for
    */
   failed(lane: Lane, retryAfterMs: number | undefined, now: Moment): void {
     const update = lane.first
@@ -291,11 +289,7 @@ export class DeliveryState {
     return lanes.length
   }
 
-  /**
-   * Gives up all loaded updates that have expired, except in lanes that are in flight.
-   *
-   * @param wallMs - the current wall time in milliseconds
-   */
+  /** Gives up all loaded updates that have expired, except in lanes that are in flight. */
   expire(wallMs: number): void {
     this.#ready.each((lane) => {
       this.#expireIn(lane, wallMs)
@@ -445,8 +439,13 @@ export class DeliveryState {
 
   #endRead(lane: Lane): void {
     if (lane.status !== 'hungry') return
-    if (lane.missedId === 0) this.#forget(lane)
-    else this.#toHungry(lane)
+    if (lane.missedId !== 0) {
+      this.#toHungry(lane)
+    } else {
+      // Its updates have left the queue: they were swept after their expiry.
+      this.#notHungry(lane)
+      this.#lanes.delete(lane.key)
+    }
   }
 
   /** Gives a lane its next missed update. */
@@ -470,12 +469,6 @@ export class DeliveryState {
     const isWanted =
       lane.status === 'hungry' ? lane.turn === target.turn : lane.status !== 'waiting'
     return isWanted && !this.#window.isFull(lane) && this.#window.hasRoomFor(lane)
-  }
-
-  /** The updates of a hungry lane have left the queue: they were swept after their expiry. */
-  #forget(lane: Lane): void {
-    this.#notHungry(lane)
-    this.#lanes.delete(lane.key)
   }
 
   /** A parked lane that is no longer hungry is left out when its turn comes. */

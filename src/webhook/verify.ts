@@ -7,7 +7,7 @@
 import { sleep, type Clock } from '../clock.ts'
 import { connectTarget, type Connector } from './connector.ts'
 import { badWebhook, type Endpoint } from './endpoint.ts'
-import { describeFailure, noNameServerAnswer, WebhookFailure } from './failure.ts'
+import { failureOf, noNameServerAnswer, WebhookFailure } from './failure.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
 import { reservedAddress, resolveHost, type ResolvePorts } from './resolve.ts'
 
@@ -64,7 +64,7 @@ export async function verifyEndpoint(verification: Verification): Promise<Verifi
     return await Promise.race([work, deadline])
   } catch (error) {
     signal?.throwIfAborted()
-    throw badWebhook(describeFailure(error), error)
+    throw badWebhook(failureOf(error).message, error)
   } finally {
     own.abort()
     signal?.removeEventListener('abort', abort)
@@ -79,11 +79,7 @@ async function connectOnce(
   const { endpoint, network, clock } = verification
   const endMs = clock.monotonicMs() + verification.timeoutMs
   const { allowed, blocked } = await resolveHost(
-    {
-      host: endpoint.host,
-      hostIsAddress: endpoint.hostIsAddress,
-      pinnedAddress: verification.ipAddress,
-    },
+    { ...endpoint, pinnedAddress: verification.ipAddress },
     network,
   )
   onResolved()

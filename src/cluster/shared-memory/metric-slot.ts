@@ -54,7 +54,9 @@ export class MetricSlot {
 
   /** Clears the gauges of a process that is gone; its counters stay for the totals. */
   clearGauges(): void {
-    for (const { name, kind } of metrics) if (kind === 'gauge') this.set(name, 0)
+    for (const { name, kind } of metrics) {
+      if (kind === 'gauge') Atomics.store(this.#words, wordOf[name], 0)
+    }
   }
 }
 

@@ -283,7 +283,7 @@ function sumOf(slots: readonly MetricSlot[]): MetricValues {
   return forEachMetric(({ name }) => totalOf(slots, { name, isWorst: isWorst[name] }))
 }
 
-const isWorst = forEachMetric((metric) => 'isWorst' in metric)
+const isWorst = forEachMetric((metric) => metric.isWorst)
 
 function totalOf(
   slots: readonly MetricSlot[],

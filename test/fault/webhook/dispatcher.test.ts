@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import type { DispatcherOptions } from '../../../src/webhook/dispatcher-options.ts'
+import type { DispatcherOptions } from '../../../src/webhook/dispatcher.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import {
   endpoint,

@@ -4,7 +4,6 @@ import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
 import type { PushRequest, PushOutcome } from '../../../src/bots/bot-service.ts'
 import type {
   DispatcherRequest,
-  DispatcherInfo,
   WebhookDispatcher,
   WebhookServices,
 } from '../../../src/bots/webhook-services.ts'
@@ -18,6 +17,7 @@ import { MemoryStore } from '../store/memory-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
+import type { DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import type { RetryNow } from '../../../src/webhook/state.ts'
 import type { Polls, Waiting } from '../../../src/webhook/health.ts'
@@ -33,7 +33,7 @@ export const neverPolled: Polls = { isWaiting: false, lastBeforeMs: undefined, k
 export class FakeDispatcher implements WebhookDispatcher {
   readonly request: DispatcherRequest
   readonly calls: string[] = []
-  told: DispatcherInfo = {}
+  told: Partial<DispatcherInfo> = {}
   toldWaiting: Waiting = {
     parkedKeys: 0,
     nextAttemptMs: undefined,
@@ -69,7 +69,7 @@ export class FakeDispatcher implements WebhookDispatcher {
   }
 
   info(): DispatcherInfo {
-    return this.told
+    return { ipAddress: undefined, activeConnections: 0, lastSuccessMs: undefined, ...this.told }
   }
 
   pause(): void {

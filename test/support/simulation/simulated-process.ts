@@ -81,7 +81,7 @@ export class SimulatedProcess implements ProcessParts {
       },
     })
     world.log(() => 'boot')
-    this.#control.start()
+    this.#control.available()
   }
 
   get hasWebhook(): boolean {

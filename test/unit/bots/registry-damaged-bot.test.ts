@@ -74,7 +74,7 @@ test('if tables are damaged, a bot that is not found is refused, and neither rep
     { sync: true },
   )
   const bots = await BotsLife.open({ store: () => store })
-  bots.registry.bots.doubtful.add(0)
+  bots.registry.bots.doubt(0)
   for (const botId of [100, 101]) {
     const [pushed] = await bots.push(bots.request(botId))
     assert.equal(pushed, 'STORE_UNAVAILABLE')

@@ -328,7 +328,7 @@ test('the health of a webhook survives the process, and is written seldom', asyn
   const restored = again.registry.bots.loaded(100)!.main
   assert.equal(restored.webhook.info().lastErrorMessage, 'no')
   again.webhooks.attempts.of(100).add({ ...failed, atMs: 1, error: undefined }, 'delivered')
-  restored.webhook.start()
+  restored.webhook.available()
   again.webhooks.last.request.onHealth()
   await settle()
   assert.equal(restored.settings.webhook?.failures?.inRow, 0, 'it has recovered')
