@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { run } from '../support/kit/child-process.ts'
 import { registerBots } from '../support/server/bot-of.ts'
 import { startCluster } from '../support/server/cluster.ts'
-import { botsOfAllShards, databaseWorld } from '../support/server/database.ts'
+import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
 import { KeyUser } from '../support/server/key-user.ts'
 import { startServer } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
@@ -15,8 +15,10 @@ import { until } from '../support/kit/until.ts'
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const world = databaseWorld()
 const skip = world.obstacle
+/** Between two pushes to a bot: those of all bots are still less than a few milliseconds apart. */
+const pauseMs = 10
 
-/** Pushes to bots of both workers without a pause. */
+/** Pushes to bots of both workers all the time. */
 function load(t: TestContext, user: KeyUser, bots: readonly number[]) {
   const codes = new Map<string, number>()
   const over = new AbortController()
@@ -25,6 +27,7 @@ function load(t: TestContext, user: KeyUser, bots: readonly number[]) {
       while (!over.signal.aborted) {
         const code = await user.push(botId).catch(() => 'lost')
         codes.set(code, (codes.get(code) ?? 0) + 1)
+        await wait(pauseMs)
       }
     }),
   )
