@@ -12,8 +12,9 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const workers = readdirSync(`${root}workers`).map((name) => `workers/${name}`)
 
 /**
- * The part of undici that is used. Its index also loads fetch, caches, mocks and more: half a megabyte, and 25 ms of CPU in
- * every command that calls a server. Another name that a source imports fails the build.
+ * The part of undici that the sources use. Its index also loads fetch, caches, mocks and more: half a megabyte, and 25 ms of
+ * CPU in every command that calls a server. Another name that a source imports fails the build. A CommonJS package that
+ * requires undici gets all of it, since nobody would check what it uses.
  */
 const usedUndici = `
 import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
@@ -27,7 +28,9 @@ export { default as buildConnector } from 'undici/lib/core/connect.js'
 const smallUndici: Plugin = {
   name: 'small-undici',
   setup(bundle) {
-    bundle.onResolve({ filter: /^undici$/ }, () => ({ path: 'undici', namespace: 'small' }))
+    bundle.onResolve({ filter: /^undici$/ }, ({ kind }) =>
+      kind === 'import-statement' ? { path: 'undici', namespace: 'small' } : undefined,
+    )
     const contents = { contents: usedUndici, resolveDir: root }
     bundle.onLoad({ filter: /^undici$/, namespace: 'small' }, () => contents)
   },
