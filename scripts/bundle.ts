@@ -1,26 +1,58 @@
 /**
  * Replaces the compiled entry files of processes and threads with bundles: a worker that loads a bundle starts in half
  * the CPU time that several hundred files take (docs/inside/design.md). Bundles are not minified, so that stack traces name
- * functions, and the bundle names the source file above each part. Then bundles the dashboard into dist/dashboard/.
+ * functions, and the bundle names the source file above each part. The worker of the tests of processes is bundled for the
+ * same reason. Then bundles the dashboard into dist/dashboard/.
  */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const workers = readdirSync(`${root}workers`).map((name) => `workers/${name}`)
 
+/**
+ * The part of undici that the sources use. Its index also loads fetch, caches, mocks and more: half a megabyte, and 25 ms of
+ * CPU in every command that calls a server. Another name that a source imports fails the build. A CommonJS package that
+ * requires undici gets all of it, since nobody would check what it uses.
+ */
+const usedUndici = `
+import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
+import api from 'undici/lib/api/index.js'
+Object.assign(Dispatcher.prototype, api)
+export { default as Agent } from 'undici/lib/dispatcher/agent.js'
+export { default as Client } from 'undici/lib/dispatcher/client.js'
+export { default as Pool } from 'undici/lib/dispatcher/pool.js'
+export { default as buildConnector } from 'undici/lib/core/connect.js'
+`
+const smallUndici: Plugin = {
+  name: 'small-undici',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^undici$/ }, ({ kind }) =>
+      kind === 'import-statement' ? { path: 'undici', namespace: 'small' } : undefined,
+    )
+    const contents = { contents: usedUndici, resolveDir: root }
+    bundle.onLoad({ filter: /^undici$/, namespace: 'small' }, () => contents)
+  },
+}
+
 await build({
   absWorkingDir: root,
-  entryPoints: ['src/main.ts', 'src/program.ts', ...workers],
+  entryPoints: [
+    ...['src/main', 'src/program', ...workers.map((name) => name.replace(/\.ts$/, ''))].map(
+      (name) => ({ in: `${name}.ts`, out: name }),
+    ),
+    // One folder below dist/, as entry-files.ts says.
+    { in: 'test/cluster/test-worker.ts', out: 'test/test-worker' },
+  ],
   outdir: 'dist',
-  outbase: '.',
   bundle: true,
   platform: 'node',
   target: 'node20.19',
   format: 'esm',
   // Packages that load files of their own by path.
   external: ['leveldown', 'piscina', 'pg-native'],
+  plugins: [smallUndici],
   // CommonJS packages in the bundle require modules of Node.js.
   banner: {
     js: "import { createRequire as createBundleRequire } from 'node:module'\nconst require = createBundleRequire(import.meta.url)",

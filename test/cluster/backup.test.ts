@@ -40,9 +40,9 @@ const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const world = databaseWorld()
 const skip = world.obstacle
 /** Of each bot, before an export and after it. */
-const pushesAround = 40
+const pushesAround = 20
 /** Between two pushes to a bot: enough CPU is left for what the load is about. */
-const pauseMs = 20
+const pauseMs = 40
 
 /** Pushes to all bots of a server, one after the other for each bot, and remembers what was acknowledged. */
 class PushLoad {

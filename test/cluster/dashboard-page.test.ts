@@ -60,19 +60,28 @@ async function openPage(t: TestContext, options: BrowserContextOptions = {}): Pr
   return openDashboard(t, { ...(await world()), ...options })
 }
 
-/** Opens the page, logs in, and waits for the table of bots. */
-async function openOverview(
-  t: TestContext,
-  options: BrowserContextOptions = {},
-): Promise<Dashboard> {
-  const dashboard = await openPage(t, options)
-  await logInToBots(dashboard)
+/** The page of all tests that need no other login or browser settings: another one costs a process of the browser. */
+const loggedIn = shared(async (owner): Promise<Dashboard> => {
+  const dashboard = await openDashboard(owner, await world())
+  await logIn(dashboard)
+  return dashboard
+})
+
+/** Loads the page anew, with a login, and waits for the table of bots. */
+async function openOverview(): Promise<Dashboard> {
+  const dashboard = await loggedIn()
+  await dashboard.page.goto(dashboard.server.privateUrl)
+  await botsAreShown(dashboard)
   return dashboard
 }
 
 async function logInToBots(dashboard: Dashboard): Promise<void> {
   await logIn(dashboard)
-  await dashboard.page
+  await botsAreShown(dashboard)
+}
+
+async function botsAreShown({ page }: Dashboard): Promise<void> {
+  await page
     .getByRole('link', { name: /^1\d{4}$/ })
     .first()
     .waitFor()
@@ -118,8 +127,8 @@ for (const { name, colorScheme, viewport } of appearances) {
   })
 }
 
-test('the table has few rows of many bots, and finds one by its id', { skip }, async (t) => {
-  const { page } = await openOverview(t)
+test('the table has few rows of many bots, and finds one by its id', { skip }, async () => {
+  const { page } = await openOverview()
   await page.getByRole('button', { name: 'Bot', exact: true }).click()
   await page.getByText(/^The first 200 bots\./).waitFor()
   assert((await page.locator('tbody tr').count()) < 80)
@@ -128,7 +137,7 @@ test('the table has few rows of many bots, and finds one by its id', { skip }, a
 })
 
 test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, async (t) => {
-  const dashboard = await openOverview(t)
+  const dashboard = await openOverview()
   const { page } = dashboard
   const { sink } = await openBotWithWebhook(t, dashboard)
   await page.getByRole('button', { name: 'Pause deliveries' }).click()
@@ -150,7 +159,7 @@ test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, 
 })
 
 test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => {
-  const dashboard = await openOverview(t)
+  const dashboard = await openOverview()
   const { page, server } = dashboard
   const { botId } = await openBotWithWebhook(t, dashboard)
   const limit = page.getByLabel('Deliveries per second, at most')
@@ -167,15 +176,15 @@ test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => 
   assert.equal(body.deliveries_per_second, null)
 })
 
-test('the tile of failing webhooks leads to their bots', { skip }, async (t) => {
-  const { page } = await openOverview(t)
+test('the tile of failing webhooks leads to their bots', { skip }, async () => {
+  const { page } = await openOverview()
   await page.getByRole('button', { name: 'Show failing webhooks' }).click()
   await page.getByRole('link', { name: String(firstId) }).waitFor({ state: 'detached' })
   await page.getByRole('link', { name: String(brokenId) }).waitFor()
 })
 
 test('dead letters are shown, replayed and dropped', { skip }, async (t) => {
-  const dashboard = await openOverview(t)
+  const dashboard = await openOverview()
   const { page, server } = dashboard
   const { botId, sink } = await openBotWithWebhook(t, dashboard, (_delivery, response) =>
     response.writeHead(400, { 'Webhook-Delivery': 'abort-message' }).end(),
@@ -187,7 +196,7 @@ test('dead letters are shown, replayed and dropped', { skip }, async (t) => {
   await page.getByRole('button', { name: `Replay ${id}` }).click()
   await until(() => sink.deliveries.length === 2)
   await page.getByRole('button', { name: `Drop ${(id ?? 0) + 1}` }).waitFor()
-  page.on('dialog', (dialog) => void dialog.accept())
+  page.once('dialog', (dialog) => void dialog.accept())
   await page.getByRole('button', { name: `Drop ${(id ?? 0) + 1}` }).click()
   await page.getByText('No dead letters.').waitFor()
 })
@@ -214,8 +223,8 @@ test('everything can be reached with the keyboard', { skip }, async (t) => {
   await page.getByText(/^Update \d+ is stored/).waitFor()
 })
 
-test('the overview says when shards have no worker, and takes it back', { skip }, async (t) => {
-  const { page, server } = await openOverview(t)
+test('the overview says when shards have no worker, and takes it back', { skip }, async () => {
+  const { page, server } = await openOverview()
   const said = page.getByText(/^Some shards are not served at present\./)
   // The other worker answers the page. The killed one may be back before the page asks. The pause before a restart grows with each kill.
   await until(async () => {
@@ -271,8 +280,8 @@ async function pushIsSeen(page: Page): Promise<boolean> {
   )
 }
 
-test('the page goes on while a worker is killed and during a reload', { skip }, async (t) => {
-  const { page, server } = await openOverview(t)
+test('the page goes on while a worker is killed and during a reload', { skip }, async () => {
+  const { page, server } = await openOverview()
   const ids = [firstId, firstId + 1, firstId + 2, firstId + 3]
   for (const disturb of [
     () => process.kill(server.workerPid(), 'SIGKILL'),
@@ -301,8 +310,8 @@ test('the page goes on while a worker is killed and during a reload', { skip }, 
 
 test('a bot that is not registered has a page that says so and offers nothing', {
   skip,
-}, async (t) => {
-  const { page } = await openOverview(t)
+}, async () => {
+  const { page } = await openOverview()
   await page.evaluate(`location.hash = '#/bots/4711'`)
   await page.getByText('No bot with this id is registered').waitFor()
   for (const name of ['Pause deliveries', 'Set limit', 'Push', 'Clear']) {
@@ -365,7 +374,8 @@ test('a key is made, shown once, used to log in, rotated and revoked', { skip },
 })
 
 test('a session that has ended leads back to the login', { skip }, async (t) => {
-  const { page } = await openOverview(t)
+  const { page, server } = await openPage(t)
+  await logInToBots({ page, server })
   await page.context().clearCookies()
   await page.getByLabel('Key', { exact: true }).waitFor()
 })

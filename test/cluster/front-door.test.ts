@@ -10,11 +10,14 @@ import { test } from 'node:test'
 import { send, type Server, startServer } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { botOf } from '../support/server/bot-of.ts'
+import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
 
 const halfRequests = 10_000
 /** Sockets that one wave opens: the most that may wait for accept(). */
 const openedAtOnce = 500
+
+const fewDescriptors = shared((owner) => startServer(owner, { workers: 2, descriptorsMax: 256 }))
 
 const [, descriptors = '0'] =
   /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
@@ -71,7 +74,7 @@ test('10,000 incomplete requests neither stop the server nor affect other client
 })
 
 test('without free descriptors the server still serves clients, stores updates, and logs the shortage', async (t) => {
-  const server = await startServer(t, { workers: 2, descriptorsMax: 256 })
+  const server = await fewDescriptors()
   const bot = await server.register(botOf(0))
   const heads = [
     ['GET', 'the oldest waiting connections are closed'],
@@ -103,8 +106,8 @@ test('without free descriptors the server still serves clients, stores updates, 
 })
 
 test('a client that opens connections and sends nothing keeps no other client out', async (t) => {
-  const server = await startServer(t, { workers: 2, descriptorsMax: 256 })
-  const bot = await server.register(botOf(1))
+  const server = await fewDescriptors()
+  const bot = await server.register(botOf(1, 1))
   const silent: Socket[] = []
   t.after(() => silent.forEach((socket) => socket.destroy()))
   for (let wave = 0; wave < 20; wave++) {

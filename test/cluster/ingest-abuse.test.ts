@@ -9,8 +9,11 @@ import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { pairText, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
 
+/** For tests that measure no memory. */
+const sharedServer = shared((owner) => startServer(owner))
 const mib = 1024 * 1024
 /** The default line takes a second; `POSTBOTE_LINE_MIB=1024` takes ten. */
 const endlessBytes = Number(process.env['POSTBOTE_LINE_MIB'] ?? 256) * mib
@@ -113,8 +116,8 @@ test('producers that stop in the middle of large updates take a bounded amount o
   )
 })
 
-test('a single update follows the same rules whether a thread checks it or not', async (t) => {
-  const server = await startServer(t, { workers: 1 })
+test('a single update follows the same rules whether a thread checks it or not', async () => {
+  const server = await sharedServer()
   const { botId, token } = await server.register()
   for (const bytes of [10, 33_000, 200_000, 500_000]) {
     const text = 'ü'.repeat(bytes / 2)
@@ -129,7 +132,7 @@ test('a single update follows the same rules whether a thread checks it or not',
 })
 
 test('wherever a producer breaks off, complete pairs are stored and incomplete ones are not', async (t) => {
-  const server = await startServer(t, { workers: 1 })
+  const server = await sharedServer()
   const { botId, token } = await server.register()
   const large = 'z'.repeat(100_000)
   const pair = (text: string): string => pairText({ bot_id: botId }, { message: { text } })

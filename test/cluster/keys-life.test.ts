@@ -6,17 +6,21 @@ import { fileURLToPath } from 'node:url'
 import { run } from '../support/kit/child-process.ts'
 import { registerBots } from '../support/server/bot-of.ts'
 import { startCluster } from '../support/server/cluster.ts'
-import { botsOfAllShards, databaseWorld } from '../support/server/database.ts'
+import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
 import { KeyUser } from '../support/server/key-user.ts'
 import { startServer } from '../support/server/server.ts'
+import { sharedServer } from '../support/server/shared-server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const singleServer = sharedServer()
 const world = databaseWorld()
 const skip = world.obstacle
+/** Between two pushes to a bot. Two bots still have hundreds of pushes a second. */
+const pauseMs = 4
 
-/** Pushes to bots of both workers without a pause. */
+/** Pushes to bots of both workers all the time. */
 function load(t: TestContext, user: KeyUser, bots: readonly number[]) {
   const codes = new Map<string, number>()
   const over = new AbortController()
@@ -25,6 +29,7 @@ function load(t: TestContext, user: KeyUser, bots: readonly number[]) {
       while (!over.signal.aborted) {
         const code = await user.push(botId).catch(() => 'lost')
         codes.set(code, (codes.get(code) ?? 0) + 1)
+        await wait(pauseMs)
       }
     }),
   )
@@ -38,9 +43,9 @@ function load(t: TestContext, user: KeyUser, bots: readonly number[]) {
 }
 
 test('no reload fails a request with a key', async (t) => {
-  const server = await startServer(t, { workers: 2 })
+  const server = await singleServer()
   const bots = await registerBots(server)
-  const user = await KeyUser.make(server, { name: 'producer', scopes: ['push'] })
+  const user = await KeyUser.make(server, { name: 'producer through reloads', scopes: ['push'] })
   const { codes, end } = load(t, user, bots)
   for (let round = 0; round < 3; round++) {
     await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
@@ -51,9 +56,9 @@ test('no reload fails a request with a key', async (t) => {
 })
 
 test('after the death of any worker a key is known again, and is never taken for a wrong one', async (t) => {
-  const server = await startServer(t, { workers: 2 })
+  const server = await singleServer()
   const bots = await registerBots(server)
-  const user = await KeyUser.make(server, { name: 'producer', scopes: ['push'] })
+  const user = await KeyUser.make(server, { name: 'producer through deaths', scopes: ['push'] })
   const { codes, end } = load(t, user, bots)
   for (const victim of [0, 1]) {
     await until(() => server.workerPids().length === 2)

@@ -6,13 +6,16 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Answer, ask, client, readAll, startCluster } from './support.ts'
 import { botOf } from '../support/server/bot-of.ts'
+import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
 
+/** No test ends or replaces a worker, and what one counts, no other one does. */
+const sharedCluster = shared(startCluster)
 const mine = botOf(0)
 const others = botOf(1)
 
-test('connections go to the owner of the bot they name first', async (t) => {
-  const cluster = await startCluster(t)
+test('connections go to the owner of the bot they name first', async () => {
+  const cluster = await sharedCluster()
   for (const worker of [0, 1]) {
     for (const nth of [0, 1, 2]) {
       const botId = botOf(worker, nth)
@@ -29,8 +32,8 @@ test('connections go to the owner of the bot they name first', async (t) => {
   }
 })
 
-test('connections that name no bot go to the workers in turn', async (t) => {
-  const cluster = await startCluster(t)
+test('connections that name no bot go to the workers in turn', async () => {
+  const cluster = await sharedCluster()
   const workers = new Set<number>()
   for (let at = 0; at < 2; at++) {
     workers.add(seenIn(await ask({ address: cluster.port('private'), path: '/metrics' })).worker)
@@ -38,8 +41,8 @@ test('connections that name no bot go to the workers in turn', async (t) => {
   assert.deepEqual(workers, new Set([0, 1]))
 })
 
-test('clients of a Unix socket are served in the same way', async (t) => {
-  const cluster = await startCluster(t)
+test('clients of a Unix socket are served in the same way', async () => {
+  const cluster = await sharedCluster()
   const address = { path: join(cluster.runDir, 'bot-api.sock') }
   const seen = seenIn(
     await ask({ address, path: `/bot${others}:x/echo`, method: 'POST', body: 'x' }),
@@ -48,14 +51,15 @@ test('clients of a Unix socket are served in the same way', async (t) => {
   assert.equal(seen.bytes, 1)
 })
 
-test('an upload of 300 KiB arrives whole wherever its bytes are split', async (t) => {
-  const cluster = await startCluster(t)
+test('an upload of 300 KiB arrives whole wherever its bytes are split', async () => {
+  const cluster = await sharedCluster()
   const body = randomBytes(300 * 1024)
   const sha256 = createHash('sha256').update(body).digest('hex')
   const head = `POST /bot${mine}:x/echo HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
   const bytes = Buffer.concat([Buffer.from(head), body])
   const splits: number[] = []
-  for (let at = 1; at < 1_500; at++) splits.push(at)
+  for (let at = 1; at < head.length + 100; at++) splits.push(at)
+  for (let at = head.length + 100; at < 1_500; at += 11) splits.push(at)
   for (let at = 1_500; at < bytes.length; at += 4_099) splits.push(at)
   const port = cluster.port('bot')
   const inParallel = 16
@@ -78,8 +82,8 @@ test('an upload of 300 KiB arrives whole wherever its bytes are split', async (t
   )
 })
 
-test('a head that arrives byte by byte is handed over with all its bytes', async (t) => {
-  const cluster = await startCluster(t)
+test('a head that arrives byte by byte is handed over with all its bytes', async () => {
+  const cluster = await sharedCluster()
   const socket = await client(cluster.port('bot'))
   const answer = readAll(socket)
   for (const byte of `\r\nPOST /bot${mine}:x/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc`) {
@@ -89,16 +93,16 @@ test('a head that arrives byte by byte is handed over with all its bytes', async
   assert.match(await answer, /"bytes":3,/)
 })
 
-test('a client that has closed its sending side still gets its response', async (t) => {
-  const cluster = await startCluster(t)
+test('a client that has closed its sending side still gets its response', async () => {
+  const cluster = await sharedCluster()
   const socket = await client(cluster.port('bot'))
   const answer = readAll(socket)
   socket.end(`GET /bot${mine}:x/echo HTTP/1.1\r\nHost: x\r\n\r\n`)
   assert.match(await answer, /"worker":0/)
 })
 
-test('when many of hundreds of clients disconnect at once, all others get responses', async (t) => {
-  const cluster = await startCluster(t)
+test('when many of hundreds of clients disconnect at once, all others get responses', async () => {
+  const cluster = await sharedCluster()
   const port = cluster.port('bot')
   const answers: Promise<string>[] = []
   for (let nth = 0; nth < 400; nth++) {
@@ -119,7 +123,7 @@ test('when many of hundreds of clients disconnect at once, all others get respon
 })
 
 test('a later request on a connection is forwarded to the owner of its bot, both ways', async (t) => {
-  const cluster = await startCluster(t)
+  const cluster = await sharedCluster()
   const keep = keptConnection(cluster.port('bot'))
   t.after(() => keep.close())
   await keep.ask({ path: `/bot${mine}:x/echo` })
@@ -148,7 +152,7 @@ test('a later request on a connection is forwarded to the owner of its bot, both
 })
 
 test('no header of a client changes where its request comes from, at its worker or at the owner', async (t) => {
-  const cluster = await startCluster(t)
+  const cluster = await sharedCluster()
   const keep = keptConnection(cluster.port('bot'))
   t.after(() => keep.close())
   for (const [hops, botId] of [mine, others].entries()) {
@@ -166,8 +170,8 @@ test('no header of a client changes where its request comes from, at its worker 
   }
 })
 
-test('pipelined requests for two owners get responses in their order', async (t) => {
-  const cluster = await startCluster(t)
+test('pipelined requests for two owners get responses in their order', async () => {
+  const cluster = await sharedCluster()
   const socket = await client(cluster.port('bot'))
   const answer = readAll(socket)
   let requests = ''
@@ -187,8 +191,8 @@ test('pipelined requests for two owners get responses in their order', async (t)
   )
 })
 
-test('a client that disconnects frees its request at the owner immediately', async (t) => {
-  const cluster = await startCluster(t)
+test('a client that disconnects frees its request at the owner immediately', async () => {
+  const cluster = await sharedCluster()
   const port = cluster.port('bot')
   const hangs = async (): Promise<string> =>
     (await ask({ address: port, path: `/bot${others}:x/hangs` })).body
@@ -207,8 +211,8 @@ test('a client that disconnects frees its request at the owner immediately', asy
   }
 })
 
-test('a response of 4 MB is streamed through the forward to a slow reader', async (t) => {
-  const cluster = await startCluster(t)
+test('a response of 4 MB is streamed through the forward to a slow reader', async () => {
+  const cluster = await sharedCluster()
   const socket = await client(cluster.port('bot'))
   socket.write(`GET /bot${mine}:x/echo HTTP/1.1\r\nHost: x\r\n\r\n`)
   await once(socket, 'data')
@@ -227,7 +231,7 @@ test('a response of 4 MB is streamed through the forward to a slow reader', asyn
 })
 
 test('a forwarded body over the limit gets 413 in the form of the listener', async (t) => {
-  const cluster = await startCluster(t)
+  const cluster = await sharedCluster()
   for (const [listener, path, form] of [
     ['bot', 'bot', /^{"ok":false,"error_code":413/],
     ['private', 'v1/bots/', /^{"error":{"code":"UPDATE_TOO_LARGE"/],
@@ -246,8 +250,8 @@ test('a forwarded body over the limit gets 413 in the form of the listener', asy
   }
 })
 
-test('a stream to another worker gets results while it is still being sent', async (t) => {
-  const cluster = await startCluster(t)
+test('a stream to another worker gets results while it is still being sent', async () => {
+  const cluster = await sharedCluster()
   const [from, to] = [0, 1]
   const answers: string[] = []
   const sent = request({

@@ -3,16 +3,17 @@ import { once } from 'node:events'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import type { ListenAddress, ListenerKind } from '../../src/cluster/listener.ts'
 import { type Primary, runPrimary } from '../../src/cluster/primary/primary.ts'
 import type { ShardOwner, ShardTable } from '../../src/cluster/shard-table.ts'
 import { botOf, map } from '../support/server/bot-of.ts'
 import { memoryEventLog } from '../support/server/memory-event-log.ts'
+import type { EndingTest } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
-export const workerFile = new URL('./test-worker.js', import.meta.url).pathname
+/** The bundle, since a worker that loads some 400 files takes three times as long to start. */
+export const workerFile = new URL('../test-worker.js', import.meta.url).pathname
 
 export class MemoryShardTable implements ShardTable {
   readonly #owners = new Map<number, ShardOwner>()
@@ -62,7 +63,7 @@ export interface Cluster {
 export const silent = { debug: skip, info: skip, warn: skip, error: skip }
 
 export async function startCluster(
-  test: TestContext,
+  test: EndingTest,
   settings: object = {},
   newSettings: () => object = () => settings,
 ): Promise<Cluster> {

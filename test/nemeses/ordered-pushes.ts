@@ -14,7 +14,7 @@ import type { Server } from '../support/server/server.ts'
 
 /** Pushes that are sent in one go, and the pause between two such bursts. */
 const burst = 8
-const burstPauseMs = 20
+const burstPauseMs = 40
 /** Pairs of one stream without a result. */
 const openPairsMax = 4_000
 /** Every so many pushes one is large: it goes to the thread that checks (`checkOver`). */

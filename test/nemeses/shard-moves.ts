@@ -5,7 +5,8 @@
 import type { TestCluster } from '../support/server/cluster.ts'
 import { wait } from '../support/server/database.ts'
 
-const periodMs = 50
+/** Each look is a connection to the database. A shard stays longer with an owner. */
+const periodMs = 150
 
 /** A move is to the node of one producer, from that of another one, and between two others for all the rest. */
 export interface MoveCounts {

@@ -14,12 +14,15 @@ import type { TestContext } from 'node:test'
 import { PostboteClient } from '../../../src/client/postbote-client.ts'
 import type { Framework } from '../../clients/frameworks.ts'
 import { type FrameworkBot, startBot } from '../bots/framework-bot.ts'
+import { wait } from '../server/database.ts'
 import type { Server } from '../server/server.ts'
 import { messageOf } from '../bots/text-messages.ts'
 import { untilInTheCrowd } from '../kit/until.ts'
 
-/** The most updates in flight. There is always a delivery in progress, and only a few updates are left at the end. */
+/** The most updates in flight, so that only a few are left at the end. */
 const aheadMax = 5
+/** Between two pushes. Of several frameworks, there is still always one with a delivery in progress. */
+const pauseMs = 10
 
 export async function startBusyReceiver(
   t: TestContext,
@@ -59,6 +62,7 @@ export class BusyReceiver {
         pushed.push(text)
         const behind = pushed.at(-aheadMax)
         if (behind !== undefined) await this.#bot.hear(behind)
+        await wait(pauseMs)
       }
     }
     const pushing = push()
