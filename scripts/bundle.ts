@@ -6,35 +6,10 @@
  */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { build, type Plugin } from 'esbuild'
+import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const workers = readdirSync(`${root}workers`).map((name) => `workers/${name}`)
-
-/**
- * The part of undici that the sources use. Its index also loads fetch, caches, mocks and more: half a megabyte, and 25 ms of
- * CPU in every command that calls a server. Another name that a source imports fails the build. A CommonJS package that
- * requires undici gets all of it, since nobody would check what it uses.
- */
-const usedUndici = `
-import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
-import api from 'undici/lib/api/index.js'
-Object.assign(Dispatcher.prototype, api)
-export { default as Agent } from 'undici/lib/dispatcher/agent.js'
-export { default as Client } from 'undici/lib/dispatcher/client.js'
-export { default as Pool } from 'undici/lib/dispatcher/pool.js'
-export { default as buildConnector } from 'undici/lib/core/connect.js'
-`
-const smallUndici: Plugin = {
-  name: 'small-undici',
-  setup(bundle) {
-    bundle.onResolve({ filter: /^undici$/ }, ({ kind }) =>
-      kind === 'import-statement' ? { path: 'undici', namespace: 'small' } : undefined,
-    )
-    const contents = { contents: usedUndici, resolveDir: root }
-    bundle.onLoad({ filter: /^undici$/, namespace: 'small' }, () => contents)
-  },
-}
 
 await build({
   absWorkingDir: root,
@@ -52,7 +27,6 @@ await build({
   format: 'esm',
   // Packages that load files of their own by path.
   external: ['leveldown', 'piscina', 'pg-native'],
-  plugins: [smallUndici],
   // CommonJS packages in the bundle require modules of Node.js.
   banner: {
     js: "import { createRequire as createBundleRequire } from 'node:module'\nconst require = createBundleRequire(import.meta.url)",

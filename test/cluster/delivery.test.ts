@@ -2,7 +2,7 @@
  * The promise of the server as a whole, under kill -9: every acknowledged update arrives, in order, and arrives twice
  * only if the server could not know that it had arrived.
  *
- * 500 bots get 20 updates each, in rounds; half of them poll, half have a webhook. A worker is killed in the middle of
+ * 1,000 bots get 20 updates each, in rounds; half of them poll, half have a webhook. A worker is killed in the middle of
  * one round, the primary in the middle of a later one. The producer sends a pair again until it has its id. A pair
  * without a result may have been stored, so copies of it with other ids are allowed, and of nothing else.
  */
@@ -20,11 +20,11 @@ import {
 } from '../support/webhook/webhook-sink.ts'
 import { until } from '../support/kit/until.ts'
 
-const botCount = 500
+const botCount = 1_000
 const roundCount = 10
 const updatesPerRound = 2
 const roundPauseMs = 200
-const sliceSize = 50
+const sliceSize = 100
 const slicePauseMs = 5
 const killWorkerInRound = 4
 const killPrimaryInRound = 7

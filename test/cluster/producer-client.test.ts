@@ -49,8 +49,8 @@ async function readAll(server: Server, { token }: RegisteredBot) {
   }
 }
 
-test('thirty thousand updates are stored once and in order while workers are killed, reloaded and restarted', async (t) => {
-  const count = 30_000
+test('a hundred thousand updates are stored once and in order while workers are killed, reloaded and restarted', async (t) => {
+  const count = 100_000
   let server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
   const retries: Retry[] = []

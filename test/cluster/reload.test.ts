@@ -20,7 +20,7 @@ import { startSink } from '../support/webhook/webhook-sink.ts'
 import { until } from '../support/kit/until.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-const reloads = Number(process.env['TEST_RELOADS'] ?? 4)
+const reloads = Number(process.env['TEST_RELOADS'] ?? 6)
 
 test('under load no reload fails a request, loses, repeats or reorders an update, or leaves anything over', async (t) => {
   const server = await startServer(t, { workers: 2, flags: ['--local'] })
