@@ -1,7 +1,8 @@
 /** Generates docs/reference/openapi.json: the response of a server without bots to GET /v1/openapi.json. */
 import { systemClock } from '../src/clock.ts'
 import { PrivateApiGuard } from '../src/private-api/access/private-api-guard.ts'
-import { createPrivateApi, type PrivateApiOptions } from '../src/private-api/private-api.ts'
+import { createPrivateApi } from '../src/private-api/private-api.ts'
+import type { PrivateApiOptions } from '../src/private-api/private-api-options.ts'
 
 export async function openApiPage(): Promise<string> {
   const app = unusedPrivateApi()

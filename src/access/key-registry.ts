@@ -8,7 +8,7 @@ import { type Clock, every, type Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { accessKeysMax } from '../limits.ts'
-import type { AccessKeyRecord, Scope } from '../shard/access-key-record.ts'
+import type { AccessKeyRecord } from '../shard/access-key-record.ts'
 import type { AccessKeyOperation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredAccessKey } from '../shard/stored.ts'
@@ -33,14 +33,10 @@ export interface KeyRegistryOptions {
 }
 
 /** What a new key may do. */
-export interface WantedKey {
-  readonly name: string
-  readonly scopes: readonly Scope[]
-  readonly bots: readonly number[] | undefined
-  readonly updatesPerSecond: number | undefined
-  readonly requestsPerSecond: number | undefined
-  readonly endsAtMs: number | undefined
-}
+export type WantedKey = Pick<
+  AccessKeyRecord,
+  'name' | 'scopes' | 'bots' | 'updatesPerSecond' | 'requestsPerSecond' | 'endsAtMs'
+>
 
 /** A key at the time when it is made or rotated. */
 export interface IssuedKey extends StoredAccessKey {
@@ -122,10 +118,10 @@ export class KeyRegistry {
       const id = newAccessKeyId(randomBytes)
       const secret = newAccessKeySecret(randomBytes)
       const record = {
-        ...definedOf(wanted),
+        ...wanted,
         secrets: [{ sha256: hashText(secret) }],
         createdAtMs: clock.nowMs(),
-        ...(by === 'root' ? {} : { createdBy: by.id }),
+        createdBy: by === 'root' ? undefined : by.id,
         limitSlot,
       }
       await this.#commit([{ kind: 'accessKey', id, record }])
@@ -274,24 +270,6 @@ function existing(id: string, records: Loaded['records']): AccessKeyRecord {
   const record = records.get(id)
   if (record === undefined) throw new PostboteError('UNKNOWN_KEY')
   return record
-}
-
-/** Leaves out what is undefined, which JSON would not store either. */
-function definedOf(
-  wanted: WantedKey,
-): Pick<
-  AccessKeyRecord,
-  'name' | 'scopes' | 'bots' | 'updatesPerSecond' | 'requestsPerSecond' | 'endsAtMs'
-> {
-  const { name, scopes, bots, updatesPerSecond, requestsPerSecond, endsAtMs } = wanted
-  return {
-    name,
-    scopes,
-    ...(bots === undefined ? {} : { bots }),
-    ...(updatesPerSecond === undefined ? {} : { updatesPerSecond }),
-    ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }),
-    ...(endsAtMs === undefined ? {} : { endsAtMs }),
-  }
 }
 
 function hashText(secret: string): string {

@@ -1,11 +1,11 @@
 /** The budget gate of a worker: who a request belongs to, and how one is refused that exceeds its budget. */
 import type { IncomingMessage } from 'node:http'
-import { asksForHealth } from '../private-api/private-api.ts'
 import { refusePrivate } from '../private-api/private-error.ts'
 import type { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import { botIdOfTarget } from '../bot-api/target.ts'
 import { sendError } from '../bot-api/reply.ts'
 import { type Clock, processCpuMs } from '../clock.ts'
+import { calledOperation } from '../operations/operation-of.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import { hasBody } from '../http/body.ts'
 import { BudgetGate } from '../http/budget-gate.ts'
@@ -25,7 +25,7 @@ export function workerGate(clock: Clock, guard: PrivateApiGuard): BudgetGate {
     holderOf: (request) =>
       requestOrigin(request)?.listener === 'private' ? guard.holderOf(request) : undefined,
     isTrusted: (request) =>
-      asksForHealth(request.url ?? '/') || guard.holderOf(request) !== undefined,
+      calledOperation(request)?.scope === 'open' || guard.holderOf(request) !== undefined,
     refuse: (response, error) => {
       if (requestOrigin(response.req)?.listener !== 'private') {
         sendError(response, error, { close: hasBody(response.req) })

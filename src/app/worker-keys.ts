@@ -7,7 +7,7 @@ import { SharedKeyLimits } from '../cluster/shared-memory/shared-key-limits.ts'
 import type { Databases } from './databases.ts'
 import { keysShard } from '../private-api/routes/key-routes.ts'
 import { KeySync } from '../private-api/access/key-sync.ts'
-import type { WorkerKeys } from '../private-api/private-api.ts'
+import type { WorkerKeys } from '../private-api/private-api-options.ts'
 import type { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import { type OwnersParts, shardOwner } from './owners-of.ts'
 

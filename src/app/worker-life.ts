@@ -1,11 +1,8 @@
 /** The life of a worker's application (worker.ts draws it), from the opening of its shards to the end. */
-import type { EventRoutesOptions } from '../private-api/routes/event-routes.ts'
-import type { IngestRoutesOptions } from '../private-api/routes/ingest-routes.ts'
 import { calledOperation } from '../operations/operation-of.ts'
 import { updateOperations } from '../operations/update-operations.ts'
 import { keysShard } from '../private-api/routes/key-routes.ts'
-import type { WorkerKeys } from '../private-api/private-api.ts'
-import type { RecordRoutesOptions } from '../private-api/routes/record-routes.ts'
+import type { PrivateApiOptions, WorkerKeys } from '../private-api/private-api-options.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
 import { drainMs } from '../limits.ts'
@@ -29,9 +26,10 @@ import type { WebhookFactory } from './webhook-factory.ts'
 import { WebhookStarter } from './webhook-starter.ts'
 
 /** What the private API sends or receives for as long as its clients like. */
-export type WorkerStreams = Pick<IngestRoutesOptions, 'streams' | 'peerStreams'> &
-  Pick<RecordRoutesOptions, 'recordStreams'> &
-  Pick<EventRoutesOptions, 'eventStreams'>
+export type WorkerStreams = Pick<
+  PrivateApiOptions,
+  'streams' | 'peerStreams' | 'recordStreams' | 'eventStreams'
+>
 
 /** Returns the streams of a worker that has just started. */
 export function noStreams(): WorkerStreams {

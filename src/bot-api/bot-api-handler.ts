@@ -20,8 +20,7 @@ import { dropBody, hasBody } from '../http/body.ts'
 import type { BudgetGate } from '../http/budget-gate.ts'
 import { type CloseWatcher, unwatchClose, watchClose } from '../http/once-closed.ts'
 import type { MethodReply, Method } from './method-call.ts'
-import { makeOwnMethods, runsMethods } from './own-methods.ts'
-import type { DemoLog } from './methods/demo-methods.ts'
+import { makeOwnMethods, type OwnMethodsOptions, runsMethods } from './own-methods.ts'
 import { type Params, readParams } from './params.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 import { sendError, sendResult } from './reply.ts'
@@ -50,23 +49,20 @@ export interface Upstream {
   pass(reply: FastifyReply, target: MethodTarget | FileTarget): void
 }
 
-export interface BotApiHandlerOptions extends Pick<Surroundings, 'clock' | 'counters'> {
+export interface BotApiHandlerOptions
+  extends OwnMethodsOptions,
+    Pick<Surroundings, 'clock' | 'counters'> {
   readonly bots: BotService
   readonly pacing: TokenRefusals
   readonly creationGate: CreationGate
   readonly updatesReply: UpdatesReply
   readonly filter: TokenFilter | undefined
-  readonly webhookConnectionsMax: number
   /**
    * Serves the methods that this server does not have, and files. With an upstream, the HTTP server gives requests more
    * time to arrive than own methods have.
    */
   readonly upstream?: Upstream | undefined
-  /** Returns the form of a token that may be stored. If absent, no token is stored. */
-  readonly sealToken?: ((token: string) => string) | undefined
   readonly log: Pick<Log, 'error'>
-  /** Receives what bots send to a demo; if absent, the server is none. */
-  readonly demoLog?: DemoLog | undefined
   /** The budget for bodies of own methods. */
   readonly bodies: BodyBudget<IncomingMessage>
   clientAddressOf(request: IncomingMessage): string
@@ -122,11 +118,7 @@ export class BotApiHandler {
 
   constructor(options: BotApiHandlerOptions) {
     this.#options = options
-    this.#methods = makeOwnMethods({
-      connectionsMax: options.webhookConnectionsMax,
-      sealToken: options.sealToken,
-      demoLog: options.demoLog,
-    })
+    this.#methods = makeOwnMethods(options)
   }
 
   /**

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Method } from './method-call.ts'
 import { close } from './methods/close.ts'
-import { type DemoLog, demoMethods } from './methods/demo-methods.ts'
+import { demoMethods } from './methods/demo-methods.ts'
 import { deleteWebhook } from './methods/delete-webhook.ts'
 import { getMe } from './methods/get-me.ts'
 import { getUpdates } from './methods/get-updates.ts'
@@ -10,6 +10,7 @@ import { getWebhookInfo } from './methods/get-webhook-info.ts'
 import { logOut } from './methods/log-out.ts'
 import { makeSetWebhook, type SetWebhookOptions } from './methods/set-webhook.ts'
 import { parseTarget } from './target.ts'
+import type { Log } from '../surroundings.ts'
 
 const simpleMethods = new Map<string, Method>([
   ['getupdates', getUpdates],
@@ -22,7 +23,7 @@ const simpleMethods = new Map<string, Method>([
 
 export interface OwnMethodsOptions extends SetWebhookOptions {
   /** Set if the server has the methods of a demo, and logs what they send. */
-  readonly demoLog?: DemoLog | undefined
+  readonly demoLog?: Pick<Log, 'info'> | undefined
 }
 
 export function makeOwnMethods(options: OwnMethodsOptions): ReadonlyMap<string, Method> {

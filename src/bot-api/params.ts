@@ -73,7 +73,8 @@ export class Params {
   integer(name: string, range: IntegerRange): number {
     const text = this.text(name)
     if (text === undefined) return range.default
-    const value = plainInteger(text) ?? Number(/^\s*[+-]?\d+/.exec(text)?.[0] ?? 0)
+    const number = Number.parseInt(text, 10)
+    const value = Number.isNaN(number) ? 0 : number
     // Adding 0 turns the -0 of "-0" into 0.
     return Math.min(Math.max(value, range.min), range.max) + 0
   }
@@ -145,21 +146,6 @@ export class Params {
 }
 
 const attachPrefix = 'attach://'
-
-/** Returns the number that the text is, if it consists of a few digits only, as it nearly always does. */
-function plainInteger(text: string): number | undefined {
-  if (text.length > plainDigitsMax) return undefined
-  let value = 0
-  for (let at = 0; at < text.length; at++) {
-    const digit = text.charCodeAt(at) - 0x30
-    if (!(digit >= 0 && digit <= 9)) return undefined
-    value = value * 10 + digit
-  }
-  return value
-}
-
-/** A number of this many digits is always exact. */
-const plainDigitsMax = 15
 
 /**
  * Reads the parameters of a request.

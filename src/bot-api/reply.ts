@@ -20,8 +20,6 @@ const listTailText = ']}'
 export const listHead = Buffer.from(listHeadText)
 export const listTail = Buffer.from(listTailText)
 
-const emptyList = '{"ok":true,"result":[]}'
-
 /** Returns the envelope around a result that already is JSON text. */
 export function resultText(result: string, description?: string): string {
   return description === undefined
@@ -38,11 +36,6 @@ export function errorReplyText(error: PostboteError): string {
 
 export function sendResult(response: ServerResponse, result: string, description?: string): void {
   sendText(response, 200, resultText(result, description))
-}
-
-/** Sends the response of a poll without updates. */
-export function sendEmptyList(response: ServerResponse): void {
-  sendText(response, 200, emptyList)
 }
 
 /**

@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import type { CompressPool } from '../queue/compress-pool.ts'
 import { type WindowEntry, wireSlices } from '../queue/window.ts'
-import { listHead, listTail, sendEmptyList, sendGzipped, sendList } from './reply.ts'
+import { listHead, listTail, sendGzipped, sendList, sendResult } from './reply.ts'
 
 export interface UpdatesReplyOptions {
   /** Lists of more bytes than this are compressed; undefined disables compression. */
@@ -26,22 +26,19 @@ export class UpdatesReply {
     acceptEncoding: string | string[] | undefined,
   ): void | Promise<void> {
     if (entries.length === 0) {
-      sendEmptyList(response)
+      sendResult(response, '[]')
       return undefined
     }
     const slices = wireSlices(entries)
     let listBytes = 0
     for (const slice of slices) listBytes += slice.length
     const { compressBytesMin } = this.#options
-    if (compressBytesMin === undefined || listBytes <= compressBytesMin) {
-      sendList(response, slices)
-      return undefined
+    const isLong = compressBytesMin !== undefined && listBytes > compressBytesMin
+    if (isLong && offersGzip(acceptEncoding)) {
+      return this.#sendCompressed(response, entries, slices)
     }
-    if (!offersGzip(acceptEncoding)) {
-      sendList(response, slices)
-      return undefined
-    }
-    return this.#sendCompressed(response, entries, slices)
+    sendList(response, slices)
+    return undefined
   }
 
   async #sendCompressed(

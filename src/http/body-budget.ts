@@ -11,7 +11,6 @@
  *     +-- up to `uncountedBodyBytes` nothing is counted at all
  */
 import type { Counters } from '../counters.ts'
-import { PostboteError } from '../errors.ts'
 import { bodyPiecesPerCharge } from './limits.ts'
 import { kib } from '../limits.ts'
 
@@ -67,10 +66,7 @@ export class BodyBudget<Request> {
 
   /** Returns the lease for the body of this request. It costs nothing until it holds something. */
   leaseFor(request: Request): BodyLease {
-    return new CountedLease(this, {
-      findSender: () => this.#options.senderOf(request),
-      onPieces: () => this.#options.onPieces?.(request, bodyPiecesPerCharge),
-    })
+    return new CountedLease(this, request, this.#options)
   }
 
   /**
@@ -101,16 +97,6 @@ export class BodyBudget<Request> {
   }
 }
 
-/** Returns the TOO_MANY_BODIES error (503) for a body that finds no room. */
-export function tooManyBodies(): PostboteError {
-  return new PostboteError('TOO_MANY_BODIES')
-}
-
-interface LeasedBody {
-  findSender(): BodySender | undefined
-  onPieces(): void
-}
-
 /**
  * A body that holds no more than this many bytes is not counted, because its connection takes as much. Most bodies are
  * smaller.
@@ -119,24 +105,27 @@ export const uncountedBodyBytes = 4 * kib
 
 class CountedLease<Request> implements BodyLease {
   readonly #budget: BodyBudget<Request>
-  readonly #body: LeasedBody
+  readonly #request: Request
+  readonly #options: BodyBudgetOptions<Request>
   #sender: BodySender | undefined
   #bytes = 0
   #pieces = 0
 
-  constructor(budget: BodyBudget<Request>, body: LeasedBody) {
+  constructor(budget: BodyBudget<Request>, request: Request, options: BodyBudgetOptions<Request>) {
     this.#budget = budget
-    this.#body = body
+    this.#request = request
+    this.#options = options
   }
 
   piece(): void {
     this.#pieces += 1
-    if (this.#pieces % bodyPiecesPerCharge === 0) this.#body.onPieces()
+    if (this.#pieces % bodyPiecesPerCharge !== 0) return
+    this.#options.onPieces?.(this.#request, bodyPiecesPerCharge)
   }
 
   hold(bytes: number): boolean {
     if (bytes <= this.#bytes || bytes <= uncountedBodyBytes) return true
-    this.#sender ??= this.#body.findSender()
+    this.#sender ??= this.#options.senderOf(this.#request)
     if (this.#sender === undefined) return true
     if (!this.#budget.take(this.#sender, bytes - this.#bytes)) return false
     this.#bytes = bytes

@@ -15,7 +15,7 @@ import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw } from 'node:zlib'
 import { PostboteError } from '../errors.ts'
-import { type BodyLease, tooManyBodies } from './body-budget.ts'
+import type { BodyLease } from './body-budget.ts'
 import { GrowingBody } from './growing-body.ts'
 import { kib, mib } from '../limits.ts'
 
@@ -141,7 +141,7 @@ export function receiveBody(
         return
       } else {
         lease?.piece()
-        if (!body.add(chunk)) fail(tooManyBodies())
+        if (!body.add(chunk)) fail(new PostboteError('TOO_MANY_BODIES'))
       }
       if (bytes === declared) finish()
     }

@@ -132,13 +132,7 @@ export class BudgetGate {
     return (request, response) => {
       const nowMs = this.#meter.begin()
       if (!this.#isCrowded(nowMs)) measured(request, response, nowMs)
-      else {
-        this.#pass({
-          request,
-          start: () => measured(request, response, this.#meter.begin()),
-          refuse: (error) => this.#options.refuse(response, error),
-        })
-      }
+      else this.#pass(response, () => measured(request, response, this.#meter.begin()))
     }
   }
 
@@ -147,13 +141,7 @@ export class BudgetGate {
     return (request, response) => {
       const nowMs = this.#options.clock.monotonicMs()
       if (!this.#isCrowded(nowMs) || this.#options.isTrusted(request)) handle(request, response)
-      else {
-        this.#pass({
-          request,
-          start: () => handle(request, response),
-          refuse: (error) => this.#options.refuse(response, error),
-        })
-      }
+      else this.#pass(response, () => handle(request, response))
     }
   }
 
@@ -265,19 +253,20 @@ export class BudgetGate {
     return debtor
   }
 
-  #pass(waiting: Waiting): void {
-    const { request } = waiting
+  #pass(response: ServerResponse, start: () => void): void {
+    const { req: request } = response
     const botId = this.#options.botIdOf(request)
     const debtor = botId === undefined ? this.#options.clientAddressOf(request) : debtorOf(botId)
-    if (this.#waitMs(debtor, this.#options.clock.monotonicMs()) === 0) waiting.start()
-    else this.#enter(debtor, waiting)
+    const refuse = (error: PostboteError): void => this.#options.refuse(response, error)
+    if (this.#waitMs(debtor, this.#options.clock.monotonicMs()) === 0) start()
+    else this.#enter(debtor, { request, start, refuse })
   }
 
   #enter(debtor: string, waiting: Waiting): void {
     const line = this.#lines.get(debtor) ?? []
     const lineMax = isKey(debtor) ? budgetWaitersPerKeyMax : budgetWaitersPerDebtorMax
     if (line.length >= lineMax || this.#waiting >= budgetWaitersMax) {
-      this.#refuse(debtor, waiting)
+      waiting.refuse(this.#tooMany(debtor))
       return
     }
     this.#waiting += 1
@@ -285,10 +274,6 @@ export class BudgetGate {
     if (line.length > 1) return
     this.#lines.set(debtor, line)
     this.#startLater(debtor, line)
-  }
-
-  #refuse(debtor: string, { refuse }: Waiting): void {
-    refuse(this.#tooMany(debtor))
   }
 
   #tooMany(debtor: string): PostboteError {
@@ -322,7 +307,7 @@ export class BudgetGate {
     this.#waiting -= 1
     const waitedMs = this.#options.clock.monotonicMs() - waiter.sinceMs
     const isLate = waitedMs > budgetWaitMsMax && !isKey(debtor)
-    if (waiter.request.socket.destroyed || isLate) this.#refuse(debtor, waiter)
+    if (waiter.request.socket.destroyed || isLate) waiter.refuse(this.#tooMany(debtor))
     else waiter.start()
   }
 }

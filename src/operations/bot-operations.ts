@@ -4,8 +4,7 @@ import { fleetSorts, fleetStates } from '../bots/fleet-status.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { listedPerPageMax } from './limits.ts'
-import { declareOperations } from './operation.ts'
-import { botPath } from './paths.ts'
+import { botPath, declareOperations } from './operation.ts'
 
 const {
   botId,
@@ -16,6 +15,7 @@ const {
   listLimit,
   mode,
   orNull,
+  overlap,
   preciseTime,
   shard,
   time,
@@ -106,12 +106,7 @@ export const botOperations = declareOperations('bots', {
     summary: 'Issues a new token',
     description: 'The old token stays valid for `overlap` seconds. Default: 0, not at all.',
     body: () =>
-      orNull(
-        Type.Object(
-          { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: tokenOverlapSMax })) },
-          { additionalProperties: false },
-        ),
-      ),
+      orNull(Type.Object({ overlap: overlap(tokenOverlapSMax) }, { additionalProperties: false })),
     result: () =>
       Type.Object(issued(), { $id: 'IssuedToken', description: 'A bot with its new token.' }),
   },

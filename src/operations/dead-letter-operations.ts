@@ -5,8 +5,7 @@ import { updateIdMax } from '../limits.ts'
 import { updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { listedPerPageMax } from './limits.ts'
-import { declareOperations } from './operation.ts'
-import { botPath } from './paths.ts'
+import { botPath, declareOperations } from './operation.ts'
 import { updateSchema } from './update-operations.ts'
 
 const { count, listAfter, listLimit, orNull, removedCount, time, updateId } = fieldSchemas

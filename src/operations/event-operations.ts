@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { eventsKeptMax } from '../events/limits.ts'
 import { operatorEventTypes } from '../events/operator-event.ts'
-import { declareOperations } from './operation.ts'
+import { content, declareOperations } from './operation.ts'
 
 export const eventOperations = declareOperations('server', {
   followEvents: {
@@ -21,11 +21,12 @@ export const eventOperations = declareOperations('server', {
           Type.String({ description: 'The id of the last event that the reader has.' }),
         ),
       }),
-    results: () => {
-      const description =
-        'Server-sent events: one for each event, named after its type, with the event as JSON; and `missed`.'
-      return { 200: { 'text/event-stream': { schema: Type.String({ description }) } } }
-    },
+    results: () => ({
+      200: content(
+        'text/event-stream',
+        'Server-sent events: one for each event, named after its type, with the event as JSON; and `missed`.',
+      ),
+    }),
   },
 })
 

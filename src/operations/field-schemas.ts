@@ -45,6 +45,8 @@ export const fieldSchemas = {
   /** The length of a list. */
   listLimit: (maximum: number, usual: number): TInteger =>
     Type.Integer({ minimum: 1, maximum, default: usual }),
+  /** How many seconds what is replaced stays valid. */
+  overlap: (maximum: number) => Type.Optional(Type.Integer({ minimum: 0, maximum })),
   orNull: <Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> =>
     Type.Union([schema, Type.Null()]),
 } as const

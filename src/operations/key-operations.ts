@@ -1,11 +1,11 @@
 /** The calls about the keys of the private API. */
-import { Type } from 'typebox'
+import { type TArrayOptions, Type } from 'typebox'
 import { scopes } from '../access/access.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { declareOperations } from './operation.ts'
 
-const { botId, count, orNull, time } = fieldSchemas
+const { botId, count, orNull, overlap, time } = fieldSchemas
 
 const path = '/v1/keys'
 /** With these, a name could pass for another one, or move the cursor of a terminal. */
@@ -48,10 +48,7 @@ export const keyOperations = declareOperations('keys', {
     description: 'The old secret stays valid for `overlap` seconds. Default: 0.',
     body: () =>
       orNull(
-        Type.Object(
-          { overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: accessKeyOverlapSMax })) },
-          { additionalProperties: false },
-        ),
+        Type.Object({ overlap: overlap(accessKeyOverlapSMax) }, { additionalProperties: false }),
       ),
     result: () => issuedKey(),
     errors: ['UNKNOWN_KEY', 'KEY_EXCEEDED'],
@@ -81,8 +78,8 @@ export const keyOperations = declareOperations('keys', {
 })
 
 /** The scopes of a key. */
-export function scopesSchema() {
-  return Type.Array(Type.Enum([...scopes], { type: 'string' }))
+export function scopesSchema(options: TArrayOptions = {}) {
+  return Type.Array(Type.Enum([...scopes], { type: 'string' }), options)
 }
 
 /** A key may be for this many bots at most. Chosen: a tenant with its bots; 1,000 keys of this size take 10 MB in a worker. */
@@ -102,11 +99,7 @@ function newKey() {
         pattern: `^[^${namelessCharacters}]{1,${accessKeyNameLengthMax}}$`,
         description: `1 to ${accessKeyNameLengthMax} characters, no control or invisible characters and none that change the direction of writing`,
       }),
-      scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), {
-        minItems: 1,
-        maxItems: scopes.length,
-        uniqueItems: true,
-      }),
+      scopes: scopesSchema({ minItems: 1, maxItems: scopes.length, uniqueItems: true }),
       bots: Type.Optional(
         Type.Array(Type.Integer({ minimum: botIdMin, maximum: botIdMax }), {
           minItems: 1,

@@ -29,6 +29,9 @@ import type { ErrorCode } from '../errors.ts'
  */
 export type Subject = 'bot' | 'queue' | 'pairs' | 'fleet' | 'keys' | 'shard' | 'nobody'
 
+/** The path of a bot, below which most calls are. */
+export const botPath = '/v1/bots/:id'
+
 export type Verb = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What is declared of a call. */
@@ -136,6 +139,11 @@ export function declareOperations<const Rows extends Readonly<Record<string, Ope
 /** Returns the content of a body in JSON. */
 export function json(schema: TSchema): Content {
   return { 'application/json': { schema } }
+}
+
+/** Returns the content of a body that is no JSON. */
+export function content(type: string, description: string): Content {
+  return { [type]: { schema: Type.String({ description }) } }
 }
 
 /**

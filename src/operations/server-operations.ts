@@ -2,10 +2,27 @@
 import { type TProperties, Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { scopesSchema } from './key-operations.ts'
-import { nodeStates, shardStates, workerStates } from './node-states.ts'
-import { declareOperations, json } from './operation.ts'
+import { content, declareOperations, json } from './operation.ts'
 
 const { botId, count, orNull, shard, time } = fieldSchemas
+
+/** `no database`: none of its databases responds, so it may not serve. `unreachable`: it does not answer other nodes. */
+export const nodeStates = ['serving', 'leaving', 'no database', 'unreachable'] as const
+/** `unknown`: its node is unreachable. The other states are those of docs/use/api.md. */
+export const shardStates = [
+  'serving',
+  'starting',
+  'checking',
+  'broken',
+  'no database',
+  'unknown',
+] as const
+
+/**
+ * As the primary records them: `down` until the next process is started, `ending` when none is started any more. A process
+ * that serves and whose event loop does not turn is `hanging`.
+ */
+export const workerStates = ['serving', 'hanging', 'starting', 'down', 'ending'] as const
 
 const sessionPath = '/v1/session'
 const shardPath = '/v1/shards/:shard'
@@ -44,10 +61,7 @@ export const serverOperations = declareOperations('server', {
     scope: 'read',
     about: 'fleet',
     summary: 'Returns the counters of all workers',
-    results: () => {
-      const schema = Type.String({ description: 'The text format of Prometheus.' })
-      return { 200: { 'text/plain': { schema } } }
-    },
+    results: () => ({ 200: content('text/plain', 'The text format of Prometheus.') }),
   },
   getOpenApi: {
     route: 'GET /v1/openapi.json',
@@ -157,10 +171,9 @@ export const shardOperations = declareOperations('server', {
     summary: 'Sends all records of a shard',
     description:
       'For `postbote export`: the section of the shard in a backup, whose format docs/inside/storage.md describes. It is one moment of the shard, with everything that was acknowledged before the call. A response without its end frame is incomplete. The records contain secrets.',
-    results: () => {
-      const schema = Type.String({ description: 'Bytes: frames with the records.' })
-      return { 200: { 'application/octet-stream': { schema } } }
-    },
+    results: () => ({
+      200: content('application/octet-stream', 'Bytes: frames with the records.'),
+    }),
   },
 })
 

@@ -1,10 +1,9 @@
 /** The calls about the keys that the deliveries of a bot are signed with. */
 import { Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
-import { declareOperations } from './operation.ts'
-import { botPath } from './paths.ts'
+import { botPath, declareOperations } from './operation.ts'
 
-const { orNull, removedCount, time } = fieldSchemas
+const { orNull, overlap, removedCount, time } = fieldSchemas
 
 const all = `${botPath}/signing-keys` as const
 
@@ -25,7 +24,7 @@ export const signingKeyOperations = declareOperations('signing keys', {
       Type.Object(
         {
           type: Type.Enum(['hmac-sha256', 'ed25519']),
-          overlap: Type.Optional(Type.Integer({ minimum: 0, maximum: signingKeyOverlapSMax })),
+          overlap: overlap(signingKeyOverlapSMax),
         },
         { additionalProperties: false },
       ),

@@ -9,8 +9,7 @@ import { type UpdateType, updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { idempotencyKeyLengthMax } from './limits.ts'
 import { errorSchema } from './error-schema.ts'
-import { type Content, declareOperations } from './operation.ts'
-import { botPath } from './paths.ts'
+import { botPath, type Content, content, declareOperations } from './operation.ts'
 
 const { botId, updateId } = fieldSchemas
 
@@ -59,16 +58,8 @@ export const updateOperations = declareOperations('updates', {
     description:
       'An `update_id` in the response means that the update is on disk, synced. The body may be compressed with gzip or deflate.',
     checked: 'nothing',
-    query: () => {
-      const { ordering_key, ttl, test, validate } = pushFields()
-      return {
-        ordering_key: Type.Optional(ordering_key),
-        ttl: Type.Optional(ttl),
-        test: Type.Optional(test),
-        validate: Type.Optional(validate),
-      }
-    },
-    headers: () => Type.Object({ 'Idempotency-Key': Type.Optional(pushFields().idempotency_key) }),
+    query: () => pushOptions(),
+    headers: () => Type.Object({ 'Idempotency-Key': Type.Optional(idempotencyKey()) }),
     body: () => updateSchema(),
     result: () => pushResult(),
     errors: pushErrors,
@@ -114,52 +105,63 @@ export const updateOperations = declareOperations('updates', {
         description: 'Whether the events have the updates themselves.',
       }),
     }),
-    results: () => {
-      const description =
-        'Server-sent events: `update`, `confirmed`, `dropped` and `missed`, each with JSON as its data.'
-      return { 200: { 'text/event-stream': { schema: Type.String({ description }) } } }
-    },
+    results: () => ({
+      200: content(
+        'text/event-stream',
+        'Server-sent events: `update`, `confirmed`, `dropped` and `missed`, each with JSON as its data.',
+      ),
+    }),
   },
 })
 
-/** The options of a push. */
-function pushFields() {
+/** The options that both forms of a push have. */
+function pushOptions() {
   return {
-    ordering_key: Type.String({
-      maxLength: orderingKeyBytesMax,
-      description: `Updates with the same key are delivered one after the other. Up to ${orderingKeyBytesMax} bytes. Default: derived from the update.`,
-    }),
-    ttl: Type.Integer({
-      minimum: 1,
-      maximum: ttlSMax,
-      description:
-        'Seconds after which the update is not delivered any more. Default: by its type.',
-    }),
-    test: Type.Boolean({
-      default: false,
-      description: 'Whether the update is for the /test/ queue.',
-    }),
-    validate: Type.Literal('telegram', {
-      description: 'Refuses the update if it lacks a field that bot frameworks need.',
-    }),
-    idempotency_key: Type.String({
-      pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`,
-      description: 'A push with the same key is stored only once within 24 hours.',
-    }),
+    ordering_key: Type.Optional(orderingKey()),
+    ttl: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: ttlSMax,
+        description:
+          'Seconds after which the update is not delivered any more. Default: by its type.',
+      }),
+    ),
+    test: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Whether the update is for the /test/ queue.',
+      }),
+    ),
+    validate: Type.Optional(
+      Type.Literal('telegram', {
+        description: 'Refuses the update if it lacks a field that bot frameworks need.',
+      }),
+    ),
   }
+}
+
+function orderingKey() {
+  return Type.String({
+    maxLength: orderingKeyBytesMax,
+    description: `Updates with the same key are delivered one after the other. Up to ${orderingKeyBytesMax} bytes. Default: derived from the update.`,
+  })
+}
+
+function idempotencyKey() {
+  return Type.String({
+    pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`,
+    description: 'A push with the same key is stored only once within 24 hours.',
+  })
 }
 
 /** The first line of a pair. */
 export function pairHeader() {
-  const { ordering_key, ttl, test, validate, idempotency_key } = pushFields()
   return Type.Object(
     {
       bot_id: botId(),
-      ordering_key: Type.Optional(Type.Union([ordering_key, Type.Number()])),
-      ttl: Type.Optional(ttl),
-      test: Type.Optional(test),
-      validate: Type.Optional(validate),
-      idempotency_key: Type.Optional(idempotency_key),
+      ...pushOptions(),
+      ordering_key: Type.Optional(Type.Union([orderingKey(), Type.Number()])),
+      idempotency_key: Type.Optional(idempotencyKey()),
     },
     {
       $id: 'PairHeader',

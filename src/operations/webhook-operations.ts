@@ -5,8 +5,7 @@ import { outcomes } from '../webhook/attempt-log.ts'
 import { deliveryHistoryMinutes } from '../webhook/limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from './limits.ts'
-import { declareOperations } from './operation.ts'
-import { botPath } from './paths.ts'
+import { botPath, declareOperations } from './operation.ts'
 
 const { count, listLimit, orNull, preciseTime, time, updateId } = fieldSchemas
 

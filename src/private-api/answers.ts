@@ -1,30 +1,15 @@
 /** What a worker answers to the questions of other workers (questions.ts), and the routes on which they ask. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { KeyRegistry } from '../access/key-registry.ts'
-import type { BotService } from '../bots/bot-service.ts'
 import { PostboteError } from '../errors.ts'
-import type { MetricName } from '../metrics.ts'
-import type { KeySync } from './access/key-sync.ts'
-import type { PrivateApiGuard } from './access/private-api-guard.ts'
-import type { NodeReport } from './node-report.ts'
+import type { PrivateApiOptions } from './private-api-options.ts'
 import { type Answers, type Question, questions } from './questions.ts'
-import { type EventLog, ownEvents } from './routes/event-routes.ts'
+import { ownEvents } from './routes/event-routes.ts'
 import { isPlain, shownCountersOf } from './routes/fleet-routes.ts'
 
-export interface AnswersOptions extends EventLog {
-  readonly bots: Pick<BotService, 'list' | 'select' | 'summary' | 'named'>
-  readonly guard: Pick<PrivateApiGuard, 'ended'>
-  readonly keys: {
-    readonly registry: Pick<KeyRegistry, 'table' | 'noteUses'>
-    readonly sync: Pick<KeySync, 'refresh'>
-  }
-  /** Whether this is the first worker of its node, which answers for the node. */
-  readonly isFirstWorker: boolean
-  /** Returns the state of this node. */
-  ownNode(): Promise<NodeReport>
-  /** The sums of the counters of all workers of this node. */
-  totals(): Readonly<Record<MetricName, number>>
-}
+export type AnswersOptions = Pick<
+  PrivateApiOptions,
+  'bots' | 'guard' | 'keys' | 'isFirstWorker' | 'ownNode' | 'totals' | 'readEvents' | 'node'
+>
 
 export function answersOf(options: AnswersOptions): Answers {
   const { bots, guard, keys, isFirstWorker } = options

@@ -1,4 +1,5 @@
 /** Asks other workers questions, one of them or all. */
+import type { FastifyRequest } from 'fastify'
 import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { type Owners, type OwnerStream, postToOwner } from './owners.ts'
@@ -45,11 +46,17 @@ function queryText(input: unknown): string {
   return query.toString()
 }
 
-export interface AllAsked<Name extends QuestionName> {
+/** What a route has that asks all workers. */
+export interface AskingRoute<Name extends QuestionName> {
   readonly clock: Clock
-  readonly owners: Pick<Owners, 'others' | 'isOtherNode' | 'openStream'>
   /** What this worker answers. */
   readonly answers: Pick<Answers, Name>
+  ownersOf(request: FastifyRequest): Owners
+}
+
+export interface AllAsked<Name extends QuestionName>
+  extends Pick<AskingRoute<Name>, 'clock' | 'answers'> {
+  readonly owners: Pick<Owners, 'others' | 'isOtherNode' | 'openStream'>
   /** Default: `ownersAnswerMs`. */
   readonly withinMs?: number
 }

@@ -1,6 +1,6 @@
 /** What a node says about itself for GET /v1/nodes. Nodes pass it to each other as JSON. */
 
-import type { nodeStates, shardStates, workerStates } from '../operations/node-states.ts'
+import type { nodeStates, shardStates, workerStates } from '../operations/server-operations.ts'
 
 export type NodeState = (typeof nodeStates)[number]
 export type ShardState = (typeof shardStates)[number]

@@ -11,98 +11,40 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify'
 import type { Access } from '../access/access.ts'
-import { assertUnderLimit, type KeyLimiter } from '../access/key-limiter.ts'
-import type { KeyRegistry } from '../access/key-registry.ts'
-import type { KeyRing } from '../access/key-ring.ts'
+import { assertUnderLimit } from '../access/key-limiter.ts'
 import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
 import { kib, unavailableRetryAfterS } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
-import { addAnswers, answersOf, type AnswersOptions } from './answers.ts'
+import { addAnswers, answersOf } from './answers.ts'
 import { deniedMetrics, type MetricName } from '../metrics.ts'
 import { apiOperations } from '../operations/api-operations.ts'
 import { verbsAt } from '../operations/operation-of.ts'
 import type { ResultOf } from '../operations/operation.ts'
 import { serverOperations } from '../operations/server-operations.ts'
 import { updateOperations } from '../operations/update-operations.ts'
-import type { ShardTroubles } from '../shard/shard-marks.ts'
-import type { PrivateApiGuard } from './access/private-api-guard.ts'
 import { addOperation, type HandledCall } from './routes/add-operations.ts'
 import { assertMay } from './access/assert-may.ts'
-import { type BotRoutesOptions, addBotRoutes } from './routes/bot-routes.ts'
+import { addBotRoutes } from './routes/bot-routes.ts'
 import { addDashboardRoutes, DashboardFiles, dashboardPaths } from './routes/dashboard-files.ts'
 import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
-import { addEventRoutes, type EventRoutesOptions } from './routes/event-routes.ts'
-import { type FleetRoutesOptions, addFleetRoutes } from './routes/fleet-routes.ts'
-import { type IngestRoutesOptions, addIngestRoutes } from './routes/ingest-routes.ts'
-import { addKeyRoutes, type KeyRoutesOptions } from './routes/key-routes.ts'
-import type { KeySync } from './access/key-sync.ts'
+import { addEventRoutes } from './routes/event-routes.ts'
+import { addFleetRoutes } from './routes/fleet-routes.ts'
+import { addIngestRoutes } from './routes/ingest-routes.ts'
+import { addKeyRoutes } from './routes/key-routes.ts'
+import { fieldValues } from './routes/field-values.ts'
 import { metricsPage } from './routes/metrics-page.ts'
 import { openApiDocument } from './openapi/openapi-document.ts'
-import { addNodeRoutes, type NodeRoutesOptions } from './routes/node-routes.ts'
+import { addNodeRoutes } from './routes/node-routes.ts'
+import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
 import { privateErrorText } from './private-error.ts'
-import { addRecordRoutes, type RecordRoutesOptions } from './routes/record-routes.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { addSessionRoutes } from './routes/session-routes.ts'
-import { addShardRoutes, type ShardRoutesOptions } from './routes/shard-routes.ts'
+import { addShardRoutes } from './routes/shard-routes.ts'
 import { addSigningKeyRoutes } from './routes/signing-key-routes.ts'
 import { addTailRoutes } from './routes/tail-routes.ts'
 import { validationText } from './validation-text.ts'
 import { addWebhookRoutes } from './routes/webhook-routes.ts'
-import type { Log } from '../surroundings.ts'
-
-export type PrivateApiOptions = Omit<
-  BotRoutesOptions &
-    EventRoutesOptions &
-    KeyRoutesOptions &
-    FleetRoutesOptions &
-    IngestRoutesOptions &
-    NodeRoutesOptions &
-    RecordRoutesOptions &
-    ShardRoutesOptions,
-  'answers'
-> &
-  AnswersOptions &
-  PrivateApiContext
-
-/** All that a worker has of keys. */
-export interface WorkerKeys {
-  readonly ring: KeyRing
-  readonly registry: KeyRegistry
-  readonly sync: KeySync
-  readonly limiter: KeyLimiter
-}
-
-/** What /readyz shows. */
-export interface Readiness {
-  /** Whether every shard has a worker that responds for it, even if it refuses. */
-  readonly isServed: boolean
-  /** Whether the server may act on what it holds: false while none of its databases responds. */
-  readonly hasLease: boolean
-  /** The numbers of the databases that do not respond. */
-  readonly awayDatabases: readonly number[]
-  /** The number of shards. */
-  readonly shards: number
-  /** Number of shards that accept nothing until their disk can be written again. */
-  readonly poisonedShards: number
-  /** Copies of damaged files, in the data directory. */
-  readonly damaged: readonly string[]
-  readonly troubles: ShardTroubles
-}
-
-interface PrivateApiContext {
-  readonly guard: PrivateApiGuard
-  readonly keys: WorkerKeys
-  readonly log: Pick<Log, 'error'>
-  /** The state that /readyz shows. */
-  readiness(): Promise<Readiness>
-  /** The sums of the counters of all workers. */
-  totals(): Readonly<Record<MetricName, number>>
-  /** Called for a request with no key, a wrong key or one that does not allow it, a Host that is not allowed, or without a route. */
-  onRefused?(request: IncomingMessage): void
-  /** Whether the connection was accepted on a Unix socket. */
-  isUnixSocket(request: FastifyRequest): boolean
-}
 
 /**
  * A misspelled field is an error that names it, instead of being dropped. The schemas are constants of this program, so
@@ -119,15 +61,6 @@ const ajvOptions = {
 
 const deniedMetricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = deniedMetrics
 
-const healthPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
-/** The paths that need no key. */
-const openPaths: ReadonlySet<string> = new Set([...healthPaths, ...dashboardPaths])
-
-/** Whether a request asks for the health of the server, which needs no key. */
-export function asksForHealth(url: string): boolean {
-  return healthPaths.has(url.split('?', 1)[0] ?? '')
-}
-
 export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
   const answers = answersOf(given)
   const options = { ...given, answers }
@@ -136,14 +69,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     exposeHeadRoutes: false,
     // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
     frameworkErrors: (_error, _request, reply) => {
-      const text = privateErrorText(new PostboteError('NOT_FOUND'))
-      reply.hijack()
-      // Has a Content-Length, as all responses that another worker may forward.
-      reply.raw.writeHead(404, {
-        'Content-Type': 'application/json',
-        'Content-Length': Buffer.byteLength(text),
-      })
-      reply.raw.end(text)
+      void sendError(reply, new PostboteError('NOT_FOUND'))
     },
     ajv: { customOptions: ajvOptions },
   })
@@ -155,12 +81,12 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     }
     const denied = deniedMetricOf[expected.code]
     if (denied !== undefined || expected.code === 'BAD_HOST' || request.is404) {
-      options.onRefused?.(request.raw)
+      options.onRefused(request.raw)
     }
     if (denied !== undefined) options.counters.add(denied, 1)
     if (expected.retryAfterS !== undefined) void reply.header('retry-after', expected.retryAfterS)
     if (mustClose(request.raw)) void reply.header('connection', 'close')
-    return reply.code(expected.status).type('application/json').send(privateErrorText(expected))
+    return sendError(reply, expected)
   })
   addDashboardRoutes(app, new DashboardFiles())
   addServerRoutes(app, options)
@@ -176,16 +102,19 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
-    addRecordRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options)
-    addAnswers(jsonRoutes, answers, options.isForwarded)
+    addAnswers(jsonRoutes, answers, (request) => options.isForwarded(request))
   })
   void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
   return app
 }
 
+function sendError(reply: FastifyReply, error: PostboteError): FastifyReply {
+  return reply.code(error.status).type('application/json').send(privateErrorText(error))
+}
+
 /** Some probes send HEAD and use only the status. */
-function addServerRoutes(app: FastifyInstance, options: PrivateApiContext): void {
+function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void {
   const { checkHealth, checkHealthHead, checkReadiness, checkReadinessHead } = serverOperations
   const { getMetrics, getOpenApi } = serverOperations
   const readinessOf = async ({ reply }: HandledCall): Promise<ReadinessJson> => {
@@ -210,15 +139,17 @@ function addServerRoutes(app: FastifyInstance, options: PrivateApiContext): void
 }
 
 /** The checks before a route runs, and before the body is read. */
-function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
+function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
   const { ring, limiter } = options.keys
   addRequestAccess(app)
   app.addHook('onRequest', async (request, reply) => {
-    const path = request.routeOptions.url ?? ''
+    const { url: path = '', config } = request.routeOptions
+    const { operation } = config
+    const isOpen = operation?.scope === 'open'
     // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
-    const isProbe = healthPaths.has(path) && request.headers.host === undefined
+    const isProbe = isOpen && request.headers.host === undefined
     if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
-    if (openPaths.has(path)) return
+    if (isOpen || dashboardPaths.includes(path)) return
     // With a session, a request has no Authorization header, which would keep proxies from storing the response.
     if (request.method === 'GET') void reply.header('cache-control', 'no-store')
     const access = await checkAccess(options, request)
@@ -228,7 +159,6 @@ function addChecks(app: FastifyInstance, options: PrivateApiContext): void {
     // The body is not parsed, because Fastify would close the connection if it could not parse it.
     if (request.is404) throw noRoute(request, reply)
     if (access === 'root') return
-    const { operation } = request.routeOptions.config
     assertMay(access, operation, idIn(request.params))
     if (operation === updateOperations.pushUpdate) assertUnderLimit(limiter, access, 'updates')
   })
@@ -261,7 +191,7 @@ const keysKnownWaitMs = 2_000
 
 /** Waits for the keys if this worker has just started. */
 async function checkAccess(
-  { guard, keys }: PrivateApiContext,
+  { guard, keys }: PrivateApiOptions,
   { raw }: FastifyRequest,
 ): Promise<Access> {
   try {
@@ -296,13 +226,14 @@ function troublesJson({
   damaged,
   troubles,
 }: Readiness): Omit<ReadinessJson, 'status'> {
+  const { someOf } = fieldValues
   return {
-    ...(hasLease && awayDatabases.length > 0 ? { away_databases: awayDatabases } : {}),
-    ...(poisonedShards > 0 ? { poisoned_shards: poisonedShards } : {}),
-    ...(damaged.length > 0 ? { damaged } : {}),
-    ...(troubles.broken.length > 0 ? { broken_shards: troubles.broken } : {}),
-    ...(troubles.damaged.length > 0 ? { damaged_files: troubles.damaged } : {}),
-    ...(troubles.checking.length > 0 ? { checking_shards: troubles.checking } : {}),
+    away_databases: hasLease ? someOf(awayDatabases) : undefined,
+    poisoned_shards: poisonedShards > 0 ? poisonedShards : undefined,
+    damaged: someOf(damaged),
+    broken_shards: someOf(troubles.broken),
+    damaged_files: someOf(troubles.damaged),
+    checking_shards: someOf(troubles.checking),
   }
 }
 

@@ -129,7 +129,7 @@ export class UpstreamProxy {
     const isSending = hasBody(request)
     reply.request.body = isSending ? bodyOf(request, response) : undefined
     this.#signal = signal
-    reply.from(this.#pathOf(target, request.url ?? ''), {
+    reply.from(this.#pathOf(target), {
       // A GET with a body is a call with parameters here. Other servers may treat it differently, so it is sent as POST.
       ...(isSending ? { method: 'POST' } : {}),
       retryDelay: () => null,
@@ -154,10 +154,11 @@ export class UpstreamProxy {
     sendError(reply.raw, upstreamError(error))
   }
 
-  #pathOf(target: MethodTarget | FileTarget, url: string): string {
+  #pathOf(target: MethodTarget | FileTarget): string {
     const { upstream } = this.#options
     if (target.kind === 'file') return upstreamFilePath(upstream, target)
-    return upstreamPath(upstream, { ...target, method: methodInUrl(url) ?? target.method })
+    // With its original case: the reference accepts any case, other servers may not.
+    return upstreamPath(upstream, { ...target, method: target.methodName })
   }
 }
 
@@ -182,17 +183,6 @@ function bodyOf(request: IncomingMessage, response: ServerResponse): PassThrough
     request.resume()
   })
   return body
-}
-
-/** Returns the method with its original case: the reference accepts any case, other servers may not. */
-function methodInUrl(url: string): string | undefined {
-  const path = url.split('?', 1)[0] ?? ''
-  const name = /\/([^/]*)\/?$/.exec(path)?.[1] ?? ''
-  try {
-    return decodeURIComponent(name)
-  } catch {
-    return undefined
-  }
 }
 
 type AnyHeaders = IncomingHttpHeaders | Http2Headers

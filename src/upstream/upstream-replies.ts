@@ -76,19 +76,20 @@ export class UpstreamReplies {
   }
 
   intakeOf(webhook: ReplyingWebhook): ReplyIntake {
+    const { counters } = this.#options
     const turns = new Map<string, Promise<void>>()
     let waiting = 0
     return {
       wants: mayNameMethod,
       reserve: (bytes) => this.#reserve(bytes),
       release: (bytes) => this.#release(bytes),
-      dropped: () => this.#count('webhook_replies_dropped'),
+      dropped: () => counters.add('webhook_replies_dropped', 1),
       take: ({ orderingKey, contentType, body }: WebhookReply) => {
         const method = replyMethod(contentType, body)
         const hasRoom = waiting < webhookRepliesPerBotMax && this.#open.size < webhookRepliesMax
         if (method === undefined || !hasRoom) {
           this.#release(body.length)
-          if (method !== undefined) this.#count('webhook_replies_dropped')
+          if (method !== undefined) counters.add('webhook_replies_dropped', 1)
           return
         }
         waiting += 1
@@ -117,8 +118,9 @@ export class UpstreamReplies {
 
   /** Sends a reply in its turn. Never rejects. */
   async #send(webhook: ReplyingWebhook, reply: NamedReply, before?: Promise<void>): Promise<void> {
+    const { clock, counters } = this.#options
     const aborter = new AbortController()
-    const timer = this.#options.clock.after(webhookReplyTimeoutMs, () => aborter.abort())
+    const timer = clock.after(webhookReplyTimeoutMs, () => aborter.abort())
     let endTurn: (() => void) | undefined
     try {
       await before
@@ -127,11 +129,11 @@ export class UpstreamReplies {
       })
       const token = this.#options.openToken(webhook.sealedToken)
       if (token === undefined || aborter.signal.aborted) {
-        this.#count('webhook_replies_dropped')
+        counters.add('webhook_replies_dropped', 1)
         return
       }
       const isSent = await this.#post({ ...reply, token, isTest: webhook.isTest }, aborter.signal)
-      this.#count(isSent ? 'webhook_replies_sent' : 'webhook_replies_failed')
+      counters.add(isSent ? 'webhook_replies_sent' : 'webhook_replies_failed', 1)
     } finally {
       timer.cancel()
       endTurn?.()
@@ -166,11 +168,5 @@ export class UpstreamReplies {
 
   #release(bytes: number): void {
     this.#heldBytes -= bytes
-  }
-
-  #count(
-    name: 'webhook_replies_sent' | 'webhook_replies_failed' | 'webhook_replies_dropped',
-  ): void {
-    this.#options.counters.add(name, 1)
   }
 }

@@ -3,12 +3,8 @@
  * returned as it would have been sent, and logged.
  */
 import { PostboteError } from '../../errors.ts'
+import type { Log } from '../../surroundings.ts'
 import type { Method, MethodCall, ResultReply } from '../method-call.ts'
-
-/** Receives what was sent. */
-export interface DemoLog {
-  info(details: object, message: string): void
-}
 
 /** Methods that return a message, and the log's word for each. */
 const messages = { sendMessage: 'sent', editMessageText: 'edited' } as const
@@ -22,7 +18,7 @@ const others = [
 ]
 
 /** Returns the methods by their names in lower case. */
-export function demoMethods(log: DemoLog): ReadonlyMap<string, Method> {
+export function demoMethods(log: Pick<Log, 'info'>): ReadonlyMap<string, Method> {
   let lastMessageId = 0
   const messageOf = (call: MethodCall): ResultReply => {
     lastMessageId += 1

@@ -15,9 +15,9 @@ const connectionsDefault = 40
 
 export interface SetWebhookOptions {
   /** The value of `--max-webhook-connections`. */
-  readonly connectionsMax: number
+  readonly webhookConnectionsMax: number
   /** Returns the form of the token that may be stored. Set if replies of webhooks are sent to an upstream server. */
-  readonly sealToken: ((token: string) => string) | undefined
+  readonly sealToken?: ((token: string) => string) | undefined
 }
 
 /** protocol.md §6. Without a url it does what deleteWebhook does. */
@@ -41,9 +41,9 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
       webhook: {
         url,
         maxConnections: params.integer('max_connections', {
-          default: Math.min(connectionsDefault, options.connectionsMax),
+          default: Math.min(connectionsDefault, options.webhookConnectionsMax),
           min: 1,
-          max: options.connectionsMax,
+          max: options.webhookConnectionsMax,
         }),
         ...(secretToken === undefined ? {} : { secretToken }),
         ...(options.sealToken === undefined ? {} : { sealedToken: options.sealToken(token) }),

@@ -19,7 +19,7 @@ import { updateOperations } from '../../operations/update-operations.ts'
 import { endWithText } from '../../bot-api/end-with-list.ts'
 import { PostboteError } from '../../errors.ts'
 import { forwardHopsMax, peerConnectWaitMs, peerRepeatDelayMs } from '../limits.ts'
-import { type BodyLease, tooManyBodies } from '../../http/body-budget.ts'
+import type { BodyLease } from '../../http/body-budget.ts'
 import { dropBody, hasBody, mustClose, receiveBody } from '../../http/body.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
@@ -157,7 +157,7 @@ export class Forward implements ResponseReceiver {
     try {
       this.#body = await receiveBody(incoming, { bytesMax: forwardedBodyBytesMax, lease })
       // A body that arrived in one piece is also kept until the response is there, so it is counted now.
-      if (lease?.hold(this.#body.length) === false) throw tooManyBodies()
+      if (lease?.hold(this.#body.length) === false) throw new PostboteError('TOO_MANY_BODIES')
     } catch (error) {
       if (!(error instanceof PostboteError)) throw error
       this.#refuseBody(error)

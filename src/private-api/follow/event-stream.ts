@@ -118,8 +118,7 @@ export class EventStream {
     let question: NodeQuestion = { ...begin, waitMs: 0 }
     while (!this.#isEnded) {
       const page = await ask(question).catch(() => undefined)
-      if (page === undefined) return
-      if (this.#isEnded) return
+      if (page === undefined || this.#isEnded) return
       const { node = '', next } = page
       this.#hasBegun = true
       this.#ids.set(node, next)

@@ -2,9 +2,10 @@
  * Builds the OpenAPI 3.1 document of the private API from the table of operations. A schema with an `$id` becomes a component
  * of that name, and `$ref` takes its place.
  */
+import { type TObject, type TSchema, Type } from 'typebox'
 import { type ErrorCode, errorKinds } from '../../errors.ts'
-import { botIdMax, botIdMin, updateIdMax } from '../../limits.ts'
 import { commonErrors, errorSchema, openErrors, ownErrors } from '../../operations/error-schema.ts'
+import { fieldSchemas } from '../../operations/field-schemas.ts'
 import {
   type Content,
   json,
@@ -12,29 +13,21 @@ import {
   operationTags,
   querySchema,
 } from '../../operations/operation.ts'
-import {
-  asObject,
-  type Json,
-  type JsonObject,
-  jsonOf,
-  OpenApiComponents,
-  withFormat,
-} from './openapi-components.ts'
+import { type JsonObject, OpenApiComponents } from './openapi-components.ts'
+
 /** What the parameters mean that several calls have. A description in a route's own schema has precedence. */
 const parameterTexts: Readonly<Record<string, string>> = {
-  id: 'The id of the bot.',
-  update_id: 'The id of the update that became a dead letter.',
-  key_id: 'The id of the key.',
-  shard: 'The number of the shard.',
   test: 'Whether the call is about the /test/ queue of the bot.',
   after: 'The list starts above this id.',
   limit: 'The list has at most this many entries.',
 }
-const pathSchemas: Readonly<Record<string, JsonObject>> = {
-  id: { type: 'integer', minimum: botIdMin, maximum: botIdMax },
-  update_id: { type: 'integer', minimum: 1, maximum: updateIdMax },
-  key_id: { type: 'string' },
-  shard: { type: 'integer', minimum: 0 },
+const { botId, shard, updateId } = fieldSchemas
+/** The parameters in paths. */
+const pathSchemas: Readonly<Record<string, () => TSchema>> = {
+  id: () => ({ ...botId(), description: 'The id of the bot.' }),
+  update_id: () => updateId('The id of the update that became a dead letter.'),
+  key_id: () => Type.String({ description: 'The id of the key.' }),
+  shard: () => ({ ...shard(), description: 'The number of the shard.' }),
 }
 
 /**
@@ -45,7 +38,7 @@ const pathSchemas: Readonly<Record<string, JsonObject>> = {
  */
 export function openApiDocument(operations: readonly Operation[]): JsonObject {
   const components = new OpenApiComponents()
-  const paths: Record<string, JsonObject> = {}
+  const paths: Record<string, Record<string, JsonObject>> = {}
   for (const operation of operations) {
     const path = operation.path.replaceAll(/:(\w+)/g, '{$1}')
     const methods = (paths[path] ??= {})
@@ -71,19 +64,18 @@ export function openApiDocument(operations: readonly Operation[]): JsonObject {
 function operationObject(operation: Operation, components: OpenApiComponents): JsonObject {
   const { id, tag, summary, description, path } = operation
   const parameters = [
-    ...pathParameters(path),
-    ...parametersIn('query', components.published(querySchema(operation))),
-    ...parametersIn('header', components.published(operation.headers?.())),
+    ...pathParameters(path, components),
+    ...parametersIn('query', querySchema(operation), components),
+    ...parametersIn('header', operation.headers?.(), components),
   ]
-  const body = bodyObject(operation, components)
   return {
     operationId: id,
     tags: [tag],
     summary,
-    ...(description === undefined ? {} : { description }),
+    description,
     security: securityOf(operation),
-    ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body === undefined ? {} : { requestBody: body }),
+    parameters: parameters.length > 0 ? parameters : undefined,
+    requestBody: bodyObject(operation, components),
     responses: responsesObject(operation, components),
   }
 }
@@ -96,22 +88,25 @@ function securityOf({ scope, needsKey }: Operation): JsonObject[] {
   return [{ adminKey: [] }, { key: roles }, ...session]
 }
 
-function pathParameters(url: string): JsonObject[] {
-  return [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => {
-    const schema = pathSchemas[name]
+function pathParameters(path: string, components: OpenApiComponents): JsonObject[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    const schema = pathSchemas[name]?.()
     if (schema === undefined) throw new Error(`no schema describes the path parameter ${name}`)
-    return parameter('path', name, { isRequired: true, schema: withFormat(schema) })
+    return parameter('path', name, { isRequired: true, schema: components.published(schema) })
   })
 }
 
 /** Fastify fills in defaults before it checks what is required, so a field with a default is not required of a client. */
-function parametersIn(place: 'query' | 'header', schema: Json): JsonObject[] {
-  const { properties = {}, required = [] } = asObject(schema)
-  return Object.entries(asObject(properties)).map(([name, field]) => {
-    const own = asObject(field)
-    const isRequired =
-      Array.isArray(required) && required.includes(name) && own['default'] === undefined
-    return parameter(place, name, { isRequired, schema: own })
+function parametersIn(
+  place: 'query' | 'header',
+  fields: TObject | undefined,
+  components: OpenApiComponents,
+): JsonObject[] {
+  const required: readonly string[] = fields?.required ?? []
+  return Object.entries(fields?.properties ?? {}).map(([name, field]) => {
+    const schema = components.published(field)
+    const isRequired = required.includes(name) && schema['default'] === undefined
+    return parameter(place, name, { isRequired, schema })
   })
 }
 
@@ -131,36 +126,49 @@ function bodyObject(
   if (bodyContent !== undefined)
     return { required: true, content: components.content(bodyContent()) }
   if (body === undefined) return undefined
-  const schema = asObject(components.published(body()))
-  const choices = Array.isArray(schema['anyOf']) ? schema['anyOf'] : [schema]
+  const schema = body()
+  const choices = Type.IsUnion(schema) ? schema.anyOf : [schema]
   // No body is read as null.
-  const given = choices.filter((choice) => asObject(choice)['type'] !== 'null')
-  const [first = {}] = given
+  const given = choices.filter((choice) => !Type.IsNull(choice))
+  const [first = {}, ...more] = given.map((choice) => components.published(choice))
   return {
     required: given.length === choices.length,
-    content: { 'application/json': { schema: given.length > 1 ? { anyOf: given } : first } },
+    content: {
+      'application/json': { schema: more.length > 0 ? { anyOf: [first, ...more] } : first },
+    },
   }
 }
 
-function responsesObject(operation: Operation, components: OpenApiComponents): JsonObject {
+/** The response itself, or a reference to it. */
+interface Response {
+  readonly $ref?: string
+  readonly description?: string
+  readonly headers?: JsonObject | undefined
+  readonly content?: Readonly<Record<string, JsonObject>> | undefined
+}
+
+function responsesObject(
+  operation: Operation,
+  components: OpenApiComponents,
+): Readonly<Record<string, Response>> {
   const { method, scope, result } = operation
   const errors = ownErrors(operation)
   const isOpen = scope === 'open'
   const results = operation.results?.() ?? (result === undefined ? {} : { 200: json(result()) })
   const shared: readonly ErrorCode[] = isOpen ? openErrors : commonErrors
   const byStatus = codesByStatus([...shared, ...errors])
-  const responses: JsonObject = {}
+  const responses: Record<string, Response> = {}
   for (const [status, codes] of byStatus) {
     const isShared = codes.every((code) => !errors.includes(code))
     const response = errorResponse(status, codes, components)
-    if (method === 'HEAD') responses[status] = withoutContent(response)
+    if (method === 'HEAD') responses[status] = { ...response, content: undefined }
     else if (isShared && !isOpen)
       responses[status] = components.response(`Error${status}`, response)
     else responses[status] = response
   }
   for (const [status, content] of Object.entries(results)) {
-    const response = { description: textOf(content), content: components.content(content) }
-    responses[status] = joined(response, asObject(responses[status] ?? {}))
+    const response = resultResponse(content, components)
+    responses[status] = joined(response, responses[status])
   }
   return responses
 }
@@ -179,49 +187,40 @@ function errorResponse(
   status: number,
   codes: readonly ErrorCode[],
   components: OpenApiComponents,
-): JsonObject {
+): Response {
   const texts = codes.map(
     (code) => `\`${code}\`: ${errorKinds[code].description.replace('%s', '…')}`,
   )
-  const { $ref } = asObject(components.published(errorSchema()))
   // A keyword beside $ref also applies: the error has one of these codes.
-  const code = { enum: [...codes] }
-  const schema = { $ref: $ref ?? '', properties: { error: { properties: { code } } } }
+  const properties = { error: { properties: { code: { enum: codes } } } }
+  const schema = { ...components.published(errorSchema()), properties }
   const seconds = { description: 'Seconds until the call may succeed.', ...retryAfter }
   return {
     description: texts.join('\n\n'),
-    ...(status === 429 || status === 503 ? { headers: { 'Retry-After': seconds } } : {}),
+    headers: status === 429 || status === 503 ? { 'Retry-After': seconds } : undefined,
     content: { 'application/json': { schema } },
   }
 }
 
 const retryAfter = { required: true, schema: { type: 'integer', minimum: 1 } }
 
-function withoutContent({ content: _content, ...response }: JsonObject): JsonObject {
-  return response
-}
-
-function textOf(content: Content): string {
+function resultResponse(content: Content, components: OpenApiComponents): Response {
   const [first] = Object.values(content)
-  if (first === undefined) return 'A response without a body.'
-  const { description } = asObject(jsonOf(first.schema))
-  return typeof description === 'string' ? description : 'The call has succeeded.'
+  if (first === undefined) return { description: 'A response without a body.' }
+  const { schema } = first
+  const description =
+    'description' in schema ? String(schema.description) : 'The call has succeeded.'
+  return { description, content: components.content(content) }
 }
 
 /** Joins a result with the errors that have the same status, if there are any. Such a result is JSON, too: /readyz. */
-function joined(result: JsonObject, errors: JsonObject): JsonObject {
-  const { description = '', content, ...more } = errors
-  const texts = [result['description'], description]
-    .filter((text) => typeof text === 'string')
-    .filter((text) => text !== '')
-  const types = asObject(result['content'] ?? {})
-  const body = asObject(asObject(content ?? {})['application/json'] ?? {})
-  const own = asObject(types['application/json'] ?? {})
-  const both = [own['schema'] ?? {}, body['schema'] ?? {}]
-  const all = content === undefined ? types : { 'application/json': { schema: { anyOf: both } } }
+function joined(result: Response, errors: Response | undefined): Response {
+  if (errors === undefined) return result
+  const type = 'application/json'
+  const anyOf = [result, errors].map(({ content }) => content?.[type]?.['schema'])
   return {
-    description: texts.join('\n\n'),
-    ...more,
-    ...(Object.keys(all).length > 0 ? { content: all } : {}),
+    ...errors,
+    description: `${result.description}\n\n${errors.description}`,
+    content: errors.content && { [type]: { schema: { anyOf } } },
   }
 }

@@ -1,6 +1,8 @@
 /** Adds the routes of calls to an app, as the table of operations declares them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
+import type { BotQueue } from '../../bots/bot-queue.ts'
+import type { BotService } from '../../bots/bot-service.ts'
 import { PostboteError } from '../../errors.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import {
@@ -71,6 +73,7 @@ export function addOperation<Row extends Operation>(
   app.route({
     method,
     url: path,
+    // Fastify warns of a schema that is undefined.
     schema: {
       ...(querystring === undefined ? {} : { querystring }),
       ...(body === undefined ? {} : { body }),
@@ -89,6 +92,17 @@ function handledCall<Row extends Operation>(
   const { query, body } = request
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schemas of the route have checked it
   return { request, reply, params, query, body } as HandledCall<Row>
+}
+
+/** Returns the queue that a call is about. Rejects with UNKNOWN_BOT. */
+export function queueOf(
+  bots: BotService,
+  {
+    params,
+    query,
+  }: { readonly params: { readonly id: number }; readonly query: { readonly test: boolean } },
+): Promise<BotQueue> {
+  return bots.queueOf(params.id, query.test)
 }
 
 function bodySchema({ body, checked }: Operation): TSchema | undefined {

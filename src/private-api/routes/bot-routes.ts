@@ -1,32 +1,24 @@
 /** Routes that register, show and remove bots (protocol.md §9). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { BotReport, BotService } from '../../bots/bot-service.ts'
+import type { BotReport } from '../../bots/bot-service.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
 import { addOperation, type HandledCall } from './add-operations.ts'
-import { askOwners } from '../ask-owners.ts'
-import { botSummaryJson } from './bot-summary-json.ts'
-import { type CompleteResponse, type Owners, type OwnerStream, postToOwner } from '../owners.ts'
-import type { Answers } from '../questions.ts'
-import { unixSeconds } from './unix-seconds.ts'
+import { type AskingRoute, askOwners } from '../ask-owners.ts'
+import { fieldValues } from './field-values.ts'
+import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
 import { readIsValidated } from '../ingest/update-options.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface BotRoutesOptions {
-  readonly clock: Clock
-  readonly bots: BotService
-  readonly answers: Pick<Answers, 'botsNamed'>
-  ownersOf(request: FastifyRequest): Owners
-  /** Whether another worker forwarded the request, so that only this worker responds to it. */
-  isForwarded(request: FastifyRequest): boolean
-}
+type Options = Pick<PrivateApiOptions, 'bots' | 'isForwarded'> & AskingRoute<'botsNamed'>
 
 type Registration = BodyOf<typeof botOperations.createBot>
 type IssuedToken = ResultOf<typeof botOperations.rotateToken>
 type BotJson = ResultOf<typeof botOperations.getBot>
 
-export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): void {
+export function addBotRoutes(app: FastifyInstance, options: Options): void {
   const { bots } = options
   addOperation(app, botOperations.createBot, (call) => register(options, call))
   addOperation(app, botOperations.getBot, async ({ params }) =>
@@ -48,7 +40,7 @@ export function addBotRoutes(app: FastifyInstance, options: BotRoutesOptions): v
 }
 
 async function register(
-  options: BotRoutesOptions,
+  options: Options,
   { request, reply, body }: HandledCall<typeof botOperations.createBot>,
 ): Promise<ResultOf<typeof botOperations.createBot> | FastifyReply> {
   const response = await registerAtOwner(options, request, body)
@@ -60,7 +52,7 @@ async function register(
 }
 
 async function registerAtOwner(
-  options: BotRoutesOptions,
+  options: Options,
   request: FastifyRequest,
   body: Registration,
 ): Promise<CompleteResponse> {
@@ -69,8 +61,7 @@ async function registerAtOwner(
   const owners = options.ownersOf(request)
   const owner = asked === undefined ? undefined : owners.ownerOf(asked)
   if (owner !== undefined && !owners.isOwn(owner)) {
-    const open = (): OwnerStream => owners.openStream(owner, '/v1/bots')
-    return postToOwner(clock, open, { body: JSON.stringify(body) })
+    return registerAt(clock, owners, owner, body)
   }
   try {
     const id =
@@ -96,7 +87,7 @@ const sameUsernamesShownMax = 10
  * registered, and only this response has its token.
  */
 async function withSameUsername(
-  options: BotRoutesOptions,
+  options: Options,
   request: FastifyRequest,
   { body, issued }: { readonly body: Registration; readonly issued: IssuedToken },
 ): Promise<ResultOf<typeof botOperations.createBot>> {
@@ -106,7 +97,7 @@ async function withSameUsername(
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)
   const shown = [...ids].toSorted((a, b) => a - b).slice(0, sameUsernamesShownMax)
-  return { ...issued, ...(shown.length > 0 ? { same_username: shown } : {}) }
+  return { ...issued, same_username: fieldValues.someOf(shown) }
 }
 
 /** Registers a bot without an id at another worker if none of this worker's shards is open. */
@@ -118,16 +109,25 @@ async function registeredElsewhere(
 ): Promise<CompleteResponse | undefined> {
   if (!(error instanceof PostboteError) || error.code !== 'STORE_UNAVAILABLE') return undefined
   for (const worker of owners.others) {
-    const open = (): OwnerStream => owners.openStream(worker, '/v1/bots')
-    const response = await postToOwner(clock, open, { body: JSON.stringify(body) })
+    const response = await registerAt(clock, owners, worker, body)
     if (response.status === 200) return response
   }
   return undefined
 }
 
+function registerAt(
+  clock: Clock,
+  owners: Owners,
+  owner: number,
+  body: Registration,
+): Promise<CompleteResponse> {
+  const { path } = botOperations.createBot
+  return postToOwner(clock, () => owners.openStream(owner, path), { body: JSON.stringify(body) })
+}
+
 function reportJson(bot: BotReport): BotJson {
   return {
-    ...botSummaryJson(bot),
+    ...fieldValues.botNames(bot),
     validate: validationJson(bot.isValidated),
     ...queueJson(bot.queue),
     test: queueJson(bot.testQueue),
@@ -159,6 +159,6 @@ function queueJson(queue: BotReport['queue']): BotJson['test'] {
     health_reason: healthReason ?? null,
     deliveries,
     parked_keys: parkedKeys,
-    next_attempt: nextAttemptMs === undefined ? null : unixSeconds(nextAttemptMs),
+    next_attempt: fieldValues.nextAttempt(nextAttemptMs),
   }
 }

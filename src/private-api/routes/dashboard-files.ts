@@ -75,11 +75,8 @@ export class DashboardFiles {
   async at(path: string): Promise<DashboardFile> {
     const named = names[path]
     if (named === undefined) throw new PostboteError('NOT_FOUND')
-    let file = this.#files.get(path)
-    if (file === undefined) {
-      file = this.#load(...named)
-      this.#files.set(path, file)
-    }
+    const file = this.#files.get(path) ?? this.#load(...named)
+    this.#files.set(path, file)
     try {
       return await file
     } catch (error) {

@@ -8,8 +8,7 @@ import { deadLetterOperations } from '../../operations/dead-letter-operations.ts
 import type { ResultOf } from '../../operations/operation.ts'
 import { type DeadLetterSummary, summaryOf } from '../../queue/dead-letters.ts'
 import { updateTypes } from '../../queue/update-types.ts'
-import { addOperations } from './add-operations.ts'
-import { queueOf } from './queue-of.ts'
+import { addOperations, queueOf } from './add-operations.ts'
 
 type Replayed = ResultOf<typeof deadLetterOperations.replayDeadLetters>
 type SummaryJson = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]
@@ -73,13 +72,10 @@ function replayJson({ replayed, stopped }: ReplayResult): Replayed {
       update_id: deadLetter.updateId,
       new_update_id: deadLetter.newUpdateId,
     })),
-    ...(stopped === undefined ? {} : { stopped: stoppedJson(stopped) }),
+    stopped: stopped && {
+      update_id: stopped.updateId,
+      code: stopped.error.code,
+      message: stopped.error.message,
+    },
   }
-}
-
-function stoppedJson({
-  updateId,
-  error,
-}: NonNullable<ReplayResult['stopped']>): NonNullable<Replayed['stopped']> {
-  return { update_id: updateId, code: error.code, message: error.message }
 }

@@ -2,42 +2,31 @@
  * GET /v1/events: what the operator should know, live and from the logs of all nodes (event-stream.ts). Any worker serves it:
  * it asks its primary, and of each other node the first worker, which asks its own primary.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { KeyRing } from '../../access/key-ring.ts'
+import type { FastifyInstance } from 'fastify'
 import { KeyShares } from '../../access/key-shares.ts'
-import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { eventsPerPageMax } from '../../events/limits.ts'
-import type { EventPage, EventQuestion } from '../../events/operator-event.ts'
 import { eventOperations } from '../../operations/event-operations.ts'
 import { addOperations } from './add-operations.ts'
 import { idInPosition } from '../follow/event-position.ts'
 import { EventStream, type NodePage, type NodeQuestion } from '../follow/event-stream.ts'
 import { ask, type Asked } from '../ask-owners.ts'
-import type { Owners, OwnerStream } from '../owners.ts'
+import type { OwnerStream } from '../owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { LongResponse } from '../follow/long-response.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface EventLog {
-  /** Asks the log of this server. */
-  readEvents(question: EventQuestion): Promise<EventPage>
-  /** The name of this server; undefined if it has none, because it is the only one. */
-  readonly node: string | undefined
-}
-
-export interface EventRoutesOptions extends EventLog {
-  readonly clock: Clock
-  ownersOf(request: FastifyRequest): Owners
-  /** The streams that are open. A worker that leaves stops them. */
-  readonly eventStreams: Set<{ stop(): void }>
-  readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
-}
+type Options = Pick<
+  PrivateApiOptions,
+  'clock' | 'ownersOf' | 'eventStreams' | 'keys' | 'readEvents' | 'node'
+>
 
 /** A worker has this many streams of events open. Chosen: some operators and programs; each holds a page of events at most. */
 export const eventStreamsMax = 32
 
-export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions): void {
+export function addEventRoutes(app: FastifyInstance, options: Options): void {
+  const { clock, eventStreams } = options
   const places = new KeyShares(eventStreamsMax)
   addOperations(app, eventOperations, {
     async followEvents(call) {
@@ -48,50 +37,35 @@ export function addEventRoutes(app: FastifyInstance, options: EventRoutesOptions
       if (after !== undefined) idInPosition(after, options.node)
       const free = places.take(requestAccess(request))
       const response = LongResponse.begin(call, options.keys.ring, serverSentEventsHead)
-      follow(options, request, { response, from: { ...query, after }, free })
+      const stream = new EventStream({
+        clock,
+        sink: response,
+        from: { ...query, after },
+        own: (question) => ownEvents(options, question),
+        others() {
+          const owners = options.ownersOf(request)
+          return owners.others.filter((owner) => owners.isOtherNode(owner))
+        },
+        ask(owner, question, signal) {
+          const open = (path: string): OwnerStream =>
+            options.ownersOf(request).openStream(owner, path)
+          return askNode({ clock, open, signal }, question)
+        },
+        onEnd: () => {
+          eventStreams.delete(stream)
+          free()
+        },
+      })
+      eventStreams.add(stream)
+      response.follow(() => stream.stop())
+      void stream.run()
     },
   })
-}
-
-function follow(
-  options: EventRoutesOptions,
-  request: FastifyRequest,
-  to: {
-    readonly response: LongResponse
-    /** Where to begin, and which events are wanted. */
-    readonly from: Omit<NodeQuestion, 'waitMs'>
-    /** Frees the place of the stream. */
-    readonly free: () => void
-  },
-): void {
-  const { eventStreams } = options
-  const { response, from, free } = to
-  const stream = new EventStream({
-    clock: options.clock,
-    sink: response,
-    from,
-    own: (question) => ownEvents(options, question),
-    others() {
-      const owners = options.ownersOf(request)
-      return owners.others.filter((owner) => owners.isOtherNode(owner))
-    },
-    ask(owner, question, signal) {
-      const open = (path: string): OwnerStream => options.ownersOf(request).openStream(owner, path)
-      return askNode({ clock: options.clock, open, signal }, question)
-    },
-    onEnd: () => {
-      eventStreams.delete(stream)
-      free()
-    },
-  })
-  eventStreams.add(stream)
-  response.follow(() => stream.stop())
-  void stream.run()
 }
 
 /** Asks the log of this server for a node. */
 export async function ownEvents(
-  log: EventLog,
+  log: Pick<PrivateApiOptions, 'readEvents' | 'node'>,
   { after, last, type, waitMs }: NodeQuestion,
 ): Promise<NodePage> {
   const id = after === undefined ? undefined : idInPosition(after, log.node)

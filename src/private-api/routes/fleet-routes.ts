@@ -8,28 +8,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ListedBot } from '../../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../bots/fleet-counts.ts'
-import { fleetOrder, type FleetQuery, type FleetStatus } from '../../bots/fleet-status.ts'
-import type { Clock } from '../../clock.ts'
+import { fleetOrder, type FleetQuery } from '../../bots/fleet-status.ts'
 import { PostboteError } from '../../errors.ts'
 import type { MetricName } from '../../metrics.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { addOperation } from './add-operations.ts'
-import { askOwners } from '../ask-owners.ts'
-import { type BotNames, botSummaryJson } from './bot-summary-json.ts'
-import type { Owners } from '../owners.ts'
-import type { Answers } from '../questions.ts'
-import { unixSeconds } from './unix-seconds.ts'
+import { type AskingRoute, askOwners } from '../ask-owners.ts'
+import { fieldValues } from './field-values.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface FleetRoutesOptions {
-  readonly clock: Clock
-  /** The number of shards of the server. */
-  readonly shards: number
-  readonly answers: Pick<Answers, 'bots' | 'summary'>
-  ownersOf(request: FastifyRequest): Owners
-  /** The sums of the counters of all workers of this node. */
-  totals(): Readonly<Record<MetricName, number>>
-}
+type Options = Pick<PrivateApiOptions, 'shards' | 'totals'> & AskingRoute<'bots' | 'summary'>
 
 type BotListJson = ResultOf<typeof botOperations.listBots>
 type SummaryJson = ResultOf<typeof botOperations.getSummary>
@@ -45,7 +34,7 @@ const shownCounters = {
 
 type ShownCounters = SummaryJson['updates']
 
-export function addFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions): void {
+export function addFleetRoutes(app: FastifyInstance, options: Options): void {
   addOperation(app, botOperations.listBots, ({ request, query }) =>
     listBots(options, request, query),
   )
@@ -53,7 +42,7 @@ export function addFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions
 }
 
 async function listBots(
-  options: FleetRoutesOptions,
+  options: Options,
   request: FastifyRequest,
   query: FleetQuery,
 ): Promise<BotListJson> {
@@ -72,7 +61,10 @@ async function listBots(
   const distinct = new Map(found.map((bot) => [bot.botId, bot]))
   const bots = [...distinct.values()].toSorted(fleetOrder(query.sort)).slice(0, query.limit)
   const covered = answers.flatMap(({ answer }) => answer.shards)
-  return { bots: bots.map((bot) => listedJson(bot)), ...missingJson(options.shards, covered) }
+  return {
+    bots: bots.map((bot) => listedJson(bot)),
+    missing_shards: fieldValues.missingShards(options.shards, covered),
+  }
 }
 
 /** Without a new parameter, only the names are read, in the order in which they are stored. */
@@ -80,10 +72,7 @@ export function isPlain({ state, sort, prefix }: FleetQuery): boolean {
   return state === undefined && sort === undefined && prefix === undefined
 }
 
-async function summarize(
-  options: FleetRoutesOptions,
-  request: FastifyRequest,
-): Promise<SummaryJson> {
+async function summarize(options: Options, request: FastifyRequest): Promise<SummaryJson> {
   const owners = options.ownersOf(request)
   const answers = await askOwners({ ...options, owners }, 'summary', undefined)
   const sums = answers.flatMap(({ answer }) => answer.sums)
@@ -98,7 +87,7 @@ async function summarize(
     updates: sumOf([shownCountersOf(options.totals()), ...ofOtherNodes]),
     workers: owners.others.length + (owners.self >= 0 ? 1 : 0),
     shards: options.shards,
-    ...missingJson(options.shards, [...ofShards.keys()]),
+    missing_shards: fieldValues.missingShards(options.shards, [...ofShards.keys()]),
   }
 }
 
@@ -139,39 +128,15 @@ function countsJson(
   }
 }
 
-/** The shards that no worker has answered for. */
-function missingJson(
-  shards: number,
-  covered: readonly number[],
-): Pick<BotListJson, 'missing_shards'> {
-  const all = Array.from({ length: shards }, (_, shard) => shard)
-  const known = new Set(covered)
-  const missing = all.filter((shard) => !known.has(shard))
-  return missing.length > 0 ? { missing_shards: missing } : {}
-}
-
+/** The state of a bot is not known while its worker starts. */
 function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] {
-  return { ...botSummaryJson(bot), ...(status === undefined ? unknownState : stateJson(status)) }
-}
-
-function stateJson(status: FleetStatus): Omit<BotListJson['bots'][number], keyof BotNames> {
-  const { nextAttemptMs } = status
   return {
-    mode: status.mode,
-    pending: status.pendingCount,
-    oldest_age: status.oldestAgeS ?? null,
-    paused: status.isPaused,
-    health: status.health ?? null,
-    next_attempt: nextAttemptMs === undefined ? null : unixSeconds(nextAttemptMs),
+    ...fieldValues.botNames(bot),
+    mode: status?.mode ?? null,
+    pending: status?.pendingCount ?? null,
+    oldest_age: status?.oldestAgeS ?? null,
+    paused: status?.isPaused ?? null,
+    health: status?.health ?? null,
+    next_attempt: fieldValues.nextAttempt(status?.nextAttemptMs),
   }
-}
-
-/** The fields of `stateJson` for a bot whose state is not known yet. */
-const unknownState = {
-  mode: null,
-  pending: null,
-  oldest_age: null,
-  paused: null,
-  health: null,
-  next_attempt: null,
 }

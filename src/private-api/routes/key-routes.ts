@@ -6,39 +6,31 @@
  * A key is shown once, when it is made or rotated.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { KeyRegistry, WantedKey } from '../../access/key-registry.ts'
-import type { Clock } from '../../clock.ts'
+import type { WantedKey } from '../../access/key-registry.ts'
 import { PostboteError } from '../../errors.ts'
 import { keyOperations } from '../../operations/key-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
 import type { StoredAccessKey } from '../../shard/stored.ts'
 import { addOperations } from './add-operations.ts'
-import { askOwners } from '../ask-owners.ts'
-import type { Owners } from '../owners.ts'
-import type { Answers } from '../questions.ts'
+import { fieldValues } from './field-values.ts'
+import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface KeyRoutesOptions {
-  readonly clock: Clock
-  readonly keys: {
-    readonly registry: KeyRegistry
-  }
-  readonly answers: Pick<Answers, 'keysChanged'>
-  ownersOf(request: FastifyRequest): Owners
-}
+type Options = Pick<PrivateApiOptions, 'keys'> & AskingRoute<'keysChanged'>
 
 /** The shard that has the keys. */
 export const keysShard = 0
 
-export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): void {
+export function addKeyRoutes(app: FastifyInstance, options: Options): void {
   const { registry } = options.keys
 
   addOperations(app, keyOperations, {
     async createKey({ body, request }) {
       const wanted = wantedOf(body, registry.clock.nowMs())
       const { id, record, text } = await registry.create(wanted, requestAccess(request))
-      const missed = await tellAll(options, request)
-      return { ...keyJson({ id, record }), key: text, ...missed }
+      const unreached = await tellAll(options, request)
+      return { ...keyJson({ id, record }), key: text, unreached_workers: unreached }
     },
     async listKeys() {
       return { keys: (await registry.list()).map((key) => keyJson(key)) }
@@ -46,27 +38,28 @@ export function addKeyRoutes(app: FastifyInstance, options: KeyRoutesOptions): v
     async rotateKey({ params: { key_id: id }, body, request }) {
       const access = requestAccess(request)
       const { record, text } = await registry.rotate(id, body?.overlap ?? 0, access)
-      const missed = await tellAll(options, request)
-      return { ...keyJson({ id, record }), key: text, ...missed }
+      const unreached = await tellAll(options, request)
+      return { ...keyJson({ id, record }), key: text, unreached_workers: unreached }
     },
     async revokeKey({ params: { key_id: id }, request }) {
       const heirs = await registry.revoke(id, requestAccess(request))
-      const others = heirs.length > 0 ? { also_revoked: heirs } : {}
-      return { key_id: id, revoked: true as const, ...others, ...(await tellAll(options, request)) }
+      return {
+        key_id: id,
+        revoked: true as const,
+        also_revoked: fieldValues.someOf(heirs),
+        unreached_workers: await tellAll(options, request),
+      }
     },
   })
 }
 
-/** Has all workers take the change. Returns the field of the response for those that have not. */
-async function tellAll(
-  options: KeyRoutesOptions,
-  request: FastifyRequest,
-): Promise<{ readonly unreached_workers?: number }> {
+/** Has all workers take the change. Returns how many have not; undefined if all have. */
+async function tellAll(options: Options, request: FastifyRequest): Promise<number | undefined> {
   const owners = options.ownersOf(request)
   const answers = await askOwners({ ...options, owners }, 'keysChanged', undefined)
   const told = answers.filter(({ answer }) => answer.isTold).length
   const unreached = owners.others.length + 1 - told
-  return unreached > 0 ? { unreached_workers: unreached } : {}
+  return unreached > 0 ? unreached : undefined
 }
 
 function wantedOf(body: BodyOf<typeof keyOperations.createKey>, nowMs: number): WantedKey {

@@ -6,54 +6,42 @@
  * A member of the cluster that does not answer is listed with what the database says about it.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Clock } from '../../clock.ts'
-import type { ClusterMember, NodeReport, ReportedShard } from '../node-report.ts'
+import type { ClusterMember, NodeReport } from '../node-report.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { serverOperations } from '../../operations/server-operations.ts'
 import { addOperation } from './add-operations.ts'
-import { askOwners } from '../ask-owners.ts'
-import type { Owners } from '../owners.ts'
-import type { Answers } from '../questions.ts'
+import { fieldValues } from './field-values.ts'
+import { type AskingRoute, askOwners } from '../ask-owners.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]
 
-export interface NodeRoutesOptions {
-  readonly clock: Clock
-  /** The number of shards of the server. */
-  readonly shards: number
-  readonly answers: Pick<Answers, 'node'>
-  ownersOf(request: FastifyRequest): Owners
-  /** Returns all members of the cluster, as this node knows them; none on one machine. */
-  members(): readonly ClusterMember[]
-}
+type Options = Pick<PrivateApiOptions, 'shards' | 'members'> & AskingRoute<'node'>
 
-export function addNodeRoutes(app: FastifyInstance, options: NodeRoutesOptions): void {
+export function addNodeRoutes(app: FastifyInstance, options: Options): void {
   addOperation(app, serverOperations.listNodes, ({ request }) => listNodes(options, request))
 }
 
-async function listNodes(
-  options: NodeRoutesOptions,
-  request: FastifyRequest,
-): Promise<NodeListJson> {
+async function listNodes(options: Options, request: FastifyRequest): Promise<NodeListJson> {
   const { shards } = options
   const owners = options.ownersOf(request)
   const others = owners.others.filter((owner) => owners.isOtherNode(owner))
   const asked = { ...options, owners: { ...owners, others } }
   const answers = await askOwners(asked, 'node', undefined)
   const nodes = new Map<string, NodeJson>()
-  const reported: ReportedShard[] = []
+  const reported: number[] = []
   for (const { answer } of answers) {
-    if (!nodes.has(answer.name)) reported.push(...answer.shards)
+    if (!nodes.has(answer.name)) reported.push(...answer.shards.map(({ shard }) => shard))
     nodes.set(answer.name, nodeJson(answer))
   }
   for (const member of options.members()) {
     if (nodes.has(member.name)) continue
-    reported.push(...unknownShards(member))
+    reported.push(...member.shards)
     nodes.set(member.name, silentJson(member))
   }
   const sorted = [...nodes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, node]) => node)
-  return { nodes: sorted, ...missingJson(shards, reported) }
+  return { nodes: sorted, missing_shards: fieldValues.missingShards(shards, reported) }
 }
 
 function nodeJson({ heartbeatAgeMs, clockSkewMs, workers, ...node }: NodeReport): NodeJson {
@@ -87,21 +75,6 @@ function silentJson(member: ClusterMember): NodeJson {
     heartbeat_age_ms: null,
     clock_skew_ms: null,
     workers: [],
-    shards: unknownShards(member),
+    shards: member.shards.map((shard) => ({ shard, worker: null, state: 'unknown' })),
   }
-}
-
-function unknownShards({ shards }: ClusterMember): readonly ReportedShard[] {
-  return shards.map((shard) => ({ shard, worker: null, state: 'unknown' }))
-}
-
-/** The shards that no node has. */
-function missingJson(
-  shards: number,
-  reported: readonly ReportedShard[],
-): Pick<NodeListJson, 'missing_shards'> {
-  const known = new Set(reported.map(({ shard }) => shard))
-  const all = Array.from({ length: shards }, (_, shard) => shard)
-  const missing = all.filter((shard) => !known.has(shard))
-  return missing.length > 0 ? { missing_shards: missing } : {}
 }

@@ -4,26 +4,18 @@
  *
  * All workers of a node know an ended session from the memory that they share; the other nodes are told.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { type Access, scopes } from '../../access/access.ts'
-import type { Clock } from '../../clock.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { sessionOperations } from '../../operations/server-operations.ts'
 import { addOperations } from './add-operations.ts'
-import { askOwners } from '../ask-owners.ts'
-import type { Owners } from '../owners.ts'
-import type { Answers } from '../questions.ts'
-import type { PrivateApiGuard } from '../access/private-api-guard.ts'
+import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface SessionRoutesOptions {
-  readonly clock: Clock
-  readonly guard: PrivateApiGuard
-  readonly answers: Pick<Answers, 'sessionEnded'>
-  ownersOf(request: FastifyRequest): Owners
-}
+type Options = Pick<PrivateApiOptions, 'guard'> & AskingRoute<'sessionEnded'>
 
-export function addSessionRoutes(app: FastifyInstance, options: SessionRoutesOptions): void {
+export function addSessionRoutes(app: FastifyInstance, options: Options): void {
   const { guard } = options
   addOperations(app, sessionOperations, {
     async beginSession({ request: { headers }, reply }) {

@@ -1,32 +1,55 @@
-/** Checks the files of a shard on request, whichever worker has it open. */
+/**
+ * The calls about a shard: a check of its files, whichever worker has it open, and all of its records for an export
+ * (`postbote export`), from one snapshot, while the shard is served. The worker that has the shard sends the records, whichever
+ * worker got the request (cluster/forward/request-router.ts).
+ *
+ * The snapshot has everything that was acknowledged before the request. In a database, this needs the lease: as long as it
+ * is valid, no other node can have acknowledged anything for the shard.
+ */
 import type { FastifyInstance } from 'fastify'
 import { PostboteError } from '../../errors.ts'
 import { shardOperations } from '../../operations/server-operations.ts'
-import type { FileDamage } from '../../store/shard-damaged.ts'
-import { addOperation } from './add-operations.ts'
+import type { Shard } from '../../shard/shard.ts'
+import { ShardSection } from '../../shard/shard-section.ts'
+import { addOperations } from './add-operations.ts'
+import { LongResponse } from '../follow/long-response.ts'
+import { RecordStream } from '../follow/record-stream.ts'
+import type { PrivateApiOptions, WorkerKeys } from '../private-api-options.ts'
 
-export interface ShardRoutesOptions {
-  /** The number of shards. */
-  readonly shards: number
-  /** Resolves with undefined if the worker ends before the check does. */
-  checkShard(shard: number): Promise<ShardCheckResult | undefined>
-}
+type Options = Pick<
+  PrivateApiOptions,
+  'clock' | 'shards' | 'checkShard' | 'shardAt' | 'recordStreams'
+> & { readonly keys: Pick<WorkerKeys, 'ring'> }
 
-export interface ShardCheckResult {
-  readonly files: number
-  readonly damagesFound: number
-  /** The first of the damages. */
-  readonly damages: readonly FileDamage[]
-}
+/** So many exports read the shards of a worker at a time. Chosen: one export asks for one shard after the other. */
+export const recordStreamsMax = 4
 
-/** Adds the route. The records of a shard have their own (record-routes.ts). */
-export function addShardRoutes(app: FastifyInstance, options: ShardRoutesOptions): void {
-  addOperation(app, shardOperations.checkShard, async ({ params }) => {
-    const shard = shardParam(params.shard, options.shards)
-    const checked = await options.checkShard(shard)
-    if (checked === undefined) throw new PostboteError('STORE_UNAVAILABLE')
-    const { files, damagesFound, damages } = checked
-    return { shard, files, damages_found: damagesFound, damages }
+export function addShardRoutes(app: FastifyInstance, options: Options): void {
+  const { clock, keys, shards, recordStreams } = options
+  let opening = 0
+  addOperations(app, shardOperations, {
+    async checkShard({ params }) {
+      const shard = shardParam(params.shard, shards)
+      const checked = await options.checkShard(shard)
+      if (checked === undefined) throw new PostboteError('STORE_UNAVAILABLE')
+      const { files, damagesFound, damages } = checked
+      return { shard, files, damages_found: damagesFound, damages }
+    },
+    async exportShard(call) {
+      const shard = options.shardAt(shardParam(call.params.shard, shards))
+      if (opening + recordStreams.size >= recordStreamsMax) {
+        throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: 1 })
+      }
+      opening += 1
+      const section = await leasedSection(shard, shards).finally(() => (opening -= 1))
+      const response = LongResponse.begin(call, keys.ring, {
+        'Content-Type': 'application/octet-stream',
+        'Cache-Control': 'no-store',
+      })
+      const stream = new RecordStream({ response, section, clock })
+      recordStreams.add(stream)
+      void stream.send().finally(() => recordStreams.delete(stream))
+    },
   })
 }
 
@@ -36,9 +59,16 @@ export function addShardRoutes(app: FastifyInstance, options: ShardRoutesOptions
  * @param shards - the number of shards
  * @throws PostboteError BAD_REQUEST
  */
-export function shardParam(text: string, shards: number): number {
+function shardParam(text: string, shards: number): number {
   if (/^\d{1,3}$/.test(text) && Number(text) < shards) return Number(text)
   throw new PostboteError('BAD_REQUEST', {
     detail: `expected the number of a shard, 0 to ${shards - 1}, got ${JSON.stringify(text.slice(0, 20))}`,
   })
+}
+
+async function leasedSection(shard: Shard, shards: number): Promise<ShardSection> {
+  const section = await ShardSection.begin(shard, shards)
+  if (shard.lease.isValid()) return section
+  await section.close()
+  throw new PostboteError('STORE_UNAVAILABLE')
 }

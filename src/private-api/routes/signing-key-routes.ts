@@ -9,8 +9,7 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { signingKeyOperations } from '../../operations/signing-key-operations.ts'
 import type { StoredSigningKey } from '../../shard/bot-record.ts'
 import { createSigningKey, livingKeys, withKey, withoutKey } from '../../webhook/signing-keys.ts'
-import { addOperations } from './add-operations.ts'
-import { queueOf } from './queue-of.ts'
+import { addOperations, queueOf } from './add-operations.ts'
 
 export function addSigningKeyRoutes(app: FastifyInstance, bots: BotService): void {
   addOperations(app, signingKeyOperations, {

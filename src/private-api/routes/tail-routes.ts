@@ -4,23 +4,16 @@
  * connects again.
  */
 import type { FastifyInstance } from 'fastify'
-import type { KeyRing } from '../../access/key-ring.ts'
 import { KeyShares } from '../../access/key-shares.ts'
-import type { BotService } from '../../bots/bot-service.ts'
-import type { Clock } from '../../clock.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
-import { addOperation } from './add-operations.ts'
+import { addOperation, queueOf } from './add-operations.ts'
 import { requestAccess } from '../access/request-access.ts'
-import { queueOf } from './queue-of.ts'
 import { LongResponse } from '../follow/long-response.ts'
 import { serverSentEventsHead } from '../follow/server-sent-events.ts'
 import { TailStream } from '../follow/tail-stream.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 
-export interface TailRoutesOptions {
-  readonly bots: BotService
-  readonly clock: Clock
-  readonly keys: { readonly ring: Pick<KeyRing, 'watch'> }
-}
+type Options = Pick<PrivateApiOptions, 'bots' | 'clock' | 'keys'>
 
 /**
  * A worker has this many tails open. Chosen: some operators with some bots each; a tail takes its connection, and
@@ -28,10 +21,7 @@ export interface TailRoutesOptions {
  */
 export const tailsMax = 64
 
-export function addTailRoutes(
-  app: FastifyInstance,
-  { bots, clock, keys }: TailRoutesOptions,
-): void {
+export function addTailRoutes(app: FastifyInstance, { bots, clock, keys }: Options): void {
   const places = new KeyShares(tailsMax)
   addOperation(app, updateOperations.tailQueue, async (call) => {
     const queue = await queueOf(bots, call)

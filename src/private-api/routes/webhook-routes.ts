@@ -8,9 +8,8 @@ import { producerKey } from '../../queue/ordering-key.ts'
 import { type Attempt, outcomes } from '../../webhook/attempt-log.ts'
 import type { HistoryMinute } from '../../webhook/delivery-history.ts'
 import { deliveryHistoryMinutes } from '../../webhook/limits.ts'
-import { addOperations, type HandledCall } from './add-operations.ts'
-import { queueOf } from './queue-of.ts'
-import { unixSeconds } from './unix-seconds.ts'
+import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
+import { fieldValues } from './field-values.ts'
 import { readOrderingKey, refusal } from '../ingest/update-options.ts'
 
 type AttemptJson = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
@@ -67,13 +66,15 @@ function deliveryLimit(value: unknown): number | null {
 
 function attemptJson(attempt: Attempt): AttemptJson {
   return {
-    time: unixSeconds(attempt.atMs),
+    time: fieldValues.preciseTime(attempt.atMs),
     update_id: attempt.updateId === 0 ? null : attempt.updateId,
     address: attempt.address ?? null,
     status: attempt.status === 0 ? null : attempt.status,
     duration_ms: Math.round(attempt.durationMs),
     error: attempt.error ?? null,
-    next_retry: Number.isNaN(attempt.nextRetryMs) ? null : unixSeconds(attempt.nextRetryMs),
+    next_retry: Number.isNaN(attempt.nextRetryMs)
+      ? null
+      : fieldValues.preciseTime(attempt.nextRetryMs),
   }
 }
 

@@ -3,7 +3,7 @@
  * its own, to the life of the server on which the shard was claimed.
  *
  * It needs no fence: whoever owns the shard by now, all that was committed before the moment is in it. The caller makes sure
- * that no later server of the database can have acknowledged anything by that moment (private-api/routes/record-routes.ts).
+ * that no later server of the database can have acknowledged anything by that moment (private-api/routes/shard-routes.ts).
  */
 import { PostboteError } from '../../errors.ts'
 import { snapshotStepBytes, snapshotStepEntries } from '../limits.ts'

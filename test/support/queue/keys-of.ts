@@ -10,7 +10,7 @@ import {
   SharedKeyLimits,
 } from '../../../src/cluster/shared-memory/shared-key-limits.ts'
 import { KeySync } from '../../../src/private-api/access/key-sync.ts'
-import type { WorkerKeys } from '../../../src/private-api/private-api.ts'
+import type { WorkerKeys } from '../../../src/private-api/private-api-options.ts'
 import { StreamAccess } from '../../../src/private-api/ingest/stream-access.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 

@@ -5,7 +5,6 @@ import { PostboteError } from '../../../src/errors.ts'
 import {
   errorReplyText,
   resultText,
-  sendEmptyList,
   sendError,
   sendGzipped,
   sendResult,
@@ -27,7 +26,7 @@ const raw = new RawServer((request, response) => {
   else if (url === '/close')
     sendError(response, new PostboteError('UNKNOWN_TOKEN'), { close: true })
   else if (url === '/twice') {
-    sendEmptyList(response)
+    sendResult(response, '[]')
     sendError(response, new PostboteError('INTERNAL'))
     sendList(response, slices)
     sendGzipped(response, Buffer.from('x'))

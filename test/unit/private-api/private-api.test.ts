@@ -4,11 +4,8 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { BodyBudget } from '../../../src/http/body-budget.ts'
-import {
-  createPrivateApi,
-  type PrivateApiOptions,
-  type WorkerKeys,
-} from '../../../src/private-api/private-api.ts'
+import { createPrivateApi } from '../../../src/private-api/private-api.ts'
+import type { PrivateApiOptions, WorkerKeys } from '../../../src/private-api/private-api-options.ts'
 import { PrivateApiGuard } from '../../../src/private-api/access/private-api-guard.ts'
 import { forEachMetric } from '../../../src/metrics.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'

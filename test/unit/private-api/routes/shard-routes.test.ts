@@ -4,9 +4,9 @@ import { type TestContext, test } from 'node:test'
 import { PostboteError } from '../../../../src/errors.ts'
 import { KeyRing } from '../../../../src/access/key-ring.ts'
 import {
-  addRecordRoutes,
+  addShardRoutes,
   recordStreamsMax,
-} from '../../../../src/private-api/routes/record-routes.ts'
+} from '../../../../src/private-api/routes/shard-routes.ts'
 import { addRequestAccess } from '../../../../src/private-api/access/request-access.ts'
 import type { RecordStream } from '../../../../src/private-api/follow/record-stream.ts'
 import { SectionCheck } from '../../../../src/shard/backup-check.ts'
@@ -43,10 +43,11 @@ async function setUp(t: TestContext) {
   app.addHook('onRequest', async (request) => {
     request.access = 'root'
   })
-  addRecordRoutes(app, {
+  addShardRoutes(app, {
     keys: { ring: new KeyRing(waitingClock) },
     clock: waitingClock,
     shards: 8,
+    checkShard: async () => undefined,
     shardAt(index) {
       if (index !== 3) throw new PostboteError('SHARD_BROKEN')
       return leased

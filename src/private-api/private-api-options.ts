@@ -1,0 +1,89 @@
+/** What a worker gives to its private API. Each file of routes takes the parts that it needs, by `Pick`. */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import type { KeyLimiter } from '../access/key-limiter.ts'
+import type { KeyRegistry } from '../access/key-registry.ts'
+import type { KeyRing } from '../access/key-ring.ts'
+import type { BotService } from '../bots/bot-service.ts'
+import type { EventPage, EventQuestion } from '../events/operator-event.ts'
+import type { MetricName } from '../metrics.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { ShardTroubles } from '../shard/shard-marks.ts'
+import type { FileDamage } from '../store/shard-damaged.ts'
+import type { Log } from '../surroundings.ts'
+import type { KeySync } from './access/key-sync.ts'
+import type { PrivateApiGuard } from './access/private-api-guard.ts'
+import type { RecordStream } from './follow/record-stream.ts'
+import type { ClusterMember, NodeReport } from './node-report.ts'
+import type { IngestRoutesOptions } from './routes/ingest-routes.ts'
+
+export interface PrivateApiOptions extends IngestRoutesOptions {
+  readonly bots: BotService
+  readonly guard: PrivateApiGuard
+  readonly keys: WorkerKeys
+  readonly log: Pick<Log, 'error'>
+  /** The number of shards of the server. */
+  readonly shards: number
+  /** The name of this server; undefined if it has none, because it is the only one. */
+  readonly node: string | undefined
+  /** Whether this is the first worker of its node, which answers for the node. */
+  readonly isFirstWorker: boolean
+  /** The streams of events that are open. A worker that leaves stops them. */
+  readonly eventStreams: Set<{ stop(): void }>
+  /** The exports that are open, which end when the worker gives its shards up. */
+  readonly recordStreams: Set<RecordStream>
+  /** Asks the log of this server. */
+  readEvents(question: EventQuestion): Promise<EventPage>
+  /** Returns the state of this node. */
+  ownNode(): Promise<NodeReport>
+  /** Returns all members of the cluster, as this node knows them; none on one machine. */
+  members(): readonly ClusterMember[]
+  /** The state that /readyz shows. */
+  readiness(): Promise<Readiness>
+  /** The sums of the counters of all workers of this node. */
+  totals(): Readonly<Record<MetricName, number>>
+  /** Resolves with undefined if the worker ends before the check does. */
+  checkShard(shard: number): Promise<CheckedShard | undefined>
+  /**
+   * Returns a shard of this worker.
+   *
+   * @throws PostboteError SHARD_BROKEN or STORE_UNAVAILABLE
+   */
+  shardAt(shard: number): Shard
+  /** Called for a request with no key, a wrong key or one that does not allow it, a Host that is not allowed, or without a route. */
+  onRefused(request: IncomingMessage): void
+  /** Whether the connection was accepted on a Unix socket. */
+  isUnixSocket(request: FastifyRequest): boolean
+}
+
+/** All that a worker has of keys. */
+export interface WorkerKeys {
+  readonly ring: KeyRing
+  readonly registry: KeyRegistry
+  readonly sync: KeySync
+  readonly limiter: KeyLimiter
+}
+
+/** What /readyz shows. */
+export interface Readiness {
+  /** Whether every shard has a worker that responds for it, even if it refuses. */
+  readonly isServed: boolean
+  /** Whether the server may act on what it holds: false while none of its databases responds. */
+  readonly hasLease: boolean
+  /** The numbers of the databases that do not respond. */
+  readonly awayDatabases: readonly number[]
+  /** The number of shards. */
+  readonly shards: number
+  /** Number of shards that accept nothing until their disk can be written again. */
+  readonly poisonedShards: number
+  /** Copies of damaged files, in the data directory. */
+  readonly damaged: readonly string[]
+  readonly troubles: ShardTroubles
+}
+
+interface CheckedShard {
+  readonly files: number
+  readonly damagesFound: number
+  /** The first of the damages. */
+  readonly damages: readonly FileDamage[]
+}

@@ -1,0 +1,23 @@
+/** Values of the fields that several answers have. Their schemas are in operations/field-schemas.ts. */
+import type { BotSummary } from '../../bots/bot-service.ts'
+
+export const fieldValues = {
+  botNames: ({ botId, firstName, username, createdAtMs }: BotSummary) => ({
+    bot_id: botId,
+    first_name: firstName,
+    username,
+    created_at: Math.floor(createdAtMs / 1_000),
+  }),
+  preciseTime: (ms: number): number => Math.round(ms) / 1_000,
+  nextAttempt: (ms: number | undefined): number | null =>
+    ms === undefined ? null : fieldValues.preciseTime(ms),
+  /** A list that an answer has only if it is not empty. */
+  someOf: <Item>(list: readonly Item[]): readonly Item[] | undefined =>
+    list.length > 0 ? list : undefined,
+  /** The shards that nobody has answered for. */
+  missingShards(shards: number, found: readonly number[]): readonly number[] | undefined {
+    const known = new Set(found)
+    const all = Array.from({ length: shards }, (_, shard) => shard)
+    return fieldValues.someOf(all.filter((shard) => !known.has(shard)))
+  },
+} as const
