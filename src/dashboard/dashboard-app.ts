@@ -19,7 +19,7 @@ import { rightsView } from './rights-view.ts'
 import type { RightsShape } from './shapes.ts'
 import { VisiblePoller } from './visible-poller.ts'
 
-class DashboardApp {
+export class DashboardApp {
   readonly #place = byId('view')
   readonly #connection = byId('connection')
   readonly #logout = byId('logout')

@@ -8,7 +8,7 @@ const keys = '/v1/keys'
 const session = '/v1/session'
 
 /** By their ids, the verb and the path. */
-const pageCalls = {
+export const pageCalls = {
   listBots: 'GET /v1/bots',
   getSummary: 'GET /v1/summary',
   listNodes: 'GET /v1/nodes',

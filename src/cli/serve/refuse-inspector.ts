@@ -12,7 +12,7 @@ const isWanted = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].some((
 )
 
 /** Runs when this file is imported. */
-function refuseInspector(): void {
+export function refuseInspector(): void {
   process.on('SIGUSR1', () => undefined)
   closeInspector()
   systemClock.soon(closeInspector)
