@@ -20,7 +20,7 @@ function state(name: string): number {
 // The two strings come first, so `state <= keyString` means that a string is being read. The names are shown to
 // producers: 'expected <name> at byte N'.
 /** Inside a string value. */
-const valueString = state('the rest of a string without control characters')
+export const valueString = state('the rest of a string without control characters')
 /** Inside the string of a key. */
 export const keyString = state('the rest of a key without control characters')
 /** Before a value. */
@@ -124,9 +124,9 @@ export const openObject = actionFirst
 /** The byte opens an array. */
 export const openArray = actionFirst + 1
 /** The byte closes an object. A closing action is the opening action + 2. */
-const closeObject = actionFirst + 2
+export const closeObject = actionFirst + 2
 /** The byte closes an array. */
-const closeArray = actionFirst + 3
+export const closeArray = actionFirst + 3
 /** The byte separates two elements or members; the innermost container decides what follows. */
 export const comma = actionFirst + 4
 /** The byte is not allowed here. */
