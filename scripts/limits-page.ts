@@ -142,7 +142,7 @@ function firstSentence(comment: string): string {
 }
 
 /** A limit with its unit, which its name contains. */
-export function shownLimit(name: string, value: unknown): string {
+function shownLimit(name: string, value: unknown): string {
   assert(typeof value === 'number', `${name} is no limit`)
   if (/Ms(?:Max|Min)?$/.test(name)) return `${withCommas(value / 1_000)} s`
   if (/S(?:Max)?$/.test(name)) return `${withCommas(value)} s`

@@ -186,10 +186,11 @@ export class WorkerShard {
     })
   }
 
-  /** The worker ends: closes the store, after what is in turn. */
-  async end(): Promise<void> {
-    await this.#turns.idle()
-    if (this.#shard !== undefined) await this.#closeStore(this.#shard)
+  /** The worker ends: closes the store. */
+  end(): Promise<void> {
+    return this.#turns.run(async () => {
+      if (this.#shard !== undefined) await this.#closeStore(this.#shard)
+    })
   }
 
   async #open(opening: ShardOpening, change: Partial<ShardLife> = {}): Promise<void> {

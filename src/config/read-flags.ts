@@ -40,9 +40,12 @@ export function readFlags(argv: readonly string[], rules: FlagRules): Given {
     allowPositionals: true,
     tokens: true,
   })
+  let last = -1
   for (const token of tokens) {
     if (token.kind === 'positional') rules.onWord(token.value, token.index)
-    if (token.kind !== 'option') continue
+    // There are no short flags, so what looks like several of them in one argument may be a secret.
+    if (token.kind !== 'option' || token.index === last) continue
+    last = token.index
     const row = rows.get(token.name)
     if (row === undefined) readNegation(token, rows.get(token.name.replace(/^no-/, '')))
     else readFlag(token, row)

@@ -18,7 +18,6 @@ export type BotListShape = ResultShape<'listBots'>
 export type ListedBotShape = BotListShape['bots'][number]
 export type BotShape = ResultShape<'getBot'>
 export type QueueShape = BotShape['test']
-export type HealthShape = NonNullable<QueueShape['health']>
 export type AttemptShape = ResultShape<'listAttempts'>['attempts'][number]
 export type HistoryShape = ResultShape<'getHistory'>
 export type DeadLetterShape = ResultShape<'listDeadLetters'>['dead_letters'][number]

@@ -165,7 +165,7 @@ function toBigint(bytes: readonly number[]): bigint {
  * @returns the range; host bits of the address are ignored
  * @throws TypeError if the text is not a range.
  */
-export function parseCidr(text: string): Range {
+function parseCidr(text: string): Range {
   const [address = '', prefix, ...rest] = text.split('/')
   const bytes = isPlainAddress(address) ? ipAddressBytes(address) : undefined
   const bits = bytes?.length === 4 ? 32 : 128

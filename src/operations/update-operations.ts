@@ -171,7 +171,7 @@ export function pairHeader() {
   )
 }
 
-export function pushResult() {
+function pushResult() {
   const duplicate = Type.Literal(true, { description: 'An earlier push with this key stored it.' })
   const stored = Type.Object(
     { update_id: updateId(), duplicate: Type.Optional(duplicate) },

@@ -15,10 +15,13 @@ export interface FoundCommand {
  * @throws ConfigError that lists the commands, or those of the group, if there is no such command.
  */
 export function findCommand(rows: readonly CommandRow[], argv: readonly string[]): FoundCommand {
+  for (const words of [2, 1]) {
+    const name = argv.slice(0, words).join(' ')
+    const row = rows.find((each) => each.name === name)
+    if (row !== undefined) return { row, argv: argv.slice(words) }
+  }
   const [first = ''] = argv
   const group = commandsNamed(rows, argv)
-  const row = group.find(({ name }) => `${argv.join(' ')} `.startsWith(`${name} `))
-  if (row !== undefined) return { row, argv: argv.slice(row.name.split(' ').length) }
   if (group.length > 0) {
     const actions = group.map(({ name }) => name.slice(first.length + 1))
     throw new ConfigError([

@@ -77,7 +77,7 @@ async function webhookFinding(given: Config, clock: Clock, url: string): Promise
 }
 
 /** Says what to change, by the words of `failure.ts`. */
-export function webhookAdvice(reason: string): string {
+function webhookAdvice(reason: string): string {
   if (reason.includes('Failed to resolve host')) {
     return 'check the name, and the name servers in /etc/resolv.conf'
   }

@@ -23,10 +23,13 @@ import type { StoreFiles } from '../../store/store-files.ts'
 const recordsLookedAtMax = 1_000
 
 const shardNumber = wholeNumber(0, shardsMax - 1)
-/** `--shards 1`, mistyped for `--shard 1`, would select all shards, so the commands refuse it (`onlyOptions`). */
+/**
+ * `--shards 1`, mistyped for `--shard 1`, would select all shards, so the commands refuse it (`onlyOptions`), and an empty
+ * `--shard`.
+ */
 export const shardOption = {
   name: 'shard',
-  kind: { ...listOf(shardNumber), expected: shardNumber.expected },
+  kind: { ...listOf(shardNumber, 1), expected: shardNumber.expected },
   defaultShown: 'all shards',
   sentence: 'Number of a shard; may be repeated.',
 } as const

@@ -6,14 +6,14 @@ import type { CommandCall } from '../commands/command-call.ts'
 import { jsonOption } from '../output/print-result.ts'
 import { RemoteApi } from './remote-api.ts'
 
-export const urlOption = {
+const urlOption = {
   name: 'url',
   kind: upstreamUrl,
   defaultShown: 'the private listener that the options of the server name',
   sentence: 'Private API of another server.',
 } as const
 
-export const keyFileOption = {
+const keyFileOption = {
   name: 'key-file',
   kind: path,
   defaultShown: 'that of --admin-key-file; required with --url',

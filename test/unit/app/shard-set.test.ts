@@ -197,6 +197,18 @@ test('nothing is opened after the end', async () => {
   await assert.rejects(shards.of(1).open({ shard: 1, boot }), /gives up/)
 })
 
+test('a shard may be dropped at any moment of the end of the worker', async () => {
+  for (let moment = 0; moment < 20; moment++) {
+    const { shards } = await setUp()
+    await shards.of(0).open({ shard: 0, boot })
+    const end = shards.close()
+    for (let turn = 0; turn < moment; turn++) await Promise.resolve()
+    await shards.of(0).drop()
+    await end
+    assert(!shards.serves(0))
+  }
+})
+
 const pollRequest = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
 
 test('a shard that cannot be written any more is reported', async () => {

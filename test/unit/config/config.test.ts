@@ -331,6 +331,11 @@ test('unknown flags, variables and keys are errors, all reported together', () =
   )
 })
 
+test('what follows an unknown short flag is not shown, because it may be a secret', () => {
+  const problem = '-s: unknown option; see --help'
+  assert.deepEqual(problemsOf({ argv: ['-secret', '-s=secret'] }), [problem, problem])
+})
+
 test('a missing value is an error and does not consume the next flag', () => {
   assert.deepEqual(problemsOf({ argv: ['--dir', '--local'] }), [
     '--dir: expected a path after it, got no value',

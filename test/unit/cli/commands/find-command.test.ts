@@ -21,6 +21,11 @@ test('a command of one word or two is found, and the rest are its arguments', ()
   }
 })
 
+test('both words of a command may come as one argument, and no argument is lost then', () => {
+  const found = findCommand(commandTable, ['bots list', '--json'])
+  assert.deepEqual([found.row.name, found.argv], ['bots list', ['--json']])
+})
+
 test('an unknown command is an error that lists the commands, or those of the group', () => {
   assert.throws(() => findCommand(commandTable, ['srve']), {
     message:

@@ -150,3 +150,15 @@ test('a command that takes all options of the server shows its own ones first, a
   assert.match(help, /postbote serve --help lists them/)
   assert.equal(parseCommand(doctor, ['--http-port', '1234'], configOf).config().httpPort, 1234)
 })
+
+test('an empty number of a shard does not select all shards', () => {
+  for (const name of ['verify', 'repair']) {
+    const command = commandTable.find((each) => each.name === name)
+    assert(command?.kind === 'parsed')
+    for (const shard of ['', ',']) {
+      assert.throws(() => parseCommand(command, ['--shard', shard], configOf), {
+        message: /^--shard: expected a whole number from 0/,
+      })
+    }
+  }
+})
