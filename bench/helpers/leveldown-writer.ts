@@ -3,7 +3,7 @@
  * (each update and the state of its queue), in synced groups; the next group is prepared while one is being written.
  */
 import leveldown from 'leveldown'
-import { updateKey } from '../../src/shard/keys.ts'
+import { updateKey } from '../../src/shard/record-keys.ts'
 import { encodeUpdate } from '../../src/shard/record.ts'
 import { type Put, pushPuts } from '../push-puts.ts'
 import type { IngestSample } from '../ingest-sample.ts'

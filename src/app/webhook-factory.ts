@@ -15,7 +15,7 @@ import type { OperatorEventType, ReportEvent } from '../events/operator-event.ts
 import { entryFiles } from '../entry-files.ts'
 import { outcomeMetrics } from '../metrics.ts'
 import type { WebhookRecord } from '../shard/bot-record.ts'
-import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist } from '../net/blocklist.ts'

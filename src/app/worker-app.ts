@@ -10,7 +10,7 @@ import { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import { createPrivateApi } from '../private-api/private-api.ts'
 import type { WorkerKeys } from '../private-api/private-api-options.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
-import { KeySweeper } from '../bots/key-sweeper.ts'
+import { IdempotencyKeySweeper } from '../bots/idempotency-key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
 import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../bots/token.ts'
@@ -52,7 +52,7 @@ import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
 import { windowBytesOf } from './window-memory.ts'
-import { noStreams, WorkerLife, type WorkerStreams } from './worker-life.ts'
+import { noStreams, WorkerLifeCycle, type WorkerStreams } from './worker-life-cycle.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
 import type { Ways, WorkerApp } from '../cluster/worker/worker.ts'
 
@@ -125,7 +125,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const bot = botApiOf(parts, { registry, pool, pacing })
   const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker, keys })
   await Promise.all([bot.app.ready(), privateApi.ready()])
-  const life = new WorkerLife({
+  const life = new WorkerLifeCycle({
     ...parts,
     bots: registry.bots,
     fleet: registry.fleet,
@@ -180,7 +180,11 @@ function guardOf(
 
 /** What works on the shards in the background. */
 function sweepersOf({ clock, log }: Parts, { bots, fleet }: BotRegistry) {
-  return [new ExpirySweeper({ clock, bots, log }), new KeySweeper({ clock, bots, log }), fleet]
+  return [
+    new ExpirySweeper({ clock, bots, log }),
+    new IdempotencyKeySweeper({ clock, bots, log }),
+    fleet,
+  ]
 }
 
 /** Delayed refusals may hold this share of the connections that a worker may have, so that most remain for requests. */

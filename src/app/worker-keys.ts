@@ -1,6 +1,6 @@
 /** Puts together what a worker has of the keys of the private API. */
 import { randomBytes } from 'node:crypto'
-import { KeyRegistry } from '../access/key-registry.ts'
+import { AccessKeyRegistry } from '../access/access-key-registry.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
 import type { Clock } from '../clock.ts'
 import { SharedKeyLimits } from '../cluster/shared-memory/shared-key-limits.ts'
@@ -30,7 +30,7 @@ export function workerKeys(
   const { clock, databases, guard, memory } = parts
   const { ring } = guard
   const link = shardOwner(parts, keysShard)
-  const registry = new KeyRegistry({
+  const registry = new AccessKeyRegistry({
     clock: databases.clockOf(keysShard),
     shard: () => bots.shardAt(keysShard),
     randomBytes,

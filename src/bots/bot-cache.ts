@@ -5,7 +5,7 @@
 import { type Clock, type Timer, every, nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
-import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/keys.ts'
+import { type QueueId, botIdOf, isTestQueue, queueIdOf } from '../shard/record-keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'

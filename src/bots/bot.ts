@@ -2,7 +2,7 @@
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
-import { queueIdOf } from '../shard/keys.ts'
+import { queueIdOf } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import { BotQueue, type BotQueueServices } from './bot-queue.ts'

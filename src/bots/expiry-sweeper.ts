@@ -3,7 +3,7 @@
  * queue, and yields to other work after 10 ms.
  */
 import { nextTurn } from '../clock.ts'
-import type { QueueId } from '../shard/keys.ts'
+import type { QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ExpiryBucket } from '../shard/stored.ts'
 import type { BotCache } from './bot-cache.ts'

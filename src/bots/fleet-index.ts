@@ -17,7 +17,7 @@
  */
 import { unreachable } from '../errors.ts'
 import type { BotRecord, QueueSettings } from '../shard/bot-record.ts'
-import type { QueueId } from '../shard/keys.ts'
+import type { QueueId } from '../shard/record-keys.ts'
 import type { AccessKeyOperation, Operation, QueueOperation } from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'

@@ -8,7 +8,7 @@
  * A row takes about 120 bytes with its place in the map. As an object with a string it took 230, and the garbage collector
  * had all of them to copy: while an index was filled, V8 enlarged its space for young objects, which it then kept.
  */
-import type { QueueId } from '../shard/keys.ts'
+import type { QueueId } from '../shard/record-keys.ts'
 
 /** Chosen: a server may have 256 shards, and each takes at least one block of 19 kB. */
 const rowsPerBlock = 256

@@ -13,7 +13,7 @@ import { assertTelegramFields } from '../queue/telegram-fields.ts'
 import { expiresAtS } from '../queue/time-to-live.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import { BatchKeys, type CheckedKey } from './batch-keys.ts'
+import { BatchIdempotencyKeys, type CheckedKey } from './batch-idempotency-keys.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushReceipt, PushRequest, PushOutcome } from './bot-service.ts'
@@ -62,7 +62,7 @@ export class PushBatch {
   /** Whether loading failed, so that a bot that is not loaded may exist. */
   #isLoadFailed = false
   /** Undefined if no push has a key. */
-  #keys: BatchKeys | undefined
+  #keys: BatchIdempotencyKeys | undefined
 
   /**
    * Creates the batch; `receipt` runs it.
@@ -139,7 +139,7 @@ export class PushBatch {
 
   #readKeys(): Promise<unknown> | undefined {
     const targets = this.#targets
-    this.#keys = new BatchKeys(this.#requests, {
+    this.#keys = new BatchIdempotencyKeys(this.#requests, {
       isLoaded: (request) => this.#queueOf(request) !== undefined,
       shardOf: (botId) => targets.shardOf(botId),
     })

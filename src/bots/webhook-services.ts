@@ -1,6 +1,6 @@
 /** The port from a queue's webhook settings (webhook-control.ts) to the webhook layer, which app/webhook-factory.ts fills. */
 import type { StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
-import type { QueueId } from '../shard/keys.ts'
+import type { QueueId } from '../shard/record-keys.ts'
 import type { AttemptLog } from '../webhook/attempt-log.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryLimit } from '../webhook/delivery-pace.ts'

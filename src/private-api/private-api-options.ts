@@ -1,9 +1,9 @@
 /** What a worker gives to its private API. Each file of routes takes the parts that it needs, by `Pick`. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { KeyLimiter } from '../access/key-limiter.ts'
-import type { KeyRegistry } from '../access/key-registry.ts'
-import type { KeyRing } from '../access/key-ring.ts'
+import type { AccessKeyLimiter } from '../access/access-key-limiter.ts'
+import type { AccessKeyRegistry } from '../access/access-key-registry.ts'
+import type { AccessKeyRing } from '../access/access-key-ring.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { EventPage, EventQuestion } from '../events/operator-event.ts'
 import type { MetricName } from '../metrics.ts'
@@ -58,10 +58,10 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
 
 /** All that a worker has of keys. */
 export interface WorkerKeys {
-  readonly ring: KeyRing
-  readonly registry: KeyRegistry
+  readonly ring: AccessKeyRing
+  readonly registry: AccessKeyRegistry
   readonly sync: KeySync
-  readonly limiter: KeyLimiter
+  readonly limiter: AccessKeyLimiter
 }
 
 /** What /readyz shows. */

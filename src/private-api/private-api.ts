@@ -11,7 +11,7 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify'
 import type { Access } from '../access/access.ts'
-import { assertUnderLimit } from '../access/key-limiter.ts'
+import { assertUnderLimit } from '../access/access-key-limiter.ts'
 import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
 import { kib, unavailableRetryAfterS } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'

@@ -6,8 +6,8 @@
  * disk do: a new field is optional, and a new question has a new path.
  */
 import { type TSchema, Type } from 'typebox'
-import type { KeyUses } from '../access/key-ring.ts'
-import type { KeyTable } from '../access/key-table.ts'
+import type { KeyUses } from '../access/access-key-ring.ts'
+import type { AccessKeyTable } from '../access/access-key-table.ts'
 import type { BotList, ShardSums } from '../bots/bot-service.ts'
 import type { FleetQuery } from '../bots/fleet-status.ts'
 import { accessKeysMax } from '../limits.ts'
@@ -59,7 +59,7 @@ export const questions = {
     ),
   ),
   /** Which keys are there? Asks the owner of shard 0, which answers without keys if the worker has its version. */
-  keys: asks<KeyQuestion, KeyTable | Pick<KeyTable, 'version'>>('keys'),
+  keys: asks<KeyQuestion, AccessKeyTable | Pick<AccessKeyTable, 'version'>>('keys'),
   /** The keys have changed: does it know them now? */
   keysChanged: asks<undefined, { readonly isTold: boolean }>('keys-changed'),
   /** A session has ended: its number, and the place of its key. */

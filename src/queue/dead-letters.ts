@@ -9,7 +9,7 @@
  * turn of the event loop, so no dead letter is removed twice.
  */
 import { deadLetterLifeMs, deadLettersPerRead, mib, webhookErrorLengthMax } from '../limits.ts'
-import { type QueueId, updateIdEnd } from '../shard/keys.ts'
+import { type QueueId, updateIdEnd } from '../shard/record-keys.ts'
 import type {
   DeadLetterOperation,
   Operation,

@@ -11,7 +11,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { ReportEvent } from '../events/operator-event.ts'
-import { botIdOf, isTestQueue, type QueueId } from '../shard/keys.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import { hasRoom, loadText, type QueueLimits, type QueueLoad } from './queue-limits.ts'
 
 export interface QueueLevelsOptions {

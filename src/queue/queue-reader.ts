@@ -8,7 +8,7 @@
  * (`settled`).
  */
 import type { Clock } from '../clock.ts'
-import type { QueueId } from '../shard/keys.ts'
+import type { QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdatesRead } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'

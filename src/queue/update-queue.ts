@@ -7,7 +7,7 @@
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
 import { PostboteError } from '../errors.ts'
-import type { QueueId } from '../shard/keys.ts'
+import type { QueueId } from '../shard/record-keys.ts'
 import type {
   AdvanceOperation,
   IdempotencyFact,

@@ -7,7 +7,7 @@
 import type { Clock } from '../clock.ts'
 import { countedPerReadMax } from '../limits.ts'
 import { recountPageUpdates } from './limits.ts'
-import { botIdOf, queueKey, type QueueId, updateIdEnd } from './keys.ts'
+import { botIdOf, queueKey, type QueueId, updateIdEnd } from './record-keys.ts'
 import { decodeQueueState, emptyQueueState, encodeQueueState, type QueueState } from './record.ts'
 import { Shard } from './shard.ts'
 import type { Store, StoreOperation } from '../store/store.ts'

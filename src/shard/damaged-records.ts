@@ -3,7 +3,7 @@
  * The log names each record once, by kind, bot and update. A copy is kept under a separate key (`q` and the record's
  * key), because the queue continues without the record and eventually deletes or replaces it.
  */
-import { logFieldsOfKey, keptKey } from './keys.ts'
+import { logFieldsOfKey, keptKey } from './record-keys.ts'
 import { UnknownRecordVersionError } from './record.ts'
 import type { ShardLog } from './shard-recovery.ts'
 import type { StoreEntry, StoreOperation } from '../store/store.ts'

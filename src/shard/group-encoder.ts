@@ -7,7 +7,7 @@
  * Measured on Node 20, CPU us for an update of 300 B, with an eighth of an `s` record: 1.0 with record.ts, 0.6 with this.
  */
 import { recordEncoder } from '../../native-bindings/record-encoder.ts'
-import { type QueueId, queueKeyBytes, updateKeyBytes } from './keys.ts'
+import { type QueueId, queueKeyBytes, updateKeyBytes } from './record-keys.ts'
 import type { PushOperation } from './operations.ts'
 import { type QueueState, queueStateBytes, storedSMax, updateFixedBytes } from './record.ts'
 import type { StoreOperation } from '../store/store.ts'

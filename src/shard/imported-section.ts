@@ -14,7 +14,7 @@
 import { updateIdFirstMax } from '../limits.ts'
 import type { StoreEntry } from '../store/store.ts'
 import type { SectionHead } from './backup-check.ts'
-import { botIdOf, type QueueId, queueIdOf, queueKey, startOf } from './keys.ts'
+import { botIdOf, type QueueId, queueIdOf, queueKey, startOf } from './record-keys.ts'
 import {
   DamagedRecordError,
   decodeQueueState,

@@ -5,7 +5,7 @@
 import { countedPerReadMax } from '../limits.ts'
 import type { OpenedStore } from '../store/store-engine.ts'
 import { highestNextId, type IdMark } from './id-mark.ts'
-import { type QueueId, queueIdOf } from './keys.ts'
+import { type QueueId, queueIdOf } from './record-keys.ts'
 import type { Shard } from './shard.ts'
 
 export async function openRecounted(options: {

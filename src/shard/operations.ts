@@ -5,7 +5,7 @@
  */
 import type { AccessKeyRecord } from './access-key-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
-import type { QueueId } from './keys.ts'
+import type { QueueId } from './record-keys.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
 import type { StoredDeadLetter } from './stored.ts'
 

@@ -5,8 +5,8 @@
  * remaining ranges; the sweep of expired updates finds them again (`Shard.reclaimLeftovers`).
  */
 import type { Clock, Timer } from '../clock.ts'
-import type { QueueId } from './keys.ts'
-import { updateKey } from './keys.ts'
+import type { QueueId } from './record-keys.ts'
+import { updateKey } from './record-keys.ts'
 import type { StoreOperation } from '../store/store.ts'
 
 interface DeadRange {

@@ -7,7 +7,7 @@
  * were assigned and then lost must not be assigned again, so the next id skips ahead by more than a lost log could
  * have held.
  */
-import { type QueueId, queueKey, updateIdEnd } from './keys.ts'
+import { type QueueId, queueKey, updateIdEnd } from './record-keys.ts'
 import { mib, updateIdFirstMax } from '../limits.ts'
 import { recountPageUpdates } from './limits.ts'
 import type { IdMark } from './id-mark.ts'

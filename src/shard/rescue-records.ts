@@ -12,7 +12,7 @@
  */
 
 import type { Clock } from '../clock.ts'
-import { expiryKey, type QueueId, startOf, updateIdOfKey } from './keys.ts'
+import { expiryKey, type QueueId, startOf, updateIdOfKey } from './record-keys.ts'
 import { decodeKey, decodeUpdate, encodeMark } from './record.ts'
 import { queueOfRecord, shardRecords } from './shard-records.ts'
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'

@@ -9,8 +9,8 @@ import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../limits.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
 import { GroupEncoder } from './group-encoder.ts'
-import * as keys from './keys.ts'
-import type { QueueId } from './keys.ts'
+import * as keys from './record-keys.ts'
+import type { QueueId } from './record-keys.ts'
 import {
   type AccessKeyOperation,
   type AddDeadLettersOperation,

@@ -3,8 +3,8 @@
  * letters, expiry buckets, and the keys of the private API. Damaged records are logged and left out.
  */
 import { accessKeysMax } from '../limits.ts'
-import * as keys from './keys.ts'
-import type { QueueId } from './keys.ts'
+import * as keys from './record-keys.ts'
+import type { QueueId } from './record-keys.ts'
 import type { ShardCodec } from './shard-codec.ts'
 import type { RangeOptions, StoreEntry } from '../store/store.ts'
 import type {

@@ -1,6 +1,6 @@
 /** Checks records of any kind, for code that reads the files of a shard and not its queues. */
 
-import * as keys from './keys.ts'
+import * as keys from './record-keys.ts'
 import * as record from './record.ts'
 import type { StoreEntry } from '../store/store.ts'
 import type { RecordCheck } from '../store/store-files.ts'

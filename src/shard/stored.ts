@@ -1,7 +1,7 @@
 /** Request and result types of shard reads. */
 import type { AccessKeyRecord } from './access-key-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
-import type { QueueId } from './keys.ts'
+import type { QueueId } from './record-keys.ts'
 import type { DeadLetterRecord, QueueState, UpdateRecord } from './record.ts'
 
 /** An update as it was stored. */

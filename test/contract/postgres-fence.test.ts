@@ -1,7 +1,7 @@
 /** What the contract of fenced stores leaves to PostgreSQL: locks, warnings, refusals, and claims that wait. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test, type TestContext } from 'node:test'
-import { updateKey } from '../../src/shard/keys.ts'
+import { updateKey } from '../../src/shard/record-keys.ts'
 import { claimStatement } from '../../src/store/postgres/named-statement.ts'
 import { PgConnection } from '../../src/store/postgres/pg-connection.ts'
 import { writerName } from '../../src/store/postgres/claim-shard.ts'

@@ -13,7 +13,7 @@ import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { describeDamage } from '../../src/shard/describe-damage.ts'
-import { updateIdEnd } from '../../src/shard/keys.ts'
+import { updateIdEnd } from '../../src/shard/record-keys.ts'
 import { levelEngine } from '../../src/store/level/level-engine.ts'
 import { LevelStore } from '../../src/store/level/level-store.ts'
 import {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Log } from '../../surroundings.ts'
 import type { ClockReading } from '../../cluster/membership/database-clock.ts'
-import { lastLifeOf, lifeRecord } from '../../cluster/membership/last-life.ts'
+import { lastLifeOf, lifeRecord } from '../../cluster/membership/last-node-life.ts'
 import { Member } from '../../cluster/membership/member.ts'
 import { ShardCoordinator } from '../../cluster/membership/shard-coordinator.ts'
 import type { DirectoryLock } from '../../cluster/primary/directory-lock.ts'

@@ -6,7 +6,7 @@
 import { lockDirectory } from '../../cluster/primary/directory-lock.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { IdMark } from '../../shard/id-mark.ts'
-import { keyAfter } from '../../shard/keys.ts'
+import { keyAfter } from '../../shard/record-keys.ts'
 import { shardPath } from '../../shard/data-directory.ts'
 import { readDirectoryRecord } from '../../shard/directory-record.ts'
 import { exists } from '../../store/exists.ts'

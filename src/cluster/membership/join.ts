@@ -10,7 +10,7 @@ import { joinObstacles } from '../../store/join-obstacles.ts'
 import { unreachable } from '../../errors.ts'
 import type { JoiningNode, JoinObstacle, NodeRow, NodeTable } from '../../store/node-table.ts'
 import type { Log } from '../../surroundings.ts'
-import type { LastLife } from './last-life.ts'
+import type { LastNodeLife } from './last-node-life.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 import { Membership } from './membership.ts'
 
@@ -20,12 +20,12 @@ export interface JoinOptions {
   readonly table: NodeTable
   readonly self: JoiningNode
   /** Undefined for a data directory without one. */
-  readonly lastLife: LastLife | undefined
+  readonly lastLife: LastNodeLife | undefined
 }
 
 /** Another server is alive and in the way of this one; the message says what to do. */
 export class JoinRefusedError extends Error {
-  constructor(obstacle: JoinObstacle, lastLife: LastLife | undefined) {
+  constructor(obstacle: JoinObstacle, lastLife: LastNodeLife | undefined) {
     const isCopy = obstacle.row.boot === lastLife?.boot
     super(`${isCopy ? thisIsACopy : ''}${refusalText(obstacle)}`)
     this.name = 'JoinRefusedError'

@@ -10,7 +10,7 @@ import type { Log } from '../../surroundings.ts'
 import { type ClockReading, lagOf } from './database-clock.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { joinCluster, JoinRefusedError } from './join.ts'
-import type { LastLife } from './last-life.ts'
+import type { LastNodeLife } from './last-node-life.ts'
 import { nodeHeartbeatMs } from './limits.ts'
 
 export interface MemberOptions {
@@ -18,7 +18,7 @@ export interface MemberOptions {
   readonly log: Log
   readonly table: NodeTable
   readonly node: Omit<JoiningNode, 'boot'>
-  readonly lastLife?: LastLife | undefined
+  readonly lastLife?: LastNodeLife | undefined
   /** The node is a member, in a new life. What it had before belongs to others. */
   readonly onJoined?: (self: NodeIdentity) => void | Promise<void>
   readonly onRead?: (read: HeartbeatRead) => void
@@ -57,7 +57,7 @@ export class Member {
     this.#options.table.close()
   }
 
-  async #join(lastLife: LastLife | undefined): Promise<void> {
+  async #join(lastLife: LastNodeLife | undefined): Promise<void> {
     const { clock, log, table, node, onClock, onJoined, onLease, onRead } = this.#options
     const self = { name: node.name, boot: newBoot() }
     const joining = { clock, log, table, self: { ...node, boot: self.boot }, lastLife }

@@ -4,11 +4,15 @@
  *
  *     3 numbers of 64 bits     id of the key | when its bucket of requests is full | when that of updates is full
  *
- * Times are in microseconds of the machine's clock; access/key-limiter.ts says what they mean. Each decision is one
+ * Times are in microseconds of the machine's clock; access/access-key-limiter.ts says what they mean. Each decision is one
  * compare-and-swap on one number. A process that still knows the former key of a slot may make both begin anew, once.
  */
 import type { KeyAccess, KeyLimits } from '../../access/access.ts'
-import { type KeyLimiter, type LimitedThing, waitOf } from '../../access/key-limiter.ts'
+import {
+  type AccessKeyLimiter,
+  type LimitedThing,
+  waitOf,
+} from '../../access/access-key-limiter.ts'
 import type { Clock } from '../../clock.ts'
 import { fullAfter } from '../../kit/token-bucket.ts'
 import { accessKeysMax } from '../../limits.ts'
@@ -27,7 +31,7 @@ interface Taking {
 /** An attempt to count in the shared memory is repeated this often if other processes count at the same moment. */
 const accessKeyCountAttemptsMax = 8
 
-export class SharedKeyLimits implements KeyLimiter {
+export class SharedKeyLimits implements AccessKeyLimiter {
   readonly #numbers: BigUint64Array
   readonly #clock: Pick<Clock, 'machineMs'>
 

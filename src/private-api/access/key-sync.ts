@@ -1,5 +1,5 @@
 /**
- * Keeps the keys of a worker (access/key-ring.ts) as the owner of shard 0 has them.
+ * Keeps the keys of a worker (access/access-key-ring.ts) as the owner of shard 0 has them.
  *
  *   a worker starts   --> asks the owner, again and again until it has an answer
  *   a key changes     --> the owner stores it, then tells all workers; each asks the owner, and the change returns after that
@@ -8,9 +8,9 @@
  * A worker that cannot ask goes on with the keys that it knows: all keys would otherwise depend on shard 0.
  */
 import { type Clock, sleep, type Timer } from '../../clock.ts'
-import type { KeyRegistry } from '../../access/key-registry.ts'
-import type { KeyRing } from '../../access/key-ring.ts'
-import type { KeyTable } from '../../access/key-table.ts'
+import type { AccessKeyRegistry } from '../../access/access-key-registry.ts'
+import type { AccessKeyRing } from '../../access/access-key-ring.ts'
+import type { AccessKeyTable } from '../../access/access-key-table.ts'
 import { PostboteError } from '../../errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
 import { ask } from '../ask-owners.ts'
@@ -19,8 +19,8 @@ import type { KeyQuestion } from '../questions.ts'
 
 export interface KeySyncOptions {
   readonly clock: Clock
-  readonly ring: KeyRing
-  readonly registry: Pick<KeyRegistry, 'table' | 'noteUses'>
+  readonly ring: AccessKeyRing
+  readonly registry: Pick<AccessKeyRegistry, 'table' | 'noteUses'>
   /** Whether this worker has shard 0. */
   readonly isOwner: () => boolean
   /** Opens a request to the worker that has shard 0. */
@@ -98,7 +98,7 @@ export class KeySync {
   }
 
   /** Returns undefined if nothing has changed. */
-  async #ask(question: KeyQuestion): Promise<KeyTable | undefined> {
+  async #ask(question: KeyQuestion): Promise<AccessKeyTable | undefined> {
     const { clock, registry, isOwner, openStream: open } = this.#options
     if (isOwner()) {
       const table = await registry.table()

@@ -16,7 +16,7 @@ import { isIP } from 'node:net'
 import { type Access, familyIdOf } from '../../access/access.ts'
 import { accessKeyHash, parseAccessKey } from '../../access/access-key.ts'
 import { EndedSessions, sessionSlotOf } from '../../access/ended-sessions.ts'
-import { KeyRing } from '../../access/key-ring.ts'
+import { AccessKeyRing } from '../../access/access-key-ring.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { SessionCookie, type SessionCookieOptions } from './session-cookie.ts'
@@ -54,13 +54,13 @@ export class PrivateApiGuard {
   /** The sessions that were ended before their time. */
   readonly ended: EndedSessions
   /** All keys but the admin key. */
-  readonly ring: KeyRing
+  readonly ring: AccessKeyRing
   readonly #keyHash: Buffer
   readonly #hosts: ReadonlySet<string>
 
   constructor(options: PrivateApiGuardOptions) {
     this.#keyHash = accessKeyHash(options.adminKey)
-    this.ring = new KeyRing(options.clock)
+    this.ring = new AccessKeyRing(options.clock)
     this.#hosts = new Set(['localhost', ...options.hosts.map((host) => host.toLowerCase())])
     this.sessions = new SessionCookie(options)
     this.ended = options.endedSessions ?? new EndedSessions()

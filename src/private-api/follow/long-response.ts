@@ -5,7 +5,7 @@
  * A stream of pushes is another thing: it ends in an orderly way, after the results of its last pairs, and it reads.
  */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { KeyRing } from '../../access/key-ring.ts'
+import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import { requestAccess } from '../access/request-access.ts'
 import type { HandledCall } from '../routes/add-operations.ts'
@@ -25,7 +25,7 @@ export class LongResponse {
   /** Takes the response from Fastify and writes its head. */
   static begin(
     { request, reply }: Pick<HandledCall, 'request' | 'reply'>,
-    ring: Pick<KeyRing, 'watch'>,
+    ring: Pick<AccessKeyRing, 'watch'>,
     head: OutgoingHttpHeaders,
   ): LongResponse {
     const access = requestAccess(request)

@@ -8,15 +8,15 @@
  * gone, nobody waits for results, and the pairs are dropped: otherwise a producer could evade its limit by disconnecting.
  */
 import { type Access, botRefusal } from '../../access/access.ts'
-import type { KeyLimiter } from '../../access/key-limiter.ts'
-import type { KeyRing } from '../../access/key-ring.ts'
+import type { AccessKeyLimiter } from '../../access/access-key-limiter.ts'
+import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 
 export interface StreamAccessOptions {
   readonly access: Access
-  readonly ring: Pick<KeyRing, 'isCurrent'>
-  readonly limiter: KeyLimiter
+  readonly ring: Pick<AccessKeyRing, 'isCurrent'>
+  readonly limiter: AccessKeyLimiter
   readonly clock: Clock
 }
 

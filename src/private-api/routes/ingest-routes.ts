@@ -1,7 +1,7 @@
 /** Routes that push updates: one at a time, or as an NDJSON stream of pairs (protocol.md §9). */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { KeyRing } from '../../access/key-ring.ts'
+import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import type { PushOutcome } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
@@ -33,7 +33,7 @@ export interface IngestRoutesOptions
   readonly streams: Set<IngestStream>
   /** Open streams that other workers forwarded. They end with their producers' streams, unless this worker ends alone. */
   readonly peerStreams: Set<IngestStream>
-  readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: KeyRing }
+  readonly keys: Pick<StreamAccessOptions, 'limiter'> & { readonly ring: AccessKeyRing }
   ownersOf(request: FastifyRequest): Owners
   isForwarded(request: FastifyRequest): boolean
   /** Lets the connection of a stream give way while it rests (cluster/worker/client-connections.ts). */

@@ -6,7 +6,7 @@
  * A key is shown once, when it is made or rotated.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { WantedKey } from '../../access/key-registry.ts'
+import type { WantedKey } from '../../access/access-key-registry.ts'
 import { PostboteError } from '../../errors.ts'
 import { keyOperations } from '../../operations/key-operations.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'

@@ -6,13 +6,13 @@
 import { PostboteError } from '../../errors.ts'
 import { rangeReadBytesMax, snapshotStepBytes, snapshotStepEntries } from '../limits.ts'
 import type { StoreEntry, StoreSnapshot } from '../store.ts'
-import type { StoreLife } from '../store-life.ts'
+import type { StoreLifeCycle } from '../store-life-cycle.ts'
 import type { LevelHandle, LevelIterator } from './level-handle.ts'
 import { readRange } from './read-range.ts'
 
 export interface LevelSnapshotOptions {
   readonly handle: LevelHandle
-  readonly life: StoreLife
+  readonly life: StoreLifeCycle
   /** Called once, when the snapshot holds nothing any more. */
   readonly onEnded: () => void
 }
@@ -26,7 +26,7 @@ const step = {
 const everything = { gte: Buffer.from([0]), lt: Buffer.from([0xff]) }
 
 export class LevelSnapshot implements StoreSnapshot {
-  readonly #life: StoreLife
+  readonly #life: StoreLifeCycle
   readonly #iterator: LevelIterator
   readonly #onEnded: () => void
   /** Resolves when no read is in progress. */

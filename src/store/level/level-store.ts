@@ -2,7 +2,7 @@
  * The embedded default `Store`: one LevelDB directory, opened through levelup and leveldown. Only this file and its
  * snapshots (level-snapshot.ts) hold the handle, and they turn callbacks into promises.
  *
- * store-life.ts has the states and refuses calls after close. level-handle.ts explains the speed of a write. Writes
+ * store-life-cycle.ts has the states and refuses calls after close. level-handle.ts explains the speed of a write. Writes
  * run on threads, and the order in which concurrent writes are applied is not defined: await the first one. A write
  * with `sync` survives a power loss; one without survives a crash of this process but not of the machine.
  *
@@ -21,7 +21,7 @@ import { openLevel } from './level-handle.ts'
 import type { RangeOptions, Store, StoreEntry, StoreOperation, StoreSnapshot } from '../store.ts'
 import { LevelSnapshot } from './level-snapshot.ts'
 import { readRange } from './read-range.ts'
-import { StoreLife } from '../store-life.ts'
+import { StoreLifeCycle } from '../store-life-cycle.ts'
 import { messageOf } from '../../message-of.ts'
 
 export interface LevelStoreOptions {
@@ -64,7 +64,7 @@ const levelLockRetryMs = 50
 
 export class LevelStore implements Store {
   readonly #options: LevelStoreOptions
-  readonly #life: StoreLife
+  readonly #life: StoreLifeCycle
   readonly #names: DirectorySync
   readonly #snapshots = new Set<LevelSnapshot>()
   #handle: LevelHandle | undefined
@@ -75,7 +75,7 @@ export class LevelStore implements Store {
     this.#options = options
     const { directory, clock, syncDirectory: sync } = options
     this.#names = new DirectorySync({ directory, clock, sync })
-    this.#life = new StoreLife({
+    this.#life = new StoreLifeCycle({
       name: options.directory,
       open: () => this.#open(),
       close: () => this.#close(),

@@ -12,7 +12,7 @@
  */
 import { messageOf } from '../../message-of.ts'
 import { ShardDamaged } from '../shard-damaged.ts'
-import { StoreLife } from '../store-life.ts'
+import { StoreLifeCycle } from '../store-life-cycle.ts'
 import {
   type RangeOptions,
   type Store,
@@ -65,7 +65,7 @@ const noEpoch = '-1'
 
 export class PgStore implements Store {
   readonly #options: PgStoreOptions
-  readonly #life: StoreLife
+  readonly #life: StoreLifeCycle
   readonly #group: NamedStatement
   readonly #groupReplacing: NamedStatement
   readonly #getMany: NamedStatement
@@ -78,7 +78,7 @@ export class PgStore implements Store {
     this.#group = groupStatement(shard, false)
     this.#groupReplacing = groupStatement(shard, true)
     this.#getMany = getManyStatement(shard)
-    this.#life = new StoreLife({
+    this.#life = new StoreLifeCycle({
       name: `shard ${shard} at ${database.shown}`,
       open: () => this.#open(),
       close: async () => {

@@ -1,9 +1,9 @@
 /** The keys of the private API for a test: those of a worker that has the only shard. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import type { KeyLimiter } from '../../../src/access/key-limiter.ts'
-import { KeyRegistry } from '../../../src/access/key-registry.ts'
-import { KeyRing } from '../../../src/access/key-ring.ts'
+import type { AccessKeyLimiter } from '../../../src/access/access-key-limiter.ts'
+import { AccessKeyRegistry } from '../../../src/access/access-key-registry.ts'
+import { AccessKeyRing } from '../../../src/access/access-key-ring.ts'
 import type { Clock } from '../../../src/clock.ts'
 import {
   keyLimitNumbers,
@@ -17,14 +17,17 @@ import type { Shard } from '../../../src/shard/shard.ts'
 /** Until `sync.refresh()`, the ring knows no keys. */
 export function keysOf(
   clock: Clock,
-  { shard, ring = new KeyRing(clock) }: { readonly shard: () => Shard; readonly ring?: KeyRing },
+  {
+    shard,
+    ring = new AccessKeyRing(clock),
+  }: { readonly shard: () => Shard; readonly ring?: AccessKeyRing },
 ): WorkerKeys {
-  const registry = new KeyRegistry({ clock, shard, randomBytes })
+  const registry = new AccessKeyRegistry({ clock, shard, randomBytes })
   const sync = new KeySync({ clock, ring, registry, isOwner: () => true, openStream })
   return { ring, registry, sync, limiter: limiterOf(clock) }
 }
 
-export function limiterOf(clock: Pick<Clock, 'machineMs'>): KeyLimiter {
+export function limiterOf(clock: Pick<Clock, 'machineMs'>): AccessKeyLimiter {
   return new SharedKeyLimits(new BigUint64Array(keyLimitNumbers), clock)
 }
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/clock.ts'
 import { shardPath } from '../../../src/shard/data-directory.ts'
-import { updateKey } from '../../../src/shard/keys.ts'
+import { updateKey } from '../../../src/shard/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import { encodeUpdate } from '../../../src/shard/record.ts'
 

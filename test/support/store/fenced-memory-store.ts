@@ -13,7 +13,7 @@ import {
   type StoreSnapshot,
   WriteRefused,
 } from '../../../src/store/store.ts'
-import { StoreLife } from '../../../src/store/store-life.ts'
+import { StoreLifeCycle } from '../../../src/store/store-life-cycle.ts'
 
 /** What becomes of a write whose answer is lost. */
 export type Fate = 'stored' | 'not stored'
@@ -36,7 +36,7 @@ export class FencedMemoryShard {
 export class FencedMemoryStore implements Store {
   readonly #shard: FencedMemoryShard
   readonly #owner: string
-  readonly #life: StoreLife
+  readonly #life: StoreLifeCycle
   #epoch = 0
   /** How often it was opened. */
   #lives = 0
@@ -45,7 +45,7 @@ export class FencedMemoryStore implements Store {
   constructor(shard: FencedMemoryShard, owner: string) {
     this.#shard = shard
     this.#owner = owner
-    this.#life = new StoreLife({
+    this.#life = new StoreLifeCycle({
       name: `of ${owner}`,
       open: () => this.#claim(),
       close: async () => undefined,

@@ -2,7 +2,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/clock.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/keys.ts'
+import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import { encodeJson, encodeQueueState, encodeUpdate } from '../../../src/shard/record.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'

@@ -16,7 +16,7 @@ import type {
   StoreOperation,
   StoreSnapshot,
 } from '../../../src/store/store.ts'
-import { StoreLife } from '../../../src/store/store-life.ts'
+import { StoreLifeCycle } from '../../../src/store/store-life-cycle.ts'
 
 export interface MemoryStoreOptions {
   /** While this returns an error, `open` rejects with it. */
@@ -26,7 +26,7 @@ export interface MemoryStoreOptions {
 const emptyValue = Buffer.alloc(0)
 
 export class MemoryStore implements Store {
-  readonly #life: StoreLife
+  readonly #life: StoreLifeCycle
   readonly #entries: StoreEntry[] = []
   /** How often it was opened. */
   #lives = 0
@@ -34,7 +34,7 @@ export class MemoryStore implements Store {
   #undo: StoreOperation[] = []
 
   constructor(options: MemoryStoreOptions = {}) {
-    this.#life = new StoreLife({
+    this.#life = new StoreLifeCycle({
       name: 'in memory',
       open: async () => {
         const failure = options.openFailure?.()

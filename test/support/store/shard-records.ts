@@ -1,4 +1,4 @@
-import { queueIdOf, updateKey } from '../../../src/shard/keys.ts'
+import { queueIdOf, updateKey } from '../../../src/shard/record-keys.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
 import { emptyQueueState, type QueueState } from '../../../src/shard/record.ts'

@@ -9,7 +9,7 @@ import {
   fieldsFrame,
   recordsFrame,
 } from '../../../src/shard/backup-frame.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/keys.ts'
+import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
 import { emptyQueueState, encodeQueueState, type QueueState } from '../../../src/shard/record.ts'
 import type { StoreEntry } from '../../../src/store/store.ts'
 

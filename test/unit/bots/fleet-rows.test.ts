@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FleetRows } from '../../../src/bots/fleet-rows.ts'
-import { queueIdOf, updateIdEnd } from '../../../src/shard/keys.ts'
+import { queueIdOf, updateIdEnd } from '../../../src/shard/record-keys.ts'
 
 test('a row keeps every value between the rows of other queues, over more than one block', () => {
   const rows = new FleetRows()

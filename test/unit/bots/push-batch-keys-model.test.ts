@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { checkOne } from '../../../src/queue/check-batch.ts'
-import { KeySweeper } from '../../../src/bots/key-sweeper.ts'
+import { IdempotencyKeySweeper } from '../../../src/bots/idempotency-key-sweeper.ts'
 import type { PushRequest } from '../../../src/bots/bot-service.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
@@ -99,7 +99,7 @@ class World {
   #latestMs = 0
   #bots!: BotsLife
   #store!: FaultyStore
-  #sweeper!: KeySweeper
+  #sweeper!: IdempotencyKeySweeper
 
   async start(): Promise<void> {
     this.#store = new FaultyStore(this.#disk)
@@ -108,7 +108,7 @@ class World {
       clock: this.clock,
       idempotencyKeysPerDayMax: keysPerDayMax,
     })
-    this.#sweeper = new KeySweeper({
+    this.#sweeper = new IdempotencyKeySweeper({
       clock: this.clock,
       bots: this.#bots.registry.bots,
       log: { error: (details) => assert.fail(JSON.stringify(details)) },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { updateIdRenumber } from '../../../src/queue/update-queue.ts'
-import { queueIdOf, queueKey } from '../../../src/shard/keys.ts'
+import { queueIdOf, queueKey } from '../../../src/shard/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
 import { encodeQueueState } from '../../../src/shard/record.ts'

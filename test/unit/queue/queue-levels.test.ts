@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
 import { highQueuesMax, QueueLevels } from '../../../src/queue/queue-levels.ts'
-import { queueIdOf } from '../../../src/shard/keys.ts'
+import { queueIdOf } from '../../../src/shard/record-keys.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
 class LevelsLife {

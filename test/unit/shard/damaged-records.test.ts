@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { updateIdFirstMax } from '../../../src/limits.ts'
-import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/keys.ts'
+import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import {

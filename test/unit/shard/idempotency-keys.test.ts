@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KeySweeper } from '../../../src/bots/key-sweeper.ts'
+import { IdempotencyKeySweeper } from '../../../src/bots/idempotency-key-sweeper.ts'
 import {
   hash128,
   type HeldKey,
   idempotencySweepKeys,
   KeyClaim,
 } from '../../../src/shard/idempotency-keys.ts'
-import { endOf, halfDayOf, halfDayOfKey, idempotencyKey, startOf } from '../../../src/shard/keys.ts'
+import {
+  endOf,
+  halfDayOf,
+  halfDayOfKey,
+  idempotencyKey,
+  startOf,
+} from '../../../src/shard/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { IdempotencyFact } from '../../../src/shard/operations.ts'
 import { encodeKey } from '../../../src/shard/record.ts'
@@ -279,7 +285,7 @@ async function openOld(count: number) {
   store.writes.length = 0
   const logged: string[] = []
   const log = { error: (_details: object, message: string) => void logged.push(message) }
-  const sweeper = new KeySweeper({ clock, bots: { shards: [shard] }, log })
+  const sweeper = new IdempotencyKeySweeper({ clock, bots: { shards: [shard] }, log })
   return { ...opened, now, sweeper, logged }
 }
 

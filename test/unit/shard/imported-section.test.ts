@@ -8,7 +8,7 @@ import {
   queueIdOf,
   queueKey,
   updateKey,
-} from '../../../src/shard/keys.ts'
+} from '../../../src/shard/record-keys.ts'
 import { ImportedSection } from '../../../src/shard/imported-section.ts'
 import { decodeQueueState, encodeDeadLetter, encodeUpdate } from '../../../src/shard/record.ts'
 import type { StoreEntry } from '../../../src/store/store.ts'

@@ -8,7 +8,7 @@ import {
   deadLetterKey,
   queueKey,
   updateKey,
-} from '../../../src/shard/keys.ts'
+} from '../../../src/shard/record-keys.ts'
 import {
   assertMark,
   DamagedRecordError,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { recountSkippedIds } from '../../../src/shard/recount.ts'
-import { queueIdOf, queueKey } from '../../../src/shard/keys.ts'
+import { queueIdOf, queueKey } from '../../../src/shard/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deadLetterLifeMs } from '../../../src/limits.ts'
-import { deadLetterKey, queueIdOf } from '../../../src/shard/keys.ts'
+import { deadLetterKey, queueIdOf } from '../../../src/shard/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import type { StoredDeadLetter } from '../../../src/shard/stored.ts'

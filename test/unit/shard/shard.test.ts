@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
-import { queueIdOf, updateIdOfKey, updateKey } from '../../../src/shard/keys.ts'
+import { queueIdOf, updateIdOfKey, updateKey } from '../../../src/shard/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { joinCluster } from '../../../../src/cluster/membership/join.ts'
-import type { LastLife } from '../../../../src/cluster/membership/last-life.ts'
+import type { LastNodeLife } from '../../../../src/cluster/membership/last-node-life.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../../../src/cluster/membership/limits.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { MemoryNodeTable } from '../../../support/server/memory-node-table.ts'
@@ -27,7 +27,7 @@ function row(name: string, address = ''): Parameters<MemoryNodeTable['add']>[0] 
 interface JoinerOptions {
   readonly name?: string
   readonly address?: string
-  readonly lastLife?: LastLife
+  readonly lastLife?: LastNodeLife
 }
 
 function join(

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { accessKeyHash } from '../../../../src/access/access-key.ts'
-import { KeyRing } from '../../../../src/access/key-ring.ts'
-import { type KeyTable, keyTable } from '../../../../src/access/key-table.ts'
+import { AccessKeyRing } from '../../../../src/access/access-key-ring.ts'
+import { type AccessKeyTable, keyTable } from '../../../../src/access/access-key-table.ts'
 import { PostboteError } from '../../../../src/errors.ts'
 import {
   keyAnswerMs,
@@ -31,9 +31,9 @@ const one = keyTable(new Map([[id, record]]))
 /** A worker that asks an owner, which the test is. */
 class Worker {
   readonly clock = new FakeClock()
-  readonly ring = new KeyRing(this.clock)
+  readonly ring = new AccessKeyRing(this.clock)
   readonly questions: KeyQuestion[] = []
-  table: KeyTable = none
+  table: AccessKeyTable = none
   /** Whether the owner answers, answers when the test says so, cannot be reached, or hangs. */
   owner: 'answers' | 'slowly' | 'away' | 'hangs' = 'answers'
   readonly held: (() => void)[] = []

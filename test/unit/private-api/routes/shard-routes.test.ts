@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import Fastify from 'fastify'
 import { type TestContext, test } from 'node:test'
 import { PostboteError } from '../../../../src/errors.ts'
-import { KeyRing } from '../../../../src/access/key-ring.ts'
+import { AccessKeyRing } from '../../../../src/access/access-key-ring.ts'
 import {
   addShardRoutes,
   recordStreamsMax,
@@ -44,7 +44,7 @@ async function setUp(t: TestContext) {
     request.access = 'root'
   })
   addShardRoutes(app, {
-    keys: { ring: new KeyRing(waitingClock) },
+    keys: { ring: new AccessKeyRing(waitingClock) },
     clock: waitingClock,
     shards: 8,
     checkShard: async () => undefined,

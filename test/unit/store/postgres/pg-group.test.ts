@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { updateKey } from '../../../../src/shard/keys.ts'
+import { updateKey } from '../../../../src/shard/record-keys.ts'
 import { pgGroup, type PgGroup, tableOf } from '../../../../src/store/postgres/pg-group.ts'
 import type { StoreOperation } from '../../../../src/store/store.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'

@@ -13,7 +13,7 @@ import {
   writeLevel,
 } from '../../../../support/store/level-shard.ts'
 import { temporaryDirectory } from '../../../../support/kit/temporary-directory.ts'
-import { keptKey, updateIdOfKey, updateKey } from '../../../../../src/shard/keys.ts'
+import { keptKey, updateIdOfKey, updateKey } from '../../../../../src/shard/record-keys.ts'
 import { shardRecords } from '../../../../../src/shard/shard-records.ts'
 import type { StoreOperation } from '../../../../../src/store/store.ts'
 

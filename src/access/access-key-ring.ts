@@ -12,7 +12,7 @@ import type { AccessKeyRecord } from '../shard/access-key-record.ts'
 import type { Access, KeyAccess, KeyLimits } from './access.ts'
 import { type AccessKey, accessKeyHash, secretTagOf } from './access-key.ts'
 import { makersOf } from './makers-of.ts'
-import type { KeyTable } from './key-table.ts'
+import type { AccessKeyTable } from './access-key-table.ts'
 
 /** What a secret grants. */
 interface Grant {
@@ -28,7 +28,7 @@ interface Watcher {
 /** When keys were used last: Unix seconds by the ids of the keys. */
 export type KeyUses = Readonly<Record<string, number>>
 
-export class KeyRing {
+export class AccessKeyRing {
   readonly #clock: Clock
   #grants: ReadonlyMap<string, readonly Grant[]> | undefined
   #version = ''
@@ -64,7 +64,7 @@ export class KeyRing {
   }
 
   /** Takes a table. What began with a key that is not valid any more ends before this returns. */
-  set({ version, keys }: KeyTable): void {
+  set({ version, keys }: AccessKeyTable): void {
     if (version !== this.#version || this.#grants === undefined) {
       this.#version = version
       const records = new Map(keys.map(({ id, record }) => [id, record]))

@@ -1,5 +1,5 @@
 /**
- * Which half-days of a shard may have idempotency keys, and a filter over the keys of each (key-filter.ts).
+ * Which half-days of a shard may have idempotency keys, and a filter over the keys of each (idempotency-key-filter.ts).
  *
  *   unknown --list--> listed: each half-day   building --all stored keys were read--> complete
  *      ^                                          \__ a read failed: it goes on with the next call of `build`
@@ -13,16 +13,16 @@
  */
 import { type Clock, sleep } from '../clock.ts'
 import type { RangeOptions, StoreEntry } from '../store/store.ts'
-import { KeyFilter, type KeyPlace, keyPlace } from './key-filter.ts'
-import * as keys from './keys.ts'
+import { IdempotencyKeyFilter, type KeyPlace, keyPlace } from './idempotency-key-filter.ts'
+import * as keys from './record-keys.ts'
 
-export interface KeyFiltersOptions {
+export interface IdempotencyKeyFiltersOptions {
   readonly clock: Clock
   range(options: RangeOptions): Promise<readonly StoreEntry[]>
 }
 
 interface HalfDay {
-  readonly filter: KeyFilter
+  readonly filter: IdempotencyKeyFilter
   /** Whether the filter has all keys that are stored. */
   isComplete: boolean
   /** The last stored key that was read. */
@@ -36,14 +36,14 @@ export const keyFilterSliceKeys = 500
 /** The pause after each of these slices, so that reading a million keys takes some 15 s and little of a worker. */
 export const keyFilterPauseMs = 5
 
-export class KeyFilters {
-  readonly #options: KeyFiltersOptions
+export class IdempotencyKeyFilters {
+  readonly #options: IdempotencyKeyFiltersOptions
   /** Undefined until they were listed. */
   #halfDays: HalfDays | undefined
   #building: HalfDays | undefined
   #life = 0
 
-  constructor(options: KeyFiltersOptions) {
+  constructor(options: IdempotencyKeyFiltersOptions) {
     this.#options = options
   }
 
@@ -66,7 +66,11 @@ export class KeyFilters {
       })
       if (entry === undefined) break
       const halfDay = keys.halfDayOfKey(entry.key)
-      listed.set(halfDay, { filter: new KeyFilter(), isComplete: false, readTo: undefined })
+      listed.set(halfDay, {
+        filter: new IdempotencyKeyFilter(),
+        isComplete: false,
+        readTo: undefined,
+      })
       from = halfDay + 1
     }
     if (life !== this.#life) return
@@ -105,7 +109,7 @@ export class KeyFilters {
     if (this.#halfDays === undefined) return
     let found = this.#halfDays.get(halfDay)
     if (found === undefined) {
-      found = { filter: new KeyFilter(), isComplete: true, readTo: undefined }
+      found = { filter: new IdempotencyKeyFilter(), isComplete: true, readTo: undefined }
       this.#halfDays.set(halfDay, found)
     }
     found.filter.add(place)

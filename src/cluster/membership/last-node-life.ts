@@ -4,7 +4,7 @@
  * and on another machine, the lock is another one.
  */
 
-export interface LastLife {
+export interface LastNodeLife {
   readonly boot: string
   /** Whether that life is certainly over. If the directory is a copy, the server of the original may be alive. */
   readonly hasEnded: boolean
@@ -24,7 +24,7 @@ export function lifeRecord(boot: string, lock: string | undefined): string {
  *
  * @param lock - the identity of the lock that this server holds
  */
-export function lastLifeOf(record: string, lock: string | undefined): LastLife | undefined {
+export function lastLifeOf(record: string, lock: string | undefined): LastNodeLife | undefined {
   const [boot = '', heldLock] = record.trim().split(' ')
   return boot === '' ? undefined : { boot, hasEnded: heldLock !== undefined && heldLock === lock }
 }

@@ -6,7 +6,7 @@ import {
   accessKeysPerFamilyMax,
   keyUseWriteMs,
   type WantedKey,
-} from '../../../src/access/key-registry.ts'
+} from '../../../src/access/access-key-registry.ts'
 import { accessKeysMax } from '../../../src/limits.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 import { keysOf } from '../../support/queue/keys-of.ts'

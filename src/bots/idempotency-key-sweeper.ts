@@ -13,7 +13,7 @@ import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'
  */
 const idempotencySweepPauseMs = 10
 
-export class KeySweeper extends ShardSweeper {
+export class IdempotencyKeySweeper extends ShardSweeper {
   constructor(surroundings: SweeperSurroundings) {
     super({
       ...surroundings,

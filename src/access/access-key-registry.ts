@@ -21,10 +21,10 @@ import {
   secretTagOf,
 } from './access-key.ts'
 import { familyOf, makersOf } from './makers-of.ts'
-import type { KeyUses } from './key-ring.ts'
-import { byId, type KeyTable, keyTable } from './key-table.ts'
+import type { KeyUses } from './access-key-ring.ts'
+import { byId, type AccessKeyTable, keyTable } from './access-key-table.ts'
 
-export interface KeyRegistryOptions {
+export interface AccessKeyRegistryOptions {
   readonly clock: Clock
   /** Returns shard 0. Throws SHARD_BROKEN or STORE_UNAVAILABLE if it is not open here. */
   readonly shard: () => Shard
@@ -47,24 +47,24 @@ export interface IssuedKey extends StoredAccessKey {
 interface Loaded {
   readonly shard: Shard
   readonly records: Map<string, AccessKeyRecord>
-  table: KeyTable
+  table: AccessKeyTable
 }
 
 /** The last use of a key is written this often at most, so that reading programs cause no steady writes. */
 export const keyUseWriteMs = 60_000
 
 /** The keys in shard 0. All methods throw SHARD_BROKEN or STORE_UNAVAILABLE if it is not served here. */
-export class KeyRegistry {
+export class AccessKeyRegistry {
   /** That by which keys end. */
   readonly clock: Clock
-  readonly #options: KeyRegistryOptions
+  readonly #options: AccessKeyRegistryOptions
   readonly #turns = new Mutex()
   readonly #writes: Timer
   #loaded: Loaded | undefined
   /** By the ids of the keys. */
   readonly #usedAtMs = new Map<string, number>()
 
-  constructor(options: KeyRegistryOptions) {
+  constructor(options: AccessKeyRegistryOptions) {
     this.#options = options
     this.clock = options.clock
     this.#writes = every(options.clock, keyUseWriteMs, () => this.#writeUses())
@@ -80,7 +80,7 @@ export class KeyRegistry {
   }
 
   /** Returns all keys for the other workers. */
-  async table(): Promise<KeyTable> {
+  async table(): Promise<AccessKeyTable> {
     const { shard, table } = await this.#turns.run(() => this.#load())
     // Another node may have changed the keys since.
     if (!shard.lease.isValid()) throw new PostboteError('STORE_UNAVAILABLE')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import * as keys from '../../../src/shard/keys.ts'
+import * as keys from '../../../src/shard/record-keys.ts'
 
 const botIds = fc.integer({ min: 100, max: 2 ** 52 - 1 })
 

@@ -10,7 +10,7 @@
  * layers together take 2 to 4 bytes a key. A table of 32-bit fingerprints is as fast and hardly ever wrong, but takes 5 to
  * 11 bytes a key.
  */
-import type { QueueId } from './keys.ts'
+import type { QueueId } from './record-keys.ts'
 import { mib } from '../limits.ts'
 
 const firstLayerBits = 17
@@ -42,7 +42,7 @@ export function keyPlace(queue: QueueId, keyHash: string): KeyPlace {
  */
 const keyFilterBytesMax = 8 * mib
 
-export class KeyFilter {
+export class IdempotencyKeyFilter {
   readonly #bytesMax: number
   #layers: Uint32Array[] = []
   #bytes = 0

@@ -29,7 +29,7 @@ export interface StoreLifeSteps {
   readonly close: () => Promise<void>
 }
 
-export class StoreLife {
+export class StoreLifeCycle {
   readonly #steps: StoreLifeSteps
   #state: State = 'closed'
   #openFailure: unknown

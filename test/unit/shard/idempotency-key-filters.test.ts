@@ -2,9 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { hash128 } from '../../../src/shard/idempotency-keys.ts'
-import { keyPlace } from '../../../src/shard/key-filter.ts'
-import { keyFilterPauseMs, KeyFilters, keyFilterSliceKeys } from '../../../src/shard/key-filters.ts'
-import { idempotencyKey, queueIdOf } from '../../../src/shard/keys.ts'
+import { keyPlace } from '../../../src/shard/idempotency-key-filter.ts'
+import {
+  keyFilterPauseMs,
+  IdempotencyKeyFilters,
+  keyFilterSliceKeys,
+} from '../../../src/shard/idempotency-key-filters.ts'
+import { idempotencyKey, queueIdOf } from '../../../src/shard/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
@@ -18,7 +22,7 @@ class World {
   readonly clock = new FakeClock()
   readonly store = new MemoryStore()
   readonly ranges: RangeOptions[] = []
-  readonly filters = new KeyFilters({
+  readonly filters = new IdempotencyKeyFilters({
     clock: this.clock,
     range: (options) => this.#range(options),
   })

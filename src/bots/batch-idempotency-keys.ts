@@ -8,7 +8,7 @@
  * well as between batches.
  */
 import { PostboteError } from '../errors.ts'
-import { queueIdOf } from '../shard/keys.ts'
+import { queueIdOf } from '../shard/record-keys.ts'
 import { type HeldKey, KeyClaim, hash128 } from '../shard/idempotency-keys.ts'
 import type { IdempotencyFact } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -44,7 +44,7 @@ export interface KeyTargets {
   shardOf(botId: number): Shard
 }
 
-export class BatchKeys {
+export class BatchIdempotencyKeys {
   readonly #requests: readonly PushRequest[]
   readonly #targets: KeyTargets
   /** Indexed as the requests; undefined once the key is claimed. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { AccessKeyRecord } from '../shard/access-key-record.ts'
 import type { StoredAccessKey } from '../shard/stored.ts'
 
-export interface KeyTable {
+export interface AccessKeyTable {
   /** Tells whether two tables are the same. */
   readonly version: string
   /** Without their last use, which changes all the time. */
@@ -16,7 +16,7 @@ export function byId(a: StoredAccessKey, b: StoredAccessKey): number {
 }
 
 /** Returns the table of these keys, in the order of their ids. */
-export function keyTable(records: ReadonlyMap<string, AccessKeyRecord>): KeyTable {
+export function keyTable(records: ReadonlyMap<string, AccessKeyRecord>): AccessKeyTable {
   const keys = Array.from(records, ([id, record]) => {
     const { lastUsedMs: _used, ...facts } = record
     return { id, record: facts }

@@ -43,7 +43,7 @@ export function noStreams(): WorkerStreams {
 
 type Made = 'counters' | 'isUnderWay' | 'onLeft' | 'onServed' | 'report' | 'shardStreams'
 
-export interface WorkerLifeOptions extends Omit<ShardSetOptions, Made> {
+export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   readonly slot: MetricSlot
   readonly events: WorkerEvents
   readonly router: RequestRouter
@@ -68,14 +68,14 @@ export interface WorkerLifeOptions extends Omit<ShardSetOptions, Made> {
 /** A worker that ends waits this long for the delivery of an event. Chosen: below `leaveDeliveriesMs`; the next process sends it again. */
 const eventDrainMs = 1_000
 
-export class WorkerLife {
-  readonly #options: WorkerLifeOptions
+export class WorkerLifeCycle {
+  readonly #options: WorkerLifeCycleOptions
   readonly #shards: ShardSet
   readonly #webhookStarter: WebhookStarter
   readonly #departure: DepartureOptions
   #closing: Promise<void> | undefined
 
-  constructor(options: WorkerLifeOptions) {
+  constructor(options: WorkerLifeCycleOptions) {
     const { bots, clock, events, router, slot, streams } = options
     this.#options = options
     this.#webhookStarter = new WebhookStarter(options)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { accessKeyHash } from '../../../src/access/access-key.ts'
-import { KeyRing } from '../../../src/access/key-ring.ts'
-import { keyTable } from '../../../src/access/key-table.ts'
+import { AccessKeyRing } from '../../../src/access/access-key-ring.ts'
+import { keyTable } from '../../../src/access/access-key-table.ts'
 import type { AccessKeyRecord } from '../../../src/shard/access-key-record.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
@@ -27,8 +27,8 @@ function hashOf(of: string): string {
   return accessKeyHash(of).toString('base64url')
 }
 
-function ringWith(clock: FakeClock, record?: AccessKeyRecord): KeyRing {
-  const ring = new KeyRing(clock)
+function ringWith(clock: FakeClock, record?: AccessKeyRecord): AccessKeyRing {
+  const ring = new AccessKeyRing(clock)
   ring.set(keyTable(new Map(record === undefined ? [] : [[id, record]])))
   return ring
 }
@@ -96,7 +96,7 @@ test('a session is that of the secret with which it was begun', () => {
 
 test('until the first table the keys are not known, and who waits for it learns of it', async () => {
   const clock = new FakeClock()
-  const ring = new KeyRing(clock)
+  const ring = new AccessKeyRing(clock)
   assert.equal(ring.isKnown, false)
   let isKnown = false
   const waiting = ring.untilKnown(2_000).then(() => (isKnown = true))
@@ -105,7 +105,7 @@ test('until the first table the keys are not known, and who waits for it learns 
   ring.set(keyTable(new Map()))
   await waiting
   assert.equal(ring.isKnown, true)
-  const late = new KeyRing(clock).untilKnown(2_000)
+  const late = new AccessKeyRing(clock).untilKnown(2_000)
   await clock.advance(2_000)
   await late
 })

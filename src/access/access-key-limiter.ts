@@ -10,7 +10,7 @@ import type { Access, KeyAccess } from './access.ts'
 export type LimitedThing = 'requests' | 'updates'
 
 /** Counts what keys do. */
-export interface KeyLimiter {
+export interface AccessKeyLimiter {
   /**
    * Takes one token.
    *
@@ -39,7 +39,11 @@ export function waitOf(fullAtMs: number, nowMs: number): number {
 }
 
 /** Throws KEY_OVER_LIMIT if the key has used up what it may do per second. */
-export function assertUnderLimit(limiter: KeyLimiter, access: Access, what: LimitedThing): void {
+export function assertUnderLimit(
+  limiter: AccessKeyLimiter,
+  access: Access,
+  what: LimitedThing,
+): void {
   if (access === 'root') return
   const waitMs = limiter.take(access, what)
   if (waitMs === 0) return

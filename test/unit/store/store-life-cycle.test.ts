@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { StoreLife } from '../../../src/store/store-life.ts'
+import { StoreLifeCycle } from '../../../src/store/store-life-cycle.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 
 test('close admits no more calls and begins when the last admitted call has ended', async () => {
   let isClosed = false
-  const life = new StoreLife({
+  const life = new StoreLifeCycle({
     name: 'of a test',
     open: async () => undefined,
     close: async () => {
@@ -26,7 +26,7 @@ test('close admits no more calls and begins when the last admitted call has ende
 })
 
 test('a refusal after a failed open says why it failed', async () => {
-  const life = new StoreLife({
+  const life = new StoreLifeCycle({
     name: 'of a test',
     open: () => Promise.reject(new Error('no disk')),
     close: async () => undefined,

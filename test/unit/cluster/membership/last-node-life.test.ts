@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { lastLifeOf, lifeRecord } from '../../../../src/cluster/membership/last-life.ts'
+import { lastLifeOf, lifeRecord } from '../../../../src/cluster/membership/last-node-life.ts'
 
 test('a life has certainly ended only for a server that holds the lock of its record', () => {
   const record = lifeRecord('0123456789abcdef', '7:42:boot-1')

@@ -2,8 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { hash128 } from '../../../src/shard/idempotency-keys.ts'
-import { KeyFilter, type KeyPlace, keyPlace } from '../../../src/shard/key-filter.ts'
-import { queueIdOf } from '../../../src/shard/keys.ts'
+import {
+  IdempotencyKeyFilter,
+  type KeyPlace,
+  keyPlace,
+} from '../../../src/shard/idempotency-key-filter.ts'
+import { queueIdOf } from '../../../src/shard/record-keys.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const queue = queueIdOf(123, false)
@@ -12,7 +16,7 @@ function placesOf(name: string, count: number): KeyPlace[] {
   return Array.from({ length: count }, (_, nth) => keyPlace(queue, hash128(`${name} ${nth}`)))
 }
 
-function shareTaken(filter: KeyFilter, places: readonly KeyPlace[]): number {
+function shareTaken(filter: IdempotencyKeyFilter, places: readonly KeyPlace[]): number {
   return places.filter((place) => filter.mayHave(place)).length / places.length
 }
 
@@ -24,7 +28,7 @@ test('a key that was added is never taken for a new one, with any other keys bef
   })
   fc.assert(
     fc.property(fc.array(key, { maxLength: 30 }), fc.nat(20_000), (keys, fillers) => {
-      const filter = new KeyFilter()
+      const filter = new IdempotencyKeyFilter()
       const places = keys.map(({ botId, isTest, text }) =>
         keyPlace(queueIdOf(botId, isTest), hash128(text)),
       )
@@ -38,7 +42,7 @@ test('a key that was added is never taken for a new one, with any other keys bef
 })
 
 test('fewer than one new key in a hundred is taken for a known one, in 2 to 4 bytes a key', () => {
-  const filter = new KeyFilter()
+  const filter = new IdempotencyKeyFilter()
   const others = placesOf('other', 20_000)
   let count = 0
   for (const place of placesOf('added', 130_000)) {
@@ -51,7 +55,7 @@ test('fewer than one new key in a hundred is taken for a known one, in 2 to 4 by
 })
 
 test('the same key of many bots does not make it a known key of others', () => {
-  const filter = new KeyFilter()
+  const filter = new IdempotencyKeyFilter()
   const places = Array.from({ length: 8_000 }, (_, nth) =>
     keyPlace(queueIdOf(1_000_000 + nth, false), hash128('order-42')),
   )
@@ -60,7 +64,7 @@ test('the same key of many bots does not make it a known key of others', () => {
 })
 
 test('a filter that reaches its limit frees its memory and takes every key for a known one', () => {
-  const filter = new KeyFilter(50_000)
+  const filter = new IdempotencyKeyFilter(50_000)
   const places = placesOf('a', 24_577)
   for (const place of places.slice(0, 24_576)) filter.add(place)
   assert.deepEqual([filter.isFull, filter.bytes], [false, 49_152])
