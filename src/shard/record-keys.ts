@@ -216,7 +216,7 @@ export function keptKey(key: Buffer): Buffer {
 }
 
 /** What a key says about its record, in the form of log fields. */
-export interface KeyLogFields {
+export interface RecordKeyFields {
   readonly record: string
   readonly botId?: number
   /** True for the /test/ queue. */
@@ -241,7 +241,7 @@ const recordNames: ReadonlyMap<number, string> = new Map([
  *
  * @returns the kind of the record and, if the key has the length of its kind, its bot and its update id.
  */
-export function logFieldsOfKey(key: Buffer): KeyLogFields {
+export function logFieldsOfKey(key: Buffer): RecordKeyFields {
   const kind = key[0] ?? 0
   const record = recordNames.get(kind) ?? 'unknown'
   const isTimed = kind === prefixes.x || kind === prefixes.i
