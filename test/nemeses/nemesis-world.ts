@@ -219,7 +219,7 @@ export class NemesisWorld {
       acknowledgementMs: Math.round(acknowledgements.longest().lengthMs),
       deliveryMs: Math.round(deliveries.longest().lengthMs),
       evictions: this.logs.evictions(),
-      moves: this.#moves.counts,
+      moves: await this.#moves.counts(),
     }
     if (event.movesShards === true && measurement.moves.toOwn === 0)
       this.violations.push(`${name}: no shard has moved, so nothing was tried`)

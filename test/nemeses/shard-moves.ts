@@ -23,6 +23,7 @@ export class ShardMoves {
   /** By shard, the last owner that was alive. */
   readonly #owners: string[] = []
   #counts: MoveCounts = none
+  #lastLook: Promise<void> = Promise.resolve()
   #isOver = false
 
   constructor(cluster: Pick<TestCluster, 'owners'>, names: () => readonly string[]) {
@@ -36,7 +37,9 @@ export class ShardMoves {
     this.#counts = none
   }
 
-  get counts(): MoveCounts {
+  /** Looks once more, because a move of the last moment may have been missed. */
+  async counts(): Promise<MoveCounts> {
+    await this.#look()
     return this.#counts
   }
 
@@ -47,11 +50,19 @@ export class ShardMoves {
 
   async #watch(): Promise<void> {
     while (!this.#isOver) {
+      await this.#look()
+      await wait(periodMs)
+    }
+  }
+
+  /** One look after the other, so that none notes owners of before an earlier one. */
+  #look(): Promise<void> {
+    this.#lastLook = this.#lastLook.then(async () => {
       // The database may be away.
       const owners = await this.#cluster.owners().catch(() => [])
       for (const [shard, owner] of owners.entries()) this.#note(shard, owner)
-      await wait(periodMs)
-    }
+    })
+    return this.#lastLook
   }
 
   #note(shard: number, owner: string): void {
@@ -62,7 +73,7 @@ export class ShardMoves {
     const names = this.#names()
     const toOwn = names.includes(owner) ? 1 : 0
     const fromOwn = names.includes(before) ? 1 : 0
-    const { counts } = this
+    const counts = this.#counts
     this.#counts = {
       toOwn: counts.toOwn + toOwn,
       fromOwn: counts.fromOwn + fromOwn,
