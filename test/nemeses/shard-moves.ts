@@ -2,6 +2,7 @@
  * Counts which shards change their owners, as producers at the nodes see it. Without that, nobody knows whether a trial has
  * tried anything: a node that registers bots chooses ids of its own shards, so none of them may move when another node leaves.
  */
+import { Mutex } from '../../src/kit/mutex.ts'
 import type { TestCluster } from '../support/server/cluster.ts'
 import { wait } from '../support/server/database.ts'
 
@@ -23,7 +24,7 @@ export class ShardMoves {
   /** By shard, the last owner that was alive. */
   readonly #owners: string[] = []
   #counts: MoveCounts = none
-  #lastLook: Promise<void> = Promise.resolve()
+  readonly #looks = new Mutex()
   #isOver = false
 
   constructor(cluster: Pick<TestCluster, 'owners'>, names: () => readonly string[]) {
@@ -57,12 +58,11 @@ export class ShardMoves {
 
   /** One look after the other, so that none notes owners of before an earlier one. */
   #look(): Promise<void> {
-    this.#lastLook = this.#lastLook.then(async () => {
+    return this.#looks.run(async () => {
       // The database may be away.
       const owners = await this.#cluster.owners().catch(() => [])
       for (const [shard, owner] of owners.entries()) this.#note(shard, owner)
     })
-    return this.#lastLook
   }
 
   #note(shard: number, owner: string): void {
