@@ -5,18 +5,17 @@
  * same reason. Then bundles the dashboard into dist/dashboard/.
  */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const workers = readdirSync(`${root}workers`).map((name) => `workers/${name}`)
+const workers = readdirSync(`${root}workers`).map((name) => `workers/${basename(name, '.ts')}`)
 
 await build({
   absWorkingDir: root,
   entryPoints: [
-    ...['src/main', 'src/program', ...workers.map((name) => name.replace(/\.ts$/, ''))].map(
-      (name) => ({ in: `${name}.ts`, out: name }),
-    ),
+    ...['src/main', 'src/program', ...workers].map((name) => ({ in: `${name}.ts`, out: name })),
     // One folder below dist/, as entry-files.ts says.
     { in: 'test/cluster/test-worker.ts', out: 'test/test-worker' },
   ],
@@ -39,8 +38,8 @@ await build({
 
 // A source with a single character that is not Latin-1 takes two bytes for each in memory: 4.5 MB more in each worker. In
 // bundles, only comments and regular expressions have such characters, where the escape means the same.
-for (const file of ['src/program.js', ...workers.map((name) => name.replace(/ts$/, 'js'))]) {
-  const path = `${root}dist/${file}`
+for (const name of ['src/program', ...workers]) {
+  const path = `${root}dist/${name}.js`
   writeFileSync(path, readFileSync(path, 'utf8').replace(/[^\0-\xff]/g, escaped))
 }
 

@@ -1,6 +1,6 @@
 /**
  * One shard of a worker, whatever stores it: this opens it, sets it aside if it is damaged, and closes it. shard-mode.ts draws
- * its life.
+ * its life cycle.
  *
  *   leave    serves it until nothing takes long, answers what is in progress, and closes it: another node may open it
  *   drop     another node owns it already: everything of it in memory is void, and nothing of it can be written

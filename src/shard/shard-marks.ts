@@ -16,6 +16,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { isAbsolute, join, relative } from 'node:path'
 import { damagesNamedMax } from '../limits.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
+import type { Log } from '../surroundings.ts'
 
 const phases = ['closed', 'waiting', 'opening', 'open'] as const
 
@@ -49,7 +50,7 @@ export interface ShardTroubles {
 
 export interface ShardMarksOptions {
   readonly dataDir: string
-  readonly log: { warn(details: object, message: string): void }
+  readonly log: Pick<Log, 'warn'>
 }
 
 type Kind = 'life' | 'broken' | 'damaged' | 'checking'

@@ -13,6 +13,7 @@ import { type Clock, sleep } from '../clock.ts'
 import { changesOf } from '../kit/changes-of.ts'
 import { NotOwnerError } from '../store/not-owner-error.ts'
 import type { Store } from '../store/store.ts'
+import type { Log } from '../surroundings.ts'
 
 export type ShardStatus = 'closed' | 'serving' | 'poisoned'
 
@@ -23,10 +24,7 @@ const changed = changesOf<ShardStatus>({
   poisoned: ['serving', 'closed'],
 })
 
-export interface ShardLog {
-  error(details: object, message: string): void
-  info(details: object, message: string): void
-}
+export type ShardLog = Pick<Log, 'error' | 'info'>
 
 export interface ShardRecoveryOptions {
   readonly index: number

@@ -5,6 +5,7 @@
 import type { Clock } from '../clock.ts'
 import type { Store } from './store.ts'
 import type { StoreFiles } from './store-files.ts'
+import type { Log } from '../surroundings.ts'
 
 export interface StoreEngine {
   /**
@@ -68,11 +69,7 @@ export interface OpenStoreOptions {
   readonly onTornEnd?: (() => Promise<void> | undefined) | undefined
 }
 
-export interface StoreLog {
-  error(details: object, message: string): void
-  warn(details: object, message: string): void
-  info(details: object, message: string): void
-}
+export type StoreLog = Pick<Log, 'error' | 'warn' | 'info'>
 
 export interface OpenedStore {
   readonly store: Store
