@@ -340,12 +340,14 @@ export class Shard {
     )
   }
 
-  async #writeGroup(operations: readonly Operation[]): Promise<void> {
+  #writeGroup(operations: readonly Operation[]): Promise<void> {
     const batch = this.#codec.encode(operations)
+    const write = (): Promise<void> => {
+      this.#reclaimer.join(batch)
+      return this.#store.write(batch, { sync: true })
+    }
     const reserving = this.#options.idMark?.reserve(this.#codec.highestNextId)
-    if (reserving !== undefined) await reserving
-    this.#reclaimer.join(batch)
-    await this.#store.write(batch, { sync: true })
+    return reserving === undefined ? write() : reserving.then(write)
   }
 
   /** A write outside of the groups. If it fails, the groups fail too, because nothing may be written after it. */
