@@ -3,7 +3,7 @@
  *
  * On a busy machine the clock shows more than the cost, because another process may have had the CPU during that time. So
  * the time of a long piece is limited to the CPU time that this process has used since it began. Reading the CPU time
- * takes a system call, so it is read at most once in 5 ms, and the limit may include 5 ms of other work.
+ * takes a system call, so it is read at most once per millisecond, and the limit may include a millisecond of other work.
  */
 import type { Clock } from '../clock.ts'
 import { loopCostFreeMs } from './limits.ts'
@@ -14,11 +14,8 @@ export interface LoopMeterOptions {
   readonly cpuMs: () => number
 }
 
-/**
- * The CPU time is read at most this often. At a low rate of requests nearly each one began a millisecond, and a reading
- * takes 2 us then.
- */
-const loopCpuReadingMs = 5
+/** The CPU time is read at most this often; a reading takes 1 us. */
+const loopCpuReadingMs = 1
 
 export class LoopMeter {
   readonly #options: LoopMeterOptions

@@ -340,14 +340,12 @@ export class Shard {
     )
   }
 
-  #writeGroup(operations: readonly Operation[]): Promise<void> {
+  async #writeGroup(operations: readonly Operation[]): Promise<void> {
     const batch = this.#codec.encode(operations)
-    const write = (): Promise<void> => {
-      this.#reclaimer.join(batch)
-      return this.#store.write(batch, { sync: true })
-    }
     const reserving = this.#options.idMark?.reserve(this.#codec.highestNextId)
-    return reserving === undefined ? write() : reserving.then(write)
+    if (reserving !== undefined) await reserving
+    this.#reclaimer.join(batch)
+    await this.#store.write(batch, { sync: true })
   }
 
   /** A write outside of the groups. If it fails, the groups fail too, because nothing may be written after it. */
