@@ -26,15 +26,21 @@ interface Place {
   readonly batch: ResultBatch
 }
 
-interface Sent extends Place {
-  /** Number of times that it was sent again because its owner was lost. */
-  repeats: number
+/** The pairs of one slice that were added one after the other: one object for each slice, because it outlives many others. */
+interface Sent {
+  readonly rows: UpdateRows
+  readonly batch: ResultBatch
+  readonly nths: number[]
+  /** How many of them have results. */
+  answered: number
+  /** Number of times that they were sent again because their owner was lost. */
+  readonly repeats: number
 }
 
 /** One streaming request. The pairs that were added to it end together if it fails. */
 interface Session {
   readonly stream: OwnerStream
-  /** Pairs without a result, oldest first. */
+  /** Those with pairs without a result, oldest first. */
   readonly places: Sent[]
   /** How many of them, counted from the end, are not written yet. */
   unsent: number
@@ -90,7 +96,10 @@ export class OwnerFeed {
 
   add({ rows, nth, batch }: Place): void {
     this.#session ??= this.#start(false)
-    this.#send(this.#session, { rows, nth, batch, repeats: 0 })
+    const { places, unsent } = this.#session
+    const last = unsent > 0 ? places.at(-1) : undefined
+    if (last?.batch === batch && last.repeats === 0) last.nths.push(nth)
+    else this.#send(this.#session, { rows, batch, nths: [nth], answered: 0, repeats: 0 })
   }
 
   /** Sends the added pairs; resolves when more may be sent. */
@@ -182,23 +191,23 @@ export class OwnerFeed {
     // An owner that was lost before may have stored it, whatever its successor reports.
     const ofRepeated = new PostboteError('OUTCOME_UNKNOWN')
     const repeated: Sent[] = []
-    for (const sent of left) {
-      if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < repeatsMax && hasKey(sent)) {
-        sent.repeats += 1
-        repeated.push(sent)
-      } else {
-        const refusal = sent.repeats > 0 ? ofRepeated : error
-        this.#to.refused(refusal.code)
-        sent.batch.set(sent.nth, refusal)
+    for (const { rows, batch, nths, answered, repeats } of left) {
+      const mayRepeat = error.code === 'OUTCOME_UNKNOWN' && repeats < repeatsMax
+      const refusal = repeats > 0 ? ofRepeated : error
+      const again: number[] = []
+      for (const nth of nths.slice(answered)) {
+        if (mayRepeat && rows.hasIdempotencyKey(nth)) again.push(nth)
+        else {
+          this.#to.refused(refusal.code)
+          batch.set(nth, refusal)
+        }
+      }
+      if (again.length > 0) {
+        repeated.push({ rows, batch, nths: again, answered: 0, repeats: repeats + 1 })
       }
     }
     return repeated
   }
-}
-
-/** Whether the pair has an idempotency key, so that its owner stores it once however often it is sent. */
-function hasKey({ rows, nth }: Place): boolean {
-  return rows.hasIdempotencyKey(nth)
 }
 
 interface Lines {
@@ -212,17 +221,18 @@ function linesOf(places: readonly Sent[], from: number): Buffer {
   const runs: Lines[] = []
   let total = 0
   let run: Lines | undefined
-  for (let at = from; at < places.length; at++) {
-    const place = places[at]
-    if (place === undefined) continue
-    const { bytes } = place.rows
-    const start = place.rows.at(place.nth, startColumn)
-    const end = place.rows.at(place.nth, endColumn)
-    total += end - start + 1
-    if (run !== undefined && run.bytes === bytes && run.end + 1 === start) run.end = end
-    else {
-      run = { bytes, start, end }
-      runs.push(run)
+  for (const { rows, nths, answered } of places.slice(from)) {
+    const { bytes } = rows
+    for (let at = answered; at < nths.length; at++) {
+      const nth = nths[at] ?? 0
+      const start = rows.at(nth, startColumn)
+      const end = rows.at(nth, endColumn)
+      total += end - start + 1
+      if (run !== undefined && run.bytes === bytes && run.end + 1 === start) run.end = end
+      else {
+        run = { bytes, start, end }
+        runs.push(run)
+      }
     }
   }
   const lines = Buffer.allocUnsafe(total)
@@ -236,16 +246,20 @@ function linesOf(places: readonly Sent[], from: number): Buffer {
 
 async function takeLines({ status, body }: OwnerResponse, session: Session): Promise<void> {
   if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
+  const { places } = session
   body.setEncoding('utf8')
   let rest = ''
   for await (const chunk of body) {
     const lines = (rest + String(chunk)).split('\n')
     rest = lines.pop() ?? ''
-    const answered = session.places.splice(0, lines.length)
-    session.hasAnswered ||= answered.length > 0
-    for (let at = 0; at < answered.length; at++) {
-      const place = answered[at]
-      place?.batch.set(place.nth, { line: lines[at] ?? '' })
+    for (const line of lines) {
+      const [sent] = places
+      const nth = sent?.nths[sent.answered]
+      if (sent === undefined || nth === undefined) break
+      session.hasAnswered = true
+      sent.answered += 1
+      if (sent.answered === sent.nths.length) places.shift()
+      sent.batch.set(nth, { line })
     }
   }
 }
