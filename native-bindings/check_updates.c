@@ -344,7 +344,7 @@ static void write_ids(const struct scan* scan, const struct type* type, const ui
     const struct search* search = &scan->searches[index];
     int32_t* id = row + first_id + 2 * index;
     if (search->start != NULL) {
-      is_found = true;
+      is_found |= search->end > search->start;
       id[0] = (int32_t)(search->start - bytes);
       id[1] = (int32_t)(search->end - bytes);
     } else {
