@@ -6,6 +6,7 @@
  * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
+import { noNativeIngestVariable } from '../../native-bindings/native-ingest.ts'
 import { clusterConfigProblems } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
 import { type Kind, path, refused } from './config-values.ts'
@@ -103,7 +104,11 @@ function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
     // An empty variable counts as absent: `X=${UNSET}` in a compose file makes one.
     if (!variable.startsWith('POSTBOTE_') || text === undefined) continue
     const name = names.get(variable)
-    if (name === undefined) problems.push(`${variable}: unknown environment variable; see --help`)
+    // It is no option: each process and thread reads it where it would load the native code.
+    if (variable === noNativeIngestVariable) {
+      if (!['', '1'].includes(text)) problems.push(`${variable}: expected 1 or nothing`)
+    } else if (name === undefined)
+      problems.push(`${variable}: unknown environment variable; see --help`)
     else if (text !== '') given.set(name, { source: variable, text })
   }
   return given

@@ -1,6 +1,7 @@
 /** What a response of a link writes to in place of a socket: its bytes go out in frames of its exchange. */
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import { linkBufferBytes } from '../limits.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { frameType } from './frame.ts'
 
@@ -18,13 +19,20 @@ export class LinkStream extends Duplex {
   readonly #exchange: number
   readonly #writer: FrameWriter
   #held: Held | undefined
+  /** How many bytes are in frames that the system does not have. */
+  #framedBytes = 0
   /** The other side wants no more for now. */
   isHeldBack = false
 
   constructor(exchange: number, writer: FrameWriter) {
-    super({ decodeStrings: false })
+    super({ decodeStrings: false, readableHighWaterMark: linkBufferBytes })
     this.#exchange = exchange
     this.#writer = writer
+  }
+
+  /** Whether bytes were written to it that are not in frames yet. */
+  get isHolding(): boolean {
+    return this.writableLength > this.#framedBytes
   }
 
   /** node:http and its users treat any Duplex as a socket. */
@@ -70,9 +78,13 @@ export class LinkStream extends Duplex {
     const frame = { exchange: this.#exchange, type: frameType.data }
     for (const { chunk, encoding } of written) {
       if (chunk.length === 0) continue
+      this.#framedBytes += chunk.length
       if (typeof chunk === 'string') this.#writer.writeText(frame, chunk, encoding)
       else this.#writer.write(frame, chunk)
     }
-    this.#writer.whenFlushed(done)
+    this.#writer.whenFlushed(() => {
+      this.#framedBytes = 0
+      done()
+    })
   }
 }

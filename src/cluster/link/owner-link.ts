@@ -13,6 +13,7 @@
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
 import { linkPayloadBytesMax, peerConnectWaitMs, peerReadyMs } from '../limits.ts'
+import { ExchangeTable } from './exchange-table.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { FrameReader } from './frame-reader.ts'
 import { BadFrameError, type Frame, frameType, fin } from './frame.ts'
@@ -66,7 +67,7 @@ export const peerConnectRetryMs = 50
 
 export class OwnerLink implements CallLink {
   readonly #options: OwnerLinkOptions
-  readonly #calls = new Map<number, LinkCall>()
+  readonly #calls = new ExchangeTable<LinkCall>()
   /** The calls that wait for the connection, oldest first. */
   #waiting: Waiting[] = []
   /** The socket that connects or is connected. */
@@ -180,7 +181,7 @@ export class OwnerLink implements CallLink {
 
   #start(call: LinkCall): void {
     const { exchange, fields, hasBody } = call
-    this.#calls.set(exchange, call)
+    this.#calls.add(exchange, call)
     const type = hasBody ? frameType.request : frameType.request | fin
     const text = requestFieldsText(fields)
     if (text.length > linkPayloadBytesMax) {
@@ -249,9 +250,8 @@ export class OwnerLink implements CallLink {
 
   #lose(error: Error): void {
     this.#close()
-    const lost = [...this.#calls.values()]
+    const lost = this.#calls.clear()
     const unsent = this.#waiting
-    this.#calls.clear()
     this.#waiting = []
     for (const call of lost) call.lose(error)
     for (const { call } of unsent) call.lose(new PeerUnreachable(error))

@@ -16,6 +16,7 @@ import type { Clock } from '../../clock.ts'
 import { hurry } from '../../http/once-closed.ts'
 import { setOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
+import { ExchangeTable } from './exchange-table.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { FrameReader } from './frame-reader.ts'
 import { BadFrameError, type Frame, frameType, fin } from './frame.ts'
@@ -34,6 +35,8 @@ interface Exchange {
   readonly request: LinkedRequest
   readonly response: ServerResponse
   readonly stream: LinkStream
+  /** The end of the response is in a frame. */
+  isEndSent: boolean
 }
 
 export interface ServedLink {
@@ -55,7 +58,7 @@ class LinkSession implements ServedLink {
   readonly #options: ServeLinkOptions
   readonly #writer: FrameWriter
   readonly #reader = new FrameReader((frame, payload) => this.#take(frame, payload))
-  readonly #exchanges = new Map<number, Exchange>()
+  readonly #exchanges = new ExchangeTable<Exchange>()
   #isCallerLeaving = false
 
   constructor(socket: Socket, options: ServeLinkOptions) {
@@ -79,8 +82,7 @@ class LinkSession implements ServedLink {
   }
 
   close(): void {
-    for (const { request, stream } of this.#exchanges.values()) cutOff(request, stream)
-    this.#exchanges.clear()
+    for (const { request, stream } of this.#exchanges.clear()) cutOff(request, stream)
   }
 
   #take({ exchange, type }: Frame, payload: Buffer): void {
@@ -132,12 +134,14 @@ class LinkSession implements ServedLink {
     request.complete = isLast
     setOrigin(request, origin)
     const response = new LinkedResponse(request)
-    const open = { request, response, stream }
-    this.#exchanges.set(exchange, open)
+    const open = { request, response, stream, isEndSent: false }
+    this.#exchanges.add(exchange, open)
     request.onWanted = () => this.#send(exchange, frameType.resume)
     // Without a length the body ends with the last frame.
     response.removeHeader('Transfer-Encoding')
     response.assignSocket(socket)
+    // The end of the response goes out in one write with its last bytes, and the request is released after that.
+    response.once('prefinish', () => this.#sendEnd(open, exchange))
     response.on('finish', () => this.#finish(open, exchange))
     this.#options.serve(origin.listener, request, response)
     // A listener that expects no body has ended its stream already (http/end-empty-request.ts).
@@ -179,9 +183,16 @@ class LinkSession implements ServedLink {
     if (request.isAnswered) this.#release(exchange, stream)
   }
 
-  #finish({ request, response, stream }: Exchange, exchange: number): void {
-    request.isAnswered = true
+  #sendEnd(open: Exchange, exchange: number): void {
+    if (open.isEndSent || open.stream.isHolding) return
+    open.isEndSent = true
     this.#send(exchange, frameType.data | fin)
+  }
+
+  #finish(open: Exchange, exchange: number): void {
+    const { request, response, stream } = open
+    request.isAnswered = true
+    this.#sendEnd(open, exchange)
     response.detachSocket(stream.asSocket())
     process.nextTick(noteClosed, response)
     // Nobody reads what is left of the request.
@@ -191,7 +202,8 @@ class LinkSession implements ServedLink {
 
   #release(exchange: number, stream: LinkStream): void {
     this.#exchanges.delete(exchange)
-    stream.destroy()
+    // A stream that is destroyed in the callback of its last write makes an error for those that wait, and nobody waits.
+    process.nextTick(() => stream.destroy())
   }
 
   #send(exchange: number, type: number): void {

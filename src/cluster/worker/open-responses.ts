@@ -8,6 +8,7 @@ import type { Socket } from 'node:net'
 
 const openOn = Symbol('open answers')
 const ownerOf = Symbol('owner')
+const placeOf = Symbol('place')
 
 /** A single response, as almost always, needs no set: thousands of polls may wait at a time. */
 type Open = Set<ServerResponse> | ServerResponse | undefined
@@ -15,10 +16,12 @@ type Open = Set<ServerResponse> | ServerResponse | undefined
 interface TrackedSocket extends Socket {
   [openOn]?: Open
   [ownerOf]?: OpenResponses
+  [placeOf]?: number | undefined
 }
 
 export class OpenResponses {
-  readonly #sockets = new Set<TrackedSocket>()
+  /** Each at its place. No Set, because each forwarded request has its own socket (link/exchange-table.ts says why). */
+  readonly #sockets: TrackedSocket[] = []
   readonly #answered: ((socket: Socket) => void) | undefined
   #count = 0
   #onIdle: (() => void)[] = []
@@ -37,7 +40,7 @@ export class OpenResponses {
     if (socket.destroyed) return
     if (socket[ownerOf] === undefined) {
       socket[ownerOf] = this
-      this.#sockets.add(socket)
+      socket[placeOf] = this.#sockets.push(socket) - 1
     }
     const open = socket[openOn]
     if (open === undefined) socket[openOn] = response
@@ -49,7 +52,7 @@ export class OpenResponses {
 
   /** All open responses, connection by connection. */
   *[Symbol.iterator](): Generator<ServerResponse> {
-    for (const socket of this.#sockets) yield* listOf(socket[openOn])
+    for (const socket of this.#sockets.slice()) yield* listOf(socket[openOn])
   }
 
   /** Resolves when no request is in progress. */
@@ -68,10 +71,21 @@ export class OpenResponses {
 
   /** The connection has closed. */
   forgetAll(socket: TrackedSocket): void {
-    this.#sockets.delete(socket)
+    this.#leavePlace(socket)
     const { length } = listOf(socket[openOn])
     socket[openOn] = undefined
     this.#remove(length)
+  }
+
+  /** The last socket takes the place. */
+  #leavePlace(socket: TrackedSocket): void {
+    const place = socket[placeOf]
+    if (place === undefined) return
+    socket[placeOf] = undefined
+    const last = this.#sockets.pop()
+    if (last === undefined || last === socket) return
+    this.#sockets[place] = last
+    last[placeOf] = place
   }
 
   #remove(count: number): void {

@@ -16,26 +16,31 @@ import type { Clock } from '../../clock.ts'
 import { type ErrorCode, PostboteError } from '../../errors.ts'
 import { ownerWaitMs } from '../limits.ts'
 import type { OwnerResponse, OwnerStream } from '../owners.ts'
-import { parsePairHeader } from './pair-header.ts'
-import type { StreamPair } from './pair-splitter.ts'
-import { privateErrorText } from '../private-error.ts'
+import { endColumn, startColumn, type UpdateRows } from '../../shard/update-rows.ts'
 import type { ResultBatch } from './result-batch.ts'
 
+/** A pair, as a row of a slice, and the place of its result in the batch of that slice. */
 interface Place {
+  readonly rows: UpdateRows
+  readonly nth: number
   readonly batch: ResultBatch
-  readonly index: number
 }
 
-interface Sent extends Place {
-  readonly pair: StreamPair
-  /** Number of times that it was sent again because its owner was lost. */
-  repeats: number
+/** The pairs of one slice that were added one after the other: one object for each slice, because it outlives many others. */
+interface Sent {
+  readonly rows: UpdateRows
+  readonly batch: ResultBatch
+  readonly nths: number[]
+  /** How many of them have results. */
+  answered: number
+  /** Number of times that they were sent again because their owner was lost. */
+  readonly repeats: number
 }
 
 /** One streaming request. The pairs that were added to it end together if it fails. */
 interface Session {
   readonly stream: OwnerStream
-  /** Pairs without a result, oldest first. */
+  /** Those with pairs without a result, oldest first. */
   readonly places: Sent[]
   /** How many of them, counted from the end, are not written yet. */
   unsent: number
@@ -89,9 +94,12 @@ export class OwnerFeed {
     return this.#session === undefined || this.#session.places.length === 0
   }
 
-  add(pair: StreamPair, { batch, index }: Place): void {
+  add({ rows, nth, batch }: Place): void {
     this.#session ??= this.#start(false)
-    this.#send(this.#session, { pair, batch, index, repeats: 0 })
+    const { places, unsent } = this.#session
+    const last = unsent > 0 ? places.at(-1) : undefined
+    if (last?.batch === batch && last.repeats === 0) last.nths.push(nth)
+    else this.#send(this.#session, { rows, batch, nths: [nth], answered: 0, repeats: 0 })
   }
 
   /** Sends the added pairs; resolves when more may be sent. */
@@ -180,85 +188,78 @@ export class OwnerFeed {
 
   /** Returns the pairs to send again and sets the results of all others. */
   #repeatedOf(left: readonly Sent[], error: PostboteError, repeatsMax: number): Sent[] {
-    const line = privateErrorText(error)
     // An owner that was lost before may have stored it, whatever its successor reports.
     const ofRepeated = new PostboteError('OUTCOME_UNKNOWN')
-    const lineOfRepeated = privateErrorText(ofRepeated)
     const repeated: Sent[] = []
-    for (const sent of left) {
-      if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < repeatsMax && hasKey(sent.pair)) {
-        sent.repeats += 1
-        repeated.push(sent)
-      } else {
-        const wasRepeated = sent.repeats > 0
-        this.#to.refused((wasRepeated ? ofRepeated : error).code)
-        sent.batch.set(sent.index, wasRepeated ? lineOfRepeated : line)
+    for (const { rows, batch, nths, answered, repeats } of left) {
+      const mayRepeat = error.code === 'OUTCOME_UNKNOWN' && repeats < repeatsMax
+      const refusal = repeats > 0 ? ofRepeated : error
+      const again: number[] = []
+      for (const nth of nths.slice(answered)) {
+        if (mayRepeat && rows.hasIdempotencyKey(nth)) again.push(nth)
+        else {
+          this.#to.refused(refusal.code)
+          batch.set(nth, refusal)
+        }
+      }
+      if (again.length > 0) {
+        repeated.push({ rows, batch, nths: again, answered: 0, repeats: repeats + 1 })
       }
     }
     return repeated
   }
 }
 
-const keyName = '"idempotency_key"'
-
-/** Whether the pair has an idempotency key, so that its owner stores it once however often it is sent. */
-function hasKey({ bytes, start, headerEnd }: StreamPair): boolean {
-  if (!bytes.subarray(start, headerEnd).includes(keyName)) return false
-  try {
-    return parsePairHeader(bytes, start, headerEnd).idempotencyKey !== undefined
-  } catch {
-    return false
-  }
+interface Lines {
+  readonly bytes: Buffer
+  readonly start: number
+  end: number
 }
 
 /** Returns the lines of the pairs from `from` on. Pairs that are adjacent in memory are copied in one piece. */
 function linesOf(places: readonly Sent[], from: number): Buffer {
+  const runs: Lines[] = []
   let total = 0
-  for (let at = from; at < places.length; at++) {
-    const pair = places[at]?.pair
-    if (pair !== undefined) total += pair.end - pair.start + 1
+  let run: Lines | undefined
+  for (const { rows, nths, answered } of places.slice(from)) {
+    const { bytes } = rows
+    for (let at = answered; at < nths.length; at++) {
+      const nth = nths[at] ?? 0
+      const start = rows.at(nth, startColumn)
+      const end = rows.at(nth, endColumn)
+      total += end - start + 1
+      if (run !== undefined && run.bytes === bytes && run.end + 1 === start) run.end = end
+      else {
+        run = { bytes, start, end }
+        runs.push(run)
+      }
+    }
   }
   const lines = Buffer.allocUnsafe(total)
   let written = 0
-  let run: { readonly bytes: Buffer; readonly start: number; end: number } | undefined
-  for (let at = from; at < places.length; at++) {
-    const pair = places[at]?.pair
-    if (pair === undefined) continue
-    if (run !== undefined && run.bytes === pair.bytes && run.end + 1 === pair.start) {
-      run.end = pair.end
-      continue
-    }
-    if (run !== undefined) written = copyLine(run, lines, written)
-    run = { bytes: pair.bytes, start: pair.start, end: pair.end }
+  for (const { bytes, start, end } of runs) {
+    written += bytes.copy(lines, written, start, end)
+    lines[written++] = newline
   }
-  if (run !== undefined) copyLine(run, lines, written)
   return lines
-}
-
-/** Copies one pair and returns the position after it. */
-function copyLine(
-  { bytes, start, end }: Pick<StreamPair, 'bytes' | 'start' | 'end'>,
-  lines: Buffer,
-  at: number,
-): number {
-  bytes.copy(lines, at, start, end)
-  const newlineAt = at + end - start
-  lines[newlineAt] = newline
-  return newlineAt + 1
 }
 
 async function takeLines({ status, body }: OwnerResponse, session: Session): Promise<void> {
   if (status !== 200) throw new PostboteError('STORE_UNAVAILABLE')
+  const { places } = session
   body.setEncoding('utf8')
   let rest = ''
   for await (const chunk of body) {
     const lines = (rest + String(chunk)).split('\n')
     rest = lines.pop() ?? ''
-    const answered = session.places.splice(0, lines.length)
-    session.hasAnswered ||= answered.length > 0
-    for (let at = 0; at < answered.length; at++) {
-      const place = answered[at]
-      place?.batch.set(place.index, lines[at] ?? '')
+    for (const line of lines) {
+      const [sent] = places
+      const nth = sent?.nths[sent.answered]
+      if (sent === undefined || nth === undefined) break
+      session.hasAnswered = true
+      sent.answered += 1
+      if (sent.answered === sent.nths.length) places.shift()
+      sent.batch.set(nth, { line })
     }
   }
 }

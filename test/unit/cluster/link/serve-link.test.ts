@@ -279,6 +279,34 @@ test('a request and its response are closed when the response is out', async (t)
   assert.deepEqual(events, ['finish', 'close, finished: true'])
 })
 
+test('a response goes out in one write, with its end', async (t) => {
+  const { ask, accepted, closed } = await setUp(t, (_request, response) => {
+    response.writeHead(200, { 'Content-Length': 4 })
+    response.write('te')
+    response.end('xt')
+  })
+  await ask()
+  await until(() => closed.length === 1)
+  const write = t.mock.method(accepted[0]!, 'write')
+  assert.equal((await ask()).body.toString(), 'text')
+  await until(() => closed.length === 2)
+  assert.equal(write.mock.callCount(), 1)
+})
+
+test('a body as long as what one turn sends is not held back', async (t) => {
+  const { ask, call } = await setUp(t, async (request, response) => {
+    response.end(String((await bodyOf(request)).length))
+  })
+  await ask()
+  const receiver = new ReceivedResponse()
+  const made = call(receiver, { method: 'POST' }, true)
+  for (let nth = 0; nth < 4; nth++) made.write(Buffer.alloc(30_000))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  made.end()
+  assert.equal((await receiver.over()).body.toString(), '120000')
+  assert.equal(receiver.drains, 1, 'it began, and was never held back')
+})
+
 test('a response is finished only when the system has it', async (t) => {
   const links: Socket[] = []
   const { ask, accepted } = await setUp(t, (request, response) => {
