@@ -6,6 +6,7 @@
  * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
+import { noNativeIngestVariable } from '../../native-bindings/is-ingest-native.ts'
 import { clusterConfigProblems } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
 import { type Kind, path, refused } from './config-values.ts'
@@ -103,7 +104,10 @@ function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
     // An empty variable counts as absent: `X=${UNSET}` in a compose file makes one.
     if (!variable.startsWith('POSTBOTE_') || text === undefined) continue
     const name = names.get(variable)
-    if (name === undefined) problems.push(`${variable}: unknown environment variable; see --help`)
+    if (variable === noNativeIngestVariable) {
+      if (text !== '' && text !== '1') problems.push(`${variable}: expected 1, got ${shown(text)}`)
+    } else if (name === undefined)
+      problems.push(`${variable}: unknown environment variable; see --help`)
     else if (text !== '') given.set(name, { source: variable, text })
   }
   return given

@@ -12,6 +12,7 @@
  */
 
 import assert from 'node:assert'
+import { isIngestNative } from '../../native-bindings/is-ingest-native.ts'
 import {
   type UpdateChecker,
   updateChecker,
@@ -142,7 +143,7 @@ function setRanges(rows: Int32Array, ranges: readonly UpdateRange[]): void {
   }
 }
 
-let native: UpdateChecker | undefined
+let check: UpdateChecker | undefined
 
 /** Returns the native code alone. It is loaded at the first check, as all addons are at their first call. */
 export function loadNativeCheck(): UpdateChecker {
@@ -153,14 +154,19 @@ export function loadNativeCheck(): UpdateChecker {
   })
 }
 
+/** Stands in for the native code: JavaScript decides what a check refuses. */
+function refuseAll(_bytes: Buffer, rows: Int32Array, count: number): void {
+  for (let nth = 0; nth < count; nth++) rows[nth * updateRowLength + typeColumn] = -1
+}
+
 /**
  * Fills the rows and decides what the native code leaves to JavaScript.
  *
  * @throws any error other than BAD_UPDATE, because it is a bug.
  */
 function checkRows(bytes: Buffer, rows: Int32Array, count: number): CheckedBatch {
-  native ??= loadNativeCheck()
-  native(bytes, rows, count)
+  check ??= isIngestNative ? loadNativeCheck() : refuseAll
+  check(bytes, rows, count)
   const refusals = new Map<number, string>()
   const unusualKeys = new Map<number, string>()
   for (let nth = 0; nth < count; nth++) {
