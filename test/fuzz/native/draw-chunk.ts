@@ -1,0 +1,199 @@
+/**
+ * Draws chunks of a stream of pairs for the native code: several pairs as producers send them, with the shapes that parsers
+ * get wrong, and then damaged in up to three places. Written as text by hand, because arbitraries of fast-check would take
+ * ten times as long, and a run draws a hundred thousand chunks.
+ */
+import { idLengthMax, idPaths } from '../../../src/queue/ordering-key.ts'
+import { updateNestingMax } from '../../../src/queue/check-update.ts'
+import { updateTypes } from '../../../src/queue/update-types.ts'
+import type { Luck } from '../../support/simulation/luck.ts'
+
+const pairsMax = 5
+const damagesMax = 3
+
+/** Returns the bytes of a chunk. */
+export function drawChunk(luck: Luck): Buffer {
+  let text = luck.chance(0.01) ? '\ufeff' : ''
+  for (let left = 1 + luck.skewed(pairsMax - 1); left > 0; left--) {
+    const lineEnd = luck.chance(0.1) ? '\r\n' : '\n'
+    text += headerText(luck) + lineEnd + updateText(luck) + lineEnd
+    if (luck.chance(0.03)) text += lineEnd
+  }
+  let chunk: Buffer = Buffer.from(text)
+  const damages = luck.chance(0.5) ? luck.int(1, damagesMax) : 0
+  for (let nth = 0; nth < damages; nth++) chunk = damaged(luck, chunk)
+  return chunk
+}
+
+function headerText(luck: Luck): string {
+  const botId = luck.chance(0.9) ? luck.int(1, 2 ** 31) : luck.pick(oddNumbers)
+  let text = `{"bot_id":${botId}`
+  if (luck.chance(0.2)) text += `,"ordering_key":${stringText(luck)}`
+  if (luck.chance(0.2)) text += `,"idempotency_key":${stringText(luck)}`
+  if (luck.chance(0.1)) text += luck.pick(oddFields)
+  return `${text}}`
+}
+
+function updateText(luck: Luck): string {
+  const typeNumber = luck.int(0, updateTypes.length - 1)
+  const type = updateTypes[typeNumber] ?? ''
+  const path = luck.pick(idPaths[typeNumber] ?? ['id'])
+  const space = spaceText(luck)
+  const payload = luck.chance(0.04) ? deepText(luck) : objectText(luck, path.split('.'), 0)
+  return `${space}{${space}"${type}"${spaceText(luck)}:${space}${payload}${space}}${spaceText(luck)}`
+}
+
+/** An object that leads to an id by the path, if luck wills, between others that may lead there, too. */
+function objectText(luck: Luck, path: readonly string[], depth: number): string {
+  const [name, ...rest] = path
+  const members: string[] = []
+  for (let left = luck.skewed(4); left > 0; left--) members.push(memberText(luck, depth))
+  if (name !== undefined && luck.chance(0.9)) {
+    const value = rest.length === 0 ? idText(luck) : objectText(luck, rest, depth + 1)
+    const member = `"${name}"${spaceText(luck)}:${spaceText(luck)}${value}`
+    members.splice(luck.int(0, members.length), 0, member)
+  }
+  return `{${members.join(`,${spaceText(luck)}`)}${spaceText(luck)}}`
+}
+
+function memberText(luck: Luck, depth: number): string {
+  const key = luck.chance(0.8) ? `"${luck.pick(keys)}"` : stringText(luck)
+  return `${key}${spaceText(luck)}:${valueText(luck, depth)}`
+}
+
+function valueText(luck: Luck, depth: number): string {
+  const kind = luck.int(0, depth < 3 ? 7 : 5)
+  if (kind <= 2) return stringText(luck)
+  if (kind <= 4) return numberText(luck)
+  if (kind === 5) return luck.pick(['true', 'false', 'null'])
+  if (kind === 6) return objectText(luck, [], depth + 1)
+  return `[${Array.from({ length: luck.skewed(3) }, () => valueText(luck, depth + 1)).join(',')}]`
+}
+
+function idText(luck: Luck): string {
+  const kind = luck.int(0, 9)
+  if (kind <= 5) return numberText(luck)
+  if (kind <= 7) return stringText(luck)
+  if (kind === 8) return valueText(luck, 2)
+  const digits = '7'.repeat(idLengthMax + luck.int(-2, 2))
+  return luck.pick([digits, `-${digits}`, `"${digits}"`, `"${digits}\\u0037"`])
+}
+
+/** Nesting around its limit. */
+function deepText(luck: Luck): string {
+  const depth = updateNestingMax - 2 + luck.int(-2, 2)
+  const kinds = Array.from({ length: depth }, () => luck.pick(nests))
+  const opened = kinds.map(([open]) => open).join('')
+  const closed = kinds.map(([, close]) => close).toReversed()
+  return `{"a":${opened}${luck.pick(['1', '{}', '[]', '"x"'])}${closed.join('')},"id":1}`
+}
+
+function numberText(luck: Luck): string {
+  return luck.chance(0.6) ? `${luck.int(-(2 ** 40), 2 ** 53)}` : luck.pick(oddNumbers)
+}
+
+function stringText(luck: Luck): string {
+  let text = ''
+  for (let left = luck.skewed(6); left > 0; left--) text += luck.pick(stringPieces)
+  return `"${text}"`
+}
+
+function spaceText(luck: Luck): string {
+  return luck.chance(0.92) ? '' : luck.pick([' ', '\t', '\r', '  \t '])
+}
+
+const names = idPaths.flat().flatMap((path) => path.split('.'))
+const keys = [...new Set(names), 'ids', 'cha', 'chatt', '\\u0069d', 'ch\\u0061t', '\\/', 'é', '']
+const nests = [
+  ['[', ']'],
+  ['{"chat":', '}'],
+  ['[1,', ']'],
+  ['{"id":', ',"id":2}'],
+] as const
+const oddNumbers = [
+  ...['0', '-0', '-1', '1e3', '1E+2', '1e-2', '0.5', '-0.0e0', '12345678901234567890', '01', '-'],
+  ...['1.', '.5', '+1', '1e', '1e+', '0x1', '--1', '00', '-01', '4503599627370496', '2147483648'],
+]
+const oddFields = [
+  ',"test":true',
+  ',"ttl":60',
+  ',"x":1',
+  ',"bot_id":2',
+  ',"test":1',
+  ',',
+  ' ,"a":[]',
+]
+/** Some are not valid. */
+const stringPieces = [
+  ...[
+    'a',
+    'id',
+    'hello world',
+    'longer than eight bytes',
+    'Привет',
+    '日本',
+    '😀',
+    '\u007f',
+    '\u2028',
+  ],
+  ...['\\n', '\\\\', '\\"', '\\/', '\\b', '\\u0041', '\\u00e9', '\\uD83D\\uDE00', '\\udbff\\udfff'],
+  ...[
+    '\\ud800',
+    '\\udc00',
+    '\\ude00\\ud83d',
+    '\\ud83d\\u0041',
+    '\\u12',
+    '\\x',
+    '\\',
+    '\\ud7ff',
+    '\\ue000',
+  ],
+  ...['\0', '\u001f', '\t', '{', '}', '":', ',', '\u0080', '\uffff', '\u{10ffff}'],
+]
+
+function damaged(luck: Luck, chunk: Buffer): Buffer {
+  const at = luck.int(0, chunk.length)
+  const after = Math.min(at + luck.skewed(8), chunk.length)
+  switch (luck.int(0, 5)) {
+    case 0:
+      return chunk.subarray(0, at)
+    case 1:
+      return Buffer.concat([chunk.subarray(0, at), chunk.subarray(after)])
+    case 2:
+      return Buffer.concat([chunk.subarray(0, after), chunk.subarray(at)])
+    case 3:
+      if (at < chunk.length) chunk[at] = luck.int(0, 255)
+      return chunk
+    case 4:
+      if (at < chunk.length) chunk[at] = (chunk[at] ?? 0) ^ (1 << luck.int(0, 7))
+      return chunk
+    default:
+      return Buffer.concat([chunk.subarray(0, at), luck.pick(pieces), chunk.subarray(after)])
+  }
+}
+
+/** What JSON and UTF-8 consist of, and what they must not have. */
+const pieces = [
+  ...'"\\{}[]:,01.eE-+ \n\r\t\0/u'.split('').map((piece) => Buffer.from(piece)),
+  ...['"id":1,', '\\ud800', '\\udc00', '\\u', '}}', '{"', 'null', '\r\n'].map((piece) =>
+    Buffer.from(piece),
+  ),
+  ...['80', 'bf', 'c080', 'c1bf', 'c2', 'c3a9', 'dfbf', 'e0a080', 'e09fbf', 'eda080', 'ed9fbf'].map(
+    fromHex,
+  ),
+  ...[
+    'efbfbf',
+    'efbbbf',
+    'f0908080',
+    'f08fbfbf',
+    'f48fbfbf',
+    'f4908080',
+    'f5808080',
+    'ff',
+    'e2',
+  ].map(fromHex),
+]
+
+function fromHex(hex: string): Buffer {
+  return Buffer.from(hex, 'hex')
+}
