@@ -25,6 +25,12 @@
       "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     },
     {
+      "target_name": "split_pairs",
+      "sources": ["split_pairs.c"],
+      "defines": ["NAPI_VERSION=8"],
+      "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    },
+    {
       "target_name": "encode_records",
       "sources": ["encode_records.c"],
       "defines": ["NAPI_VERSION=8"],

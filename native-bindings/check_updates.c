@@ -2,19 +2,22 @@
  * Checks updates and finds the ids from which their ordering keys are derived. Plain N-API.
  *
  *   updateChecker(types, nestingMax, idBytesMax) -> check
- *       `types` has one line for each update type, in the order of their numbers: its name and the paths of the one or
- *       two ids in its payload, such as `business_message business_connection_id chat.id`. All texts are ASCII.
+ *       `types` has one line for each update type, in the order of their numbers: the letter of its ordering keys, its name
+ *       and the paths of the one or two ids in its payload, such as `b business_message business_connection_id chat.id`. All
+ *       texts are ASCII.
  *
- *   check(bytes, rows, count)
- *       Checks `count` updates, which are ranges of the Buffer `bytes`. Each has a row of the Int32Array `rows`:
+ *   check(bytes, rows, count) -> how many rows are left to JavaScript
+ *       Checks those of `count` updates whose type is -2. They are ranges of the Buffer `bytes`, and each has a row of the
+ *       Int32Array `rows`, which src/shard/update-rows.ts draws. The check reads the columns 2 and 3, the range of the update,
+ *       and writes these:
  *
- *           0 start | 1 end                  the range of the update, which the caller sets
- *           2 type                           its number; -1 if the update is not valid: the rest has no meaning then
- *           3 text start | 4 text end        the text between the outer braces without surrounding white space; this
- *                                            and all others are positions within the update
- *           5 id start | 6 id end            the id at the first path, as digits or the content of a string; empty if
- *                                            there is none; -1 | -1 if the ids need an inspection by JavaScript
- *           7 id start | 8 id end            the id at the second path
+ *           4 type                           its number; -3 if JavaScript decides, because the update is not valid or its
+ *                                            ids need an inspection: the columns below have no meaning then
+ *           5 text start | 6 text end        the text between the outer braces without surrounding white space
+ *           7 key letter                     not 0 if the producer has chosen a key, which stays; otherwise the letter of the
+ *                                            type, or 0 if there is no id
+ *           8 id start | 9 id end            the id at the first path, as digits or the content of a string; or empty
+ *           10 id start | 11 id end          the id at the second path; -1 | -1 if the type has only one
  *
  * src/queue/check-update.ts has the same rules and says why an update is refused; src/queue/ordering-key.ts derives the
  * keys. The tests compare them. The check is one pass without recursion and without allocation. It reads each byte once,
@@ -28,7 +31,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { types_max = 31, paths_max = 2, names_max = 3, table_bytes_max = 4096, row_length = 9 };
+enum { types_max = 31, paths_max = 2, names_max = 3, table_bytes_max = 4096, row_length = 16 };
+/* The columns of a row that the check reads and writes. Ids have two each. */
+enum { update_start = 2, update_end, type_column, text_start, text_end_column, key_letter, first_id };
+enum { unchecked = -2, undecided = -3 };
 /* One bit for each open container. */
 enum { nesting_limit = 64 };
 /* The payload of an update is the second level: it is inside the outer object. */
@@ -45,6 +51,7 @@ struct path {
 };
 
 struct type {
+  char letter;
   struct name name;
   int path_count;
   struct path paths[paths_max];
@@ -331,42 +338,51 @@ static int type_at(const struct checker* checker, const uint8_t* at, const uint8
   return -1;
 }
 
-static void write_ids(const struct scan* scan, const uint8_t* start, int32_t* row) {
+static void write_ids(const struct scan* scan, const struct type* type, const uint8_t* bytes, int32_t* row) {
+  bool is_found = false;
   for (int index = 0; index < paths_max; index++) {
     const struct search* search = &scan->searches[index];
-    bool is_found = search->start != NULL;
-    row[5 + 2 * index] = scan->is_unusual ? -1 : is_found ? (int32_t)(search->start - start) : 0;
-    row[6 + 2 * index] = scan->is_unusual ? -1 : is_found ? (int32_t)(search->end - start) : 0;
+    int32_t* id = row + first_id + 2 * index;
+    /* An empty id is as none. */
+    if (search->start != search->end) {
+      is_found = true;
+      id[0] = (int32_t)(search->start - bytes);
+      id[1] = (int32_t)(search->end - bytes);
+    } else {
+      id[0] = id[1] = index < type->path_count ? 0 : -1;
+    }
   }
+  row[key_letter] = is_found ? type->letter : 0;
 }
 
-/* Checks one update and fills its row; returns the number of its type, or -1. */
+/* Checks one update and fills its row; returns the number of its type, or -3. */
 static int check_update(const struct checker* checker, const uint8_t* bytes, int32_t* row) {
-  const uint8_t* start = bytes + row[0];
-  const uint8_t* end = bytes + row[1];
-  const uint8_t* at = after_space(start, end);
-  if (at == end || *at != '{') return -1;
+  const uint8_t* end = bytes + row[update_end];
+  const uint8_t* at = after_space(bytes + row[update_start], end);
+  if (at == end || *at != '{') return undecided;
   const uint8_t* text = after_space(at + 1, end);
-  if (text == end || *text != '"') return -1;
+  if (text == end || *text != '"') return undecided;
   int number = type_at(checker, text + 1, end);
-  if (number == -1) return -1;
+  if (number == -1) return undecided;
   const struct type* type = &checker->types[number];
   at = after_space(text + type->name.length + 2, end);
-  if (at == end || *at != ':') return -1;
+  if (at == end || *at != ':') return undecided;
   at = after_space(at + 1, end);
-  if (at == end || *at != '{') return -1;
+  if (at == end || *at != '{') return undecided;
+  bool has_key = row[key_letter] != 0;
   struct scan scan = {.end = end, .id_bytes_max = checker->id_bytes_max};
-  for (int index = 0; index < type->path_count; index++) {
+  for (int index = 0; index < type->path_count && !has_key; index++) {
     scan.searches[index].path = &type->paths[index];
     scan.searches[index].depth = payload_depth;
   }
   const uint8_t* text_end = after_payload(&scan, at + 1, checker->nesting_max);
-  if (text_end == NULL) return -1;
+  if (text_end == NULL) return undecided;
   at = after_space(text_end, end);
-  if (at == end || *at != '}' || after_space(at + 1, end) != end) return -1;
-  row[3] = (int32_t)(text - start);
-  row[4] = (int32_t)(text_end - start);
-  write_ids(&scan, start, row);
+  if (at == end || *at != '}' || after_space(at + 1, end) != end) return undecided;
+  row[text_start] = (int32_t)(text - bytes);
+  row[text_end_column] = (int32_t)(text_end - bytes);
+  if (scan.is_unusual) return undecided;
+  if (!has_key) write_ids(&scan, type, bytes, row);
   return number;
 }
 
@@ -384,15 +400,19 @@ static napi_value check(napi_env env, napi_callback_info info) {
     napi_throw_type_error(env, NULL, "expected check(bytes, rows, count)");
     return NULL;
   }
+  uint32_t left = 0;
   for (uint32_t nth = 0; nth < updates; nth++) {
     int32_t* row = (int32_t*)rows + (size_t)nth * row_length;
-    if (row[0] < 0 || row[1] < row[0] || (size_t)row[1] > length) {
+    if (row[type_column] != unchecked) continue;
+    if (row[update_start] < 0 || row[update_end] < row[update_start] || (size_t)row[update_end] > length) {
       napi_throw_range_error(env, NULL, "an update is not within the bytes");
       return NULL;
     }
-    row[2] = check_update(data, bytes, row);
+    row[type_column] = check_update(data, bytes, row);
+    if (row[type_column] == undecided) left++;
   }
-  return NULL;
+  napi_value result;
+  return napi_create_uint32(env, left, &result) == napi_ok ? result : NULL;
 }
 
 static struct name name_of(const char* text) {
@@ -406,6 +426,9 @@ static bool read_types(struct checker* checker) {
     if (checker->type_count == types_max) return false;
     struct type* type = &checker->types[checker->type_count++];
     char* word = strtok_r(line, " ", &words);
+    if (word == NULL) return false;
+    type->letter = *word;
+    word = strtok_r(NULL, " ", &words);
     if (word == NULL) return false;
     type->name = name_of(word);
     for (word = strtok_r(NULL, " ", &words); word; word = strtok_r(NULL, " ", &words)) {

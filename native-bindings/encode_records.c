@@ -5,17 +5,18 @@
  * is one exact number (its bot, plus 2^52 for the /test/ namespace), and the CRC-32 at the end covers the key and the
  * value before it.
  *
- *   encodeUpdates(texts, keys, numbers, ends, out)
- *       Writes one `u` record for each Buffer of the array `texts`. `keys` has their ordering keys. The Float64Array
- *       `numbers` has five for each: queue, update id, type, time of acceptance in seconds, expiry in milliseconds.
- *       Sets the position after each record in the Int32Array `ends`. `out` needs 39 bytes for each record, the text, and
- *       3 bytes for each UTF-16 code unit of the ordering key.
+ *   encodeRows(bytes, rows, numbers, count, ends, out, at) -> the position after the last record
+ *       Writes `count` `u` records of updates to `out` from `at` on. The updates are in the Buffer `bytes`, and rows of the
+ *       Int32Array `rows` have their types and the places of their texts and ordering keys (src/shard/update-rows.ts). The
+ *       Float64Array `numbers` has five for each: the number of its row, queue, update id, time of acceptance in seconds,
+ *       expiry in milliseconds. Sets the position after each record in the Int32Array `ends`.
  *
  *   encodeQueueStates(numbers, count, out)
  *       Writes `count` `s` records of 42 bytes. `numbers` has seven for each: queue, next id, floor, live count, live
  *       bytes, idempotency day, idempotency count.
  *
- * A number that its field cannot hold, and an array or Buffer that is too small, is a RangeError.
+ * A number that its field cannot hold, a range that is not within the bytes, and an array or Buffer that is too small, is a
+ * RangeError.
  */
 #include <node_api.h>
 #include <stdbool.h>
@@ -26,8 +27,8 @@ enum { version = 2, crc_bytes = 4 };
 enum { queue_id_bytes = 8, update_key_bytes = 1 + queue_id_bytes + 8, update_header_bytes = 14 };
 enum { queue_state_bytes = 1 + queue_id_bytes + 33 };
 enum { update_numbers = 5, state_numbers = 7, ordering_key_bytes_max = 0xffff };
-/* A NUL and a character of UTF-8. An ordering key that leaves less room may have been cut. */
-enum { key_slack_bytes = 4 };
+/* The columns of a row. */
+enum { row_length = 16, type_column = 4, text_start, text_end, key_letter, first_id, second_id = 10 };
 
 /* Tables for eight bytes at a time: crc_table[n] is for a byte that n others follow. */
 static uint32_t crc_table[8][256];
@@ -97,72 +98,95 @@ static napi_value refuse(napi_env env) {
   return NULL;
 }
 
-/* Writes one record to the bytes before `end`. Returns its length, or 0. */
-static size_t put_update(napi_env env, napi_value text, napi_value ordering_key,
-                         const double* numbers, uint8_t* at, const uint8_t* end) {
-  void* text_bytes;
-  size_t text_length, key_length;
-  struct record record = {at, at, false};
-  if (napi_get_buffer_info(env, text, &text_bytes, &text_length) != napi_ok) return 0;
-  size_t fixed = update_key_bytes + update_header_bytes + crc_bytes;
-  if ((size_t)(end - at) <= fixed || (size_t)(end - at) - fixed <= text_length) return 0;
-  size_t room = (size_t)(end - at) - fixed - text_length;
-  *record.at++ = 'u';
-  put_queue(&record, numbers[0]);
-  put_number(&record, 0, 4);
-  put_number(&record, numbers[1], 4);
-  *record.at++ = version;
-  put_number(&record, numbers[2], 1);
-  put_number(&record, numbers[3], 4);
-  put_number(&record, numbers[4], 6);
-  if (record.is_out_of_range) return 0;
-  if (napi_get_value_string_utf8(env, ordering_key, (char*)record.at + 2, room, &key_length) !=
-          napi_ok ||
-      key_length + key_slack_bytes > room || key_length > ordering_key_bytes_max) {
-    return 0;
-  }
-  put_number(&record, (double)key_length, 2);
-  record.at += key_length;
-  if (text_length > 0) memcpy(record.at, text_bytes, text_length);
-  record.at += text_length;
-  put_crc(&record);
-  return (size_t)(record.at - record.start);
+/* The bytes that the ranges of a row are places of. */
+struct source {
+  const uint8_t* bytes;
+  size_t length;
+};
+
+static bool is_within(const struct source* source, const int32_t* range) {
+  return range[0] >= 0 && range[1] >= range[0] && (size_t)range[1] <= source->length;
 }
 
-static napi_value encode_updates(napi_env env, napi_callback_info info) {
-  size_t count = 5, numbers_length, ends_length, out_length;
-  napi_value args[5], text, key;
-  napi_typedarray_type numbers_type, ends_type;
-  void *numbers, *ends, *out;
-  uint32_t updates;
-  if (napi_get_cb_info(env, info, &count, args, NULL, NULL) != napi_ok || count != 5 ||
-      napi_get_array_length(env, args[0], &updates) != napi_ok ||
+static void put_range(struct record* record, const struct source* source, const int32_t* range) {
+  size_t length = (size_t)(range[1] - range[0]);
+  if (length > 0) memcpy(record->at, source->bytes + range[0], length);
+  record->at += length;
+}
+
+/* Writes one record to the bytes before `end`. Returns its length, or 0. */
+static size_t put_update(const struct source* source, const int32_t* row, const double* numbers,
+                         uint8_t* at, const uint8_t* end) {
+  const int32_t *text = row + text_start, *id = row + first_id, *second = row + second_id;
+  bool has_key = row[key_letter] != 0, has_second = has_key && second[0] >= 0;
+  if (row[type_column] < 0 || row[key_letter] < 0 || !is_within(source, text) ||
+      (has_key && !is_within(source, id)) || (has_second && !is_within(source, second))) {
+    return 0;
+  }
+  size_t key_length = has_key ? 1 + (size_t)(id[1] - id[0]) : 0;
+  if (has_second) key_length += 1 + (size_t)(second[1] - second[0]);
+  size_t length = update_key_bytes + update_header_bytes + key_length + (size_t)(text[1] - text[0]) + crc_bytes;
+  if (key_length > ordering_key_bytes_max || (size_t)(end - at) < length) return 0;
+  struct record record = {at, at, false};
+  *record.at++ = 'u';
+  put_queue(&record, numbers[1]);
+  put_number(&record, 0, 4);
+  put_number(&record, numbers[2], 4);
+  *record.at++ = version;
+  put_number(&record, row[type_column], 1);
+  put_number(&record, numbers[3], 4);
+  put_number(&record, numbers[4], 6);
+  put_number(&record, (double)key_length, 2);
+  if (record.is_out_of_range) return 0;
+  if (has_key) {
+    *record.at++ = (uint8_t)row[key_letter];
+    put_range(&record, source, id);
+  }
+  if (has_second) {
+    *record.at++ = '/';
+    put_range(&record, source, second);
+  }
+  put_range(&record, source, text);
+  put_crc(&record);
+  return length;
+}
+
+static napi_value encode_rows(napi_env env, napi_callback_info info) {
+  size_t count = 7, rows_length, numbers_length, ends_length, out_length;
+  napi_value args[7], result;
+  napi_typedarray_type rows_type, numbers_type, ends_type;
+  void *bytes, *rows, *numbers, *ends, *out;
+  struct source source;
+  uint32_t updates, from;
+  if (napi_get_cb_info(env, info, &count, args, NULL, NULL) != napi_ok || count != 7 ||
+      napi_get_buffer_info(env, args[0], &bytes, &source.length) != napi_ok ||
+      napi_get_typedarray_info(env, args[1], &rows_type, &rows_length, &rows, NULL, NULL) != napi_ok ||
       napi_get_typedarray_info(env, args[2], &numbers_type, &numbers_length, &numbers, NULL, NULL) !=
           napi_ok ||
-      napi_get_typedarray_info(env, args[3], &ends_type, &ends_length, &ends, NULL, NULL) != napi_ok ||
-      napi_get_buffer_info(env, args[4], &out, &out_length) != napi_ok ||
+      napi_get_value_uint32(env, args[3], &updates) != napi_ok ||
+      napi_get_typedarray_info(env, args[4], &ends_type, &ends_length, &ends, NULL, NULL) != napi_ok ||
+      napi_get_buffer_info(env, args[5], &out, &out_length) != napi_ok ||
+      napi_get_value_uint32(env, args[6], &from) != napi_ok || rows_type != napi_int32_array ||
       numbers_type != napi_float64_array || ends_type != napi_int32_array) {
-    napi_throw_type_error(env, NULL, "expected encodeUpdates(texts, keys, numbers, ends, out)");
+    napi_throw_type_error(env, NULL, "expected encodeRows(bytes, rows, numbers, count, ends, out, at)");
     return NULL;
   }
-  if (numbers_length / update_numbers < updates || ends_length < updates || out_length > INT32_MAX) {
+  if (numbers_length / update_numbers < updates || ends_length < updates || out_length > INT32_MAX ||
+      from > out_length) {
     return refuse(env);
   }
-  uint8_t* at = out;
-  const uint8_t* end = at + out_length;
+  source.bytes = bytes;
+  uint8_t* at = (uint8_t*)out + from;
+  const uint8_t* end = (uint8_t*)out + out_length;
   for (uint32_t nth = 0; nth < updates; nth++) {
-    napi_handle_scope scope;
-    if (napi_open_handle_scope(env, &scope) != napi_ok) return refuse(env);
-    bool is_read = napi_get_element(env, args[0], nth, &text) == napi_ok &&
-                   napi_get_element(env, args[1], nth, &key) == napi_ok;
     const double* own = (const double*)numbers + (size_t)nth * update_numbers;
-    size_t length = is_read ? put_update(env, text, key, own, at, end) : 0;
-    napi_close_handle_scope(env, scope);
+    if (!(own[0] >= 0 && own[0] < (double)(rows_length / row_length))) return refuse(env);
+    size_t length = put_update(&source, (const int32_t*)rows + (size_t)own[0] * row_length, own, at, end);
     if (length == 0) return refuse(env);
     at += length;
     ((int32_t*)ends)[nth] = (int32_t)(at - (uint8_t*)out);
   }
-  return NULL;
+  return napi_create_uint32(env, (uint32_t)(at - (uint8_t*)out), &result) == napi_ok ? result : NULL;
 }
 
 static napi_value encode_queue_states(napi_env env, napi_callback_info info) {
@@ -199,7 +223,7 @@ static napi_value encode_queue_states(napi_env env, napi_callback_info info) {
 
 NAPI_MODULE_INIT() {
   const napi_property_descriptor functions[] = {
-      {"encodeUpdates", NULL, encode_updates, NULL, NULL, NULL, napi_enumerable, NULL},
+      {"encodeRows", NULL, encode_rows, NULL, NULL, NULL, napi_enumerable, NULL},
       {"encodeQueueStates", NULL, encode_queue_states, NULL, NULL, NULL, napi_enumerable, NULL},
   };
   fill_crc_table();

@@ -2,13 +2,15 @@
 import { loadAddon } from './load-addon.ts'
 
 export interface RecordEncoder {
-  encodeUpdates(
-    texts: readonly Buffer[],
-    keys: readonly string[],
+  encodeRows(
+    bytes: Buffer,
+    rows: Int32Array,
     numbers: Float64Array,
+    count: number,
     ends: Int32Array,
     out: Buffer,
-  ): void
+    at: number,
+  ): number
   encodeQueueStates(numbers: Float64Array, count: number, out: Buffer): void
 }
 

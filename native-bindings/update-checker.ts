@@ -2,18 +2,15 @@
 import { loadAddon } from './load-addon.ts'
 
 export interface UpdateCheckerOptions {
-  /** For each update type, its name and the paths of the ids in its payload, separated by spaces. */
+  /** For each update type, the letter of its keys, its name and the paths of the ids in its payload, separated by spaces. */
   readonly types: readonly string[]
   readonly nestingMax: number
   /** Ids of more bytes are left to JavaScript. */
   readonly idBytesMax: number
 }
 
-/** Checks the updates of the first `count` rows, whose ranges are set, and fills these rows. */
-export type UpdateChecker = (bytes: Buffer, rows: Int32Array, count: number) => void
-
-/** Length of a row. */
-export const updateRowLength = 9
+/** Checks the updates of the first `count` rows and fills these rows. Returns how many are left to JavaScript. */
+export type UpdateChecker = (bytes: Buffer, rows: Int32Array, count: number) => number
 
 export function updateChecker({
   types,

@@ -12,7 +12,14 @@ import { queueIdOf } from '../shard/record-keys.ts'
 import { type HeldKey, KeyClaim, hash128 } from '../shard/idempotency-keys.ts'
 import type { IdempotencyFact } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { PushRequest, PushOutcome } from './bot-service.ts'
+import type { UpdateRows } from '../shard/update-rows.ts'
+import type { PushOutcome } from './bot-service.ts'
+
+/** Rows to push, by their numbers. */
+export interface RowsToPush {
+  readonly rows: UpdateRows
+  readonly nths: readonly number[]
+}
 
 /** A push with a new key. The key is claimed when the push is accepted. */
 export interface NewKey {
@@ -40,35 +47,38 @@ interface Hold {
 }
 
 export interface KeyTargets {
-  isLoaded(request: PushRequest): boolean
+  /** Whether the queue of a row is loaded. */
+  isLoaded(nth: number): boolean
   shardOf(botId: number): Shard
 }
 
 export class BatchIdempotencyKeys {
-  readonly #requests: readonly PushRequest[]
+  readonly #pushes: RowsToPush
   readonly #targets: KeyTargets
-  /** Indexed as the requests; undefined once the key is claimed. */
+  /** Indexed as the pushes; undefined once the key is claimed. */
   readonly #holds: (Hold | undefined)[] = []
   readonly #claims = new Map<Shard, KeyClaim>()
   readonly #awaited: Awaited[] = []
 
-  constructor(requests: readonly PushRequest[], targets: KeyTargets) {
-    this.#requests = requests
+  constructor(pushes: RowsToPush, targets: KeyTargets) {
+    this.#pushes = pushes
     this.#targets = targets
   }
 
   /**
-   * Looks up the keys of the requests whose queues are loaded. Never rejects: `check` reports a failure.
+   * Looks up the keys of the pushes whose queues are loaded. Never rejects: `check` reports a failure.
    *
    * @returns undefined if all keys are known already.
    */
   read(): Promise<unknown> | undefined {
     const shards = new Set<Shard>()
-    for (const [index, request] of this.#requests.entries()) {
-      const { botId, isTest, idempotencyKey } = request
-      if (idempotencyKey === undefined || !this.#targets.isLoaded(request)) continue
+    const { rows, nths } = this.#pushes
+    for (const [index, nth] of nths.entries()) {
+      const idempotencyKey = rows.idempotencyKeyOf(nth)
+      if (idempotencyKey === undefined || !this.#targets.isLoaded(nth)) continue
+      const botId = rows.botOf(nth)
       const shard = this.#targets.shardOf(botId)
-      const held = shard.idempotency.hold(queueIdOf(botId, isTest), idempotencyKey)
+      const held = shard.idempotency.hold(queueIdOf(botId, rows.isTest(nth)), idempotencyKey)
       this.#holds[index] = { held, shard }
       if (held.state === 'wanted') shards.add(shard)
     }

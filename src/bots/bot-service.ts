@@ -3,7 +3,7 @@
  * bots of other owners before they get here.
  */
 import type { PostboteError } from '../errors.ts'
-import type { CheckResult } from '../queue/check-batch.ts'
+import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { FleetCounts } from './fleet-counts.ts'
 import type { FleetQuery, FleetStatus } from './fleet-status.ts'
@@ -54,21 +54,6 @@ export interface BotReport extends BotSummary {
   readonly testQueue: QueueReport
 }
 
-/** One update to push. */
-export interface PushRequest {
-  readonly botId: number
-  readonly isTest: boolean
-  /** The producer's key; undefined to derive one from the update. */
-  readonly orderingKey: string | undefined
-  readonly ttlS: number | undefined
-  /** The producer's key. A later push with the same key gets the result of this one. */
-  readonly idempotencyKey: string | undefined
-  /** Whether the update must have the fields that bot frameworks need; undefined if only the setting of the bot counts. */
-  readonly isValidated?: boolean
-  /** The update, or why it is refused. */
-  readonly checked: CheckResult
-}
-
 /** The result of a push whose idempotency key was used before: the id of the update that is already stored. */
 export interface DuplicatePush {
   readonly duplicateOf: number
@@ -84,7 +69,7 @@ export interface PushReceipt {
    * that are left to the next owner of their shard.
    */
   readonly accepted: Promise<ReadonlySet<number>>
-  /** Resolves when every accepted update is synced, with one result per request, in the order of the requests. */
+  /** Resolves when every accepted update is synced, with one result per push, in the order of the pushes. */
   readonly results: Promise<readonly PushOutcome[]>
 }
 
@@ -187,10 +172,11 @@ export interface BotService {
   /** Sums up the bots of each of this owner's open shards, from memory. A shard whose bots are not known yet is left out. */
   summary(): Promise<readonly ShardSums[]>
   /**
-   * Pushes updates. Never throws: a request that fails has its error as its result.
+   * Pushes updates. Never throws: a push that fails has its error as its result.
    *
-   * @param requests - The updates, also for different bots; those of one queue get ids in this order.
+   * @param rows - The updates, also for different bots; those of one queue get ids in this order.
+   * @param nths - The numbers of the rows to push. Each row is pushed once.
    * @param hasLeft - Whether the shard of a bot has another owner by now. A push that finds no shard is left to that one.
    */
-  push(requests: readonly PushRequest[], hasLeft?: (botId: number) => boolean): PushReceipt
+  push(rows: UpdateRows, nths: readonly number[], hasLeft?: (botId: number) => boolean): PushReceipt
 }

@@ -1,22 +1,21 @@
 /**
  * Takes a batch of pushes through its steps: filter, allocate ids, commit, report.
  *
- *   load bots, look up idempotency keys -> per request, in order: filter, allocate -> one commit per shard
+ *   load bots, look up idempotency keys -> per row, in order: filter, allocate -> one commit per shard
  *
  * Nothing waits between allocation and commit, so ids are written to disk in the order of their allocation.
  */
 import { PostboteError, toPostboteError } from '../errors.ts'
-import type { CheckedUpdate } from '../queue/check-update.ts'
 import { isAllowed } from '../queue/filter.ts'
-import { producerKey } from '../queue/ordering-key.ts'
 import { assertTelegramFields } from '../queue/telegram-fields.ts'
-import { expiresAtS } from '../queue/time-to-live.ts'
-import type { Operation } from '../shard/operations.ts'
+import { lifeS } from '../queue/time-to-live.ts'
+import { type Operation, type PushedRows, RowPush } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import { BatchIdempotencyKeys, type CheckedKey } from './batch-idempotency-keys.ts'
+import type { UpdateRows } from '../shard/update-rows.ts'
+import { BatchIdempotencyKeys, type CheckedKey, type RowsToPush } from './batch-idempotency-keys.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
-import type { PushReceipt, PushRequest, PushOutcome } from './bot-service.ts'
+import type { PushOutcome, PushReceipt } from './bot-service.ts'
 import { countRefusal } from './count-refusal.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -33,12 +32,14 @@ export interface PushTargets {
 }
 
 interface Place {
-  readonly request: PushRequest
+  /** The number of the row. */
+  readonly nth: number
   readonly shard: Shard
   readonly index: number
 }
 
 interface ShardPart {
+  readonly pushed: PushedRows
   readonly operations: Operation[]
   /** Indexes of the results that depend on this shard's commit. */
   readonly indexes: number[]
@@ -53,7 +54,8 @@ export interface PushServices extends Pick<Surroundings, 'clock' | 'counters'> {
 export class PushBatch {
   readonly #targets: PushTargets
   readonly #services: PushServices
-  readonly #requests: readonly PushRequest[]
+  readonly #rows: UpdateRows
+  readonly #nths: readonly number[]
   readonly #results: PushOutcome[] = []
   /** Indexes of the pushes that are left to the next owner of their shard. */
   readonly #left = new Set<number>()
@@ -69,12 +71,13 @@ export class PushBatch {
    *
    * @param targets - Finds and loads the bots and their shards.
    * @param services - The clock and the counters, and what is left to another owner.
-   * @param requests - The pushes, in the order in which their ids are allocated.
+   * @param pushes - The rows, in the order in which their ids are allocated.
    */
-  constructor(targets: PushTargets, services: PushServices, requests: readonly PushRequest[]) {
+  constructor(targets: PushTargets, services: PushServices, { rows, nths }: RowsToPush) {
     this.#targets = targets
     this.#services = services
-    this.#requests = requests
+    this.#rows = rows
+    this.#nths = nths
     this.#resets = targets.resets
   }
 
@@ -82,7 +85,7 @@ export class PushBatch {
    * Runs the batch. Call this once.
    *
    * @returns `accepted` resolves when the ids are allocated. `results` resolves when everything accepted is synced,
-   *   with one result per request: an id, the id of a duplicate, 'filtered', or a PostboteError.
+   *   with one result per push: an id, the id of a duplicate, 'filtered', or a PostboteError.
    */
   receipt(): PushReceipt {
     const committed = this.#prepare().then(() => this.#accept())
@@ -112,11 +115,12 @@ export class PushBatch {
       })
     }
     let hasKeys = false
-    for (const request of this.#requests) {
-      if (request.isTest) await this.#targets.loaded(request.botId)?.test().catch(ignore)
-      const queue = this.#queueOf(request)
+    for (const nth of this.#nths) {
+      const isTest = this.#rows.isTest(nth)
+      if (isTest) await this.#botOf(nth)?.test().catch(ignore)
+      const queue = this.#queueOf(nth)
       if (queue?.updates.isDueToRenumber === true) await renumberIfDue(queue)
-      if (request.idempotencyKey !== undefined) hasKeys = true
+      if (this.#rows.hasIdempotencyKey(nth)) hasKeys = true
     }
     if (!hasKeys) return
     const reading = this.#readKeys()
@@ -128,10 +132,12 @@ export class PushBatch {
    */
   #missing(): readonly number[] {
     const missing: number[] = []
-    for (const { botId } of this.#requests) {
+    const nowMs = this.#services.clock.monotonicMs()
+    for (const nth of this.#nths) {
+      const botId = this.#rows.botOf(nth)
       const bot = this.#targets.loaded(botId)
       // Otherwise the bot might be dropped from memory while others are loaded.
-      if (bot !== undefined) bot.lastUsedMs = this.#services.clock.monotonicMs()
+      if (bot !== undefined) bot.lastUsedMs = nowMs
       else if (isBotId(botId) && this.#targets.hasShardOf(botId)) missing.push(botId)
     }
     return missing
@@ -139,21 +145,27 @@ export class PushBatch {
 
   #readKeys(): Promise<unknown> | undefined {
     const targets = this.#targets
-    this.#keys = new BatchIdempotencyKeys(this.#requests, {
-      isLoaded: (request) => this.#queueOf(request) !== undefined,
+    const pushes = { rows: this.#rows, nths: this.#nths }
+    this.#keys = new BatchIdempotencyKeys(pushes, {
+      isLoaded: (nth) => this.#queueOf(nth) !== undefined,
       shardOf: (botId) => targets.shardOf(botId),
     })
     return this.#keys.read()
   }
 
-  #queueOf({ botId, isTest }: PushRequest): BotQueue | undefined {
-    const bot = this.#targets.loaded(botId)
-    return isTest ? bot?.loadedTest : bot?.main
+  #botOf(nth: number): Bot | undefined {
+    return this.#targets.loaded(this.#rows.botOf(nth))
+  }
+
+  #queueOf(nth: number): BotQueue | undefined {
+    const bot = this.#botOf(nth)
+    return this.#rows.isTest(nth) ? bot?.loadedTest : bot?.main
   }
 
   #accept(): Promise<void>[] {
-    for (const [index, request] of this.#requests.entries()) {
-      this.#results.push(this.#acceptOne(request, index))
+    const nowMs = this.#services.clock.monotonicMs()
+    for (const [index, nth] of this.#nths.entries()) {
+      this.#results.push(this.#acceptOne({ nth, index, nowMs }))
     }
     const commits = [...this.#parts].map(([shard, part]) => this.#commit(shard, part))
     if (this.#keys !== undefined) {
@@ -181,61 +193,62 @@ export class PushBatch {
     if (duplicate > 0) counters.add('updates_duplicate', duplicate)
   }
 
-  #acceptOne(request: PushRequest, index: number): PushOutcome {
+  #acceptOne({ nth, index, nowMs }: Omit<Place, 'shard'> & { nowMs: number }): PushOutcome {
+    const botId = this.#rows.botOf(nth)
     try {
-      if (!isBotId(request.botId)) throw new PostboteError('UNKNOWN_BOT')
-      this.#targets.assertServed(request.botId)
-      const bot = this.#targets.loaded(request.botId)
-      const shard = this.#targets.shardOf(request.botId)
+      if (!isBotId(botId)) throw new PostboteError('UNKNOWN_BOT')
+      this.#targets.assertServed(botId)
+      const bot = this.#targets.loaded(botId)
+      const shard = this.#targets.shardOf(botId)
       if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
       if (bot === undefined && (this.#isLoadFailed || this.#resets !== this.#targets.resets)) {
         throw new PostboteError('STORE_UNAVAILABLE')
       }
       if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
-      bot.lastUsedMs = this.#services.clock.monotonicMs()
-      const queue = this.#queueOf(request)
+      bot.lastUsedMs = nowMs
+      const queue = this.#rows.isTest(nth) ? bot.loadedTest : bot.main
       if (queue === undefined) throw new PostboteError('STORE_UNAVAILABLE')
-      return this.#push(queue, { request, shard, index })
+      return this.#push(queue, { nth, shard, index })
     } catch (error) {
       const refusal = refusalOf(error)
-      if (this.#isLeft(request, refusal)) this.#left.add(index)
+      if (this.#isLeft(botId, refusal)) this.#left.add(index)
       return refusal
     }
   }
 
-  #isLeft({ botId }: PushRequest, { code }: PostboteError): boolean {
+  #isLeft(botId: number, { code }: PostboteError): boolean {
     return code === 'STORE_UNAVAILABLE' && this.#services.hasLeft?.(botId) === true
   }
 
   #push(queue: BotQueue, place: Place): PushOutcome {
-    const { request, shard, index } = place
-    if (request.checked instanceof PostboteError) throw request.checked
-    const { typeNumber, text, derivedKey } = request.checked
-    const key = request.idempotencyKey === undefined ? undefined : this.#keyOf(place, text)
+    const { nth, shard, index } = place
+    const rows = this.#rows
+    const refusal = rows.refusalOf(nth)
+    if (refusal !== undefined) throw refusal
+    const typeNumber = rows.typeOf(nth)
+    const key = rows.hasIdempotencyKey(nth) ? this.#keyOf(place) : undefined
     // This holds even if nothing new is accepted now, because the update is already stored.
     if (key !== undefined && 'result' in key) return key.result
-    assertValid(queue, request, { typeNumber, text })
+    if (rows.isValidated(nth) || queue.bot.record.isValidated === true) {
+      assertTelegramFields(typeNumber, rows.textOf(nth))
+    }
     if (this.#targets.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
     if (key !== undefined) shard.idempotency.assertRoom(key.held, key.fact.acceptedAtMs)
-    const operation = queue.updates.push({
-      typeNumber,
-      text,
-      orderingKey:
-        request.orderingKey === undefined ? derivedKey : producerKey(request.orderingKey),
-      expiresAtS: expiresAtS(typeNumber, request.ttlS, queue.clock.nowMs()),
-      idempotency: key?.fact,
-    })
-    if (key !== undefined) this.#keys?.claim(shard, index, { key, updateId: operation.updateId })
-    const part = this.#partOf(shard)
-    part.operations.push(operation)
-    part.indexes.push(index)
-    return operation.updateId
+    const updateId = queue.updates.allocate(rows.textBytes(nth))
+    rows.setTtl(nth, lifeS(typeNumber, rows.ttlOf(nth) || undefined))
+    if (key !== undefined) this.#keys?.claim(shard, index, { key, updateId })
+    const { pushed, operations, indexes } = this.#partOf(shard)
+    const push = { nth, queue: queue.id, updateId, idempotency: key?.fact }
+    operations.push(new RowPush(pushed, push))
+    indexes.push(index)
+    return updateId
   }
 
-  #keyOf({ request, shard, index }: Place, text: Buffer): CheckedKey {
+  #keyOf({ nth, shard, index }: Place): CheckedKey {
     const nowMs = shard.clock.nowMs()
-    const key = this.#keys?.check(index, { botId: request.botId, text, nowMs })
+    const botId = this.#rows.botOf(nth)
+    const key = this.#keys?.check(index, { botId, text: this.#rows.textOf(nth), nowMs })
     if (key === undefined) throw new Error('expected the keys to have been looked up')
     return key
   }
@@ -243,7 +256,8 @@ export class PushBatch {
   #partOf(shard: Shard): ShardPart {
     let part = this.#parts.get(shard)
     if (part === undefined) {
-      part = { operations: [], indexes: [] }
+      const pushed = { rows: this.#rows, acceptedAtMs: shard.clock.nowMs() }
+      part = { pushed, operations: [], indexes: [] }
       this.#parts.set(shard, part)
     }
     return part
@@ -261,17 +275,6 @@ export class PushBatch {
       for (const index of part.indexes) this.#results[index] = failure
       this.#keys?.settle(shard, failure)
     }
-  }
-}
-
-/** Checks the fields that bot frameworks need, if the push or the bot asks for it. */
-function assertValid(
-  { bot }: BotQueue,
-  { isValidated }: PushRequest,
-  { typeNumber, text }: CheckedUpdate,
-): void {
-  if (isValidated === true || bot.record.isValidated === true) {
-    assertTelegramFields(typeNumber, text)
   }
 }
 

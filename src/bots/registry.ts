@@ -4,6 +4,7 @@ import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
+import type { UpdateRows } from '../shard/update-rows.ts'
 import { type Bot, summaryOf } from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
 import type { BotQueue, BotQueueServices, QueueReport } from './bot-queue.ts'
@@ -15,7 +16,6 @@ import type {
   DeadLetterName,
   ListedBot,
   PushReceipt,
-  PushRequest,
   Registration,
   ReplayResult,
   ShardSums,
@@ -215,9 +215,13 @@ export class BotRegistry implements BotService {
     return this.fleet.summary()
   }
 
-  push(requests: readonly PushRequest[], hasLeft?: (botId: number) => boolean): PushReceipt {
+  push(
+    rows: UpdateRows,
+    nths: readonly number[],
+    hasLeft?: (botId: number) => boolean,
+  ): PushReceipt {
     const { clock, counters } = this.#services
-    return new PushBatch(this.bots, { clock, counters, hasLeft }, requests).receipt()
+    return new PushBatch(this.bots, { clock, counters, hasLeft }, { rows, nths }).receipt()
   }
 
   #open(bot: Bot | undefined, token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {

@@ -1,5 +1,5 @@
 /** The option table as text: --help and docs/reference/options.md. */
-import { noNativeIngestVariable } from '../../native-bindings/is-ingest-native.ts'
+import { noNativeIngestVariable } from '../../native-bindings/native-ingest.ts'
 import { type OptionRow, optionRows } from './config-options.ts'
 
 /** The width of help that goes to no terminal. */

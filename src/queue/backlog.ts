@@ -18,7 +18,7 @@
  * floor.
  */
 import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from './limits.ts'
-import type { PushOperation } from '../shard/operations.ts'
+import { type PushOperation, textBytesOf } from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { StoredUpdate, UpdatesRead } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
@@ -188,7 +188,7 @@ export class Backlog {
     const isLoaded = this.isLoaded
     this.#visibleTo = operation.updateId + 1
     this.#liveCount += 1
-    this.#liveBytes += operation.text.length
+    this.#liveBytes += textBytesOf(operation)
     return isLoaded && !this.#budget.isSpent && this.#window.heldBytes < queueWindowBytesMax
   }
 
@@ -203,7 +203,7 @@ export class Backlog {
   load({ updates, next }: UpdatesRead): void {
     if (this.#isDetached) return
     const isFirst = this.#window.liveCount === 0
-    this.#window.reserve(textBytesOf(updates) + updates.length * updateEnvelopeBytes)
+    this.#window.reserve(textBytesSum(updates) + updates.length * updateEnvelopeBytes)
     for (const update of updates) {
       if (update.updateId >= this.#loadedTo) this.#append(update)
     }
@@ -338,6 +338,6 @@ export class Backlog {
 const nothing: Readonly<Removed> = { count: 0, bytes: 0 }
 
 /** Returns the bytes of the texts of all updates. */
-export function textBytesOf(updates: readonly StoredUpdate[]): number {
+export function textBytesSum(updates: readonly StoredUpdate[]): number {
   return updates.reduce((sum, update) => sum + update.text.length, 0)
 }

@@ -12,18 +12,19 @@
  * updates are checked in place: with one worker per CPU the thread would cost the machine more and relieve no worker
  * (bench case `ingest-pool`).
  *
- * A failure of the thread never refuses an update: `check` then returns undefined, and the caller checks in place. For
- * that, the thread gets a copy of the bytes in reusable shared memory, which takes some 50 us for 450 KB.
+ * A failure of the thread never refuses an update: its row stays unchecked, and the caller checks it in place. For that, the thread gets a copy of the bytes in reusable shared memory, which takes some 50 us for 450 KB.
  */
 
 import { entryFiles } from '../entry-files.ts'
 import {
-  type CheckedBatch,
-  checkedUpdateOf,
-  type CheckResult,
-  rowsOf,
-  type UpdateBatch,
-} from './check-batch.ts'
+  endColumn,
+  rowLength,
+  typeColumn,
+  uncheckedType,
+  type UpdateRows,
+  updateStartColumn,
+} from '../shard/update-rows.ts'
+import { type CheckedBatch, setChecked, type UpdateBatch } from './check-batch.ts'
 import { HelperThread } from './helper-thread.ts'
 import { SharedScratch } from './shared-scratch.ts'
 import { kib, mib } from '../limits.ts'
@@ -87,21 +88,22 @@ export class CheckPool {
   }
 
   /**
-   * Checks updates in the thread. Never rejects. The updates must not change until the promise resolves.
+   * Checks updates in the thread and puts the results into their rows. Never rejects. The updates must not change until the
+   * promise resolves. Rows that are not checked then are checked in place.
    *
-   * @returns one result per update, in the same order; undefined if the caller must check them in place
+   * @param nths - the numbers of the rows
    */
-  async check(updates: readonly Buffer[]): Promise<readonly CheckResult[] | undefined> {
+  async check(rows: UpdateRows, nths: readonly number[]): Promise<void> {
     const lent: SharedArrayBuffer[] = []
     const checked = await this.#thread.run(() => {
-      const batch = this.#batchOf(updates)
+      const batch = this.#batchOf(nths.map((nth) => rows.updateOf(nth)))
       lent.push(batch.memory)
       return batch
     })
-    if (checked === undefined) return undefined
+    if (checked === undefined) return
     // Memory is not reused after a failure, because the thread may still be reading it.
     for (const memory of lent) this.#scratch.give(memory)
-    return updates.map((update, nth) => checkedUpdateOf(checked, nth, update, 0))
+    for (const [at, nth] of nths.entries()) setChecked(checked, at, rows, nth)
   }
 
   /** Ends the thread. Tasks that it has not begun resolve to undefined. */
@@ -110,15 +112,17 @@ export class CheckPool {
   }
 
   #batchOf(updates: readonly Buffer[]): UpdateBatch {
-    let bytesTotal = 0
-    const ranges = updates.map(({ length }) => {
-      const updateStart = bytesTotal
-      bytesTotal += length
-      return { updateStart, end: bytesTotal }
-    })
-    const memory = this.#scratch.take(bytesTotal)
+    const numbers = new Int32Array(updates.length * rowLength)
+    const memory = this.#scratch.take(updates.reduce((sum, { length }) => sum + length, 0))
     const bytes = new Uint8Array(memory)
-    for (const [nth, update] of updates.entries()) bytes.set(update, ranges[nth]?.updateStart)
-    return { memory, rows: rowsOf(ranges) }
+    let at = 0
+    for (const [nth, update] of updates.entries()) {
+      bytes.set(update, at)
+      numbers[nth * rowLength + updateStartColumn] = at
+      at += update.length
+      numbers[nth * rowLength + endColumn] = at
+      numbers[nth * rowLength + typeColumn] = uncheckedType
+    }
+    return { memory, numbers }
   }
 }

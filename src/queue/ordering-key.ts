@@ -59,6 +59,9 @@ export const idPaths: readonly (readonly string[])[] = classByNumber.map(({ path
   paths.map((names) => names.map(String).join('.')),
 )
 
+/** For each type, the first character of its keys. */
+export const keyLetters: readonly string[] = classByNumber.map(({ letter }) => letter)
+
 /** The longest id that is part of a key as it is, in UTF-16 code units. */
 export const idLengthMax = Math.floor(orderingKeyBytesMax / 3)
 
@@ -76,28 +79,8 @@ export function deriveOrderingKey(typeNumber: number, text: Buffer): string {
   const [onlyPath, secondPath] = own.paths
   const id = onlyPath === undefined ? '' : idAt(text, payload, onlyPath)
   const secondId = secondPath === undefined ? '' : idAt(text, payload, secondPath)
-  return orderingKeyOf(typeNumber, id, secondId)
-}
-
-/**
- * Returns the ordering key of an update whose ids are known.
- *
- * @param id - the id at the first path, at most `idLengthMax` long; '' if the payload does not have it
- * @param secondId - the same for the second path
- */
-export function orderingKeyOf(typeNumber: number, id: string, secondId: string): string {
-  const own = classByNumber[typeNumber]
-  if (own === undefined || (id === '' && secondId === '')) return ''
-  return own.paths.length === 1 ? own.letter + id : `${own.letter}${id}/${secondId}`
-}
-
-/**
- * Returns the stored form of an ordering key that a producer has chosen.
- *
- * @param key - the producer's key, at most 256 bytes
- */
-export function producerKey(key: string): string {
-  return `=${key}`
+  if (id === '' && secondId === '') return ''
+  return secondPath === undefined ? own.letter + id : `${own.letter}${id}/${secondId}`
 }
 
 function orderingClass(letter: string, ...paths: readonly string[]): OrderingClass {

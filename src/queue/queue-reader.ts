@@ -12,7 +12,7 @@ import type { QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdatesRead } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
-import { type Advanced, type Backlog, type IsHeld, textBytesOf } from './backlog.ts'
+import { type Advanced, type Backlog, type IsHeld, textBytesSum } from './backlog.ts'
 import { DiskEntry, type QueuedUpdate } from './queued-update.ts'
 import { UnwrittenRemovals } from './unwritten-removals.ts'
 import type { RemovedEntries } from './window.ts'
@@ -158,7 +158,7 @@ export class QueueReader {
         await this.#scan({ from, to }, ({ updates, next }) => {
           counted.to = next
           counted.count += updates.length
-          counted.bytes += textBytesOf(updates)
+          counted.bytes += textBytesSum(updates)
           return this.#backlog.floor < to
         })
       } finally {

@@ -27,6 +27,10 @@ const ttlSByNumber: readonly number[] = updateTypes.map((type) => ttlSOf[type] ?
  * @returns wall time in seconds, with millisecond precision
  */
 export function expiresAtS(typeNumber: number, ttlS: number | undefined, nowMs: number): number {
-  const lifeS = ttlS ?? ttlSByNumber[typeNumber] ?? ttlSOtherwise
-  return (nowMs + Math.min(lifeS, ttlSMax) * 1000) / 1000
+  return (nowMs + lifeS(typeNumber, ttlS) * 1000) / 1000
+}
+
+/** Returns how long an update is worth delivering, in seconds. The parameters are those of `expiresAtS`. */
+export function lifeS(typeNumber: number, ttlS: number | undefined): number {
+  return Math.min(ttlS ?? ttlSByNumber[typeNumber] ?? ttlSOtherwise, ttlSMax)
 }

@@ -8,11 +8,12 @@
  */
 import { PostboteError } from '../errors.ts'
 import type { QueueId } from '../shard/record-keys.ts'
-import type {
-  AdvanceOperation,
-  IdempotencyFact,
-  Operation,
-  PushOperation,
+import {
+  type AdvanceOperation,
+  type IdempotencyFact,
+  type Operation,
+  type PushOperation,
+  textBytesOf,
 } from '../shard/operations.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { emptyQueueState, type QueueState } from '../shard/record.ts'
@@ -157,31 +158,12 @@ export class UpdateQueue implements DeliverySource {
     return oldest?.acceptedAtS
   }
 
-  /**
-   * Accepts an update and allocates the next id. The caller commits the operation in the same turn, in the order of the
-   * calls.
-   *
-   * @throws UPDATE_TOO_LARGE, QUEUE_FULL, ID_SPACE_EXHAUSTED or STORE_UNAVAILABLE; nothing has changed then.
-   */
+  /** Accepts an update as `allocate` does, and returns the operation to commit. */
   push(update: AcceptedUpdate): PushOperation {
-    if (this.#backlog.isDetached || this.#renumbering !== undefined) {
-      throw new PostboteError('STORE_UNAVAILABLE')
-    }
-    const load = {
-      count: this.#backlog.liveCount + this.#syncingCount,
-      bytes: this.#backlog.liveBytes + this.#syncingBytes,
-      nextId: this.#nextId,
-    }
-    this.#options.levels.note(this.id, load, update.text.length)
-    assertRoom(this.#options.limits, load, update.text.length)
-    const updateId = this.#nextId
-    this.#nextId += 1
-    this.#syncingCount += 1
-    this.#syncingBytes += update.text.length
     return {
       kind: 'push',
       queue: this.id,
-      updateId,
+      updateId: this.allocate(update.text.length),
       typeNumber: update.typeNumber,
       orderingKey: update.orderingKey,
       acceptedAtS: Math.floor(this.#options.clock.nowMs() / 1000),
@@ -191,10 +173,34 @@ export class UpdateQueue implements DeliverySource {
     }
   }
 
+  /**
+   * Accepts an update and allocates the next id. The caller commits the push in the same turn, in the order of the calls.
+   *
+   * @param textBytes - the text length of the update, in bytes
+   * @throws UPDATE_TOO_LARGE, QUEUE_FULL, ID_SPACE_EXHAUSTED or STORE_UNAVAILABLE; nothing has changed then.
+   */
+  allocate(textBytes: number): number {
+    if (this.#backlog.isDetached || this.#renumbering !== undefined) {
+      throw new PostboteError('STORE_UNAVAILABLE')
+    }
+    const load = {
+      count: this.#backlog.liveCount + this.#syncingCount,
+      bytes: this.#backlog.liveBytes + this.#syncingBytes,
+      nextId: this.#nextId,
+    }
+    this.#options.levels.note(this.id, load, textBytes)
+    assertRoom(this.#options.limits, load, textBytes)
+    const updateId = this.#nextId
+    this.#nextId += 1
+    this.#syncingCount += 1
+    this.#syncingBytes += textBytes
+    return updateId
+  }
+
   /** Makes a pushed update visible, because it is synced. Call this in the order of the ids. */
   committed(operation: PushOperation): void {
     this.#syncingCount -= 1
-    this.#syncingBytes -= operation.text.length
+    this.#syncingBytes -= textBytesOf(operation)
     if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation)
     this.#watcher?.pushed(operation)
   }

@@ -33,6 +33,13 @@ export interface WindowUpdate {
   readonly text: Buffer
 }
 
+interface Place {
+  readonly chunk: Buffer
+  readonly start: number
+  readonly end: number
+  readonly textBytes: number
+}
+
 /** One update of a window: its fields, and its place in a chunk. */
 export class WindowEntry implements QueuedUpdate {
   readonly updateId: number
@@ -49,13 +56,13 @@ export class WindowEntry implements QueuedUpdate {
   end: number
   isRemoved = false
 
-  constructor(update: WindowUpdate, place: { chunk: Buffer; start: number; end: number }) {
+  constructor(update: Omit<WindowUpdate, 'text'>, place: Place) {
     this.updateId = update.updateId
     this.typeNumber = update.typeNumber
     this.acceptedAtS = update.acceptedAtS
     this.expiresAtS = update.expiresAtS
     this.orderingKey = update.orderingKey
-    this.textBytes = update.text.length
+    this.textBytes = place.textBytes
     this.chunk = place.chunk
     this.start = place.start
     this.end = place.end
@@ -139,15 +146,18 @@ export class Window {
   /** Copies an update to the end. Its id must be above all others. */
   append(update: WindowUpdate): void {
     const prefix = `,{"update_id":${update.updateId},`
-    const length = prefix.length + update.text.length + 1
+    const { text } = update
+    const length = prefix.length + text.length + 1
     const chunk = this.#chunkFor(length)
     const start = chunk.used
     chunk.bytes.write(prefix, start, 'latin1')
-    chunk.bytes.set(update.text, start + prefix.length)
+    chunk.bytes.set(text, start + prefix.length)
     const end = start + length
     chunk.bytes[end - 1] = 0x7d
     chunk.used = end
-    this.#entries.push(new WindowEntry(update, { chunk: chunk.bytes, start, end }))
+    this.#entries.push(
+      new WindowEntry(update, { chunk: chunk.bytes, start, end, textBytes: text.length }),
+    )
     this.#liveCount += 1
     this.#bytes += length
     if (update.expiresAtS < this.#expiresFromS) this.#expiresFromS = update.expiresAtS

@@ -8,6 +8,7 @@ import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './record-keys.ts'
 import type { QueueState, UpdateRecord } from './record.ts'
 import type { StoredDeadLetter } from './stored.ts'
+import type { UpdateRows } from './update-rows.ts'
 
 /**
  * The idempotency key of an update, and the hash that distinguishes a repeat from another update with the same key.
@@ -26,6 +27,57 @@ export interface PushOperation extends UpdateRecord {
   readonly queue: QueueId
   readonly updateId: number
   readonly idempotency?: IdempotencyFact | undefined
+}
+
+/** Rows of updates that one call pushes to one shard. */
+export interface PushedRows {
+  readonly rows: UpdateRows
+  /** Wall time of acceptance in milliseconds. The times to live of the rows count from here. */
+  readonly acceptedAtMs: number
+}
+
+/** A push of an update that is a row. Whatever is not needed for every update is taken from the row when it is asked for. */
+export class RowPush implements PushOperation {
+  readonly kind = 'push'
+  readonly of: PushedRows
+  /** The number of the row. */
+  readonly nth: number
+  readonly queue: QueueId
+  readonly updateId: number
+  readonly idempotency: IdempotencyFact | undefined
+
+  constructor(of: PushedRows, push: Pick<RowPush, 'nth' | 'queue' | 'updateId' | 'idempotency'>) {
+    this.of = of
+    this.nth = push.nth
+    this.queue = push.queue
+    this.updateId = push.updateId
+    this.idempotency = push.idempotency
+  }
+
+  get typeNumber(): number {
+    return this.of.rows.typeOf(this.nth)
+  }
+
+  get acceptedAtS(): number {
+    return Math.floor(this.of.acceptedAtMs / 1000)
+  }
+
+  get expiresAtS(): number {
+    return (this.of.acceptedAtMs + this.of.rows.ttlOf(this.nth) * 1000) / 1000
+  }
+
+  get orderingKey(): string {
+    return this.of.rows.orderingKeyOf(this.nth)
+  }
+
+  get text(): Buffer {
+    return this.of.rows.textOf(this.nth)
+  }
+}
+
+/** Returns the length of the text of a push, without a view of it. */
+export function textBytesOf(push: PushOperation): number {
+  return push instanceof RowPush ? push.of.rows.textBytes(push.nth) : push.text.length
 }
 
 /** Removes every update below `floor` from the queue: the bot confirmed them, or asked for them to be dropped. */
@@ -120,7 +172,7 @@ export function fold(state: QueueState, operation: QueueOperation): void {
   if (operation.kind === 'push') {
     state.nextId = operation.updateId + 1
     state.liveCount += 1
-    state.liveBytes += operation.text.length
+    state.liveBytes += textBytesOf(operation)
     if (operation.idempotency !== undefined) foldKey(state, operation.idempotency)
   } else if (operation.kind === 'renumber') {
     state.nextId = operation.nextId

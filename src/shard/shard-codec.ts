@@ -8,7 +8,7 @@
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../limits.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
-import { groupEncoder } from './group-encoder.ts'
+import { GroupEncoder } from './group-encoder.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import {
@@ -45,7 +45,7 @@ interface TrackedQueue {
 export class ShardCodec {
   readonly #tracked = new Map<QueueId, TrackedQueue>()
   readonly #damaged: DamagedRecords
-  readonly #encoder = groupEncoder()
+  readonly #encoder = new GroupEncoder()
   #highestNextId = 0
 
   constructor(options: DamagedRecordsOptions) {

@@ -14,7 +14,7 @@ import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
-import type { AdvanceOperation, Operation } from './operations.ts'
+import { type AdvanceOperation, type Operation, textBytesOf } from './operations.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
 import type { QueueState } from './record.ts'
@@ -416,10 +416,10 @@ function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
  */
 function operationCost(operation: Operation): number {
   const { kind } = operation
-  if (kind === 'push') return costOfText(operation.text)
+  if (kind === 'push') return costOfText(textBytesOf(operation))
   if (kind === 'delete' || kind === 'removeDeadLetters') return operation.updateIds.length
   if (kind !== 'addDeadLetters') return 1
-  return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text), 0)
+  return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text.length), 0)
 }
 
 /**
@@ -428,6 +428,6 @@ function operationCost(operation: Operation): number {
  */
 const groupCostBytes = 2 * kib
 
-function costOfText(text: Buffer): number {
-  return 1 + Math.floor(text.length / groupCostBytes)
+function costOfText(bytes: number): number {
+  return 1 + Math.floor(bytes / groupCostBytes)
 }

@@ -1,7 +1,7 @@
 /**
  * One NDJSON stream: reads pairs and writes one result line per pair, in order, as the commits complete.
  *
- *   request --PairSplitter--> pairs --slices, in turns with other streams--+--by owner--> BotService | OwnerFeed
+ *   request --PairSplitter--> rows, in turns with other streams --+--by owner--> BotService | OwnerFeed
  *                                                                                  \        /
  *   response <-- lines in order <--------- StreamResults: one batch per slice, filled from both sides
  *
@@ -16,14 +16,14 @@
  * the results of the pairs that are not stored, and the other worker sends them to the next owner.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BotService, PushReceipt, PushRequest } from '../../bots/bot-service.ts'
+import type { BotService, PushReceipt } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import { kib, streamIdleMs } from '../../limits.ts'
-import { pairHeaderBytesMax, updateSlackBytes } from '../limits.ts'
-import type { CheckResult } from '../../queue/check-batch.ts'
+import { updateSlackBytes } from '../limits.ts'
+import { checkRows } from '../../queue/check-batch.ts'
 import type { CheckPool } from '../../queue/check-pool.ts'
-import { checkPairs } from './check-pairs.ts'
+import type { UpdateRows } from '../../shard/update-rows.ts'
 import { endEarly } from './end-early.ts'
 import type { IngestShare, IngestTurns } from './ingest-turns.ts'
 import type { BodyLease } from '../../http/body-budget.ts'
@@ -31,10 +31,8 @@ import { Mutex } from '../../kit/mutex.ts'
 import type { LongLines } from './long-lines.ts'
 import { type FeedTo, OwnerFeed } from './owner-feed.ts'
 import type { Owners } from '../owners.ts'
-import { botIdOf, type PairHeader, parsePairHeader } from './pair-header.ts'
-import { type StreamPair, PairSplitter } from './pair-splitter.ts'
-import { privateErrorText } from '../private-error.ts'
-import { pushOutcomeText } from './push-outcome.ts'
+import { readHeaders } from './pair-header.ts'
+import { PairSplitter } from './pair-splitter.ts'
 import type { ResultBatch } from './result-batch.ts'
 import type { StreamAccess } from './stream-access.ts'
 import { StreamResults, weightOf } from './stream-results.ts'
@@ -61,22 +59,12 @@ export interface IngestStreamOptions extends Pick<Surroundings, 'clock' | 'count
 
 type Read = IteratorResult<Buffer> | 'stopped'
 
-/** Pairs that are handled together. */
+/** Pairs that are handled together, and the places of their results. */
 interface Slice {
-  readonly pairs: readonly StreamPair[]
+  readonly rows: UpdateRows
   readonly batch: ResultBatch
-  /** The results of the large updates that a thread has checked. */
-  readonly checked: ReadonlyMap<StreamPair, CheckResult | undefined>
 }
 
-/** A pair for this worker, and the place of its result. */
-interface OwnPair {
-  readonly pair: StreamPair
-  readonly index: number
-  readonly header: PairHeader
-}
-
-const noneChecked: Slice['checked'] = new Map()
 const noneLeft: ReadonlySet<number> = new Set()
 
 /**
@@ -117,6 +105,7 @@ export class IngestStream {
     this.#options = options
     this.#splitter = new PairSplitter({
       updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
+      rowsMax: options.access.slicePairs,
     })
     this.#share = options.turns.share()
     this.#results = new StreamResults(options.response, this.#share, (isResting) =>
@@ -176,17 +165,17 @@ export class IngestStream {
       const read = await this.#next(chunks)
       if (read === 'stopped') return
       if (read.done === true) break
-      const pairs = this.#splitter.feed(read.value)
-      if (pairs.length > 0) this.#waitedMs = 0
-      const isPaced = pairs.length > 0 && this.#options.access.isPaced
+      const slices = this.#splitter.feed(read.value)
+      if (slices.length > 0) this.#waitedMs = 0
+      const isPaced = slices.length > 0 && this.#options.access.isPaced
       if (isPaced && !this.#charge(read.value.length)) return
-      await this.#take(pairs)
+      for (const rows of slices) if (!(await this.#take(rows))) break
       await this.#holdLongLine()
       if (!this.#charge(0)) return
     }
     const last = this.#splitter.end()
     if (last === 'half') await this.#answerHalf()
-    else if (last !== undefined) await this.#take([last])
+    else if (last !== undefined) await this.#take(last)
   }
 
   /** A race against one long-lived promise would retain every chunk until that promise is settled. */
@@ -244,79 +233,82 @@ export class IngestStream {
     return false
   }
 
-  /** Processes pairs in order, a slice at a time, and waits while there are too many of them. */
-  async #take(pairs: readonly StreamPair[]): Promise<void> {
-    const { access, response } = this.#options
-    const { slicePairs } = access
-    for (let from = 0; from < pairs.length; from += slicePairs) {
-      const isAll = pairs.length <= slicePairs
-      const slice = isAll ? pairs : pairs.slice(from, from + slicePairs)
-      const pace = access.pace(slice.length)
-      if (pace !== undefined) {
-        await pace
-        // The producer is gone, which ends the pace. Its pairs get no results, and pushing them would evade the limit.
-        if (response.destroyed || this.#givesWay) return
-      }
-      const size = { pairs: slice.length, bytes: bytesOf(slice) }
-      const turn = this.#share.take(weightOf(size))
-      if (turn !== undefined) await turn
-      await this.#send(slice, this.#results.open(size))
-      const room = this.#results.untilRoom()
-      if (room !== undefined) await room
+  /**
+   * Processes the next pairs, and waits while there are too many of them.
+   *
+   * @returns false if the producer is gone, or these pairs are left to its next stream.
+   */
+  async #take(rows: UpdateRows): Promise<boolean> {
+    const { access, response, updateBytesMax } = this.#options
+    const pace = access.pace(rows.count)
+    if (pace !== undefined) {
+      await pace
+      // The producer is gone, which ends the pace. Its pairs get no results, and pushing them would evade the limit.
+      if (response.destroyed || this.#givesWay) return false
     }
+    const size = { pairs: rows.count, bytes: rows.lineBytes }
+    const turn = this.#share.take(weightOf(size))
+    if (turn !== undefined) await turn
+    readHeaders(rows, updateBytesMax)
+    await this.#send({ rows, batch: this.#results.open(size) })
+    const room = this.#results.untilRoom()
+    if (room !== undefined) await room
+    return true
   }
 
   /** Resolves when the next slice may follow. Reading goes on while a thread checks large updates. */
-  async #send(pairs: readonly StreamPair[], batch: ResultBatch): Promise<void> {
-    const large = pairs.filter((pair) => this.#isChecked(pair))
+  async #send(slice: Slice): Promise<void> {
+    const large = this.#largeOf(slice.rows)
     if (large.length === 0 && !this.#checking.isBusy) {
-      await this.#route({ pairs, batch, checked: noneChecked })
+      await this.#route(slice)
       return
     }
-    const checks = this.#check(large)
-    void this.#checking.run(async () => this.#route({ pairs, batch, checked: await checks }))
-  }
-
-  /** Whether a thread checks the pair, unless another owner does. */
-  #isChecked(pair: StreamPair): boolean {
     const { checkPool } = this.#options
-    if (pair.tooLarge !== undefined || !checkPool.takes(pair.end - pair.updateStart)) return false
-    return this.#feedOf(pair) === undefined
+    const checks = large.length > 0 ? checkPool.check(slice.rows, large) : undefined
+    void this.#checking.run(async () => {
+      await checks
+      await this.#route(slice)
+    })
   }
 
-  async #check(pairs: readonly StreamPair[]): Promise<Slice['checked']> {
-    if (pairs.length === 0) return noneChecked
-    const results = await this.#options.checkPool.check(pairs.map(updateOf))
-    return new Map(pairs.map((pair, nth) => [pair, results?.[nth]]))
+  /** Returns the rows that a thread checks, unless another owner does. */
+  #largeOf(rows: UpdateRows): readonly number[] {
+    const { checkPool } = this.#options
+    const large: number[] = []
+    if (!checkPool.takes(rows.bytes.length)) return large
+    for (let nth = 0; nth < rows.count; nth++) {
+      const isLarge = !rows.isNotOurs(nth) && checkPool.takes(rows.updateBytes(nth))
+      if (isLarge && this.#feedOf(rows.botOf(nth)) === undefined) large.push(nth)
+    }
+    return large
   }
 
   /** Resolves when the ids are allocated, so that the next slice gets higher ones. */
-  async #route({ pairs, batch, checked }: Slice): Promise<void> {
+  async #route(slice: Slice): Promise<void> {
+    const { rows, batch } = slice
     if (this.#isWithdrawn) {
       this.#results.withdraw(batch)
       return
     }
-    const own: OwnPair[] = []
+    const own: number[] = []
     const refused = this.#options.access.refusal()
-    for (let index = 0; index < pairs.length; index++) {
-      const pair = pairs[index]
-      if (pair === undefined) break
-      const refusal = refused ?? this.#botRefusal(pair)
+    for (let nth = 0; nth < rows.count; nth++) {
+      const botId = rows.botOf(nth)
+      const refusal = refused ?? this.#botRefusal(botId) ?? headerRefusal(rows, nth)
       if (refusal !== undefined) {
-        this.#refuse(refusal, batch, index)
+        rows.setNotOurs(nth)
+        this.#refuse(refusal, batch, nth)
         continue
       }
-      const feed = pair.tooLarge === undefined ? this.#feedOf(pair) : undefined
-      if (feed !== undefined) {
-        feed.add(pair, { batch, index })
-        continue
+      const feed = this.#feedOf(botId)
+      if (feed === undefined) own.push(nth)
+      else {
+        rows.setNotOurs(nth)
+        feed.add({ rows, nth, batch })
       }
-      const header = headerOf(pair, this.#options.updateBytesMax)
-      if (header instanceof PostboteError) this.#refuse(header, batch, index)
-      else own.push({ pair, index, header })
     }
     const flushed = this.#flush()
-    if (own.length > 0) await this.#push(own, { batch, checked })
+    if (own.length > 0) await this.#push(own, slice)
     await flushed
   }
 
@@ -324,19 +316,16 @@ export class IngestStream {
     await Promise.all(Array.from(this.#feeds.values(), (feed) => feed.flush()))
   }
 
-  #botRefusal({ bytes, start, headerEnd, tooLarge }: StreamPair): PostboteError | undefined {
+  #botRefusal(botId: number): PostboteError | undefined {
     const { access } = this.#options
-    if (!access.isRestricted || tooLarge !== undefined) return undefined
-    const botId = botIdOf(bytes, start, headerEnd)
     // A header without a bot is refused for another reason.
-    return botId === undefined ? undefined : access.botRefusal(botId)
+    return access.isRestricted && botId >= 0 ? access.botRefusal(botId) : undefined
   }
 
-  /** Returns the feed to another owner, or undefined if this worker processes the pair. */
-  #feedOf({ bytes, start, headerEnd }: StreamPair): OwnerFeed | undefined {
+  /** Returns the feed to another owner, or undefined if this worker processes the pairs of the bot. */
+  #feedOf(botId: number): OwnerFeed | undefined {
     const { owners, isForwarded } = this.#options
-    const botId = isForwarded ? undefined : botIdOf(bytes, start, headerEnd)
-    if (botId === undefined) return undefined
+    if (isForwarded) return undefined
     const owner = owners.ownerOf(botId)
     // Pairs without a result in the feed come before this one.
     if (this.#feeds.get(owner)?.isIdle !== false && owners.isOwn(owner)) return undefined
@@ -359,27 +348,27 @@ export class IngestStream {
   }
 
   /** Resolves when the ids are allocated, and the pairs whose shard has left are on their way to its next owner. */
-  async #push(own: readonly OwnPair[], { batch, checked }: Omit<Slice, 'pairs'>): Promise<void> {
+  async #push(own: readonly number[], { rows, batch }: Slice): Promise<void> {
     const { bots, owners } = this.#options
-    const requests = requestsOf(own, checked)
     const hasLeft = (botId: number): boolean =>
       owners.hasLeft || !owners.isOwn(owners.ownerOf(botId))
-    const receipt = bots.push(requests, hasLeft)
+    checkRows(rows)
+    const receipt = bots.push(rows, own, hasLeft)
     void fill(own, batch, receipt)
     const left = await receipt.accepted.catch(() => noneLeft)
     if (left.size === 0) return
-    const pairs = own.filter((_, at) => left.has(at))
-    if (!this.#options.isForwarded) await this.#follow(pairs, batch)
-    else if (pairs.length === own.length) this.#withdraw(batch)
+    const nths = own.filter((_, at) => left.has(at))
+    if (!this.#options.isForwarded) await this.#follow(nths, { rows, batch })
+    else if (nths.length === own.length) this.#withdraw(batch)
     // After the results of later pairs, the other worker cannot send these again.
-    else for (const { index } of pairs) this.#refuse(shardLeft(), batch, index)
+    else for (const nth of nths) this.#refuse(shardLeft(), batch, nth)
   }
 
   /** Sends pairs after their shards. */
-  async #follow(left: readonly OwnPair[], batch: ResultBatch): Promise<void> {
+  async #follow(left: readonly number[], { rows, batch }: Slice): Promise<void> {
     const { owners } = this.#options
-    for (const { pair, index, header } of left) {
-      this.#feedTo(owners.ownerOf(header.botId)).add(pair, { batch, index })
+    for (const nth of left) {
+      this.#feedTo(owners.ownerOf(rows.botOf(nth))).add({ rows, nth, batch })
     }
     await this.#flush()
   }
@@ -403,7 +392,7 @@ export class IngestStream {
 
   #refuse(error: PostboteError, batch: ResultBatch, index: number): void {
     countRefusal(this.#options.counters, error.code)
-    batch.set(index, privateErrorText(error))
+    batch.set(index, error)
   }
 
   async #finish(): Promise<void> {
@@ -418,65 +407,25 @@ export class IngestStream {
 }
 
 async function fill(
-  own: readonly OwnPair[],
+  own: readonly number[],
   batch: ResultBatch,
   { accepted, results }: PushReceipt,
 ): Promise<void> {
   try {
     const outcomes = await results
     const left = await accepted
-    for (const [at, { index }] of own.entries()) {
-      if (left.has(at)) continue
-      batch.set(index, pushOutcomeText(outcomes[at] ?? new PostboteError('INTERNAL')))
+    for (const [at, nth] of own.entries()) {
+      if (!left.has(at)) batch.set(nth, outcomes[at] ?? new PostboteError('INTERNAL'))
     }
   } catch (error) {
-    const line = pushOutcomeText(toPostboteError(error))
-    for (const { index } of own) batch.set(index, line)
+    for (const nth of own) batch.set(nth, toPostboteError(error))
   }
+}
+
+function headerRefusal(rows: UpdateRows, nth: number): PostboteError | undefined {
+  return rows.isNotOurs(nth) ? rows.refusalOf(nth) : undefined
 }
 
 function shardLeft(): PostboteError {
   return new PostboteError('STORE_UNAVAILABLE')
-}
-
-function bytesOf(pairs: readonly StreamPair[]): number {
-  let bytes = 0
-  for (const { start, end, tooLarge } of pairs) if (tooLarge === undefined) bytes += end - start
-  return bytes
-}
-
-function updateOf({ bytes, updateStart, end }: StreamPair): Buffer {
-  return bytes.subarray(updateStart, end)
-}
-
-function requestsOf(own: readonly OwnPair[], checked: Slice['checked']): PushRequest[] {
-  const requests: PushRequest[] = []
-  const results = checkPairs(
-    own.map(({ pair }) => pair),
-    checked,
-  )
-  for (const [nth, result] of results.entries()) {
-    const header = own[nth]?.header
-    if (header !== undefined) requests.push({ ...header, checked: result })
-  }
-  return requests
-}
-
-function headerOf(
-  { bytes, start, headerEnd, tooLarge }: StreamPair,
-  updateBytesMax: number,
-): PairHeader | PostboteError {
-  if (tooLarge !== undefined) return tooLargeError(tooLarge, updateBytesMax)
-  try {
-    return parsePairHeader(bytes, start, headerEnd)
-  } catch (error) {
-    return toPostboteError(error)
-  }
-}
-
-function tooLargeError(line: 'header' | 'update', updateBytesMax: number): PostboteError {
-  const bytesMax = line === 'header' ? pairHeaderBytesMax : updateBytesMax
-  return new PostboteError('UPDATE_TOO_LARGE', {
-    detail: `expected at most ${bytesMax} bytes in the ${line} line of the pair, which was skipped`,
-  })
 }

@@ -16,18 +16,17 @@ import type { Clock } from '../../clock.ts'
 import { type ErrorCode, PostboteError } from '../../errors.ts'
 import { ownerWaitMs } from '../limits.ts'
 import type { OwnerResponse, OwnerStream } from '../owners.ts'
-import { parsePairHeader } from './pair-header.ts'
-import type { StreamPair } from './pair-splitter.ts'
-import { privateErrorText } from '../private-error.ts'
+import { endColumn, startColumn, type UpdateRows } from '../../shard/update-rows.ts'
 import type { ResultBatch } from './result-batch.ts'
 
+/** A pair, as a row of a slice, and the place of its result in the batch of that slice. */
 interface Place {
+  readonly rows: UpdateRows
+  readonly nth: number
   readonly batch: ResultBatch
-  readonly index: number
 }
 
 interface Sent extends Place {
-  readonly pair: StreamPair
   /** Number of times that it was sent again because its owner was lost. */
   repeats: number
 }
@@ -89,9 +88,9 @@ export class OwnerFeed {
     return this.#session === undefined || this.#session.places.length === 0
   }
 
-  add(pair: StreamPair, { batch, index }: Place): void {
+  add({ rows, nth, batch }: Place): void {
     this.#session ??= this.#start(false)
-    this.#send(this.#session, { pair, batch, index, repeats: 0 })
+    this.#send(this.#session, { rows, nth, batch, repeats: 0 })
   }
 
   /** Sends the added pairs; resolves when more may be sent. */
@@ -180,71 +179,59 @@ export class OwnerFeed {
 
   /** Returns the pairs to send again and sets the results of all others. */
   #repeatedOf(left: readonly Sent[], error: PostboteError, repeatsMax: number): Sent[] {
-    const line = privateErrorText(error)
     // An owner that was lost before may have stored it, whatever its successor reports.
     const ofRepeated = new PostboteError('OUTCOME_UNKNOWN')
-    const lineOfRepeated = privateErrorText(ofRepeated)
     const repeated: Sent[] = []
     for (const sent of left) {
-      if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < repeatsMax && hasKey(sent.pair)) {
+      if (error.code === 'OUTCOME_UNKNOWN' && sent.repeats < repeatsMax && hasKey(sent)) {
         sent.repeats += 1
         repeated.push(sent)
       } else {
-        const wasRepeated = sent.repeats > 0
-        this.#to.refused((wasRepeated ? ofRepeated : error).code)
-        sent.batch.set(sent.index, wasRepeated ? lineOfRepeated : line)
+        const refusal = sent.repeats > 0 ? ofRepeated : error
+        this.#to.refused(refusal.code)
+        sent.batch.set(sent.nth, refusal)
       }
     }
     return repeated
   }
 }
 
-const keyName = '"idempotency_key"'
-
 /** Whether the pair has an idempotency key, so that its owner stores it once however often it is sent. */
-function hasKey({ bytes, start, headerEnd }: StreamPair): boolean {
-  if (!bytes.subarray(start, headerEnd).includes(keyName)) return false
-  try {
-    return parsePairHeader(bytes, start, headerEnd).idempotencyKey !== undefined
-  } catch {
-    return false
-  }
+function hasKey({ rows, nth }: Place): boolean {
+  return rows.hasIdempotencyKey(nth)
+}
+
+interface Lines {
+  readonly bytes: Buffer
+  readonly start: number
+  end: number
 }
 
 /** Returns the lines of the pairs from `from` on. Pairs that are adjacent in memory are copied in one piece. */
 function linesOf(places: readonly Sent[], from: number): Buffer {
+  const runs: Lines[] = []
   let total = 0
+  let run: Lines | undefined
   for (let at = from; at < places.length; at++) {
-    const pair = places[at]?.pair
-    if (pair !== undefined) total += pair.end - pair.start + 1
+    const place = places[at]
+    if (place === undefined) continue
+    const { bytes } = place.rows
+    const start = place.rows.at(place.nth, startColumn)
+    const end = place.rows.at(place.nth, endColumn)
+    total += end - start + 1
+    if (run !== undefined && run.bytes === bytes && run.end + 1 === start) run.end = end
+    else {
+      run = { bytes, start, end }
+      runs.push(run)
+    }
   }
   const lines = Buffer.allocUnsafe(total)
   let written = 0
-  let run: { readonly bytes: Buffer; readonly start: number; end: number } | undefined
-  for (let at = from; at < places.length; at++) {
-    const pair = places[at]?.pair
-    if (pair === undefined) continue
-    if (run !== undefined && run.bytes === pair.bytes && run.end + 1 === pair.start) {
-      run.end = pair.end
-      continue
-    }
-    if (run !== undefined) written = copyLine(run, lines, written)
-    run = { bytes: pair.bytes, start: pair.start, end: pair.end }
+  for (const { bytes, start, end } of runs) {
+    written += bytes.copy(lines, written, start, end)
+    lines[written++] = newline
   }
-  if (run !== undefined) copyLine(run, lines, written)
   return lines
-}
-
-/** Copies one pair and returns the position after it. */
-function copyLine(
-  { bytes, start, end }: Pick<StreamPair, 'bytes' | 'start' | 'end'>,
-  lines: Buffer,
-  at: number,
-): number {
-  bytes.copy(lines, at, start, end)
-  const newlineAt = at + end - start
-  lines[newlineAt] = newline
-  return newlineAt + 1
 }
 
 async function takeLines({ status, body }: OwnerResponse, session: Session): Promise<void> {
@@ -258,7 +245,7 @@ async function takeLines({ status, body }: OwnerResponse, session: Session): Pro
     session.hasAnswered ||= answered.length > 0
     for (let at = 0; at < answered.length; at++) {
       const place = answered[at]
-      place?.batch.set(place.index, lines[at] ?? '')
+      place?.batch.set(place.nth, { line: lines[at] ?? '' })
     }
   }
 }

@@ -1,6 +1,9 @@
 /** The results of the pairs of one slice of a stream. */
+import type { PushOutcome } from '../../bots/bot-service.ts'
+import { pushOutcomeText } from './push-outcome.ts'
+
 export class ResultBatch {
-  readonly #lines: (string | undefined)[]
+  readonly #lines: (number | string | undefined)[]
   readonly #onFilled: () => void
   readonly bytes: number
   #missing: number
@@ -20,14 +23,21 @@ export class ResultBatch {
     return this.#missing === 0
   }
 
-  /** Sets the line of one pair; each is set once. */
-  set(index: number, line: string): void {
-    this.#lines[index] = line
+  /** Sets the result of one pair, or the line that another worker has made of it; each is set once. */
+  set(index: number, result: PushOutcome | { readonly line: string }): void {
+    const isLine = typeof result === 'object' && 'line' in result
+    if (typeof result === 'number') this.#lines[index] = result
+    else this.#lines[index] = isLine ? result.line : pushOutcomeText(result)
     this.#missing -= 1
     if (this.#missing === 0) this.#onFilled()
   }
 
+  /** Returns the lines of all pairs. */
   text(): string {
-    return `${this.#lines.join('\n')}\n`
+    let text = ''
+    for (const line of this.#lines) {
+      text += typeof line === 'number' ? `{"update_id":${line}}\n` : `${line}\n`
+    }
+    return text
   }
 }

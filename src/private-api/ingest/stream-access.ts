@@ -12,6 +12,7 @@ import type { AccessKeyLimiter } from '../../access/access-key-limiter.ts'
 import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
+import { streamSlicePairs } from './pair-splitter.ts'
 
 export interface StreamAccessOptions {
   readonly access: Access
@@ -20,8 +21,6 @@ export interface StreamAccessOptions {
   readonly clock: Clock
 }
 
-/** Pairs of one stream are handled in slices of this many, so that other streams have their turn in between. */
-export const streamSlicePairs = 256
 /** A stream that the limit of its key paces has this many slices in a second. Chosen: an update waits 0.1 s longer at most. */
 const pacedSlicesPerS = 10
 

@@ -9,7 +9,8 @@ import type { BodyBudget } from '../../http/body-budget.ts'
 import { type ReceiveOptions, readBody } from '../../http/body.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { updateSlackBytes } from '../limits.ts'
-import { checkOne, type CheckResult } from '../../queue/check-batch.ts'
+import { checkRows } from '../../queue/check-batch.ts'
+import { UpdateRows } from '../../shard/update-rows.ts'
 import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream, type IngestStreamOptions } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
@@ -68,18 +69,19 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const botId = botIdParam(call.params.id)
     const options = readPushQuery(call.query)
     const idempotencyKey = readIdempotencyHeader(request.raw)
-    const prepare = async (): Promise<CheckResult> => {
+    const prepare = async (): Promise<UpdateRows> => {
       const lease = services.bodies.leaseFor(request.raw)
       const update = await readUpdate(request.raw, { bytesMax: updateBytesMax, lease })
-      const isLarge = checkPool.takes(update.length)
-      const [checked] = (isLarge ? await checkPool.check([update]) : undefined) ?? []
-      return checked ?? checkOne(update)
+      const rows = UpdateRows.ofOne(update, botId, { ...options, idempotencyKey })
+      if (checkPool.takes(update.length)) await checkPool.check(rows, [0])
+      checkRows(rows)
+      return rows
     }
     const access = requestAccess(request)
-    const [result] = await order.inOrder(request.raw.socket, prepare(), (checked) => {
+    const [result] = await order.inOrder(request.raw.socket, prepare(), (rows) => {
       // The body took time to arrive.
       if (!keys.ring.isCurrent(access)) throw new PostboteError('UNAUTHORIZED')
-      return bots.push([{ ...options, botId, idempotencyKey, checked }])
+      return bots.push(rows, [0])
     })
     return result
   }

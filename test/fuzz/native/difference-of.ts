@@ -1,150 +1,193 @@
 /**
- * Compares the native code with JavaScript for one chunk: what it decides about each update, alone and through
- * check-batch.ts, and the records that it writes for the updates.
+ * Compares the native code with JavaScript for one chunk: the pairs that it splits it into and their headers, what it decides
+ * about each update, and the records that it writes for the updates.
  *
  * Each update is also checked cut to a part of it. The rest follows in memory, so that a read beyond the range changes what
  * is decided.
  */
 import { PostboteError } from '../../../src/errors.ts'
-import {
-  checkUpdates,
-  loadNativeCheck,
-  rowsOf,
-  type UpdateRange,
-} from '../../../src/queue/check-batch.ts'
+import { readHeaders } from '../../../src/private-api/ingest/pair-header.ts'
+import { PairSplitter } from '../../../src/private-api/ingest/pair-splitter.ts'
+import { checkRows, loadNativeCheck } from '../../../src/queue/check-batch.ts'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
 import { deriveOrderingKey } from '../../../src/queue/ordering-key.ts'
-import { PairSplitter } from '../../../src/private-api/ingest/pair-splitter.ts'
+import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
+import { RowPush } from '../../../src/shard/operations.ts'
+import { encodeQueueState, encodeUpdate, type QueueState } from '../../../src/shard/record.ts'
+import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
 import {
-  type GroupEncoder,
-  NativeGroupEncoder,
-  plainGroupEncoder,
-} from '../../../src/shard/group-encoder.ts'
-import type { PushOperation } from '../../../src/shard/operations.ts'
-import type { QueueState } from '../../../src/shard/record.ts'
-import { queueIdOf } from '../../../src/shard/record-keys.ts'
+  endColumn,
+  rowLength,
+  startColumn,
+  typeColumn,
+  uncheckedType,
+  undecidedType,
+  UpdateRows,
+  updateStartColumn,
+} from '../../../src/shard/update-rows.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
-import { updateRowLength } from '../../../native-bindings/update-checker.ts'
 import { Luck } from '../../support/simulation/luck.ts'
 
 const native = loadNativeCheck()
-const nativeEncoder = new NativeGroupEncoder()
-const updateLineBytesMax = 65_536
+const encoder = new GroupEncoder()
+/** Shorter than some updates. */
+const updateLineBytesMax = 700
+/** Fewer than some chunks have pairs. */
+const rowsMax = 3
 /** Cut ends of an update that were not cut by chance. */
 const lastEnds = 3
 
-/** How many updates were compared, by what was decided. */
-export const decided = { accepted: 0, refused: 0, unusual: 0 }
+/** How many headers and updates were compared, by what was decided. */
+export const decided = { read: 0, unread: 0, accepted: 0, refused: 0, unusual: 0 }
 
 /** Returns how the native code differs from JavaScript, or undefined. Depends on the chunk alone. */
 export function differenceOf(chunk: Buffer): string | undefined {
   const luck = new Luck(chunk.length)
-  const pushes: PushOperation[] = []
-  for (const [bytes, ranges] of rangesOf(chunk, luck)) {
-    const rows = rowsOf(ranges)
-    native(bytes, rows, ranges.length)
-    const results = checkUpdates(bytes, ranges)
-    for (let nth = 0; nth < ranges.length; nth++) {
-      const { updateStart = 0, end = 0 } = ranges[nth] ?? {}
-      const update = bytes.subarray(updateStart, end)
-      const alone = rows.subarray(nth * updateRowLength, (nth + 1) * updateRowLength)
-      const expected = verdictOf(update)
-      const result = results[nth]
-      const difference = differenceOfUpdate(expected, alone, result)
-      if (difference !== undefined)
-        return `${difference}: ${JSON.stringify(update.toString('latin1'))}`
-      if (typeof expected !== 'string') pushes.push(drawPush(luck, expected))
-    }
+  const cut = luck.chance(0.2) ? luck.int(0, chunk.length) : chunk.length
+  const found = split(chunk, cut, true)
+  const difference = differenceOfSplits(found, split(chunk, cut, false))
+  if (difference !== undefined) return difference
+  for (const rows of found) {
+    const other =
+      differenceOfUpdates(cutRows(rows, luck)) ??
+      differenceOfUpdates(rows) ??
+      differenceOfRecords(rows, luck)
+    if (other !== undefined) return other
   }
-  return differenceOfRecords(pushes, luck)
+  return undefined
 }
 
-interface Verdict {
-  readonly typeNumber: number
-  readonly text: Buffer
-  readonly derivedKey: string
+/** Splits the chunk, as if it came in two pieces. */
+function split(chunk: Buffer, cut: number, isNative: boolean): readonly UpdateRows[] {
+  const splitter = new PairSplitter({ updateLineBytesMax, rowsMax, isNative })
+  const found = [...splitter.feed(chunk.subarray(0, cut)), ...splitter.feed(chunk.subarray(cut))]
+  const last = splitter.end()
+  if (last !== undefined && last !== 'half') found.push(last)
+  for (const rows of found) {
+    if (isNative) {
+      for (const bot of rows.bots) decided[Number.isNaN(bot) ? 'unread' : 'read']++
+    }
+    readHeaders(rows, updateLineBytesMax)
+  }
+  return found
 }
 
-/** Returns what JavaScript decides about an update, or the message of its refusal. */
-function verdictOf(update: Buffer): Verdict | string {
+function differenceOfSplits(
+  got: readonly UpdateRows[],
+  expected: readonly UpdateRows[],
+): string | undefined {
+  const shownGot = got.map(shownPairs)
+  const shownExpected = expected.map(shownPairs)
+  const at = shownExpected.findIndex((text, nth) => text !== shownGot[nth])
+  if (at < 0 && got.length === expected.length) return undefined
+  return `split into ${shownGot[at] ?? shownGot.length}, by JavaScript into ${shownExpected[at] ?? shownExpected.length}`
+}
+
+function shownPairs(rows: UpdateRows): string {
+  let text = ''
+  for (let nth = 0; nth < rows.count; nth++) {
+    const from = nth * rowLength
+    text += `${rows.numbers.subarray(from + startColumn, from + typeColumn + 1).join()} ${rows.botOf(nth)} `
+    text += `${rows.refusalOf(nth)?.message ?? `${rows.orderingKeyOf(nth)} ${rows.idempotencyKeyOf(nth)} ${rows.ttlOf(nth)} ${rows.flagsOf(nth)}`}\n`
+  }
+  return text
+}
+
+/** Returns two more rows for each update, which end before it does. */
+function cutRows({ bytes, numbers, count }: UpdateRows, luck: Luck): UpdateRows {
+  const cut = new Int32Array(2 * count * rowLength)
+  for (let nth = 0; nth < 2 * count; nth++) {
+    const from = (nth >> 1) * rowLength
+    const start = numbers[from + updateStartColumn] ?? 0
+    const end = numbers[from + endColumn] ?? 0
+    cut[nth * rowLength + updateStartColumn] = start
+    cut[nth * rowLength + endColumn] =
+      nth % 2 === 0 ? luck.int(start, end) : Math.max(start, end - luck.int(1, lastEnds))
+    cut[nth * rowLength + typeColumn] = uncheckedType
+  }
+  return new UpdateRows(bytes, cut, new Float64Array(2 * count))
+}
+
+/** Checks the updates, and compares what the native code alone decides, and what it does with JavaScript. */
+function differenceOfUpdates(rows: UpdateRows): string | undefined {
+  const { bytes, count } = rows
+  const keys = Array.from({ length: count }, (_, nth) => rows.orderingKeyOf(nth))
+  const waits = Array.from({ length: count }, (_, nth) => rows.typeOf(nth) === uncheckedType)
+  const alone = rows.numbers.slice()
+  const left = native(bytes, alone, count)
+  checkRows(rows)
+  let undecided = 0
+  for (let nth = 0; nth < count; nth++) {
+    if (waits[nth] !== true) continue
+    const typeNumber = alone[nth * rowLength + typeColumn]
+    if (typeNumber === undecidedType) undecided++
+    const expected = verdictOf(rows.updateOf(nth), keys[nth] ?? '')
+    const got =
+      rows.refusalOf(nth)?.message ??
+      shown(rows.typeOf(nth), rows.textOf(nth), rows.orderingKeyOf(nth))
+    const isRight =
+      typeNumber === undecidedType ||
+      (expected.typeNumber !== undefined && typeNumber === expected.typeNumber)
+    if (isRight && got === expected.shown) {
+      const isUnusual = expected.typeNumber !== undefined && typeNumber === undecidedType
+      decided[isUnusual ? 'unusual' : typeNumber === undecidedType ? 'refused' : 'accepted']++
+      continue
+    }
+    return `${JSON.stringify(rows.updateOf(nth).toString('latin1'))} is ${typeNumber}, ${got}; for JavaScript ${expected.shown}`
+  }
+  return left === undecided ? undefined : `${left} are left, not ${undecided}`
+}
+
+/** Returns what JavaScript decides about an update whose header has this key or ''. */
+function verdictOf(
+  update: Buffer,
+  key: string,
+): { readonly typeNumber?: number; readonly shown: string } {
   try {
     const { typeNumber, text } = checkUpdate(update)
-    return { typeNumber, text, derivedKey: deriveOrderingKey(typeNumber, text) }
+    const orderingKey = key === '' ? deriveOrderingKey(typeNumber, text) : key
+    return { typeNumber, shown: shown(typeNumber, text, orderingKey) }
   } catch (error) {
-    if (error instanceof PostboteError) return error.message
+    if (error instanceof PostboteError) return { shown: error.message }
     throw error
   }
 }
 
-function differenceOfUpdate(
-  expected: Verdict | string,
-  [start = 0, , typeNumber, textStart, textEnd, idStart]: Int32Array,
-  result: Verdict | PostboteError | undefined,
-): string | undefined {
-  if (typeof expected === 'string') {
-    decided.refused++
-    if (typeNumber !== -1)
-      return `accepted as type ${typeNumber}, refused by JavaScript (${expected})`
-    const isSame = result instanceof PostboteError && result.message === expected
-    return isSame ? undefined : `expected ${expected}, got ${shown(result)}`
-  }
-  decided.accepted++
-  if (idStart === -1) decided.unusual++
-  if (typeNumber !== expected.typeNumber) {
-    return `type ${typeNumber}, for JavaScript ${expected.typeNumber}`
-  }
-  if (textStart === undefined || (textEnd ?? 0) - textStart !== expected.text.length || start < 0) {
-    return `text from ${textStart} to ${textEnd}, for JavaScript ${expected.text.length} bytes`
-  }
-  const isSame =
-    result !== undefined &&
-    !(result instanceof PostboteError) &&
-    result.typeNumber === expected.typeNumber &&
-    result.derivedKey === expected.derivedKey &&
-    result.text.equals(expected.text)
-  return isSame ? undefined : `expected ${shown(expected)}, got ${shown(result)}`
+function shown(typeNumber: number, text: Buffer, orderingKey: string): string {
+  return `type ${typeNumber}, key ${orderingKey}, text ${text.toString('latin1')}`
 }
 
-function shown(verdict: Verdict | PostboteError | undefined): string {
-  if (verdict === undefined || verdict instanceof PostboteError) return String(verdict)
-  return `type ${verdict.typeNumber}, key ${JSON.stringify(verdict.derivedKey)}, text ${verdict.text.toString('latin1')}`
-}
-
-/** Returns the ranges of updates in each of their buffers. */
-function rangesOf(chunk: Buffer, luck: Luck): ReadonlyMap<Buffer, readonly UpdateRange[]> {
-  const splitter = new PairSplitter({ updateLineBytesMax })
-  const cut = luck.chance(0.2) ? luck.int(0, chunk.length) : chunk.length
-  const pairs = [...splitter.feed(chunk.subarray(0, cut)), ...splitter.feed(chunk.subarray(cut))]
-  const last = splitter.end()
-  if (last !== undefined && last !== 'half') pairs.push(last)
-  const ranges = new Map<Buffer, UpdateRange[]>()
-  for (const { bytes, updateStart, end, tooLarge } of pairs) {
-    if (tooLarge !== undefined) continue
-    const ends = [
-      end,
-      Math.max(updateStart, end - luck.int(1, lastEnds)),
-      luck.int(updateStart, end),
-    ]
-    const known = ranges.get(bytes) ?? []
-    ranges.set(bytes, known.concat(ends.map((each) => ({ updateStart, end: each }))))
+/** Compares the records of the checked updates, with drawn numbers, and of drawn queues. */
+function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
+  const of = { rows, acceptedAtMs: luck.chance(0.05) ? 2 ** 47 : luck.next() * 2 ** 42 }
+  const pushes: RowPush[] = []
+  for (let nth = 0; nth < rows.count; nth++) {
+    if (rows.typeOf(nth) < 0) continue
+    rows.setTtl(nth, luck.int(0, 2 ** 20))
+    const numbers = { queue: drawQueue(luck), updateId: drawUint32(luck), idempotency: undefined }
+    pushes.push(new RowPush(of, { nth, ...numbers }))
   }
-  return ranges
+  const queues = new Map(pushes.map(({ queue }) => [queue, { state: drawState(luck) }]))
+  const got = [...encoder.encodeUpdates(pushes), ...encoder.encodeQueueStates(queues)].map(hexOf)
+  const expected = [
+    ...pushes.map((push) => {
+      const key = updateKey(push.queue, push.updateId)
+      return hexOf({ type: 'put', key, value: encodeUpdate(key, push) })
+    }),
+    ...Array.from(queues, ([queue, { state }]) => {
+      const key = queueKey('s', queue)
+      return hexOf({ type: 'put', key, value: encodeQueueState(key, state) })
+    }),
+  ]
+  const at = expected.findIndex((each, nth) => got[nth] !== each)
+  if (at < 0 && got.length === expected.length) return undefined
+  return `wrote ${got[at] ?? got.length}, JavaScript ${expected[at] ?? expected.length}`
 }
 
-function drawPush(luck: Luck, { typeNumber, text, derivedKey }: Verdict): PushOperation {
-  return {
-    kind: 'push',
-    queue: drawQueue(luck),
-    updateId: drawUint32(luck),
-    typeNumber,
-    acceptedAtS: luck.chance(0.05) ? 2 ** 40 : drawUint32(luck),
-    expiresAtS: luck.next() * 2 ** luck.int(0, 38),
-    orderingKey: luck.chance(0.1) ? luck.pick(oddKeys) : derivedKey,
-    text,
-  }
+function hexOf(operation: StoreOperation): string {
+  if (operation.type !== 'put') return operation.type
+  return `${operation.key.toString('hex')} ${operation.value.toString('hex')}`
 }
-
-const oddKeys = ['', '\ud800', '\ude00\ud83d', '😀', '\uffff'.repeat(85), 'x'.repeat(257), '\0']
 
 /** All magnitudes are as frequent. */
 function drawUint32(luck: Luck): number {
@@ -154,23 +197,6 @@ function drawUint32(luck: Luck): number {
 
 function drawQueue(luck: Luck): number {
   return queueIdOf(Math.floor(luck.next() * 2 ** luck.int(0, 52)), luck.chance(0.3))
-}
-
-function differenceOfRecords(pushes: readonly PushOperation[], luck: Luck): string | undefined {
-  const queues = new Map(pushes.map(({ queue }) => [queue, { state: drawState(luck) }]))
-  const recordsOf = (encoder: GroupEncoder): Buffer[] => [
-    ...encoder.encodeUpdates(pushes).flatMap(bytesOf),
-    ...encoder.encodeQueueStates(queues).flatMap(bytesOf),
-  ]
-  const expected = recordsOf(plainGroupEncoder)
-  const got = recordsOf(nativeEncoder)
-  const at = expected.findIndex((each, nth) => got[nth]?.equals(each) !== true)
-  if (at < 0 && got.length === expected.length) return undefined
-  return `expected record ${expected[at]?.toString('hex')}, got ${got[at]?.toString('hex')}`
-}
-
-function bytesOf(operation: StoreOperation): readonly Buffer[] {
-  return operation.type === 'put' ? [operation.key, operation.value] : []
 }
 
 function drawState(luck: Luck): QueueState {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { BotRegistry } from '../../../src/bots/registry.ts'
 import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
-import type { PushRequest, PushOutcome } from '../../../src/bots/bot-service.ts'
+import type { PushOutcome, PushReceipt } from '../../../src/bots/bot-service.ts'
 import type {
   DispatcherRequest,
   WebhookDispatcher,
@@ -10,7 +10,6 @@ import type {
 import { readToken } from '../../../src/bots/token.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
-import { checkOne } from '../../../src/queue/check-batch.ts'
 import { QueueLevels } from '../../../src/queue/queue-levels.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { MemoryStore } from '../store/memory-store.ts'
@@ -24,6 +23,7 @@ import type { Polls, Waiting } from '../../../src/webhook/health.ts'
 import { AddressBook } from '../../../src/webhook/known-addresses.ts'
 import type { Verified } from '../../../src/webhook/verify.ts'
 import { FakeClock } from '../kit/fake-clock.ts'
+import { allOf, noOptions, type PushRequest, rowsOf } from './pushed-rows.ts'
 import { ShardLife, TestCounters, whileTimePasses } from '../store/shard-life.ts'
 
 /** What is known of the polls of a queue in the moment of the start. */
@@ -232,28 +232,19 @@ export class BotsLife {
     return this.registry.authorize(readToken(token), isTest)
   }
 
-  /** Returns a push of `update`, checked. */
-  request(
-    botId: number,
-    {
-      update = Buffer.from('{"message":{}}'),
-      ...more
-    }: Partial<PushRequest> & { readonly update?: Buffer } = {},
-  ): PushRequest {
-    return {
-      botId,
-      isTest: false,
-      orderingKey: undefined,
-      ttlS: undefined,
-      idempotencyKey: undefined,
-      checked: checkOne(update),
-      ...more,
-    }
+  request(botId: number, more: Partial<PushRequest> = {}): PushRequest {
+    return { botId, update: Buffer.from('{"message":{}}'), ...noOptions, ...more }
+  }
+
+  /** Begins to push. */
+  receipt(requests: readonly PushRequest[], hasLeft?: (botId: number) => boolean): PushReceipt {
+    const rows = rowsOf(requests)
+    return this.registry.push(rows, allOf(rows), hasLeft)
   }
 
   /** Returns the results of a push, with errors as their codes. */
   async push(...requests: PushRequest[]): Promise<(string | number)[]> {
-    const results = await this.registry.push(requests).results
+    const results = await this.receipt(requests).results
     return results.map((result) => codeOf(result))
   }
 

@@ -6,9 +6,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkOne } from '../../../src/queue/check-batch.ts'
 import { IdempotencyKeySweeper } from '../../../src/bots/idempotency-key-sweeper.ts'
-import type { PushRequest } from '../../../src/bots/bot-service.ts'
+import { noOptions, type PushRequest } from '../../support/queue/pushed-rows.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
@@ -81,13 +80,12 @@ function expect(model: Model, pushes: readonly Push[], nowMs: number): (string |
 
 function requestOf({ botId, isTest, key, body }: Push): PushRequest {
   return {
+    ...noOptions,
     botId,
     isTest,
-    orderingKey: undefined,
-    ttlS: undefined,
     idempotencyKey: key === undefined ? undefined : `key ${key}`,
     // The default types do not include chat_member.
-    checked: checkOne(Buffer.from(body === 0 ? '{"chat_member":{}}' : `{"message":{"n":${body}}}`)),
+    update: Buffer.from(body === 0 ? '{"chat_member":{}}' : `{"message":{"n":${body}}}`),
   }
 }
 

@@ -262,7 +262,7 @@ test('past the daily limit new keys are refused and known ones accepted until mi
   await bots.close()
   const second = await BotsLife.open({ ...options, clock: bots.clock })
   assert.deepEqual(await second.push(keyed('4')), ['TOO_MANY_KEYS'])
-  const [result] = await second.registry.push([keyed('4')]).results
+  const [result] = await second.receipt([keyed('4')]).results
   const untilMidnightS = (dayMs - (second.clock.nowMs() % dayMs)) / 1000
   assert.equal((result as { retryAfterS?: number }).retryAfterS, Math.ceil(untilMidnightS))
   second.clock.jump(untilMidnightS * 1000 - 1)
@@ -339,7 +339,7 @@ test('a batch names the pushes that are left to the next owner of their shard, a
   await bots.register(101)
   const go = delayReads(stores[0])
   const requests = [bots.request(101), keyed('k'), bots.request(100)]
-  const { accepted, results } = bots.registry.push(requests, (botId) => botId === 100)
+  const { accepted, results } = bots.receipt(requests, (botId) => botId === 100)
   await settle()
   await bots.dropShard(0)
   go()

@@ -214,7 +214,7 @@ test('a batch keeps its bots in memory while it waits for others', async () => {
   const bots = await BotsLife.open({ store: () => store })
   await bots.register(100)
   await bots.clock.advance(119_000)
-  const receipt = bots.registry.push([bots.request(100), bots.request(100, { isTest: true })])
+  const receipt = bots.receipt([bots.request(100), bots.request(100, { isTest: true })])
   await bots.clock.advance(60_000)
   const results = await receipt.results
   assert.deepEqual(

@@ -136,7 +136,7 @@ test('a removed bot is gone with its queues, and after another registration cont
     ),
   )
   await waiting
-  const half = bots.registry.push([bots.request(100), bots.request(100, { isTest: true })])
+  const half = bots.receipt([bots.request(100), bots.request(100, { isTest: true })])
   await half.accepted
   await bots.registry.remove(100)
   await assert.rejects(bots.queueOf(token), unknownToken)

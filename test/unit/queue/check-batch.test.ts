@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PostboteError } from '../../../src/errors.ts'
-import {
-  checkBatch,
-  checkedUpdateOf,
-  rowsOf,
-  type UpdateBatch,
-  type UpdateRange,
-} from '../../../src/queue/check-batch.ts'
+import { checkBatch, checkRows, setChecked } from '../../../src/queue/check-batch.ts'
+import { allOf, uncheckedRows, verdictOf } from '../../support/queue/pushed-rows.ts'
 
 const updates = [
   '{"message":{"chat":{"id":12345678901234567890}}}',
@@ -15,44 +9,59 @@ const updates = [
   '{"update_id":1}',
   '{"poll":{}}',
   '',
+  '{"business_message":{"business_connection_id":"b","chat":{"id":-5}}}',
 ].map((text) => Buffer.from(text))
 
-function batchOf(spareBytes: number): UpdateBatch {
-  const ranges: UpdateRange[] = []
-  let at = 5
-  for (const { length } of updates) {
-    ranges.push({ updateStart: at, end: at + length })
-    at += length + 1
+const verdicts = [
+  {
+    typeNumber: 0,
+    text: '"message":{"chat":{"id":12345678901234567890}}',
+    derivedKey: 'm12345678901234567890',
+  },
+  { typeNumber: 15, text: Buffer.from('"poll":{"id":"é"}').toString('latin1'), derivedKey: 'pé' },
+  'Bad update: expected no update_id, which the server assigns, at byte 1',
+  { typeNumber: 15, text: '"poll":{}', derivedKey: '' },
+  'Bad update: expected an object at byte 0, got the end',
+  {
+    typeNumber: 4,
+    text: '"business_message":{"business_connection_id":"b","chat":{"id":-5}}',
+    derivedKey: 'bb/-5',
+  },
+]
+
+test('rows are checked update by update, and a bad one fails alone', () => {
+  const rows = uncheckedRows(updates)
+  checkRows(rows)
+  assert.deepEqual(
+    allOf(rows).map((nth) => verdictOf(rows, nth)),
+    verdicts,
+  )
+})
+
+test('the results of a batch in other memory are put into rows in any order', () => {
+  const { bytes, numbers } = uncheckedRows(updates)
+  const memory = new SharedArrayBuffer(bytes.length + 37)
+  new Uint8Array(memory).set(bytes)
+  const checked = checkBatch({ memory, numbers })
+  const rows = uncheckedRows([Buffer.from('{}'), ...updates.toReversed()])
+  for (const nth of updates.keys()) setChecked(checked, nth, rows, updates.length - nth)
+  assert.deepEqual(
+    updates.map((_, nth) => verdictOf(rows, updates.length - nth)),
+    verdicts,
+  )
+})
+
+test('rows that are checked, or that another worker checks, stay as they are', () => {
+  const rows = uncheckedRows(updates)
+  rows.setNotOurs(0)
+  rows.setText(3, 7, 1, 2)
+  const { numbers } = rows
+  const before = numbers.slice()
+  checkRows(rows)
+  for (const nth of [0, 3]) {
+    assert.deepEqual(
+      numbers.subarray(nth * 16, nth * 16 + 16),
+      before.subarray(nth * 16, nth * 16 + 16),
+    )
   }
-  const memory = new SharedArrayBuffer(at + spareBytes)
-  const bytes = new Uint8Array(memory)
-  for (const [nth, update] of updates.entries()) bytes.set(update, ranges[nth]?.updateStart)
-  return { memory, rows: rowsOf(ranges) }
-}
-
-for (const spareBytes of [0, 37]) {
-  test(`a batch is checked update by update, and a bad one fails alone (${spareBytes} spare bytes in its memory)`, () => {
-    const checked = checkBatch(batchOf(spareBytes))
-    const results = updates.map((update, nth) => {
-      const result = checkedUpdateOf(checked, nth, update, 0)
-      if (result instanceof PostboteError) return result.message
-      return [result.typeNumber, result.text.toString(), result.derivedKey]
-    })
-    assert.deepEqual(results, [
-      [0, '"message":{"chat":{"id":12345678901234567890}}', 'm12345678901234567890'],
-      [15, '"poll":{"id":"é"}', 'pé'],
-      'Bad update: expected no update_id, which the server assigns, at byte 1',
-      [15, '"poll":{}', ''],
-      'Bad update: expected an object at byte 0, got the end',
-    ])
-  })
-}
-
-test('the text of a checked update is a view of its own bytes', () => {
-  const checked = checkBatch(batchOf(0))
-  const [update] = updates
-  assert.ok(update !== undefined)
-  const result = checkedUpdateOf(checked, 0, update, 0)
-  assert.ok(!(result instanceof PostboteError))
-  assert.equal(result.text.buffer, update.buffer)
 })

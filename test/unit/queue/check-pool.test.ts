@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { PostboteError } from '../../../src/errors.ts'
-import type { CheckResult } from '../../../src/queue/check-batch.ts'
 import { CheckPool, type CheckPoolOptions } from '../../../src/queue/check-pool.ts'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
+import { type UpdateRows, uncheckedType } from '../../../src/shard/update-rows.ts'
+import { allOf, uncheckedRows } from '../../support/queue/pushed-rows.ts'
 
 function failTest(error: unknown): void {
   assert.fail(String(error))
@@ -17,28 +17,51 @@ function poolOf(t: TestContext, options: Partial<CheckPoolOptions> = {}): CheckP
 
 const large = `{"message":{"chat":{"id":7},"text":"${'ü'.repeat(100_000)}"}}`
 
-function assertSame(result: CheckResult | undefined, update: Buffer): void {
-  assert.ok(result !== undefined && !(result instanceof PostboteError))
-  const { typeNumber, text } = checkUpdate(update)
-  assert.equal(result.typeNumber, typeNumber)
-  assert.ok(result.text.equals(text))
-  assert.equal(result.text.buffer, update.buffer, 'no copy')
+/** Lets the thread check these updates. */
+async function check(pool: CheckPool, ...updates: readonly string[]): Promise<UpdateRows> {
+  const rows = uncheckedRows(updates.map((update) => Buffer.from(update)))
+  await pool.check(rows, allOf(rows))
+  return rows
+}
+
+async function isChecked(pool: CheckPool): Promise<boolean> {
+  return (await check(pool, large)).typeOf(0) !== uncheckedType
 }
 
 test('a thread has the same verdict for an update as a check in place', async (t) => {
   const pool = poolOf(t)
-  for (const updates of [
-    [Buffer.from(large)],
-    [Buffer.from(large), Buffer.from('{"poll":{}}'), Buffer.from(large)],
-  ]) {
-    const results = await pool.check(updates)
-    for (const [nth, update] of updates.entries()) assertSame(results?.[nth], update)
+  for (const updates of [[large], [large, '{"poll":{}}', large]]) {
+    const rows = await check(pool, ...updates)
+    for (const [nth, update] of updates.entries()) {
+      const { typeNumber, text } = checkUpdate(Buffer.from(update))
+      assert.equal(rows.typeOf(nth), typeNumber)
+      assert.ok(rows.textOf(nth).equals(text))
+    }
   }
-  const [bad, good] = (await pool.check([Buffer.from('{"poll":{}'), Buffer.from(large)])) ?? []
-  assert.ok(bad instanceof PostboteError)
-  assert.match(bad.message, /expected "}" after the only key at byte 10/)
-  assert.ok(good !== undefined && 'derivedKey' in good)
-  assert.equal(good.derivedKey, 'm7')
+  const rows = await check(
+    pool,
+    '{"poll":{}',
+    large,
+    '{"chat_member":{"new_chat_member":{"user":{"id":"é"}}}}',
+  )
+  assert.match(String(rows.refusalOf(0)?.message), /expected "}" after the only key at byte 10/)
+  assert.deepEqual(
+    [1, 2].map((nth) => rows.orderingKeyOf(nth)),
+    ['m7', 'cé'],
+  )
+})
+
+test("a producer's key is kept", async (t) => {
+  const rows = uncheckedRows([large, '{"poll":{"id":"é"}}'].map((update) => Buffer.from(update)))
+  for (const nth of [0, 1]) rows.setOrderingKey(nth, '=own')
+  await poolOf(t).check(rows, [0, 1])
+  assert.deepEqual(
+    [0, 1].map((nth) => [rows.typeOf(nth), rows.orderingKeyOf(nth)]),
+    [
+      [0, '=own'],
+      [15, '=own'],
+    ],
+  )
 })
 
 test('updates that are checked at once do not share memory', async (t) => {
@@ -46,9 +69,8 @@ test('updates that are checked at once do not share memory', async (t) => {
   for (let round = 0; round < 3; round++) {
     const keys = await Promise.all(
       [1, 2, 3, 4].map(async (id) => {
-        const [result] =
-          (await pool.check([Buffer.from(large.replace('"id":7', `"id":${id}`))])) ?? []
-        return result !== undefined && 'derivedKey' in result && result.derivedKey
+        const rows = await check(pool, large.replace('"id":7', `"id":${id}`))
+        return rows.orderingKeyOf(0)
       }),
     )
     assert.deepEqual(keys, ['m1', 'm2', 'm3', 'm4'])
@@ -65,40 +87,38 @@ test('only large updates go to the thread, and none if it is disabled', (t) => {
 
 test('if too many wait, the next is checked in place', async (t) => {
   const pool = poolOf(t, { pendingMax: 2 })
-  const results = await Promise.all([1, 2, 3].map(() => pool.check([Buffer.from(large)])))
-  assert.deepEqual(
-    results.map((result) => result?.length),
-    [1, 1, undefined],
-  )
-  assert.equal((await pool.check([Buffer.from(large)]))?.length, 1)
+  assert.deepEqual(await Promise.all([1, 2, 3].map(() => isChecked(pool))), [true, true, false])
+  assert.equal(await isChecked(pool), true)
 })
 
 test('a failure of the thread is reported, and the bytes are checked in place', async (t) => {
   const failures: unknown[] = []
   const pool = poolOf(t, { onFailure: (error) => failures.push(error) })
+  const rows = uncheckedRows([Buffer.from(large)])
   const broken = Buffer.from(large)
   // No memory can be allocated for this length.
   Object.defineProperty(broken, 'length', { value: 2 ** 55 })
-  assert.equal(await pool.check([broken]), undefined)
+  Object.defineProperty(rows, 'updateOf', { value: () => broken })
+  await pool.check(rows, [0])
+  assert.equal(rows.typeOf(0), uncheckedType)
   assert.equal(failures.length, 1)
-  assert.equal((await pool.check([Buffer.from(large)]))?.length, 1)
+  assert.equal(await isChecked(pool), true)
 })
 
 test('the thread ends when it has nothing to do, and starts again', async (t) => {
   const pool = poolOf(t, { idleMs: 1 })
   assert.equal(pool.threads, 0)
   for (let life = 0; life < 2; life++) {
-    assert.equal((await pool.check([Buffer.from(large)]))?.length, 1)
+    assert.equal(await isChecked(pool), true)
     while (pool.threads > 0) await new Promise((resolve) => setImmediate(resolve))
   }
 })
 
 test('a closed pool has no thread, and everything is checked in place', async (t) => {
   const pool = poolOf(t)
-  const results = [1, 2, 3].map(() => pool.check([Buffer.from(large)]))
+  const checks = [1, 2, 3].map(() => isChecked(pool))
   await pool.close()
-  for (const result of await Promise.all(results))
-    assert.ok(result === undefined || result.length === 1)
+  await Promise.all(checks)
   assert.equal(pool.threads, 0)
-  assert.equal(await pool.check([Buffer.from(large)]), undefined)
+  assert.equal(await isChecked(pool), false)
 })

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { NativeGroupEncoder, plainGroupEncoder } from '../../../src/shard/group-encoder.ts'
-import { queueIdOf } from '../../../src/shard/record-keys.ts'
+import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
+import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
 import type { PushOperation } from '../../../src/shard/operations.ts'
-import type { QueueState } from '../../../src/shard/record.ts'
+import { encodeQueueState, encodeUpdate, type QueueState } from '../../../src/shard/record.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
-const encoder = new NativeGroupEncoder()
+const encoder = new GroupEncoder()
 const uint32 = fc.oneof(fc.nat(2 ** 31 - 1), fc.constantFrom(0, 255, 256, 2 ** 31, 2 ** 32 - 1))
 const queue = fc
   .tuple(
@@ -55,7 +55,10 @@ function shown(operations: readonly StoreOperation[]): string[] {
 test('updates are encoded to the bytes of record.ts', () => {
   fc.assert(
     fc.property(fc.array(push, { maxLength: 12 }), (pushes) => {
-      const expected = plainGroupEncoder.encodeUpdates(pushes)
+      const expected = pushes.map((each) => {
+        const key = updateKey(each.queue, each.updateId)
+        return { type: 'put' as const, key, value: encodeUpdate(key, each) }
+      })
       assert.deepEqual(shown(encoder.encodeUpdates(pushes)), shown(expected))
     }),
     { numRuns: drawnRuns(1_000) },
@@ -66,7 +69,10 @@ test('ids and counts are encoded to the bytes of record.ts', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(queue, state), { maxLength: 12 }), (drawn) => {
       const queues = new Map(drawn.map(([id, each]) => [id, { state: each }]))
-      const expected = plainGroupEncoder.encodeQueueStates(queues)
+      const expected = Array.from(queues, ([id, each]) => {
+        const key = queueKey('s', id)
+        return { type: 'put' as const, key, value: encodeQueueState(key, each.state) }
+      })
       assert.deepEqual(shown(encoder.encodeQueueStates(queues)), shown(expected))
     }),
     { numRuns: drawnRuns(1_000) },

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import type { KeyAccess } from '../../../../src/access/access.ts'
-import type { BotService, PushReceipt, PushRequest } from '../../../../src/bots/bot-service.ts'
+import type { BotService, PushReceipt } from '../../../../src/bots/bot-service.ts'
+import type { UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { LongLines } from '../../../../src/private-api/ingest/long-lines.ts'
 import { IngestStream } from '../../../../src/private-api/ingest/ingest-stream.ts'
 import { IngestTurns } from '../../../../src/private-api/ingest/ingest-turns.ts'
@@ -28,9 +29,9 @@ const access: KeyAccess = {
 class CountingBots {
   pushed = 0
 
-  push(requests: readonly PushRequest[]): PushReceipt {
-    this.pushed += requests.length
-    const results = Promise.resolve(requests.map(({ botId }) => botId))
+  push(rows: UpdateRows, nths: readonly number[]): PushReceipt {
+    this.pushed += nths.length
+    const results = Promise.resolve(nths.map((nth) => rows.botOf(nth)))
     return { accepted: Promise.resolve(new Set()), results }
   }
 }
@@ -52,7 +53,7 @@ async function pacedStream(t: TestContext) {
       clock,
       counters,
       updateBytesMax: 100,
-      checkPool: { takes: () => false, check: async () => [] },
+      checkPool: { takes: () => false, check: async () => undefined },
       turns: new IngestTurns({ clock }),
       longLines: new LongLines(1),
       lease: { hold: () => true, piece: () => undefined, end: () => undefined },

@@ -13,22 +13,19 @@ import { rootStreamAccess } from '../../../support/queue/keys-of.ts'
 import { IngestTurns } from '../../../../src/private-api/ingest/ingest-turns.ts'
 import { LongLines } from '../../../../src/private-api/ingest/long-lines.ts'
 import type { Owners } from '../../../../src/private-api/owners.ts'
-import type {
-  BotService,
-  PushReceipt,
-  PushRequest,
-  PushOutcome,
-} from '../../../../src/bots/bot-service.ts'
+import type { BotService, PushReceipt, PushOutcome } from '../../../../src/bots/bot-service.ts'
 import { PostboteError } from '../../../../src/errors.ts'
 import { streamIdleMs } from '../../../../src/limits.ts'
 import { streamPairsMax } from '../../../../src/private-api/ingest/stream-results.ts'
-import type { CheckResult } from '../../../../src/queue/check-batch.ts'
+import type { UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 import { TestCounters } from '../../../support/store/shard-life.ts'
 
 interface Push {
-  readonly requests: readonly PushRequest[]
+  readonly rows: UpdateRows
+  readonly nths: readonly number[]
+  readonly botIds: readonly number[]
   /** @param left - the indexes of the pushes that find no shard */
   accept(left?: readonly number[]): void
   answer(results: readonly PushOutcome[]): void
@@ -45,8 +42,8 @@ class StreamLife {
   readonly longLines = new LongLines(1)
   /** The largest number of bytes for which there is room. */
   roomBytes = Infinity
-  /** The checks that were sent to the thread, oldest first. The test calls each with its results. */
-  readonly checks: ((results: readonly CheckResult[] | undefined) => void)[] = []
+  /** The checks that were sent to the thread, oldest first. The test calls each, with the text that the thread finds. */
+  readonly checks: ((text?: { readonly start: number; readonly end: number }) => void)[] = []
   /** Whether pushes are accepted and get their result immediately: the id of the bot. */
   isAnswering = true
   /** Whether the shard of the bots below 1,000 has left this worker. */
@@ -158,22 +155,25 @@ class StreamLife {
   #checkPool(): IngestStreamOptions['checkPool'] {
     return {
       takes: (bytes) => bytes > 20,
-      check: () =>
+      check: (rows, nths) =>
         new Promise((resolve) => {
-          this.checks.push(resolve)
+          this.checks.push((text) => {
+            if (text !== undefined) rows.setText(nths[0]!, 0, text.start, text.end)
+            resolve()
+          })
           this.changed()
         }),
     }
   }
 
   #bots(): BotService {
-    const push = (requests: readonly PushRequest[]): PushReceipt => {
-      const ids = requests.map(({ botId }) => botId)
+    const push = (rows: UpdateRows, nths: readonly number[]): PushReceipt => {
+      const ids = nths.map((nth) => rows.botOf(nth))
       if (this.isAnswering) {
         this.changed()
         return { accepted: Promise.resolve(new Set()), results: Promise.resolve(ids) }
       }
-      return this.#heldPush(requests)
+      return this.#heldPush(rows, nths)
     }
     const { prototype } = class {
       readonly push = push
@@ -181,12 +181,13 @@ class StreamLife {
     return Object.assign(Object.create(prototype), { push })
   }
 
-  #heldPush(requests: readonly PushRequest[]): PushReceipt {
+  #heldPush(rows: UpdateRows, nths: readonly number[]): PushReceipt {
+    const botIds = nths.map((nth) => rows.botOf(nth))
     const gate = new EventEmitter()
     const accepted = new Promise<ReadonlySet<number>>((resolve) => gate.once('accept', resolve))
     const accept = (left: readonly number[] = []): void => void gate.emit('accept', new Set(left))
     const results = new Promise<readonly PushOutcome[]>((resolve, reject) => {
-      this.pushes.push({ requests, accept, answer: resolve, fail: reject })
+      this.pushes.push({ rows, nths, botIds, accept, answer: resolve, fail: reject })
     })
     this.changed()
     return { accepted, results }
@@ -297,7 +298,7 @@ test('a push that fails as a whole fails each of its pairs', async (t) => {
 test('no more is read while too many pairs wait for their results', async (t) => {
   const life = await StreamLife.open(t)
   life.isAnswering = false
-  const taken = (): number => life.pushes.reduce((sum, push) => sum + push.requests.length, 0)
+  const taken = (): number => life.pushes.reduce((sum, push) => sum + push.botIds.length, 0)
   const all = Array.from({ length: streamPairsMax + 4_000 }, (_, at) => 100 + (at % 900))
   life.client.end(pairs(all))
   while (taken() < streamPairsMax) {
@@ -311,7 +312,7 @@ test('no more is read while too many pairs wait for their results', async (t) =>
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
   assert.equal(life.pushes.length, held, 'it stands still')
   life.isAnswering = true
-  for (const push of life.pushes) push.answer(push.requests.map(({ botId }) => botId))
+  for (const push of life.pushes) push.answer(push.botIds)
   await life.until(() => life.received.endsWith('END'))
   assert.deepEqual(life.lines.slice(0, -1), all.map(id))
 })
@@ -362,8 +363,6 @@ function largePair(botId: number): string {
   return `{"bot_id":${botId}}\n{"message":{"text":"${'x'.repeat(40)}"}}\n`
 }
 
-const checked = { typeNumber: 0, text: Buffer.from('"message":{}'), derivedKey: '' }
-
 test('while a thread checks, reading continues, and later pairs stay later', async (t) => {
   const life = await StreamLife.open(t)
   life.isAnswering = false
@@ -373,12 +372,13 @@ test('while a thread checks, reading continues, and later pairs stay later', asy
   life.client.write(largePair(104))
   await life.until(() => life.checks.length === 2)
   assert.equal(life.pushes.length, 0)
-  life.checks[1]!(undefined)
-  life.checks[0]!([checked])
+  life.checks[1]!()
+  // The thread finds another text than a check in place would.
+  life.checks[0]!({ start: 1, end: 3 })
   const pushed: unknown[] = []
   while (pushed.length < 5) {
     const nth = life.pushes.findIndex((push) =>
-      push.requests.some(({ botId }) => !pushed.includes(botId)),
+      push.botIds.some((botId) => !pushed.includes(botId)),
     )
     if (nth < 0) {
       const seen = life.pushes.length
@@ -386,21 +386,19 @@ test('while a thread checks, reading continues, and later pairs stay later', asy
       continue
     }
     const push = life.pushes[nth]!
-    const { requests } = push
-    pushed.push(...requests.map(({ botId }) => botId))
+    const { botIds } = push
+    pushed.push(...botIds)
     push.accept()
-    push.answer(requests.map(({ botId }) => botId))
+    push.answer(botIds)
   }
   assert.deepEqual(pushed, [100, 101, 102, 103, 104])
   const byBot = new Map(
-    life.pushes.flatMap(({ requests }) => requests.map((each) => [each.botId, each.checked])),
+    life.pushes.flatMap(({ rows, nths }) =>
+      nths.map((nth) => [rows.botOf(nth), rows.textOf(nth).toString()]),
+    ),
   )
-  assert.equal(byBot.get(101), checked)
-  assert.deepEqual(
-    byBot.get(104),
-    { typeNumber: 0, text: Buffer.from(`"message":{"text":"${'x'.repeat(40)}"}`), derivedKey: '' },
-    'it is checked in place',
-  )
+  assert.equal(byBot.get(101), '"b')
+  assert.equal(byBot.get(104), `"message":{"text":"${'x'.repeat(40)}"}`, 'it is checked in place')
   life.client.end()
   await life.until(() => life.received.endsWith('END'))
   assert.deepEqual(life.lines.slice(0, -1), [100, 101, 102, 103, 104].map(id))
@@ -419,10 +417,7 @@ test('a feed with a pair that has no result gets the next ones, although the sha
   life.isAnswering = false
   life.send(2_002)
   await life.until(() => life.pushes.length === 1)
-  assert.deepEqual(
-    life.pushes[0]!.requests.map(({ botId }) => botId),
-    [2_002],
-  )
+  assert.deepEqual(life.pushes[0]!.botIds, [2_002])
 })
 
 test('a pair does not pass an earlier one that a thread checks while the shard of both leaves', async (t) => {
@@ -435,7 +430,7 @@ test('a pair does not pass an earlier one that a thread checks while the shard o
   life.client.end(pairs([101]))
   await turnsUntil(() => life.request!.complete)
   assert.equal(life.owners.length, 0)
-  life.checks[0]!(undefined)
+  life.checks[0]!()
   await turnsUntil(() => life.owners[0]?.written === `${large}${pairs([101])}`)
   assert(life.owners[0]!.isEnded)
   assert.equal(life.pushes.length, 0)

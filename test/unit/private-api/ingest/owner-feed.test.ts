@@ -5,15 +5,17 @@ import {
   OwnerFeed,
   ownerWaitOfStreamMs,
 } from '../../../../src/private-api/ingest/owner-feed.ts'
-import type { StreamPair } from '../../../../src/private-api/ingest/pair-splitter.ts'
+import { readHeaders } from '../../../../src/private-api/ingest/pair-header.ts'
+import { PairSplitter } from '../../../../src/private-api/ingest/pair-splitter.ts'
+import type { UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { ResultBatch } from '../../../../src/private-api/ingest/result-batch.ts'
 import { ownerWaitMs } from '../../../../src/private-api/limits.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
-function pair(name: string): StreamPair {
+function pair(name: string): UpdateRows {
   const header = name.startsWith('k') ? keyed(name) : `h${name}`
-  return pairOf(Buffer.from(`-${header}\nu${name}\n`), 1)
+  return rowsOf(`${header}\nu${name}\n`)
 }
 
 /** The header of a pair with a key. */
@@ -21,10 +23,11 @@ function keyed(name: string): string {
   return `{"bot_id":100,"idempotency_key":"${name}"}`
 }
 
-function pairOf(bytes: Buffer, start: number): StreamPair {
-  const headerEnd = bytes.indexOf('\n', start)
-  const end = bytes.indexOf('\n', headerEnd + 1)
-  return { bytes, start, headerEnd, updateStart: headerEnd + 1, end, tooLarge: undefined }
+/** Returns pairs as rows. */
+function rowsOf(lines: string): UpdateRows {
+  const [rows] = new PairSplitter({ updateLineBytesMax: 1_000 }).feed(Buffer.from(lines))
+  readHeaders(rows!, 1_000)
+  return rows!
 }
 
 /** A feed, the streams that it has opened, and a batch for each pair. */
@@ -55,7 +58,7 @@ function setUp() {
     for (const name of names) {
       const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
       batches.set(name, batch)
-      feed.add(pair(name), { batch, index: 0 })
+      feed.add({ rows: pair(name), nth: 0, batch })
     }
     return feed.flush()
   }
@@ -151,7 +154,7 @@ test('pairs that were sent to an owner that hung and was killed are not sent aga
     // A pair that was not written before the owner was lost cannot be the reason.
     const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
     batches.set('4', batch)
-    feed.add(pair('4'), { batch, index: 0 })
+    feed.add({ rows: pair('4'), nth: 0, batch })
     owner.hangs += 1
     if (hasAnswered) (await streams[0]!.response).body.destroy(new Error('aborted'))
     else streams[0]!.refuse('OUTCOME_UNKNOWN')
@@ -176,9 +179,8 @@ test('a header that only seems to have a key is not sent again', async () => {
     '{"bot_id":100,"idempotency_key":null}',
     '{"bot_id":100,"idempotency_key":""}',
   ]
-  for (const [index, header] of headers.entries()) {
-    feed.add(pairOf(Buffer.from(`${header}\n{}\n`), 0), { batch, index })
-  }
+  const rows = rowsOf(headers.map((header) => `${header}\n{}\n`).join(''))
+  for (const nth of headers.keys()) feed.add({ rows, nth, batch })
   await feed.flush()
   streams[0]!.refuse('OUTCOME_UNKNOWN')
   await settle()
@@ -316,11 +318,9 @@ test('an owner that ends between pairs causes no loss', async () => {
 
 test('pairs within one chunk are sent unchanged, whatever is between them', async () => {
   const { feed, streams } = setUp()
-  const chunk = Buffer.from('h1\nu1\nh2\r\nu2\nother\nother\nh3\nu3\n\nh4\nu4\n')
-  for (const start of [0, 6, 25, 32]) {
-    const batch = new ResultBatch({ pairs: 1, bytes: 0 }, () => undefined)
-    feed.add(pairOf(chunk, start), { batch, index: 0 })
-  }
+  const rows = rowsOf('h1\nu1\nh2\r\nu2\nother\nother\nh3\nu3\n\nh4\nu4\n')
+  const batch = new ResultBatch({ pairs: rows.count, bytes: 0 }, () => undefined)
+  for (const nth of [0, 1, 3, 4]) feed.add({ rows, nth, batch })
   await feed.flush()
   assert.equal(streams[0]?.written, 'h1\nu1\nh2\r\nu2\nh3\nu3\nh4\nu4\n')
 })

@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { botIdOf, parsePairHeader } from '../../../../src/private-api/ingest/pair-header.ts'
+import { parsePairHeader, readHeaders } from '../../../../src/private-api/ingest/pair-header.ts'
+import { PairSplitter } from '../../../../src/private-api/ingest/pair-splitter.ts'
+import type { UpdateRows } from '../../../../src/shard/update-rows.ts'
 import { PostboteError } from '../../../../src/errors.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
-/** Puts the header between other bytes of a stream, which must not be read as part of it. */
-function placed(line: Buffer): [bytes: Buffer, start: number, end: number] {
-  const bytes = Buffer.concat([Buffer.from('{"bot_id":1\n'), line, Buffer.from('\n,"ttl":1}')])
-  return [bytes, 12, 12 + line.length]
-}
-
 function parse(json: string | object): object {
   const text = typeof json === 'string' ? json : JSON.stringify(json)
-  return parsePairHeader(...placed(Buffer.from(text)))
+  return parsePairHeader(Buffer.from(text))
 }
 
 function refusalOf(json: string | object): string {
@@ -126,7 +122,7 @@ test('a refusal names the field and what was expected', () => {
     assert.equal(refusalOf(json), 'Bad Request: header: expected a JSON object on one line')
   }
   assert.throws(
-    () => parsePairHeader(...placed(Buffer.from('{"bot_id":100,"ordering_key":"\xff"}', 'latin1'))),
+    () => parsePairHeader(Buffer.from('{"bot_id":100,"ordering_key":"\xff"}', 'latin1')),
     /expected valid UTF-8/,
   )
 })
@@ -160,103 +156,119 @@ test('a header with two bots is refused, so that router and owner agree', () => 
   assert.notEqual(refusalOf('{"bot_id":100,"bot\\u005fid":101}'), 'accepted')
 })
 
-function botId(json: string): number | undefined {
-  return botIdOf(...placed(Buffer.from(json)))
+/** Returns the row of a pair with this header, between others. */
+function rowOf(header: string): UpdateRows {
+  const splitter = new PairSplitter({ updateLineBytesMax: 100 })
+  const [rows] = splitter.feed(Buffer.from(`\n${header}\n{"poll":{}}\n,"ttl":1}\nx\n`))
+  assert(rows !== undefined)
+  return rows
 }
 
-test('the quick search for the bot agrees with the full parser', () => {
-  assert.equal(botId('{"bot_id":4503599627370495,"ttl":1}'), 4503599627370495)
-  assert.equal(botId('{"bot_id":100}'), 100)
-  assert.equal(botId('{ "ttl": 5, "bot_id" : 1e3 }'), 1000)
-  assert.equal(botId('{"bot_id":1e3}'), 1000)
-  assert.equal(botId('{"bot_id":100 }'), 100)
-  for (const json of [
-    '',
+const counts = { read: 0, left: 0 }
+
+/** Asserts that the native code reads a header as JavaScript does, or leaves it. */
+function assertSame(header: string): void {
+  const rows = rowOf(header)
+  const botId = rows.botOf(0)
+  if (Number.isNaN(botId)) counts.left++
+  else {
+    counts.read++
+    const { botId: expected, orderingKey, ttlS, ...rest } = parsePairHeader(Buffer.from(header))
+    assert.equal(botId, expected)
+    assert.equal(rows.orderingKeyOf(0), orderingKey === undefined ? '' : `=${orderingKey}`)
+    assert.equal(rows.ttlOf(0), ttlS ?? 0)
+    const { idempotencyKey, isTest, isValidated } = rest
+    assert.equal(rows.idempotencyKeyOf(0), idempotencyKey)
+    assert.equal(rows.hasIdempotencyKey(0), idempotencyKey !== undefined)
+    assert.deepEqual([rows.isTest(0), rows.isValidated(0)], [isTest, isValidated])
+  }
+  readHeaders(rows, 100)
+  const refusal = refusalOf(header)
+  assert.equal(rows.refusalOf(0)?.message ?? 'accepted', refusal)
+  assert.equal(rows.isNotOurs(0), refusal !== 'accepted')
+}
+
+const space = fc.oneof(
+  { weight: 6, arbitrary: fc.constant('') },
+  fc.constantFrom(' ', '\t', '\r', ' \t '),
+)
+const someText = fc.oneof(
+  fc.string(),
+  fc.constantFrom('', 'é', '"', '\\', '{"x":1}', 'a\u0000', 'k'.repeat(128), 'k'.repeat(129)),
+  fc.string({ minLength: 250, maxLength: 260, unit: fc.constantFrom('a', 'é') }),
+)
+const someValue = fc.oneof(
+  { weight: 3, arbitrary: someText.map((text) => JSON.stringify(text)) },
+  fc.constantFrom('0', '7', '-7', '1.0', '1e3', '01', '12345678901234567890', '"7"', '31536000'),
+  fc.constantFrom('31536001', 'true', 'false', 'null', '"telegram"', '', '[]', '"\\u0041"'),
+)
+const someBot = fc.constantFrom(
+  '1000',
+  '99',
+  '100',
+  '4503599627370495',
+  '4503599627370496',
+  '1e3',
+  '0100',
+  '"100"',
+  '100.5',
+  '-100',
+  '1'.repeat(30),
+)
+const someName = fc.constantFrom(
+  'ordering_key',
+  'idempotency_key',
+  'ttl',
+  'test',
+  'validate',
+  'ordering_ke',
+  'bot_id',
+)
+const usualValue = fc.constantFrom('"a"', '7', 'true', '"telegram"')
+
+test('the native code reads headers as JavaScript does, or leaves them', () => {
+  const member = fc.tuple(someName, space, fc.oneof(someValue, usualValue), space)
+  const ends = fc.constantFrom('}', '}', '}', '}', '', '}x', ',}', '} ')
+  fc.assert(
+    fc.property(
+      someBot,
+      fc.array(member, { maxLength: 4 }),
+      space,
+      ends,
+      (bot, members, before, end) => {
+        const rest = members.map(
+          ([name, gap, value, after]) => `,${gap}"${name}"${after}:${gap}${value}${after}`,
+        )
+        assertSame(`{"bot_id":${before}${bot}${before}${rest.join('')}${end}`.replaceAll('\n', ' '))
+      },
+    ),
+    { numRuns: drawnRuns(3_000) },
+  )
+  for (const header of [
     '{',
+    '{}',
+    '[]',
     '{"bot_id":',
     '{"bot_id":100',
-    '{"bot_id":}',
-    '{"bot_id":99}',
-    '{"bot_id":0100}',
-    '{"bot_id":4503599627370496}',
-    '{"bot_id":99999999999999999999999999}',
-    '{"bot_id":"100"}',
-    '{"bot_id":-100}',
-    '{"bot_id":100.5}',
-    '{"bot_idx":100}',
-    '[]',
+    ' {"bot_id":100}',
+    '{"ttl":1,"bot_id":100}',
   ]) {
-    assert.equal(botId(json), undefined, json)
+    assertSame(header)
   }
-  const fields = fc.record(
-    {
-      bot_id: fc.oneof(fc.integer({ min: 90, max: 2000 }), fc.maxSafeNat(), fc.constant('x')),
-      ordering_key: fc.string(),
-      ttl: fc.integer({ min: 1, max: 5 }),
-      test: fc.boolean(),
-    },
-    { requiredKeys: [] },
-  )
-  fc.assert(
-    fc.property(fields, fc.nat(1), fc.boolean(), (record, indent, isReversed) => {
-      const entries = Object.entries(record)
-      const line = Buffer.from(
-        JSON.stringify(
-          Object.fromEntries(isReversed ? entries.toReversed() : entries),
-          null,
-          indent,
-        ).replaceAll('\n', ' '),
-      )
-      let expected: number | undefined
-      try {
-        expected = parsePairHeader(...placed(line)).botId
-      } catch {
-        return
-      }
-      assert.equal(botIdOf(...placed(line)), expected)
-    }),
-  )
+  assert.ok(counts.read > 200 && counts.left > 200, JSON.stringify(counts))
 })
 
-function outcomeOf(text: string): unknown {
-  try {
-    return parse(text)
-  } catch (error) {
-    return String(error)
+test('a header that is refused for another reason still tells its bot', () => {
+  for (const [header, botId] of [
+    ['{"bot_id":100,"typo":1}', 100],
+    ['{"bot_id":100}x', 100],
+    ['{"bot_id":99,"typo":1}', -1],
+    ['{"bot_id":4503599627370496,"typo":1}', -1],
+    ['{"typo":1}', -1],
+  ] as const) {
+    const rows = rowOf(header)
+    readHeaders(rows, 100)
+    assert.equal(rows.botOf(0), botId, header)
+    assert.notEqual(rows.refusalOf(0), undefined)
   }
-}
-
-test('a header without white space is read like any other', () => {
-  const texts = fc.oneof(
-    fc.string(),
-    fc.constantFrom('', 'é', '"', '\\', '{"x":1}', 'a\u0000', 'k'.repeat(128), 'k'.repeat(129)),
-    fc.string({ minLength: 250, maxLength: 260, unit: fc.constantFrom('a', 'é') }),
-  )
-  const numbers = fc.constantFrom('0', '7', '-7', '1.0', '1e3', '01', '12345678901234567890', '"7"')
-  const line = fc.record({
-    botId: fc.constantFrom('1000', '99', '100', '4503599627370495', '4503599627370496', '1e3'),
-    ordering: fc.option(
-      fc.oneof(
-        texts.map((text) => JSON.stringify(text)),
-        numbers,
-      ),
-    ),
-    idempotency: fc.option(
-      fc.oneof(
-        texts.map((text) => JSON.stringify(text)),
-        numbers,
-      ),
-    ),
-    end: fc.constantFrom('}', '', ',"ttl":1}', '}x', ',"ordering_key":"2"}'),
-  })
-  fc.assert(
-    fc.property(line, ({ botId: bot, ordering, idempotency, end }) => {
-      const keys =
-        (ordering === null ? '' : `,"ordering_key":${ordering}`) +
-        (idempotency === null ? '' : `,"idempotency_key":${idempotency}`)
-      const rest = `"bot_id":${bot}${keys}${end}`
-      assert.deepEqual(outcomeOf(`{${rest}`), outcomeOf(`{ ${rest}`))
-    }),
-    { numRuns: drawnRuns(2_000) },
-  )
 })

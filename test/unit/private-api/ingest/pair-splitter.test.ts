@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type StreamPair, PairSplitter } from '../../../../src/private-api/ingest/pair-splitter.ts'
+import { PairSplitter } from '../../../../src/private-api/ingest/pair-splitter.ts'
 import { pairHeaderBytesMax } from '../../../../src/private-api/limits.ts'
+import {
+  headerTooLargeFlag,
+  type UpdateRows,
+  updateTooLargeFlag,
+} from '../../../../src/shard/update-rows.ts'
+import { allOf } from '../../../support/queue/pushed-rows.ts'
 import { drawnRuns } from '../../../support/kit/drawn-runs.ts'
 
 const updateLineBytesMax = 10_000
@@ -13,11 +19,14 @@ function splitter(): PairSplitter {
 
 type Plain = [string, string] | { tooLarge: string } | 'half'
 
-function plain(pair: StreamPair | 'half'): Plain {
-  if (pair === 'half') return 'half'
-  const { bytes, start, headerEnd, updateStart, end, tooLarge } = pair
-  if (tooLarge !== undefined) return { tooLarge }
-  return [bytes.toString('utf8', start, headerEnd), bytes.toString('utf8', updateStart, end)]
+function plain(rows: UpdateRows | 'half'): Plain[] {
+  if (rows === 'half') return ['half']
+  return allOf(rows).map((nth) => {
+    const flags = rows.flagsOf(nth)
+    if ((flags & headerTooLargeFlag) !== 0) return { tooLarge: 'header' }
+    if ((flags & updateTooLargeFlag) !== 0) return { tooLarge: 'update' }
+    return [rows.headerOf(nth).toString(), rows.updateOf(nth).toString()]
+  })
 }
 
 /** Splits a stream that ends after these chunks. */
@@ -25,10 +34,10 @@ function split(...chunks: readonly (string | Buffer)[]): Plain[] {
   const pairs = splitter()
   const found: Plain[] = []
   for (const chunk of chunks) {
-    found.push(...pairs.feed(typeof chunk === 'string' ? Buffer.from(chunk) : chunk).map(plain))
+    found.push(...pairs.feed(typeof chunk === 'string' ? Buffer.from(chunk) : chunk).flatMap(plain))
   }
   const last = pairs.end()
-  if (last !== undefined) found.push(plain(last))
+  if (last !== undefined) found.push(...plain(last))
   return found
 }
 
@@ -87,7 +96,7 @@ test('a large pair that spans chunks is gathered in a buffer of its exact size, 
   assert.ok(pairs.carriedBytes < 100_000 + pairHeaderBytesMax + 10)
   const [pair] = pairs.feed(Buffer.from('\n'))
   assert.ok(pair?.bytes.buffer instanceof ArrayBuffer)
-  assert.equal(pair.end - pair.updateStart, 100_000)
+  assert.equal(pair.updateBytes(0), 100_000)
   assert.equal(pairs.carriedBytes, 0)
 })
 
@@ -98,7 +107,7 @@ test('a gathered line is not overwritten by later ones', () => {
   const [first] = pairs.feed(Buffer.from('ate\nHE'))
   pairs.feed(Buffer.from('AD\nUPD'))
   pairs.feed(Buffer.from('ATE\n'))
-  assert.deepEqual(first && plain(first), ['head', 'update'])
+  assert.deepEqual(first && plain(first), [['head', 'update']])
 })
 
 test('a line of exactly its limit passes, with either line end, and one byte more fails its pair', () => {
@@ -136,7 +145,7 @@ test('an endless line takes no memory', () => {
   const before = process.memoryUsage().arrayBuffers
   for (let nth = 0; nth < 2_000; nth++) assert.deepEqual(pairs.feed(chunk), [])
   assert.ok(process.memoryUsage().arrayBuffers - before < 1_000_000)
-  assert.deepEqual(pairs.feed(Buffer.from('\nc\nd\n')).map(plain), [
+  assert.deepEqual(pairs.feed(Buffer.from('\nc\nd\n')).flatMap(plain), [
     { tooLarge: 'update' },
     ['c', 'd'],
   ])

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyAccess } from '../../../../src/access/access.ts'
-import { StreamAccess, streamSlicePairs } from '../../../../src/private-api/ingest/stream-access.ts'
+import { streamSlicePairs } from '../../../../src/private-api/ingest/pair-splitter.ts'
+import { StreamAccess } from '../../../../src/private-api/ingest/stream-access.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { limiterOf, rootStreamAccess } from '../../../support/queue/keys-of.ts'
 
