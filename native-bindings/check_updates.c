@@ -342,9 +342,8 @@ static void write_ids(const struct scan* scan, const struct type* type, const ui
   for (int index = 0; index < paths_max; index++) {
     const struct search* search = &scan->searches[index];
     int32_t* id = row + first_id + 2 * index;
-    /* An empty id is as none. */
-    if (search->start != search->end) {
-      is_found = true;
+    if (search->start != NULL) {
+      is_found |= search->end > search->start;
       id[0] = (int32_t)(search->start - bytes);
       id[1] = (int32_t)(search->end - bytes);
     } else {

@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
 import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
-import type { PushOperation } from '../../../src/shard/operations.ts'
+import { type PushOperation, RowPush } from '../../../src/shard/operations.ts'
+import { rowLength, UpdateRows } from '../../../src/shard/update-rows.ts'
 import { encodeQueueState, encodeUpdate, type QueueState } from '../../../src/shard/record.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
@@ -52,9 +53,45 @@ function shown(operations: readonly StoreOperation[]): string[] {
   )
 }
 
-test('updates are encoded to the bytes of record.ts', () => {
+const range = fc.tuple(fc.nat(400), fc.nat(400)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)])
+const row = fc.record({
+  type: fc.nat(255),
+  text: range,
+  letter: fc.constantFrom(0, 0x3d, 0x6d, -1),
+  id: range,
+  second: fc.oneof(range, fc.constant([-1, -1])),
+  ttlS: fc.nat(2 ** 31 - 1),
+})
+/** Pushes of rows of one buffer. All of it is ASCII, as keys are. */
+const rowPushes: fc.Arbitrary<PushOperation[]> = fc
+  .tuple(
+    fc.array(row, { minLength: 1, maxLength: 8 }),
+    fc.string({ unit: 'grapheme-ascii', minLength: 400, maxLength: 400 }),
+    fc.nat(2 ** 41),
+    fc.array(fc.tuple(fc.nat(), queue, uint32), { maxLength: 8 }),
+  )
+  .map(([drawn, text, acceptedAtMs, pushes]) => {
+    const numbers = new Int32Array(drawn.length * rowLength)
+    const rows = new UpdateRows(Buffer.from(text), numbers, new Float64Array(drawn.length))
+    for (const [nth, { type, text: of, letter, id, second, ttlS }] of drawn.entries()) {
+      numbers.set([type, ...of, letter, ...id, ...second, 0, 0, ttlS], nth * rowLength + 4)
+      if (letter === -1) rows.setOrderingKey(nth, `=é${ttlS}`)
+    }
+    const of = { rows, acceptedAtMs }
+    return pushes.map(([nth, id, updateId]) => {
+      const which = nth % drawn.length
+      return new RowPush(of, { nth: which, queue: id, updateId, idempotency: undefined })
+    })
+  })
+
+test('updates are encoded to the bytes of record.ts, whether they are rows or not', () => {
+  const anyPushes = fc.oneof(
+    { weight: 3, arbitrary: rowPushes },
+    push.map((each) => [each]),
+  )
   fc.assert(
-    fc.property(fc.array(push, { maxLength: 12 }), (pushes) => {
+    fc.property(fc.array(anyPushes, { maxLength: 6 }), (drawn) => {
+      const pushes = drawn.flat()
       const expected = pushes.map((each) => {
         const key = updateKey(each.queue, each.updateId)
         return { type: 'put' as const, key, value: encodeUpdate(key, each) }
@@ -79,21 +116,37 @@ test('ids and counts are encoded to the bytes of record.ts', () => {
   )
 })
 
-test('a number that its field cannot hold is an error, as for record.ts', () => {
-  const [update] = fc.sample(push, 1)
+test('a number that its field cannot hold, and a place outside of the bytes, is an error', () => {
   const [counts] = fc.sample(state, 1)
-  assert.ok(update !== undefined && counts !== undefined)
-  for (const change of [
+  assert.ok(counts !== undefined)
+  const pushOf = ({ queue: id = 1, updateId = 1, acceptedAtMs = 1, row: change = {} }): RowPush => {
+    const numbers = new Int32Array(rowLength)
+    const usual = { 4: 0, 5: 0, 6: 8, 7: 0x3d, 8: 1, 9: 2, 10: -1, 11: -1, 14: 1 }
+    for (const [at, number] of Object.entries({ ...usual, ...change })) numbers[Number(at)] = number
+    const rows = new UpdateRows(Buffer.alloc(8), numbers, new Float64Array(1))
+    const more = { nth: 0, queue: id, updateId, idempotency: undefined }
+    return new RowPush({ rows, acceptedAtMs }, more)
+  }
+  assert.equal(encoder.encodeUpdates([pushOf({})]).length, 1)
+  for (const wrong of [
     { updateId: 2 ** 32 },
     { updateId: -1 },
     { updateId: Number.NaN },
     { queue: 2 ** 58 },
     { queue: -1 },
-    { acceptedAtS: -1 },
-    { expiresAtS: 2 ** 40 },
-    { orderingKey: 'x'.repeat(2 ** 16) },
+    { acceptedAtMs: -1_000_000 },
+    { acceptedAtMs: 2 ** 48 },
+    { row: { 4: -2 } },
+    { row: { 6: 9 } },
+    { row: { 5: -1 } },
+    { row: { 5: 7, 6: 6 } },
+    { row: { 9: 9 } },
+    { row: { 8: -1 } },
+    { row: { 10: 3, 11: 2 } },
+    { row: { 10: 3, 11: 9 } },
+    { row: { 4: 256 } },
   ]) {
-    assert.throws(() => encoder.encodeUpdates([{ ...update, ...change }]), RangeError)
+    assert.throws(() => encoder.encodeUpdates([pushOf(wrong)]), RangeError, JSON.stringify(wrong))
   }
   for (const name of ['nextId', 'floor', 'liveCount', 'idempotencyDay', 'idempotencyCount']) {
     for (const number of [-1, 2 ** 32]) {
