@@ -13,13 +13,13 @@ const damagesMax = 3
 
 /** Returns the bytes of a chunk. */
 export function drawChunk(luck: Luck): Buffer {
-  let text = luck.chance(0.01) ? '\ufeff' : ''
+  let text = luck.chance(0.01) ? byteOrderMark : ''
   for (let left = 1 + luck.skewed(pairsMax - 1); left > 0; left--) {
     const lineEnd = luck.chance(0.1) ? '\r\n' : '\n'
     text += headerText(luck) + lineEnd + updateText(luck) + lineEnd
     if (luck.chance(0.03)) text += lineEnd
   }
-  let chunk: Buffer = Buffer.from(text)
+  let chunk: Buffer = Buffer.from(text, 'latin1')
   const damages = luck.chance(0.5) ? luck.int(1, damagesMax) : 0
   for (let nth = 0; nth < damages; nth++) chunk = damaged(luck, chunk)
   return chunk
@@ -94,7 +94,8 @@ function numberText(luck: Luck): string {
 
 function stringText(luck: Luck): string {
   let text = ''
-  for (let left = luck.skewed(6); left > 0; left--) text += luck.pick(stringPieces)
+  for (let left = luck.skewed(6); left > 0; left--)
+    text += luck.pick(luck.chance(0.06) ? oddPieces : stringPieces)
   return `"${text}"`
 }
 
@@ -103,37 +104,27 @@ function spaceText(luck: Luck): string {
 }
 
 const names = idPaths.flat().flatMap((path) => path.split('.'))
-const keys = [...new Set(names), 'ids', 'cha', 'chatt', '\\u0069d', 'ch\\u0061t', '\\/', 'é', '']
+const keys = [
+  ...new Set(names),
+  'ids',
+  'cha',
+  'chatt',
+  '\\u0069d',
+  'ch\\u0061t',
+  '\\/',
+  '\u00c3\u00a9',
+  '',
+]
 const nests = [
   ['[', ']'],
   ['{"chat":', '}'],
   ['[1,', ']'],
   ['{"id":', ',"id":2}'],
 ] as const
-const oddNumbers = [
-  '0',
-  '-0',
-  '-1',
-  '1e3',
-  '1E+2',
-  '1e-2',
-  '0.5',
-  '-0.0e0',
-  '12345678901234567890',
-  '01',
-  '-',
-  '1.',
-  '.5',
-  '+1',
-  '1e',
-  '1e+',
-  '0x1',
-  '--1',
-  '00',
-  '-01',
-  '4503599627370496',
-  '2147483648',
-]
+const oddNumbers = (
+  '0 -0 -1 1e3 1E+2 1e-2 0.5 -0.0e0 12345678901234567890 4503599627370496 2147483648 ' +
+  '01 - 1. .5 +1 1e 1e+ 0x1 --1 00 -01'
+).split(' ')
 const oddFields = [
   ',"test":true',
   ',"ttl":60',
@@ -143,46 +134,29 @@ const oddFields = [
   ',',
   ' ,"a":[]',
 ]
-/** Some are not valid. */
+/** Texts are strings of bytes, so that they may have invalid UTF-8. */
 const stringPieces = [
-  'a',
-  'id',
-  'hello world',
-  'longer than eight bytes',
-  'Привет',
-  '日本',
-  '😀',
-  '\u007f',
-  '\u2028',
-  '\\n',
-  '\\\\',
-  '\\"',
-  '\\/',
-  '\\b',
-  '\\u0041',
-  '\\u00e9',
-  '\\uD83D\\uDE00',
-  '\\udbff\\udfff',
-  '\\ud800',
-  '\\udc00',
-  '\\ude00\\ud83d',
-  '\\ud83d\\u0041',
-  '\\u12',
-  '\\x',
-  '\\',
-  '\\ud7ff',
-  '\\ue000',
-  '\0',
-  '\u001f',
-  '\t',
-  '{',
-  '}',
-  '":',
-  ',',
-  '\u0080',
-  '\uffff',
-  '\u{10ffff}',
+  ...String.raw`a id hello longer_than_eight \n \\ \" \/ \b \u0041 \u00e9 \uD83D\uDE00 \udbff\udfff \ud7ff \ue000`.split(
+    ' ',
+  ),
+  ...'Привет 日本 😀 { } , \u007f \u0080 \u07ff \u0800 \u2028 \uffff \u{10ffff}'.split(' '),
+].map((piece) => Buffer.from(piece).toString('latin1'))
+/** At the edges of what is valid; most are not. */
+const oddPieces = [
+  ...String.raw`\ud800 \udc00 \udfff \ude00\ud83d \ud83d\u0041 \ud800\udfff \ud800\ue000`.split(
+    ' ',
+  ),
+  ...String.raw`\u12 \u004g \uG041 \U0041 \x \ ":`.split(' '),
+  ...'\\\0 \0 \u001f \t'.split(' '),
+  ...'80 bf c080 c1bf c2 c27f c2c0 dfbf e0a080 e09fbf e28028 eda080 ed9fbf'.split(' ').map(bytesOf),
+  ...'efbfbf efbbbf f0908080 f08fbfbf f09f9828 f09f2880 f48fbfbf f4908080 f5808080 ff'
+    .split(' ')
+    .map(bytesOf),
 ]
+
+function bytesOf(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('latin1')
+}
 
 function damaged(luck: Luck, chunk: Buffer): Buffer {
   const at = luck.int(0, chunk.length)
@@ -205,28 +179,14 @@ function damaged(luck: Luck, chunk: Buffer): Buffer {
   }
 }
 
+const byteOrderMark = bytesOf('efbbbf')
 /** What JSON and UTF-8 consist of, and what they must not have. */
 const pieces = [
-  ...'"\\{}[]:,01.eE-+ \n\r\t\0/u'.split('').map((piece) => Buffer.from(piece)),
-  ...['"id":1,', '\\ud800', '\\udc00', '\\u', '}}', '{"', 'null', '\r\n'].map((piece) =>
-    Buffer.from(piece),
-  ),
-  ...['80', 'bf', 'c080', 'c1bf', 'c2', 'c3a9', 'dfbf', 'e0a080', 'e09fbf', 'eda080', 'ed9fbf'].map(
-    fromHex,
-  ),
-  ...[
-    'efbfbf',
-    'efbbbf',
-    'f0908080',
-    'f08fbfbf',
-    'f48fbfbf',
-    'f4908080',
-    'f5808080',
-    'ff',
-    'e2',
-  ].map(fromHex),
-]
-
-function fromHex(hex: string): Buffer {
-  return Buffer.from(hex, 'hex')
-}
+  '"id":1,',
+  '}}',
+  '{"',
+  'null',
+  '\r\n',
+  ...'"\\{}[]:,01.eE-+ \n\r\t\0/u'.split(''),
+  ...oddPieces,
+].map((piece) => Buffer.from(piece, 'latin1'))
