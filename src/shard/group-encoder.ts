@@ -9,7 +9,7 @@
  */
 import assert from 'node:assert'
 import { usesNativeIngest } from '../../native-bindings/native-ingest.ts'
-import { recordEncoder } from '../../native-bindings/record-encoder.ts'
+import { type RecordEncoder, recordEncoder } from '../../native-bindings/record-encoder.ts'
 import { type QueueId, queueKey, queueKeyBytes, updateKey, updateKeyBytes } from './record-keys.ts'
 import { type PushedRows, type PushOperation, RowPush } from './operations.ts'
 import {
@@ -35,21 +35,25 @@ interface Run {
 
 export class GroupEncoder {
   /** Loaded before anything is written, so that a server without it does not open its shards. */
-  readonly #native = usesNativeIngest ? recordEncoder() : undefined
+  readonly #native: RecordEncoder | undefined
   #numbers: Float64Array = new Float64Array(0)
   #ends: Int32Array = new Int32Array(0)
+
+  constructor(isNative = usesNativeIngest) {
+    this.#native = isNative ? recordEncoder() : undefined
+  }
 
   /** Returns the `u` record of each push. */
   encodeUpdates(pushes: readonly PushOperation[]): StoreOperation[] {
     let bytes = 0
-    for (const push of pushes) if (isEncodedNatively(push)) bytes += recordBytesMax(push)
+    for (const push of pushes) if (this.#isEncodedNatively(push)) bytes += recordBytesMax(push)
     const out = Buffer.allocUnsafe(bytes)
     if (this.#ends.length < pushes.length) this.#ends = new Int32Array(pushes.length)
     const records: StoreOperation[] = []
     let run: Run | undefined
     let at = 0
     for (const push of pushes) {
-      const isNative = isEncodedNatively(push)
+      const isNative = this.#isEncodedNatively(push)
       if (run !== undefined && (!isNative || push.of !== run.of)) {
         at = this.#encodeRun(run, { out, at }, records)
         run = undefined
@@ -132,14 +136,15 @@ export class GroupEncoder {
     })
   }
 
+  #isEncodedNatively(push: PushOperation): push is RowPush {
+    const isRow = this.#native !== undefined && push instanceof RowPush
+    return isRow && push.of.rows.hasKeyInBytes(push.nth)
+  }
+
   #numbersFor(count: number): Float64Array {
     if (this.#numbers.length < count) this.#numbers = new Float64Array(count)
     return this.#numbers
   }
-}
-
-function isEncodedNatively(push: PushOperation): push is RowPush {
-  return usesNativeIngest && push instanceof RowPush && push.of.rows.hasKeyInBytes(push.nth)
 }
 
 function recordBytesMax({ of: { rows }, nth }: RowPush): number {

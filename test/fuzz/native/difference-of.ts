@@ -26,12 +26,11 @@ import {
   updateStartColumn,
 } from '../../../src/shard/update-rows.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
+import { drawnUpdateBytesMax } from './draw-chunk.ts'
 import { Luck } from '../../support/simulation/luck.ts'
 
 const native = loadNativeCheck()
-const encoder = new GroupEncoder()
-/** Shorter than some updates. */
-const updateLineBytesMax = 700
+const encoder = new GroupEncoder(true)
 /** Fewer than some chunks have pairs. */
 const rowsMax = 3
 /** Cut ends of an update that were not cut by chance. */
@@ -59,7 +58,7 @@ export function differenceOf(chunk: Buffer): string | undefined {
 
 /** Splits the chunk, as if it came in two pieces. */
 function split(chunk: Buffer, cut: number, isNative: boolean): readonly UpdateRows[] {
-  const splitter = new PairSplitter({ updateLineBytesMax, rowsMax, isNative })
+  const splitter = new PairSplitter({ updateLineBytesMax: drawnUpdateBytesMax, rowsMax, isNative })
   const found = [...splitter.feed(chunk.subarray(0, cut)), ...splitter.feed(chunk.subarray(cut))]
   const last = splitter.end()
   if (last !== undefined && last !== 'half') found.push(last)
@@ -67,7 +66,7 @@ function split(chunk: Buffer, cut: number, isNative: boolean): readonly UpdateRo
     if (isNative) {
       for (const bot of rows.bots) decided[Number.isNaN(bot) ? 'unread' : 'read']++
     }
-    readHeaders(rows, updateLineBytesMax)
+    readHeaders(rows, drawnUpdateBytesMax)
   }
   return found
 }

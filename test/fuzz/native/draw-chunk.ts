@@ -3,11 +3,14 @@
  * get wrong, and then damaged in up to three places. Written as text by hand, because arbitraries of fast-check would take
  * ten times as long, and a run draws a hundred thousand chunks.
  */
+import { pairHeaderBytesMax } from '../../../src/private-api/limits.ts'
 import { idLengthMax, idPaths } from '../../../src/queue/ordering-key.ts'
 import { updateNestingMax } from '../../../src/queue/check-update.ts'
 import { updateTypes } from '../../../src/queue/update-types.ts'
 import type { Luck } from '../../support/simulation/luck.ts'
 
+/** The limit of an update line, which is for tests that draw chunks. */
+export const drawnUpdateBytesMax = 700
 const pairsMax = 5
 const damagesMax = 3
 
@@ -16,7 +19,8 @@ export function drawChunk(luck: Luck): Buffer {
   let text = luck.chance(0.01) ? byteOrderMark : ''
   for (let left = 1 + luck.skewed(pairsMax - 1); left > 0; left--) {
     const lineEnd = luck.chance(0.1) ? '\r\n' : '\n'
-    text += headerText(luck) + lineEnd + updateText(luck) + lineEnd
+    text += padded(luck, headerText(luck), pairHeaderBytesMax) + lineEnd
+    text += padded(luck, updateText(luck), drawnUpdateBytesMax) + lineEnd
     if (luck.chance(0.03)) text += lineEnd
   }
   let chunk: Buffer = Buffer.from(text, 'latin1')
@@ -25,13 +29,19 @@ export function drawChunk(luck: Luck): Buffer {
   return chunk
 }
 
+/** Makes some lines as long as they may be, or longer or shorter by one. */
+function padded(luck: Luck, line: string, bytesMax: number): string {
+  return luck.chance(0.005) ? line.padEnd(bytesMax + luck.int(-1, 1)) : line
+}
+
 function headerText(luck: Luck): string {
-  const botId = luck.chance(0.9) ? luck.int(1, 2 ** 31) : luck.pick(oddNumbers)
+  const botId = luck.chance(0.9) ? luck.int(100, 2 ** 31) : luck.pick(oddBotIds)
   let text = `{"bot_id":${botId}`
-  if (luck.chance(0.2)) text += `,"ordering_key":${stringText(luck)}`
-  if (luck.chance(0.2)) text += `,"idempotency_key":${stringText(luck)}`
-  if (luck.chance(0.1)) text += luck.pick(oddFields)
-  return `${text}}`
+  for (let left = luck.skewed(3); left > 0; left--) {
+    text += `,${spaceText(luck)}${luck.pick(fields)}${spaceText(luck)}:${spaceText(luck)}`
+    text += luck.chance(0.5) ? luck.pick(fieldValues) : idText(luck)
+  }
+  return `${text}${lastText(luck)}}`
 }
 
 function updateText(luck: Luck): string {
@@ -49,11 +59,12 @@ function objectText(luck: Luck, path: readonly string[], depth: number): string 
   const members: string[] = []
   for (let left = luck.skewed(4); left > 0; left--) members.push(memberText(luck, depth))
   if (name !== undefined && luck.chance(0.9)) {
-    const value = rest.length === 0 ? idText(luck) : objectText(luck, rest, depth + 1)
+    const isEnd = rest.length === 0 || luck.chance(0.1)
+    const value = isEnd ? idText(luck) : objectText(luck, rest, depth + 1)
     const member = `"${name}"${spaceText(luck)}:${spaceText(luck)}${value}`
     members.splice(luck.int(0, members.length), 0, member)
   }
-  return `{${members.join(`,${spaceText(luck)}`)}${spaceText(luck)}}`
+  return `{${members.join(`,${spaceText(luck)}`)}${lastText(luck)}}`
 }
 
 function memberText(luck: Luck, depth: number): string {
@@ -67,7 +78,8 @@ function valueText(luck: Luck, depth: number): string {
   if (kind <= 4) return numberText(luck)
   if (kind === 5) return luck.pick(['true', 'false', 'null'])
   if (kind === 6) return objectText(luck, [], depth + 1)
-  return `[${Array.from({ length: luck.skewed(3) }, () => valueText(luck, depth + 1)).join(',')}]`
+  const values = Array.from({ length: luck.skewed(3) }, () => valueText(luck, depth + 1))
+  return `[${values.join(',')}${lastText(luck)}]`
 }
 
 function idText(luck: Luck): string {
@@ -99,8 +111,15 @@ function stringText(luck: Luck): string {
   return `"${text}"`
 }
 
+/** What comes before a closing brace or bracket. */
+function lastText(luck: Luck): string {
+  return luck.chance(0.01) ? luck.pick([',', ',,', ':', ']', '}']) : spaceText(luck)
+}
+
 function spaceText(luck: Luck): string {
-  return luck.chance(0.92) ? '' : luck.pick([' ', '\t', '\r', '  \t '])
+  return luck.chance(0.92)
+    ? ''
+    : luck.pick([' ', '\t', '\r', '  \t ', luck.pick(['\v', '\f', ' '])])
 }
 
 const names = idPaths.flat().flatMap((path) => path.split('.'))
@@ -125,14 +144,11 @@ const oddNumbers = (
   '0 -0 -1 1e3 1E+2 1e-2 0.5 -0.0e0 12345678901234567890 4503599627370496 2147483648 ' +
   '01 - 1. .5 +1 1e 1e+ 0x1 --1 00 -01'
 ).split(' ')
-const oddFields = [
-  ',"test":true',
-  ',"ttl":60',
-  ',"x":1',
-  ',"bot_id":2',
-  ',"test":1',
-  ',',
-  ' ,"a":[]',
+const oddBotIds = [...oddNumbers, '99', '100', '4503599627370495', '1e2', '100.0', '-100', '0100']
+const fields = '"ordering_key" "idempotency_key" "ttl" "test" "validate" "x" "bot_id"'.split(' ')
+const fieldValues = [
+  ...'true false null 60 1 2592000 2592001 "telegram" "x" "" "a~" "a\u007f" [] 100 0 7'.split(' '),
+  ...[127, 128, 129, 255, 256, 257].map((length) => `"${'k'.repeat(length)}"`),
 ]
 /** Texts are strings of bytes, so that they may have invalid UTF-8. */
 const stringPieces = [

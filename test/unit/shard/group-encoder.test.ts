@@ -10,7 +10,7 @@ import { encodeQueueState, encodeUpdate, type QueueState } from '../../../src/sh
 import type { StoreOperation } from '../../../src/store/store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
-const encoder = new GroupEncoder()
+const encoder = new GroupEncoder(true)
 const uint32 = fc.oneof(fc.nat(2 ** 31 - 1), fc.constantFrom(0, 255, 256, 2 ** 31, 2 ** 32 - 1))
 const queue = fc
   .tuple(

@@ -158,7 +158,7 @@ test('a header with two bots is refused, so that router and owner agree', () => 
 
 /** Returns the row of a pair with this header, between others. */
 function rowOf(header: string): UpdateRows {
-  const splitter = new PairSplitter({ updateLineBytesMax: 100 })
+  const splitter = new PairSplitter({ updateLineBytesMax: 100, isNative: true })
   const [rows] = splitter.feed(Buffer.from(`\n${header}\n{"poll":{}}\n,"ttl":1}\nx\n`))
   assert(rows !== undefined)
   return rows
