@@ -164,7 +164,8 @@ export class PushBatch {
 
   #accept(): Promise<void>[] {
     const nowMs = this.#services.clock.monotonicMs()
-    for (const [index, nth] of this.#nths.entries()) {
+    for (const nth of this.#nths) {
+      const index = this.#results.length
       this.#results.push(this.#acceptOne({ nth, index, nowMs }))
     }
     const commits = [...this.#parts].map(([shard, part]) => this.#commit(shard, part))
@@ -182,9 +183,9 @@ export class PushBatch {
     let filtered = 0
     let duplicate = 0
     for (const [index, result] of this.#results.entries()) {
-      if (this.#left.has(index)) continue
-      if (result === 'filtered') filtered += 1
-      else if (typeof result === 'number') pushed += 1
+      if (typeof result === 'number') pushed += 1
+      else if (this.#left.has(index)) continue
+      else if (result === 'filtered') filtered += 1
       else if (result instanceof PostboteError) countRefusal(counters, result.code)
       else duplicate += 1
     }

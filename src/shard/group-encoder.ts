@@ -20,7 +20,7 @@ import {
   storedSMax,
   updateFixedBytes,
 } from './record.ts'
-import type { StoreOperation } from '../store/store.ts'
+import { EncodedPut, type StoreOperation } from '../store/store.ts'
 
 /** How many numbers a record has, as encode_records.c lists them. */
 const updateNumbers = 5
@@ -99,10 +99,10 @@ export class GroupEncoder {
     )
     let start = at
     for (let nth = 0; nth < count; nth++) {
-      const keyEnd = start + updateKeyBytes
-      const key = out.subarray(start, keyEnd)
-      start = ends[nth] ?? 0
-      records.push({ type: 'put', key, value: out.subarray(keyEnd, start) })
+      const recordEnd = ends[nth] ?? 0
+      const place = { start, keyEnd: start + updateKeyBytes, end: recordEnd }
+      records.push(new EncodedPut(out, place))
+      start = recordEnd
     }
     return end
   }
@@ -130,9 +130,7 @@ export class GroupEncoder {
     this.#native.encodeQueueStates(numbers, queues.size, out)
     return Array.from({ length: queues.size }, (_, nth) => {
       const start = nth * stateBytes
-      const keyEnd = start + queueKeyBytes
-      const key = out.subarray(start, keyEnd)
-      return { type: 'put', key, value: out.subarray(keyEnd, start + stateBytes) }
+      return new EncodedPut(out, { start, keyEnd: start + queueKeyBytes, end: start + stateBytes })
     })
   }
 

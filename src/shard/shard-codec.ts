@@ -93,7 +93,8 @@ export class ShardCodec {
   encode(operations: readonly Operation[]): StoreOperation[] {
     const batch: StoreOperation[] = []
     const changed = new Map<QueueId, TrackedQueue>()
-    const updates = this.#encoder.encodeUpdates(operations.filter(isPush)).values()
+    const updates = this.#encoder.encodeUpdates(operations.filter(isPush))
+    let pushes = 0
     for (const operation of operations) {
       if (operation.kind === 'bot' || operation.kind === 'settings') {
         batch.push(encodeMeta(operation))
@@ -107,7 +108,7 @@ export class ShardCodec {
         const tracked = this.#trackedQueue(operation.queue)
         changed.set(operation.queue, tracked)
         if (operation.kind === 'push') {
-          const { value: update } = updates.next()
+          const update = updates[pushes++]
           if (update !== undefined) batch.push(update)
           encodeBesideUpdate(operation, tracked, batch)
         }

@@ -12,6 +12,33 @@ export type StoreOperation =
   | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
   | { readonly type: 'del'; readonly key: Buffer }
 
+/**
+ * A put whose key and value follow each other in a buffer of many. A store reads each of them once: views that were made
+ * before would live as long as the write, and the collection of garbage took a quarter of the CPU of pushed updates.
+ */
+export class EncodedPut {
+  readonly type = 'put'
+  readonly #bytes: Buffer
+  readonly #start: number
+  readonly #keyEnd: number
+  readonly #end: number
+
+  constructor(bytes: Buffer, place: { start: number; keyEnd: number; end: number }) {
+    this.#bytes = bytes
+    this.#start = place.start
+    this.#keyEnd = place.keyEnd
+    this.#end = place.end
+  }
+
+  get key(): Buffer {
+    return this.#bytes.subarray(this.#start, this.#keyEnd)
+  }
+
+  get value(): Buffer {
+    return this.#bytes.subarray(this.#keyEnd, this.#end)
+  }
+}
+
 /** A key and its value. */
 export interface StoreEntry {
   readonly key: Buffer

@@ -116,12 +116,14 @@ function useNativeBatches(database: LevelDown): void {
 function fill(batch: NativeBatch, operations: readonly StoreOperation[]): number {
   let bytes = 0
   for (const operation of operations) {
-    bytes += operation.key.length
+    const { key } = operation
+    bytes += key.length
     if (operation.type === 'put') {
-      bytes += operation.value.length
-      batch._put(operation.key, operation.value)
+      const { value } = operation
+      bytes += value.length
+      batch._put(key, value)
     } else {
-      batch._del(operation.key)
+      batch._del(key)
     }
   }
   return bytes

@@ -18,7 +18,14 @@ import { recordClose } from './close-record.ts'
 import { DirectorySync } from './directory-sync.ts'
 import type { LevelHandle, LevelOptions } from './level-handle.ts'
 import { openLevel } from './level-handle.ts'
-import type { RangeOptions, Store, StoreEntry, StoreOperation, StoreSnapshot } from '../store.ts'
+import {
+  EncodedPut,
+  type RangeOptions,
+  type Store,
+  type StoreEntry,
+  type StoreOperation,
+  type StoreSnapshot,
+} from '../store.ts'
 import { LevelSnapshot } from './level-snapshot.ts'
 import { readRange } from './read-range.ts'
 import { StoreLifeCycle } from '../store-life-cycle.ts'
@@ -93,7 +100,7 @@ export class LevelStore implements Store {
   write(operations: readonly StoreOperation[], options: { readonly sync: boolean }): Promise<void> {
     return this.#call<void>((handle, resolve, reject) => {
       for (const operation of operations) {
-        if (operation.key.length === 0)
+        if (!(operation instanceof EncodedPut) && operation.key.length === 0)
           return reject(new Error('expected a key of at least one byte'))
       }
       handle.batch(operations, options, (error) => {
