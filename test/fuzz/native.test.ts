@@ -36,3 +36,38 @@ test('the native code decides and writes what JavaScript does, for every chunk o
   for (const count of Object.values(decided))
     assert.ok(count > chunks / 20, JSON.stringify(decided))
 })
+
+test('the native code reads headers as JavaScript does that luck hardly draws', () => {
+  const fields = [
+    '"test":true,"test":false',
+    '"test":false,"test":true',
+    '"validate":"telegram","validate":null',
+    '"ttl":60,"ttl":0',
+    '"ttl":2592000',
+    '"ttl":2592001',
+    '"ttl":4294967356',
+    '"ordering_key":"a","ordering_key":2',
+    '"idempotency_key":"a","idempotency_key":"b"',
+    '"idempotency_key":"a\u001f"',
+    '"idempotency_key":"a\u007f"',
+    '"idempotency_key":"a~"',
+    '"ordering_key":01',
+    '\f"test":true',
+    '"test":true\u000b',
+    '"test":fals',
+    `"ordering_key":${'7'.repeat(256)}`,
+    `"ordering_key":${'7'.repeat(257)}`,
+  ]
+  for (const field of fields) {
+    for (const bot of [
+      '100',
+      '99',
+      '4503599627370495',
+      '4503599627370496',
+      '18446744073709551716',
+    ]) {
+      const chunk = Buffer.from(`{"bot_id":${bot},${field}}\n{"poll":{"id":"1"}}\n`)
+      assert.equal(differenceOf(chunk), undefined, field)
+    }
+  }
+})

@@ -133,7 +133,7 @@ function differenceOfUpdates(rows: UpdateRows): string | undefined {
 }
 
 /** What makes ids unusual, wherever it is in an update: escapes, other characters than ASCII, parts of numbers, and length. */
-const unusual = /[\\\u0080-\u00ff]|\d[.eE]|[^"{}:,]{86}/
+const unusual = /[\\\u0080-\u00ff]|\d[.eE]|[^"]{86}/
 
 /** Returns whether the native code may decide this about an update. It may leave only unusual ones to JavaScript. */
 function mayDecide(typeNumber: number, expected: Verdict, update: Buffer): boolean {

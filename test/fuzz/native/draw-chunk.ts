@@ -147,7 +147,9 @@ const oddNumbers = (
 const oddBotIds = [...oddNumbers, '99', '100', '4503599627370495', '1e2', '100.0', '-100', '0100']
 const fields = '"ordering_key" "idempotency_key" "ttl" "test" "validate" "x" "bot_id"'.split(' ')
 const fieldValues = [
-  ...'true false null 60 1 2592000 2592001 "telegram" "x" "" "a~" "a\u007f" [] 100 0 7'.split(' '),
+  ...'true false null 60 1 2592000 2592001 "telegram" "x" "" "a~" "a\u007f" "a\u001f" [] 100 0 7'.split(
+    ' ',
+  ),
   ...[127, 128, 129, 255, 256, 257].map((length) => `"${'k'.repeat(length)}"`),
 ]
 /** Texts are strings of bytes, so that they may have invalid UTF-8. */
