@@ -147,7 +147,7 @@ const oddNumbers = (
 const oddBotIds = [...oddNumbers, '99', '100', '4503599627370495', '1e2', '100.0', '-100', '0100']
 const fields = '"ordering_key" "idempotency_key" "ttl" "test" "validate" "x" "bot_id"'.split(' ')
 const fieldValues = [
-  ...'true false null 60 1 2592000 2592001 "telegram" "x" "" "a~" "a\u007f" "a\u001f" [] 100 0 7'.split(
+  ...'true false null 60 1 31536000 31536001 "telegram" "x" "" "a~" "a\u007f" "a\u001f" [] 100 0 7'.split(
     ' ',
   ),
   ...[127, 128, 129, 255, 256, 257].map((length) => `"${'k'.repeat(length)}"`),
