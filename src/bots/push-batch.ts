@@ -12,7 +12,12 @@ import { lifeS } from '../queue/time-to-live.ts'
 import { type Operation, type PushedRows, RowPush } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
-import { BatchIdempotencyKeys, type CheckedKey, type RowsToPush } from './batch-idempotency-keys.ts'
+import {
+  BatchIdempotencyKeys,
+  type CheckedKey,
+  type NewKey,
+  type RowsToPush,
+} from './batch-idempotency-keys.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushOutcome, PushReceipt } from './bot-service.ts'
@@ -222,7 +227,7 @@ export class PushBatch {
   }
 
   #push(queue: BotQueue, place: Place): PushOutcome {
-    const { nth, shard, index } = place
+    const { nth, shard } = place
     const rows = this.#rows
     const refusal = rows.refusalOf(nth)
     if (refusal !== undefined) throw refusal
@@ -236,8 +241,12 @@ export class PushBatch {
     if (this.#targets.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
     if (key !== undefined) shard.idempotency.assertRoom(key.held, key.fact.acceptedAtMs)
-    const updateId = queue.updates.allocate(rows.textBytes(nth))
     rows.setTtl(nth, lifeS(typeNumber, rows.ttlOf(nth) || undefined))
+    return this.#accepted(queue, place, key)
+  }
+
+  #accepted(queue: BotQueue, { nth, shard, index }: Place, key: NewKey | undefined): number {
+    const updateId = queue.updates.allocate(this.#rows.textBytes(nth))
     if (key !== undefined) this.#keys?.claim(shard, index, { key, updateId })
     const { pushed, operations, indexes } = this.#partOf(shard)
     const push = { nth, queue: queue.id, updateId, idempotency: key?.fact }

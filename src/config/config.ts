@@ -104,8 +104,9 @@ function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
     // An empty variable counts as absent: `X=${UNSET}` in a compose file makes one.
     if (!variable.startsWith('POSTBOTE_') || text === undefined) continue
     const name = names.get(variable)
+    // It is no option: each process and thread reads it where it would load the native code.
     if (variable === noNativeIngestVariable) {
-      if (text !== '' && text !== '1') problems.push(`${variable}: expected 1, got ${shown(text)}`)
+      if (!['', '1'].includes(text)) problems.push(`${variable}: expected 1 or nothing`)
     } else if (name === undefined)
       problems.push(`${variable}: unknown environment variable; see --help`)
     else if (text !== '') given.set(name, { source: variable, text })

@@ -78,14 +78,17 @@ export function setChecked(
   const to = row * rowLength
   const shift = rows.at(row, updateStartColumn) - (checked.numbers[from + updateStartColumn] ?? 0)
   const hasKey = rows.at(row, keyLetterColumn) !== 0
-  for (let column = typeColumn; column <= secondIdEndColumn; column++) {
-    if (hasKey && column >= keyLetterColumn) break
+  for (let column = typeColumn; column <= (hasKey ? textEndColumn : secondIdEndColumn); column++) {
     const number = checked.numbers[from + column] ?? 0
+    // The second id may be -1.
     const isPlace = number >= 0 && column !== typeColumn && column !== keyLetterColumn
     rows.numbers[to + column] = isPlace ? number + shift : number
   }
-  const key = checked.unusualKeys.get(nth)
-  if (key !== undefined && key !== '' && !hasKey) rows.setOrderingKey(row, key)
+  if (!hasKey) setKey(rows, row, checked.unusualKeys.get(nth))
+}
+
+function setKey(rows: UpdateRows, row: number, key = ''): void {
+  if (key !== '') rows.setOrderingKey(row, key)
 }
 
 const secondIdEndColumn = 11
@@ -143,7 +146,7 @@ function checkNumbers(bytes: Buffer, numbers: Int32Array): Verdicts {
 
 function setVerdicts(rows: UpdateRows, { refusals, unusualKeys }: Verdicts): void {
   for (const [nth, detail] of refusals) rows.refuseUpdate(nth, badUpdate(detail))
-  for (const [nth, key] of unusualKeys) if (key !== '') rows.setOrderingKey(nth, key)
+  for (const [nth, key] of unusualKeys) setKey(rows, nth, key)
 }
 
 function badUpdate(detail: string): PostboteError {

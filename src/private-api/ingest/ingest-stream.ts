@@ -169,7 +169,7 @@ export class IngestStream {
       if (slices.length > 0) this.#waitedMs = 0
       const isPaced = slices.length > 0 && this.#options.access.isPaced
       if (isPaced && !this.#charge(read.value.length)) return
-      for (const rows of slices) if (!(await this.#take(rows))) break
+      await this.#takeAll(slices)
       await this.#holdLongLine()
       if (!this.#charge(0)) return
     }
@@ -231,6 +231,10 @@ export class IngestStream {
     if (lease.hold(bytes)) return true
     this.giveWay()
     return false
+  }
+
+  async #takeAll(slices: readonly UpdateRows[]): Promise<void> {
+    for (const rows of slices) if (!(await this.#take(rows))) return
   }
 
   /**

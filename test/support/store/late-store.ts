@@ -30,7 +30,7 @@ export class LateStore implements Store {
   }
 
   write(operations: readonly StoreOperation[], options: { readonly sync: boolean }): Promise<void> {
-    const copies = operations.map((operation) => ({ ...operation }))
+    const copies = [...operations]
     return this.#travel(() => this.#store.write(copies, options))
   }
 

@@ -34,7 +34,11 @@ function split(...chunks: readonly (string | Buffer)[]): Plain[] {
   const pairs = splitter()
   const found: Plain[] = []
   for (const chunk of chunks) {
-    found.push(...pairs.feed(typeof chunk === 'string' ? Buffer.from(chunk) : chunk).flatMap(plain))
+    // A chunk ends with its memory, where scripts/sanitize-native sees a read beyond it.
+    const bytes = Buffer.from(chunk)
+    const alone = Buffer.allocUnsafeSlow(bytes.length)
+    bytes.copy(alone)
+    found.push(...pairs.feed(alone).flatMap(plain))
   }
   const last = pairs.end()
   if (last !== undefined) found.push(...plain(last))
