@@ -25,7 +25,6 @@
  * numbers that are not whole, ids of more than `idBytesMax` bytes, and payloads in which a key that could lead to an id
  * has escapes.
  */
-#include <node_api.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -385,6 +384,38 @@ static int check_update(const struct checker* checker, const uint8_t* bytes, int
   return number;
 }
 
+static struct name name_of(const char* text) {
+  return (struct name){text, strlen(text)};
+}
+
+/* Cuts the table into names. Returns false if it has more parts than there is room for. */
+static bool read_types(struct checker* checker) {
+  char *lines, *words, *names;
+  for (char* line = strtok_r(checker->table, "\n", &lines); line; line = strtok_r(NULL, "\n", &lines)) {
+    if (checker->type_count == types_max) return false;
+    struct type* type = &checker->types[checker->type_count++];
+    char* word = strtok_r(line, " ", &words);
+    if (word == NULL) return false;
+    type->letter = *word;
+    word = strtok_r(NULL, " ", &words);
+    if (word == NULL) return false;
+    type->name = name_of(word);
+    for (word = strtok_r(NULL, " ", &words); word; word = strtok_r(NULL, " ", &words)) {
+      if (type->path_count == paths_max) return false;
+      struct path* path = &type->paths[type->path_count++];
+      for (char* name = strtok_r(word, ".", &names); name; name = strtok_r(NULL, ".", &names)) {
+        if (path->count == names_max) return false;
+        path->names[path->count++] = name_of(name);
+      }
+    }
+  }
+  return true;
+}
+
+/* What follows is for Node.js alone. test/fuzz/native compiles the rest without it. */
+#ifndef WITHOUT_NODE
+#include <node_api.h>
+
 static napi_value check(napi_env env, napi_callback_info info) {
   size_t count = 3, length, row_ints;
   napi_value args[3];
@@ -412,34 +443,6 @@ static napi_value check(napi_env env, napi_callback_info info) {
   }
   napi_value result;
   return napi_create_uint32(env, left, &result) == napi_ok ? result : NULL;
-}
-
-static struct name name_of(const char* text) {
-  return (struct name){text, strlen(text)};
-}
-
-/* Cuts the table into names. Returns false if it has more parts than there is room for. */
-static bool read_types(struct checker* checker) {
-  char *lines, *words, *names;
-  for (char* line = strtok_r(checker->table, "\n", &lines); line; line = strtok_r(NULL, "\n", &lines)) {
-    if (checker->type_count == types_max) return false;
-    struct type* type = &checker->types[checker->type_count++];
-    char* word = strtok_r(line, " ", &words);
-    if (word == NULL) return false;
-    type->letter = *word;
-    word = strtok_r(NULL, " ", &words);
-    if (word == NULL) return false;
-    type->name = name_of(word);
-    for (word = strtok_r(NULL, " ", &words); word; word = strtok_r(NULL, " ", &words)) {
-      if (type->path_count == paths_max) return false;
-      struct path* path = &type->paths[type->path_count++];
-      for (char* name = strtok_r(word, ".", &names); name; name = strtok_r(NULL, ".", &names)) {
-        if (path->count == names_max) return false;
-        path->names[path->count++] = name_of(name);
-      }
-    }
-  }
-  return true;
 }
 
 static void free_checker(napi_env env, void* checker, void* hint) {
@@ -477,3 +480,4 @@ NAPI_MODULE_INIT() {
   }
   return exports;
 }
+#endif

@@ -18,7 +18,6 @@
  * A number that its field cannot hold, a range that is not within the bytes, and an array or Buffer that is too small, is a
  * RangeError.
  */
-#include <node_api.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -93,11 +92,6 @@ static void put_crc(struct record* record) {
   put_number(record, crc32(record->start, record->at), crc_bytes);
 }
 
-static napi_value refuse(napi_env env) {
-  napi_throw_range_error(env, NULL, "a record does not fit");
-  return NULL;
-}
-
 /* The bytes that the ranges of a row are places of. */
 struct source {
   const uint8_t* bytes;
@@ -149,6 +143,29 @@ static size_t put_update(const struct source* source, const int32_t* row, const 
   put_range(&record, source, text);
   put_crc(&record);
   return length;
+}
+
+/* Writes the record of a queue. Returns false if a number does not fit. */
+static bool put_state(const double* own, uint8_t* start) {
+  struct record record = {start, start, false};
+  *record.at++ = 's';
+  put_queue(&record, own[0]);
+  *record.at++ = version;
+  for (int field = 1; field <= 3; field++) put_number(&record, own[field], 4);
+  put_double(&record, own[4]);
+  for (int field = 5; field <= 6; field++) put_number(&record, own[field], 4);
+  if (record.is_out_of_range) return false;
+  put_crc(&record);
+  return true;
+}
+
+/* What follows is for Node.js alone. test/fuzz/native compiles the rest without it. */
+#ifndef WITHOUT_NODE
+#include <node_api.h>
+
+static napi_value refuse(napi_env env) {
+  napi_throw_range_error(env, NULL, "a record does not fit");
+  return NULL;
 }
 
 static napi_value encode_rows(napi_env env, napi_callback_info info) {
@@ -208,15 +225,7 @@ static napi_value encode_queue_states(napi_env env, napi_callback_info info) {
   for (uint32_t nth = 0; nth < states; nth++) {
     const double* own = (const double*)numbers + (size_t)nth * state_numbers;
     uint8_t* start = (uint8_t*)out + (size_t)nth * queue_state_bytes;
-    struct record record = {start, start, false};
-    *record.at++ = 's';
-    put_queue(&record, own[0]);
-    *record.at++ = version;
-    for (int field = 1; field <= 3; field++) put_number(&record, own[field], 4);
-    put_double(&record, own[4]);
-    for (int field = 5; field <= 6; field++) put_number(&record, own[field], 4);
-    if (record.is_out_of_range) return refuse(env);
-    put_crc(&record);
+    if (!put_state(own, start)) return refuse(env);
   }
   return NULL;
 }
@@ -230,3 +239,4 @@ NAPI_MODULE_INIT() {
   napi_define_properties(env, exports, sizeof functions / sizeof functions[0], functions);
   return exports;
 }
+#endif

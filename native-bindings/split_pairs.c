@@ -15,7 +15,6 @@
  * tests compare them. Each byte of an update is read once, by memchr.
  */
 #include <math.h>
-#include <node_api.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -156,6 +155,48 @@ static const uint8_t* without_return(const uint8_t* start, const uint8_t* end) {
   return end > start && end[-1] == '\r' ? end - 1 : end;
 }
 
+/* Takes pairs from `*from` on and moves it. Returns their number. */
+static uint32_t take_pairs(const uint8_t* bytes, size_t length, const struct limits* max, int32_t* from,
+                           int32_t* rows, double* bots, size_t pairs_max) {
+  const uint8_t *at = bytes + *from, *end = bytes + length;
+  uint32_t pairs = 0;
+  while (pairs < pairs_max) {
+    const uint8_t* header_line = line_end(at, end);
+    if (header_line == NULL) break;
+    const uint8_t* header_stop = without_return(at, header_line);
+    if (header_stop == at) {
+      at = header_line + 1;
+      continue;
+    }
+    const uint8_t* update_line = line_end(header_line + 1, end);
+    if (update_line == NULL) break;
+    int32_t* row = rows + (size_t)pairs * row_length;
+    memset(row, 0, row_length * sizeof *row);
+    row[start_column] = (int32_t)(at - bytes);
+    row[header_end] = (int32_t)(header_stop - bytes);
+    row[update_start] = (int32_t)(header_line + 1 - bytes);
+    row[end_column] = (int32_t)(without_return(header_line + 1, update_line) - bytes);
+    row[type_column] = unchecked;
+    double bot = NAN;
+    if (row[header_end] - row[start_column] > max->header_max) {
+      row[flags_column] = header_too_large;
+    } else if (row[end_column] - row[update_start] > max->update_max) {
+      row[flags_column] = update_too_large;
+    } else {
+      const struct header header = {bytes, header_stop, max, row};
+      bot = take_header(&header);
+    }
+    bots[pairs++] = bot;
+    at = update_line + 1;
+  }
+  *from = (int32_t)(at - bytes);
+  return pairs;
+}
+
+/* What follows is for Node.js alone. test/fuzz/native compiles the rest without it. */
+#ifndef WITHOUT_NODE
+#include <node_api.h>
+
 static napi_value split_pairs(napi_env env, napi_callback_info info) {
   size_t count = 5, length, from_length, rows_length, bots_length, limits_count;
   napi_value args[5], result;
@@ -174,40 +215,9 @@ static napi_value split_pairs(napi_env env, napi_callback_info info) {
     napi_throw_type_error(env, NULL, "expected splitPairs(bytes, from, rows, bots, limits)");
     return NULL;
   }
-  const uint8_t *bytes = data, *at = bytes + *(int32_t*)from, *end = bytes + length;
   struct limits max;
   memcpy(&max, limits, sizeof max);
-  uint32_t pairs = 0;
-  while (pairs < bots_length) {
-    const uint8_t* header_line = line_end(at, end);
-    if (header_line == NULL) break;
-    const uint8_t* header_stop = without_return(at, header_line);
-    if (header_stop == at) {
-      at = header_line + 1;
-      continue;
-    }
-    const uint8_t* update_line = line_end(header_line + 1, end);
-    if (update_line == NULL) break;
-    int32_t* row = (int32_t*)rows + (size_t)pairs * row_length;
-    memset(row, 0, row_length * sizeof *row);
-    row[start_column] = (int32_t)(at - bytes);
-    row[header_end] = (int32_t)(header_stop - bytes);
-    row[update_start] = (int32_t)(header_line + 1 - bytes);
-    row[end_column] = (int32_t)(without_return(header_line + 1, update_line) - bytes);
-    row[type_column] = unchecked;
-    double bot = NAN;
-    if (row[header_end] - row[start_column] > max.header_max) {
-      row[flags_column] = header_too_large;
-    } else if (row[end_column] - row[update_start] > max.update_max) {
-      row[flags_column] = update_too_large;
-    } else {
-      const struct header header = {bytes, header_stop, &max, row};
-      bot = take_header(&header);
-    }
-    ((double*)bots)[pairs++] = bot;
-    at = update_line + 1;
-  }
-  *(int32_t*)from = (int32_t)(at - bytes);
+  uint32_t pairs = take_pairs(data, length, &max, from, rows, bots, bots_length);
   return napi_create_uint32(env, pairs, &result) == napi_ok ? result : NULL;
 }
 
@@ -218,3 +228,4 @@ NAPI_MODULE_INIT() {
   }
   return exports;
 }
+#endif

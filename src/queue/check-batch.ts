@@ -96,12 +96,15 @@ const nothing: Verdicts = { refusals: new Map(), unusualKeys: new Map() }
 
 let native: UpdateChecker | undefined
 
+/** For each type, as check_updates.c reads it: the letter of its keys, its name, and the paths of its ids. */
+export const typeLines: readonly string[] = updateTypes.map((type, number) =>
+  [keyLetters[number], type, ...(idPaths[number] ?? [])].join(' '),
+)
+
 /** Returns the native code alone. It is loaded at the first check, as all addons are at their first call. */
 export function loadNativeCheck(): UpdateChecker {
   return updateChecker({
-    types: updateTypes.map((type, number) =>
-      [keyLetters[number], type, ...(idPaths[number] ?? [])].join(' '),
-    ),
+    types: typeLines,
     nestingMax: updateNestingMax,
     idBytesMax: idLengthMax,
   })
@@ -114,9 +117,10 @@ export function loadNativeCheck(): UpdateChecker {
  */
 function checkNumbers(bytes: Buffer, numbers: Int32Array): Verdicts {
   const count = numbers.length / rowLength
-  native ??= loadNativeCheck()
-  const isAllDecided = usesNativeIngest && native(bytes, numbers, count) === 0
-  if (isAllDecided) return nothing
+  if (usesNativeIngest) {
+    native ??= loadNativeCheck()
+    if (native(bytes, numbers, count) === 0) return nothing
+  }
   const refusals = new Map<number, string>()
   const unusualKeys = new Map<number, string>()
   for (let nth = 0; nth < count; nth++) {

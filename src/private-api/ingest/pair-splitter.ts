@@ -34,6 +34,8 @@ export interface PairSplitterOptions {
   readonly updateLineBytesMax: number
   /** This many pairs are together at most; 256 without it. */
   readonly rowsMax?: number
+  /** Default: `usesNativeIngest`. */
+  readonly isNative?: boolean
 }
 
 const newline = 0x0a
@@ -54,6 +56,7 @@ const from = new Int32Array(1)
 /** Splits one stream. */
 export class PairSplitter {
   readonly #updateLineBytesMax: number
+  readonly #isNative: boolean
   /** The places for the bots of the pairs that are together. */
   readonly #bots: Float64Array
   /** As split_pairs.c lists them. */
@@ -71,6 +74,7 @@ export class PairSplitter {
 
   constructor(options: PairSplitterOptions) {
     this.#updateLineBytesMax = options.updateLineBytesMax
+    this.#isNative = options.isNative ?? usesNativeIngest
     this.#bots = draftBots.subarray(0, options.rowsMax ?? streamSlicePairs)
     this.#limits = Float64Array.of(
       pairHeaderBytesMax,
@@ -132,7 +136,7 @@ export class PairSplitter {
   /** Makes the rows of the complete pairs in `bytes`, as many as fit, and returns their number. */
   #split(bytes: Buffer, at: number): number {
     from[0] = at
-    if (usesNativeIngest) {
+    if (this.#isNative) {
       return pairScanner().splitPairs(bytes, from, drafts, this.#bots, this.#limits)
     }
     let start = at
