@@ -1,7 +1,8 @@
 /** The nodes of a cluster, or the workers of the one server, with their shards. */
 import { ifOlder } from './api-client.ts'
+import { badgeElement } from './badge.ts'
 import { dataTable } from './data-table.ts'
-import { cardElement, element } from './element.ts'
+import { cardElement, type Child, element } from './element.ts'
 import {
   type Cell,
   type CellColumn,
@@ -45,10 +46,10 @@ function cellsTable(
 ): PagePart<readonly (readonly Cell[])[]> {
   const cellAt = columns.map((column, nth) => ({
     ...column,
-    cell: (cells: readonly Cell[]) => cells[nth]?.text,
+    cell: (cells: readonly Cell[]) => cellChild(column, cells[nth]),
     tone: (cells: readonly Cell[]) => cells[nth]?.style ?? '',
   }))
-  const table = dataTable(title, cellAt, 'scroll short')
+  const table = dataTable(title, cellAt, { style: 'scroll short' })
   const root = cardElement(title, table.root)
   const show = (rows: readonly (readonly Cell[])[]): void => {
     root.hidden = rows.length === 0
@@ -56,4 +57,8 @@ function cellsTable(
   }
   show([])
   return { root, show }
+}
+
+function cellChild({ title }: CellColumn, cell: Cell | undefined): Child {
+  return cell !== undefined && title === 'State' ? badgeElement(cell.text, cell.style) : cell?.text
 }

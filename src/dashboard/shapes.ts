@@ -21,6 +21,7 @@ export type QueueShape = BotShape['test']
 export type AttemptShape = ResultShape<'listAttempts'>['attempts'][number]
 export type HistoryShape = ResultShape<'getHistory'>
 export type DeadLetterShape = ResultShape<'listDeadLetters'>['dead_letters'][number]
+export type SigningKeyShape = ResultShape<'listSigningKeys'>['signing_keys'][number]
 export type ReadinessShape = ResultShape<'checkReadiness'>
 export type DamageShape = NonNullable<ReadinessShape['broken_shards']>[number]
 export type RightsShape = ResultShape<'getSession'>

@@ -141,6 +141,12 @@ export const botOperations = declareOperations('bots', {
             '1 to 64 letters, digits or underscores, with which the id or the username begins',
         }),
       ),
+      details: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description: 'Whether each bot has its dead letters and its last activity, too.',
+        }),
+      ),
     }),
     result: () =>
       Type.Object(
@@ -236,6 +242,13 @@ function listedBot() {
       paused: orNull(Type.Boolean({ description: 'Whether the operator has stopped deliveries.' })),
       health: orNull(health()),
       next_attempt: orNull(preciseTime('When the webhook is tried next.')),
+      dead_letters: Type.Optional(orNull(count('With `details`: the number of dead letters.'))),
+      last_taken: Type.Optional(
+        orNull(time('With `details`: when an update was last confirmed or delivered, if known.')),
+      ),
+      last_poll: Type.Optional(
+        orNull(time('With `details`: when the bot was last seen to poll, if known.')),
+      ),
     },
     {
       $id: 'ListedBot',

@@ -22,6 +22,8 @@ const times: ReadonlySet<string> = new Set([
   'accepted',
   'created_at',
   'expires',
+  'last_taken',
+  'last_poll',
   'last_error_date',
   'last_used',
   'next_attempt',

@@ -18,7 +18,7 @@ import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'shards' | 'totals'> & AskingRoute<'bots' | 'summary'>
+type Options = Pick<PrivateApiOptions, 'shards' | 'totals' | 'clock'> & AskingRoute<'bots' | 'summary'>
 
 type BotListJson = ResultOf<typeof botOperations.listBots>
 type SummaryJson = ResultOf<typeof botOperations.getSummary>
@@ -44,7 +44,7 @@ export function addFleetRoutes(app: FastifyInstance, options: Options): void {
 async function listBots(
   options: Options,
   request: FastifyRequest,
-  query: FleetQuery,
+  { details = false, ...query }: FleetQuery & { readonly details?: boolean | undefined },
 ): Promise<BotListJson> {
   if (query.sort !== undefined && query.after > 0) {
     const detail =
@@ -62,7 +62,10 @@ async function listBots(
   const bots = [...distinct.values()].toSorted(fleetOrder(query.sort)).slice(0, query.limit)
   const covered = answers.flatMap(({ answer }) => answer.shards)
   return {
-    bots: bots.map((bot) => listedJson(bot)),
+    bots: bots.map((bot) => ({
+      ...listedJson(bot),
+      ...(details ? detailsJson(bot, options.clock.nowMs()) : {}),
+    })),
     missing_shards: fieldValues.missingShards(options.shards, covered),
   }
 }
@@ -138,5 +141,17 @@ function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] 
     paused: status?.isPaused ?? null,
     health: status?.health ?? null,
     next_attempt: fieldValues.nextAttempt(status?.nextAttemptMs),
+  }
+}
+
+type Details = Pick<BotListJson['bots'][number], 'dead_letters' | 'last_taken' | 'last_poll'>
+
+function detailsJson({ status }: ListedBot, nowMs: number): Details {
+  const timeOf = (beforeMs: number | undefined): number | null =>
+    beforeMs === undefined ? null : Math.floor((nowMs - beforeMs) / 1_000)
+  return {
+    dead_letters: status?.deadLetters ?? null,
+    last_taken: timeOf(status?.takenBeforeMs),
+    last_poll: timeOf(status?.polledBeforeMs),
   }
 }

@@ -87,6 +87,18 @@ test('the lists of all workers are put together in the order of the query', asyn
   )
 })
 
+test('a list with details has dead letters and the last activity, and asks the workers nothing new', async () => {
+  const { asked, get } = await setUp()
+  const status = { ...otherBot.status, deadLetters: 3, takenBeforeMs: 4_000 }
+  const other = { bots: [{ ...otherBot, status }], shards: [2] }
+  const [bot] = (await get('/v1/bots?details=true', other)).body.bots
+  assert.equal(asked[0]?.path.includes('details'), false)
+  assert.deepEqual([bot.dead_letters, bot.last_poll], [3, null])
+  assert.equal(typeof bot.last_taken, 'number')
+  const [plain] = (await get('/v1/bots', other)).body.bots
+  assert(!('dead_letters' in plain) && !('last_taken' in plain))
+})
+
 test('a bot whose state is not known yet has the same fields', async () => {
   const { get } = await setUp()
   const { status: _unknown, ...bare } = otherBot
