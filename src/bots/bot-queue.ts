@@ -15,6 +15,7 @@ import type { PollConflict } from '../queue/poll.ts'
 import { type TypeMask, allTypesMask, defaultTypesMask } from '../queue/update-types.ts'
 import type { QueueLevels } from '../queue/queue-levels.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
+import { noRetention, type Retention } from '../queue/retention.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
 import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
@@ -41,6 +42,8 @@ export interface BotQueueServices
     UpdateQueueOptions,
     'clock' | 'counters' | 'random' | 'limits' | 'levels' | 'budget'
   > {
+  /** How long updates that have left are kept, unless the queue has a retention of its own. */
+  readonly retention?: Retention | undefined
   readonly webhooks: WebhookServices
   readonly report: ReportEvent
   readonly log?: Pick<Log, 'debug'>
@@ -385,6 +388,10 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
     if (endsAtMs === undefined) return Infinity
     const leftMs = endsAtMs - this.#services.clock.nowMs()
     return leftMs > 0 ? leftMs : Infinity
+  }
+
+  retention(): Retention {
+    return this.#of.settings.retention ?? this.#services.retention ?? noRetention
   }
 
   lostByExpiry(count: number): void {

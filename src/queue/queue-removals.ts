@@ -4,13 +4,15 @@
  */
 import { nextTurn } from '../clock.ts'
 import type { QueueId } from '../shard/record-keys.ts'
-import type { Operation } from '../shard/operations.ts'
+import type { DeleteOperation, Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/delivery-source.ts'
 import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { leftUpdateOf } from './left-update.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
+import type { Retention } from './retention.ts'
 import type { RemovedEntries, WindowEntry } from './window.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -20,6 +22,8 @@ export interface RemovalServices extends Pick<Surroundings, 'clock' | 'counters'
   readonly shard: Shard
   /** Tells whether the queue has a webhook. If so, an update that expires counts as lost and becomes a dead letter. */
   isWebhookActive(): boolean
+  /** How long updates that leave the queue are kept. */
+  retention(): Retention
   /** Reports how many updates a webhook lost because they expired. */
   lostByExpiry(count: number): void
   /** Reports how many updates became dead letters, and the error of the last one's last attempt. */
@@ -73,7 +77,7 @@ export class QueueRemovals {
   remove(updates: readonly PendingUpdate[]): void {
     const removed = this.#take(updates)
     this.#services.counters.add('updates_delivered', removed.count)
-    this.#commitRemoval(removed)
+    this.#commitRemoval(removed, { kept: this.#keptOf(updates, removed, 'delivered') })
   }
 
   /** Removes updates that were given up and keeps them as dead letters. */
@@ -91,7 +95,7 @@ export class QueueRemovals {
       this.#services.lostByExpiry(expired.length)
     }
     this.#services.deadLettersAdded(dying.length, dying.at(-1)?.lastError)
-    this.#commitRemoval(removed, this.deadLetters.addDeadLetters(dying))
+    this.#commitRemoval(removed, { alongside: this.deadLetters.addDeadLetters(dying) })
   }
 
   /**
@@ -173,7 +177,7 @@ export class QueueRemovals {
   #drop(expired: readonly QueuedUpdate[]): void {
     const removed = this.#take(expired)
     this.#services.counters.add('updates_expired', removed.count)
-    this.#commitRemoval(removed)
+    this.#commitRemoval(removed, { kept: this.#keptOf(expired, removed, 'expired') })
   }
 
   /** Removes updates from the queue, loaded or not. Updates that have already left are skipped. */
@@ -183,12 +187,30 @@ export class QueueRemovals {
     return removed
   }
 
-  #commitRemoval(removed: RemovedEntries, alongside: readonly Operation[] = []): void {
+  /** Returns what is kept of updates that have left; undefined if nothing is. */
+  #keptOf(
+    updates: readonly PendingUpdate[],
+    { updateIds }: RemovedEntries,
+    reason: 'delivered' | 'expired' | 'dropped',
+  ): DeleteOperation['kept'] {
+    if (this.#services.retention().ms === 0) return undefined
+    const leftAtMs = this.#services.clock.nowMs()
+    const left = new Set(updateIds)
+    return updates
+      .filter(isQueued)
+      .filter(({ updateId }) => left.has(updateId))
+      .map((update) => leftUpdateOf(update, { reason, leftAtMs }))
+  }
+
+  #commitRemoval(
+    removed: RemovedEntries,
+    { kept, alongside = [] }: Pick<DeleteOperation, 'kept'> & { alongside?: readonly Operation[] },
+  ): void {
     const { updateIds, count, bytes: removedBytes } = removed
     if (count === 0) return
     const { floor } = this.#backlog
     const queue = this.#services.id
-    const removal = { kind: 'delete', queue, updateIds, removedBytes, floor } as const
+    const removal = { kind: 'delete', queue, updateIds, removedBytes, floor, kept } as const
     const written = (): void => this.#options.reader().written(updateIds)
     this.#options.commit([removal, ...alongside], false).then(written, written)
   }

@@ -366,7 +366,9 @@ export class UpdateQueue implements DeliverySource {
     const counter = kind === 'confirm' ? 'updates_confirmed' : 'updates_dropped'
     this.#options.counters.add(counter, advanced.removedCount)
     this.#watcher?.advanced(kind, advanced)
-    return { kind, queue: this.id, ...advanced }
+    const isKept = this.#options.retention().ms > 0
+    const keptSinceMs = isKept ? this.#options.clock.nowMs() : undefined
+    return { kind, queue: this.id, ...advanced, keptSinceMs }
   }
 
   async #renumber(): Promise<void> {

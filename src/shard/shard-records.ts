@@ -12,6 +12,9 @@ const kinds: Readonly<
 > = {
   u: { keyBytes: 17, decode: record.decodeUpdate },
   d: { keyBytes: 17, decode: record.decodeDeadLetter },
+  v: { keyBytes: 17, decode: record.decodeLeftUpdate },
+  l: { keyBytes: 17, decode: record.decodeKeptRun },
+  n: { keyBytes: 9, decode: record.decodeKeptCounts },
   s: { keyBytes: 9, decode: record.decodeQueueState },
   b: { keyBytes: 9, decode: record.decodeJson },
   w: { keyBytes: 9, decode: record.decodeJson },
@@ -54,7 +57,7 @@ export function unknownIn(entry: StoreEntry, types: number): string | undefined 
   if (fault !== undefined) {
     return kinds[kind]?.keyBytes === key.length && !record.isIntact(entry) ? undefined : fault
   }
-  const type = kind === 'u' || kind === 'd' ? (value[1] ?? 0) : 0
+  const type = kind === 'u' || kind === 'd' || kind === 'v' ? (value[1] ?? 0) : 0
   return type < types ? undefined : `an update of the unknown type ${type}`
 }
 
@@ -87,6 +90,12 @@ export function describeKey(key: Buffer): string {
       return `update ${keys.updateIdOfKey(key)} of ${bot}`
     case 'd':
       return `dead letter ${keys.updateIdOfKey(key)} of ${bot}`
+    case 'v':
+      return `kept update ${keys.updateIdOfKey(key)} of ${bot}`
+    case 'l':
+      return `run of kept updates from ${keys.updateIdOfKey(key)} of ${bot}`
+    case 'n':
+      return `counts of kept updates of ${bot}`
     case 's':
       return `ids and counts of ${bot}`
     case 'b':

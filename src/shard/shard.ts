@@ -15,6 +15,7 @@ import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import type { AdvanceOperation, Operation } from './operations.ts'
+import type { KeptCountsOfShard } from './kept-counts.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
 import type { QueueState } from './record.ts'
@@ -28,6 +29,8 @@ import type {
   ListedKind,
   ListedRecord,
   QueuesPage,
+  KeptRun,
+  LeftUpdatesRead,
   StoredQueue,
   IdRange,
   UpdatesRead,
@@ -217,6 +220,32 @@ export class Shard {
     }
   }
 
+  /** Reads kept updates of one queue that have left alone, in id order. */
+  async readLeftUpdates(range: IdRange): Promise<LeftUpdatesRead> {
+    const entries = await this.#range(range, keys.leftUpdateKey)
+    const last = entries.at(-1)
+    return {
+      updates: this.#codec.decodeLeftUpdates(entries),
+      next: last === undefined ? range.to : keys.updateIdOfKey(last.key) + 1,
+    }
+  }
+
+  /** Reads runs of kept updates of one queue that begin in a range of ids, in id order, or from its end on. */
+  async readKeptRuns(
+    range: IdRange,
+    { reverse }: { readonly reverse: boolean } = { reverse: false },
+  ): Promise<readonly KeptRun[]> {
+    const { queue, from, to, limit } = range
+    const [gte, lt] = [keys.keptRunKey(queue, from), keys.keptRunKey(queue, to)]
+    const entries = await this.#read(() => this.#store.range({ gte, lt, limit, reverse }))
+    return this.#codec.decodeKeptRuns(entries)
+  }
+
+  /** What the queues keep of updates that have left, as far as it was read. */
+  get kept(): Pick<KeptCountsOfShard, 'bytes' | 'of' | 'queues'> {
+    return this.#codec.kept
+  }
+
   /** Reads the ids of the newest stored updates of one queue: at most `range.limit`, newest first. */
   async readNewestIds(range: IdRange): Promise<readonly number[]> {
     const found = await this.#updateKeys(range, { reverse: true })
@@ -253,7 +282,9 @@ export class Shard {
   async reclaimLeftovers(queue: QueueId): Promise<void> {
     const [stored] = this.#codec.stateOf(queue) === undefined ? await this.load([queue]) : []
     const floor = (this.#codec.stateOf(queue) ?? stored?.state)?.floor ?? 0
-    const dead = { queue, from: 0, to: floor, limit: leftoversPerWriteMax }
+    // Dead records between runs that are kept are deleted when the runs before them are.
+    const [run] = await this.readKeptRuns({ queue, from: 0, to: floor, limit: 1 })
+    const dead = { queue, from: 0, to: run?.from ?? floor, limit: leftoversPerWriteMax }
     const [first] = await this.#updateKeys({ ...dead, limit: 1 })
     if (first === undefined) return
     // The floor may be part of a group that is not synced yet.
@@ -287,6 +318,7 @@ export class Shard {
     const wanted = queues.flatMap((queue) => [
       keys.queueKey('s', queue),
       keys.queueKey('w', queue),
+      keys.queueKey('n', queue),
       keys.queueKey('b', keys.botIdOf(queue)),
     ])
     const values = await this.#read(() => this.#store.getMany(wanted))
@@ -295,8 +327,8 @@ export class Shard {
       return value && { key, value }
     })
     return queues.map((queue, index) => {
-      const [s, w, b] = entries.slice(index * 3, index * 3 + 3)
-      const stored = this.#codec.decodeQueue(queue, { s, w, b })
+      const [s, w, n, b] = entries.slice(index * 4, index * 4 + 4)
+      const stored = this.#codec.decodeQueue(queue, { s, w, n, b })
       const { state } = stored
       const { idMark } = this.#options
       // What is tracked has skipped already.
@@ -390,7 +422,12 @@ export class Shard {
 
   #onCommitted(operations: readonly Operation[]): void {
     for (const operation of operations) {
-      if (operation.kind === 'confirm' || operation.kind === 'drop') this.#reclaim(operation)
+      if (operation.kind === 'forgetKept') {
+        const { queue } = operation
+        for (const { from, end } of operation.runs) this.#reclaimer.add({ queue, from, to: end })
+      } else if (operation.kind === 'confirm' || operation.kind === 'drop') {
+        if (operation.keptSinceMs === undefined) this.#reclaim(operation)
+      }
     }
     this.#options.onCommitted(operations)
   }
@@ -418,6 +455,7 @@ function operationCost(operation: Operation): number {
   const { kind } = operation
   if (kind === 'push') return costOfText(operation.text)
   if (kind === 'delete' || kind === 'removeDeadLetters') return operation.updateIds.length
+  if (kind === 'forgetKept') return operation.updateIds.length + operation.runs.length
   if (kind !== 'addDeadLetters') return 1
   return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text), 0)
 }

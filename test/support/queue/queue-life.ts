@@ -1,4 +1,5 @@
 import { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { noRetention } from '../../../src/queue/retention.ts'
 import type { QueueLimits } from '../../../src/queue/queue-limits.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { MemoryStore } from '../store/memory-store.ts'
@@ -60,6 +61,7 @@ export class QueueLife {
         },
         budget: this.budget,
         counters: this.counters,
+        retention: () => noRetention,
         isWebhookActive: () => this.isWebhookActive,
         lostByExpiry: (count) => {
           this.lostByExpiry += count

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { noRetention } from '../../../src/queue/retention.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { decodeQueueState } from '../../../src/shard/record.ts'
 import { queueKey } from '../../../src/shard/record-keys.ts'
@@ -61,6 +62,7 @@ class World {
         limits: { updateBytesMax: 1_000, pendingUpdatesMax: 1_000, pendingBytesMax: 1_000_000 },
         budget: this.budget,
         counters: this.counters,
+        retention: () => noRetention,
         isWebhookActive: () => false,
         lostByExpiry: () => undefined,
         levels: { note: () => undefined },
