@@ -1,0 +1,107 @@
+/**
+ * Deletes the oldest of what one queue keeps of updates that have left: what is too old, and what is too much. Runs and single
+ * updates go in the order of their ids, which is about that in which they have left; an update that has left late may
+ * keep those after it for as long as itself.
+ */
+import { type QueueId, updateIdEnd } from '../shard/record-keys.ts'
+import type { ForgetKeptOperation } from '../shard/operations.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { KeptRun, StoredLeftUpdate } from '../shard/stored.ts'
+import { mib } from '../limits.ts'
+
+/** What may stay. */
+export interface KeptBounds {
+  /** Everything that left before this wall time in milliseconds goes. */
+  readonly leftFromMs: number
+  readonly bytes: number
+}
+
+export interface KeptTrimmerOptions {
+  readonly queue: QueueId
+  readonly shard: Pick<Shard, 'commit' | 'kept' | 'readKeptRuns' | 'readLeftUpdates'>
+}
+
+/** One operation deletes this many runs and single updates at most, so that a group stays small. */
+const trimmedPerOperationMax = 250
+const trimPageBytes = 1 * mib
+
+/**
+ * Deletes what exceeds the bounds.
+ *
+ * @returns when the oldest that stays has left, in milliseconds of wall time; undefined if nothing stays
+ * @throws STORE_UNAVAILABLE if the database cannot be read or written
+ */
+export async function trimKept(
+  { queue, shard }: KeptTrimmerOptions,
+  bounds: KeptBounds,
+): Promise<number | undefined> {
+  for (;;) {
+    const kept = shard.kept.of(queue)
+    if (kept.count === 0) return undefined
+    // What was committed can be read then.
+    await shard.commit([], { waited: true })
+    const all = { queue, from: 0, to: updateIdEnd, limit: trimmedPerOperationMax }
+    const [runs, singles] = await Promise.all([
+      shard.readKeptRuns(all),
+      shard.readLeftUpdates({ ...all, bytesMax: trimPageBytes }),
+    ])
+    const oldest = inOrder(runs, singles.updates)
+    const first = oldest[0]
+    // Damaged records are not read, so they may have left counts behind.
+    const operation =
+      first === undefined
+        ? { ...nothing(queue), ...kept }
+        : excessOf(oldest, { queue, bounds, bytes: kept.bytes })
+    if (operation.count === 0) return first?.leftAtMs
+    await shard.commit([operation], { waited: true })
+  }
+}
+
+interface KeptPart {
+  readonly id: number
+  readonly leftAtMs: number
+  readonly count: number
+  readonly bytes: number
+  /** The run; undefined for an update that has left alone. */
+  readonly run: KeptRun | undefined
+}
+
+/** Returns both in the order of their ids, up to the end of the list that ends first. */
+function inOrder(
+  runs: readonly KeptRun[],
+  singles: readonly StoredLeftUpdate[],
+): readonly KeptPart[] {
+  const parts: KeptPart[] = [
+    ...runs.map((run) => ({ ...run, id: run.from, run })),
+    ...singles.map(({ updateId, leftAtMs, text }) => ({
+      id: updateId,
+      leftAtMs,
+      count: 1,
+      bytes: text.length,
+      run: undefined,
+    })),
+  ]
+  return parts.sort((a, b) => a.id - b.id).slice(0, trimmedPerOperationMax)
+}
+
+function excessOf(
+  oldest: readonly KeptPart[],
+  { queue, bounds, bytes }: { queue: QueueId; bounds: KeptBounds; bytes: number },
+): ForgetKeptOperation {
+  const runs: KeptRun[] = []
+  const updateIds: number[] = []
+  let count = 0
+  let freed = 0
+  for (const part of oldest) {
+    if (part.leftAtMs >= bounds.leftFromMs && bytes - freed <= bounds.bytes) break
+    if (part.run === undefined) updateIds.push(part.id)
+    else runs.push(part.run)
+    count += part.count
+    freed += part.bytes
+  }
+  return { ...nothing(queue), runs, updateIds, count, bytes: freed }
+}
+
+function nothing(queue: QueueId): ForgetKeptOperation {
+  return { kind: 'forgetKept', queue, runs: [], updateIds: [], count: 0, bytes: 0 }
+}
