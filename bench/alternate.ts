@@ -53,7 +53,8 @@ function rowOf(contestant: Contestant, samples: readonly Sample[], own: readonly
     name: contestant.name,
     operationsPerSecond: median(samples.map(rate)),
     cpuUsPerOperation: median(samples.map(cpu)),
-    cpuUsByProcess: byProcess(samples),
+    cpuUsByProcess: mediansByName(samples, (sample) => sample.cpuUsByProcess),
+    cpuUsByThread: byThread(samples),
     loadCpuUsPerOperation: median(samples.map((sample) => sample.loadCpuUs / sample.operations)),
     loadCpus: median(samples.map(({ loadCpuUs, seconds }) => loadCpuUs / seconds / 1e6)),
     rateRatio: median(own.map((sample, round) => ratio(sample, samples[round], rate))),
@@ -64,12 +65,26 @@ function rowOf(contestant: Contestant, samples: readonly Sample[], own: readonly
   }
 }
 
-function byProcess(samples: readonly Sample[]): CpuUsByProcess {
-  const names = new Set(samples.flatMap((each) => Object.keys(each.cpuUsByProcess ?? {})))
+/** Of an operation. */
+function mediansByName(
+  samples: readonly Sample[],
+  of: (sample: Sample) => CpuUsByProcess | undefined,
+): CpuUsByProcess {
+  const names = new Set(samples.flatMap((each) => Object.keys(of(each) ?? {})))
   return Object.fromEntries(
     [...names].map((name) => [
       name,
-      median(samples.map((each) => (each.cpuUsByProcess?.[name] ?? 0) / each.operations)),
+      median(samples.map((each) => (of(each)?.[name] ?? 0) / each.operations)),
+    ]),
+  )
+}
+
+function byThread(samples: readonly Sample[]): NonNullable<Row['cpuUsByThread']> {
+  const names = new Set(samples.flatMap((each) => Object.keys(each.cpuUsByThread ?? {})))
+  return Object.fromEntries(
+    [...names].map((name) => [
+      name,
+      mediansByName(samples, (sample) => sample.cpuUsByThread?.[name]),
     ]),
   )
 }

@@ -24,6 +24,8 @@ export interface BenchArguments {
   readonly pairs: number | undefined
   /** The report into which the results go. */
   readonly into: string | undefined
+  /** The report whose results go into docs/know/benchmarks.md; nothing is measured. */
+  readonly page: string | undefined
   /** The main.js of another build, which is measured in place of the yardsticks. */
   readonly against: string | undefined
   readonly workers: number
@@ -34,6 +36,7 @@ const options = {
   quick: { type: 'boolean', default: false },
   pairs: { type: 'string' },
   into: { type: 'string' },
+  page: { type: 'string' },
   profile: { type: 'boolean', default: false },
   flame: { type: 'boolean', default: false },
   check: { type: 'boolean', default: false },
@@ -69,6 +72,7 @@ export function readBenchArguments(
     isSelection: positionals.length > 0,
     pairs: values.pairs === undefined ? undefined : integer('pairs', values.pairs, 100),
     into: values.into,
+    page: values.page,
     against: values.against,
     workers: integer('workers', values.workers, 8),
   }
@@ -93,6 +97,7 @@ Without a case, all of them run but the extra ones. 'webhook-*' names all cases 
   --pairs N      number of rounds, 1 to 100
   --workers N    number of workers of the server, 1 to 8; 2 without it
   --into REPORT  puts the results into a report that exists, such as 2026-11-21-abc1234, or makes one: new
+  --page REPORT  only writes the table of docs/know/benchmarks.md from a report that exists
   --against FILE measures another build instead of the programs beside it: its dist/src/main.js
   --profile      profiles the CPU of the server only, without the programs beside it
   --flame        profiles, too, and draws bench/results/flame-CASE.svg; without a case: ${hotCases.join(', ')}

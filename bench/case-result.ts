@@ -1,5 +1,6 @@
 /** The result of a case in the report's JSON: enough to write the report again. */
 import type { Charted, CpuUsByProcess, Sample, Target } from './contestant.ts'
+import type { CpuUsByThread } from './thread-cpu.ts'
 
 export interface Row {
   readonly name: string
@@ -7,6 +8,8 @@ export interface Row {
   readonly cpuUsPerOperation: number
   /** The same by process, if known. */
   readonly cpuUsByProcess: CpuUsByProcess
+  /** By process and kind of thread. Earlier reports lack it. */
+  readonly cpuUsByThread?: Readonly<Record<string, CpuUsByThread>>
   readonly loadCpuUsPerOperation: number
   /** How many CPUs the load kept busy. If one of its processes comes near 1, that process limits the rate. */
   readonly loadCpus: number

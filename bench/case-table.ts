@@ -1,5 +1,6 @@
 /** One case as text: its table, and whether its targets were met. */
 import type { CaseResult, Row } from './case-result.ts'
+import { threadKinds } from './thread-cpu.ts'
 import { verdictOf } from './verdict.ts'
 
 interface Column {
@@ -21,7 +22,19 @@ export function caseTable(result: CaseResult): string {
     return `- ${verdict.isMet ? 'met' : 'missed'}: ${verdict.want}, measured ${verdict.got}`
   })
   const after = verdicts.length > 0 ? [...verdicts, ''] : []
-  return [`### ${title}`, '', ...lines, '', ...after].join('\n')
+  return [`### ${title}`, '', ...lines, '', ...threadLines(rows), ...after].join('\n')
+}
+
+/** The CPU time of an operation by thread, of each process. */
+function threadLines(rows: readonly Row[]): readonly string[] {
+  const processes = rows.flatMap(({ name, cpuUsByThread = {} }) =>
+    Object.entries(cpuUsByThread).map(([process, byThread]) => [
+      `${name}: ${process}`,
+      ...threadKinds.map((kind) => byThread[kind]?.toFixed(2) ?? ''),
+    ]),
+  )
+  if (processes.length === 0) return []
+  return [...markdownTable([['CPU us/op by thread', ...threadKinds], ...processes]), '']
 }
 
 function columnsOf(rows: readonly Row[]): Column[] {

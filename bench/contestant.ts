@@ -1,5 +1,6 @@
 /** The parts of a case: contestants that do the same work under the same load, ours first. */
 import type { CpuProfile } from './inspected-process.ts'
+import type { CpuUsByThread } from './thread-cpu.ts'
 
 export type CpuUsByProcess = Readonly<Record<string, number>>
 
@@ -11,6 +12,8 @@ export interface Sample {
   readonly cpuUs: number
   /** The same by name of the process, if there is more than one kind. */
   readonly cpuUsByProcess?: CpuUsByProcess
+  /** The same of its threads, by name of the process. */
+  readonly cpuUsByThread?: Readonly<Record<string, CpuUsByThread>>
   /** CPU time of the load generator or the sink, which share the machine. */
   readonly loadCpuUs: number
   /** Figures of this case only, by the heading of their column. */
@@ -48,7 +51,11 @@ export type Target =
       readonly against: string
       readonly times: number
       readonly min: number
+      /** The CPU time of an operation counts, and not the rate. */
+      readonly isByCpu?: boolean
     }
+  /** The CPU time of the named one's operations, as a multiple of our contestant's. */
+  | { readonly kind: 'cpuGrowth'; readonly of: string; readonly max: number }
 
 /** The figure that represents the case in the chart of its group. */
 export type Charted =
@@ -87,6 +94,8 @@ export interface BenchCase {
   readonly isLong?: boolean
   /** The case runs only if it is named, or with --all. */
   readonly isExtra?: boolean
+  /** Replaces the usual lengths, except those of --quick. */
+  readonly pace?: { readonly warmUpMs: number; readonly durationMs: number }
   /** Every run begins with new processes, which takes long: there is no warm-up, and there are at most this many rounds. */
   readonly freshRoundsMax?: number
   /** Replaces the time that a case may take, which is enough for the others. */

@@ -6,6 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { CaseContext, CpuUsByProcess } from './contestant.ts'
 import { cpuUsOf, processTree, residentBytesOf } from './process-cpu.ts'
+import { type ThreadTimes, threadTimes } from './thread-cpu.ts'
 
 interface Answer {
   readonly value?: unknown
@@ -18,13 +19,16 @@ interface Waiting {
 }
 
 export class HelperProcess {
-  readonly #file: string
+  readonly #name: string
   readonly #child: ChildProcess
   readonly #waiting: Waiting[] = []
 
-  /** @param file - a compiled module under bench/helpers, without its extension */
-  constructor(file: string, owner: Pick<CaseContext, 'atEnd'>) {
-    this.#file = file
+  /**
+   * @param file - a compiled module under bench/helpers, without its extension
+   * @param name - the name under which its CPU time is shown, if it is not that of the file
+   */
+  constructor(file: string, owner: Pick<CaseContext, 'atEnd'>, name = file) {
+    this.#name = name
     owner.atEnd(() => this.close())
     const path = fileURLToPath(new URL(`helpers/${file}.js`, import.meta.url))
     this.#child = fork(path, [], { execArgv: [], serialization: 'advanced' })
@@ -56,7 +60,11 @@ export class HelperProcess {
   }
 
   cpuUsByProcess(): CpuUsByProcess {
-    return { [this.#file]: this.cpuUs() }
+    return { [this.#name]: this.cpuUs() }
+  }
+
+  threadTimes(): Readonly<Record<string, ThreadTimes>> {
+    return { [this.#name]: threadTimes(processTree(this.#child.pid ?? 0)) }
   }
 
   residentBytes(): number {

@@ -6,7 +6,7 @@
  * --profile and for single cases they are only shown. A case that fails is reported, and the others run. See
  * docs/know/benchmarks.md.
  */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Baseline } from './baseline.ts'
@@ -24,8 +24,9 @@ import { flameTree } from './flame-tree.ts'
 import type { CpuProfile } from './inspected-process.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import { profileShares, profileSummary } from './profile-summary.ts'
-import { Report, reportHead } from './report.ts'
-import { runCase, type RunOptions } from './run-case.ts'
+import { Report, reportHead, savedReport } from './report.ts'
+import { withResults } from './results-page.ts'
+import { type CaseRun, runCase, type RunOptions } from './run-case.ts'
 import { runCheck } from './run-check.ts'
 
 /** Node's compiler needs a second or two of load before figures are stable. */
@@ -34,6 +35,7 @@ const quickPace = { rounds: 1, durationMs: 500, warmUpMs: 1_200 }
 const profilePace = { rounds: 2, durationMs: 3_000, warmUpMs: 3_000 }
 
 const resultsDirectory = fileURLToPath(new URL('../../bench/results', import.meta.url))
+const pageFile = fileURLToPath(new URL('../../docs/know/benchmarks.md', import.meta.url))
 
 interface BenchOptions extends RunOptions {
   readonly cases: readonly BenchCase[]
@@ -44,13 +46,14 @@ interface BenchOptions extends RunOptions {
 
 function optionsOf(given: BenchArguments, machine: Machine): BenchOptions {
   const { isProfiled, isQuick, isSelection, pairs, into, workers, cases, against } = given
-  const pace = isProfiled ? profilePace : isQuick ? quickPace : fullPace
+  const pace = isQuick ? quickPace : isProfiled ? profilePace : fullPace
   return {
     ...pace,
     cases,
     rounds: pairs ?? pace.rounds,
     workers,
     isProfiled,
+    isQuick,
     against: against === undefined ? undefined : resolve(against),
     // One short round of code that is not compiled yet cannot be compared with targets.
     isJudged: pace === fullPace && against === undefined,
@@ -73,6 +76,7 @@ async function main(argv: readonly string[]): Promise<void> {
     process.stdout.write(benchHelp(caseGroups))
     return
   }
+  if (given.page !== undefined) return writePage(given.page)
   const machine = thisMachine()
   const options = optionsOf(given, machine)
   const report = await reportOf(options, machine)
@@ -84,19 +88,37 @@ async function main(argv: readonly string[]): Promise<void> {
     return
   }
   for (const benchCase of options.cases) {
-    const { result, profiles } = await runCase(benchCase, options)
-    process.stdout.write(`${caseTable(result)}\n`)
-    if (result.error !== undefined) process.exitCode = 1
-    if (options.isProfiled && result.error === undefined) {
-      const shares = profileShares(profiles)
-      process.stdout.write(`${profileSummary(shares)}\n`)
-      await report?.addProfile({ name: benchCase.name, commit: machine.commit, shares })
-      if (given.isFlame) await writeFlame(benchCase.name, machine.commit, profiles)
-    } else {
-      await report?.add(result)
-    }
+    const run = await runCase(benchCase, options)
+    process.stdout.write(`${caseTable(run.result)}\n`)
+    if (run.result.error !== undefined) process.exitCode = 1
+    await reportRun(run, report, { ...given, commit: machine.commit })
   }
   if (report !== undefined) process.stdout.write(`written to ${report.path}\n`)
+}
+
+/** Shows the profile of a case, or adds its result to the report. */
+async function reportRun(
+  { result, profiles }: CaseRun,
+  report: Report | undefined,
+  options: Pick<BenchArguments, 'isProfiled' | 'isFlame'> & { readonly commit: string },
+): Promise<void> {
+  const { isProfiled, isFlame, commit } = options
+  const { name, error } = result
+  if (!isProfiled || error !== undefined) {
+    await report?.add(result)
+    return
+  }
+  const shares = profileShares(profiles)
+  process.stdout.write(`${profileSummary(shares)}\n`)
+  await report?.addProfile({ name, commit, shares })
+  if (isFlame) await writeFlame(name, commit, profiles)
+}
+
+/** Puts the results of a report into the page about benchmarks. */
+async function writePage(name: string): Promise<void> {
+  const page = await readFile(pageFile, 'utf8')
+  await writeFile(pageFile, withResults(page, await savedReport(resultsDirectory, name)))
+  process.stdout.write(`written to ${pageFile}\n`)
 }
 
 async function writeFlame(

@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 
-const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
+export const usPerTick = 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
 /** Returns the process and its current descendants. */
 export function processTree(pid: number): number[] {
@@ -20,13 +20,13 @@ export function processTree(pid: number): number[] {
 }
 
 export function cpuUsOf(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => sum + ticksOf(pid), 0) * (1_000_000 / ticksPerSecond)
+  return pids.reduce((sum, pid) => sum + ticksOf(pid), 0) * usPerTick
 }
 
 /** The same for a process and all its descendants, also those that have ended and that their parent has waited for. */
 export function cpuUsOfFamily(pid: number): number {
   const ticks = processTree(pid).reduce((sum, each) => sum + ticksOf(each) + endedTicksOf(each), 0)
-  return ticks * (1_000_000 / ticksPerSecond)
+  return ticks * usPerTick
 }
 
 export function residentBytesOf(pids: readonly number[]): number {
@@ -45,8 +45,9 @@ export function proportionalBytesOf(pids: readonly number[]): number {
   }, 0)
 }
 
-function ticksOf(pid: number): number {
-  const fields = statOf(pid)
+/** `task` is a process, or a thread as PID/task/TID. */
+export function ticksOf(task: number | string): number {
+  const fields = statOf(task)
   return Number(fields[11]) + Number(fields[12])
 }
 
@@ -57,7 +58,7 @@ function endedTicksOf(pid: number): number {
 }
 
 /** The fields after the name, which is in parentheses and may contain anything; utime is the 14th of all fields. */
-function statOf(pid: number): readonly string[] {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+function statOf(task: number | string): readonly string[] {
+  const stat = readFileSync(`/proc/${task}/stat`, 'utf8')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

@@ -20,7 +20,8 @@ export interface CaseProfile {
   readonly shares: ProfileShares
 }
 
-interface SavedReport {
+export interface SavedReport {
+  readonly name: string
   readonly machine: Machine
   readonly cases: readonly CaseResult[]
   readonly profiles: readonly CaseProfile[]
@@ -40,7 +41,7 @@ export class Report {
   readonly #results: Map<string, CaseResult>
   readonly #profiles: Map<string, CaseProfile>
 
-  private constructor(options: ReportOptions, saved: Omit<SavedReport, 'machine'>) {
+  private constructor(options: ReportOptions, saved: Pick<SavedReport, 'cases' | 'profiles'>) {
     this.#options = options
     this.#results = new Map(saved.cases.map((result) => [result.name, result]))
     this.#profiles = new Map(saved.profiles.map((profile) => [profile.name, profile]))
@@ -54,10 +55,8 @@ export class Report {
 
   /** Continues an existing report; `name` may include the directory or an extension. */
   static async continued(options: ReportOptions): Promise<Report> {
-    const name = basename(options.name).replace(/\.(?:json|md)$/, '')
-    const text = await readFile(join(options.directory, `${name}.json`), 'utf8')
-    const saved: SavedReport = JSON.parse(text)
-    return new Report({ ...options, name, machine: saved.machine }, saved)
+    const saved = await savedReport(options.directory, options.name)
+    return new Report({ ...options, name: saved.name, machine: saved.machine }, saved)
   }
 
   get path(): string {
@@ -85,7 +84,7 @@ export class Report {
       results: group.cases.flatMap((each) => this.#results.get(each.name) ?? []),
     }))
     const cases = inOrder.flatMap(({ results }) => results)
-    const saved: SavedReport = { machine, cases, profiles: [...this.#profiles.values()] }
+    const saved = { machine, cases, profiles: [...this.#profiles.values()] }
     await writeFile(join(directory, `${name}.json`), `${JSON.stringify(saved, null, 1)}\n`)
     const parts: string[] = [reportHead(machine)]
     const overview = overviewChart(cases)
@@ -106,6 +105,15 @@ export class Report {
     parts.push(...profileParts([...this.#profiles.values()]))
     await writeFile(this.path, parts.join('\n'))
   }
+}
+
+/** Reads a report; `given` may include the directory or an extension. */
+export async function savedReport(directory: string, given: string): Promise<SavedReport> {
+  const name = basename(given).replace(/\.(?:json|md)$/, '')
+  const saved: Omit<SavedReport, 'name'> = JSON.parse(
+    await readFile(join(directory, `${name}.json`), 'utf8'),
+  )
+  return { ...saved, name }
 }
 
 function profileParts(profiles: readonly CaseProfile[]): string[] {

@@ -12,6 +12,8 @@ import { inSources } from './source-place.ts'
 export interface RunOptions extends AlternateOptions {
   readonly workers: number
   readonly isProfiled: boolean
+  /** Whether cases run at the given pace, even if they have their own. */
+  readonly isQuick?: boolean
   /** The program of another build, which runs instead of the yardsticks. */
   readonly against?: string | undefined
   /** Whether targets are checked. */
@@ -42,6 +44,7 @@ export async function runCase(benchCase: BenchCase, options: RunOptions): Promis
   }
   try {
     const { rows, profiles } = await measured(benchCase, options)
+    if (options.isProfiled && profiles.length === 0) throw new Error('it recorded no profile')
     return {
       result: { ...described, rows, error: undefined },
       profiles: profiles.map((each) => inSources(each)),
@@ -69,7 +72,13 @@ async function measured(benchCase: BenchCase, options: RunOptions): Promise<Alte
   try {
     return await Promise.race([
       late,
-      openAll(benchCase, context, against).then((opened) => alternate(benchCase, opened, options)),
+      openAll(benchCase, context, against).then((opened) =>
+        alternate(
+          benchCase,
+          opened,
+          options.isQuick === true ? options : { ...options, ...benchCase.pace },
+        ),
+      ),
     ])
   } finally {
     cancel()

@@ -10,6 +10,7 @@ import type { Metered } from './cpu-meter.ts'
 import { type CpuProfile, InspectedProcess } from './inspected-process.ts'
 import { until } from './until.ts'
 import { cpuUsOf, processTree, proportionalBytesOf, residentBytesOf } from './process-cpu.ts'
+import { type ThreadTimes, threadTimes } from './thread-cpu.ts'
 
 const startMsMax = 20_000
 const inspectorPortMin = 20_000
@@ -158,6 +159,11 @@ export class ServerUnderTest {
     return this.#byProcess((pid) => cpuUsOf([pid]))
   }
 
+  threadTimes(): Readonly<Record<string, ThreadTimes>> {
+    if (this.#others !== undefined) return { node: threadTimes(this.#tree) }
+    return this.#byProcess((pid) => threadTimes([pid]))
+  }
+
   residentBytesByProcess(): Readonly<Record<string, number>> {
     return this.#byProcess((pid) => residentBytesOf([pid]))
   }
@@ -268,7 +274,7 @@ export class ServerUnderTest {
   }
 
   /** The primary forks its workers in their order. */
-  #byProcess(read: (pid: number) => number): Readonly<Record<string, number>> {
+  #byProcess<T>(read: (pid: number) => T): Readonly<Record<string, T>> {
     return Object.fromEntries(
       this.#tree.map((pid, index) => [index === 0 ? 'primary' : `worker ${index - 1}`, read(pid)]),
     )

@@ -59,14 +59,8 @@ function judged(target: Target, row: Row, ours: Row | undefined): Verdict {
         got: rateRatio.toFixed(2),
         isMet: rateRatio >= target.min,
       }
-    case 'figure': {
-      const value = row.figures[target.figure] ?? Number.NaN
-      return {
-        want: `${target.of === undefined ? '' : `${target.of}: `}${target.figure} at most ${target.max}`,
-        got: value.toFixed(2),
-        isMet: value <= target.max,
-      }
-    }
+    case 'figure':
+      return figured(target, row)
     case 'figureRatio': {
       const { figure, max } = target
       const value = (ours?.figures[figure] ?? Number.NaN) / (row.figures[figure] ?? Number.NaN)
@@ -77,10 +71,12 @@ function judged(target: Target, row: Row, ours: Row | undefined): Verdict {
       }
     }
     case 'scaling':
+      return scaled(target, row)
+    case 'cpuGrowth':
       return {
-        want: `at least ${target.min} x the rate of ${row.name}`,
-        got: `${rateRatio.toFixed(2)}; ${(target.times / cpuRatio).toFixed(2)} by CPU an operation`,
-        isMet: rateRatio >= target.min,
+        want: `${row.name}: at most ${target.max} x our CPU an operation`,
+        got: (1 / cpuRatio).toFixed(2),
+        isMet: 1 / cpuRatio <= target.max,
       }
     case 'cpuRatio':
       return {
@@ -90,5 +86,29 @@ function judged(target: Target, row: Row, ours: Row | undefined): Verdict {
       }
     default:
       return unreachable(target)
+  }
+}
+
+function scaled(
+  { times, min, isByCpu = false }: Extract<Target, { kind: 'scaling' }>,
+  { name, rateRatio, cpuRatio }: Row,
+): Verdict {
+  const byCpu = times / cpuRatio
+  return {
+    want: `at least ${min} x the rate of ${name}${isByCpu ? ' by CPU an operation' : ''}`,
+    got: `${rateRatio.toFixed(2)}; ${byCpu.toFixed(2)} by CPU an operation`,
+    isMet: (isByCpu ? byCpu : rateRatio) >= min,
+  }
+}
+
+function figured(
+  { figure, max, of }: Extract<Target, { kind: 'figure' }>,
+  { figures }: Row,
+): Verdict {
+  const value = figures[figure] ?? Number.NaN
+  return {
+    want: `${of === undefined ? '' : `${of}: `}${figure} at most ${max}`,
+    got: value.toFixed(2),
+    isMet: value <= max,
   }
 }

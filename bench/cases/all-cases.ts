@@ -6,6 +6,7 @@ import { clusterCases } from './cluster.ts'
 import { connectCases } from './connect.ts'
 import { fairnessCases } from './fairness.ts'
 import { fleetCase } from './fleet.ts'
+import { floorCase } from './floor.ts'
 import { forwardedCases } from './forwarded.ts'
 import { gzipCase } from './gzip.ts'
 import { holdsCase } from './holds.ts'
@@ -26,7 +27,7 @@ export const caseGroups: readonly CaseGroup[] = [
   {
     name: 'ingest',
     title: 'Ingest',
-    cases: [...ingestCases, ...ingestPoolCases, ...pushCases, pushKeyCase],
+    cases: [...ingestCases, floorCase, ...ingestPoolCases, ...pushCases, pushKeyCase],
   },
   { name: 'producer', title: 'The client for producers', cases: [producerClientCase] },
   { name: 'poll', title: 'getUpdates', cases: [...pollCases, gzipCase, ...forwardedCases] },

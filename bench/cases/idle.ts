@@ -32,7 +32,7 @@ export const idleForwardedCase: BenchCase = {
   name: 'idle-polls-forwarded',
   title: `${polls.toLocaleString('en')} waiting long polls, each through another worker`,
   operation: 'poll begun',
-  targets: [],
+  targets: [{ kind: 'figure', figure: idleFigure, max: 20 }],
   charted: { kind: 'figure', figure: idleFigure },
   isLong: true,
   freshRoundsMax: 3,

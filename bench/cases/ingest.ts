@@ -80,18 +80,16 @@ export async function ingestContestant(
 ): Promise<Contestant> {
   const { name, shape, workers = context.workers, isWatched = false } = options
   const { start = startServer } = options
-  const { bots, hasOrderingKey = false, hasIdempotencyKey = false, bytes = updateBytes } = shape
   const server = await start(context, {
     workers,
     flags: wideQueues,
     ...(isWatched ? { isInspected: true } : {}),
   })
-  await server.registerBots(bots)
+  await server.registerBots(shape.bots)
   const take = isWatched ? await watchLoops(server.inspected) : undefined
   const load = new HelperProcess('ingest-load', context)
   const { privatePort: port, adminKey } = server
-  const keys = { hasOrderingKey, hasIdempotencyKey }
-  const question = { port, adminKey, streams, bots, updateBytes: bytes, ...keys }
+  const question = { ...ingestLoad(shape), port, adminKey }
   return {
     name,
     async run(durationMs) {
@@ -112,6 +110,16 @@ export async function ingestContestant(
     residentBytes: () => server.residentBytes(),
     profiles: server.profiles,
   }
+}
+
+/** What the helper `ingest-load` sends. */
+export function ingestLoad({
+  bots,
+  hasOrderingKey = false,
+  hasIdempotencyKey = false,
+  bytes = updateBytes,
+}: IngestShape): Omit<IngestQuestion, 'port' | 'adminKey' | 'durationMs'> {
+  return { streams, bots, updateBytes: bytes, hasOrderingKey, hasIdempotencyKey }
 }
 
 function openLeveldown(context: CaseContext, bots: number): Contestant {

@@ -3,6 +3,8 @@
  * one NDJSON stream, each stamped with the time, for random bots. (The webhook cases measure the delay from push to
  * webhook.)
  */
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
 import { type Metered, meterCpu } from '../cpu-meter.ts'
 import type { Delays } from '../delays.ts'
@@ -33,7 +35,8 @@ export const latencyCase: BenchCase = {
   async open(context) {
     const own = await openServer(context)
     if (context.isAlone) return [own]
-    return [own, await openHub(context), ...(await commonNginx(context))]
+    const hubs = [await openHub(context, 'node-hub'), await openHub(context, 'node-durable-hub')]
+    return [own, ...hubs, ...(await commonNginx(context))]
   },
 }
 
@@ -57,11 +60,15 @@ export async function openServer(
   }
 }
 
-async function openHub(context: CaseContext): Promise<Contestant> {
-  const hub = new HelperProcess('node-hub', context)
-  const port = await hub.ask<number>({})
+async function openHub(
+  context: CaseContext,
+  file: 'node-hub' | 'node-durable-hub',
+): Promise<Contestant> {
+  const hub = new HelperProcess(file, context)
+  const directory = await mkdtemp(join(context.directory, 'hub-'))
+  const port = await hub.ask<number>({ directory })
   return polled(context, {
-    name: 'bare node:http in memory',
+    name: file === 'node-hub' ? 'bare node:http in memory' : 'bare node:http and leveldown',
     processes: [hub],
     bot: { port, tokens: Array.from({ length: bots }, (_, index) => `${firstBotId + index}:x`) },
     private: { port, adminKey: '' },

@@ -13,6 +13,7 @@ import { startRedis } from '../peers/redis-server.ts'
 import { ServerUnderTest } from '../server-under-test.ts'
 import { until } from '../until.ts'
 import { asked, openSink, webhookHeaders, webhookPath, type WebhookSink } from '../webhook-fleet.ts'
+import { peerPace } from './peers.ts'
 import { steadyPace, webhookContestant, webhookShape, withSteady } from './webhook.ts'
 
 const name = 'BullMQ and undici'
@@ -27,6 +28,7 @@ export const peersWebhookCase: BenchCase = {
   operation: 'delivery',
   targets: [],
   isExtra: true,
+  pace: peerPace,
   charted: { kind: 'cpuRatio', against: name },
   async open(context) {
     const sink = await openSink(context)

@@ -1,12 +1,12 @@
 /**
  * Postbote beside other queues, each as its best client uses it: 1,000 ordered queues, events of 300 bytes, and every
- * push synced to disk before its response. CPU time is that of the server and of all clients.
+ * push synced to disk before its response. CPU time is that of the server and of all clients, which have a column each.
  *
  * Producers and consumers are each one process. A peer whose server or client is not installed is left out with a line
  * that says so.
  */
-import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
-import { meterCpu, type Metered } from '../cpu-meter.ts'
+import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
+import { meterCpu } from '../cpu-meter.ts'
 import type { Delays } from '../delays.ts'
 import { HelperProcess } from '../helper-process.ts'
 import type { IngestSample } from '../ingest-sample.ts'
@@ -17,10 +17,10 @@ import type { PeerQuestion } from '../peers/peer-messages.ts'
 const queues = 1_000
 const ratePerSecond = 2_000
 const waitMsMax = 60_000
-/** Of one run, unless the peer needs too long for them. */
-const consumedEvents = 20_000
-/** Longer, so that the p99 of a round rests on more than a few events. */
-const steadyLengthFactor = 2
+/** Events that wait for their consumers at most, unless the peer needs too long for them. */
+const waitingEvents = 20_000
+/** The clients are compiled code of Node, too: a run of 20,000 events measures its compiler. */
+export const peerPace = { warmUpMs: 3_000, durationMs: 4_000 }
 const queuesText = `${queues.toLocaleString('en')} ordered queues, 300 B events`
 
 export const peerCases: readonly BenchCase[] = [
@@ -56,8 +56,9 @@ interface Opened {
 function peerCase(
   contestantOf: (context: CaseContext, name: PeerName) => Promise<Contestant>,
   obstacleOf: (name: PeerName) => string | undefined = obstacle,
-): Pick<BenchCase, 'operation' | 'targets' | 'isExtra' | 'open'> {
+): Pick<BenchCase, 'operation' | 'targets' | 'isExtra' | 'pace' | 'open'> {
   return {
+    pace: peerPace,
     operation: 'event',
     targets: [],
     isExtra: true,
@@ -88,83 +89,88 @@ function steadyObstacle(name: PeerName): string | undefined {
 async function open(context: CaseContext, name: PeerName, isConsumed: boolean): Promise<Opened> {
   const server = await peerNamed(name).start(context, queues)
   const { address } = server
-  const producer = new HelperProcess('peer-client', context)
-  const consumer = isConsumed ? new HelperProcess('peer-client', context) : undefined
+  const producer = new HelperProcess('peer-client', context, 'producer')
+  const consumer = isConsumed ? new HelperProcess('peer-client', context, 'consumers') : undefined
   await consumer?.ask(asked({ kind: 'consume', peer: name, address, queues }))
   await producer.ask(asked({ kind: 'connect', peer: name, address, queues }))
   return { name, server, producer, consumer }
 }
 
-async function pushContestant(context: CaseContext, name: PeerName): Promise<Contestant> {
-  const opened = await open(context, name, false)
-  const { producer, server } = opened
-  return {
-    name,
-    async run(durationMs) {
-      const costs = meterCpu(meteredOf(opened), [])
-      const sample = await producer.ask<IngestSample>(
-        asked({ kind: 'push', durationMs, countMax: Number.MAX_SAFE_INTEGER }),
-      )
-      return { ...sample, ...costs() }
-    },
-    residentBytes: () => server.residentBytes(),
-  }
+function pushContestant(context: CaseContext, name: PeerName): Promise<Contestant> {
+  return contestant(context, name, false, async ({ producer }, durationMs) => {
+    const countMax = Number.MAX_SAFE_INTEGER
+    const { operations } = await producer.ask<IngestSample>(
+      asked({ kind: 'push', durationMs, countMax }),
+    )
+    return { operations }
+  })
 }
 
-async function consumeContestant(context: CaseContext, name: PeerName): Promise<Contestant> {
-  const opened = await open(context, name, true)
-  const { producer, consumer, server } = opened
-  const { consumedMax: countMax = consumedEvents } = peerNamed(name)
-  return {
-    name,
-    async run() {
-      await consumer?.ask(asked({ kind: 'watch' }))
-      const costs = meterCpu(meteredOf(opened), [])
-      const startMs = performance.now()
-      const { operations } = await producer.ask<IngestSample>(
-        asked({ kind: 'push', durationMs: waitMsMax, countMax }),
-      )
+function consumeContestant(context: CaseContext, name: PeerName): Promise<Contestant> {
+  const { waitingMax = waitingEvents } = peerNamed(name)
+  // While one half is pushed, the other one is consumed.
+  const half = asked({ kind: 'push', durationMs: waitMsMax, countMax: waitingMax / 2 })
+  return contestant(context, name, true, async ({ producer, consumer, server }, durationMs) => {
+    const endMs = performance.now() + durationMs
+    let operations = 0
+    while (performance.now() < endMs) {
+      const pushed = await producer.ask<IngestSample>(half)
       await consumer?.ask(asked({ kind: 'confirmed', count: operations }))
-      const seconds = (performance.now() - startMs) / 1_000
-      await server.settled?.()
-      return { operations, seconds, ...costs() }
-    },
-    residentBytes: () => server.residentBytes(),
-  }
+      operations += pushed.operations
+    }
+    await consumer?.ask(asked({ kind: 'confirmed', count: operations }))
+    return { operations, settled: server.settled?.() }
+  })
 }
 
-async function latencyContestant(context: CaseContext, name: PeerName): Promise<Contestant> {
-  const opened = await open(context, name, true)
-  const { producer, consumer, server } = opened
+function latencyContestant(context: CaseContext, name: PeerName): Promise<Contestant> {
+  return contestant(context, name, true, async ({ producer, consumer }, durationMs) => {
+    const operations = await producer.ask<number>(
+      asked({ kind: 'steady', ratePerSecond, durationMs }),
+    )
+    const delays = await consumer?.ask<Delays>(asked({ kind: 'delays', count: operations }))
+    await consumer?.ask(asked({ kind: 'confirmed', count: operations }))
+    const figures = {
+      'p50 ms': delays?.p50Ms ?? Number.NaN,
+      'p99 ms': delays?.p99Ms ?? Number.NaN,
+      'max ms': delays?.maxMs ?? Number.NaN,
+    }
+    return { operations, figures }
+  })
+}
+
+/** What a run did, and what is left to be done after the clock has stopped. */
+interface Done extends Pick<Sample, 'operations' | 'figures'> {
+  readonly settled?: Promise<void> | undefined
+}
+
+async function contestant(
+  context: CaseContext,
+  name: PeerName,
+  isConsumed: boolean,
+  work: (opened: Opened, durationMs: number) => Promise<Done>,
+): Promise<Contestant> {
+  const opened = await open(context, name, isConsumed)
+  const { server, producer, consumer } = opened
+  const metered = [server, producer, ...(consumer === undefined ? [] : [consumer])]
+  const measured = async (durationMs: number): Promise<Sample> => {
+    await consumer?.ask(asked({ kind: 'watch' }))
+    const costs = meterCpu(metered, [])
+    const startMs = performance.now()
+    const { settled, ...done } = await work(opened, durationMs)
+    const seconds = (performance.now() - startMs) / 1_000
+    await settled
+    return { ...done, seconds, ...costs() }
+  }
   return {
     name,
-    async run(durationMs) {
-      await consumer?.ask(asked({ kind: 'watch' }))
-      const costs = meterCpu(meteredOf(opened), [])
-      const startMs = performance.now()
-      const steady = { ratePerSecond, durationMs: durationMs * steadyLengthFactor }
-      const operations = await producer.ask<number>(asked({ kind: 'steady', ...steady }))
-      const delays = await consumer?.ask<Delays>(asked({ kind: 'delays', count: operations }))
-      await consumer?.ask(asked({ kind: 'confirmed', count: operations }))
-      return {
-        operations,
-        seconds: (performance.now() - startMs) / 1_000,
-        ...costs(),
-        figures: {
-          'p50 ms': delays?.p50Ms ?? Number.NaN,
-          'p99 ms': delays?.p99Ms ?? Number.NaN,
-          'max ms': delays?.maxMs ?? Number.NaN,
-        },
-      }
+    run: (durationMs) => {
+      const run = (): Promise<Sample> => measured(durationMs)
+      return server.profiled?.(run) ?? run()
     },
     residentBytes: () => server.residentBytes(),
+    ...(server.profiles === undefined ? {} : { profiles: server.profiles }),
   }
-}
-
-function meteredOf({ server, producer, consumer }: Opened): readonly Metered[] {
-  const producers = { cpuUsByProcess: () => ({ producer: producer.cpuUs() }) }
-  if (consumer === undefined) return [server, producers]
-  return [server, producers, { cpuUsByProcess: () => ({ consumers: consumer.cpuUs() }) }]
 }
 
 /** Checks the type of a question. */

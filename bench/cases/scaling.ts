@@ -18,12 +18,12 @@ const pollShape = { updates: 100 }
 const pollConnections = 32
 const webhookShape = { bots: 20, connections: 10, keys: 50 }
 
+const eightName = 'eight workers'
+
 type Open = (context: CaseContext, name: string) => Promise<Contestant>
 
 export const scalingCases: readonly BenchCase[] = [
-  scalingCase('scaling-ingest', 'NDJSON ingest, 1,000 bots', (context, name) =>
-    ingestContestant(context, { name, shape: ingestShape }),
-  ),
+  growthCase(),
   scalingCase('scaling-poll', 'getUpdates with 100 x 300 B', openPoll),
   scalingCase('scaling-webhook', 'webhooks of 20 bots, 10 connections each', openWebhook),
 ]
@@ -42,6 +42,28 @@ function scalingCase(name: string, what: string, open: Open): BenchCase {
       return [two, one, ...(await commonNginx(context))]
     },
   }
+}
+
+/** Ingest, also with more workers than a machine of two cores can run at a time, which share its CPUs. */
+function growthCase(): BenchCase {
+  const scaling = scalingCase('growth', 'NDJSON ingest, 1,000 bots', openIngest)
+  return {
+    ...scaling,
+    title: 'two workers, one and eight: NDJSON ingest, 1,000 bots',
+    targets: [
+      { kind: 'scaling', against: oneName, times: 2, min: 1.85, isByCpu: true },
+      { kind: 'cpuGrowth', of: eightName, max: 1.15 },
+    ],
+    async open(context) {
+      const contestants = await scaling.open(context)
+      if (context.isAlone) return contestants
+      return [...contestants, await openIngest({ ...context, workers: 8 }, eightName)]
+    },
+  }
+}
+
+function openIngest(context: CaseContext, name: string): Promise<Contestant> {
+  return ingestContestant(context, { name, shape: ingestShape })
 }
 
 async function openPoll(context: CaseContext, name: string): Promise<Contestant> {

@@ -38,7 +38,7 @@ export const jobOptions = { removeOnComplete: true }
 export const bullmq: Peer = {
   lanes,
   batchMax: 2_000,
-  consumedMax: 4_000,
+  waitingMax: 4_000,
   start: startRedis,
   async connect(address, queues) {
     const { Queue } = peerModule<BullModule>('bullmq')

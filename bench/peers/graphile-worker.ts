@@ -39,7 +39,7 @@ export const graphileWorker: Peer = {
   lanes,
   batchMax: 500,
   isSlow: true,
-  consumedMax: 200,
+  waitingMax: 200,
   start: (context) =>
     startPostgres(context, (connectionString) => {
       return peerModule<WorkerModule>('graphile-worker').runMigrations({ connectionString })

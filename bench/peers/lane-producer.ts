@@ -39,10 +39,13 @@ export class LaneProducer {
 
   async push({ durationMs, countMax }: PushBounds): Promise<IngestSample> {
     const startMs = performance.now()
-    const { lanes } = this.#shape
+    const { lanes, batchMax } = this.#shape
     this.#left = countMax
+    // Each lane has a share, also of fewer events than all lanes can push at a time.
+    const length = Math.min(batchMax, Math.ceil(countMax / lanes))
+    const endMs = startMs + durationMs
     const pushed = await Promise.all(
-      Array.from({ length: lanes }, (_, lane) => this.#pushUntil(startMs + durationMs, lane)),
+      Array.from({ length: lanes }, (_, lane) => this.#pushUntil(endMs, lane, length)),
     )
     return {
       operations: pushed.reduce((sum, count) => sum + count, 0),
@@ -70,10 +73,10 @@ export class LaneProducer {
     return count
   }
 
-  async #pushUntil(endMs: number, lane: number): Promise<number> {
+  async #pushUntil(endMs: number, lane: number, length: number): Promise<number> {
     let count = 0
     while (performance.now() < endMs && this.#left > 0) {
-      const events = this.#batch(lane)
+      const events = this.#batch(lane, length)
       this.#left -= events.length
       await this.#producer.push(lane, events)
       count += events.length
@@ -82,10 +85,9 @@ export class LaneProducer {
   }
 
   /** The queues of the lane in turn, each as often as the others. */
-  #batch(lane: number): readonly PushedEvent[] {
-    const { lanes, queues, batchMax } = this.#shape
+  #batch(lane: number, length: number): readonly PushedEvent[] {
+    const { lanes, queues } = this.#shape
     const queuesOfLane = Math.ceil((queues - lane) / lanes)
-    const length = Math.min(batchMax, Math.max(Math.ceil(this.#left / lanes), 1))
     return Array.from({ length }, () => {
       const index = this.#next++
       return { queue: lane + (index % queuesOfLane) * lanes, event: this.#sample(index) }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { CaseContext, CpuUsByProcess } from '../contestant.ts'
 import { isOpen } from '../../test/support/kit/is-open.ts'
 import { cpuUsOfFamily, processTree, residentBytesOf } from '../process-cpu.ts'
+import { type ThreadTimes, threadTimes } from '../thread-cpu.ts'
 import { until } from '../until.ts'
 import type { PeerAddress, PeerServer } from './peer.ts'
 
@@ -59,6 +60,10 @@ export class PeerProcess implements PeerServer {
 
   cpuUsByProcess(): CpuUsByProcess {
     return { server: cpuUsOfFamily(this.#child.pid ?? 0) }
+  }
+
+  threadTimes(): Readonly<Record<string, ThreadTimes>> {
+    return { server: threadTimes(this.#tree) }
   }
 
   residentBytes(): number {

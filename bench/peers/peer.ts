@@ -6,6 +6,7 @@
  * queue arrive in their order. A reader may serve many queues, where the client of the peer allows that.
  */
 import type { CaseContext } from '../contestant.ts'
+import type { CpuProfile } from '../inspected-process.ts'
 import type { Metered } from '../cpu-meter.ts'
 
 export interface PeerEvent {
@@ -32,6 +33,9 @@ export interface PeerServer extends Metered {
   residentBytes(): number
   /** Resolves when confirmations that have no response are done, too. */
   settled?(): Promise<void>
+  /** Records profiles during `work`, if it is profiled. */
+  profiled?<T>(work: () => Promise<T>): Promise<T>
+  readonly profiles?: readonly CpuProfile[]
 }
 
 export interface PeerProducer {
@@ -51,8 +55,8 @@ export interface Peer {
   readonly lanes: number
   /** Events of one push at most. */
   readonly batchMax: number
-  /** Events of one measurement that consumes them; the default is that of the case. */
-  readonly consumedMax?: number
+  /** Events that wait for their consumers at most; the default is that of the case. */
+  readonly waitingMax?: number
   /** It consumes fewer than the steady rate by far, so it takes no part in the measurement of delays. */
   readonly isSlow?: boolean
   /** Starts the server and creates the queues. It ends with the case. */

@@ -30,8 +30,11 @@ export const postbote: Peer = {
         tokens: bots.map(({ token }) => token),
       },
       cpuUsByProcess: () => ({ server: server.cpuUs() }),
+      threadTimes: () => server.threadTimes(),
       residentBytes: () => server.residentBytes(),
       settled: () => new Promise((resolve) => setTimeout(resolve, settleMs)),
+      profiled: (work) => server.profiled(work),
+      profiles: server.profiles,
     }
   },
   async connect({ port, key = '' }) {

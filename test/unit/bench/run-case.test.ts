@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
-import type { BenchCase, CaseContext } from '../../../bench/contestant.ts'
+import type { BenchCase, CaseContext, Sample } from '../../../bench/contestant.ts'
 import { runCase } from '../../../bench/run-case.ts'
 
 const options = {
@@ -44,4 +44,22 @@ test('a run that fails in the middle is reported like one that could not begin',
     options,
   )
   assert.equal(result.error, 'run 1')
+})
+
+test('a case runs at its own pace but for a quick run, and one without profiles has no profile to show', async () => {
+  const paces: number[] = []
+  const run = (durationMs: number): Promise<Sample> => {
+    paces.push(durationMs)
+    return Promise.resolve({ operations: 1, seconds: 1, cpuUs: 1, loadCpuUs: 0 })
+  }
+  const slow: BenchCase = {
+    ...caseOf(() => Promise.resolve([{ name: 'ours', run }])),
+    pace: { warmUpMs: 30, durationMs: 40 },
+  }
+  await runCase(slow, options)
+  assert.deepEqual(paces.splice(0), [30, 40])
+  await runCase(slow, { ...options, isQuick: true })
+  assert.deepEqual(paces, [1, 1])
+  const { result } = await runCase(slow, { ...options, isProfiled: true })
+  assert.equal(result.error, 'it recorded no profile')
 })

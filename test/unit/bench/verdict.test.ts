@@ -63,3 +63,16 @@ test('a figure as a multiple of that of another contestant is judged by both', (
   const verdict = verdictOf(target, { rows: [ours, fast] })
   assert.deepEqual(verdict, { want: 'p50 ms at most 2 x that of fast', got: '2.50', isMet: false })
 })
+
+test('growth is judged by CPU time: that of more workers, and what fewer would use', () => {
+  const scaling: Target = { kind: 'scaling', against: 'one', times: 2, min: 1.6, isByCpu: true }
+  assert.equal(verdictOf(scaling, { rows })?.isMet, true)
+  const eight: Row = { ...ours, name: 'eight', cpuRatio: 0.8 }
+  const growth: Target = { kind: 'cpuGrowth', of: 'eight', max: 1.15 }
+  const verdict = verdictOf(growth, { rows: [...rows, eight] })
+  assert.deepEqual(verdict, {
+    want: 'eight: at most 1.15 x our CPU an operation',
+    got: '1.25',
+    isMet: false,
+  })
+})

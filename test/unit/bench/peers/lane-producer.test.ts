@@ -9,6 +9,7 @@ const shape = { lanes: 4, batchMax: 10, queues: 10 }
 /** Records what is pushed, and fails if a lane has two pushes at a time. */
 class RecordedPushes {
   readonly events: PushedEvent[] = []
+  count = 0
   readonly #busy = new Set<number>()
 
   async push(lane: number, events: readonly PushedEvent[]): Promise<void> {
@@ -18,6 +19,7 @@ class RecordedPushes {
     this.#busy.add(lane)
     await new Promise((resolve) => setImmediate(resolve))
     this.#busy.delete(lane)
+    this.count += 1
     this.events.push(...events)
   }
 }
@@ -29,6 +31,16 @@ test('a producer pushes as many events as asked, to all queues, each queue in it
   assert.equal(operations, pushes.events.length)
   assert.ok(operations >= 200 && operations < 200 + shape.lanes * shape.batchMax)
   assert.equal(new Set(pushes.events.map(({ queue }) => queue)).size, shape.queues)
+})
+
+test('fewer events than all lanes could push at a time are shared by all lanes', async () => {
+  const pushes = new RecordedPushes()
+  const { operations } = await new LaneProducer(pushes, shape).push({
+    durationMs: 60_000,
+    countMax: 20,
+  })
+  assert.equal(operations, 20)
+  assert.equal(pushes.count, shape.lanes)
 })
 
 test('a steady producer stamps each event and pushes all of them', async () => {
