@@ -329,6 +329,7 @@ function registryOf(
       counters: slot,
       budget: new WindowBudget(windowBytesOf({ ...config, workers: start.workers })),
       limits,
+      retention: { ms: config.retainMs, bytes: config.retainBytes },
       levels: new QueueLevels({ clock, limits, report }),
       report,
       webhooks,

@@ -6,7 +6,7 @@
 import { type QueueId, updateIdEnd } from '../shard/record-keys.ts'
 import type { ForgetKeptOperation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { KeptRun, StoredLeftUpdate } from '../shard/stored.ts'
+import type { KeptRun, LeftUpdatesRead } from '../shard/stored.ts'
 import { mib } from '../limits.ts'
 
 /** What may stay. */
@@ -18,7 +18,10 @@ export interface KeptBounds {
 
 export interface KeptTrimmerOptions {
   readonly queue: QueueId
-  readonly shard: Pick<Shard, 'commit' | 'kept' | 'readKeptRuns' | 'readLeftUpdates'>
+  readonly shard: Pick<
+    Shard,
+    'commit' | 'kept' | 'keptChanges' | 'readKeptRuns' | 'readLeftUpdates'
+  >
 }
 
 /** One operation deletes this many runs and single updates at most, so that a group stays small. */
@@ -36,25 +39,40 @@ export async function trimKept(
   bounds: KeptBounds,
 ): Promise<number | undefined> {
   for (;;) {
-    const kept = shard.kept.of(queue)
-    if (kept.count === 0) return undefined
-    // What was committed can be read then.
-    await shard.commit([], { waited: true })
-    const all = { queue, from: 0, to: updateIdEnd, limit: trimmedPerOperationMax }
-    const [runs, singles] = await Promise.all([
-      shard.readKeptRuns(all),
-      shard.readLeftUpdates({ ...all, bytesMax: trimPageBytes }),
-    ])
-    const oldest = inOrder(runs, singles.updates)
-    const first = oldest[0]
-    // Damaged records are not read, so they may have left counts behind.
-    const operation =
-      first === undefined
-        ? { ...nothing(queue), ...kept }
-        : excessOf(oldest, { queue, bounds, bytes: kept.bytes })
-    if (operation.count === 0) return first?.leftAtMs
-    await shard.commit([operation], { waited: true })
+    const step = await shard.keptChanges.run(() => trimStep({ queue, shard }, bounds))
+    if (step.isDone) return step.oldestMs
   }
+}
+
+interface TrimStep {
+  readonly isDone: boolean
+  /** When the oldest that stays has left; undefined if nothing stays, or if it is not known yet. */
+  readonly oldestMs: number | undefined
+}
+
+async function trimStep(
+  { queue, shard }: KeptTrimmerOptions,
+  bounds: KeptBounds,
+): Promise<TrimStep> {
+  const kept = shard.kept.of(queue)
+  if (kept.count === 0) return { isDone: true, oldestMs: undefined }
+  // What was committed can be read then.
+  await shard.commit([], { waited: true })
+  const all = { queue, from: 0, to: updateIdEnd, limit: trimmedPerOperationMax }
+  const [runs, singles] = await Promise.all([
+    shard.readKeptRuns(all),
+    shard.readLeftUpdates({ ...all, bytesMax: trimPageBytes }),
+  ])
+  const oldest = inOrder(runs, singles)
+  const first = oldest[0]
+  // Damaged records are not read, so they may have left counts behind.
+  const operation =
+    first === undefined
+      ? { ...emptyForget(queue), ...kept }
+      : excessOf(oldest, { queue, bounds, bytes: kept.bytes })
+  if (operation.count === 0) return { isDone: true, oldestMs: first?.leftAtMs }
+  await shard.commit([operation], { waited: true })
+  return { isDone: false, oldestMs: undefined }
 }
 
 interface KeptPart {
@@ -69,11 +87,13 @@ interface KeptPart {
 /** Returns both in the order of their ids, up to the end of the list that ends first. */
 function inOrder(
   runs: readonly KeptRun[],
-  singles: readonly StoredLeftUpdate[],
+  singles: LeftUpdatesRead,
 ): readonly KeptPart[] {
+  const lastRun = runs.length < trimmedPerOperationMax ? updateIdEnd : (runs.at(-1)?.from ?? 0)
+  const end = Math.min(lastRun + 1, singles.next)
   const parts: KeptPart[] = [
     ...runs.map((run) => ({ ...run, id: run.from, run })),
-    ...singles.map(({ updateId, leftAtMs, text }) => ({
+    ...singles.updates.map(({ updateId, leftAtMs, text }) => ({
       id: updateId,
       leftAtMs,
       count: 1,
@@ -81,7 +101,7 @@ function inOrder(
       run: undefined,
     })),
   ]
-  return parts.sort((a, b) => a.id - b.id).slice(0, trimmedPerOperationMax)
+  return parts.filter(({ id }) => id < end).sort((a, b) => a.id - b.id)
 }
 
 function excessOf(
@@ -99,9 +119,10 @@ function excessOf(
     count += part.count
     freed += part.bytes
   }
-  return { ...nothing(queue), runs, updateIds, count, bytes: freed }
+  return { ...emptyForget(queue), runs, updateIds, count, bytes: freed }
 }
 
-function nothing(queue: QueueId): ForgetKeptOperation {
+/** Returns an operation that deletes nothing. */
+export function emptyForget(queue: QueueId): ForgetKeptOperation {
   return { kind: 'forgetKept', queue, runs: [], updateIds: [], count: 0, bytes: 0 }
 }

@@ -14,16 +14,14 @@ import { type QueueId, updateIdEnd } from '../shard/record-keys.ts'
 import type { LeaveReason } from '../shard/record.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { IdRange, KeptRun, StoredLeftUpdate, StoredUpdate } from '../shard/stored.ts'
-
-/** What has become of an update. */
-export type UpdateState = 'pending' | 'delivered' | 'confirmed' | 'dropped' | 'expired' | 'dead'
+import type { UpdateState } from './update-states.ts'
 
 /** An update of a queue, pending or not. */
 export interface FoundUpdate extends Omit<StoredUpdate, 'expiresAtS'> {
   readonly state: UpdateState
   /** Wall time in milliseconds; undefined while it is pending. */
   readonly leftAtMs: number | undefined
-  /** The number of delivery attempts, if it was given up. */
+  /** The number of delivery attempts; undefined if it is not known. */
   readonly attempts: number | undefined
   readonly lastError: string | undefined
 }
@@ -32,7 +30,8 @@ export interface FoundUpdate extends Omit<StoredUpdate, 'expiresAtS'> {
 export interface UpdateFilter {
   readonly state?: UpdateState | undefined
   readonly typeNumber?: number | undefined
-  readonly orderingKey?: string | undefined
+  /** Tells whether an ordering key as it is stored is wanted. */
+  readonly hasKey?: ((storedKey: string) => boolean) | undefined
   /** Accepted at this wall time in seconds, or later. */
   readonly sinceS?: number | undefined
   /** Accepted before this wall time in seconds. */
@@ -161,18 +160,24 @@ function pendingOrKept(
 }
 
 function leftUpdate(
-  { reason: _reason, lastError, ...update }: StoredLeftUpdate,
+  { reason: _reason, lastError, attempts, ...update }: StoredLeftUpdate,
   state: UpdateState,
 ): FoundUpdate {
-  return { ...update, state, lastError: lastError === '' ? undefined : lastError }
+  const isCounted = state === 'dead' || attempts > 0
+  return {
+    ...update,
+    state,
+    attempts: isCounted ? attempts : undefined,
+    lastError: lastError === '' ? undefined : lastError,
+  }
 }
 
 function isWanted(update: FoundUpdate, filter: UpdateFilter): boolean {
-  const { state, typeNumber, orderingKey, sinceS = 0, untilS = Infinity } = filter
+  const { state, typeNumber, hasKey, sinceS = 0, untilS = Infinity } = filter
   return (
     (state === undefined || update.state === state) &&
     (typeNumber === undefined || update.typeNumber === typeNumber) &&
-    (orderingKey === undefined || update.orderingKey === orderingKey) &&
+    (hasKey === undefined || hasKey(update.orderingKey)) &&
     update.acceptedAtS >= sinceS &&
     update.acceptedAtS < untilS
   )

@@ -3,13 +3,15 @@
  * given up, which become dead letters. No removal is awaited. update-queue.ts removes the oldest updates (`confirm`, `drop`).
  */
 import { nextTurn } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
 import type { QueueId } from '../shard/record-keys.ts'
 import type { DeleteOperation, Operation } from '../shard/operations.ts'
+import type { LeaveReason } from '../shard/record.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/delivery-source.ts'
 import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
-import { leftUpdateOf } from './left-update.ts'
+import { type Leaving, leftUpdateOf } from './left-update.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
 import type { Retention } from './retention.ts'
@@ -77,7 +79,7 @@ export class QueueRemovals {
   remove(updates: readonly PendingUpdate[]): void {
     const removed = this.#take(updates)
     this.#services.counters.add('updates_delivered', removed.count)
-    this.#commitRemoval(removed, { kept: this.#keptOf(updates, removed, 'delivered') })
+    void this.#commitRemoval(removed, { kept: this.#keptOf(updates, removed, 'delivered') })
   }
 
   /** Removes updates that were given up and keeps them as dead letters. */
@@ -95,7 +97,7 @@ export class QueueRemovals {
       this.#services.lostByExpiry(expired.length)
     }
     this.#services.deadLettersAdded(dying.length, dying.at(-1)?.lastError)
-    this.#commitRemoval(removed, { alongside: this.deadLetters.addDeadLetters(dying) })
+    void this.#commitRemoval(removed, { alongside: this.deadLetters.addDeadLetters(dying) })
   }
 
   /**
@@ -122,6 +124,36 @@ export class QueueRemovals {
       if (expired.length > 0) await this.#options.settled()
     })
     return isComplete
+  }
+
+  /**
+   * Removes one pending update, wherever it is.
+   *
+   * @returns the update; undefined if none with this id is pending. The removal is durable then
+   * @throws UPDATE_IN_DELIVERY if the webhook gets it at this moment, STORE_UNAVAILABLE, OUTCOME_UNKNOWN
+   */
+  async dropOne(updateId: number): Promise<QueuedUpdate | undefined> {
+    // A dispatcher has loaded a page that it was given when the turn is over.
+    while (this.#options.reader().isBeingGiven(updateId)) await nextTurn(this.#services.clock)
+    const [loaded] = this.#backlog.after(updateId - 1, 1)
+    const dropped =
+      loaded?.updateId === updateId
+        ? this.#dropNow(loaded)
+        : await this.#options.reader().withUnloaded(updateId, (update) => this.#dropNow(update))
+    await dropped?.written
+    return dropped?.update
+  }
+
+  /** The removal is wrapped, so that nobody waits for it while the reader is busy. */
+  #dropNow(update: QueuedUpdate): { update: QueuedUpdate; written: Promise<void> } {
+    const isGiven = this.#options.reader().isBeingGiven(update.updateId)
+    if (isGiven || this.#options.holder()?.release(update) === false) {
+      throw new PostboteError('UPDATE_IN_DELIVERY')
+    }
+    const kept = this.#isKept ? [leftUpdateOf(update, this.#leaving('dropped'))] : undefined
+    const removed = this.#take([update])
+    this.#services.counters.add('updates_dropped', removed.count)
+    return { update, written: this.#commitRemoval(removed, { kept, waited: true }) }
   }
 
   /**
@@ -177,7 +209,7 @@ export class QueueRemovals {
   #drop(expired: readonly QueuedUpdate[]): void {
     const removed = this.#take(expired)
     this.#services.counters.add('updates_expired', removed.count)
-    this.#commitRemoval(removed, { kept: this.#keptOf(expired, removed, 'expired') })
+    void this.#commitRemoval(removed, { kept: this.#keptOf(expired, removed, 'expired') })
   }
 
   /** Removes updates from the queue, loaded or not. Updates that have already left are skipped. */
@@ -191,27 +223,47 @@ export class QueueRemovals {
   #keptOf(
     updates: readonly PendingUpdate[],
     { updateIds }: RemovedEntries,
-    reason: 'delivered' | 'expired' | 'dropped',
+    reason: 'delivered' | 'expired',
   ): DeleteOperation['kept'] {
-    if (this.#services.retention().ms === 0) return undefined
-    const leftAtMs = this.#services.clock.nowMs()
+    if (!this.#isKept) return undefined
+    const leaving = this.#leaving(reason)
     const left = new Set(updateIds)
     return updates
       .filter(isQueued)
       .filter(({ updateId }) => left.has(updateId))
-      .map((update) => leftUpdateOf(update, { reason, leftAtMs }))
+      .map((update) => leftUpdateOf(update, leaving))
+  }
+
+  /** Whether updates that leave are kept to be looked at. */
+  get #isKept(): boolean {
+    return this.#services.retention().ms > 0
+  }
+
+  #leaving<Reason extends LeaveReason>(reason: Reason): Leaving<Reason> {
+    return { reason, leftAtMs: this.#services.clock.nowMs() }
   }
 
   #commitRemoval(
     removed: RemovedEntries,
-    { kept, alongside = [] }: Pick<DeleteOperation, 'kept'> & { alongside?: readonly Operation[] },
-  ): void {
+    { kept, alongside = [], waited = false }: RemovalExtras,
+  ): Promise<void> {
     const { updateIds, count, bytes: removedBytes } = removed
-    if (count === 0) return
+    if (count === 0) return done
     const { floor } = this.#backlog
     const queue = this.#services.id
     const removal = { kind: 'delete', queue, updateIds, removedBytes, floor, kept } as const
     const written = (): void => this.#options.reader().written(updateIds)
-    this.#options.commit([removal, ...alongside], false).then(written, written)
+    const committed = this.#options.commit([removal, ...alongside], waited)
+    committed.then(written, written)
+    return committed
   }
 }
+
+/** What is committed with a removal. */
+interface RemovalExtras extends Pick<DeleteOperation, 'kept'> {
+  readonly alongside?: readonly Operation[]
+  /** Whether somebody waits for the result. */
+  readonly waited?: boolean
+}
+
+const done = Promise.resolve()

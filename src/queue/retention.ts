@@ -6,4 +6,20 @@ export interface Retention {
   readonly bytes: number
 }
 
+/** What the operator has set for one queue. Absent fields follow the server's options. */
+export type OwnRetention = Partial<Retention>
+
 export const noRetention: Retention = { ms: 0, bytes: 0 }
+
+/**
+ * Returns how much a queue keeps.
+ *
+ * @param settings - those of the queue
+ * @param usual - as the server's options say
+ */
+export function retentionOf(
+  { retention: own }: { readonly retention?: OwnRetention },
+  usual: Retention = noRetention,
+): Retention {
+  return own === undefined ? usual : { ...usual, ...own }
+}

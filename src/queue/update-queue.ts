@@ -28,6 +28,7 @@ import { randomFirstId } from './first-id.ts'
 import type { QueueLevels } from './queue-levels.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import type { QueueWatcher } from './queue-watcher.ts'
+import { LookBack } from './look-back.ts'
 import { QueueReader } from './queue-reader.ts'
 import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
 import type { QueuedUpdate } from './queued-update.ts'
@@ -121,6 +122,17 @@ export class UpdateQueue implements DeliverySource {
   /** The dead letters of this queue. */
   get deadLetters(): DeadLetters {
     return this.#removals.deadLetters
+  }
+
+  /** The updates that can be looked at, pending or not. */
+  get lookBack(): LookBack {
+    const { id: queue, shard } = this.#options
+    return new LookBack({
+      queue,
+      shard,
+      floor: () => this.#backlog.floor,
+      settled: () => this.#settled(),
+    })
   }
 
   get pendingCount(): number {
@@ -319,6 +331,11 @@ export class UpdateQueue implements DeliverySource {
   remove(updates: readonly PendingUpdate[]): void {
     this.lastTakenMs = this.#options.clock.monotonicMs()
     this.#removals.remove(updates)
+  }
+
+  /** Removes one pending update, as `QueueRemovals.dropOne` describes. */
+  dropOne(updateId: number): Promise<QueuedUpdate | undefined> {
+    return this.#removals.dropOne(updateId)
   }
 
   addDeadLetters(lost: readonly LostUpdate[]): void {

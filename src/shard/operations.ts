@@ -62,6 +62,11 @@ export interface ForgetKeptOperation extends Readonly<KeptCounts> {
   readonly runs: readonly Pick<KeptRun, 'from' | 'end'>[]
   /** Updates that have left alone. */
   readonly updateIds: readonly number[]
+  /** Runs that lose some updates, as they are then, and the ids of those updates. */
+  readonly shrunk?: {
+    readonly runs: readonly KeptRun[]
+    readonly updateIds: readonly number[]
+  }
 }
 
 /** Begins a new numbering in an empty queue (protocol.md §4). */

@@ -361,6 +361,13 @@ function encodeForgotten(operation: ForgetKeptOperation, batch: StoreOperation[]
     batch.push({ type: 'del', key: keys.keptRunKey(operation.queue, from) })
   }
   encodeDeletions(operation, keys.leftUpdateKey, batch)
+  const { queue, shrunk } = operation
+  if (shrunk === undefined) return
+  encodeDeletions({ queue, updateIds: shrunk.updateIds }, keys.updateKey, batch)
+  for (const { from, ...run } of shrunk.runs) {
+    const key = keys.keptRunKey(queue, from)
+    batch.push({ type: 'put', key, value: record.encodeKeptRun(key, run) })
+  }
 }
 
 function encodeDeletions(

@@ -36,6 +36,7 @@ import type {
   UpdatesRead,
 } from './stored.ts'
 import { kib } from '../limits.ts'
+import { Mutex } from '../kit/mutex.ts'
 
 /** Options of a shard. `Shard.open` opens the `store`. */
 export interface ShardOptions extends ShardRecoveryOptions {
@@ -67,6 +68,8 @@ export class Shard {
   readonly idempotency: IdempotencyKeys
   /** What is stored of many queues. */
   readonly lists: ShardLists
+  /** Whoever reads what queues keep, and then deletes some of it, does so alone. */
+  readonly keptChanges = new Mutex()
   readonly #options: ShardOptions
   readonly #store: Store
   readonly #codec: ShardCodec
@@ -455,7 +458,10 @@ function operationCost(operation: Operation): number {
   const { kind } = operation
   if (kind === 'push') return costOfText(operation.text)
   if (kind === 'delete' || kind === 'removeDeadLetters') return operation.updateIds.length
-  if (kind === 'forgetKept') return operation.updateIds.length + operation.runs.length
+  if (kind === 'forgetKept') {
+    const { runs, updateIds, shrunk } = operation
+    return runs.length + updateIds.length + (shrunk?.updateIds.length ?? 0)
+  }
   if (kind !== 'addDeadLetters') return 1
   return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text), 0)
 }

@@ -29,12 +29,18 @@ export interface LostUpdate {
   readonly lastError: string | undefined
 }
 
-/** A dispatcher that holds updates it has read. Nothing else removes a held update because of its expiry. */
+/** A dispatcher that holds updates it has read. Nothing else removes a held update that it was not asked to release. */
 export interface UpdateHolder {
   /** Gives up through `addDeadLetters` all held updates that have expired, except those in flight. */
   giveUpExpired(): void
   /** The queue, empty at the moment, assigns lower ids from now on. */
   renumbered(): void
+  /**
+   * Lets go of an update, so that it can be removed from the queue.
+   *
+   * @returns false if the update is being delivered, or was delivered
+   */
+  release(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
   /** Tells whether it holds this update, in constant time. */
   holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
 }

@@ -172,6 +172,11 @@ export class Dispatcher implements UpdateHolder {
     return this.#state.holds(update) || this.#delivered.some((other) => other.updateId === updateId)
   }
 
+  release(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
+    const isDelivered = this.#delivered.some(({ updateId }) => updateId === update.updateId)
+    return !isDelivered && this.#state.release(update)
+  }
+
   renumbered(): void {
     this.#state.renumbered()
     this.#pump()

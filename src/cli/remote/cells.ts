@@ -24,6 +24,7 @@ const times: ReadonlySet<string> = new Set([
   'expires',
   'last_error_date',
   'last_used',
+  'left',
   'next_attempt',
   'next_retry',
   'time',

@@ -232,6 +232,7 @@ class World {
     const held = (this.#held ??= new Map())
     this.queue.heldBy({
       holds: ({ updateId }) => held.has(updateId),
+      release: ({ updateId }) => !held.has(updateId),
       renumbered: () => undefined,
       giveUpExpired: () => undefined,
     })
