@@ -258,7 +258,8 @@ export class BotQueue {
    */
   setRetention(own: OwnRetention): Promise<void> {
     return this.changeSettings(({ retention: _before, ...rest }) => ({
-      settings: own.ms === undefined && own.bytes === undefined ? rest : { ...rest, retention: own },
+      settings:
+        own.ms === undefined && own.bytes === undefined ? rest : { ...rest, retention: own },
     }))
   }
 

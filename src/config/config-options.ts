@@ -29,14 +29,7 @@ import {
   size,
   upstreamUrl,
 } from './config-values.ts'
-import {
-  kib,
-  mib,
-  retentionBytesMax,
-  retentionMsMax,
-  shardsMax,
-  workersMax,
-} from '../limits.ts'
+import { kib, mib, retentionBytesMax, retentionMsMax, shardsMax, workersMax } from '../limits.ts'
 
 export interface OptionRow {
   readonly name: string

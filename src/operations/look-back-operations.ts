@@ -119,7 +119,10 @@ function retentionState() {
       kept: count('How many updates are kept.'),
       kept_bytes: count('Their bytes.'),
     },
-    { $id: 'RetentionState', description: 'What was set, on disk, what follows, and what is kept.' },
+    {
+      $id: 'RetentionState',
+      description: 'What was set, on disk, what follows, and what is kept.',
+    },
   )
 }
 

@@ -8,6 +8,7 @@ import type { ForgetKeptOperation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { KeptRun, LeftUpdatesRead } from '../shard/stored.ts'
 import { mib } from '../limits.ts'
+import type { Retention } from './retention.ts'
 
 /** What may stay. */
 export interface KeptBounds {
@@ -16,12 +17,46 @@ export interface KeptBounds {
   readonly bytes: number
 }
 
-export interface KeptTrimmerOptions {
+/** What a trim needs. */
+export interface KeptTrimOptions {
   readonly queue: QueueId
   readonly shard: Pick<
     Shard,
     'commit' | 'kept' | 'keptChanges' | 'readKeptRuns' | 'readLeftUpdates'
   >
+}
+
+export interface KeptTrimmerOptions {
+  readonly id: QueueId
+  readonly shard: KeptTrimOptions['shard']
+  retention(): Retention
+}
+
+/** A queue may keep this many times its bound, so that it is not trimmed after every update. */
+const keptExcessMax = 1.1
+
+/** Trims one queue as soon as it keeps too many bytes. What is too old is left to the sweep. */
+export class KeptTrimmer {
+  readonly #options: KeptTrimmerOptions
+  #isTrimming = false
+
+  constructor(options: KeptTrimmerOptions) {
+    this.#options = options
+  }
+
+  /** Call this when updates are about to be kept. */
+  mayExceed(): void {
+    const { id: queue, shard } = this.#options
+    const { bytes } = this.#options.retention()
+    if (this.#isTrimming || shard.kept.of(queue).bytes <= bytes * keptExcessMax) return
+    this.#isTrimming = true
+    trimKept({ queue, shard }, { leftFromMs: 0, bytes })
+      // The next update tries again.
+      .catch(() => undefined)
+      .finally(() => {
+        this.#isTrimming = false
+      })
+  }
 }
 
 /** One operation deletes this many runs and single updates at most, so that a group stays small. */
@@ -35,7 +70,7 @@ const trimPageBytes = 1 * mib
  * @throws STORE_UNAVAILABLE if the database cannot be read or written
  */
 export async function trimKept(
-  { queue, shard }: KeptTrimmerOptions,
+  { queue, shard }: KeptTrimOptions,
   bounds: KeptBounds,
 ): Promise<number | undefined> {
   for (;;) {
@@ -50,10 +85,7 @@ interface TrimStep {
   readonly oldestMs: number | undefined
 }
 
-async function trimStep(
-  { queue, shard }: KeptTrimmerOptions,
-  bounds: KeptBounds,
-): Promise<TrimStep> {
+async function trimStep({ queue, shard }: KeptTrimOptions, bounds: KeptBounds): Promise<TrimStep> {
   const kept = shard.kept.of(queue)
   if (kept.count === 0) return { isDone: true, oldestMs: undefined }
   // What was committed can be read then.
@@ -85,10 +117,7 @@ interface KeptPart {
 }
 
 /** Returns both in the order of their ids, up to the end of the list that ends first. */
-function inOrder(
-  runs: readonly KeptRun[],
-  singles: LeftUpdatesRead,
-): readonly KeptPart[] {
+function inOrder(runs: readonly KeptRun[], singles: LeftUpdatesRead): readonly KeptPart[] {
   const lastRun = runs.length < trimmedPerOperationMax ? updateIdEnd : (runs.at(-1)?.from ?? 0)
   const end = Math.min(lastRun + 1, singles.next)
   const parts: KeptPart[] = [

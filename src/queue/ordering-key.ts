@@ -120,9 +120,7 @@ export function keysMeantBy(text: string): (storedKey: string) => boolean {
   }
   return (key) =>
     exact.has(key) ||
-    pairs.some(
-      ({ letter, place }) => key[0] === letter && key.slice(1).split('/')[place] === id,
-    )
+    pairs.some(({ letter, place }) => key[0] === letter && key.slice(1).split('/')[place] === id)
 }
 
 function orderingClass(letter: string, ...paths: readonly string[]): OrderingClass {

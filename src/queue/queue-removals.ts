@@ -11,6 +11,7 @@ import type { Shard } from '../shard/shard.ts'
 import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/delivery-source.ts'
 import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
+import type { KeptTrimmer } from './kept-trimmer.ts'
 import { type Leaving, leftUpdateOf } from './left-update.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
@@ -36,6 +37,8 @@ export interface QueueRemovalsOptions {
   readonly services: RemovalServices
   readonly backlog: Backlog
   reader(): QueueReader
+  /** Trims what the queue keeps. */
+  trimmer(): KeptTrimmer
   /** The dispatcher of an active webhook. */
   holder(): UpdateHolder | undefined
   commit(operations: readonly Operation[], waited: boolean): Promise<void>
@@ -226,6 +229,7 @@ export class QueueRemovals {
     reason: 'delivered' | 'expired',
   ): DeleteOperation['kept'] {
     if (!this.#isKept) return undefined
+    this.#options.trimmer().mayExceed()
     const leaving = this.#leaving(reason)
     const left = new Set(updateIds)
     return updates

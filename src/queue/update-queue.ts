@@ -28,6 +28,7 @@ import { randomFirstId } from './first-id.ts'
 import type { QueueLevels } from './queue-levels.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import type { QueueWatcher } from './queue-watcher.ts'
+import { KeptTrimmer } from './kept-trimmer.ts'
 import { LookBack } from './look-back.ts'
 import { QueueReader } from './queue-reader.ts'
 import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
@@ -69,6 +70,8 @@ export class UpdateQueue implements DeliverySource {
   #ownReader: QueueReader | undefined
   /** Created on first use: most queues in memory have only updates that polls confirm. */
   #ownRemovals: QueueRemovals | undefined
+  /** Created on first use: without retention there is nothing to trim. */
+  #ownTrimmer: KeptTrimmer | undefined
   #nextId: number
   #syncingCount = 0
   #syncingBytes = 0
@@ -113,10 +116,16 @@ export class UpdateQueue implements DeliverySource {
       backlog: this.#backlog,
       reader: () => this.#reader,
       holder: () => this.#holder,
+      trimmer: () => this.#trimmer,
       commit: (operations, waited) => this.#commit(operations, waited),
       settled: () => this.#settled(),
     })
     return this.#ownRemovals
+  }
+
+  get #trimmer(): KeptTrimmer {
+    this.#ownTrimmer ??= new KeptTrimmer(this.#options)
+    return this.#ownTrimmer
   }
 
   /** The dead letters of this queue. */
@@ -277,10 +286,14 @@ export class UpdateQueue implements DeliverySource {
   /**
    * Removes every update below `to` from memory.
    *
+   * @param options.isKept - whether they are kept to be looked at; by default as the retention of the queue says
    * @returns the operation that makes the removal durable, for a caller that commits it together with others; empty if
    *   nothing was removed
    */
-  async drop(to: number): Promise<readonly AdvanceOperation[]> {
+  async drop(
+    to: number,
+    { isKept = this.#options.retention().ms > 0 } = {},
+  ): Promise<readonly AdvanceOperation[]> {
     // Updates that are being synced already have ids.
     if (to > this.#backlog.visibleTo && this.#syncingCount > 0) {
       await this.#options.shard.commit([], { waited: true })
@@ -289,7 +302,7 @@ export class UpdateQueue implements DeliverySource {
     const advanced = this.#backlog.isBeyondWindow(to)
       ? await this.#reader.advance(to)
       : this.#backlog.advance(to)
-    return advanced === undefined ? [] : [this.#advanceOperation('drop', advanced)]
+    return advanced === undefined ? [] : [this.#advanceOperation('drop', advanced, isKept)]
   }
 
   /**
@@ -379,18 +392,23 @@ export class UpdateQueue implements DeliverySource {
     if (operations.length > 0) await this.#commit(operations, true)
   }
 
-  #advanceOperation(kind: AdvanceOperation['kind'], advanced: Advanced): AdvanceOperation {
+  #advanceOperation(
+    kind: AdvanceOperation['kind'],
+    advanced: Advanced,
+    isKept = this.#options.retention().ms > 0,
+  ): AdvanceOperation {
     const counter = kind === 'confirm' ? 'updates_confirmed' : 'updates_dropped'
     this.#options.counters.add(counter, advanced.removedCount)
     this.#watcher?.advanced(kind, advanced)
-    const isKept = this.#options.retention().ms > 0
     const keptSinceMs = isKept ? this.#options.clock.nowMs() : undefined
+    if (isKept) this.#trimmer.mayExceed()
     return { kind, queue: this.id, ...advanced, keptSinceMs }
   }
 
   async #renumber(): Promise<void> {
     const nextId = randomFirstId(this.#options.random)
     await this.#options.shard.clearUpdates(this.id)
+    await this.#options.shard.clearKept(this.id)
     await this.#commit([{ kind: 'renumber', queue: this.id, nextId }], true)
     this.#backlog.restartAt(nextId)
     this.#nextId = nextId

@@ -3,17 +3,32 @@
  * is written in the groups that change what the queue keeps.
  *
  * Counts are known here once they were read: by the loading of their queue, or by the look at all records with which the
- * first sweep begins.
+ * first sweep begins. A sweep notes here what it has found, so that it does not read the queue again before something of it
+ * is due.
  */
 import type { Operation } from './operations.ts'
-import { queueKey, type QueueId } from './record-keys.ts'
+import { mib } from '../limits.ts'
+import { recountPageUpdates } from './limits.ts'
+import { queueKey, type QueueId, updateIdEnd } from './record-keys.ts'
 import { encodeKeptCounts, type KeptCounts } from './record.ts'
 import type { StoreOperation } from '../store/store.ts'
+import type { IdRange, KeptRun, LeftUpdatesRead } from './stored.ts'
+
+/** What a sweep has found out about a queue. */
+export interface KeptFinding {
+  /** When the oldest of what is kept has left, in milliseconds of wall time; it may have been deleted since. */
+  readonly oldestMs: number
+  /** When something of it is too old. */
+  readonly dueMs: number
+}
 
 export class KeptCountsOfShard {
   readonly #counts = new Map<QueueId, KeptCounts>()
+  readonly #found = new Map<QueueId, KeptFinding>()
   readonly #changed = new Set<QueueId>()
   #bytes = 0
+  /** Whether all counts of the shard were read. */
+  isRead = false
 
   /** The bytes of all updates that are kept, as far as their queues are known. */
   get bytes(): number {
@@ -29,6 +44,15 @@ export class KeptCountsOfShard {
     return this.#counts.get(queue) ?? nothing
   }
 
+  /** What a sweep has found; undefined if none has looked since the queue got its settings. */
+  findingOf(queue: QueueId): KeptFinding | undefined {
+    return this.#found.get(queue)
+  }
+
+  note(queue: QueueId, finding: KeptFinding): void {
+    if (this.#counts.has(queue)) this.#found.set(queue, finding)
+  }
+
   /** Takes over stored counts, unless those in memory are newer. */
   read(queue: QueueId, counts: Readonly<KeptCounts>): void {
     if (this.#counts.has(queue)) return
@@ -38,8 +62,10 @@ export class KeptCountsOfShard {
 
   forgetAll(): void {
     this.#counts.clear()
+    this.#found.clear()
     this.#changed.clear()
     this.#bytes = 0
+    this.isRead = false
   }
 
   fold(operation: Operation): void {
@@ -53,6 +79,8 @@ export class KeptCountsOfShard {
       operation.keptSinceMs !== undefined
     ) {
       this.#add(operation.queue, operation.removedCount, operation.removedBytes)
+    } else if (operation.kind === 'settings') {
+      this.#found.delete(operation.queue)
     }
   }
 
@@ -62,8 +90,12 @@ export class KeptCountsOfShard {
     for (const queue of this.#changed) {
       const counts = this.of(queue)
       const key = queueKey('n', queue)
-      if (counts.count > 0) records.push({ type: 'put', key, value: encodeKeptCounts(key, counts) })
-      else records.push({ type: 'del', key })
+      records.push(keptCountsRecord(key, counts))
+      if (counts.count === 0) {
+        this.#bytes -= counts.bytes
+        this.#counts.delete(queue)
+        this.#found.delete(queue)
+      }
     }
     this.#changed.clear()
     return records
@@ -80,6 +112,43 @@ export class KeptCountsOfShard {
     this.#counts.set(queue, after)
     this.#changed.add(queue)
   }
+}
+
+/** Reads what a queue keeps. */
+export interface KeptReader {
+  readKeptRuns(range: IdRange, options?: { readonly reverse: boolean }): Promise<readonly KeptRun[]>
+  readLeftUpdates(range: IdRange): Promise<LeftUpdatesRead>
+}
+
+/** One read of a count returns at most this many bytes of texts. */
+const countedPageBytes = 8 * mib
+
+/** Counts what a queue keeps of updates that have left it. */
+export async function keptOf(shard: KeptReader, queue: QueueId): Promise<KeptCounts> {
+  const kept = { count: 0, bytes: 0 }
+  const all = { queue, to: updateIdEnd, limit: recountPageUpdates, bytesMax: countedPageBytes }
+  for (let from = 0; from < updateIdEnd; ) {
+    const runs = await shard.readKeptRuns({ ...all, from })
+    for (const { count, bytes } of runs) {
+      kept.count += count
+      kept.bytes += bytes
+    }
+    const last = runs.at(-1)
+    from = last === undefined ? updateIdEnd : last.from + 1
+  }
+  for (let from = 0; from < updateIdEnd; ) {
+    const { updates, next } = await shard.readLeftUpdates({ ...all, from })
+    kept.count += updates.length
+    for (const { text } of updates) kept.bytes += text.length
+    from = next
+  }
+  return kept
+}
+
+/** Returns the record of the counts of a queue, which one that keeps nothing does not have. */
+export function keptCountsRecord(key: Buffer, counts: Readonly<KeptCounts>): StoreOperation {
+  if (counts.count === 0) return { type: 'del', key }
+  return { type: 'put', key, value: encodeKeptCounts(key, counts) }
 }
 
 const nothing: Readonly<KeptCounts> = { count: 0, bytes: 0 }

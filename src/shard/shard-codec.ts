@@ -170,12 +170,20 @@ export class ShardCodec {
     }))
   }
 
-  /** Takes over `n` records, as far as newer counts are not in memory. */
-  readKeptCounts(entries: readonly StoreEntry[]): void {
+  /**
+   * Takes over `n` records, as far as newer counts are not in memory.
+   *
+   * @returns the queues whose record is damaged
+   */
+  readKeptCounts(entries: readonly StoreEntry[]): QueueId[] {
+    const damaged: QueueId[] = []
     for (const entry of entries) {
+      const queue = keys.queueIdOfKey(entry.key)
       const counts = this.#decode(entry, record.decodeKeptCounts)
-      if (counts !== undefined) this.kept.read(keys.queueIdOfKey(entry.key), counts)
+      if (counts === undefined) damaged.push(queue)
+      else this.kept.read(queue, counts)
     }
+    return damaged
   }
 
   /** Decodes an `i` record. Returns undefined for a damaged one: its update is then pushed again rather than lost. */

@@ -15,7 +15,7 @@ import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import type { AdvanceOperation, Operation } from './operations.ts'
-import type { KeptCountsOfShard } from './kept-counts.ts'
+import { keptCountsRecord, keptOf, type KeptCountsOfShard } from './kept-counts.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
 import type { QueueState } from './record.ts'
@@ -35,7 +35,7 @@ import type {
   IdRange,
   UpdatesRead,
 } from './stored.ts'
-import { kib } from '../limits.ts'
+import { countedPerReadMax, kib } from '../limits.ts'
 import { Mutex } from '../kit/mutex.ts'
 
 /** Options of a shard. `Shard.open` opens the `store`. */
@@ -245,8 +245,38 @@ export class Shard {
   }
 
   /** What the queues keep of updates that have left, as far as it was read. */
-  get kept(): Pick<KeptCountsOfShard, 'bytes' | 'of' | 'queues'> {
+  get kept(): Pick<KeptCountsOfShard, 'bytes' | 'findingOf' | 'note' | 'of' | 'queues'> {
     return this.#codec.kept
+  }
+
+  /** Reads what all queues keep, unless that was done since the shard was opened. Damaged counts are counted again. */
+  async readKept(): Promise<void> {
+    const { kept } = this.#codec
+    if (kept.isRead) return
+    for (let after: QueueId = 0; ; ) {
+      const page = await this.lists.keptCounts({ after, limit: countedPerReadMax })
+      for (const queue of page.damaged) await this.#countKept(queue)
+      if (page.last === undefined) break
+      after = page.last
+    }
+    kept.isRead = true
+  }
+
+  /** Deletes all that a queue keeps of updates that have left it, with the updates below its floor, before its ids are used anew. */
+  async clearKept(queue: QueueId): Promise<void> {
+    await this.keptChanges.run(async () => {
+      await this.commit([], { waited: true })
+      const floor = this.stateOf(queue)?.floor ?? 0
+      const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
+      const options = { sync: false }
+      await this.#deleteAll(all, options, keys.keptRunKey)
+      await this.#deleteAll(all, options, keys.leftUpdateKey)
+      const { count, bytes } = this.kept.of(queue)
+      if (count === 0) return
+      await this.#deleteAll({ ...all, to: floor }, options)
+      const forget = { kind: 'forgetKept', queue, runs: [], updateIds: [], count, bytes } as const
+      await this.commit([forget], { waited: true })
+    })
   }
 
   /** Reads the ids of the newest stored updates of one queue: at most `range.limit`, newest first. */
@@ -342,10 +372,20 @@ export class Shard {
     })
   }
 
+  /** Counts what a queue keeps, because its record is damaged. */
+  async #countKept(queue: QueueId): Promise<void> {
+    const counts = await keptOf(this, queue)
+    const key = keys.queueKey('n', queue)
+    await this.#writeBeside([keptCountsRecord(key, counts)], { sync: false })
+    this.#codec.kept.read(queue, counts)
+  }
+
   #newRecounter(): Recounter {
     return new Recounter({
       store: this.#store,
       readUpdates: (range) => this.readUpdates(range),
+      readKeptRuns: (range, options) => this.readKeptRuns(range, options),
+      readLeftUpdates: (range) => this.readLeftUpdates(range),
       idMark: this.#options.idMark,
       write: (operations) => this.#writeBeside(operations, { sync: true }),
     })
@@ -401,10 +441,14 @@ export class Shard {
    * Deletes the records of a range in steps. Each read starts where the previous one ended: from the beginning it
    * would have to skip all deleted entries, which LevelDB keeps for a while.
    */
-  async #deleteAll(range: IdRange, options: { readonly sync: boolean }): Promise<void> {
+  async #deleteAll(
+    range: IdRange,
+    options: { readonly sync: boolean },
+    keyOf = keys.updateKey,
+  ): Promise<void> {
     let { from } = range
     for (;;) {
-      const found = await this.#updateKeys({ ...range, from })
+      const found = await this.#updateKeys({ ...range, from }, { reverse: false }, keyOf)
       const last = found.at(-1)
       if (last === undefined) return
       await this.#writeBeside(deletionsOf(found), options)
@@ -415,8 +459,9 @@ export class Shard {
   async #updateKeys(
     { queue, from, to, limit }: IdRange,
     { reverse }: { readonly reverse: boolean } = { reverse: false },
+    keyOf = keys.updateKey,
   ): Promise<readonly Buffer[]> {
-    const [gte, lt] = [keys.updateKey(queue, from), keys.updateKey(queue, to)]
+    const [gte, lt] = [keyOf(queue, from), keyOf(queue, to)]
     const entries = await this.#read(() =>
       this.#store.range({ gte, lt, limit, reverse, keysOnly: true }),
     )

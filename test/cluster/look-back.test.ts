@@ -187,7 +187,10 @@ test('10,000 updates that were polled and 10,000 that were delivered are listed 
     offset = body.result.at(-1).update_id + 1
     if (taken === count) await server.call(polled.token, 'getUpdates', { offset })
   }
-  await until(async () => (await server.admin('GET', `/v1/bots/${delivered.botId}`)).body.pending === 0, 60_000)
+  await until(
+    async () => (await server.admin('GET', `/v1/bots/${delivered.botId}`)).body.pending === 0,
+    60_000,
+  )
   // What is not waited for is written within 20 ms.
   await new Promise((resolve) => setTimeout(resolve, 300))
   await server.kill()

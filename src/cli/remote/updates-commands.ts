@@ -93,7 +93,9 @@ export const updatesCommands: readonly ParsedCommand[] = [
   }),
 ]
 
-function pageLines({ updates }: ResultOf<typeof lookBackOperations.listUpdates>): readonly string[] {
+function pageLines({
+  updates,
+}: ResultOf<typeof lookBackOperations.listUpdates>): readonly string[] {
   if (updates.length === 0) return ['no such updates']
   const what = ['update_id', 'state', 'type', 'ordering_key'] as const
   return tableLines(itemTable(updates, [...what, 'accepted', 'left', 'attempts', 'bytes'] as const))
