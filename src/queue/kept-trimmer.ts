@@ -88,14 +88,12 @@ interface TrimStep {
 async function trimStep({ queue, shard }: KeptTrimOptions, bounds: KeptBounds): Promise<TrimStep> {
   const kept = shard.kept.of(queue)
   if (kept.count === 0) return { isDone: true, oldestMs: undefined }
-  // What was committed can be read then.
-  await shard.commit([], { waited: true })
-  const all = { queue, from: 0, to: updateIdEnd, limit: trimmedPerOperationMax }
-  const [runs, singles] = await Promise.all([
-    shard.readKeptRuns(all),
-    shard.readLeftUpdates({ ...all, bytesMax: trimPageBytes }),
-  ])
-  const oldest = inOrder(runs, singles)
+  let oldest = await oldestOf({ queue, shard })
+  if (oldest.length === 0) {
+    // What was committed can be read then.
+    await shard.commit([], { waited: true })
+    oldest = await oldestOf({ queue, shard })
+  }
   const first = oldest[0]
   // Damaged records are not read, so they may have left counts behind.
   const operation =
@@ -105,6 +103,15 @@ async function trimStep({ queue, shard }: KeptTrimOptions, bounds: KeptBounds): 
   if (operation.count === 0) return { isDone: true, oldestMs: first?.leftAtMs }
   await shard.commit([operation], { waited: true })
   return { isDone: false, oldestMs: undefined }
+}
+
+async function oldestOf({ queue, shard }: KeptTrimOptions): Promise<readonly KeptPart[]> {
+  const all = { queue, from: 0, to: updateIdEnd, limit: trimmedPerOperationMax }
+  const [runs, singles] = await Promise.all([
+    shard.readKeptRuns(all),
+    shard.readLeftUpdates({ ...all, bytesMax: trimPageBytes }),
+  ])
+  return inOrder(runs, singles)
 }
 
 interface KeptPart {

@@ -59,7 +59,7 @@ export interface DeleteOperation {
 export interface ForgetKeptOperation extends Readonly<KeptCounts> {
   readonly kind: 'forgetKept'
   readonly queue: QueueId
-  readonly runs: readonly Pick<KeptRun, 'from' | 'end'>[]
+  readonly runs: readonly Pick<KeptRun, 'from' | 'end' | 'count'>[]
   /** Updates that have left alone. */
   readonly updateIds: readonly number[]
   /** Runs that lose some updates, as they are then, and the ids of those updates. */

@@ -315,14 +315,16 @@ export class Shard {
   async reclaimLeftovers(queue: QueueId): Promise<void> {
     const [stored] = this.#codec.stateOf(queue) === undefined ? await this.load([queue]) : []
     const floor = (this.#codec.stateOf(queue) ?? stored?.state)?.floor ?? 0
-    // Dead records between runs that are kept are deleted when the runs before them are.
-    const [run] = await this.readKeptRuns({ queue, from: 0, to: floor, limit: 1 })
-    const dead = { queue, from: 0, to: run?.from ?? floor, limit: leftoversPerWriteMax }
-    const [first] = await this.#updateKeys({ ...dead, limit: 1 })
+    const below = { queue, from: 0, to: floor, limit: 1 }
+    const [first] = await this.#updateKeys(below)
     if (first === undefined) return
-    // The floor may be part of a group that is not synced yet.
+    // The floor, and the run of what is below it, may be part of a group that is not synced yet.
     await this.commit([], { waited: true })
-    await this.#deleteAll({ ...dead, from: keys.updateIdOfKey(first) }, { sync: false })
+    // Dead records between runs that are kept are deleted when the runs before them are.
+    const [run] = await this.readKeptRuns(below)
+    const from = keys.updateIdOfKey(first)
+    const dead = { queue, from, to: run?.from ?? floor, limit: leftoversPerWriteMax }
+    await this.#deleteAll(dead, { sync: false })
   }
 
   /** Deletes every update of an empty queue, synced, before a new numbering begins. */
@@ -472,7 +474,9 @@ export class Shard {
     for (const operation of operations) {
       if (operation.kind === 'forgetKept') {
         const { queue } = operation
-        for (const { from, end } of operation.runs) this.#reclaimer.add({ queue, from, to: end })
+        for (const { from, end: floor, count: removedCount } of operation.runs) {
+          this.#reclaim({ queue, from, floor, removedCount })
+        }
       } else if (operation.kind === 'confirm' || operation.kind === 'drop') {
         if (operation.keptSinceMs === undefined) this.#reclaim(operation)
       }
@@ -480,7 +484,12 @@ export class Shard {
     this.#options.onCommitted(operations)
   }
 
-  #reclaim({ queue, from, floor, removedCount }: AdvanceOperation): void {
+  #reclaim({
+    queue,
+    from,
+    floor,
+    removedCount,
+  }: Pick<AdvanceOperation, 'queue' | 'from' | 'floor' | 'removedCount'>): void {
     if (floor - from <= removedCount * 4 + leftoversPerWriteMax) {
       this.#reclaimer.add({ queue, from, to: floor })
     } else {
