@@ -6,6 +6,7 @@
  */
 import {
   botFilter,
+  byteSize,
   cidr,
   databaseUrls,
   duration,
@@ -26,7 +27,6 @@ import {
   powerOfTwo,
   proxyAddress,
   seconds,
-  size,
   upstreamUrl,
 } from './config-values.ts'
 import { kib, mib, retentionBytesMax, retentionMsMax, shardsMax, workersMax } from '../limits.ts'
@@ -318,13 +318,13 @@ export const optionTable = {
   },
   retainBytes: {
     name: 'retain-bytes',
-    kind: size(retentionBytesMax),
+    kind: byteSize(retentionBytesMax),
     default: '64MiB',
     sentence: 'Maximum size of what one queue keeps; the oldest goes first.',
   },
   retainTotalBytes: {
     name: 'retain-total-bytes',
-    kind: size(retentionBytesMax),
+    kind: byteSize(retentionBytesMax),
     default: '1GiB',
     sentence: 'Maximum size of what all queues of the server keep; the oldest goes first.',
   },

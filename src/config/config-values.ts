@@ -117,7 +117,7 @@ const unitsBytes = { '': 1, KiB: kib, MiB: mib, GiB: 1024 * mib, TiB: 1024 * 102
  *
  * @param maxBytes - the largest
  */
-export function size(maxBytes: number): Kind<number> {
+export function byteSize(maxBytes: number): Kind<number> {
   return {
     expected: `a whole number of bytes, or one with KiB, MiB, GiB or TiB, up to ${maxBytes / unitsBytes.TiB}TiB`,
     placeholder: 'SIZE',

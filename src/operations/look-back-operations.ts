@@ -99,12 +99,14 @@ export const lookBackOperations = declareOperations('look back', {
 })
 
 function ownRetention() {
-  const whole = (maximum: number, description: string) =>
-    orNull(Type.Integer({ minimum: 0, maximum, description }))
   return {
-    retain: whole(retentionMsMax / 1000, 'For how many seconds updates are kept; 0 keeps none.'),
-    retain_bytes: whole(retentionBytesMax, 'How many bytes the queue keeps at most.'),
+    retain: ownBound(retentionMsMax / 1000, 'For how many seconds updates are kept; 0 keeps none.'),
+    retain_bytes: ownBound(retentionBytesMax, 'How many bytes the queue keeps at most.'),
   }
+}
+
+function ownBound(maximum: number, description: string) {
+  return orNull(Type.Integer({ minimum: 0, maximum, description }))
 }
 
 function retentionState() {

@@ -137,7 +137,7 @@ function inOrder(runs: readonly KeptRun[], singles: LeftUpdatesRead): readonly K
       run: undefined,
     })),
   ]
-  return parts.filter(({ id }) => id < end).sort((a, b) => a.id - b.id)
+  return parts.filter(({ id }) => id < end).toSorted((a, b) => a.id - b.id)
 }
 
 function excessOf(

@@ -122,7 +122,7 @@ export class LookBack {
       ...left.updates.map((update) => leftUpdate(update, stateOf[update.reason])),
       ...dead.deadLetters.map((update) => leftUpdate(update, 'dead')),
     ].filter(({ updateId }) => updateId < next)
-    return { updates: found.sort((a, b) => a.updateId - b.updateId), next }
+    return { updates: found.toSorted((a, b) => a.updateId - b.updateId), next }
   }
 
   /** Reads the runs that have ids of a range. */

@@ -21,6 +21,7 @@ import {
   type IdempotencyFact,
   type Operation,
   type PushOperation,
+  type QueueOperation,
   type RemoveDeadLettersOperation,
   fold,
 } from './operations.ts'
@@ -122,8 +123,7 @@ export class ShardCodec {
           if (update !== undefined) batch.push(update)
           encodeBesideUpdate(operation, tracked, batch)
         }
-        if (operation.kind === 'delete') encodeRemoval(operation, batch)
-        if (operation.kind === 'confirm' || operation.kind === 'drop') encodeRun(operation, batch)
+        encodeLeaving(operation, batch)
         fold(tracked.state, operation)
       }
     }
@@ -343,6 +343,11 @@ function encodeBucket(
   }
   const key = keys.expiryKey(minute, queue)
   batch.push({ type: 'put', key, value: record.encodeMark(key) })
+}
+
+function encodeLeaving(operation: QueueOperation, batch: StoreOperation[]): void {
+  if (operation.kind === 'delete') encodeRemoval(operation, batch)
+  else if (operation.kind === 'confirm' || operation.kind === 'drop') encodeRun(operation, batch)
 }
 
 /** An update that is kept gets another key, so that nothing takes it for a pending one. */

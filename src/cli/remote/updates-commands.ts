@@ -1,5 +1,5 @@
 /** `postbote updates`: lists, shows and removes the updates of a bot, also those that have left its queue and are kept. */
-import { duration, size } from '../../config/config-values.ts'
+import { byteSize, duration } from '../../config/config-values.ts'
 import { retentionBytesMax, retentionMsMax } from '../../limits.ts'
 import { lookBackOperations } from '../../operations/look-back-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
@@ -23,7 +23,7 @@ const retainOption = {
 } as const
 const retainBytesOption = {
   name: 'retain-bytes',
-  kind: orNone(size(retentionBytesMax), null),
+  kind: orNone(byteSize(retentionBytesMax), null),
   ...unchanged,
   sentence: 'How much of them is kept at most; none follows the option of the server.',
 } as const
