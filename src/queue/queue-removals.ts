@@ -79,10 +79,12 @@ export class QueueRemovals {
   }
 
   /** Removes delivered updates. */
-  remove(updates: readonly PendingUpdate[]): void {
+  remove(updates: readonly PendingUpdate[], attempts?: readonly number[]): void {
     const removed = this.#take(updates)
     this.#services.counters.add('updates_delivered', removed.count)
-    void this.#commitRemoval(removed, { kept: this.#keptOf(updates, removed, 'delivered') })
+    void this.#commitRemoval(removed, {
+      kept: this.#keptOf(updates, removed, { reason: 'delivered', attempts }),
+    })
   }
 
   /** Removes updates that were given up and keeps them as dead letters. */
@@ -212,7 +214,9 @@ export class QueueRemovals {
   #drop(expired: readonly QueuedUpdate[]): void {
     const removed = this.#take(expired)
     this.#services.counters.add('updates_expired', removed.count)
-    void this.#commitRemoval(removed, { kept: this.#keptOf(expired, removed, 'expired') })
+    void this.#commitRemoval(removed, {
+      kept: this.#keptOf(expired, removed, { reason: 'expired' }),
+    })
   }
 
   /** Removes updates from the queue, loaded or not. Updates that have already left are skipped. */
@@ -226,16 +230,23 @@ export class QueueRemovals {
   #keptOf(
     updates: readonly PendingUpdate[],
     { updateIds }: RemovedEntries,
-    reason: 'delivered' | 'expired',
+    {
+      reason,
+      attempts,
+    }: {
+      readonly reason: 'delivered' | 'expired'
+      readonly attempts?: readonly number[] | undefined
+    },
   ): DeleteOperation['kept'] {
     if (!this.#isKept) return undefined
     this.#options.trimmer().mayExceed()
     const leaving = this.#leaving(reason)
     const left = new Set(updateIds)
-    return updates
-      .filter(isQueued)
-      .filter(({ updateId }) => left.has(updateId))
-      .map((update) => leftUpdateOf(update, leaving))
+    return updates.flatMap((update, nth) =>
+      isQueued(update) && left.delete(update.updateId)
+        ? [leftUpdateOf(update, { ...leaving, attempts: attempts?.[nth] ?? 0 })]
+        : [],
+    )
   }
 
   /** Whether updates that leave are kept to be looked at. */

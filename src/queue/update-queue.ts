@@ -341,9 +341,9 @@ export class UpdateQueue implements DeliverySource {
     return this.#reader.pendingAfter(afterId, limit)
   }
 
-  remove(updates: readonly PendingUpdate[]): void {
+  remove(updates: readonly PendingUpdate[], attempts?: readonly number[]): void {
     this.lastTakenMs = this.#options.clock.monotonicMs()
-    this.#removals.remove(updates)
+    this.#removals.remove(updates, attempts)
   }
 
   /** Removes one pending update, as `QueueRemovals.dropOne` describes. */

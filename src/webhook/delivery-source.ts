@@ -56,8 +56,12 @@ export interface DeliverySource {
     afterId: number,
     limit: number,
   ): readonly PendingUpdate[] | Promise<readonly PendingUpdate[]>
-  /** Removes delivered updates, each once. The removal becomes durable soon after and is not awaited. */
-  remove(updates: readonly PendingUpdate[]): void
+  /**
+   * Removes delivered updates, each once. The removal becomes durable soon after and is not awaited.
+   *
+   * @param attempts - how often each was sent, if that is known
+   */
+  remove(updates: readonly PendingUpdate[], attempts?: readonly number[]): void
   /** Removes updates that were given up, each once. */
   addDeadLetters(lost: readonly LostUpdate[]): void
 }

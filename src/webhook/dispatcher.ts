@@ -87,6 +87,8 @@ export class Dispatcher implements UpdateHolder {
   #mode: DispatcherMode = 'idle'
   #isPumping = false
   #delivered: PendingUpdate[] = []
+  /** How often each of them was sent. */
+  #deliveredAttempts: number[] = []
   #isFlushDue = false
   #timer: Timer | undefined
   readonly #loader: UpdateLoader
@@ -420,6 +422,7 @@ export class Dispatcher implements UpdateHolder {
     if (lane.first === undefined) return
     this.#recorder.delivered(connection, lane.first.updateId, this.#now)
     this.#delivered.push(lane.first)
+    this.#deliveredAttempts.push(lane.failures + 1)
     this.#state.delivered(lane)
     if (this.#isFlushDue) return
     this.#isFlushDue = true
@@ -430,8 +433,10 @@ export class Dispatcher implements UpdateHolder {
     this.#isFlushDue = false
     if (this.#delivered.length === 0) return
     const delivered = this.#delivered
+    const attempts = this.#deliveredAttempts
     this.#delivered = []
-    this.#options.source.remove(delivered)
+    this.#deliveredAttempts = []
+    this.#options.source.remove(delivered, attempts)
     this.#recorder.removed(delivered.length)
   }
 }

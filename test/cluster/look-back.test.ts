@@ -1,9 +1,12 @@
 /** Updates that have left a queue, seen from outside: listed, shown and removed, and complete after kill -9. */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { databaseWorld, postbote } from '../support/server/database.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 
 interface Row {
@@ -162,6 +165,8 @@ test('after the removal of an update that always fails, its key is tried at once
   assert.deepEqual([status, body.error.code], [409, 'UPDATE_IN_DELIVERY'])
   hanging?.()
   await until(async () => (await statesOf(server, bot, '&state=delivered')).length === 2)
+  const attempts = (await rowsOf(server, bot)).map((row) => row.attempts)
+  assert.deepEqual(attempts, [null, 1, 1])
 })
 
 test('10,000 updates that were polled and 10,000 that were delivered are listed after kill -9, with state and time', async (t) => {
@@ -205,5 +210,52 @@ test('10,000 updates that were polled and 10,000 that were delivered are listed 
       ids.filter((_id, index) => index % 2 === nth),
     )
     assert(rows.every((row) => row.state === state && (row.left ?? 0) > 1e9))
+  }
+})
+
+const world = databaseWorld()
+
+test('what is kept is the same after a reload, in an export, in a directory with other shards and in PostgreSQL', {
+  skip: world.obstacle,
+}, async (t) => {
+  const source = await keeping()
+  const bot = await source.register()
+  const ids = await Promise.all(Array.from({ length: 3 }, () => pushTo(source, bot)))
+  const [first = 0, second = 0, third = 0] = ids.toSorted((a, b) => a - b)
+  await source.call(bot.token, 'getUpdates', { offset: second })
+  await source.admin('DELETE', `/v1/bots/${bot.botId}/updates/${second}`)
+  const rows = await rowsOf(source, bot)
+  assert.deepEqual(
+    rows.map(({ update_id: id, state }) => [id, state]),
+    [
+      [first, 'confirmed'],
+      [second, 'dropped'],
+      [third, 'pending'],
+    ],
+  )
+  const run = async (...args: Parameters<typeof postbote>): Promise<void> => {
+    const { code, output } = await postbote(...args)
+    assert.equal(code, 0, output)
+  }
+  await run(['reload', `--dir=${source.dir}`])
+  assert.deepEqual(await rowsOf(source, bot), rows)
+  const directory = temporaryDirectory(t)
+  const file = join(directory, 'backup')
+  const keyFile = join(source.dir, 'admin.key')
+  await run(['export', file, '--url', source.privateUrl, '--key-file', keyFile])
+  const dir = join(directory, 'data')
+  await run(['import', file, `--dir=${dir}`, '--shards=2'])
+  await run(['verify', `--dir=${dir}`])
+  const database = await world.database('kept')
+  await run(['import', file], database.env)
+  const flags = ['--retain', '1h']
+  for (const options of [{ dir }, { env: database.env }]) {
+    const server = await startServer(t, { ...options, workers: 2, flags })
+    assert.deepEqual(await rowsOf(server, bot), rows)
+    const retention = await server.admin('GET', `/v1/bots/${bot.botId}/retention`)
+    assert.equal(retention.body.kept, 2)
+    await server.call(bot.token, 'getUpdates', { offset: third + 1 })
+    await until(async () => (await statesOf(server, bot)).join() === 'confirmed,dropped,confirmed')
+    await server.admin('DELETE', `/v1/bots/${bot.botId}`)
   }
 })

@@ -3,6 +3,8 @@ import { byteSize, duration } from '../../config/config-values.ts'
 import { retentionBytesMax, retentionMsMax } from '../../limits.ts'
 import { lookBackOperations } from '../../operations/look-back-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
+import type { UpdateState } from '../../queue/update-states.ts'
+import type { UpdateType } from '../../queue/update-types.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
@@ -10,10 +12,19 @@ import { fieldTable, itemTable } from './cells.ts'
 import { updateIn } from './dead-letters-commands.ts'
 import { attemptLines } from './queue-commands.ts'
 import { privateApiOf } from './private-api-of.ts'
-import { orNone, remoteCommand } from './remote-command.ts'
+import { fieldOption, orNone, remoteCommand } from './remote-command.ts'
 
 const any = { defaultShown: 'any' } as const
 
+/** An option has the same values in all commands, and these are not the states of bots and the types of events. */
+const stateOption = {
+  ...fieldOption<UpdateState>(lookBackOperations.listUpdates, 'state', any),
+  name: 'update-state',
+} as const
+const typeOption = {
+  ...fieldOption<UpdateType>(lookBackOperations.listUpdates, 'type', any),
+  name: 'update-type',
+} as const
 const unchanged = { defaultShown: 'not changed' } as const
 const retainOption = {
   name: 'retain',
@@ -32,17 +43,17 @@ export const updatesCommands: readonly ParsedCommand[] = [
   remoteCommand(lookBackOperations.listUpdates, {
     sentence: 'lists the updates of a bot: those that wait, and those that are kept',
     fields: {
-      state: any,
-      type: any,
       ordering_key: any,
       since: any,
       until: any,
       after: { sentence: 'Lists only updates with larger ids than this one.' },
       limit: { sentence: 'Lists this many updates at most.' },
     },
+    options: [stateOption, typeOption],
     async run(call, input) {
       const api = await privateApiOf(call)
-      const result = await api.call(lookBackOperations.listUpdates, input)
+      const query = { ...input.query, state: call.get(stateOption), type: call.get(typeOption) }
+      const result = await api.call(lookBackOperations.listUpdates, { ...input, query })
       printResult(call, result, pageLines)
       const { next } = result.value
       if (next !== null && !call.has(jsonOption)) tell(`there may be more: --after ${next}`)
