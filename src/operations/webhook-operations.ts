@@ -100,7 +100,8 @@ export const webhookOperations = declareOperations('webhooks', {
   },
 })
 
-function attempt() {
+/** Returns the schema of an attempt. */
+export function attempt() {
   return Type.Object(
     {
       time: preciseTime('When the attempt ended.'),

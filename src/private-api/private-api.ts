@@ -28,6 +28,7 @@ import { assertMay } from './access/assert-may.ts'
 import { addBotRoutes } from './routes/bot-routes.ts'
 import { addDashboardRoutes, DashboardFiles, dashboardPaths } from './routes/dashboard-files.ts'
 import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
+import { addLookBackRoutes } from './routes/look-back-routes.ts'
 import { addEventRoutes } from './routes/event-routes.ts'
 import { addFleetRoutes } from './routes/fleet-routes.ts'
 import { addIngestRoutes } from './routes/ingest-routes.ts'
@@ -98,6 +99,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addSigningKeyRoutes(jsonRoutes, options.bots)
     addWebhookRoutes(jsonRoutes, options.bots)
     addDeadLetterRoutes(jsonRoutes, options.bots)
+    addLookBackRoutes(jsonRoutes, options.bots)
     addTailRoutes(jsonRoutes, options)
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)

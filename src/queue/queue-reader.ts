@@ -188,6 +188,21 @@ export class QueueReader {
     })
   }
 
+  /** Calls `use` with the pending update that has this id, if it is not loaded; in the turn in which it was read. */
+  async withUnloaded<R>(
+    updateId: number,
+    use: (update: QueuedUpdate) => R,
+  ): Promise<R | undefined> {
+    return this.#exclusively(async () => {
+      await this.#options.settled()
+      const page = { from: updateId, to: updateId + 1, limit: 1, bytesMax: webhookPageBytes }
+      return this.#read(page, ({ updates: [update] }) => {
+        const isPending = update !== undefined && this.#backlog.isUnloaded(updateId)
+        return isPending ? use(new DiskEntry(update)) : undefined
+      })
+    })
+  }
+
   /** Returns when the oldest pending update was accepted, in seconds of wall time, without loading it. */
   async oldestAcceptedAtS(): Promise<number | undefined> {
     let oldestS: number | undefined

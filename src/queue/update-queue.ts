@@ -28,6 +28,8 @@ import { randomFirstId } from './first-id.ts'
 import type { QueueLevels } from './queue-levels.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import type { QueueWatcher } from './queue-watcher.ts'
+import { KeptTrimmer } from './kept-trimmer.ts'
+import { LookBack } from './look-back.ts'
 import { QueueReader } from './queue-reader.ts'
 import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
 import type { QueuedUpdate } from './queued-update.ts'
@@ -68,6 +70,8 @@ export class UpdateQueue implements DeliverySource {
   #ownReader: QueueReader | undefined
   /** Created on first use: most queues in memory have only updates that polls confirm. */
   #ownRemovals: QueueRemovals | undefined
+  /** Created on first use: without retention there is nothing to trim. */
+  #ownTrimmer: KeptTrimmer | undefined
   #nextId: number
   #syncingCount = 0
   #syncingBytes = 0
@@ -112,15 +116,32 @@ export class UpdateQueue implements DeliverySource {
       backlog: this.#backlog,
       reader: () => this.#reader,
       holder: () => this.#holder,
+      trimmer: () => this.#trimmer,
       commit: (operations, waited) => this.#commit(operations, waited),
       settled: () => this.#settled(),
     })
     return this.#ownRemovals
   }
 
+  get #trimmer(): KeptTrimmer {
+    this.#ownTrimmer ??= new KeptTrimmer(this.#options)
+    return this.#ownTrimmer
+  }
+
   /** The dead letters of this queue. */
   get deadLetters(): DeadLetters {
     return this.#removals.deadLetters
+  }
+
+  /** The updates that can be looked at, pending or not. */
+  get lookBack(): LookBack {
+    const { id: queue, shard } = this.#options
+    return new LookBack({
+      queue,
+      shard,
+      floor: () => this.#backlog.floor,
+      settled: () => this.#settled(),
+    })
   }
 
   get pendingCount(): number {
@@ -265,10 +286,14 @@ export class UpdateQueue implements DeliverySource {
   /**
    * Removes every update below `to` from memory.
    *
+   * @param options.isKept - whether they are kept to be looked at; by default as the retention of the queue says
    * @returns the operation that makes the removal durable, for a caller that commits it together with others; empty if
    *   nothing was removed
    */
-  async drop(to: number): Promise<readonly AdvanceOperation[]> {
+  async drop(
+    to: number,
+    { isKept = this.#options.retention().ms > 0 } = {},
+  ): Promise<readonly AdvanceOperation[]> {
     // Updates that are being synced already have ids.
     if (to > this.#backlog.visibleTo && this.#syncingCount > 0) {
       await this.#options.shard.commit([], { waited: true })
@@ -277,7 +302,7 @@ export class UpdateQueue implements DeliverySource {
     const advanced = this.#backlog.isBeyondWindow(to)
       ? await this.#reader.advance(to)
       : this.#backlog.advance(to)
-    return advanced === undefined ? [] : [this.#advanceOperation('drop', advanced)]
+    return advanced === undefined ? [] : [this.#advanceOperation('drop', advanced, isKept)]
   }
 
   /**
@@ -316,9 +341,14 @@ export class UpdateQueue implements DeliverySource {
     return this.#reader.pendingAfter(afterId, limit)
   }
 
-  remove(updates: readonly PendingUpdate[]): void {
+  remove(updates: readonly PendingUpdate[], attempts?: readonly number[]): void {
     this.lastTakenMs = this.#options.clock.monotonicMs()
-    this.#removals.remove(updates)
+    this.#removals.remove(updates, attempts)
+  }
+
+  /** Removes one pending update, as `QueueRemovals.dropOne` describes. */
+  dropOne(updateId: number): Promise<QueuedUpdate | undefined> {
+    return this.#removals.dropOne(updateId)
   }
 
   addDeadLetters(lost: readonly LostUpdate[]): void {
@@ -362,16 +392,23 @@ export class UpdateQueue implements DeliverySource {
     if (operations.length > 0) await this.#commit(operations, true)
   }
 
-  #advanceOperation(kind: AdvanceOperation['kind'], advanced: Advanced): AdvanceOperation {
+  #advanceOperation(
+    kind: AdvanceOperation['kind'],
+    advanced: Advanced,
+    isKept = this.#options.retention().ms > 0,
+  ): AdvanceOperation {
     const counter = kind === 'confirm' ? 'updates_confirmed' : 'updates_dropped'
     this.#options.counters.add(counter, advanced.removedCount)
     this.#watcher?.advanced(kind, advanced)
-    return { kind, queue: this.id, ...advanced }
+    const keptSinceMs = isKept ? this.#options.clock.nowMs() : undefined
+    if (isKept) this.#trimmer.mayExceed()
+    return { kind, queue: this.id, ...advanced, keptSinceMs }
   }
 
   async #renumber(): Promise<void> {
     const nextId = randomFirstId(this.#options.random)
     await this.#options.shard.clearUpdates(this.id)
+    await this.#options.shard.clearKept(this.id)
     await this.#commit([{ kind: 'renumber', queue: this.id, nextId }], true)
     this.#backlog.restartAt(nextId)
     this.#nextId = nextId

@@ -6,8 +6,8 @@
 import type { AccessKeyRecord } from './access-key-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './record-keys.ts'
-import type { QueueState, UpdateRecord } from './record.ts'
-import type { StoredDeadLetter } from './stored.ts'
+import type { KeptCounts, QueueState, UpdateRecord } from './record.ts'
+import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './stored.ts'
 
 /**
  * The idempotency key of an update, and the hash that distinguishes a repeat from another update with the same key.
@@ -38,6 +38,8 @@ export interface AdvanceOperation {
   readonly removedCount: number
   /** Total size of the removed updates' texts. */
   readonly removedBytes: number
+  /** The wall time at which they left, if their records are kept to be looked at. */
+  readonly keptSinceMs?: number | undefined
 }
 
 /** Removes single updates from the queue: they were delivered or have expired. */
@@ -49,6 +51,22 @@ export interface DeleteOperation {
   readonly removedBytes: number
   /** The queue's new floor: no update below it is pending any more. */
   readonly floor: number
+  /** Those of them that are kept to be looked at. */
+  readonly kept?: readonly StoredLeftUpdate[] | undefined
+}
+
+/** Deletes what was kept of updates that have left. */
+export interface ForgetKeptOperation extends Readonly<KeptCounts> {
+  readonly kind: 'forgetKept'
+  readonly queue: QueueId
+  readonly runs: readonly Pick<KeptRun, 'from' | 'end' | 'count'>[]
+  /** Updates that have left alone. */
+  readonly updateIds: readonly number[]
+  /** Runs that lose some updates, as they are then, and the ids of those updates. */
+  readonly shrunk?: {
+    readonly runs: readonly KeptRun[]
+    readonly updateIds: readonly number[]
+  }
 }
 
 /** Begins a new numbering in an empty queue (protocol.md §4). */
@@ -107,6 +125,7 @@ export type DeadLetterOperation = AddDeadLettersOperation | RemoveDeadLettersOpe
 export type Operation =
   | QueueOperation
   | DeadLetterOperation
+  | ForgetKeptOperation
   | BotOperation
   | SettingsOperation
   | AccessKeyOperation

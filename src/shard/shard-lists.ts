@@ -17,7 +17,10 @@ import type {
 } from './stored.ts'
 
 export interface ShardListsOptions {
-  readonly codec: Pick<ShardCodec, 'decodeAccessKeys' | 'decodeBuckets' | 'decodeListed'>
+  readonly codec: Pick<
+    ShardCodec,
+    'decodeAccessKeys' | 'decodeBuckets' | 'decodeListed' | 'readKeptCounts'
+  >
   /** Rejects with STORE_UNAVAILABLE, as all methods of the lists then do. */
   range(range: RangeOptions): Promise<readonly StoreEntry[]>
 }
@@ -62,6 +65,21 @@ export class ShardLists {
       keysOnly: true,
     })
     return entries.map(({ key }) => keys.queueIdOfKey(key))
+  }
+
+  /** Reads counts of what queues keep into memory. Damaged ones are listed instead. */
+  async keptCounts(page: QueuesPage): Promise<{
+    readonly damaged: readonly QueueId[]
+    /** The last queue of the page; undefined if this was the end. */
+    readonly last: QueueId | undefined
+  }> {
+    const gte = keys.keyAfter(keys.queueKey('n', page.after))
+    const entries = await this.#options.range({ gte, lt: keys.endOf('n'), limit: page.limit })
+    const last = entries.length < page.limit ? undefined : entries.at(-1)
+    return {
+      damaged: this.#options.codec.readKeptCounts(entries),
+      last: last && keys.queueIdOfKey(last.key),
+    }
   }
 
   /**

@@ -12,6 +12,7 @@ import { keysCommands } from '../remote/keys-commands.ts'
 import { queueCommands } from '../remote/queue-commands.ts'
 import { summaryCommand } from '../remote/summary-command.ts'
 import { tailCommand } from '../remote/tail-command.ts'
+import { updatesCommands } from '../remote/updates-commands.ts'
 import { databaseCommands, serverCommands } from './server-commands.ts'
 
 /** In the order in which the help lists them. */
@@ -26,6 +27,7 @@ export const commandTable: readonly CommandRow[] = [
   summaryCommand,
   ...queueCommands,
   tailCommand,
+  ...updatesCommands,
   ...deadLettersCommands,
   eventsCommand,
   ...keysCommands,

@@ -26,6 +26,7 @@ const times: ReadonlySet<string> = new Set([
   'last_poll',
   'last_error_date',
   'last_used',
+  'left',
   'next_attempt',
   'next_retry',
   'time',
