@@ -15,6 +15,7 @@ import type { KeySync } from './access/key-sync.ts'
 import type { PrivateApiGuard } from './access/private-api-guard.ts'
 import type { RecordStream } from './follow/record-stream.ts'
 import type { ClusterMember, NodeReport } from './node-report.ts'
+import type { ServerMinute } from './server-minute.ts'
 import type { IngestRoutesOptions } from './routes/ingest-routes.ts'
 
 export interface PrivateApiOptions extends IngestRoutesOptions {
@@ -42,6 +43,8 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readiness(): Promise<Readiness>
   /** The sums of the counters of all workers of this node. */
   totals(): Readonly<Record<MetricName, number>>
+  /** What this node did in each of its last minutes, oldest first. */
+  minutes(count: number): readonly ServerMinute[]
   /** Resolves with undefined if the worker ends before the check does. */
   checkShard(shard: number): Promise<CheckedShard | undefined>
   /**

@@ -31,6 +31,7 @@ import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
 import { addEventRoutes } from './routes/event-routes.ts'
 import { addFleetRoutes } from './routes/fleet-routes.ts'
 import { addIngestRoutes } from './routes/ingest-routes.ts'
+import { addHistoryRoutes } from './routes/history-routes.ts'
 import { addKeyRoutes } from './routes/key-routes.ts'
 import { fieldValues } from './routes/field-values.ts'
 import { metricsPage } from './routes/metrics-page.ts'
@@ -94,6 +95,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
     addFleetRoutes(jsonRoutes, options)
+    addHistoryRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options.bots)
     addWebhookRoutes(jsonRoutes, options.bots)
