@@ -4,11 +4,9 @@ import type { MetricName } from './metrics.ts'
 /** Where the layers count what they do. In a worker this is the worker's slot of the shared memory. */
 export interface Counters {
   add(name: MetricName, amount: number): void
-}
-
-/** Where the layers tell how long something took. In a worker this is its slot, too. */
-export interface Histograms {
   /**
+   * Adds to a histogram.
+   *
    * @param timeMs - in milliseconds
    * @param count - the number of observations of this time. Default: 1.
    */

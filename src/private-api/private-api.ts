@@ -130,7 +130,7 @@ function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void
   addOperation(app, checkReadiness, readinessOf)
   addOperation(app, checkReadinessHead, readinessOf)
   addOperation(app, getMetrics, async ({ reply }) => {
-    const { contentType, text } = await metricsPage(options.totals())
+    const { contentType, text } = await metricsPage(options.totals(), options.histograms())
     return reply.type(contentType).send(text)
   })
   let document: string | undefined

@@ -11,6 +11,7 @@ import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
+import { observeLeft } from './stored-runs.ts'
 import type { RemovedEntries, WindowEntry } from './window.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -72,7 +73,9 @@ export class QueueRemovals {
   /** Removes delivered updates. */
   remove(updates: readonly PendingUpdate[]): void {
     const removed = this.#take(updates)
-    this.#services.counters.add('updates_delivered', removed.count)
+    const { clock, counters } = this.#services
+    counters.add('updates_delivered', removed.count)
+    observeLeft(counters, 'delivery_webhook', { ...removed, atMs: clock.nowMs() })
     this.#commitRemoval(removed)
   }
 
