@@ -187,6 +187,15 @@ export const outcomeMetrics = {
   expired: 'webhook_expired',
 } as const satisfies Readonly<Record<string, MetricName>>
 
+/** The counters that the summary and the history of a server show, by their names there. */
+export const summaryMetrics = {
+  pushed: 'updates_pushed',
+  confirmed: 'updates_confirmed',
+  delivered: 'updates_delivered',
+  expired: 'updates_expired',
+  refused: 'updates_refused',
+} as const satisfies Readonly<Record<string, MetricName>>
+
 /** Counts each rule that refuses a poll (queue/poll.ts); /metrics shows them as one metric with a label. */
 export const conflictMetrics = {
   webhook_active: 'polls_refused_webhook_active',

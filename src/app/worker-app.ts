@@ -431,6 +431,8 @@ function privateApiOf(
     members: () => parts.ways.routes.members(),
     shardAt: (shard) => own.registry.bots.shardAt(shard),
     totals: () => memory.totals(),
+    histograms: () => memory.histograms(),
+    minutes: (count) => memory.history.minutes(clock.nowMs(), count),
     streamPlace: ({ raw }, end) => streamPlace(raw.socket, end),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',

@@ -8,7 +8,15 @@ import { isPlain, shownCountersOf } from './routes/fleet-routes.ts'
 
 export type AnswersOptions = Pick<
   PrivateApiOptions,
-  'bots' | 'guard' | 'keys' | 'isFirstWorker' | 'ownNode' | 'totals' | 'readEvents' | 'node'
+  | 'bots'
+  | 'guard'
+  | 'keys'
+  | 'isFirstWorker'
+  | 'minutes'
+  | 'ownNode'
+  | 'totals'
+  | 'readEvents'
+  | 'node'
 >
 
 export function answersOf(options: AnswersOptions): Answers {
@@ -19,6 +27,7 @@ export function answersOf(options: AnswersOptions): Answers {
       sums: await bots.summary(),
       counters: isFirstWorker ? shownCountersOf(options.totals()) : undefined,
     }),
+    history: async ({ minutes }) => ({ minutes: isFirstWorker ? options.minutes(minutes) : [] }),
     botsNamed: async ({ username }) => bots.named(username),
     node: () => options.ownNode(),
     async events({ wait: waitMs, ...question }) {

@@ -6,6 +6,7 @@ import type { AccessKeyRegistry } from '../access/access-key-registry.ts'
 import type { AccessKeyRing } from '../access/access-key-ring.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { EventPage, EventQuestion } from '../events/operator-event.ts'
+import type { AllHistograms } from '../histograms.ts'
 import type { MetricName } from '../metrics.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardTroubles } from '../shard/shard-marks.ts'
@@ -15,6 +16,7 @@ import type { KeySync } from './access/key-sync.ts'
 import type { PrivateApiGuard } from './access/private-api-guard.ts'
 import type { RecordStream } from './follow/record-stream.ts'
 import type { ClusterMember, NodeReport } from './node-report.ts'
+import type { ServerMinute } from './server-minute.ts'
 import type { IngestRoutesOptions } from './routes/ingest-routes.ts'
 
 export interface PrivateApiOptions extends IngestRoutesOptions {
@@ -42,6 +44,10 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readiness(): Promise<Readiness>
   /** The sums of the counters of all workers of this node. */
   totals(): Readonly<Record<MetricName, number>>
+  /** The histograms of all workers of this node. */
+  histograms(): AllHistograms
+  /** What this node did in each of its last minutes, oldest first. */
+  minutes(count: number): readonly ServerMinute[]
   /** Resolves with undefined if the worker ends before the check does. */
   checkShard(shard: number): Promise<CheckedShard | undefined>
   /**

@@ -32,6 +32,7 @@ import { addLookBackRoutes } from './routes/look-back-routes.ts'
 import { addEventRoutes } from './routes/event-routes.ts'
 import { addFleetRoutes } from './routes/fleet-routes.ts'
 import { addIngestRoutes } from './routes/ingest-routes.ts'
+import { addHistoryRoutes } from './routes/history-routes.ts'
 import { addKeyRoutes } from './routes/key-routes.ts'
 import { fieldValues } from './routes/field-values.ts'
 import { metricsPage } from './routes/metrics-page.ts'
@@ -95,6 +96,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
     addFleetRoutes(jsonRoutes, options)
+    addHistoryRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options.bots)
     addWebhookRoutes(jsonRoutes, options.bots)
@@ -130,7 +132,7 @@ function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void
   addOperation(app, checkReadiness, readinessOf)
   addOperation(app, checkReadinessHead, readinessOf)
   addOperation(app, getMetrics, async ({ reply }) => {
-    const { contentType, text } = await metricsPage(options.totals())
+    const { contentType, text } = await metricsPage(options.totals(), options.histograms())
     return reply.type(contentType).send(text)
   })
   let document: string | undefined

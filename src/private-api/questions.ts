@@ -13,10 +13,12 @@ import type { FleetQuery } from '../bots/fleet-status.ts'
 import { accessKeysMax } from '../limits.ts'
 import { botOperations } from '../operations/bot-operations.ts'
 import { eventsQuery } from '../operations/event-operations.ts'
-import { querySchema, type ResultOf } from '../operations/operation.ts'
+import { querySchema, type QueryOf, type ResultOf } from '../operations/operation.ts'
+import { serverOperations } from '../operations/server-operations.ts'
 import type { NodePage, NodeQuestion } from './follow/event-stream.ts'
 import { tailSilenceMs } from './limits.ts'
 import type { NodeReport } from './node-report.ts'
+import type { ServerMinute } from './server-minute.ts'
 
 /** A question, with the types of its input and of its answer. */
 export interface Question<Input, Answer> {
@@ -45,6 +47,11 @@ export const questions = {
   bots: asks<FleetQuery, BotList>('bot-list', () => querySchema(botOperations.listBots)),
   /** What are the sums of its bots, for each shard? */
   summary: asks<undefined, SummaryPart>('summary'),
+  /** What did its node do in the last minutes? Only the first worker of a node tells. */
+  history: asks<
+    QueryOf<typeof serverOperations.getServerHistory>,
+    { readonly minutes: readonly ServerMinute[] }
+  >('history', () => querySchema(serverOperations.getServerHistory)),
   /** Which of its bots have this username? */
   botsNamed: asks<{ readonly username: string }, readonly number[]>('bots-named', () =>
     Type.Object({ username: Type.String() }),

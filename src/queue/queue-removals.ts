@@ -16,6 +16,7 @@ import { type Leaving, leftUpdateOf } from './left-update.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
 import type { Retention } from './retention.ts'
+import { observeLeft } from './stored-runs.ts'
 import type { RemovedEntries, WindowEntry } from './window.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -81,7 +82,9 @@ export class QueueRemovals {
   /** Removes delivered updates. */
   remove(updates: readonly PendingUpdate[], attempts?: readonly number[]): void {
     const removed = this.#take(updates)
-    this.#services.counters.add('updates_delivered', removed.count)
+    const { clock, counters } = this.#services
+    counters.add('updates_delivered', removed.count)
+    observeLeft(counters, 'delivery_webhook', { ...removed, atMs: clock.nowMs() })
     void this.#commitRemoval(removed, {
       kept: this.#keptOf(updates, removed, { reason: 'delivered', attempts }),
     })

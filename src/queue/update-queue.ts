@@ -32,6 +32,7 @@ import { KeptTrimmer } from './kept-trimmer.ts'
 import { LookBack } from './look-back.ts'
 import { QueueReader } from './queue-reader.ts'
 import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
+import { observeLeft, type StoredRun } from './stored-runs.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 import type { WindowEntry, WindowUpdate } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
@@ -212,11 +213,15 @@ export class UpdateQueue implements DeliverySource {
     }
   }
 
-  /** Makes a pushed update visible, because it is synced. Call this in the order of the ids. */
-  committed(operation: PushOperation): void {
+  /**
+   * Makes a pushed update visible, because it is synced. Call this in the order of the ids.
+   *
+   * @param nowMs - wall time
+   */
+  committed(operation: PushOperation, nowMs = this.#options.clock.nowMs()): void {
     this.#syncingCount -= 1
     this.#syncingBytes -= operation.text.length
-    if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation)
+    if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation, nowMs)
     this.#watcher?.pushed(operation)
   }
 
@@ -384,7 +389,22 @@ export class UpdateQueue implements DeliverySource {
   #confirm(advanced: Advanced | undefined): void {
     if (advanced === undefined) return
     this.lastTakenMs = this.#options.clock.monotonicMs()
+    void this.#observeConfirmed(advanced)
     void this.#commit([this.#advanceOperation('confirm', advanced)], false)
+  }
+
+  /** Counts how late the updates were. Those that were not in memory, as after a restart, are read first. */
+  async #observeConfirmed(advanced: Advanced): Promise<void> {
+    const { clock, counters } = this.#options
+    const atMs = clock.nowMs()
+    const observe = (stored: readonly StoredRun[], count: number): number =>
+      observeLeft(counters, 'delivery_polling', { stored, count, atMs })
+    const unread = observe(advanced.stored, advanced.removedCount)
+    if (unread === 0) return
+    const stored = await this.#reader.storedOf(advanced).catch(() => [])
+    const left = observe(stored, unread)
+    // At most as old as the last one that was read.
+    if (left > 0) observe([{ storedAtMs: stored.at(-1)?.storedAtMs ?? atMs, count: left }], left)
   }
 
   async #commitDrop(to: number): Promise<void> {
@@ -402,7 +422,8 @@ export class UpdateQueue implements DeliverySource {
     this.#watcher?.advanced(kind, advanced)
     const keptSinceMs = isKept ? this.#options.clock.nowMs() : undefined
     if (isKept) this.#trimmer.mayExceed()
-    return { kind, queue: this.id, ...advanced, keptSinceMs }
+    const { from, floor, removedCount, removedBytes } = advanced
+    return { kind, queue: this.id, from, floor, removedCount, removedBytes, keptSinceMs }
   }
 
   async #renumber(): Promise<void> {

@@ -44,6 +44,8 @@ export interface ShardOptions extends ShardRecoveryOptions {
   onCommitted(operations: readonly Operation[]): void
   /** If absent, no other server can serve the shard. */
   readonly lease?: Lease | undefined
+  /** Called after each group that was written and synced, with the time that this took. */
+  onSynced?(durationMs: number): void
   /** Called when a read has failed: a file of the shard may be damaged. */
   onReadFailed?(error: unknown): void
   /** Maximum number of idempotency keys for each queue and UTC day; the value of limits.ts by default. */
@@ -422,7 +424,10 @@ export class Shard {
     const reserving = this.#options.idMark?.reserve(this.#codec.highestNextId)
     if (reserving !== undefined) await reserving
     this.#reclaimer.join(batch)
+    const { clock, onSynced } = this.#options
+    const startedMs = clock.monotonicMs()
     await this.#store.write(batch, { sync: true })
+    onSynced?.(clock.monotonicMs() - startedMs)
   }
 
   /** A write outside of the groups. If it fails, the groups fail too, because nothing may be written after it. */

@@ -8,6 +8,7 @@ import { botsCommands } from '../remote/bots-commands.ts'
 import { deadLettersCommands } from '../remote/dead-letters-commands.ts'
 import { eventsCommand } from '../remote/events-command.ts'
 import { exportCommand } from '../files/export-command.ts'
+import { historyCommand } from '../remote/history-command.ts'
 import { keysCommands } from '../remote/keys-commands.ts'
 import { queueCommands } from '../remote/queue-commands.ts'
 import { summaryCommand } from '../remote/summary-command.ts'
@@ -25,6 +26,7 @@ export const commandTable: readonly CommandRow[] = [
   benchCommand,
   ...botsCommands,
   summaryCommand,
+  historyCommand,
   ...queueCommands,
   tailCommand,
   ...updatesCommands,

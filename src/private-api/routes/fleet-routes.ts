@@ -10,7 +10,7 @@ import type { ListedBot } from '../../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../bots/fleet-counts.ts'
 import { fleetOrder, type FleetQuery } from '../../bots/fleet-status.ts'
 import { PostboteError } from '../../errors.ts'
-import type { MetricName } from '../../metrics.ts'
+import { type MetricName, summaryMetrics } from '../../metrics.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { addOperation } from './add-operations.ts'
@@ -22,15 +22,6 @@ type Options = Pick<PrivateApiOptions, 'shards' | 'totals' | 'clock'> & AskingRo
 
 type BotListJson = ResultOf<typeof botOperations.listBots>
 type SummaryJson = ResultOf<typeof botOperations.getSummary>
-
-/** The counters that a summary shows, by their names in it. */
-const shownCounters = {
-  pushed: 'updates_pushed',
-  confirmed: 'updates_confirmed',
-  delivered: 'updates_delivered',
-  expired: 'updates_expired',
-  refused: 'updates_refused',
-} as const satisfies Readonly<Record<string, MetricName>>
 
 type ShownCounters = SummaryJson['updates']
 
@@ -96,7 +87,7 @@ async function summarize(options: Options, request: FastifyRequest): Promise<Sum
 
 /** Returns the counters of a node that a summary shows. */
 export function shownCountersOf(totals: Readonly<Record<MetricName, number>>): ShownCounters {
-  return forEachShown((name) => totals[shownCounters[name]])
+  return forEachShown((name) => totals[summaryMetrics[name]])
 }
 
 function sumOf(all: readonly ShownCounters[]): ShownCounters {

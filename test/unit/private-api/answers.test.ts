@@ -25,6 +25,7 @@ const sent: {
     '',
   ],
   summary: [undefined, '/internal/summary', ''],
+  history: [{ minutes: 60 }, '/internal/history?minutes=60', ''],
   botsNamed: [{ username: 'one_bot' }, '/internal/bots-named?username=one_bot', ''],
   node: [undefined, '/internal/node', ''],
   events: [{ after: 'a:5', last: 2, wait: 9 }, '/internal/events?after=a%3A5&last=2&wait=9', ''],
