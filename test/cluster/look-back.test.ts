@@ -215,6 +215,11 @@ test('10,000 updates that were polled and 10,000 that were delivered are listed 
 
 const world = databaseWorld()
 
+async function run(...args: Parameters<typeof postbote>): Promise<void> {
+  const { code, output } = await postbote(...args)
+  assert.equal(code, 0, output)
+}
+
 test('what is kept is the same after a reload, in an export, in a directory with other shards and in PostgreSQL', {
   skip: world.obstacle,
 }, async (t) => {
@@ -233,10 +238,6 @@ test('what is kept is the same after a reload, in an export, in a directory with
       [third, 'pending'],
     ],
   )
-  const run = async (...args: Parameters<typeof postbote>): Promise<void> => {
-    const { code, output } = await postbote(...args)
-    assert.equal(code, 0, output)
-  }
   await run(['reload', `--dir=${source.dir}`])
   assert.deepEqual(await rowsOf(source, bot), rows)
   const directory = temporaryDirectory(t)
