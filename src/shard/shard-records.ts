@@ -18,6 +18,7 @@ const kinds: Readonly<
   i: { keyBytes: 29, decode: record.decodeKey },
   x: { keyBytes: 13, decode: record.assertMark },
   k: { keyBytes: 9, decode: record.decodeJson },
+  c: { keyBytes: 11, decode: record.decodeJson },
 }
 
 /**
@@ -69,10 +70,13 @@ function mayBeKey(firstByte: number, length: number): boolean {
   return kinds[String.fromCharCode(firstByte)]?.keyBytes === length
 }
 
-/** Returns the queue of a record; undefined if the key is of no known kind, or of an access key, which belongs to no queue. */
+/** The kinds of records that belong to no queue, and are in shard 0. */
+const queueless: ReadonlySet<string> = new Set(['k', 'c'])
+
+/** Returns the queue of a record; undefined if the key is of no known kind, or the record belongs to no queue. */
 export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
   const kind = String.fromCharCode(key[0] ?? 0)
-  if (key.length !== kinds[kind]?.keyBytes || kind === 'k') return undefined
+  if (key.length !== kinds[kind]?.keyBytes || queueless.has(kind)) return undefined
   return kind === 'x' || kind === 'i' ? keys.parseExpiryKey(key).queue : keys.queueIdOfKey(key)
 }
 
@@ -80,6 +84,7 @@ export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
 export function describeKey(key: Buffer): string {
   const queue = queueOfRecord(key)
   if (key[0] === keys.startOf('k')[0]) return `access key ${keys.accessKeyIdOfKey(key)}`
+  if (key[0] === keys.startOf('c')[0]) return `recorded call ${keys.auditIdOfKey(key)}`
   if (queue === undefined) return `key ${key.toString('hex')}`
   const bot = `bot ${keys.botIdOf(queue)}${keys.isTestQueue(queue) ? ' (/test/)' : ''}`
   switch (String.fromCharCode(key[0] ?? 0)) {

@@ -41,6 +41,7 @@ async function open(): Promise<World> {
     isUnixSocket: () => false,
     streamPlace: () => () => undefined,
     isForwarded: () => false,
+    isFromWorker: () => false,
     ownersOf: () => ({
       self: 0,
       others: [],
