@@ -139,6 +139,7 @@ const rows = {
     'Events that were not delivered to --events-url, because it did not accept them in time.',
   ...ofLabel(streamRefusals),
   ...ofLabel(deniedMetrics),
+  audit_lost: 'Calls that changed something and could not be recorded.',
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

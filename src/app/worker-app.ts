@@ -42,6 +42,7 @@ import { holdConnection, streamPlace } from '../cluster/worker/client-connection
 import { loopDelayOf } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import { BodyFilter } from '../cluster/forward/body-filter.ts'
+import { workerHeader } from '../cluster/forward/forward-headers.ts'
 import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
@@ -435,6 +436,8 @@ function privateApiOf(
     minutes: (count) => memory.history.minutes(clock.nowMs(), count),
     streamPlace: ({ raw }, end) => streamPlace(raw.socket, end),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
+    isFromWorker: ({ raw }) =>
+      (requestOrigin(raw)?.hops ?? 0) > 0 && raw.headers[workerHeader] !== undefined,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     ownersOf: (request) => ownersOf(parts, request),
   })

@@ -1,4 +1,5 @@
 /** All calls of the private API, in the order of docs/reference/openapi.json. */
+import { auditOperations } from './audit-operations.ts'
 import { botOperations } from './bot-operations.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
 import { eventOperations } from './event-operations.ts'
@@ -19,6 +20,7 @@ const byId = {
   ...signingKeyOperations,
   ...eventOperations,
   ...keyOperations,
+  ...auditOperations,
   ...serverOperations,
   ...sessionOperations,
   ...shardOperations,

@@ -39,6 +39,10 @@ export function answersOf(options: AnswersOptions): Answers {
       keys.registry.noteUses(uses)
       return table.version === version ? { version } : table
     },
+    async recordCalls(calls) {
+      await keys.audit.trail.append(calls)
+      return {}
+    },
     keysChanged: async () => ({ isTold: await keys.sync.refresh() }),
     async sessionEnded({ slot, session }) {
       guard.ended.end(slot, BigInt(session))

@@ -16,6 +16,7 @@ import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
 import { kib, unavailableRetryAfterS } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
+import { presentRequestId, requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { addAnswers, answersOf } from './answers.ts'
 import { deniedMetrics, type MetricName } from '../metrics.ts'
 import { apiOperations } from '../operations/api-operations.ts'
@@ -25,6 +26,7 @@ import { serverOperations } from '../operations/server-operations.ts'
 import { updateOperations } from '../operations/update-operations.ts'
 import { addOperation, type HandledCall } from './routes/add-operations.ts'
 import { assertMay } from './access/assert-may.ts'
+import { addAuditRoutes } from './routes/audit-routes.ts'
 import { addBotRoutes } from './routes/bot-routes.ts'
 import { addDashboardRoutes, DashboardFiles, dashboardPaths } from './routes/dashboard-files.ts'
 import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
@@ -41,6 +43,7 @@ import { addNodeRoutes } from './routes/node-routes.ts'
 import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
 import { privateErrorText } from './private-error.ts'
 import { addRequestAccess } from './access/request-access.ts'
+import { recordCalls } from './routes/record-calls.ts'
 import { addSessionRoutes } from './routes/session-routes.ts'
 import { addShardRoutes } from './routes/shard-routes.ts'
 import { addSigningKeyRoutes } from './routes/signing-key-routes.ts'
@@ -75,11 +78,16 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     },
     ajv: { customOptions: ajvOptions },
   })
+  recordCalls(app, options)
   addChecks(app, options)
   app.setErrorHandler((error: FastifyError | PostboteError, request, reply) => {
     const expected = expectedOf(error)
     if (expected.code === 'INTERNAL') {
-      options.log.error({ cause: error.stack }, 'a private request failed because of a bug')
+      const requestId = requestIdOf(request.raw)
+      options.log.error(
+        { cause: error.stack, requestId },
+        'a private request failed because of a bug',
+      )
     }
     const denied = deniedMetricOf[expected.code]
     if (denied !== undefined || expected.code === 'BAD_HOST' || request.is404) {
@@ -105,6 +113,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addTailRoutes(jsonRoutes, options)
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)
+    addAuditRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options)
     addAnswers(jsonRoutes, answers, (request) => options.isForwarded(request))
@@ -114,6 +123,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
 }
 
 function sendError(reply: FastifyReply, error: PostboteError): FastifyReply {
+  void reply.header(requestIdHeader, requestIdOf(reply.request.raw))
   return reply.code(error.status).type('application/json').send(privateErrorText(error))
 }
 
@@ -150,6 +160,7 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
     const { url: path = '', config } = request.routeOptions
     const { operation } = config
     const isOpen = operation?.scope === 'open'
+    addRequestId(request, reply)
     // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
     const isProbe = isOpen && request.headers.host === undefined
     if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
@@ -172,6 +183,13 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
       throw new PostboteError('UNAUTHORIZED')
     }
   })
+}
+
+/** A push gets no id that its client did not send: it is the hot path. */
+function addRequestId({ raw, routeOptions }: FastifyRequest, reply: FastifyReply): void {
+  const isPush = routeOptions.config.operation?.scope === 'push'
+  const id = isPush ? presentRequestId(raw) : requestIdOf(raw)
+  if (id !== undefined) void reply.header(requestIdHeader, id)
 }
 
 /** The error of a request that no route takes. */

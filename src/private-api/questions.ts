@@ -15,6 +15,7 @@ import { botOperations } from '../operations/bot-operations.ts'
 import { eventsQuery } from '../operations/event-operations.ts'
 import { querySchema, type QueryOf, type ResultOf } from '../operations/operation.ts'
 import { serverOperations } from '../operations/server-operations.ts'
+import type { RecordedCall } from '../shard/audit-record.ts'
 import type { NodePage, NodeQuestion } from './follow/event-stream.ts'
 import { tailSilenceMs } from './limits.ts'
 import type { NodeReport } from './node-report.ts'
@@ -67,6 +68,8 @@ export const questions = {
   ),
   /** Which keys are there? Asks the owner of shard 0, which answers without keys if the worker has its version. */
   keys: asks<KeyQuestion, AccessKeyTable | Pick<AccessKeyTable, 'version'>>('keys'),
+  /** Stores recorded calls. For the owner of shard 0. A call that is stored again is there once. */
+  recordCalls: asks<readonly RecordedCall[], Readonly<Record<string, never>>>('record-calls'),
   /** The keys have changed: does it know them now? */
   keysChanged: asks<undefined, { readonly isTold: boolean }>('keys-changed'),
   /** A session has ended: its number, and the place of its key. */

@@ -4,6 +4,7 @@
  * intentions: ids are allocated and removed updates are counted before it is committed.
  */
 import type { AccessKeyRecord } from './access-key-record.ts'
+import type { AuditRecord } from './audit-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './record-keys.ts'
 import type { KeptCounts, QueueState, UpdateRecord } from './record.ts'
@@ -115,6 +116,14 @@ export interface AccessKeyOperation {
   readonly record: AccessKeyRecord | null
 }
 
+/** Stores what is recorded of a call, or removes it (null). Only shard 0 has these. */
+export interface AuditOperation {
+  readonly kind: 'audit'
+  /** 20 hexadecimal digits. */
+  readonly id: string
+  readonly record: AuditRecord | null
+}
+
 /** Operations that change the ids and counts of a queue. */
 export type QueueOperation = PushOperation | AdvanceOperation | DeleteOperation | RenumberOperation
 
@@ -129,6 +138,7 @@ export type Operation =
   | BotOperation
   | SettingsOperation
   | AccessKeyOperation
+  | AuditOperation
 
 /**
  * Applies an operation to the ids and counts of its queue.

@@ -9,6 +9,7 @@
  *   l queue_id update_id         updates that have left together, from this id on, whose u records are kept
  *   n queue_id                   how many updates are kept, and their bytes
  *   k access_key_id(8)           a key of the private API (shard 0 only)
+ *   c time_ms(6) random(4)       a call that changed something (shard 0 only)
  *   q and a complete key         a copy of the damaged record that was found under that key
  *
  * All numbers are big-endian, so that keys sort in numeric order. queue_id has 8 bytes: the namespace (0, or 1 for
@@ -44,7 +45,7 @@ export function isTestQueue(queue: QueueId): boolean {
 }
 
 /** The first letter of a key, which is the kind of its record. */
-export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'k' | 'q' | 'v' | 'l' | 'n'
+export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'k' | 'c' | 'q' | 'v' | 'l' | 'n'
 
 const prefixes: Readonly<Record<RecordKind, number>> = {
   u: 0x75,
@@ -55,6 +56,7 @@ const prefixes: Readonly<Record<RecordKind, number>> = {
   i: 0x69,
   d: 0x64,
   k: 0x6b,
+  c: 0x63,
   q: 0x71,
   v: 0x76,
   l: 0x6c,
@@ -220,6 +222,20 @@ export function accessKeyIdOfKey(key: Buffer): string {
   return key.toString('hex', 1)
 }
 
+/**
+ * Returns the `c` key of a recorded call.
+ *
+ * @param id - its id, 20 hexadecimal digits (audit-record.ts).
+ */
+export function auditKey(id: string): Buffer {
+  return Buffer.concat([startOf('c'), Buffer.from(id, 'hex')])
+}
+
+/** Returns the id of a `c` key. */
+export function auditIdOfKey(key: Buffer): string {
+  return key.toString('hex', 1)
+}
+
 /** Returns the exclusive upper bound of the keys of `kind`. */
 export function endOf(kind: RecordKind): Buffer {
   return Buffer.from([prefixes[kind] + 1])
@@ -253,11 +269,15 @@ const recordNames: ReadonlyMap<number, string> = new Map([
   [prefixes.i, 'idempotency key'],
   [prefixes.d, 'dead letter'],
   [prefixes.k, 'access key'],
+  [prefixes.c, 'recorded call'],
   [prefixes.q, 'copy of a damaged record'],
   [prefixes.v, 'kept update'],
   [prefixes.l, 'run of kept updates'],
   [prefixes.n, 'counts of kept updates'],
 ])
+
+/** The kinds of records that belong to no queue. */
+const queueless: ReadonlySet<number> = new Set([prefixes.k, prefixes.c, prefixes.q])
 
 /**
  * Describes the record of a key. Accepts any bytes, because the key itself may be damaged.
@@ -269,7 +289,7 @@ export function logFieldsOfKey(key: Buffer): RecordKeyFields {
   const record = recordNames.get(kind) ?? 'unknown'
   const isTimed = kind === prefixes.x || kind === prefixes.i
   const at = isTimed ? 5 : 1
-  const isOfQueue = record !== 'unknown' && kind !== prefixes.q && kind !== prefixes.k
+  const isOfQueue = record !== 'unknown' && !queueless.has(kind)
   if (!isOfQueue || key.length < at + queueIdBytes) return { record }
   const queue = readQueueId(key, at)
   const of = { record, botId: botIdOf(queue), isTest: isTestQueue(queue) }

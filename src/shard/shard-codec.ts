@@ -5,6 +5,7 @@
  * folds each operation into the state of its queue, so it must be called once for each operation, in commit order. A
  * record that cannot be decoded is left out and reported to damaged-records.ts.
  */
+import type { RecordedCall } from './audit-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../limits.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
@@ -13,7 +14,6 @@ import { KeptCountsOfShard } from './kept-counts.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import {
-  type AccessKeyOperation,
   type AddDeadLettersOperation,
   type AdvanceOperation,
   type DeleteOperation,
@@ -108,7 +108,9 @@ export class ShardCodec {
       if (operation.kind === 'bot' || operation.kind === 'settings') {
         batch.push(encodeMeta(operation))
       } else if (operation.kind === 'accessKey') {
-        batch.push(encodeAccessKey(operation))
+        batch.push(encodeJsonAt(keys.accessKeyKey(operation.id), operation.record))
+      } else if (operation.kind === 'audit') {
+        batch.push(encodeJsonAt(keys.auditKey(operation.id), operation.record))
       } else if (operation.kind === 'addDeadLetters') {
         encodeBurial(operation, this.#tracked.get(operation.queue), batch)
       } else if (operation.kind === 'removeDeadLetters') {
@@ -207,6 +209,14 @@ export class ShardCodec {
   decodeAccessKeys(entries: readonly StoreEntry[]): StoredAccessKey[] {
     return this.#decodeEach(entries, (entry) => ({
       id: keys.accessKeyIdOfKey(entry.key),
+      record: record.decodeJson(entry),
+    }))
+  }
+
+  /** Decodes `c` records; leaves out damaged ones. */
+  decodeCalls(entries: readonly StoreEntry[]): RecordedCall[] {
+    return this.#decodeEach(entries, (entry) => ({
+      id: keys.auditIdOfKey(entry.key),
       record: record.decodeJson(entry),
     }))
   }
@@ -392,13 +402,11 @@ function encodeDeletions(
 }
 
 function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreOperation {
-  const key = keys.queueKey(operation.kind === 'bot' ? 'b' : 'w', operation.queue)
-  if (operation.record === null) return { type: 'del', key }
-  return { type: 'put', key, value: record.encodeJson(key, operation.record) }
+  const { kind, queue } = operation
+  return encodeJsonAt(keys.queueKey(kind === 'bot' ? 'b' : 'w', queue), operation.record)
 }
 
-function encodeAccessKey({ id, record: stored }: AccessKeyOperation): StoreOperation {
-  const key = keys.accessKeyKey(id)
+function encodeJsonAt(key: Buffer, stored: object | null): StoreOperation {
   if (stored === null) return { type: 'del', key }
   return { type: 'put', key, value: record.encodeJson(key, stored) }
 }

@@ -25,6 +25,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   i: { keyBytes: 29, name: 'idempotency key', decode: record.decodeKey },
   x: { keyBytes: 13, name: 'expiry', decode: record.assertMark },
   k: { keyBytes: 9, name: 'access key', decode: record.decodeJson },
+  c: { keyBytes: 11, name: 'recorded call', decode: record.decodeJson },
 }
 
 /**
@@ -76,10 +77,13 @@ function mayBeKey(firstByte: number, length: number): boolean {
   return kinds[String.fromCharCode(firstByte)]?.keyBytes === length
 }
 
-/** Returns the queue of a record; undefined if the key is of no known kind, or of an access key, which belongs to no queue. */
+/** The kinds of records that belong to no queue, and are in shard 0. */
+const queueless: ReadonlySet<string> = new Set(['k', 'c'])
+
+/** Returns the queue of a record; undefined if the key is of no known kind, or the record belongs to no queue. */
 export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
   const kind = String.fromCharCode(key[0] ?? 0)
-  if (key.length !== kinds[kind]?.keyBytes || kind === 'k') return undefined
+  if (key.length !== kinds[kind]?.keyBytes || queueless.has(kind)) return undefined
   return kind === 'x' || kind === 'i' ? keys.parseExpiryKey(key).queue : keys.queueIdOfKey(key)
 }
 
@@ -87,6 +91,7 @@ export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
 export function describeKey(key: Buffer): string {
   const queue = queueOfRecord(key)
   if (key[0] === keys.startOf('k')[0]) return `access key ${keys.accessKeyIdOfKey(key)}`
+  if (key[0] === keys.startOf('c')[0]) return `recorded call ${keys.auditIdOfKey(key)}`
   if (queue === undefined) return `key ${key.toString('hex')}`
   const bot = `bot ${keys.botIdOf(queue)}${keys.isTestQueue(queue) ? ' (/test/)' : ''}`
   const kind = String.fromCharCode(key[0] ?? 0)

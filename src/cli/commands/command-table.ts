@@ -4,6 +4,7 @@ import { completionCommand } from '../completion/completion-command.ts'
 import type { CommandRow } from './command-row.ts'
 import { doctorCommand } from '../doctor/doctor-command.ts'
 import { importCommand } from '../files/import-command.ts'
+import { auditCommand } from '../remote/audit-command.ts'
 import { botsCommands } from '../remote/bots-commands.ts'
 import { deadLettersCommands } from '../remote/dead-letters-commands.ts'
 import { eventsCommand } from '../remote/events-command.ts'
@@ -33,5 +34,6 @@ export const commandTable: readonly CommandRow[] = [
   ...deadLettersCommands,
   eventsCommand,
   ...keysCommands,
+  auditCommand,
   completionCommand(() => commandTable),
 ]

@@ -42,6 +42,7 @@ async function open(): Promise<World> {
     isUnixSocket: () => false,
     streamPlace: () => () => undefined,
     isForwarded: () => false,
+    isFromWorker: () => false,
     ownersOf: () => ({
       self: 0,
       others: [],
