@@ -2,13 +2,14 @@
 import { badgeElement } from './badge.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { type Column, dataTable } from './data-table.ts'
-import { cardElement, element } from './element.ts'
+import { cardElement, type Child, element } from './element.ts'
 import { emptyState } from './empty-state.ts'
 import { factList } from './fact-list.ts'
 import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
 import { formatCount, formatExact } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
+import { botHash } from './page-route.ts'
 import type { AttemptShape, QueueShape } from './shapes.ts'
 import { timeElement } from './time-element.ts'
 
@@ -23,7 +24,7 @@ export function attemptsPanel(
     { title: 'Time', cell: ({ last }) => timeElement(clock, last.time) },
     { title: 'Result', cell: resultOf },
     { title: 'Why', cell: ({ last }) => last.error ?? '–', style: 'wrap' },
-    { title: 'Update', cell: updatesText, style: 'wide' },
+    { title: 'Update', cell: (folded) => updatesText(folded, queue), style: 'wide' },
     { title: 'Took', cell: ({ last }) => durationText(last), style: 'number' },
     {
       title: 'Next try',
@@ -72,34 +73,37 @@ function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | s
   return attempts.length > 1 ? [state, times] : [state]
 }
 
-function updatesText({ attempts }: FoldedAttempts): string {
+function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
   const ids = [...new Set(attempts.map((attempt) => attempt.update_id))]
   const [first] = ids
   if (ids.length > 1) return `${formatCount(ids.length)} updates`
-  return first === null || first === undefined ? '–' : `${first}`
+  if (first === null || first === undefined) return '–'
+  return element('a', { href: botHash(queue, 'updates', first) }, `${first}`)
 }
 
 /** Each attempt of a line, with everything that is known of it. */
 function attemptDetails(attempts: readonly AttemptShape[]): HTMLElement {
-  const lists = attempts.map((attempt) => {
-    const facts = factList()
-    facts.show([
-      ['Ended', formatExact(attempt.time)],
-      ['Update', `${attempt.update_id ?? '–'}`],
-      ['Address', attempt.address ?? '–'],
-      ['Status', `${attempt.status ?? 'no response'}`],
-      ['Took', durationText(attempt)],
-      ['Error', attempt.error ?? 'none'],
-      [
-        'Next try',
-        attempt.next_retry === null
-          ? 'none'
-          : `${formatExact(attempt.next_retry)}, at the earliest`,
-      ],
-    ])
-    return element('div', { class: 'note' }, facts.root)
-  })
-  return element('div', {}, ...lists)
+  return element('div', {}, ...attempts.map(attemptFacts))
+}
+
+/** Everything that is known of an attempt, with the beginning of what the endpoint answered. */
+export function attemptFacts(attempt: AttemptShape): HTMLElement {
+  const { next_retry: retry, response_body: body } = attempt
+  const facts = factList()
+  facts.show([
+    ['Ended', formatExact(attempt.time)],
+    ['Update', `${attempt.update_id ?? '–'}`],
+    ['Address', attempt.address ?? '–'],
+    ['Status', `${attempt.status ?? 'no response'}`],
+    ['Took', durationText(attempt)],
+    ['Error', attempt.error ?? 'none'],
+    ['Next try', retry === null ? 'none' : `${formatExact(retry)}, at the earliest`],
+  ])
+  const answer =
+    typeof body === 'string' && body !== ''
+      ? element('pre', { tabindex: 0, 'aria-label': 'Response' }, body)
+      : undefined
+  return element('div', { class: 'note' }, facts.root, answer)
 }
 
 /** How long an attempt took. */

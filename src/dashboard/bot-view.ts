@@ -14,7 +14,7 @@ import { formatAge, formatBytes, formatCount } from './format.ts'
 import { historyPanel } from './history-panel.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
-import { type BotTab, botHash, botTabs } from './page-route.ts'
+import { type BotTab, botHash, botTabs, type PageRoute } from './page-route.ts'
 import { pushPanel } from './push-panel.ts'
 import { actOnQueue, type QueueAction } from './queue-actions.ts'
 import { settingsPanel } from './settings-panel.ts'
@@ -23,13 +23,18 @@ import { sparkline, sparkPointsMax } from './sparkline.ts'
 import { statusLine } from './status-line.ts'
 import { tailPanel } from './tail-panel.ts'
 import { timeElement } from './time-element.ts'
+import { updatePanel } from './update-panel.ts'
+import { updatesPanel } from './updates-panel.ts'
 
 const pauseMs = 1_000
 
 /** A tab, and what it does with the state of the bot. */
 type TabPart = PagePart<BotShape>
 
-export function botView(context: PageContext, queue: BotQueueName, first: BotTab): PageView {
+type BotRoute = Extract<PageRoute, { readonly page: 'bot' }>
+
+export function botView(context: PageContext, first: BotRoute): PageView {
+  const { queue } = first
   const { api, poll } = context
   const title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
   const heading = element('h1', {}, title)
@@ -38,17 +43,17 @@ export function botView(context: PageContext, queue: BotQueueName, first: BotTab
   const place = element('div', {}, element('div', { class: 'skeleton' }))
   /** What was read last; a bot that is not known has no tabs. */
   let bot: BotShape | undefined
-  let tab: (TabPart & { readonly name: BotTab; end(): void }) | undefined
+  let tab: (TabPart & { readonly of: BotRoute; readonly end: () => void }) | undefined
   let wanted = first
 
   const showTab = (): void => {
     if (bot === undefined) return
-    if (tab?.name !== wanted) {
+    if (tab?.of.tab !== wanted.tab || tab.of.updateId !== wanted.updateId) {
       tab?.end()
       const { context: ofTab, end } = context.part()
-      tab = { ...tabMakers[wanted](ofTab, queue), name: wanted, end }
+      tab = { ...tabMakers[wanted.tab](ofTab, wanted), of: wanted, end }
       place.replaceChildren(tab.root)
-      tabs.show(wanted)
+      tabs.show(wanted.tab)
     }
     tab.show(bot)
   }
@@ -74,7 +79,7 @@ export function botView(context: PageContext, queue: BotQueueName, first: BotTab
       if (route.page !== 'bot') return false
       const isSame = route.queue.botId === queue.botId && route.queue.isTest === queue.isTest
       if (isSame) {
-        wanted = route.tab
+        wanted = route
         showTab()
       }
       return isSame
@@ -82,13 +87,16 @@ export function botView(context: PageContext, queue: BotQueueName, first: BotTab
   }
 }
 
-const tabMakers: Readonly<Record<BotTab, (context: PageContext, queue: BotQueueName) => TabPart>> =
-  {
-    activity: activityTab,
-    'dead-letters': (context, queue) => unchanging(deadLettersPanel(context, queue)),
-    try: tryTab,
-    settings: settingsPanel,
-  }
+const tabMakers: Readonly<Record<BotTab, (context: PageContext, route: BotRoute) => TabPart>> = {
+  activity: (context, { queue }) => activityTab(context, queue),
+  updates: (context, { queue, updateId }) =>
+    unchanging(
+      updateId === undefined ? updatesPanel(context, queue) : updatePanel(context, queue, updateId),
+    ),
+  'dead-letters': (context, { queue }) => unchanging(deadLettersPanel(context, queue)),
+  try: (context, { queue }) => tryTab(context, queue),
+  settings: (context, { queue }) => settingsPanel(context, queue),
+}
 
 function unchanging(root: HTMLElement): TabPart {
   return { root, show: () => undefined }
@@ -237,6 +245,7 @@ function figureTiles({ clock }: PageContext, queue: BotQueueName): PagePart<Queu
     setElementText(oldest, formatAge(state.oldest_age))
     setElementText(letters, formatCount(state.dead_letters))
     setElementText(taken, takenText(state))
+    taken.title = takenText(state)
     failed.replaceChildren(timeElement(clock, state.last_error_date, 'none'))
     failure.title = state.last_error_message ?? ''
     points = [...points, state.pending].slice(-sparkPointsMax)

@@ -3,6 +3,7 @@
  * keeps the frame around the views: the navigation with what fails, the title, messages and the keyboard.
  */
 import { ApiClient } from './api-client.ts'
+import { auditView } from './audit-view.ts'
 import { botView } from './bot-view.ts'
 import { browserClock } from './browser-clock.ts'
 import { deadLettersView } from './dead-letters-view.ts'
@@ -48,6 +49,7 @@ const listPages: Readonly<
   'dead-letters': { scope: 'read', view: deadLettersView },
   nodes: { scope: 'read', view: nodesView },
   keys: { scope: 'all', view: keysView },
+  audit: { scope: 'all', view: auditView },
 }
 
 export class DashboardApp {
@@ -136,7 +138,7 @@ export class DashboardApp {
 
   #viewOf(context: PageContext, route: PageRoute): PageView {
     if (route.page === 'unknown') return unknownView()
-    if (route.page === 'bot') return botView(context, route.queue, route.tab)
+    if (route.page === 'bot') return botView(context, route)
     const { scope, view } = listPages[route.page]
     if (context.seesAll && context.may(scope)) return view(context)
     return route.page === 'bots' ? rightsView(this.#rights) : unknownView()

@@ -6,6 +6,7 @@ import { buttonElement, buttonsElement, cardElement, element } from './element.t
 import { emptyState } from './empty-state.ts'
 import { formatBytes, formatCount } from './format.ts'
 import type { PageContext } from './page-context.ts'
+import { botHash } from './page-route.ts'
 import type { DeadLetterShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
 import { timeElement } from './time-element.ts'
@@ -28,7 +29,7 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
   const first = buttonElement('First page', () => turn(0), { style: 'quiet' })
   const next = buttonElement('Next page', () => turn(lastId), { style: 'quiet' })
   const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
-  const table = dataTable('Dead letters', [...columnsOf(clock), actions])
+  const table = dataTable('Dead letters', [...columnsOf(clock, queue), actions])
   /** What is of use only if there are dead letters. */
   const controls = element(
     'div',
@@ -152,9 +153,14 @@ function deadLetterActs({ api }: PageContext, queue: BotQueueName): DeadLetterAc
   }
 }
 
-function columnsOf(clock: PageContext['clock']): readonly Column<DeadLetterShape>[] {
+function columnsOf(
+  clock: PageContext['clock'],
+  queue: BotQueueName,
+): readonly Column<DeadLetterShape>[] {
+  const linkOf = ({ update_id: id }: DeadLetterShape): HTMLElement =>
+    element('a', { href: botHash(queue, 'updates', id) }, `${id}`)
   return [
-    { title: 'Update', cell: (letter) => `${letter.update_id}`, isHead: true },
+    { title: 'Update', cell: linkOf, isHead: true },
     { title: 'Type', cell: ({ type }) => type, style: 'wide' },
     { title: 'Reason', cell: ({ reason }) => reason, style: 'wide' },
     { title: 'Time', cell: ({ time }) => timeElement(clock, time) },

@@ -130,7 +130,7 @@ function plotOptions(
   const series = lines.map((line) => {
     const stroke = color(`plot-${line.color}`)
     // A point is all that there is of a minute between two gaps.
-    const points = { show: true, size: 3, fill: stroke }
+    const points = { size: 3, fill: stroke, ...(spanS > 3_600 ? {} : { show: true }) }
     return { label: line.name, stroke, width: 1.75, points }
   })
   return {

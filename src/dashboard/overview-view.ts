@@ -1,6 +1,7 @@
-/** The first page: what needs attention, the sums and rates, and all bots. */
+/** The first page: what needs attention, the sums, the last day, and all bots. */
 import { attentionPanel } from './attention-panel.ts'
 import { botTable } from './bot-table.ts'
+import { dayPanel } from './day-panel.ts'
 import { element } from './element.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import { serverPanel } from './server-panel.ts'
@@ -20,6 +21,15 @@ export function overviewView(context: PageContext): PageView {
     context.may('manage') ? register : undefined,
   )
   const [status, ...panels] = server
-  const root = element('div', {}, heading, status, attention.root, ...panels, bots.root)
+  const root = element(
+    'div',
+    {},
+    heading,
+    status,
+    attention.root,
+    ...panels,
+    dayPanel(context),
+    bots.root,
+  )
   return { title: 'Overview', root }
 }

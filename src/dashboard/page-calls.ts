@@ -5,6 +5,7 @@ import { type InputOf, targetOf } from '../operations/target-of.ts'
 const bot = '/v1/bots/:id'
 const deadLetters = `${bot}/dead-letters` as const
 const signingKeys = `${bot}/signing-keys` as const
+const updates = `${bot}/updates` as const
 const keys = '/v1/keys'
 const session = '/v1/session'
 
@@ -14,6 +15,8 @@ export const pageCalls = {
   createBot: 'POST /v1/bots',
   followEvents: 'GET /v1/events',
   getSummary: 'GET /v1/summary',
+  getServerHistory: 'GET /v1/history',
+  listAudit: 'GET /v1/audit',
   listNodes: 'GET /v1/nodes',
   getMetrics: 'GET /metrics',
   checkReadiness: 'GET /readyz',
@@ -21,6 +24,11 @@ export const pageCalls = {
   changeBot: `PATCH ${bot}`,
   removeBot: `DELETE ${bot}`,
   rotateToken: `POST ${bot}/token`,
+  listUpdates: `GET ${updates}`,
+  getUpdate: `GET ${updates}/:update_id`,
+  dropUpdate: `DELETE ${updates}/:update_id`,
+  getRetention: `GET ${bot}/retention`,
+  setRetention: `PUT ${bot}/retention`,
   pushUpdate: `POST ${bot}/updates`,
   tailQueue: `GET ${bot}/tail`,
   listAttempts: `GET ${bot}/attempts`,

@@ -1,8 +1,7 @@
-/** The state of the server: what needs attention, totals, and the rates of the last minutes. */
+/** The state of the server: what is wrong with it, and its sums and rates now. */
 import { ifOlder } from './api-client.ts'
 import { buttonElement, element, setElementText } from './element.ts'
 import { formatAge, formatCount, formatRate, shardsText } from './format.ts'
-import { lineChart, type LineChartData } from './line-chart.ts'
 import type { PageContext } from './page-context.ts'
 import { botHash } from './page-route.ts'
 import type { PagePart } from './page-part.ts'
@@ -14,12 +13,12 @@ import type { ReadinessShape, SummaryShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
 
 const pauseMs = 1_000
-/** The rates: in which tile and as which line of the chart each is shown. */
+/** The rates, and in which tile each is shown. */
 const rateKinds = [
-  { rate: 'push', tile: 'Pushed / s', name: 'pushed', color: 5 },
-  { rate: 'poll', tile: 'Polled / s', name: 'polled', color: 4 },
-  { rate: 'deliver', tile: 'Delivered / s', name: 'delivered', color: 1 },
-  { rate: 'errors', tile: 'Errors / s', name: 'errors', color: 2 },
+  { rate: 'push', tile: 'Pushed / s' },
+  { rate: 'poll', tile: 'Polled / s' },
+  { rate: 'deliver', tile: 'Delivered / s' },
+  { rate: 'errors', tile: 'Errors / s' },
 ] as const
 const rateNames = rateKinds.map(({ rate }) => rate)
 type RateName = (typeof rateNames)[number]
@@ -32,14 +31,6 @@ interface ServerState {
   readonly readiness: ReadinessShape | undefined
 }
 
-interface Sample {
-  readonly atMs: number
-  readonly rates: Rates<RateName>
-}
-
-/** Two minutes, if the server is asked every second. */
-const samplesMax = 120
-
 export interface ServerPanelListener {
   /** The reader wants to see the bots whose webhooks fail. */
   readonly onFailing: () => void
@@ -47,7 +38,7 @@ export interface ServerPanelListener {
   readonly onSummary: (summary: SummaryShape | undefined) => void
 }
 
-/** Returns the line that says what is wrong with the server, the sums, and the chart. */
+/** Returns the line that says what is wrong with the server, and the sums. */
 export function serverPanel(
   context: PageContext,
   { onFailing, onSummary }: ServerPanelListener,
@@ -56,15 +47,7 @@ export function serverPanel(
   const status = statusLine('banner')
   status.root.hidden = true
   const tiles = serverTiles(onFailing)
-  const chart = lineChart(context, {
-    title: 'Rates per second, since this page is open',
-    lines: rateKinds,
-    spanS: samplesMax,
-    emptyText: 'The rates appear in a moment.',
-    formatValue: formatRate,
-  })
   const meter = new RateMeter(rateNames)
-  let samples: readonly Sample[] = []
   poll(pauseMs, async () => {
     const [summary, metrics, readiness] = await Promise.all([
       api.call('getSummary', {}).catch(ifOlder),
@@ -74,15 +57,13 @@ export function serverPanel(
     const state = { summary, metrics, readiness }
     const atMs = clock.nowMs()
     const rates = meter.add({ atMs, counts: countsOf(state) })
-    samples = [...samples, { atMs, rates }].slice(-samplesMax)
-    chart.show(chartOf(samples, rates))
     tiles.show({ summary, rates })
     onSummary(summary)
     const text = statusText(state)
     status.root.hidden = text === ''
     status.say(text)
   })
-  return [status.root, tiles.root, chart.root]
+  return [status.root, tiles.root]
 }
 
 interface TileData {
@@ -130,16 +111,6 @@ function plainValue(): HTMLElement {
 
 function failingOf(summary: SummaryShape | undefined): number | undefined {
   return summary && (summary.health['failing'] ?? 0)
-}
-
-function chartOf(samples: readonly Sample[], now: Rates<RateName>): LineChartData {
-  const shown = rateNames.map((name) => `${name} ${formatRate(now[name])}`)
-  return {
-    times: samples.map(({ atMs }) => atMs / 1_000),
-    values: rateNames.map((name) => samples.map(({ rates }) => rates[name])),
-    notes: rateNames.map((name) => formatRate(now[name])),
-    sentence: `now ${shown.join(', ')}`,
-  }
 }
 
 /** What needs attention, above everything else. */

@@ -8,6 +8,7 @@ import { limitPanel } from './limit-panel.ts'
 import { overlapField } from './overlap-field.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
+import { retentionPanel } from './retention-panel.ts'
 import type { BotShape } from './shapes.ts'
 import { signingKeysPanel } from './signing-keys-panel.ts'
 import { statusLine } from './status-line.ts'
@@ -27,6 +28,7 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
     {},
     element('div', { class: 'pair' }, cardElement('Webhook', facts.root), limit),
     element('div', { class: 'pair' }, token, check),
+    retentionPanel(context, queue),
     signingKeysPanel(context, queue),
     remove,
   )

@@ -113,6 +113,8 @@ const otherPages = [
   [`bots/${brokenId}/dead-letters`, '1 dead letter'],
   [`bots/${brokenId}/try`, 'Connected: new updates appear here.'],
   [`bots/${brokenId}/settings`, 'Deliveries are not signed.'],
+  [`bots/${brokenId}/updates`, 'Left'],
+  ['audit', 'No such call.'],
   ['events', 'Live: new events appear at the top.'],
   ['dead-letters', '1 dead letter in all queues.'],
   ['nodes', 'Bots in memory'],
@@ -225,6 +227,33 @@ test('a filter and an order stay in the address', { skip }, async () => {
   await page.reload()
   await page.getByText('1 bot.', { exact: true }).waitFor()
   assert.equal(await page.getByLabel(/^State/).inputValue(), 'failing')
+})
+
+test('an update is found, read, sent again and removed, and the audit says who removed it', {
+  skip,
+}, async (t) => {
+  const dashboard = await openOverview()
+  const { page, server } = dashboard
+  const { botId } = await openBotWithWebhook(t, dashboard)
+  await page.getByRole('button', { name: 'Pause deliveries' }).click()
+  await page.getByText('Paused by the operator').waitFor()
+  const id = (await server.push(botId, { message: { text: '<i>read me</i>' } })) ?? 0
+  await openTab(dashboard, 'Updates')
+  await page.getByLabel('State', { exact: false }).first().selectOption('pending')
+  await page.getByRole('link', { name: String(id) }).click()
+  await page.getByLabel('Payload').getByText('<i>read me</i>').waitFor()
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await answer(dashboard, 'Send again')
+  await page.getByRole('heading', { name: `Update ${id + 1}` }).waitFor()
+  await page.getByLabel('Payload').waitFor()
+  await picture(page, 'update')
+  await page.getByRole('button', { name: 'Remove', exact: true }).click()
+  await answer(dashboard, 'Remove it')
+  await page.getByText(`Update ${id + 1} is removed.`).waitFor()
+  await page.getByRole('link', { name: 'Audit' }).click()
+  await page.getByLabel('Id of a bot').fill(String(botId))
+  await page.keyboard.press('Enter')
+  await page.getByRole('row').filter({ hasText: 'dropUpdate' }).getByText('ok').waitFor()
 })
 
 test('a bot is registered, gets a new token and a signing key, and is removed', {
