@@ -434,6 +434,10 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
     this.#of.webhook.lostByExpiry(count)
   }
 
+  deliveredAfter(delayMs: number, count: number): void {
+    this.#of.webhook.deliveredAfter(delayMs, count)
+  }
+
   deadLettersAdded(count: number, lastError: string | undefined): void {
     const { clock, report } = this.#services
     const { id } = this.#of

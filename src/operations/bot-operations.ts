@@ -291,12 +291,28 @@ function fleetSummary() {
         },
         { description: 'Counters of /metrics since the start of each node.' },
       ),
+      delivery: Type.Object(
+        { polling: deliveryPercentiles(), webhook: deliveryPercentiles() },
+        {
+          description:
+            'How long updates waited from when they were stored until they were confirmed or delivered, in the last five minutes.',
+        },
+      ),
       workers: count('The number of workers of all nodes.'),
       shards: count('The number of shards.'),
       missing_shards: missingShards(),
     },
     { $id: 'FleetSummary', description: 'The sums.' },
   )
+}
+
+function deliveryPercentiles() {
+  const percentile = (which: string) =>
+    orNull(Type.Number({ minimum: 0, description: `${which} In milliseconds; null without any.` }))
+  return Type.Object({
+    p50_ms: percentile('Half of the updates took no longer.'),
+    p99_ms: percentile('99 % of the updates took no longer.'),
+  })
 }
 
 function missingShards() {

@@ -4,7 +4,7 @@ import { PostboteError } from '../errors.ts'
 import type { PrivateApiOptions } from './private-api-options.ts'
 import { type Answers, type Question, questions } from './questions.ts'
 import { ownEvents } from './routes/event-routes.ts'
-import { isPlain, shownCountersOf } from './routes/fleet-routes.ts'
+import { isPlain, shownCountersOf, summaryMinutes } from './routes/fleet-routes.ts'
 
 export type AnswersOptions = Pick<
   PrivateApiOptions,
@@ -26,6 +26,7 @@ export function answersOf(options: AnswersOptions): Answers {
     summary: async () => ({
       sums: await bots.summary(),
       counters: isFirstWorker ? shownCountersOf(options.totals()) : undefined,
+      minutes: isFirstWorker ? options.minutes(summaryMinutes) : undefined,
     }),
     history: async ({ minutes }) => ({ minutes: isFirstWorker ? options.minutes(minutes) : [] }),
     botsNamed: async ({ username }) => bots.named(username),

@@ -41,6 +41,8 @@ export interface SummaryPart {
   readonly sums: readonly ShardSums[]
   /** Of the node; undefined if another worker of it answers for them. */
   readonly counters: ResultOf<typeof botOperations.getSummary>['updates'] | undefined
+  /** The last minutes of the node, likewise. Nodes of the version before have none. */
+  readonly minutes?: readonly ServerMinute[] | undefined
 }
 
 export const questions = {

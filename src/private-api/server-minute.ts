@@ -1,5 +1,5 @@
 /** What a server did in one minute. The nodes of a cluster add theirs. */
-import { deliveryHistograms } from '../histograms.ts'
+import { deliveryBoundsMs, deliveryHistograms, percentileMs } from '../histograms.ts'
 import { summaryMetrics } from '../metrics.ts'
 import { recordOf } from '../record-of.ts'
 
@@ -32,4 +32,14 @@ export function addServerMinutes(a: ServerMinute, b: ServerMinute): ServerMinute
       a.delivery[mode].map((count, bucket) => count + (b.delivery[mode][bucket] ?? 0)),
     ),
   }
+}
+
+/** Returns a percentile of the delivery times in tenths of a millisecond; null if nothing was delivered. */
+export function deliveryPercentileMs(
+  minute: ServerMinute | undefined,
+  mode: DeliveryMode,
+  share: number,
+): number | null {
+  const ms = minute && percentileMs(deliveryBoundsMs, minute.delivery[mode], share)
+  return ms === undefined ? null : Math.round(ms * 10) / 10
 }

@@ -3,6 +3,7 @@
  * given up, which become dead letters. No removal is awaited. update-queue.ts removes the oldest updates (`confirm`, `drop`).
  */
 import { nextTurn } from '../clock.ts'
+import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import type { QueueId } from '../shard/record-keys.ts'
 import type { DeleteOperation, Operation } from '../shard/operations.ts'
@@ -30,6 +31,8 @@ export interface RemovalServices extends Pick<Surroundings, 'clock' | 'counters'
   retention(): Retention
   /** Reports how many updates a webhook lost because they expired. */
   lostByExpiry(count: number): void
+  /** Reports how many updates a webhook took this long after they were stored. */
+  deliveredAfter?(delayMs: number, count: number): void
   /** Reports how many updates became dead letters, and the error of the last one's last attempt. */
   deadLettersAdded(count: number, lastError: string | undefined): void
 }
@@ -84,7 +87,11 @@ export class QueueRemovals {
     const removed = this.#take(updates)
     const { clock, counters } = this.#services
     counters.add('updates_delivered', removed.count)
-    observeLeft(counters, 'delivery_webhook', { ...removed, atMs: clock.nowMs() })
+    const observe: Counters['observe'] = (name, delayMs, count = 1) => {
+      counters.observe(name, delayMs, count)
+      this.#services.deliveredAfter?.(delayMs, count)
+    }
+    observeLeft({ observe }, 'delivery_webhook', { ...removed, atMs: clock.nowMs() })
     void this.#commitRemoval(removed, {
       kept: this.#keptOf(updates, removed, { reason: 'delivered', attempts }),
     })

@@ -13,15 +13,26 @@ import { PostboteError } from '../../errors.ts'
 import { type MetricName, summaryMetrics } from '../../metrics.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
+import { recordOf } from '../../record-of.ts'
+import {
+  addServerMinutes,
+  deliveryModes,
+  deliveryPercentileMs,
+  type ServerMinute,
+} from '../server-minute.ts'
 import { addOperation } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'shards' | 'totals' | 'clock'> & AskingRoute<'bots' | 'summary'>
+type Options = Pick<PrivateApiOptions, 'shards' | 'totals' | 'clock' | 'minutes'> &
+  AskingRoute<'bots' | 'summary'>
 
 type BotListJson = ResultOf<typeof botOperations.listBots>
 type SummaryJson = ResultOf<typeof botOperations.getSummary>
+
+/** The summary shows the delivery times of this many minutes. Chosen: short enough to be of now, and several updates of slow bots. */
+export const summaryMinutes = 5
 
 type ShownCounters = SummaryJson['updates']
 
@@ -79,6 +90,10 @@ async function summarize(options: Options, request: FastifyRequest): Promise<Sum
   return {
     ...countsJson(counts),
     updates: sumOf([shownCountersOf(options.totals()), ...ofOtherNodes]),
+    delivery: deliveryOf([
+      ...options.minutes(summaryMinutes),
+      ...answers.flatMap(({ answer, isOtherNode }) => (isOtherNode && answer.minutes) || []),
+    ]),
     workers: owners.others.length + (owners.self >= 0 ? 1 : 0),
     shards: options.shards,
     missing_shards: fieldValues.missingShards(options.shards, [...ofShards.keys()]),
@@ -88,6 +103,15 @@ async function summarize(options: Options, request: FastifyRequest): Promise<Sum
 /** Returns the counters of a node that a summary shows. */
 export function shownCountersOf(totals: Readonly<Record<MetricName, number>>): ShownCounters {
   return forEachShown((name) => totals[summaryMetrics[name]])
+}
+
+function deliveryOf(minutes: readonly ServerMinute[]): SummaryJson['delivery'] {
+  const [first, ...others] = minutes
+  const sum = first && others.reduce(addServerMinutes, first)
+  return recordOf(deliveryModes, (mode) => ({
+    p50_ms: deliveryPercentileMs(sum, mode, 0.5),
+    p99_ms: deliveryPercentileMs(sum, mode, 0.99),
+  }))
 }
 
 function sumOf(all: readonly ShownCounters[]): ShownCounters {
@@ -106,7 +130,7 @@ function forEachShown(valueOf: (name: keyof ShownCounters) => number): ShownCoun
 
 function countsJson(
   counts: FleetCounts,
-): Omit<SummaryJson, 'updates' | 'workers' | 'shards' | 'missing_shards'> {
+): Omit<SummaryJson, 'updates' | 'delivery' | 'workers' | 'shards' | 'missing_shards'> {
   const { polling, webhook, health, oldest } = counts
   return {
     bots: polling + webhook,

@@ -1,6 +1,5 @@
 /** GET /v1/history: what the server did in each minute of the last day. Nodes that do not answer are left out. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { deliveryBoundsMs, percentileMs } from '../../histograms.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { serverOperations } from '../../operations/server-operations.ts'
 import { recordOf } from '../../record-of.ts'
@@ -9,6 +8,7 @@ import type { PrivateApiOptions } from '../private-api-options.ts'
 import {
   addServerMinutes,
   deliveryModes,
+  deliveryPercentileMs,
   serverCounts,
   type ServerMinute,
 } from '../server-minute.ts'
@@ -50,10 +50,7 @@ async function historyOf(
 /** As columns, because a chart takes these. */
 function historyJson(first: number, minutes: readonly (ServerMinute | undefined)[]): HistoryJson {
   const percentiles = (mode: (typeof deliveryModes)[number], share: number) =>
-    minutes.map((each) => {
-      const ms = each && percentileMs(deliveryBoundsMs, each.delivery[mode], share)
-      return ms === undefined ? null : Math.round(ms * 10) / 10
-    })
+    minutes.map((each) => deliveryPercentileMs(each, mode, share))
   return {
     from: first * 60,
     updates: recordOf(serverCounts, (name) => minutes.map((each) => each?.updates[name] ?? null)),

@@ -95,6 +95,8 @@ function historyJson(
     max_ms: rows.map((row) =>
       row === undefined || row.responses === 0 ? null : row.responseMsMax,
     ),
+    delivery_p50_ms: rows.map((row) => row?.deliveryP50Ms ?? null),
+    delivery_p99_ms: rows.map((row) => row?.deliveryP99Ms ?? null),
   }
 }
 

@@ -6,11 +6,14 @@ import type { ShardSums } from '../../../../src/bots/bot-service.ts'
 import { forEachMetric, type MetricName } from '../../../../src/metrics.ts'
 import { addAnswers, answersOf, type AnswersOptions } from '../../../../src/private-api/answers.ts'
 import { addFleetRoutes } from '../../../../src/private-api/routes/fleet-routes.ts'
+import type { ServerMinute } from '../../../../src/private-api/server-minute.ts'
 import { ownersAnswerMs } from '../../../../src/private-api/ask-owners.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 
 const totals = (): Readonly<Record<MetricName, number>> => forEachMetric(() => 1)
+
+const minutes = (): readonly ServerMinute[] => []
 
 /** Worker 0 has the shards 0 and 1 of three; worker 300 is of another node. */
 async function setUp() {
@@ -18,7 +21,7 @@ async function setUp() {
   for (const { shard } of bots.lives) bots.registry.fleet.start(shard)
   const asked: { readonly path: string; readonly stream: FakeOwnerStream }[] = []
   const app = Fastify()
-  const own: Partial<AnswersOptions> = { bots: bots.registry, isFirstWorker: true, totals }
+  const own: Partial<AnswersOptions> = { bots: bots.registry, isFirstWorker: true, totals, minutes }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the questions of these tests use no more
   const answers = answersOf(own as AnswersOptions)
   addAnswers(app, answers, ({ headers }) => headers['x-forwarded'] === 'yes')
@@ -41,6 +44,7 @@ async function setUp() {
       },
     }),
     totals,
+    minutes,
   })
   await app.ready()
   /** Calls a route while the other worker has this answer; without one, it hangs. */
