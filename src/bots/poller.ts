@@ -133,7 +133,10 @@ export class Poller {
         )
   }
 
-  /** Schedules the response to the waiting poll, because new updates are visible. */
+  /**
+   * Answers the waiting poll, now or after a pause, because new updates are visible. Call this once for a group of updates,
+   * when all of them are.
+   */
   available(): void {
     const { clock } = this.#options
     const nowMs = clock.monotonicMs()
@@ -142,8 +145,7 @@ export class Poller {
     const waiter = this.#waiter
     if (waiter === undefined) return
     if (waiter.firstPushMs === undefined && isAlone) {
-      waiter.firstPushMs = nowMs
-      clock.soon(() => this.#wake(waiter))
+      this.#wake(waiter)
       return
     }
     waiter.firstPushMs ??= nowMs

@@ -50,6 +50,13 @@ const noInspector = process.execArgv.some((flag) => flag.startsWith('--inspect')
   : ['--inspect-port=192.0.2.1:9229']
 
 /**
+ * V8 may use this for young objects in a worker, twice, where its default is 16 MiB. With 10,000 waiting polls in two
+ * workers that is a seventh of all they take. 4 MiB save no more, and a push in a stream takes 1.12 of the CPU time. What the
+ * operator sets comes later and wins.
+ */
+const nodeOptions = `--max-semi-space-size=8 ${process.env['NODE_OPTIONS'] ?? ''}`
+
+/**
  * The primary waits this long after 'exit' for the end of a worker's channel. It is at its end already, unless a
  * grandchild process holds it open.
  */
@@ -90,7 +97,7 @@ export class WorkerChild implements HandOffChannel {
     const execArgv = [...process.execArgv, ...noInspector]
     const how = { serialization: 'advanced', stdio } as const
     cluster.setupPrimary({ exec: workerFile, args: [], execArgv, ...how })
-    const worker = cluster.fork(env)
+    const worker = cluster.fork({ ...env, NODE_OPTIONS: nodeOptions })
     worker.on('error', () => undefined)
     this.#process = worker.process
     this.control = new Control(this.#process, clock)
