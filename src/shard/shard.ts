@@ -516,13 +516,13 @@ function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
 function operationCost(operation: Operation): number {
   const { kind } = operation
   if (kind === 'push') return costOfText(operation.text)
-  if (kind === 'delete' || kind === 'removeDeadLetters') return operation.updateIds.length
+  if (kind === 'delete') return operation.updateIds.length + costOfTexts(operation.kept ?? [])
+  if (kind === 'removeDeadLetters') return operation.updateIds.length
   if (kind === 'forgetKept') {
     const { runs, updateIds, shrunk } = operation
     return runs.length + updateIds.length + (shrunk?.updateIds.length ?? 0)
   }
-  if (kind !== 'addDeadLetters') return 1
-  return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text), 0)
+  return kind === 'addDeadLetters' ? costOfTexts(operation.deadLetters) : 1
 }
 
 /**
@@ -530,6 +530,10 @@ function operationCost(operation: Operation): number {
  * groups of large updates become small; with more, they block longer.
  */
 const groupCostBytes = 2 * kib
+
+function costOfTexts(updates: readonly { readonly text: Buffer }[]): number {
+  return updates.reduce((cost, { text }) => cost + costOfText(text), 0)
+}
 
 function costOfText(text: Buffer): number {
   return 1 + Math.floor(text.length / groupCostBytes)

@@ -104,6 +104,8 @@ test('the removal of a bot deletes what its queues kept, and a sweep what is lef
     await bots.register(botId)
     await keep(botId)
   }
+  // The first sweep is over.
+  await bots.clock.advance(2_000)
   await bots.push(bots.request(100))
   await bots.wait(bots.registry.remove(100))
   await bots.clock.advance(1_000)
