@@ -134,7 +134,7 @@ test('no token, key, secret or payload is in the audit', async () => {
     assert(!text.includes(String(secret)))
   }
   assert(text.includes('"POST /v1/keys/***/rotate"'))
-  const [made] = await rowsOf(server, `operation=createSigningKey&bot=${botId}`)
+  const [made] = await rowsOf(server, `operation=addSigningKey&bot=${botId}`)
   assert.equal(Object(made).on_key, signing.key_id)
 })
 
@@ -165,9 +165,9 @@ test('one request id is in the response of any worker and in the audit, the one 
 test('an answered change is in the audit after kill -9 of a worker, of all processes, and after an import', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const bots: number[] = []
-  for (let nth = 0; nth < 4; nth++) {
+  for (let nth = 0; nth < 2; nth++) {
     bots.push((await server.register()).botId)
-    await killWorker(server, nth % 2)
+    await killWorker(server, nth)
     await until(async () => (await server.admin('GET', '/readyz')).status === 200)
   }
   bots.push((await server.register()).botId)
@@ -193,7 +193,6 @@ test('an answered change is in the audit after kill -9 of a worker, of all proce
 
 test('all nodes of a cluster write and read one audit', { skip: world.obstacle }, async (t) => {
   const cluster = await startCluster(t, await world.database('audit'), { nodes: ['a', 'b'] })
-  await cluster.balanced(['a', 'b'])
   const { nodes } = cluster
   const bots = await Promise.all(nodes.map(async (node) => (await node.register()).botId))
   for (const node of nodes) {
