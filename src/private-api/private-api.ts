@@ -21,7 +21,7 @@ import { addAnswers, answersOf } from './answers.ts'
 import { deniedMetrics, type MetricName } from '../metrics.ts'
 import { apiOperations } from '../operations/api-operations.ts'
 import { verbsAt } from '../operations/operation-of.ts'
-import type { ResultOf } from '../operations/operation.ts'
+import type { Operation, ResultOf } from '../operations/operation.ts'
 import { serverOperations } from '../operations/server-operations.ts'
 import { updateOperations } from '../operations/update-operations.ts'
 import { addOperation, type HandledCall } from './routes/add-operations.ts'
@@ -160,7 +160,7 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
     const { url: path = '', config } = request.routeOptions
     const { operation } = config
     const isOpen = operation?.scope === 'open'
-    addRequestId(request, reply)
+    addRequestId(reply, operation)
     // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
     const isProbe = isOpen && request.headers.host === undefined
     if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
@@ -186,9 +186,9 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
 }
 
 /** A push gets no id that its client did not send: it is the hot path. */
-function addRequestId({ raw, routeOptions }: FastifyRequest, reply: FastifyReply): void {
-  const isPush = routeOptions.config.operation?.scope === 'push'
-  const id = isPush ? presentRequestId(raw) : requestIdOf(raw)
+function addRequestId(reply: FastifyReply, operation: Operation | undefined): void {
+  const { raw } = reply.request
+  const id = operation?.scope === 'push' ? presentRequestId(raw) : requestIdOf(raw)
   if (id !== undefined) void reply.header(requestIdHeader, id)
 }
 

@@ -67,8 +67,8 @@ export class ForwardedExchange {
     const { to, incoming } = this
     const isSafe = to.kind === 'bot' || incoming.method === 'GET' || incoming.method === 'HEAD'
     const certain = to.kind === 'bot' ? 'UNAVAILABLE' : 'STORE_UNAVAILABLE'
-    const requestId = to.kind === 'private' ? requestIdOf(incoming) : undefined
-    this.#failures.note({ shard: to.shard, code, requestId })
+    const id = to.kind === 'private' ? { requestId: requestIdOf(incoming) } : {}
+    this.#failures.note({ shard: to.shard, code, ...id })
     this.answer(new PostboteError(isSafe || code === 'UNAVAILABLE' ? certain : code))
   }
 

@@ -11,11 +11,16 @@ import { requestIdOf } from '../../http/request-id.ts'
 import { isAudited } from '../../operations/audit-operations.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { auditId, type RecordedCall } from '../../shard/audit-record.ts'
+import type { AuditWriter } from '../access/audit-writer.ts'
 import { requestAccess } from '../access/request-access.ts'
-import type { PrivateApiOptions, WorkerKeys } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'isFromWorker'> & {
-  readonly keys: Pick<WorkerKeys, 'audit' | 'registry'>
+/** The parts of `PrivateApiOptions` that are used. */
+interface RecordCallsOptions {
+  isFromWorker(request: FastifyRequest): boolean
+  readonly keys: {
+    readonly audit: { readonly writer: Pick<AuditWriter, 'record'> }
+    readonly registry: { readonly clock: Pick<Clock, 'nowMs'> }
+  }
 }
 
 /** What is recorded of the way in which a call has ended. */
@@ -33,7 +38,7 @@ export type AuditCall = (
 ) => Promise<void>
 
 /** Has the calls of an app recorded, whose routes are added after this. */
-export function recordCalls(app: FastifyInstance, options: Options): void {
+export function recordCalls(app: FastifyInstance, options: RecordCallsOptions): void {
   const { audit, registry } = options.keys
   const record: AuditCall = async (operation, request, ended) => {
     // The worker that asks for it records the call of its client.
