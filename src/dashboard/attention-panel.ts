@@ -16,6 +16,8 @@ import { sparkline, sparkPointsMax } from './sparkline.ts'
 const pauseMs = 3_000
 /** Chosen: what a reader can act on at once. The table below has the others. */
 const shownMax = 5
+/** Chosen: what is below waits this long for a server that is slow, so that it does not jump. */
+const arrivalMsMax = 2_000
 /** The states that need attention, the worst first. */
 const severities = ['failing', 'unpolled', 'degraded'] as const
 
@@ -37,7 +39,7 @@ export function attentionPanel(
   context: PageContext,
   onMore: (state: Trouble) => void,
 ): PagePart<SummaryShape | undefined> {
-  const { api, poll } = context
+  const { api, atEnd, clock, poll } = context
   const rows = new Map<number, TroubleRow>()
   const list = element('ul', { class: 'attention' })
   const waiting = element('div', { class: 'skeleton' })
@@ -48,6 +50,7 @@ export function attentionPanel(
 
   const show = (troubled: readonly TroubledBot[], of: SummaryShape): void => {
     waiting.hidden = true
+    root.classList.remove('arriving')
     const ids = new Set(troubled.map(({ listed }) => listed.bot_id))
     for (const [id, row] of rows) {
       if (ids.has(id)) continue
@@ -85,12 +88,16 @@ export function attentionPanel(
     show(found, of)
   })
   const top = element('div', { class: 'heading' }, title, more)
-  const root = element('section', { class: 'card' }, top, well, waiting, list)
+  const root = element('section', { class: 'card arriving' }, top, well, waiting, list)
+  atEnd(clock.after(arrivalMsMax, () => root.classList.remove('arriving')))
   return {
     root,
     show(now) {
       const isFirst = summary === undefined
       summary = now
+      // An older server knows no sums.
+      root.hidden = now === undefined
+      if (now === undefined) root.classList.remove('arriving')
       if (isFirst && now !== undefined) hurry()
     },
   }

@@ -41,6 +41,7 @@ export function botView(context: PageContext, first: BotRoute): PageView {
   const state = stateHead(context, queue, () => hurry())
   const tabs = tabLinks(queue)
   const place = element('div', {}, element('div', { class: 'skeleton' }))
+  tabs.show(first.tab)
   /** What was read last; a bot that is not known has no tabs. */
   let bot: BotShape | undefined
   let tab: (TabPart & { readonly of: BotRoute; readonly end: () => void }) | undefined
@@ -67,7 +68,10 @@ export function botView(context: PageContext, first: BotRoute): PageView {
     } catch (error) {
       // The page says that the server is in trouble; what was read before stays.
       if (!isTrouble(error) || bot === undefined) state.fail(error)
-      if (!isTrouble(error) && bot === undefined) place.replaceChildren()
+      if (!isTrouble(error) && bot === undefined) {
+        tabs.root.hidden = true
+        place.replaceChildren()
+      }
     }
   })
   const root = element('div', {}, linksOf(queue), state.root, tabs.root, place)
@@ -154,7 +158,6 @@ function tabLinks(queue: BotQueueName): PagePart<BotTab> {
     }),
   )
   const root = element('nav', { class: 'tabs', 'aria-label': 'Of this bot' }, ...links.values())
-  root.hidden = true
   const show = (shown: BotTab): void => {
     for (const [tab, link] of links) {
       if (tab === shown) link.setAttribute('aria-current', 'page')
@@ -183,7 +186,8 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
   let isPaused = false
   const pause = buttonElement('Pause deliveries', () => act(isPaused ? 'resumeBot' : 'pauseBot'))
   const retry = buttonElement('Deliver now', () => act('retryBot'), { style: 'primary' })
-  for (const shown of [pause, retry, word.root, figures.root]) shown.hidden = true
+  for (const shown of [pause, retry, word.root]) shown.hidden = true
+  let isKnown = false
 
   const show = (bot: BotShape): void => {
     const state = stateOf(bot, queue)
@@ -199,10 +203,12 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
     sentence.className = ''
     setElementText(sentence, asSentence(state.health_reason ?? ''))
     heard.say(state.health ?? 'polling')
+    isKnown = true
     figures.root.hidden = false
     figures.show(state)
   }
   const fail = (error: unknown): void => {
+    figures.root.hidden = !isKnown
     sentence.className = 'error'
     setElementText(sentence, errorText(error))
   }
@@ -221,11 +227,11 @@ function asSentence(text: string): string {
 
 /** What waits, and what failed last. */
 function figureTiles({ clock }: PageContext, queue: BotQueueName): PagePart<QueueShape> {
-  const pending = element('dd')
-  const oldest = element('dd')
-  const letters = element('a', { href: botHash(queue, 'dead-letters') })
-  const taken = element('dd', { class: 'small' })
-  const failed = element('dd')
+  const pending = element('dd', {}, '–')
+  const oldest = element('dd', {}, '–')
+  const letters = element('a', { href: botHash(queue, 'dead-letters') }, '–')
+  const taken = element('dd', { class: 'small' }, '–')
+  const failed = element('dd', {}, '–')
   const curve = sparkline()
   const failure = tile('Last failure', failed)
   const root = element(

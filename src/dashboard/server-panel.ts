@@ -80,9 +80,9 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
   const oldest = element('a', {}, '–')
   const letters = element('a', { href: '#/dead-letters' }, '–')
   const tiles: readonly Tile[] = [
-    ['Failing webhooks', failing, ({ summary }) => formatCount(failingOf(summary))],
-    ['Pending updates', plainValue(), ({ summary }) => formatCount(summary?.pending)],
-    ['Oldest pending', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
+    ['Failing', failing, ({ summary }) => formatCount(failingOf(summary))],
+    ['Pending', plainValue(), ({ summary }) => formatCount(summary?.pending)],
+    ['Oldest', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
     ['Dead letters', letters, ({ summary }) => formatCount(summary?.dead_letters)],
     ...rateKinds.map(
       ({ rate, tile }): Tile => [tile, plainValue(), ({ rates }) => formatRate(rates[rate])],
