@@ -19,6 +19,7 @@ import { type RowRange, visibleRows } from './visible-rows.ts'
 const pauseMs = 3_000
 /** As the style says. */
 const rowHeight = 36
+const heightMax = 580
 /** A list is asked for this long after the last key, so that a word is one question. */
 const typingPauseMs = 150
 const states = ['failing', 'degraded', 'healthy', 'unpolled', 'paused', 'stuck', 'idle'] as const
@@ -223,7 +224,8 @@ function botRows({ list, heads, columns }: BotRowsOptions): BotRows {
   function show(): RowRange {
     const { bots } = list
     const { scrollTop, clientHeight } = root
-    const viewHeight = clientHeight || 600
+    // Before it has rows, it is lower than the style lets it become.
+    const viewHeight = Math.max(clientHeight, heightMax)
     const range = visibleRows({ scrollTop, viewHeight, rowHeight, count: bots.length })
     table.setAttribute('aria-rowcount', `${bots.length + 1}`)
     before.style.height = `${range.first * rowHeight}px`
