@@ -20,7 +20,7 @@ export function unusedPrivateApi(): ReturnType<typeof createPrivateApi> {
     ...unused,
     guard,
     keys: { ...Object.create(null), ring: guard.ring },
-    counters: { add: () => undefined },
+    counters: { add: () => undefined, observe: () => undefined },
     onRefused: () => undefined,
     isUnixSocket: () => false,
     updateBytesMax: 1,

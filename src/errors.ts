@@ -66,6 +66,15 @@ export const errorKinds = {
     status: 404,
     description: 'This bot has no dead letter with this update id',
   },
+  UNKNOWN_UPDATE: {
+    status: 404,
+    description: 'No update of this bot with this id is pending or kept',
+  },
+  UPDATE_IN_DELIVERY: {
+    status: 409,
+    description:
+      'This update is being delivered to the webhook at this moment: try again, or pause the bot before',
+  },
   BOT_EXISTS: { status: 409, description: 'A bot with this id is already registered' },
   IDEMPOTENCY_MISMATCH: {
     status: 409,

@@ -139,6 +139,7 @@ const rows = {
     'Events that were not delivered to --events-url, because it did not accept them in time.',
   ...ofLabel(streamRefusals),
   ...ofLabel(deniedMetrics),
+  audit_lost: 'Calls that changed something and could not be recorded.',
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows
@@ -185,6 +186,15 @@ export const outcomeMetrics = {
   tls_failed: 'webhook_tls_failed',
   refused_for_good: 'webhook_refused_for_good',
   expired: 'webhook_expired',
+} as const satisfies Readonly<Record<string, MetricName>>
+
+/** The counters that the summary and the history of a server show, by their names there. */
+export const summaryMetrics = {
+  pushed: 'updates_pushed',
+  confirmed: 'updates_confirmed',
+  delivered: 'updates_delivered',
+  expired: 'updates_expired',
+  refused: 'updates_refused',
 } as const satisfies Readonly<Record<string, MetricName>>
 
 /** Counts each rule that refuses a poll (queue/poll.ts); /metrics shows them as one metric with a label. */

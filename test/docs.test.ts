@@ -29,6 +29,7 @@ import { SignatureHeaders } from '../src/webhook/signature.ts'
 import { frameworks } from './clients/frameworks.ts'
 import { documentedUpdates } from './support/server/documented-updates.ts'
 import { FakeClock } from './support/kit/fake-clock.ts'
+import { noTimes } from './support/kit/no-times.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const pages = [
@@ -151,7 +152,10 @@ test('docs/use/client.md has every error code of the client and every default', 
 })
 
 test('metrics named in the documentation are on /metrics', async () => {
-  const { text } = await metricsPage(forEachMetric(() => 0))
+  const { text } = await metricsPage(
+    forEachMetric(() => 0),
+    noTimes,
+  )
   const known = new Set(text.match(/(?<=^# TYPE )\w+/gm))
   const unknown = pages.flatMap((page) =>
     matches(page, /(postbote_\w+)/g)

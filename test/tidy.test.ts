@@ -51,6 +51,7 @@ const foundations = [
   'counters',
   'entry-files',
   'errors',
+  'histograms',
   'lease',
   'limits',
   'message-of',

@@ -19,7 +19,7 @@ export type BodyBudgets = Readonly<Record<ListenerKind, BodyBudget<IncomingMessa
 export const heldBodiesBytesMax = 64 * mib
 
 export function bodyBudgets(
-  counters: Counters,
+  counters: Pick<Counters, 'add'>,
   holderOf: (request: IncomingMessage) => string | undefined,
   onPieces?: (request: IncomingMessage, pieces: number) => void,
 ): BodyBudgets {

@@ -1,10 +1,12 @@
 /** How the private API of a worker reaches the owners of bots, for one request. */
 import type { FastifyRequest } from 'fastify'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
+import { workerHeader } from '../cluster/forward/forward-headers.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { Ways } from '../cluster/worker/worker.ts'
+import { presentRequestId, requestIdHeader } from '../http/request-id.ts'
 import type { Owners, OwnerStream } from '../private-api/owners.ts'
 
 export interface OwnersParts {
@@ -53,11 +55,19 @@ export function ownersOf(
         clientAddress: requestOrigin(request.raw)?.clientAddress ?? '',
         headers: {
           ...ownHeaders(settings),
+          [workerHeader]: '1',
+          ...requestIdHeaders(request),
           ...(contentType === undefined ? {} : { 'content-type': contentType }),
         },
       })
     },
   }
+}
+
+/** One id follows a call to all workers that are asked for it. A push gets none that its client did not send. */
+function requestIdHeaders({ raw }: FastifyRequest): Readonly<Record<string, string>> {
+  const id = presentRequestId(raw)
+  return id === undefined ? {} : { [requestIdHeader]: id }
 }
 
 /** The way of a worker to whoever has a shard, for requests of its own. */

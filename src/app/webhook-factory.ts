@@ -244,6 +244,7 @@ function deliveryIdPrefix(queue: QueueId): string {
 
 export function deliveryCounters(counters: Counters): DeliveryCounters {
   return {
+    took: (durationMs) => counters.observe('attempt', durationMs),
     add(outcome, amount) {
       counters.add('webhook_attempts', amount)
       if (outcome === 'delivered') return

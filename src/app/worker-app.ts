@@ -12,6 +12,7 @@ import type { WorkerKeys } from '../private-api/private-api-options.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { IdempotencyKeySweeper } from '../bots/idempotency-key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
+import { KeptSweeper } from '../bots/kept-sweeper.ts'
 import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
@@ -25,6 +26,7 @@ import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
 import { CheckPool } from '../queue/check-pool.ts'
 import { CompressPool } from '../queue/compress-pool.ts'
+import type { Retention } from '../queue/retention.ts'
 import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
@@ -40,6 +42,7 @@ import { holdConnection, streamPlace } from '../cluster/worker/client-connection
 import { loopDelayOf } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import { BodyFilter } from '../cluster/forward/body-filter.ts'
+import { workerHeader } from '../cluster/forward/forward-headers.ts'
 import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
@@ -133,7 +136,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     webhooks,
     pools: [pool, checkPool],
     pacing,
-    sweepers: sweepersOf(parts, registry),
+    sweepers: sweepersOf(parts, registry, space),
     keys,
     startKeys,
     loopDelay,
@@ -179,8 +182,22 @@ function guardOf(
 }
 
 /** What works on the shards in the background. */
-function sweepersOf({ clock, log }: Parts, { bots, fleet }: BotRegistry) {
+function sweepersOf(
+  { clock, log, settings: { config }, start }: Parts,
+  { bots, fleet }: BotRegistry,
+  space: StoreSpace | undefined,
+) {
+  const kept = new KeptSweeper({
+    clock,
+    bots,
+    log,
+    retention: retentionOfServer(config),
+    bytesMax: config.retainTotalBytes,
+    shardCount: start.shardCount,
+    isNearlyLow: (shard) => space?.isNearlyLow(shard) === true,
+  })
   return [
+    kept,
     new ExpirySweeper({ clock, bots, log }),
     new IdempotencyKeySweeper({ clock, bots, log }),
     fleet,
@@ -329,12 +346,17 @@ function registryOf(
       counters: slot,
       budget: new WindowBudget(windowBytesOf({ ...config, workers: start.workers })),
       limits,
+      retention: retentionOfServer(config),
       levels: new QueueLevels({ clock, limits, report }),
       report,
       webhooks,
       log,
     },
   })
+}
+
+function retentionOfServer({ retainMs: ms, retainBytes: bytes }: Config): Retention {
+  return { ms, bytes }
 }
 
 function botApiOf(
@@ -410,8 +432,12 @@ function privateApiOf(
     members: () => parts.ways.routes.members(),
     shardAt: (shard) => own.registry.bots.shardAt(shard),
     totals: () => memory.totals(),
+    histograms: () => memory.histograms(),
+    minutes: (count) => memory.history.minutes(clock.nowMs(), count),
     streamPlace: ({ raw }, end) => streamPlace(raw.socket, end),
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
+    isFromWorker: ({ raw }) =>
+      (requestOrigin(raw)?.hops ?? 0) > 0 && raw.headers[workerHeader] !== undefined,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     ownersOf: (request) => ownersOf(parts, request),
   })

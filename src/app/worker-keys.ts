@@ -1,20 +1,27 @@
 /** Puts together what a worker has of the keys of the private API. */
 import { randomBytes } from 'node:crypto'
 import { AccessKeyRegistry } from '../access/access-key-registry.ts'
+import { AuditTrail } from '../access/audit-trail.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
 import type { Clock } from '../clock.ts'
 import { SharedKeyLimits } from '../cluster/shared-memory/shared-key-limits.ts'
+import type { Counters } from '../counters.ts'
+import type { Log } from '../surroundings.ts'
+import type { RecordedCall } from '../shard/audit-record.ts'
 import type { Databases } from './databases.ts'
 import { keysShard } from '../private-api/routes/key-routes.ts'
-import { KeySync } from '../private-api/access/key-sync.ts'
-import type { WorkerKeys } from '../private-api/private-api-options.ts'
+import { AuditWriter } from '../private-api/access/audit-writer.ts'
+import { askKeysOwner, KeySync } from '../private-api/access/key-sync.ts'
+import type { WorkerAudit, WorkerKeys } from '../private-api/private-api-options.ts'
 import type { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
-import { type OwnersParts, shardOwner } from './owners-of.ts'
+import { type OwnersParts, type ShardOwner, shardOwner } from './owners-of.ts'
 
 export interface WorkerKeysParts extends OwnersParts {
   readonly clock: Clock
   readonly guard: PrivateApiGuard
   readonly databases: Databases
+  readonly slot: Counters
+  readonly log: Pick<Log, 'warn'>
 }
 
 /**
@@ -35,6 +42,7 @@ export function workerKeys(
     shard: () => bots.shardAt(keysShard),
     randomBytes,
   })
+  const audit = workerAudit(parts, bots, link)
   const sync = new KeySync({
     clock,
     ring,
@@ -43,7 +51,7 @@ export function workerKeys(
     openStream: (path) => link.openStream(path),
   })
   return {
-    keys: { ring, registry, sync, limiter: new SharedKeyLimits(memory.keyLimits, clock) },
+    keys: { ring, registry, sync, limiter: new SharedKeyLimits(memory.keyLimits, clock), audit },
     // The first request may arrive right after this. A worker that starts together with the one that has the keys does not
     // wait for that one.
     startKeys: async () => {
@@ -51,4 +59,17 @@ export function workerKeys(
       if (link.isOwn() || link.isServed()) await ring.untilKnown(keysOpenWaitMs)
     },
   }
+}
+
+function workerAudit(
+  { clock, slot: counters, log }: WorkerKeysParts,
+  bots: BotCache,
+  link: ShardOwner,
+): WorkerAudit {
+  const trail = new AuditTrail({ shard: () => bots.shardAt(keysShard) })
+  const store = async (calls: readonly RecordedCall[]): Promise<void> => {
+    if (link.isOwn()) await trail.append(calls)
+    else await askKeysOwner({ clock, open: (path) => link.openStream(path) }, 'recordCalls', calls)
+  }
+  return { trail, writer: new AuditWriter({ clock, counters, log, store }) }
 }

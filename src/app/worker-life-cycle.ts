@@ -164,6 +164,7 @@ export class WorkerLifeCycle {
     const { pools, loopDelay, keys, upstream } = this.#options
     keys.sync.close()
     keys.registry.close()
+    await keys.audit.writer.close()
     await Promise.all([...pools.map((pool) => pool.close()), upstream?.close()])
     loopDelay.close()
     await this.#closeShards()
@@ -190,6 +191,7 @@ export class WorkerLifeCycle {
     if (shard.index !== keysShard) return
     // They may have been changed by the worker that had the shard before.
     keys.registry.reset()
+    keys.audit.trail.reset()
     void keys.sync.refresh()
   }
 

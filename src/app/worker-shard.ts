@@ -246,6 +246,7 @@ export class WorkerShard {
         fleet.committed(shard, operations)
         bots.committed(operations)
       },
+      onSynced: (durationMs) => counters.observe('sync', durationMs),
       onFailed: () => this.#failed(),
       onReset: () => this.#readAnew(shard),
       onReadFailed: (error) => this.#readFailed(error),

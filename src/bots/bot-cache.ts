@@ -199,11 +199,14 @@ export class BotCache {
   /** Called with every group of a shard when it is synced: its pushes become visible. */
   committed(operations: readonly Operation[]): void {
     const changed = new Set<BotQueue>()
+    let nowMs: number | undefined
     for (const operation of operations) {
       if (operation.kind !== 'push') continue
       const queue = this.#queues.get(operation.queue)
       if (queue === undefined) continue
-      queue.updates.committed(operation)
+      // All are of one shard, whose queues have the same clock.
+      nowMs ??= queue.clock.nowMs()
+      queue.updates.committed(operation, nowMs)
       changed.add(queue)
     }
     for (const queue of changed) queue.announce()

@@ -9,12 +9,14 @@ import { PostboteError } from '../errors.ts'
 import type { ReportEvent } from '../events/operator-event.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { conflictMetrics } from '../metrics.ts'
+import { dropKept } from '../queue/drop-kept.ts'
 import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import type { PollConflict } from '../queue/poll.ts'
 import { type TypeMask, allTypesMask, defaultTypesMask } from '../queue/update-types.ts'
 import type { QueueLevels } from '../queue/queue-levels.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
+import { type OwnRetention, type Retention, retentionOf } from '../queue/retention.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
 import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
@@ -41,6 +43,8 @@ export interface BotQueueServices
     UpdateQueueOptions,
     'clock' | 'counters' | 'random' | 'limits' | 'levels' | 'budget'
   > {
+  /** How long updates that have left are kept, unless the queue has a retention of its own. */
+  readonly retention?: Retention | undefined
   readonly webhooks: WebhookServices
   readonly report: ReportEvent
   readonly log?: Pick<Log, 'debug'>
@@ -131,6 +135,11 @@ export class BotQueue {
     return this.#services.clock
   }
 
+  /** How much is kept of updates that have left. */
+  get retention(): Retention {
+    return retentionOf(this.#settings, this.#services.retention)
+  }
+
   /** The settings in effect, which are those on disk. */
   get settings(): QueueSettings {
     return this.#settings
@@ -196,6 +205,23 @@ export class BotQueue {
   }
 
   /**
+   * Removes one update, pending, kept or dead. Its ordering key is tried at once, if it waited for a retry.
+   *
+   * @throws UNKNOWN_UPDATE, UPDATE_IN_DELIVERY, STORE_UNAVAILABLE or OUTCOME_UNKNOWN.
+   */
+  async dropUpdate(updateId: number): Promise<void> {
+    const pending = await this.updates.dropOne(updateId)
+    if (pending !== undefined) {
+      this.webhook.retry([pending.orderingKey])
+      return
+    }
+    if (await dropKept(this.shard, this.id, updateId)) return
+    if (!(await this.updates.deadLetters.remove(updateId))) {
+      throw new PostboteError('UNKNOWN_UPDATE')
+    }
+  }
+
+  /**
    * Changes the signing keys. The next delivery is signed with the new ones.
    *
    * @param change - Returns the new keys for the stored ones.
@@ -222,6 +248,19 @@ export class BotQueue {
     }))
     // The dispatcher takes over the limit when it is woken.
     this.webhook.available()
+  }
+
+  /**
+   * Sets how much is kept of updates that have left.
+   *
+   * @param own - what does not follow the server's options.
+   * @throws As `changeSettings`.
+   */
+  setRetention(own: OwnRetention): Promise<void> {
+    return this.changeSettings(({ retention: _before, ...rest }) => ({
+      settings:
+        own.ms === undefined && own.bytes === undefined ? rest : { ...rest, retention: own },
+    }))
   }
 
   /**
@@ -387,8 +426,16 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
     return leftMs > 0 ? leftMs : Infinity
   }
 
+  retention(): Retention {
+    return this.#of.retention
+  }
+
   lostByExpiry(count: number): void {
     this.#of.webhook.lostByExpiry(count)
+  }
+
+  deliveredAfter(delayMs: number, count: number): void {
+    this.#of.webhook.deliveredAfter(delayMs, count)
   }
 
   deadLettersAdded(count: number, lastError: string | undefined): void {

@@ -18,7 +18,13 @@
 import { unreachable } from '../errors.ts'
 import type { BotRecord, QueueSettings } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/record-keys.ts'
-import type { AccessKeyOperation, Operation, QueueOperation } from '../shard/operations.ts'
+import type {
+  AccessKeyOperation,
+  AuditOperation,
+  ForgetKeptOperation,
+  Operation,
+  QueueOperation,
+} from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'
 import { FleetRows, type Row } from './fleet-rows.ts'
@@ -55,7 +61,10 @@ export interface DueOldest {
 }
 
 /** An operation on a bot or a queue that changes no ids and counts. */
-type RecordOperation = Exclude<Operation, QueueOperation | AccessKeyOperation>
+type RecordOperation = Exclude<
+  Operation,
+  QueueOperation | AccessKeyOperation | AuditOperation | ForgetKeptOperation
+>
 
 const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kind']>([
   'bot',
@@ -63,6 +72,13 @@ const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kin
   'addDeadLetters',
   'removeDeadLetters',
 ])
+
+function tellsNothing(
+  operation: Operation,
+): operation is AccessKeyOperation | AuditOperation | ForgetKeptOperation {
+  const { kind } = operation
+  return kind === 'accessKey' || kind === 'audit' || kind === 'forgetKept'
+}
 
 function isOfQueue(operation: QueueOperation | RecordOperation): operation is QueueOperation {
   return !recordKinds.has(operation.kind)
@@ -116,7 +132,7 @@ export class FleetIndex {
   ): void {
     const changes = new Map<QueueId, Change>()
     for (const operation of operations) {
-      if (operation.kind === 'accessKey') continue
+      if (tellsNothing(operation)) continue
       if (isOfQueue(operation)) this.#note(changes, operation)
       else this.#takeRecord(operation)
     }

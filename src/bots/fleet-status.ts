@@ -15,6 +15,10 @@ export interface FleetStatus
   readonly nextAttemptMs?: number | undefined
   /** How long ago an update was last confirmed or delivered; undefined if none was since the bot was loaded. */
   readonly takenBeforeMs?: number | undefined
+  /** How long ago the bot was last seen to poll; undefined if that is not known. */
+  readonly polledBeforeMs?: number | undefined
+  /** Undefined if a worker of an older version has answered. */
+  readonly deadLetters?: number | undefined
 }
 
 /** The states that a list can select. */
@@ -32,7 +36,7 @@ export const fleetStates = [
 export type FleetState = (typeof fleetStates)[number]
 
 /** What a list can be sorted by, highest first. */
-export const fleetSorts = ['pending', 'oldest_age'] as const
+export const fleetSorts = ['pending', 'oldest_age', 'dead_letters'] as const
 
 /** One of the orders. */
 export type FleetSort = (typeof fleetSorts)[number]
@@ -88,14 +92,20 @@ export function hasPrefix(prefix: string, bot: Pick<FleetRow, 'queue' | 'hasName
 
 interface Sortable {
   readonly botId: number
-  readonly status?: Pick<FleetStatus, 'pendingCount' | 'oldestAgeS'> | undefined
+  readonly status?: Pick<FleetStatus, 'pendingCount' | 'oldestAgeS' | 'deadLetters'> | undefined
 }
 
 /** Returns the order of a list: highest first, then by id; without `sort`, by id alone. */
 export function fleetOrder(sort: FleetSort | undefined): (a: Sortable, b: Sortable) => number {
   if (sort === undefined) return (a, b) => a.botId - b.botId
-  const valueOf = ({ status }: Sortable): number =>
-    // A bot with a new update comes before one without any.
-    (sort === 'pending' ? status?.pendingCount : status?.oldestAgeS) ?? -1
+  const field = sortFields[sort]
+  // A bot with a new update comes before one without any.
+  const valueOf = ({ status }: Sortable): number => status?.[field] ?? -1
   return (a, b) => valueOf(b) - valueOf(a) || a.botId - b.botId
 }
+
+const sortFields = {
+  pending: 'pendingCount',
+  oldest_age: 'oldestAgeS',
+  dead_letters: 'deadLetters',
+} as const satisfies Readonly<Record<FleetSort, keyof FleetStatus>>

@@ -280,6 +280,8 @@ export class Fleet {
       health,
       nextAttemptMs,
       isPollWaiting: loaded?.poller.isWaiting ?? false,
+      polledBeforeMs: this.#pollsOf({ row, loaded, of }).lastBeforeMs,
+      deadLetters: row.deadLetters,
       // JSON has no infinity.
       takenBeforeMs: Number.isFinite(takenMs) ? clock.monotonicMs() - takenMs : undefined,
     }

@@ -66,6 +66,8 @@ export class PushBatch {
   readonly #left = new Set<number>()
   readonly #parts = new Map<Shard, ShardPart>()
   readonly #resets: number
+  /** When the batch was complete, monotonic. */
+  readonly #startedMs: number
   /** Whether loading failed, so that a bot that is not loaded may exist. */
   #isLoadFailed = false
   /** Undefined if no push has a key. */
@@ -84,6 +86,7 @@ export class PushBatch {
     this.#rows = rows
     this.#nths = nths
     this.#resets = targets.resets
+    this.#startedMs = services.clock.monotonicMs()
   }
 
   /**
@@ -183,7 +186,7 @@ export class PushBatch {
 
   /** Counts the results, which a failed write has changed. */
   #count(): void {
-    const { counters } = this.#services
+    const { clock, counters } = this.#services
     let pushed = 0
     let filtered = 0
     let duplicate = 0
@@ -195,6 +198,7 @@ export class PushBatch {
       else duplicate += 1
     }
     counters.add('updates_pushed', pushed)
+    if (pushed > 0) counters.observe('push', clock.monotonicMs() - this.#startedMs, pushed)
     counters.add('updates_filtered', filtered)
     if (duplicate > 0) counters.add('updates_duplicate', duplicate)
   }

@@ -140,7 +140,8 @@ export class BotRegistry implements BotService {
       await Promise.all(queues.map((queue) => queue.close()))
       const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
       for (const { id, updates } of queues) {
-        operations.push(...(await updates.drop(updates.nextId)))
+        operations.push(...(await updates.drop(updates.nextId, { isKept: false })))
+        await shard.clearKept(id)
         operations.push(...(await updates.deadLetters.drop()))
         operations.push({ kind: 'settings', queue: id, record: null })
       }

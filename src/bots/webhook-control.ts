@@ -259,6 +259,13 @@ export class WebhookControl {
     this.#ownLog.count('expired', clock.nowMs(), count)
   }
 
+  /** Counts updates that the webhook took this long after they were stored. */
+  deliveredAfter(delayMs: number, count: number): void {
+    const { id, services, clock } = this.#options
+    this.#ownLog ??= services.attempts.of(id)
+    this.#ownLog.addDelivery(clock.nowMs(), delayMs, count)
+  }
+
   /** Forgets attempts and addresses of a removed bot, so that they are not attributed to a later bot with its id. */
   forgetAttempts(): void {
     this.#ownLog = undefined

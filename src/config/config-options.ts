@@ -6,8 +6,10 @@
  */
 import {
   botFilter,
+  byteSize,
   cidr,
   databaseUrls,
+  duration,
   eventsUrl,
   headerName,
   hostName,
@@ -27,7 +29,7 @@ import {
   seconds,
   upstreamUrl,
 } from './config-values.ts'
-import { kib, mib, shardsMax, workersMax } from '../limits.ts'
+import { kib, mib, retentionBytesMax, retentionMsMax, shardsMax, workersMax } from '../limits.ts'
 
 export interface OptionRow {
   readonly name: string
@@ -306,6 +308,25 @@ export const optionTable = {
       '256, or an eighth of the memory of the machine or container, shared by the workers, if that is less',
     sentence:
       'Memory for pending updates in each worker, and as much again for those that webhooks are about to deliver; updates that do not fit are read from disk when they are needed.',
+  },
+  retainMs: {
+    name: 'retain',
+    kind: duration(retentionMsMax),
+    default: '0',
+    sentence:
+      'How long updates that have left a queue are kept to be looked at, such as 24h or 7d; 0 keeps none.',
+  },
+  retainBytes: {
+    name: 'retain-bytes',
+    kind: byteSize(retentionBytesMax),
+    default: '64MiB',
+    sentence: 'Maximum size of what one queue keeps; the oldest goes first.',
+  },
+  retainTotalBytes: {
+    name: 'retain-total-bytes',
+    kind: byteSize(retentionBytesMax),
+    default: '1GiB',
+    sentence: 'Maximum size of what all queues of the server keep; the oldest goes first.',
   },
   diskReserveBytes: {
     name: 'disk-reserve',

@@ -5,7 +5,7 @@
  * that all four sources follow the same rules. A kind returns `refused` and never throws: the caller knows where the
  * value came from and writes the error.
  */
-import { databasesMax } from '../limits.ts'
+import { databasesMax, kib, mib } from '../limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
@@ -86,6 +86,45 @@ export function seconds(min: number, max: number): Kind<number> {
     parse(text) {
       const value = decimal(min, max).parse(text)
       return value === refused ? refused : Math.round(value * 1_000)
+    },
+  }
+}
+
+const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/**
+ * A duration as a whole number with a unit, or 0, converted to milliseconds.
+ *
+ * @param maxMs - the longest
+ */
+export function duration(maxMs: number): Kind<number> {
+  return {
+    expected: `0, or a whole number with s, m, h or d, up to ${maxMs / unitsMs.d}d`,
+    placeholder: 'DURATION',
+    parse(text) {
+      if (text === '0') return 0
+      const [, digits, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
+      const ms = Number(digits) * (new Map(Object.entries(unitsMs)).get(unit) ?? Number.NaN)
+      return ms <= maxMs ? ms : refused
+    },
+  }
+}
+
+const unitsBytes = { '': 1, KiB: kib, MiB: mib, GiB: 1024 * mib, TiB: 1024 * 1024 * mib } as const
+
+/**
+ * A size in bytes, as a whole number alone or with a unit.
+ *
+ * @param maxBytes - the largest
+ */
+export function byteSize(maxBytes: number): Kind<number> {
+  return {
+    expected: `a whole number of bytes, or one with KiB, MiB, GiB or TiB, up to ${maxBytes / unitsBytes.TiB}TiB`,
+    placeholder: 'SIZE',
+    parse(text) {
+      const [, digits, unit = ''] = /^(\d{1,15})(|[KMGT]iB)$/.exec(text) ?? []
+      const bytes = Number(digits) * (new Map(Object.entries(unitsBytes)).get(unit) ?? Number.NaN)
+      return bytes <= maxBytes ? bytes : refused
     },
   }
 }

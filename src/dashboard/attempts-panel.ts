@@ -1,33 +1,109 @@
-/** The last attempts to deliver, as they happen. */
+/** The last attempts to deliver, newest first. Equal ones in a row are one line with their number, and each line opens. */
+import { badgeElement } from './badge.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { type Column, dataTable } from './data-table.ts'
-import { cardElement, element } from './element.ts'
-import { formatCount, formatTime } from './format.ts'
+import { cardElement, type Child, element } from './element.ts'
+import { emptyState } from './empty-state.ts'
+import { factList } from './fact-list.ts'
+import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
+import { formatCount, formatExact } from './format.ts'
+import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
-import type { AttemptShape } from './shapes.ts'
+import { botHash } from './page-route.ts'
+import type { AttemptShape, QueueShape } from './shapes.ts'
+import { timeElement } from './time-element.ts'
 
-const columns: readonly Column<AttemptShape>[] = [
-  { title: 'Time', cell: ({ time }) => formatTime(time) },
-  { title: 'Update', cell: (attempt) => `${attempt.update_id ?? '–'}` },
-  { title: 'Status', cell: ({ status }) => `${status ?? '–'}` },
-  { title: 'Took', cell: durationText },
-  {
-    title: 'Result',
-    cell: ({ error }) => error ?? 'delivered',
-    style: 'wrap',
-    tone: ({ error }) => (error === null ? 'healthy' : 'failing'),
-  },
-  { title: 'Next try', cell: (attempt) => formatTime(attempt.next_retry) },
-]
+const pauseMs = 1_000
 
-/** Shows attempts, newest first. */
-export function attemptsPanel(): PagePart<readonly AttemptShape[]> {
-  const empty = element('p', { class: 'faint' }, 'No attempts yet.')
-  const table = dataTable('Attempts', columns, 'scroll short')
-  const show = (attempts: readonly AttemptShape[]): void => {
+/** Shows the attempts of a queue that has a webhook. */
+export function attemptsPanel(
+  { api, clock, poll }: PageContext,
+  queue: BotQueueName,
+): PagePart<QueueShape['mode']> {
+  const columns: readonly Column<FoldedAttempts>[] = [
+    { title: 'Time', cell: ({ last }) => timeElement(clock, last.time) },
+    { title: 'Result', cell: resultOf },
+    { title: 'Why', cell: ({ last }) => last.error ?? '–', style: 'wrap' },
+    { title: 'Update', cell: (folded) => updatesText(folded, queue), style: 'wide' },
+    { title: 'Took', cell: ({ last }) => durationText(last), style: 'number' },
+    {
+      title: 'Next try',
+      cell: ({ last }) => timeElement(clock, last.next_retry),
+      style: 'number wide',
+    },
+  ]
+  const empty = emptyState({
+    title: 'No attempts yet.',
+    text: 'Each request to the webhook appears here, with its result. Push a test update on the tab Try.',
+  })
+  const polls = emptyState({
+    title: 'This bot has no webhook.',
+    text: 'It fetches its updates itself, so there are no attempts to deliver. Its own program sets a webhook:',
+    command: 'curl "$SERVER/bot$TOKEN/setWebhook?url=https://bot.example/hook"',
+  })
+  empty.hidden = true
+  polls.hidden = true
+  const waiting = element('div', { class: 'skeleton' })
+  const table = dataTable('Attempts', columns, {
+    more: { keyOf: ({ key }) => key, detailOf: ({ attempts }) => attemptDetails(attempts) },
+  })
+  let mode: QueueShape['mode'] | undefined
+  const hurry = poll(pauseMs, async () => {
+    if (mode !== 'webhook') return
+    const { attempts } = await api.call('listAttempts', ofQueue(queue, {}))
+    waiting.hidden = true
     empty.hidden = attempts.length > 0
-    table.show(attempts)
+    table.show(foldAttempts(attempts))
+  })
+  const show = (now: QueueShape['mode']): void => {
+    const isNew = mode !== now
+    mode = now
+    polls.hidden = now === 'webhook'
+    if (now !== 'webhook') waiting.hidden = true
+    if (isNew) hurry()
   }
-  return { root: cardElement('Attempts', empty, table.root), show }
+  return { root: cardElement('Attempts', waiting, polls, empty, table.root), show }
+}
+
+function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | string)[] {
+  const isGood = last.error === null
+  const word = last.status === null ? (isGood ? 'delivered' : 'failed') : `${last.status}`
+  const times = element('span', { class: 'times' }, `× ${formatCount(attempts.length)}`)
+  const state = badgeElement(word, isGood ? 'healthy' : 'failing')
+  return attempts.length > 1 ? [state, times] : [state]
+}
+
+function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
+  const ids = [...new Set(attempts.map((attempt) => attempt.update_id))]
+  const [first] = ids
+  if (ids.length > 1) return `${formatCount(ids.length)} updates`
+  if (first === null || first === undefined) return '–'
+  return element('a', { href: botHash(queue, 'updates', first) }, `${first}`)
+}
+
+/** Each attempt of a line, with everything that is known of it. */
+function attemptDetails(attempts: readonly AttemptShape[]): HTMLElement {
+  return element('div', {}, ...attempts.map(attemptFacts))
+}
+
+/** Everything that is known of an attempt, with the beginning of what the endpoint answered. */
+export function attemptFacts(attempt: AttemptShape): HTMLElement {
+  const { next_retry: retry, response_body: body } = attempt
+  const facts = factList()
+  facts.show([
+    ['Ended', formatExact(attempt.time)],
+    ['Update', `${attempt.update_id ?? '–'}`],
+    ['Address', attempt.address ?? '–'],
+    ['Status', `${attempt.status ?? 'no response'}`],
+    ['Took', durationText(attempt)],
+    ['Error', attempt.error ?? 'none'],
+    ['Next try', retry === null ? 'none' : `${formatExact(retry)}, at the earliest`],
+  ])
+  const answer =
+    typeof body === 'string' && body !== ''
+      ? element('pre', { tabindex: 0, 'aria-label': 'Response' }, body)
+      : undefined
+  return element('div', { class: 'note' }, facts.root, answer)
 }
 
 /** How long an attempt took. */

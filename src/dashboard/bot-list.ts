@@ -10,7 +10,7 @@ type BotState = NonNullable<NonNullable<PageInput<'listBots'>['query']>['state']
 export interface BotListQuery {
   readonly prefix: string
   readonly state: BotState | ''
-  readonly sort: 'pending' | 'oldest_age' | 'id'
+  readonly sort: 'id' | NonNullable<NonNullable<PageInput<'listBots'>['query']>['sort']>
 }
 
 /** The part of ApiClient that a list uses. */
@@ -91,6 +91,7 @@ export class BotList {
     const { prefix, state, sort } = this.#query
     const query = {
       limit: perPage,
+      details: true,
       prefix: prefix === '' ? undefined : prefix,
       state: state === '' ? undefined : state,
       ...(sort === 'id' ? { after } : { sort }),

@@ -2,19 +2,24 @@
  * The table of bots. It has only the rows that are visible and a few around them; two empty rows take the place of all
  * others, so 100,000 bots cost as much as 50. Screen readers get the true number and position of each row.
  */
+import { badgeElement } from './badge.ts'
 import { BotList, type BotListQuery } from './bot-list.ts'
 import { type Column, headElement, rowElement } from './data-table.ts'
 import { buttonElement, cardElement, element, scrollElement } from './element.ts'
+import { emptyState } from './empty-state.ts'
 import { formatAge, formatCount, shardsText } from './format.ts'
 import type { PageContext } from './page-context.ts'
+import { botHash } from './page-route.ts'
 import type { ListedBotShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
+import { timeElement } from './time-element.ts'
 import { type RowRange, visibleRows } from './visible-rows.ts'
 
 /** A table that moves every second cannot be read. */
 const pauseMs = 3_000
 /** As the style says. */
-const rowHeight = 32
+const rowHeight = 36
+const heightMax = 580
 /** A list is asked for this long after the last key, so that a word is one question. */
 const typingPauseMs = 150
 const states = ['failing', 'degraded', 'healthy', 'unpolled', 'paused', 'stuck', 'idle'] as const
@@ -24,10 +29,10 @@ interface BotColumn extends Column<ListedBotShape> {
   readonly sort?: BotListQuery['sort']
 }
 
-const columns: readonly BotColumn[] = [
+const columnsOf = (clock: PageContext['clock']): readonly BotColumn[] => [
   { title: 'Bot', sort: 'id', cell: linkOf },
-  { title: 'Username', style: 'name', cell: (bot) => bot.username, hint: (bot) => bot.first_name },
-  { title: 'Mode', style: 'wide', cell: ({ mode }) => mode ?? '–' },
+  { title: 'Name', style: 'name', cell: nameOf, hint: (bot) => bot.username },
+  { title: 'State', cell: healthOf },
   { title: 'Pending', sort: 'pending', style: 'number', cell: (bot) => formatCount(bot.pending) },
   {
     title: 'Oldest',
@@ -35,8 +40,25 @@ const columns: readonly BotColumn[] = [
     style: 'number wide',
     cell: (bot) => formatAge(bot.oldest_age),
   },
-  { title: 'Health', cell: healthOf, tone: healthOf },
+  {
+    title: 'Dead letters',
+    sort: 'dead_letters',
+    style: 'number wide',
+    cell: (bot) => formatCount(bot.dead_letters),
+  },
+  {
+    title: 'Last activity',
+    style: 'number wide',
+    cell: (bot) => timeElement(clock, lastActivityOf(bot)),
+    hint: ({ mode }) => (mode === 'webhook' ? 'last delivery' : 'last poll'),
+  },
 ]
+
+/** The latest of what is known. */
+function lastActivityOf(bot: ListedBotShape): number | undefined {
+  const times = [bot.last_taken, bot.last_poll].filter((time) => typeof time === 'number')
+  return times.length === 0 ? undefined : Math.max(...times)
+}
 
 export interface BotTable {
   readonly root: HTMLElement
@@ -44,19 +66,22 @@ export interface BotTable {
   select(state: string): void
 }
 
-export function botTable({ api, clock, poll, atEnd }: PageContext): BotTable {
+export function botTable(context: PageContext): BotTable {
+  const { api, clock, poll, atEnd, query: asked, keepQuery } = context
+  const columns = columnsOf(clock)
   const list = new BotList(api)
-  const prefix = element('input', { type: 'search', maxlength: 64, oninput: () => typed() })
-  const state = element(
-    'select',
-    { onchange: () => ask() },
-    element('option', { value: '' }, 'any'),
-    ...states.map((each) => element('option', { value: each }, each)),
-  )
+  const {
+    prefix,
+    state,
+    root: fields,
+  } = filterFields(asked, { onTyped: () => typed(), onChosen: () => ask() })
   const count = statusLine('faint')
   const heads = columns.map((column) => headOf(column, sortBy))
-  const rows = botRows(list, heads)
-  let sort: BotListQuery['sort'] = 'pending'
+  const rows = botRows({ list, heads, columns })
+  const none = element('div', { hidden: true })
+  fields.append(count.root)
+  let sort: BotListQuery['sort'] =
+    columns.find((column) => column.sort === asked.get('sort'))?.sort ?? 'pending'
   let cancelTyping: (() => void) | undefined
   let isLoadingMore = false
 
@@ -67,24 +92,31 @@ export function botTable({ api, clock, poll, atEnd }: PageContext): BotTable {
 
   function sortBy(chosen: BotListQuery['sort']): void {
     sort = chosen
-    showSort(heads, sort)
+    showSort({ heads, columns, sort })
     ask()
   }
 
-  function ask(): void {
-    rows.root.scrollTop = 0
-    const query: BotListQuery = {
+  function queryNow(): BotListQuery {
+    return {
       // The server takes letters, digits and underscores only, as in usernames.
       prefix: prefix.value.replaceAll(/\W/g, ''),
       state: states.find((each) => each === state.value) ?? '',
       sort,
     }
+  }
+
+  function ask(): void {
+    rows.root.scrollTop = 0
+    const query = queryNow()
+    keepQuery({ ...query, sort: sort === 'pending' ? '' : sort })
     list.ask(query).then(show, () => count.say('The list could not be read.'))
   }
 
   function show(): void {
     rows.show()
     count.say(countText(list))
+    rows.root.hidden = list.bots.length === 0
+    showNone(none, list)
   }
 
   async function scrolled(): Promise<void> {
@@ -97,21 +129,54 @@ export function botTable({ api, clock, poll, atEnd }: PageContext): BotTable {
     show()
   }
 
-  showSort(heads, sort)
+  showSort({ heads, columns, sort })
   rows.root.addEventListener('scroll', () => void scrolled())
-  poll(pauseMs, () => list.refresh().then(show))
+  let isFirst = true
+  poll(pauseMs, async () => {
+    await (isFirst ? list.ask(queryNow()) : list.refresh())
+    isFirst = false
+    show()
+  })
   atEnd(() => cancelTyping?.())
-  const controls = [
-    element('label', {}, 'Id or username begins with', prefix),
-    element('label', {}, 'State', state),
-  ]
-  const top = element('div', { class: 'controls' }, ...controls)
   const select = (wanted: string): void => {
     state.value = wanted
     state.focus()
     ask()
   }
-  return { root: cardElement('Bots', top, count.root, rows.root), select }
+  return { root: cardElement('All bots', fields, none, rows.root), select }
+}
+
+interface FilterFields {
+  readonly root: HTMLElement
+  readonly prefix: HTMLInputElement
+  readonly state: HTMLSelectElement
+}
+
+/** Makes the fields of the filter, with what the address says. */
+function filterFields(
+  asked: URLSearchParams,
+  { onTyped, onChosen }: { readonly onTyped: () => void; readonly onChosen: () => void },
+): FilterFields {
+  const prefix = element('input', {
+    type: 'search',
+    maxlength: 64,
+    placeholder: 'Press / to search',
+    'data-search': '',
+    oninput: onTyped,
+  })
+  const state = element(
+    'select',
+    { onchange: onChosen },
+    element('option', { value: '' }, 'Any state'),
+    ...states.map((each) => element('option', { value: each }, each)),
+  )
+  prefix.value = asked.get('prefix') ?? ''
+  state.value = asked.get('state') ?? ''
+  const labels = [
+    element('label', {}, 'Id or username begins with', prefix),
+    element('label', {}, 'State', state),
+  ]
+  return { root: element('div', { class: 'controls' }, ...labels), prefix, state }
 }
 
 function headOf(
@@ -122,7 +187,13 @@ function headOf(
   return headElement(column, sort && buttonElement(title, () => sortBy(sort)))
 }
 
-function showSort(heads: readonly HTMLElement[], sort: BotListQuery['sort']): void {
+interface Sorted {
+  readonly heads: readonly HTMLElement[]
+  readonly columns: readonly BotColumn[]
+  readonly sort: BotListQuery['sort']
+}
+
+function showSort({ heads, columns, sort }: Sorted): void {
   for (const [nth, column] of columns.entries()) {
     const direction = column.sort === 'id' ? 'ascending' : 'descending'
     if (column.sort === sort) heads[nth]?.setAttribute('aria-sort', direction)
@@ -136,8 +207,14 @@ interface BotRows {
   show(): RowRange
 }
 
-function botRows(list: BotList, heads: readonly HTMLElement[]): BotRows {
-  const [before, after] = [spacer(), spacer()]
+interface BotRowsOptions {
+  readonly list: BotList
+  readonly heads: readonly HTMLElement[]
+  readonly columns: readonly BotColumn[]
+}
+
+function botRows({ list, heads, columns }: BotRowsOptions): BotRows {
+  const [before, after] = [spacer(columns.length), spacer(columns.length)]
   const body = element('tbody')
   const caption = element('caption', { class: 'hidden-label' }, 'Bots')
   const head = element('thead', {}, element('tr', { 'aria-rowindex': 1 }, ...heads))
@@ -147,7 +224,8 @@ function botRows(list: BotList, heads: readonly HTMLElement[]): BotRows {
   function show(): RowRange {
     const { bots } = list
     const { scrollTop, clientHeight } = root
-    const viewHeight = clientHeight || 600
+    // Before it has rows, it is lower than the style lets it become.
+    const viewHeight = Math.max(clientHeight, heightMax)
     const range = visibleRows({ scrollTop, viewHeight, rowHeight, count: bots.length })
     table.setAttribute('aria-rowcount', `${bots.length + 1}`)
     before.style.height = `${range.first * rowHeight}px`
@@ -167,34 +245,62 @@ function botRows(list: BotList, heads: readonly HTMLElement[]): BotRows {
 }
 
 /** An empty row in place of others. */
-function spacer(): HTMLElement {
-  const cell = element('td', { colspan: columns.length })
+function spacer(colspan: number): HTMLElement {
+  const cell = element('td', { colspan })
   return element('tr', { class: 'spacer', 'aria-hidden': 'true' }, cell)
 }
 
 function linkOf({ bot_id: id }: ListedBotShape): HTMLElement {
-  return element('a', { href: `#/bots/${id}`, 'data-bot': id }, `${id}`)
+  const href = botHash({ botId: `${id}`, isTest: false })
+  return element('a', { href, 'data-bot': id, class: 'row-link' }, `${id}`)
 }
 
-function healthOf({ paused, health }: ListedBotShape): string {
-  return paused === true ? 'paused' : (health ?? '–')
+function nameOf(bot: ListedBotShape): readonly (HTMLElement | string)[] {
+  return [bot.first_name, element('span', { class: 'faint' }, ` @${bot.username}`)]
+}
+
+function healthOf({ paused, health, mode }: ListedBotShape): HTMLElement | string {
+  if (paused === true) return badgeElement('paused')
+  if (health !== null) return badgeElement(health)
+  return mode === null ? '–' : badgeElement(mode)
 }
 
 function countText({ bots, hasMore, missingShards, query }: BotList): string {
   const missing =
     missingShards.length > 0 ? ` The bots of ${shardsText(missingShards)} are missing.` : ''
-  if (bots.length === 0) return `${noneText(query)}${missing}`
+  if (bots.length === 0) return missing.trim()
   return `${shownText(formatCount(bots.length), hasMore ? query.sort : undefined)}${missing}`
 }
 
-function noneText({ prefix, state }: BotListQuery): string {
-  return prefix === '' && state === '' ? 'No bot is registered.' : 'There is no such bot.'
+function showNone(place: HTMLElement, { bots, query }: BotList): void {
+  const isNone = bots.length === 0
+  if (isNone && place.hidden) place.replaceChildren(noneElement(query))
+  place.hidden = !isNone
+}
+
+function noneElement({ prefix, state }: BotListQuery): HTMLElement {
+  if (prefix !== '' || state !== '') {
+    return emptyState({
+      title: 'There is no such bot.',
+      text: 'Search by the beginning of an id or a username, in any state.',
+    })
+  }
+  return emptyState({
+    title: 'No bot is registered.',
+    text: 'Register one here, or in a terminal of the server:',
+    command: 'postbote bots register --first-name Shop --username shop_bot',
+  })
 }
 
 /** @param cutBy - the order of a list that goes on */
 function shownText(count: string, cutBy: BotListQuery['sort'] | undefined): string {
   if (cutBy === undefined) return count === '1' ? '1 bot.' : `${count} bots.`
   if (cutBy === 'id') return `The first ${count} bots. Others follow when you scroll.`
-  const what = cutBy === 'pending' ? 'with the most' : 'with the oldest'
-  return `The ${count} bots ${what} pending updates. Narrow the list to see others.`
+  return `The ${count} bots with the ${cutTexts[cutBy]}. Narrow the list to see others.`
 }
+
+const cutTexts = {
+  pending: 'most pending updates',
+  oldest_age: 'oldest pending updates',
+  dead_letters: 'most dead letters',
+} as const

@@ -1,126 +1,272 @@
-/** The page of one queue of one bot: its state, and everything that an operator does with it. */
+/**
+ * The page of one queue of one bot: how it is, in one sentence, and a tab for each thing that an operator does with it. The tabs
+ * are parts of one view, so the sentence stays while the reader changes between them, and only the tab that is shown asks the
+ * server.
+ */
 import { isTrouble } from './api-client.ts'
 import { attemptsPanel } from './attempts-panel.ts'
+import { badge } from './badge.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { deadLettersPanel } from './dead-letters-panel.ts'
-import { buttonElement, cardElement, element, setElementText } from './element.ts'
+import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
-import { factList, type Facts } from './fact-list.ts'
-import { formatAge, formatBytes, formatCount, formatTime } from './format.ts'
+import { formatAge, formatBytes, formatCount } from './format.ts'
 import { historyPanel } from './history-panel.ts'
-import { limitPanel } from './limit-panel.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
+import { type BotTab, botHash, botTabs, type PageRoute } from './page-route.ts'
 import { pushPanel } from './push-panel.ts'
+import { actOnQueue, type QueueAction } from './queue-actions.ts'
+import { settingsPanel } from './settings-panel.ts'
 import type { BotShape, QueueShape } from './shapes.ts'
+import { sparkline, sparkPointsMax } from './sparkline.ts'
 import { statusLine } from './status-line.ts'
 import { tailPanel } from './tail-panel.ts'
+import { timeElement } from './time-element.ts'
+import { updatePanel } from './update-panel.ts'
+import { updatesPanel } from './updates-panel.ts'
 
 const pauseMs = 1_000
 
-export function botView(context: PageContext, queue: BotQueueName): PageView {
-  const { api, may, poll } = context
+/** A tab, and what it does with the state of the bot. */
+type TabPart = PagePart<BotShape>
+
+type BotRoute = Extract<PageRoute, { readonly page: 'bot' }>
+
+export function botView(context: PageContext, first: BotRoute): PageView {
+  const { queue } = first
+  const { api, poll } = context
   const title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
   const heading = element('h1', {}, title)
-  const state = stateCard(context, queue, () => hurry())
-  const charts = historyPanel(context, queue)
-  const attempts = attemptsPanel()
-  const deadLetters = deadLettersPanel(context, queue)
-  const push = pushPanel(context, queue)
-  const tail = tailPanel(context, queue, push)
-  /** Whether the state of the bot was read. */
-  let isKnown = false
-  /** A bot that polls has no deliveries. Nothing can be done with one that is not known. */
-  const showMode = (hasWebhook: boolean): void => {
-    for (const root of [deadLetters, tail]) root.hidden = !isKnown
-    push.root.hidden = !isKnown || !may('push')
-    for (const root of [...charts, attempts.root]) root.hidden = !hasWebhook
-  }
-  showMode(false)
+  const state = stateHead(context, queue, () => hurry())
+  const tabs = tabLinks(queue)
+  const place = element('div', {}, element('div', { class: 'skeleton' }))
+  tabs.show(first.tab)
+  /** What was read last; a bot that is not known has no tabs. */
+  let bot: BotShape | undefined
+  let tab: (TabPart & { readonly of: BotRoute; readonly end: () => void }) | undefined
+  let wanted = first
 
+  const showTab = (): void => {
+    if (bot === undefined) return
+    if (tab?.of.tab !== wanted.tab || tab.of.updateId !== wanted.updateId) {
+      tab?.end()
+      const { context: ofTab, end } = context.part()
+      tab = { ...tabMakers[wanted.tab](ofTab, wanted), of: wanted, end }
+      place.replaceChildren(tab.root)
+      tabs.show(wanted.tab)
+    }
+    tab.show(bot)
+  }
   const hurry = poll(pauseMs, async () => {
     try {
-      const [bot, tried] = await Promise.all([
-        api.call('getBot', { id: queue.botId }),
-        api.call('listAttempts', ofQueue(queue, {})),
-      ])
-      const name = `${bot.first_name} (@${bot.username}), ${bot.bot_id}`
-      setElementText(heading, queue.isTest ? `${name}, /test/ queue` : name)
+      bot = await api.call('getBot', { id: queue.botId })
+      showNames(heading, queue, bot)
       state.show(bot)
-      isKnown = true
-      showMode((queue.isTest ? bot.test : bot).mode === 'webhook')
-      attempts.show(tried.attempts)
-      push.attempted(tried.attempts)
+      tabs.root.hidden = false
+      showTab()
     } catch (error) {
-      // The header of the page says that the server is in trouble; what was read before stays.
-      if (!isTrouble(error) || !isKnown) state.fail(error)
+      // The page says that the server is in trouble; what was read before stays.
+      if (!isTrouble(error) || bot === undefined) state.fail(error)
+      if (!isTrouble(error) && bot === undefined) {
+        tabs.root.hidden = true
+        place.replaceChildren()
+      }
     }
   })
-  const root = element(
-    'div',
-    {},
-    linksOf(queue),
-    heading,
-    element('div', { class: 'row' }, state.root, ...charts),
-    attempts.root,
-    deadLetters,
-    element('div', { class: 'pair' }, push.root, tail),
+  const root = element('div', {}, linksOf(queue), state.root, tabs.root, place)
+  state.root.prepend(element('div', { class: 'heading' }, heading, state.actions))
+  return {
+    title,
+    root,
+    follow(route) {
+      if (route.page !== 'bot') return false
+      const isSame = route.queue.botId === queue.botId && route.queue.isTest === queue.isTest
+      if (isSame) {
+        wanted = route
+        showTab()
+      }
+      return isSame
+    },
+  }
+}
+
+const tabMakers: Readonly<Record<BotTab, (context: PageContext, route: BotRoute) => TabPart>> = {
+  activity: (context, { queue }) => activityTab(context, queue),
+  updates: (context, { queue, updateId }) =>
+    unchanging(
+      updateId === undefined ? updatesPanel(context, queue) : updatePanel(context, queue, updateId),
+    ),
+  'dead-letters': (context, { queue }) => unchanging(deadLettersPanel(context, queue)),
+  try: (context, { queue }) => tryTab(context, queue),
+  settings: (context, { queue }) => settingsPanel(context, queue),
+}
+
+function unchanging(root: HTMLElement): TabPart {
+  return { root, show: () => undefined }
+}
+
+function activityTab(context: PageContext, queue: BotQueueName): TabPart {
+  const attempts = attemptsPanel(context, queue)
+  const charts = historyPanel(context, queue)
+  const root = element('div', {}, element('div', { class: 'row' }, ...charts), attempts.root)
+  const show = (bot: BotShape): void => {
+    const { mode } = stateOf(bot, queue)
+    for (const chart of charts) chart.hidden = mode !== 'webhook'
+    attempts.show(mode)
+  }
+  return { root, show }
+}
+
+function tryTab(context: PageContext, queue: BotQueueName): TabPart {
+  const { api, may, poll } = context
+  const push = pushPanel(context, queue)
+  push.root.hidden = !may('push')
+  const tail = tailPanel(context, queue, push)
+  poll(pauseMs, async () => {
+    if (!push.isWaiting()) return
+    const { attempts } = await api.call('listAttempts', ofQueue(queue, {}))
+    push.attempted(attempts)
+  })
+  return unchanging(element('div', { class: 'pair' }, push.root, tail))
+}
+
+function stateOf(bot: BotShape, { isTest }: BotQueueName): QueueShape {
+  return isTest ? bot.test : bot
+}
+
+function showNames(heading: HTMLElement, { isTest }: BotQueueName, bot: BotShape): void {
+  const names = `@${bot.username}, ${bot.bot_id}${isTest ? ', /test/ queue' : ''}`
+  const text = `${bot.first_name} ${names}`
+  if (heading.textContent === text) return
+  heading.replaceChildren(`${bot.first_name} `, element('span', { class: 'faint' }, names))
+}
+
+function linksOf(queue: BotQueueName): HTMLElement {
+  const { isTest } = queue
+  const all = element('a', { href: '#/' }, 'Bots')
+  const name = isTest ? 'the main queue' : 'the /test/ queue'
+  const href = botHash({ ...queue, isTest: !isTest })
+  return element('p', { class: 'crumbs' }, all, ' · ', element('a', { href }, `Show ${name}`))
+}
+
+function tabLinks(queue: BotQueueName): PagePart<BotTab> {
+  const links = new Map(
+    Object.entries(botTabs).map(([name, text]) => {
+      const tab = Object.keys(botTabs).find((each): each is BotTab => each === name) ?? 'activity'
+      return [tab, element('a', { href: botHash(queue, tab) }, text)] as const
+    }),
   )
-  return { title, root }
+  const root = element('nav', { class: 'tabs', 'aria-label': 'Of this bot' }, ...links.values())
+  const show = (shown: BotTab): void => {
+    for (const [tab, link] of links) {
+      if (tab === shown) link.setAttribute('aria-current', 'page')
+      else link.removeAttribute('aria-current')
+    }
+  }
+  return { root, show }
 }
 
-function linksOf({ botId, isTest }: BotQueueName): HTMLElement {
-  const all = element('a', { href: '#/' }, 'All bots')
-  const [path, name] = isTest ? ['', 'the main queue'] : ['/test', 'the /test/ queue']
-  const other = element('a', { href: `#/bots/${botId}${path}` }, `Show ${name}`)
-  return element('p', {}, all, ' · ', other)
-}
-
-interface StateCard extends PagePart<BotShape> {
+interface StateHead extends PagePart<BotShape> {
+  readonly actions: HTMLElement
   readonly fail: (error: unknown) => void
 }
 
 /** @param onActed - the state may be another one now */
-function stateCard(context: PageContext, queue: BotQueueName, onActed: () => void): StateCard {
-  const { api, may } = context
-  const health = element('p')
-  /** The sentence of the health counts seconds; a screen reader hears only its word. */
+function stateHead(context: PageContext, queue: BotQueueName, onActed: () => void): StateHead {
+  const { may } = context
+  const word = badge()
+  const sentence = element('p')
+  const verdict = element('div', { class: 'verdict' }, word.root, sentence)
+  /** The sentence counts seconds; a screen reader hears only its word. */
   const heard = statusLine('hidden-label')
-  const result = statusLine('error note', 'alert')
-  const facts = factList()
   const sameName = sameNameNote(context)
-  const limit = limitPanel(context, queue)
-  const post = (id: 'pauseBot' | 'resumeBot' | 'retryBot'): void =>
-    result.run(async () => {
-      await api.call(id, ofQueue(queue, {})).finally(onActed)
-      return ''
-    })
+  const figures = figureTiles(context, queue)
+  const act = (action: QueueAction): void => void actOnQueue(context, queue, action).then(onActed)
   let isPaused = false
-  const pause = buttonElement('Pause deliveries', () => post(isPaused ? 'resumeBot' : 'pauseBot'))
-  const retry = buttonElement('Retry now', () => post('retryBot'))
-  for (const shown of [pause, retry, limit]) shown.hidden = true
+  const pause = buttonElement('Pause deliveries', () => act(isPaused ? 'resumeBot' : 'pauseBot'))
+  const retry = buttonElement('Deliver now', () => act('retryBot'), { style: 'primary' })
+  for (const shown of [pause, retry, word.root]) shown.hidden = true
+  let isKnown = false
 
   const show = (bot: BotShape): void => {
-    const state = queue.isTest ? bot.test : bot
-    sameName.show(bot)
+    const state = stateOf(bot, queue)
     const hasWebhook = state.mode === 'webhook'
     isPaused = state.paused
-    limit.hidden = !hasWebhook
+    sameName.show(bot)
     pause.hidden = !may('manage') || (!hasWebhook && !isPaused)
+    pause.className = isPaused ? 'primary' : ''
     retry.hidden = !may('manage') || isPaused || state.parked_keys === 0
     setElementText(pause, isPaused ? 'Resume deliveries' : 'Pause deliveries')
-    health.className = state.health ?? 'faint'
-    setElementText(health, `${state.health ?? state.mode}: ${state.health_reason}`)
+    word.root.hidden = false
+    word.show(state.health ?? state.mode)
+    sentence.className = ''
+    setElementText(sentence, asSentence(state.health_reason ?? ''))
     heard.say(state.health ?? 'polling')
-    facts.show(factsOf(state))
+    isKnown = true
+    figures.root.hidden = false
+    figures.show(state)
   }
   const fail = (error: unknown): void => {
-    health.className = 'error'
-    setElementText(health, errorText(error))
+    figures.root.hidden = !isKnown
+    sentence.className = 'error'
+    setElementText(sentence, errorText(error))
   }
-  const actions = element('p', { class: 'note' }, pause, ' ', retry)
-  const above = [health, heard.root, sameName.root, facts.root]
-  return { root: cardElement('State', ...above, actions, result.root, limit), show, fail }
+  const root = element(
+    'div',
+    {},
+    element('section', { class: 'card' }, verdict, heard.root, sameName.root),
+    figures.root,
+  )
+  return { root, actions: buttonsElement(pause, retry), show, fail }
+}
+
+function asSentence(text: string): string {
+  return text === '' ? text : `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
+}
+
+/** What waits, and what failed last. */
+function figureTiles({ clock }: PageContext, queue: BotQueueName): PagePart<QueueShape> {
+  const pending = element('dd', {}, '–')
+  const oldest = element('dd', {}, '–')
+  const letters = element('a', { href: botHash(queue, 'dead-letters') }, '–')
+  const taken = element('dd', { class: 'small' }, '–')
+  const failed = element('dd', {}, '–')
+  const curve = sparkline()
+  const failure = tile('Last failure', failed)
+  const root = element(
+    'dl',
+    { class: 'tiles' },
+    tile('Pending', pending),
+    tile('Oldest', oldest),
+    tile('Dead letters', element('dd', {}, letters)),
+    tile('Takes updates by', taken),
+    failure,
+    tile('Pending, just now', element('dd', {}, curve.root)),
+  )
+  let points: readonly number[] = []
+  const show = (state: QueueShape): void => {
+    const bytes = element('span', { class: 'small faint' }, ` ${formatBytes(state.pending_bytes)}`)
+    pending.replaceChildren(formatCount(state.pending), bytes)
+    setElementText(oldest, formatAge(state.oldest_age))
+    setElementText(letters, formatCount(state.dead_letters))
+    setElementText(taken, takenText(state))
+    taken.title = takenText(state)
+    failed.replaceChildren(timeElement(clock, state.last_error_date, 'none'))
+    failure.title = state.last_error_message ?? ''
+    points = [...points, state.pending].slice(-sparkPointsMax)
+    curve.show(points)
+  }
+  return { root, show }
+}
+
+function tile(title: string, ...content: readonly HTMLElement[]): HTMLElement {
+  return element('div', { class: 'tile' }, element('dt', {}, title), ...content)
+}
+
+function takenText({ mode, webhook_host: host, waiting_poll: isWaiting }: QueueShape): string {
+  if (mode === 'webhook') return host ?? 'webhook'
+  return isWaiting ? 'a poll that waits' : 'polling'
 }
 
 /** The server takes a username that another bot has. Looks for one once. */
@@ -145,23 +291,4 @@ function sameNameNote({ api, seesAll }: PageContext): PagePart<BotShape> {
     })
   }
   return { root, show }
-}
-
-function factsOf(queue: QueueShape): Facts {
-  const common = [
-    ['Mode', queue.mode],
-    ['Pending', `${formatCount(queue.pending)} (${formatBytes(queue.pending_bytes)})`],
-    ['Oldest', formatAge(queue.oldest_age)],
-    ['Dead letters', formatCount(queue.dead_letters)],
-  ] as const
-  if (queue.mode === 'polling')
-    return [...common, ['Poll waits', queue.waiting_poll ? 'yes' : 'no']]
-  return [
-    ...common,
-    ['Host', queue.webhook_host ?? '–'],
-    ['Connections, at most', formatCount(queue.max_connections)],
-    ['Keys that wait for a retry', formatCount(queue.parked_keys)],
-    ['Next attempt', formatTime(queue.next_attempt)],
-    ['Last error', queue.last_error_message ?? '–'],
-  ]
 }

@@ -8,6 +8,11 @@ export interface BrowserClock {
   after(delayMs: number, fire: () => void): () => void
 }
 
+/** Returns a moment as machines read it. */
+export function isoTimeOf(unixSeconds: number): string {
+  return new Date(unixSeconds * 1_000).toISOString()
+}
+
 export const browserClock: BrowserClock = {
   nowMs: () => Date.now(),
   after(delayMs, fire) {

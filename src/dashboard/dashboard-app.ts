@@ -1,36 +1,70 @@
 /**
- * The program of the page: chooses the view by the part of the address after `#`, and asks for the key when the session
- * has ended.
- *
- *     #/                 all bots
- *     #/bots/4711        one bot
- *     #/bots/4711/test   its /test/ queue
- *     #/keys             the keys of the private API
+ * The program of the page: chooses the view by the address (page-route.ts), asks for the key when the session has ended, and
+ * keeps the frame around the views: the navigation with what fails, the title, messages and the keyboard.
  */
 import { ApiClient } from './api-client.ts'
+import { auditView } from './audit-view.ts'
 import { botView } from './bot-view.ts'
 import { browserClock } from './browser-clock.ts'
+import { deadLettersView } from './dead-letters-view.ts'
 import { element, setElementText } from './element.ts'
+import { emptyState } from './empty-state.ts'
+import { eventsView } from './events-view.ts'
+import { formatCount } from './format.ts'
 import { keysView } from './keys-view.ts'
 import { loginView } from './login-view.ts'
+import { nodesView } from './nodes-view.ts'
 import { overviewView } from './overview-view.ts'
 import type { PageContext, PageView } from './page-context.ts'
+import { type PageRoute, routeOf } from './page-route.ts'
+import { registerView } from './register-view.ts'
 import { rightsView } from './rights-view.ts'
+import { handleRowKeys } from './row-keys.ts'
 import type { RightsShape } from './shapes.ts'
+import { refreshTimes } from './time-element.ts'
+import { toasts } from './toasts.ts'
+import { viewContext } from './view-context.ts'
 import { VisiblePoller } from './visible-poller.ts'
+
+/** How often the title and the navigation learn what fails. */
+const countsPauseMs = 10_000
+/** How often moments are said anew: `3 min ago` needs no more. */
+const timesPauseMs = 5_000
+
+type ListPage = Exclude<PageRoute['page'], 'bot' | 'unknown'>
+
+/** What each page needs of a key, beside that the key is for all bots. */
+const listPages: Readonly<
+  Record<
+    ListPage,
+    {
+      readonly scope: 'read' | 'manage' | 'all'
+      readonly view: (context: PageContext) => PageView
+    }
+  >
+> = {
+  bots: { scope: 'read', view: overviewView },
+  register: { scope: 'manage', view: registerView },
+  events: { scope: 'read', view: eventsView },
+  'dead-letters': { scope: 'read', view: deadLettersView },
+  nodes: { scope: 'read', view: nodesView },
+  keys: { scope: 'all', view: keysView },
+  audit: { scope: 'all', view: auditView },
+}
 
 export class DashboardApp {
   readonly #place = byId('view')
   readonly #connection = byId('connection')
   readonly #logout = byId('logout')
-  readonly #keys = byId('keys')
+  readonly #pages = byId('pages')
+  readonly #toast = toasts(byId('toasts'), browserClock)
   readonly #api = new ApiClient({
     onLoggedOut: () => this.#askForKey(),
-    onTrouble: (trouble) =>
-      setElementText(
-        this.#connection,
-        trouble === undefined ? '' : `${trouble} The page tries again.`,
-      ),
+    onTrouble: (trouble) => {
+      const text = trouble === undefined ? '' : `${trouble} The page tries again.`
+      setElementText(this.#connection, text)
+      this.#place.classList.toggle('stale', trouble !== undefined)
+    },
     clock: browserClock,
     fetch: (path, request) =>
       fetch(path, { ...request, credentials: 'same-origin', cache: 'no-store' }),
@@ -40,10 +74,22 @@ export class DashboardApp {
   /** What the present view has begun. */
   #ends: (() => void)[] = []
   #shown: 'nothing' | 'login' | 'view' = 'nothing'
+  #view: PageView | undefined
+  readonly #counting: VisiblePoller
+  /** How many bots fail. */
+  #failing = 0
 
   constructor() {
     this.#logout.addEventListener('click', () => void this.#logOut())
-    window.addEventListener('hashchange', () => this.#show())
+    window.addEventListener('hashchange', () => {
+      if (this.#shown === 'view') this.#show()
+    })
+    document.addEventListener('keydown', (event) => handleRowKeys(event, this.#place))
+    this.#counting = this.#repeat(countsPauseMs, () => this.#count())
+    this.#repeat(timesPauseMs, () => {
+      refreshTimes(browserClock, this.#place)
+      return Promise.resolve()
+    })
     void this.#begin()
   }
 
@@ -80,23 +126,22 @@ export class DashboardApp {
   }
 
   #show(): void {
+    const route = routeOf(location.hash)
+    if (this.#shown === 'view' && this.#view?.follow?.(route) === true) return
     this.#shown = 'view'
-    this.#open((context) => this.#viewOf(context, location.hash))
+    this.#open((context) => this.#viewOf(context, route))
+    this.#markPage(route)
+    this.#counting.hurry()
     // A screen reader begins at the new page.
     this.#place.focus()
   }
 
-  #viewOf(context: PageContext, hash: string): PageView {
-    const { seesAll, may } = context
-    if (hash === '' || hash === '#/') {
-      return seesAll && may('read') ? overviewView(context) : rightsView(this.#rights)
-    }
-    if (hash === '#/keys' && seesAll && may('all')) return keysView(context)
-    const [, botId, test] = /^#\/bots\/(\d{1,16})(\/test)?$/.exec(hash) ?? []
-    if (botId === undefined) {
-      return { title: 'Unknown page', root: element('p', {}, 'There is no such page.') }
-    }
-    return botView(context, { botId, isTest: test !== undefined })
+  #viewOf(context: PageContext, route: PageRoute): PageView {
+    if (route.page === 'unknown') return unknownView()
+    if (route.page === 'bot') return botView(context, route)
+    const { scope, view } = listPages[route.page]
+    if (context.seesAll && context.may(scope)) return view(context)
+    return route.page === 'bots' ? rightsView(this.#rights) : unknownView()
   }
 
   #open(make: (context: PageContext) => PageView): void {
@@ -104,38 +149,82 @@ export class DashboardApp {
     this.#api.beginView()
     const ends: (() => void)[] = []
     this.#ends = ends
-    const context = contextOf(this.#api, this.#rights, ends)
+    const context = viewContext({ api: this.#api, rights: this.#rights, toast: this.#toast }, ends)
+    const view = make(context)
+    this.#view = view
     this.#logout.hidden = this.#shown !== 'view'
-    this.#keys.hidden = this.#logout.hidden || !context.seesAll || !context.may('all')
-    const { title, root } = make(context)
-    document.title = `${title} – Postbote`
-    this.#place.replaceChildren(root)
+    this.#pages.hidden = this.#logout.hidden
+    this.#showPages(context)
+    this.#showTitle()
+    this.#place.replaceChildren(view.root)
+  }
+
+  /** Offers the pages that the key may see. */
+  #showPages({ seesAll, may }: PageContext): void {
+    for (const link of this.#pages.querySelectorAll<HTMLElement>('[data-page]')) {
+      const { page } = routeOf(link.getAttribute('href') ?? '')
+      if (page === 'bots' || page === 'bot' || page === 'unknown') continue
+      link.hidden = !seesAll || !may(listPages[page].scope)
+    }
+  }
+
+  #markPage({ page }: PageRoute): void {
+    const shown = page === 'bot' || page === 'register' ? 'bots' : page
+    for (const link of this.#pages.querySelectorAll<HTMLElement>('[data-page]')) {
+      if (link.dataset['page'] === shown) link.setAttribute('aria-current', 'page')
+      else link.removeAttribute('aria-current')
+    }
+  }
+
+  /** Learns what fails, for the title and the navigation, whatever the reader looks at. */
+  async #count(): Promise<void> {
+    const { bots, scopes } = this.#rights
+    const maySee = bots === null && (scopes.includes('all') || scopes.includes('read'))
+    if (this.#shown !== 'view' || !maySee) return
+    const { health, dead_letters: deadLetters } = await this.#api.call('getSummary', {})
+    this.#failing = health.failing
+    this.#showCount('failing', this.#failing, 'failing')
+    this.#showCount('dead-letters', deadLetters, '')
+    this.#showTitle()
+  }
+
+  #showCount(name: string, count: number, what: string): void {
+    const place = this.#pages.querySelector<HTMLElement>(`[data-count="${name}"]`)
+    if (place === null) return
+    place.hidden = count === 0
+    place.title = what
+    setElementText(place, formatCount(count))
+  }
+
+  #showTitle(): void {
+    const count = this.#failing > 0 && this.#shown === 'view' ? `(${this.#failing}) ` : ''
+    document.title = `${count}${this.#view?.title ?? ''} – Postbote`
+  }
+
+  #repeat(pauseMs: number, work: () => Promise<void>): VisiblePoller {
+    return new VisiblePoller({
+      clock: browserClock,
+      visibility: document,
+      pauseMs,
+      work: () => work().catch(() => undefined),
+    })
   }
 }
 
 /** Until the server has said it, the page shows everything; what a key may not do is refused in any case. */
 const unknownRights: RightsShape = { key_id: null, name: null, scopes: ['all'], bots: null }
 
-/** @param ends - gets what the view has ended when it is left */
-function contextOf(
-  api: ApiClient,
-  { bots, scopes }: RightsShape,
-  ends: (() => void)[],
-): PageContext {
-  return {
-    api,
-    clock: browserClock,
-    visibility: document,
-    seesAll: bots === null,
-    may: (scope) => scopes.includes('all') || scopes.includes(scope),
-    poll(pauseMs, ask) {
-      const work = (): Promise<void> => ask().catch(() => undefined)
-      const poller = new VisiblePoller({ clock: browserClock, visibility: document, pauseMs, work })
-      ends.push(() => poller.close())
-      return () => poller.hurry()
-    },
-    atEnd: (end) => void ends.push(end),
-  }
+function unknownView(): PageView {
+  const back = element('a', { href: '#/', class: 'button primary' }, 'Go to the bots')
+  const text = 'The address may be old, or your key may not see what is there.'
+  const root = element(
+    'section',
+    { class: 'card' },
+    element('h1', {}, 'There is no such page'),
+    emptyState({ title: '', text }),
+    element('p', { class: 'empty' }, back),
+  )
+  return { title: 'Unknown page', root }
 }
 
 function byId(id: string): HTMLElement {

@@ -16,16 +16,26 @@ export interface Column<Row> {
   readonly isHead?: boolean
 }
 
+export interface TableOptions<Row> {
+  /** Classes of page.css for the place of the table. */
+  readonly style?: string
+  /** A row can be opened, and shows this below. */
+  readonly more?: {
+    /** Tells rows apart when they are read again. */
+    keyOf(row: Row): string
+    detailOf(row: Row): Child
+  }
+}
+
 /**
  * Makes a table, which is hidden while it has no rows.
  *
  * @param name - says to a screen reader what is listed
- * @param style - classes of page.css for the place of the table
  */
 export function dataTable<Row>(
   name: string,
   columns: readonly Column<Row>[],
-  style = 'scroll',
+  { style = 'scroll', more }: TableOptions<Row> = {},
 ): PagePart<readonly Row[]> {
   const body = element('tbody')
   const caption = element('caption', { class: 'hidden-label' }, name)
@@ -34,16 +44,58 @@ export function dataTable<Row>(
   const table = element('table', {}, caption, head, body)
   const root = scrollElement(name, table, style)
   root.hidden = true
+  /** The keys of the rows that are open. */
+  const open = new Set<string>()
   let shown = ''
+  const rowsOf = (row: Row): readonly HTMLElement[] =>
+    more === undefined
+      ? [rowElement(row, columns)]
+      : openableRows({ row, columns, key: more.keyOf(row), detail: more.detailOf(row), open })
   const show = (rows: readonly Row[]): void => {
     root.hidden = rows.length === 0
     // A row that is made anew would lose the focus.
     const text = JSON.stringify(rows)
     if (text === shown) return
     shown = text
-    body.replaceChildren(...rows.map((row) => rowElement(row, columns)))
+    body.replaceChildren(...rows.flatMap(rowsOf))
   }
   return { root, show }
+}
+
+interface Openable<Row> {
+  readonly row: Row
+  readonly columns: readonly Column<Row>[]
+  readonly key: string
+  readonly detail: Child
+  readonly open: Set<string>
+}
+
+/** Makes a row whose first cell is a button that opens the row below. */
+function openableRows<Row>({
+  row,
+  columns: [first, ...others],
+  key,
+  detail,
+  open,
+}: Openable<Row>): readonly HTMLElement[] {
+  if (first === undefined) return []
+  const below = element('tr', { class: 'more' })
+  const toggle = element('button', {
+    type: 'button',
+    class: 'link toggle',
+    onclick: () => {
+      if (!open.delete(key)) open.add(key)
+      show()
+    },
+  })
+  toggle.append(...childrenOf(first, row))
+  const show = (): void => {
+    below.hidden = !open.has(key)
+    toggle.setAttribute('aria-expanded', `${!below.hidden}`)
+  }
+  below.append(element('td', { colspan: others.length + 1 }, detail))
+  show()
+  return [rowElement(row, [{ ...first, cell: () => toggle }, ...others]), below]
 }
 
 /** Makes the title of a column. */
@@ -63,10 +115,17 @@ export function rowElement<Row>(
   const cells = columns.map((column) => {
     const style = `${column.style ?? ''} ${column.tone?.(row) ?? ''}`.trim()
     const attributes = { class: style || undefined, title: column.hint?.(row) }
-    const children = [column.cell(row)].flat()
+    const children = childrenOf(column, row)
     return column.isHead === true
       ? element('th', { scope: 'row', ...attributes }, ...children)
       : element('td', attributes, ...children)
   })
   return element('tr', rowAttributes, ...cells)
+}
+
+function childrenOf<Row>(column: Column<Row>, row: Row): Node[] {
+  return [column.cell(row)].flat().flatMap((child) => {
+    if (child === undefined) return []
+    return [typeof child === 'string' ? document.createTextNode(child) : child]
+  })
 }

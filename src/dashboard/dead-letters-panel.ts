@@ -1,59 +1,60 @@
 /** The dead letters of a queue: shown with their payload, pushed again, or dropped, one by one or all. */
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import type { Question } from './confirm-dialog.ts'
 import { type Column, dataTable } from './data-table.ts'
-import { buttonElement, cardElement, element } from './element.ts'
-import { formatBytes, formatCount, formatTime } from './format.ts'
-import type { PageCall, PageInput } from './page-calls.ts'
+import { buttonElement, buttonsElement, cardElement, element } from './element.ts'
+import { emptyState } from './empty-state.ts'
+import { formatBytes, formatCount } from './format.ts'
 import type { PageContext } from './page-context.ts'
+import { botHash } from './page-route.ts'
 import type { DeadLetterShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
+import { timeElement } from './time-element.ts'
 
 /** Chosen: fits on two screens; the next ones follow on request. */
 const perPage = 50
 const pauseMs = 5_000
 
-const columns: readonly Column<DeadLetterShape>[] = [
-  { title: 'Update', cell: (letter) => `${letter.update_id}` },
-  { title: 'Type', cell: ({ type }) => type },
-  { title: 'Reason', cell: ({ reason }) => reason },
-  { title: 'Time', cell: ({ time }) => formatTime(time) },
-  { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts) },
-  { title: 'Size', cell: ({ bytes }) => formatBytes(bytes) },
-  { title: 'Last error', cell: (letter) => letter.last_error ?? '–', style: 'wrap' },
-]
-
-export function deadLettersPanel(
-  { api, may, poll }: PageContext,
-  queue: BotQueueName,
-): HTMLElement {
+export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTMLElement {
+  const { api, ask, clock, may, poll, toast } = context
+  const acts = deadLetterActs(context, queue)
   /** The list begins above this id. */
   let after = 0
   let lastId = 0
+  let total = 0
   const count = statusLine('faint')
+  const none = noLetters()
+  const waiting = element('div', { class: 'skeleton' })
   const payload = element('pre', { tabindex: 0, 'aria-label': 'Payload', hidden: true })
-  const first = buttonElement('First page', () => turn(0))
-  const next = buttonElement('Next page', () => turn(lastId))
-  const actions: Column<DeadLetterShape> = { title: 'Actions', cell: buttonsOf, style: 'actions' }
-  const table = dataTable('Dead letters', [...columns, actions])
+  const first = buttonElement('First page', () => turn(0), { style: 'quiet' })
+  const next = buttonElement('Next page', () => turn(lastId), { style: 'quiet' })
+  const actions = { title: 'Actions', cell: buttonsOf, style: 'actions' }
+  const table = dataTable('Dead letters', [...columnsOf(clock, queue), actions])
   /** What is of use only if there are dead letters. */
-  const list = element(
+  const controls = element(
     'div',
-    { hidden: true },
-    element('div', { class: 'controls' }, ...(may('manage') ? buttonsOfAll() : []), first, next),
-    table.root,
-    payload,
+    { class: 'controls', hidden: true },
+    count.root,
+    buttonsElement(
+      first,
+      next,
+      ...(may('manage') ? allButtons({ acts, run, totalOf: () => total }) : []),
+    ),
   )
 
   async function refresh(): Promise<string> {
     const input = ofQueue(queue, { limit: perPage, after })
-    const { dead_letters: letters, total } = await api.call('listDeadLetters', input)
-    list.hidden = total === 0
+    const { dead_letters: letters, total: now } = await api.call('listDeadLetters', input)
+    total = now
+    waiting.hidden = true
+    none.hidden = total > 0
+    controls.hidden = total === 0
     payload.hidden ||= total === 0
     first.hidden = after === 0
     next.hidden = letters.length < perPage
     lastId = letters.at(-1)?.update_id ?? 0
     table.show(letters)
-    return countText(total)
+    return total === 0 ? '' : countText(total)
   }
 
   function turn(to: number): void {
@@ -61,46 +62,131 @@ export function deadLettersPanel(
     count.run(refresh)
   }
 
-  /** Returns what a button does: it acts, if the reader answers the question with yes. */
-  function actor<Id extends PageCall>(id: Id, input: PageInput<Id>, question?: string): () => void {
-    return () => {
-      if (question !== undefined && !confirm(question)) return
-      count.run(async () => {
-        await api.call(id, input)
-        return refresh()
-      })
-    }
+  /** Acts, if the reader answers the question with yes, and says what was done. */
+  function run(act: () => Promise<string>, question?: Question): void {
+    count.run(async () => {
+      if (question === undefined || (await ask(question))) toast(await act())
+      return refresh()
+    })
   }
 
-  function buttonsOf({ update_id: id }: DeadLetterShape): readonly HTMLElement[] {
-    const input = { ...ofQueue(queue, {}), update_id: id }
+  function buttonsOf({ update_id: id }: DeadLetterShape): HTMLElement {
     const show = async (): Promise<string> => {
-      const { update } = await api.call('getDeadLetter', input)
-      payload.textContent = JSON.stringify(update, undefined, 1)
+      payload.textContent = await acts.payloadOf(id)
       payload.hidden = false
       payload.focus()
       return refresh()
     }
-    const shown = buttonElement('Show', () => count.run(show), id)
-    if (!may('manage')) return [shown]
-    const drop = actor('dropDeadLetter', input, `Drop dead letter ${id}?`)
-    const replay = actor('replayDeadLetter', input)
-    return [shown, buttonElement('Replay', replay, id), buttonElement('Drop', drop, id)]
-  }
-
-  function buttonsOfAll(): readonly HTMLElement[] {
-    const all = ofQueue(queue, {})
-    const question = 'Drop all dead letters of this queue? They cannot be restored.'
-    const replay = actor('replayDeadLetters', all, 'Push all dead letters of this queue again?')
-    const drop = actor('dropDeadLetters', all, question)
-    return [buttonElement('Replay all', replay), buttonElement('Drop all', drop)]
+    const question = { ...dropQuestion(1), title: `Drop dead letter ${id}?` }
+    const of = { of: id, style: 'small' }
+    const drop = { of: id, style: 'danger small' }
+    const shown = buttonElement('Show', () => count.run(show), of)
+    if (!may('manage')) return buttonsElement(shown)
+    return buttonsElement(
+      shown,
+      buttonElement('Replay', () => run(() => acts.replay(id)), of),
+      buttonElement('Drop', () => run(() => acts.drop(id), question), drop),
+    )
   }
 
   poll(pauseMs, () => refresh().then(count.say))
-  return cardElement('Dead letters', count.root, list)
+  return cardElement('Dead letters', controls, waiting, none, payload, table.root)
+}
+
+function noLetters(): HTMLElement {
+  const none = emptyState({
+    title: 'No dead letters.',
+    text: 'An update that the webhook rejects for good, or that expires before it is delivered, is kept here.',
+  })
+  none.hidden = true
+  return none
+}
+
+interface DeadLetterActs {
+  readonly payloadOf: (id: number) => Promise<string>
+  /** Each of these returns what was done. */
+  readonly replay: (id: number) => Promise<string>
+  readonly drop: (id: number) => Promise<string>
+  readonly replayAll: () => Promise<string>
+  readonly dropAll: () => Promise<string>
+}
+
+interface AllButtons {
+  readonly acts: DeadLetterActs
+  readonly run: (act: () => Promise<string>, question: Question) => void
+  readonly totalOf: () => number
+}
+
+function allButtons({ acts, run, totalOf }: AllButtons): readonly HTMLElement[] {
+  const replay = (): void => run(acts.replayAll, replayQuestion(totalOf()))
+  const drop = (): void => run(acts.dropAll, dropQuestion(totalOf()))
+  return [
+    buttonElement('Replay all', replay, { style: 'primary' }),
+    buttonElement('Drop all', drop, { style: 'danger' }),
+  ]
+}
+
+function deadLetterActs({ api }: PageContext, queue: BotQueueName): DeadLetterActs {
+  const all = ofQueue(queue, {})
+  return {
+    async payloadOf(id) {
+      const { update } = await api.call('getDeadLetter', { ...all, update_id: id })
+      return JSON.stringify(update, undefined, 1)
+    },
+    async replay(id) {
+      const replayed = await api.call('replayDeadLetter', { ...all, update_id: id })
+      return `Update ${id} is pushed again as ${replayed.update_id}.`
+    },
+    async drop(id) {
+      await api.call('dropDeadLetter', { ...all, update_id: id })
+      return `Dead letter ${id} is dropped.`
+    },
+    async replayAll() {
+      const { replayed, stopped } = await api.call('replayDeadLetters', all)
+      const text = `${countText(replayed.length)} pushed again.`
+      return stopped === undefined ? text : `${text} Stopped: ${stopped.message}`
+    },
+    async dropAll() {
+      const { removed } = await api.call('dropDeadLetters', all)
+      return `${countText(removed)} dropped.`
+    },
+  }
+}
+
+function columnsOf(
+  clock: PageContext['clock'],
+  queue: BotQueueName,
+): readonly Column<DeadLetterShape>[] {
+  const linkOf = ({ update_id: id }: DeadLetterShape): HTMLElement =>
+    element('a', { href: botHash(queue, 'updates', id) }, `${id}`)
+  return [
+    { title: 'Update', cell: linkOf, isHead: true },
+    { title: 'Type', cell: ({ type }) => type, style: 'wide' },
+    { title: 'Reason', cell: ({ reason }) => reason, style: 'wide' },
+    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
+    { title: 'Attempts', cell: ({ attempts }) => formatCount(attempts), style: 'number wide' },
+    { title: 'Size', cell: ({ bytes }) => formatBytes(bytes), style: 'number wide' },
+    { title: 'Last error', cell: (letter) => letter.last_error ?? '–', style: 'wrap wide' },
+  ]
+}
+
+function replayQuestion(total: number): Question {
+  return {
+    title: `Push ${countText(total)} again?`,
+    text: 'The oldest comes first. Each gets a new id, after everything that is pending.',
+    action: 'Replay all',
+  }
+}
+
+function dropQuestion(count: number): Question {
+  return {
+    title: `Drop ${countText(count)}?`,
+    text: 'What is dropped cannot be restored.',
+    action: count === 1 ? 'Drop it' : `Drop all ${formatCount(count)}`,
+    isDanger: true,
+  }
 }
 
 function countText(total: number): string {
-  if (total === 0) return 'No dead letters.'
   return total === 1 ? '1 dead letter' : `${formatCount(total)} dead letters`
 }

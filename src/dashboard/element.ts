@@ -33,18 +33,31 @@ export function setElementText(target: Element, text: string): void {
   if (target.textContent !== text) target.textContent = text
 }
 
-/**
- * Makes a button that sends no form.
- *
- * @param of - says to a screen reader what the button acts on, if several have its text
- */
+export interface ButtonOptions {
+  /** Says to a screen reader what the button acts on, if several have its text. */
+  readonly of?: string | number
+  /** Classes of page.css: `primary`, of which a card has one, `danger` for what cannot be undone, `quiet`, `small`. */
+  readonly style?: string
+}
+
+/** Makes a button that sends no form. */
 export function buttonElement(
   text: string,
   onclick: () => void,
-  of?: string | number,
+  { of, style }: ButtonOptions = {},
 ): HTMLButtonElement {
   const label = of === undefined ? undefined : `${text} ${of}`
-  return element('button', { type: 'button', 'aria-label': label, onclick }, text)
+  return element('button', { type: 'button', class: style, 'aria-label': label, onclick }, text)
+}
+
+/** Makes the button that submits a form: its primary one. */
+export function submitElement(text: string): HTMLButtonElement {
+  return element('button', { type: 'submit', class: 'primary' }, text)
+}
+
+/** Makes a row of buttons. */
+export function buttonsElement(...buttons: readonly Child[]): HTMLElement {
+  return element('div', { class: 'buttons' }, ...buttons)
 }
 
 /** Makes a part of the page, with its title. */

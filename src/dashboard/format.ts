@@ -26,6 +26,13 @@ export function formatAge(seconds: Shown): string {
     : `${Math.floor(seconds / 86_400)} d`
 }
 
+/** For example `3 min ago`, `in 41 s` or `now`. */
+export function formatAgo(unixSeconds: number, nowS: number): string {
+  const agoS = nowS - unixSeconds
+  if (Math.abs(agoS) < 1) return 'now'
+  return agoS > 0 ? `${formatAge(agoS)} ago` : `in ${formatAge(-agoS)}`
+}
+
 /** For example `512 B`, `3.4 KiB` or `12 MiB`. */
 export function formatBytes(bytes: Shown): string {
   if (typeof bytes !== 'number') return none
@@ -40,6 +47,12 @@ export function formatTime(unixSeconds: Shown): string {
   return typeof unixSeconds === 'number'
     ? new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' }).format(unixSeconds * 1_000)
     : none
+}
+
+/** The date and time of day of a moment in Unix seconds, to the second. */
+export function formatExact(unixSeconds: number): string {
+  const parts = { dateStyle: 'medium', timeStyle: 'long' } as const
+  return new Intl.DateTimeFormat('en-GB', parts).format(unixSeconds * 1_000)
 }
 
 /** The date and time of day of a moment in Unix seconds, to the minute. */

@@ -1,4 +1,4 @@
-/** Two charts of the last hour of a webhook: how its attempts ended, and how long its responses took. */
+/** Charts of the last hour of a webhook: how its attempts ended, how long its responses took, and how late updates were. */
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { formatCount } from './format.ts'
 import { lineChart, type LineChartData } from './line-chart.ts'
@@ -38,13 +38,23 @@ export function historyPanel(context: PageContext, queue: BotQueueName): readonl
     ],
     formatValue: formatMs,
   })
+  const delay = lineChart(context, {
+    ...shared,
+    title: 'From push to delivery, last hour',
+    lines: [
+      { name: 'p50', color: 1 },
+      { name: 'p99', color: 4 },
+    ],
+    formatValue: formatMs,
+  })
   context.poll(pauseMs, async () => {
     const history = await context.api.call('getHistory', ofQueue(queue, {}))
     const times = history.mean_ms.map((_, minute) => history.from + minute * 60)
     counts.show({ times, ...countsOf(history) })
     latency.show({ times, ...latencyOf(history) })
+    delay.show({ times, ...delayOf(history) })
   })
-  return [counts.root, latency.root]
+  return [counts.root, latency.root, delay.root]
 }
 
 function countsOf(history: HistoryShape): Omit<LineChartData, 'times'> {
@@ -68,6 +78,16 @@ function latencyOf({ mean_ms: means, max_ms: maxima }: HistoryShape): Omit<LineC
     values: [means, maxima],
     notes: [`${formatMs(mean)} now`, `${formatMs(longest)} at most`],
     sentence: `the longest response took ${formatMs(longest)}`,
+  }
+}
+
+function delayOf(history: HistoryShape): Omit<LineChartData, 'times'> {
+  const values = [history.delivery_p50_ms, history.delivery_p99_ms]
+  const [p50, p99] = values.map((line) => formatMs(line.findLast((ms) => ms !== null)))
+  return {
+    values,
+    notes: [`${p50} now`, `${p99} now`],
+    sentence: `half of the updates took ${p50}, 99 % at most ${p99}`,
   }
 }
 

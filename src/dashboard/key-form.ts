@@ -1,5 +1,5 @@
 /** The form that makes a key of the private API. */
-import { cardElement, element, formElement } from './element.ts'
+import { cardElement, element, formElement, submitElement } from './element.ts'
 import type { PageContext } from './page-context.ts'
 import type { IssuedKeyShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
@@ -40,7 +40,7 @@ export function keyForm(
     () => result.run(create),
     element('div', { class: 'controls' }, ...fields.map(fieldOf)),
     element('fieldset', {}, element('legend', {}, 'Scopes'), ...scopes.map(scopeOf)),
-    element('p', {}, element('button', { type: 'submit' }, 'Create')),
+    submitElement('Create'),
     result.root,
   )
   return cardElement('Create a key', form)

@@ -35,7 +35,7 @@ export interface LineChartData {
   readonly sentence: string
 }
 
-const heightPx = 200
+const heightPx = 180
 /** Room for a time below the axis. */
 const timeSpacePx = 64
 
@@ -45,7 +45,7 @@ export function lineChart(
   options: LineChartOptions,
 ): PagePart<LineChartData> {
   const frame = element('div', { class: 'plot', role: 'img', hidden: true })
-  const empty = element('p', { class: 'faint' }, options.emptyText)
+  const empty = element('p', { class: 'faint no-plot' }, options.emptyText)
   const legend = chartLegend(options)
   const root = cardElement(options.title, empty, frame, legend.root)
   const size = (): PlotSize => ({ width: Math.max(frame.clientWidth, 200), height: heightPx })
@@ -130,8 +130,8 @@ function plotOptions(
   const series = lines.map((line) => {
     const stroke = color(`plot-${line.color}`)
     // A point is all that there is of a minute between two gaps.
-    const points = { show: true, size: 3, fill: stroke }
-    return { label: line.name, stroke, width: 1.5, points }
+    const points = { size: 3, fill: stroke, ...(spanS > 3_600 ? {} : { show: true }) }
+    return { label: line.name, stroke, width: 1.75, points }
   })
   return {
     legend: { show: false },

@@ -1,6 +1,6 @@
 /** Asks for a key. The field is emptied after each try, and nothing else keeps the key. */
 import { isUnauthorized } from './api-client.ts'
-import { element, formElement } from './element.ts'
+import { element, formElement, submitElement } from './element.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import { statusLine } from './status-line.ts'
 
@@ -38,7 +38,7 @@ export function loginView({ api, atEnd }: PageContext, onLoggedIn: () => void): 
       // Managers of passwords want a name beside the key.
       element('input', { autocomplete: 'username', value: 'admin', hidden: true }),
       element('label', {}, 'Key', key),
-      element('button', { type: 'submit' }, 'Log in'),
+      submitElement('Log in'),
       result.root,
     ),
     element(

@@ -1,14 +1,35 @@
-/** The first page: the server and its bots. */
+/** The first page: what needs attention, the sums, the last day, and all bots. */
+import { attentionPanel } from './attention-panel.ts'
 import { botTable } from './bot-table.ts'
+import { dayPanel } from './day-panel.ts'
 import { element } from './element.ts'
-import { nodesPanel } from './nodes-panel.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import { serverPanel } from './server-panel.ts'
 
 export function overviewView(context: PageContext): PageView {
   const bots = botTable(context)
-  const server = serverPanel(context, () => bots.select('failing'))
-  const heading = element('h1', {}, 'Overview')
-  const root = element('div', {}, heading, server, nodesPanel(context), bots.root)
+  const attention = attentionPanel(context, (state) => bots.select(state))
+  const server = serverPanel(context, {
+    onFailing: () => bots.select('failing'),
+    onSummary: (summary) => attention.show(summary),
+  })
+  const register = element('a', { href: '#/register', class: 'button primary' }, 'Register a bot')
+  const heading = element(
+    'div',
+    { class: 'heading' },
+    element('h1', {}, 'Overview'),
+    context.may('manage') ? register : undefined,
+  )
+  const [status, ...panels] = server
+  const root = element(
+    'div',
+    {},
+    heading,
+    status,
+    attention.root,
+    ...panels,
+    dayPanel(context),
+    bots.root,
+  )
   return { title: 'Overview', root }
 }

@@ -4,17 +4,31 @@ import { type InputOf, targetOf } from '../operations/target-of.ts'
 
 const bot = '/v1/bots/:id'
 const deadLetters = `${bot}/dead-letters` as const
+const signingKeys = `${bot}/signing-keys` as const
+const updates = `${bot}/updates` as const
 const keys = '/v1/keys'
 const session = '/v1/session'
 
 /** By their ids, the verb and the path. */
 export const pageCalls = {
   listBots: 'GET /v1/bots',
+  createBot: 'POST /v1/bots',
+  followEvents: 'GET /v1/events',
   getSummary: 'GET /v1/summary',
+  getServerHistory: 'GET /v1/history',
+  listAudit: 'GET /v1/audit',
   listNodes: 'GET /v1/nodes',
   getMetrics: 'GET /metrics',
   checkReadiness: 'GET /readyz',
   getBot: `GET ${bot}`,
+  changeBot: `PATCH ${bot}`,
+  removeBot: `DELETE ${bot}`,
+  rotateToken: `POST ${bot}/token`,
+  listUpdates: `GET ${updates}`,
+  getUpdate: `GET ${updates}/:update_id`,
+  dropUpdate: `DELETE ${updates}/:update_id`,
+  getRetention: `GET ${bot}/retention`,
+  setRetention: `PUT ${bot}/retention`,
   pushUpdate: `POST ${bot}/updates`,
   tailQueue: `GET ${bot}/tail`,
   listAttempts: `GET ${bot}/attempts`,
@@ -24,6 +38,10 @@ export const pageCalls = {
   retryBot: `POST ${bot}/retry`,
   getLimits: `GET ${bot}/limits`,
   setLimits: `PUT ${bot}/limits`,
+  addSigningKey: `POST ${signingKeys}`,
+  listSigningKeys: `GET ${signingKeys}`,
+  removeSigningKey: `DELETE ${signingKeys}/:key_id`,
+  removeSigningKeys: `DELETE ${signingKeys}`,
   listDeadLetters: `GET ${deadLetters}`,
   getDeadLetter: `GET ${deadLetters}/:update_id`,
   dropDeadLetters: `DELETE ${deadLetters}`,

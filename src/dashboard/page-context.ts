@@ -1,5 +1,8 @@
 import type { ApiClient } from './api-client.ts'
 import type { BrowserClock } from './browser-clock.ts'
+import type { Question } from './confirm-dialog.ts'
+import type { PageRoute } from './page-route.ts'
+import type { Toast } from './toasts.ts'
 import type { Visibility } from './visible-poller.ts'
 
 /** What every view needs, for as long as it is shown. */
@@ -11,9 +14,17 @@ export interface PageContext {
   readonly seesAll: boolean
   /** Whether the key of the session has a scope. What it may not do is not offered. */
   readonly may: (scope: 'push' | 'read' | 'manage' | 'all') => boolean
+  /** Says what was done. */
+  readonly toast: Toast
+  /** Asks the reader before something is done that cannot be undone. */
+  readonly ask: (question: Question) => Promise<boolean>
+  /** The query of the address: what the view was filtered by. */
+  readonly query: URLSearchParams
+  /** Keeps the query in the address, so that a reload and a link show the same. */
+  readonly keepQuery: (query: Readonly<Record<string, string>>) => void
   /**
-   * Repeats work while the view is shown and visible. If the work fails, the header of the page says that the server is in
-   * trouble, and the next try follows.
+   * Repeats work while the view is shown and visible. If the work fails, the page says that the server is in trouble, and the next
+   * try follows.
    *
    * @param pauseMs - after each end of the work
    * @returns a function that ends a pause early
@@ -21,6 +32,8 @@ export interface PageContext {
   readonly poll: (pauseMs: number, work: () => Promise<void>) => () => void
   /** Has something ended when the view is left. */
   readonly atEnd: (end: () => void) => void
+  /** Returns the context of a part of the view that ends earlier, and what ends it. */
+  readonly part: () => { readonly context: PageContext; readonly end: () => void }
 }
 
 /** What fills the page. */
@@ -28,4 +41,6 @@ export interface PageView {
   /** For the title of the browser's window. */
   readonly title: string
   readonly root: HTMLElement
+  /** Shows another part of the same view, and returns whether the route is one. */
+  readonly follow?: (route: PageRoute) => boolean
 }

@@ -21,6 +21,8 @@ function sampleUpdate(nowMs: number): string {
 
 export interface PushPanel {
   readonly root: HTMLElement
+  /** Whether an update is on its way, so that the attempts are of interest. */
+  isWaiting(): boolean
   /** The bot has confirmed all updates below this id. */
   confirmedBelow(updateId: number): void
   /** The last attempts to deliver, newest first. */
@@ -44,7 +46,7 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
     watched = pushed.update_id
     return `Update ${watched} is stored and waits for the bot.`
   }
-  const pushButton = buttonElement('Push', () => result.run(push))
+  const pushButton = buttonElement('Push', () => result.run(push), { style: 'primary' })
   const arrived = (text: string): void => {
     watched = undefined
     result.say(text)
@@ -53,9 +55,10 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
     root: cardElement(
       'Push a test update',
       element('label', {}, 'The update, without update_id', update),
-      element('p', {}, pushButton),
+      element('p', { class: 'note' }, pushButton),
       result.root,
     ),
+    isWaiting: () => watched !== undefined,
     confirmedBelow(updateId) {
       if (watched === undefined || watched >= updateId) return
       arrived(`Update ${watched} was confirmed by the bot.`)

@@ -1,25 +1,24 @@
-/** The state of the server: totals, rates of the last minutes, workers, shards, and how long its event loops make work wait. */
+/** The state of the server: what is wrong with it, and its sums and rates now. */
 import { ifOlder } from './api-client.ts'
-import { buttonElement, cardElement, element, setElementText } from './element.ts'
-import { factList, type Facts } from './fact-list.ts'
-import { formatAge, formatBytes, formatCount, formatRate, shardsText } from './format.ts'
-import { lineChart, type LineChartData } from './line-chart.ts'
-import { pageCall } from './page-calls.ts'
+import { buttonElement, element, setElementText } from './element.ts'
+import { formatAge, formatCount, formatRate, shardsText } from './format.ts'
 import type { PageContext } from './page-context.ts'
+import { botHash } from './page-route.ts'
 import type { PagePart } from './page-part.ts'
 import { RateMeter, type Rates } from './rate-meter.ts'
 import { readMetricsText } from './read-metrics-text.ts'
+import { readinessOf } from './readiness-of.ts'
 import { readinessTexts } from './readiness-text.ts'
 import type { ReadinessShape, SummaryShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
 
 const pauseMs = 1_000
-/** The rates: in which tile and as which line of the chart each is shown. */
+/** The rates, and in which tile each is shown. */
 const rateKinds = [
-  { rate: 'push', tile: 'Pushed / s', name: 'pushed', color: 5 },
-  { rate: 'poll', tile: 'Polled / s', name: 'polled', color: 4 },
-  { rate: 'deliver', tile: 'Delivered / s', name: 'delivered', color: 1 },
-  { rate: 'errors', tile: 'Errors / s', name: 'errors', color: 2 },
+  { rate: 'push', tile: 'Pushed / s' },
+  { rate: 'poll', tile: 'Polled / s' },
+  { rate: 'deliver', tile: 'Delivered / s' },
+  { rate: 'errors', tile: 'Errors / s' },
 ] as const
 const rateNames = rateKinds.map(({ rate }) => rate)
 type RateName = (typeof rateNames)[number]
@@ -32,30 +31,23 @@ interface ServerState {
   readonly readiness: ReadinessShape | undefined
 }
 
-interface Sample {
-  readonly atMs: number
-  readonly rates: Rates<RateName>
+export interface ServerPanelListener {
+  /** The reader wants to see the bots whose webhooks fail. */
+  readonly onFailing: () => void
+  /** The sums were read; undefined if the server is older than this call. */
+  readonly onSummary: (summary: SummaryShape | undefined) => void
 }
 
-/** Two minutes, if the server is asked every second. */
-const samplesMax = 120
-
-/** @param onFailing - the reader wants to see the bots whose webhooks fail */
-export function serverPanel(context: PageContext, onFailing: () => void): HTMLElement {
+/** Returns the line that says what is wrong with the server, and the sums. */
+export function serverPanel(
+  context: PageContext,
+  { onFailing, onSummary }: ServerPanelListener,
+): readonly HTMLElement[] {
   const { api, clock, poll } = context
   const status = statusLine('banner')
   status.root.hidden = true
   const tiles = serverTiles(onFailing)
-  const facts = factList()
-  const chart = lineChart(context, {
-    title: 'Rates per second',
-    lines: rateKinds,
-    spanS: samplesMax,
-    emptyText: 'The rates appear in a moment.',
-    formatValue: formatRate,
-  })
   const meter = new RateMeter(rateNames)
-  let samples: readonly Sample[] = []
   poll(pauseMs, async () => {
     const [summary, metrics, readiness] = await Promise.all([
       api.call('getSummary', {}).catch(ifOlder),
@@ -65,22 +57,13 @@ export function serverPanel(context: PageContext, onFailing: () => void): HTMLEl
     const state = { summary, metrics, readiness }
     const atMs = clock.nowMs()
     const rates = meter.add({ atMs, counts: countsOf(state) })
-    samples = [...samples, { atMs, rates }].slice(-samplesMax)
-    chart.show(chartOf(samples, rates))
     tiles.show({ summary, rates })
-    facts.show(factsOf(state))
+    onSummary(summary)
     const text = statusText(state)
     status.root.hidden = text === ''
     status.say(text)
   })
-  const server = cardElement('Server', facts.root)
-  return element(
-    'div',
-    {},
-    status.root,
-    tiles.root,
-    element('div', { class: 'pair' }, chart.root, server),
-  )
+  return [status.root, tiles.root]
 }
 
 interface TileData {
@@ -95,11 +78,12 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
   failing.className = 'link'
   failing.disabled = true
   const oldest = element('a', {}, '–')
+  const letters = element('a', { href: '#/dead-letters' }, '–')
   const tiles: readonly Tile[] = [
-    ['Failing webhooks', failing, ({ summary }) => formatCount(failingOf(summary))],
-    ['Pending updates', plainValue(), ({ summary }) => formatCount(summary?.pending)],
-    ['Oldest pending', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
-    ['Dead letters', plainValue(), ({ summary }) => formatCount(summary?.dead_letters)],
+    ['Failing', failing, ({ summary }) => formatCount(failingOf(summary))],
+    ['Pending', plainValue(), ({ summary }) => formatCount(summary?.pending)],
+    ['Oldest', oldest, ({ summary }) => formatAge(summary?.oldest_age)],
+    ['Dead letters', letters, ({ summary }) => formatCount(summary?.dead_letters)],
     ...rateKinds.map(
       ({ rate, tile }): Tile => [tile, plainValue(), ({ rates }) => formatRate(rates[rate])],
     ),
@@ -113,7 +97,7 @@ function serverTiles(onFailing: () => void): PagePart<TileData> {
     failing.classList.toggle('failing', Boolean(count))
     const id = summary?.oldest_bot_id ?? null
     if (id === null) oldest.removeAttribute('href')
-    else oldest.href = `#/bots/${id}${summary?.oldest_test === true ? '/test' : ''}`
+    else oldest.href = botHash({ botId: `${id}`, isTest: summary?.oldest_test === true })
   }
   const shown = tiles.map(([title, value]) =>
     element('div', { class: 'tile' }, element('dt', {}, title), element('dd', {}, value)),
@@ -129,50 +113,12 @@ function failingOf(summary: SummaryShape | undefined): number | undefined {
   return summary && (summary.health['failing'] ?? 0)
 }
 
-function chartOf(samples: readonly Sample[], now: Rates<RateName>): LineChartData {
-  const shown = rateNames.map((name) => `${name} ${formatRate(now[name])}`)
-  return {
-    times: samples.map(({ atMs }) => atMs / 1_000),
-    values: rateNames.map((name) => samples.map(({ rates }) => rates[name])),
-    notes: rateNames.map((name) => formatRate(now[name])),
-    sentence: `now ${shown.join(', ')}`,
-  }
-}
-
 /** What needs attention, above everything else. */
 function statusText({ summary, readiness }: ServerState): string {
   const missing = summary?.missing_shards ?? []
   const texts = readiness === undefined ? [] : readinessTexts(readiness)
   const lack = `The numbers below lack the bots of ${shardsText(missing)}.`
   return (missing.length > 0 ? [...texts, lack] : texts).join(' ')
-}
-
-function factsOf({ summary, metrics, readiness }: ServerState): Facts {
-  const missing = summary?.missing_shards ?? []
-  return [
-    ['Status', readiness?.status ?? 'does not respond'],
-    ['Bots', formatCount(summary?.bots)],
-    ['Workers', formatCount(summary?.workers)],
-    ['Shards', formatCount(summary?.shards)],
-    ...(missing.length > 0 ? [['Missing shards', missing.join(', ')] as const] : []),
-    ['Event-loop delay, 99 %', formatMs(metrics.get('event_loop_delay_p99_seconds'))],
-    ['Event-loop delay, longest', formatMs(metrics.get('event_loop_delay_max_seconds'))],
-    ['Pending bytes', formatBytes(summary?.pending_bytes)],
-    ['Polls that wait', formatCount(metrics.get('polls_waiting'))],
-    ['Connections to webhooks', formatCount(metrics.get('webhook_connections_active'))],
-    ['Bots in memory', formatCount(metrics.get('bots_loaded'))],
-  ]
-}
-
-/** A server that is not ready says so with 503. */
-async function readinessOf(): Promise<ReadinessShape | undefined> {
-  try {
-    const response = await fetch(pageCall('checkReadiness', {}).target, { cache: 'no-store' })
-    const shape: ReadinessShape = await response.json()
-    return shape
-  } catch {
-    return undefined
-  }
 }
 
 /** The summary counts all nodes of a cluster, the metrics only the one that responds. */
@@ -185,8 +131,4 @@ function countsOf({ summary, metrics }: ServerState): Readonly<Record<RateName, 
     deliver: summary?.updates.delivered ?? metric('updates_delivered_total'),
     errors: refused + metric('webhook_failures_total') + metric('store_failures_total'),
   }
-}
-
-function formatMs(seconds: number | undefined): string {
-  return seconds === undefined ? formatCount(seconds) : `${formatRate(seconds * 1_000)} ms`
 }

@@ -18,9 +18,17 @@ export type BotListShape = ResultShape<'listBots'>
 export type ListedBotShape = BotListShape['bots'][number]
 export type BotShape = ResultShape<'getBot'>
 export type QueueShape = BotShape['test']
-export type AttemptShape = ResultShape<'listAttempts'>['attempts'][number]
+/** A server may keep no responses. */
+export type AttemptShape = ResultShape<'listAttempts'>['attempts'][number] & {
+  readonly response_body?: string | null
+}
+export type UpdateShape = ResultShape<'listUpdates'>['updates'][number]
+export type WholeUpdateShape = ResultShape<'getUpdate'>
+export type ServerHistoryShape = ResultShape<'getServerHistory'>
+export type RecordedCallShape = ResultShape<'listAudit'>['calls'][number]
 export type HistoryShape = ResultShape<'getHistory'>
 export type DeadLetterShape = ResultShape<'listDeadLetters'>['dead_letters'][number]
+export type SigningKeyShape = ResultShape<'listSigningKeys'>['signing_keys'][number]
 export type ReadinessShape = ResultShape<'checkReadiness'>
 export type DamageShape = NonNullable<ReadinessShape['broken_shards']>[number]
 export type RightsShape = ResultShape<'getSession'>

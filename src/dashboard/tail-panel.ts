@@ -8,13 +8,10 @@ import { formatBytes, formatCount, formatTime } from './format.ts'
 import { pageCall } from './page-calls.ts'
 import type { PageContext } from './page-context.ts'
 import type { PushPanel } from './push-panel.ts'
+import { serverEvents } from './server-events.ts'
 import { statusLine } from './status-line.ts'
 
 const shownMax = 200
-/** A browser gives up after a response that is an error, which a worker that starts may send. */
-const retryMs = 3_000
-const refusedText =
-  'The tail was refused, because its worker starts, too many tails are open, or the bot is gone. Trying again…'
 
 interface UpdateEvent {
   readonly update_id: number
@@ -38,63 +35,38 @@ export function tailPanel(
   queue: BotQueueName,
   listener: Pick<PushPanel, 'confirmedBelow'>,
 ): HTMLElement {
-  const { clock, visibility, atEnd } = context
-  const hasPayloads = element('input', { type: 'checkbox', onchange: () => restart() })
+  const hasPayloads = element('input', { type: 'checkbox', onchange: () => tail.restart() })
   const state = statusLine('faint')
   const events = element('ul', { class: 'events' })
   const add = lineDrawer(context, events)
-  let source: EventSource | undefined
-  let cancelRetry: (() => void) | undefined
-
-  function stop(): void {
-    source?.close()
-    cancelRetry?.()
+  const removed = (name: string) => (data: string) => {
+    const { count, below = 0 }: CountEvent = JSON.parse(data)
+    add(`${formatCount(count)} ${name}, all below ${below}`)
+    listener.confirmedBelow(below)
   }
-
-  /** A tail costs a connection, so a page in the background has none. */
-  function restart(): void {
-    stop()
-    if (visibility.hidden) return
-    const input = ofQueue(queue, { payload: hasPayloads.checked })
-    const opened = new EventSource(pageCall('tailQueue', input).target)
-    source = opened
-    state.say('Connecting…')
-    opened.addEventListener('open', () => state.say('Connected: new updates appear here.'))
-    opened.addEventListener('error', () => {
-      const isRefused = opened.readyState === EventSource.CLOSED
-      state.say(isRefused ? refusedText : 'Connecting again…')
-      if (isRefused) cancelRetry = clock.after(retryMs, restart)
-    })
-    const on = (name: string, handle: (data: string) => void): void =>
-      opened.addEventListener(name, ({ data }: MessageEvent<string>) => handle(data))
-    on('update', (data) => add(updateText(JSON.parse(data))))
-    on('missed', (data) => {
-      const { count }: CountEvent = JSON.parse(data)
-      add(`${formatCount(count)} events were left out`)
-    })
-    for (const name of ['confirmed', 'dropped']) {
-      on(name, (data) => {
-        const { count, below = 0 }: CountEvent = JSON.parse(data)
-        add(`${formatCount(count)} ${name}, all below ${below}`)
-        listener.confirmedBelow(below)
-      })
-    }
-  }
-
-  restart()
-  visibility.addEventListener('visibilitychange', restart)
-  atEnd(() => {
-    visibility.removeEventListener('visibilitychange', restart)
-    stop()
+  const tail = serverEvents(context, {
+    targetOf: () => pageCall('tailQueue', ofQueue(queue, { payload: hasPayloads.checked })).target,
+    say: state.say,
+    connectedText: 'Connected: new updates appear here.',
+    refusedText:
+      'The tail was refused, because its worker starts, too many tails are open, or the bot is gone. Trying again…',
+    on: {
+      update: (data) => add(updateText(JSON.parse(data))),
+      missed: (data) => {
+        const { count }: CountEvent = JSON.parse(data)
+        add(`${formatCount(count)} events were left out`)
+      },
+      confirmed: removed('confirmed'),
+      dropped: removed('dropped'),
+    },
   })
   const controls = [
     element('label', { class: 'check' }, hasPayloads, 'Show payloads'),
-    buttonElement('Clear', () => events.replaceChildren()),
+    buttonElement('Clear', () => events.replaceChildren(), { style: 'quiet small' }),
   ]
   return cardElement(
     'Live tail',
-    element('div', { class: 'controls' }, ...controls),
-    state.root,
+    element('div', { class: 'controls' }, state.root, ...controls),
     scrollElement('Live tail', events, 'scroll short'),
   )
 }

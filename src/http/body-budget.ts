@@ -26,7 +26,7 @@ export interface BodySender {
 export interface BodyBudgetOptions<Request> {
   /** How many bytes all senders may hold together. */
   readonly bytesMax: number
-  readonly counters: Counters
+  readonly counters: Pick<Counters, 'add'>
   /** Returns the sender of a request's body; undefined if the body is counted elsewhere. */
   senderOf(request: Request): BodySender | undefined
   /** Called when the body of this request has arrived in `pieces` more pieces; never for a usual number of pieces. */

@@ -1,8 +1,10 @@
 /** All calls of the private API, in the order of docs/reference/openapi.json. */
+import { auditOperations } from './audit-operations.ts'
 import { botOperations } from './bot-operations.ts'
 import { deadLetterOperations } from './dead-letter-operations.ts'
 import { eventOperations } from './event-operations.ts'
 import { keyOperations } from './key-operations.ts'
+import { lookBackOperations } from './look-back-operations.ts'
 import type { Operation } from './operation.ts'
 import { serverOperations, sessionOperations, shardOperations } from './server-operations.ts'
 import { signingKeyOperations } from './signing-key-operations.ts'
@@ -11,12 +13,14 @@ import { webhookOperations } from './webhook-operations.ts'
 
 const byId = {
   ...updateOperations,
+  ...lookBackOperations,
   ...botOperations,
   ...webhookOperations,
   ...deadLetterOperations,
   ...signingKeyOperations,
   ...eventOperations,
   ...keyOperations,
+  ...auditOperations,
   ...serverOperations,
   ...sessionOperations,
   ...shardOperations,

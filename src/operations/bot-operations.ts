@@ -141,6 +141,12 @@ export const botOperations = declareOperations('bots', {
             '1 to 64 letters, digits or underscores, with which the id or the username begins',
         }),
       ),
+      details: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description: 'Whether each bot has its dead letters and its last activity, too.',
+        }),
+      ),
     }),
     result: () =>
       Type.Object(
@@ -236,6 +242,13 @@ function listedBot() {
       paused: orNull(Type.Boolean({ description: 'Whether the operator has stopped deliveries.' })),
       health: orNull(health()),
       next_attempt: orNull(preciseTime('When the webhook is tried next.')),
+      dead_letters: Type.Optional(orNull(count('With `details`: the number of dead letters.'))),
+      last_taken: Type.Optional(
+        orNull(time('With `details`: when an update was last confirmed or delivered, if known.')),
+      ),
+      last_poll: Type.Optional(
+        orNull(time('With `details`: when the bot was last seen to poll, if known.')),
+      ),
     },
     {
       $id: 'ListedBot',
@@ -278,12 +291,28 @@ function fleetSummary() {
         },
         { description: 'Counters of /metrics since the start of each node.' },
       ),
+      delivery: Type.Object(
+        { polling: deliveryPercentiles(), webhook: deliveryPercentiles() },
+        {
+          description:
+            'How long updates waited from when they were stored until they were confirmed or delivered, in the last five minutes.',
+        },
+      ),
       workers: count('The number of workers of all nodes.'),
       shards: count('The number of shards.'),
       missing_shards: missingShards(),
     },
     { $id: 'FleetSummary', description: 'The sums.' },
   )
+}
+
+function deliveryPercentiles() {
+  const percentile = (which: string) =>
+    orNull(Type.Number({ minimum: 0, description: `${which} In milliseconds; null without any.` }))
+  return Type.Object({
+    p50_ms: percentile('Half of the updates took no longer.'),
+    p99_ms: percentile('99 % of the updates took no longer.'),
+  })
 }
 
 function missingShards() {

@@ -11,3 +11,5 @@ export const listedPerPageMax = 1_000
 export const deliveriesPerSecondMin = 0.1
 /** The largest limit in deliveries per second, more than one webhook can get from a worker. */
 export const deliveriesPerSecondMax = 10_000
+/** A server keeps its counts of this many minutes, a day: 389 kB of shared memory. */
+export const serverHistoryMinutes = 1_440

@@ -104,6 +104,7 @@ export interface MediaType {
 /** The groups of calls in the document. */
 export const operationTags = {
   updates: 'Pushing updates, and watching what is pushed',
+  'look back': 'Updates that wait, and those that have left and are kept',
   bots: 'Registering, listing and removing bots',
   webhooks: 'Attempts to deliver to webhooks, pauses and limits',
   'dead letters': 'Updates that a webhook could not deliver',

@@ -2,6 +2,7 @@
 import { type TProperties, Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { scopesSchema } from './key-operations.ts'
+import { serverHistoryMinutes } from './limits.ts'
 import { content, declareOperations, json } from './operation.ts'
 
 const { botId, count, orNull, shard, time } = fieldSchemas
@@ -62,6 +63,25 @@ export const serverOperations = declareOperations('server', {
     about: 'fleet',
     summary: 'Returns the counters of all workers',
     results: () => ({ 200: content('text/plain', 'The text format of Prometheus.') }),
+  },
+  getServerHistory: {
+    route: 'GET /v1/history',
+    scope: 'read',
+    about: 'fleet',
+    command: 'history',
+    more: '#history',
+    summary: 'Returns what the server did in the last day, minute by minute',
+    description:
+      'Each list has one value for each minute, and null for one in which no node ran. The last minute is not over yet.',
+    query: () => ({
+      minutes: Type.Integer({
+        minimum: 1,
+        maximum: serverHistoryMinutes,
+        default: serverHistoryMinutes,
+        description: 'How many minutes are returned, up to the present one.',
+      }),
+    }),
+    result: () => serverHistory(),
   },
   getOpenApi: {
     route: 'GET /v1/openapi.json',
@@ -176,6 +196,41 @@ export const shardOperations = declareOperations('server', {
     }),
   },
 })
+
+function serverHistory() {
+  const perMinute = (description: string) => Type.Array(orNull(count(description)))
+  const percentile = (which: string) =>
+    Type.Array(
+      orNull(
+        Type.Number({ minimum: 0, description: `${which} In milliseconds; null without any.` }),
+      ),
+    )
+  const delivery = (how: string) =>
+    Type.Object(
+      {
+        p50_ms: percentile('Half of the updates took no longer.'),
+        p99_ms: percentile('99 % of the updates took no longer.'),
+      },
+      { description: `From when updates were stored until ${how}.` },
+    )
+  return Type.Object(
+    {
+      from: time('When the first minute begins.'),
+      updates: Type.Object({
+        pushed: perMinute('Updates that were stored.'),
+        confirmed: perMinute('Updates that bots have confirmed.'),
+        delivered: perMinute('Updates that webhooks have accepted.'),
+        expired: perMinute('Updates that expired.'),
+        refused: perMinute('Pushes that were refused.'),
+      }),
+      delivery: Type.Object({
+        polling: delivery('bots confirmed them'),
+        webhook: delivery('webhooks accepted them'),
+      }),
+    },
+    { $id: 'ServerHistory', description: 'Lists with one value for each minute, oldest first.' },
+  )
+}
 
 function readiness() {
   const trouble = fileDamage({ shard: shard() })

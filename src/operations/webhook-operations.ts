@@ -94,13 +94,16 @@ export const webhookOperations = declareOperations('webhooks', {
           ),
           mean_ms: responseMs('mean'),
           max_ms: responseMs('longest'),
+          delivery_p50_ms: deliveryMs('half'),
+          delivery_p99_ms: deliveryMs('99 %'),
         },
         { $id: 'DeliveryHistory', description: 'Lists with one value for each minute.' },
       ),
   },
 })
 
-function attempt() {
+/** Returns the schema of an attempt. */
+export function attempt() {
   return Type.Object(
     {
       time: preciseTime('When the attempt ended.'),
@@ -141,6 +144,16 @@ function deliveryLimits() {
 function responseMs(which: string) {
   return perMinute(
     orNull(count(`The ${which} time of a response, in milliseconds; null without one.`)),
+  )
+}
+
+function deliveryMs(share: string) {
+  return perMinute(
+    orNull(
+      count(
+        `The time within which ${share} of the delivered updates were accepted after they were stored, in milliseconds; null without one.`,
+      ),
+    ),
   )
 }
 

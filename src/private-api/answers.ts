@@ -4,11 +4,19 @@ import { PostboteError } from '../errors.ts'
 import type { PrivateApiOptions } from './private-api-options.ts'
 import { type Answers, type Question, questions } from './questions.ts'
 import { ownEvents } from './routes/event-routes.ts'
-import { isPlain, shownCountersOf } from './routes/fleet-routes.ts'
+import { isPlain, shownCountersOf, summaryMinutes } from './routes/fleet-routes.ts'
 
 export type AnswersOptions = Pick<
   PrivateApiOptions,
-  'bots' | 'guard' | 'keys' | 'isFirstWorker' | 'ownNode' | 'totals' | 'readEvents' | 'node'
+  | 'bots'
+  | 'guard'
+  | 'keys'
+  | 'isFirstWorker'
+  | 'minutes'
+  | 'ownNode'
+  | 'totals'
+  | 'readEvents'
+  | 'node'
 >
 
 export function answersOf(options: AnswersOptions): Answers {
@@ -18,7 +26,9 @@ export function answersOf(options: AnswersOptions): Answers {
     summary: async () => ({
       sums: await bots.summary(),
       counters: isFirstWorker ? shownCountersOf(options.totals()) : undefined,
+      minutes: isFirstWorker ? options.minutes(summaryMinutes) : undefined,
     }),
+    history: async ({ minutes }) => ({ minutes: isFirstWorker ? options.minutes(minutes) : [] }),
     botsNamed: async ({ username }) => bots.named(username),
     node: () => options.ownNode(),
     async events({ wait: waitMs, ...question }) {
@@ -29,6 +39,10 @@ export function answersOf(options: AnswersOptions): Answers {
       const table = await keys.registry.table()
       keys.registry.noteUses(uses)
       return table.version === version ? { version } : table
+    },
+    async recordCalls(calls) {
+      await keys.audit.trail.append(calls)
+      return {}
     },
     keysChanged: async () => ({ isTold: await keys.sync.refresh() }),
     async sessionEnded({ slot, session }) {

@@ -4,17 +4,21 @@ import type { FastifyRequest } from 'fastify'
 import type { AccessKeyLimiter } from '../access/access-key-limiter.ts'
 import type { AccessKeyRegistry } from '../access/access-key-registry.ts'
 import type { AccessKeyRing } from '../access/access-key-ring.ts'
+import type { AuditTrail } from '../access/audit-trail.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { EventPage, EventQuestion } from '../events/operator-event.ts'
+import type { AllHistograms } from '../histograms.ts'
 import type { MetricName } from '../metrics.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardTroubles } from '../shard/shard-marks.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
 import type { Log } from '../surroundings.ts'
+import type { AuditWriter } from './access/audit-writer.ts'
 import type { KeySync } from './access/key-sync.ts'
 import type { PrivateApiGuard } from './access/private-api-guard.ts'
 import type { RecordStream } from './follow/record-stream.ts'
 import type { ClusterMember, NodeReport } from './node-report.ts'
+import type { ServerMinute } from './server-minute.ts'
 import type { IngestRoutesOptions } from './routes/ingest-routes.ts'
 
 export interface PrivateApiOptions extends IngestRoutesOptions {
@@ -42,6 +46,10 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readiness(): Promise<Readiness>
   /** The sums of the counters of all workers of this node. */
   totals(): Readonly<Record<MetricName, number>>
+  /** The histograms of all workers of this node. */
+  histograms(): AllHistograms
+  /** What this node did in each of its last minutes, oldest first. */
+  minutes(count: number): readonly ServerMinute[]
   /** Resolves with undefined if the worker ends before the check does. */
   checkShard(shard: number): Promise<CheckedShard | undefined>
   /**
@@ -52,6 +60,8 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   shardAt(shard: number): Shard
   /** Called for a request with no key, a wrong key or one that does not allow it, a Host that is not allowed, or without a route. */
   onRefused(request: IncomingMessage): void
+  /** Whether another worker makes the request on its own, for a call that it answers, and does not forward one of a client. */
+  isFromWorker(request: FastifyRequest): boolean
   /** Whether the connection was accepted on a Unix socket. */
   isUnixSocket(request: FastifyRequest): boolean
 }
@@ -62,6 +72,14 @@ export interface WorkerKeys {
   readonly registry: AccessKeyRegistry
   readonly sync: KeySync
   readonly limiter: AccessKeyLimiter
+  readonly audit: WorkerAudit
+}
+
+/** All that a worker has of the recorded calls. */
+export interface WorkerAudit {
+  /** Works only where shard 0 is. */
+  readonly trail: Pick<AuditTrail, 'append' | 'read' | 'reset'>
+  readonly writer: Pick<AuditWriter, 'record' | 'close'>
 }
 
 /** What /readyz shows. */

@@ -16,21 +16,25 @@ import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
 import { kib, unavailableRetryAfterS } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
+import { presentRequestId, requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { addAnswers, answersOf } from './answers.ts'
 import { deniedMetrics, type MetricName } from '../metrics.ts'
 import { apiOperations } from '../operations/api-operations.ts'
 import { verbsAt } from '../operations/operation-of.ts'
-import type { ResultOf } from '../operations/operation.ts'
+import type { Operation, ResultOf } from '../operations/operation.ts'
 import { serverOperations } from '../operations/server-operations.ts'
 import { updateOperations } from '../operations/update-operations.ts'
 import { addOperation, type HandledCall } from './routes/add-operations.ts'
 import { assertMay } from './access/assert-may.ts'
+import { addAuditRoutes } from './routes/audit-routes.ts'
 import { addBotRoutes } from './routes/bot-routes.ts'
 import { addDashboardRoutes, DashboardFiles, dashboardPaths } from './routes/dashboard-files.ts'
 import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
+import { addLookBackRoutes } from './routes/look-back-routes.ts'
 import { addEventRoutes } from './routes/event-routes.ts'
 import { addFleetRoutes } from './routes/fleet-routes.ts'
 import { addIngestRoutes } from './routes/ingest-routes.ts'
+import { addHistoryRoutes } from './routes/history-routes.ts'
 import { addKeyRoutes } from './routes/key-routes.ts'
 import { fieldValues } from './routes/field-values.ts'
 import { metricsPage } from './routes/metrics-page.ts'
@@ -39,6 +43,7 @@ import { addNodeRoutes } from './routes/node-routes.ts'
 import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
 import { privateErrorText } from './private-error.ts'
 import { addRequestAccess } from './access/request-access.ts'
+import { recordCalls } from './routes/record-calls.ts'
 import { addSessionRoutes } from './routes/session-routes.ts'
 import { addShardRoutes } from './routes/shard-routes.ts'
 import { addSigningKeyRoutes } from './routes/signing-key-routes.ts'
@@ -73,11 +78,16 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     },
     ajv: { customOptions: ajvOptions },
   })
+  recordCalls(app, options)
   addChecks(app, options)
   app.setErrorHandler((error: FastifyError | PostboteError, request, reply) => {
     const expected = expectedOf(error)
     if (expected.code === 'INTERNAL') {
-      options.log.error({ cause: error.stack }, 'a private request failed because of a bug')
+      const requestId = requestIdOf(request.raw)
+      options.log.error(
+        { cause: error.stack, requestId },
+        'a private request failed because of a bug',
+      )
     }
     const denied = deniedMetricOf[expected.code]
     if (denied !== undefined || expected.code === 'BAD_HOST' || request.is404) {
@@ -94,13 +104,16 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     acceptAnyAsJson(jsonRoutes, options.bodies)
     addBotRoutes(jsonRoutes, options)
     addFleetRoutes(jsonRoutes, options)
+    addHistoryRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options.bots)
     addWebhookRoutes(jsonRoutes, options.bots)
     addDeadLetterRoutes(jsonRoutes, options.bots)
+    addLookBackRoutes(jsonRoutes, options.bots)
     addTailRoutes(jsonRoutes, options)
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)
+    addAuditRoutes(jsonRoutes, options)
     addShardRoutes(jsonRoutes, options)
     addSessionRoutes(jsonRoutes, options)
     addAnswers(jsonRoutes, answers, (request) => options.isForwarded(request))
@@ -110,6 +123,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
 }
 
 function sendError(reply: FastifyReply, error: PostboteError): FastifyReply {
+  void reply.header(requestIdHeader, requestIdOf(reply.request.raw))
   return reply.code(error.status).type('application/json').send(privateErrorText(error))
 }
 
@@ -128,7 +142,7 @@ function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void
   addOperation(app, checkReadiness, readinessOf)
   addOperation(app, checkReadinessHead, readinessOf)
   addOperation(app, getMetrics, async ({ reply }) => {
-    const { contentType, text } = await metricsPage(options.totals())
+    const { contentType, text } = await metricsPage(options.totals(), options.histograms())
     return reply.type(contentType).send(text)
   })
   let document: string | undefined
@@ -146,6 +160,7 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
     const { url: path = '', config } = request.routeOptions
     const { operation } = config
     const isOpen = operation?.scope === 'open'
+    addRequestId(reply, operation)
     // Some probes use HTTP/1.0 and send no Host. A browser always sends one, so no web page can do this.
     const isProbe = isOpen && request.headers.host === undefined
     if (!isProbe && !options.isUnixSocket(request)) options.guard.checkHost(request.headers.host)
@@ -168,6 +183,13 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
       throw new PostboteError('UNAUTHORIZED')
     }
   })
+}
+
+/** A push gets no id that its client did not send: it is the hot path. */
+function addRequestId(reply: FastifyReply, operation: Operation | undefined): void {
+  const { raw } = reply.request
+  const id = operation?.scope === 'push' ? presentRequestId(raw) : requestIdOf(raw)
+  if (id !== undefined) void reply.header(requestIdHeader, id)
 }
 
 /** The error of a request that no route takes. */

@@ -1,6 +1,7 @@
 /** Errors of the private API: `{"error":{"code":"QUEUE_FULL","message":"..."}}` with the code's status. */
 import type { ServerResponse } from 'node:http'
 import type { PostboteError } from '../errors.ts'
+import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 
 export function privateErrorText({ code, message }: PostboteError): string {
   return JSON.stringify({ error: { code, message } })
@@ -11,6 +12,7 @@ export function refusePrivate(response: ServerResponse, error: PostboteError): v
   const text = privateErrorText(error)
   const headers = ['Content-Type', 'application/json', 'Content-Length', `${text.length}`]
   const retryAfter = ['Retry-After', `${error.retryAfterS ?? 1}`]
-  response.writeHead(error.status, [...headers, ...retryAfter, 'Connection', 'close'])
+  const id = [requestIdHeader, requestIdOf(response.req)]
+  response.writeHead(error.status, [...headers, ...retryAfter, ...id, 'Connection', 'close'])
   response.end(text)
 }

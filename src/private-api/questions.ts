@@ -13,10 +13,13 @@ import type { FleetQuery } from '../bots/fleet-status.ts'
 import { accessKeysMax } from '../limits.ts'
 import { botOperations } from '../operations/bot-operations.ts'
 import { eventsQuery } from '../operations/event-operations.ts'
-import { querySchema, type ResultOf } from '../operations/operation.ts'
+import { querySchema, type QueryOf, type ResultOf } from '../operations/operation.ts'
+import { serverOperations } from '../operations/server-operations.ts'
+import type { RecordedCall } from '../shard/audit-record.ts'
 import type { NodePage, NodeQuestion } from './follow/event-stream.ts'
 import { tailSilenceMs } from './limits.ts'
 import type { NodeReport } from './node-report.ts'
+import type { ServerMinute } from './server-minute.ts'
 
 /** A question, with the types of its input and of its answer. */
 export interface Question<Input, Answer> {
@@ -38,6 +41,8 @@ export interface SummaryPart {
   readonly sums: readonly ShardSums[]
   /** Of the node; undefined if another worker of it answers for them. */
   readonly counters: ResultOf<typeof botOperations.getSummary>['updates'] | undefined
+  /** The last minutes of the node, likewise. Nodes of the version before have none. */
+  readonly minutes?: readonly ServerMinute[] | undefined
 }
 
 export const questions = {
@@ -45,6 +50,11 @@ export const questions = {
   bots: asks<FleetQuery, BotList>('bot-list', () => querySchema(botOperations.listBots)),
   /** What are the sums of its bots, for each shard? */
   summary: asks<undefined, SummaryPart>('summary'),
+  /** What did its node do in the last minutes? Only the first worker of a node tells. */
+  history: asks<
+    QueryOf<typeof serverOperations.getServerHistory>,
+    { readonly minutes: readonly ServerMinute[] }
+  >('history', () => querySchema(serverOperations.getServerHistory)),
   /** Which of its bots have this username? */
   botsNamed: asks<{ readonly username: string }, readonly number[]>('bots-named', () =>
     Type.Object({ username: Type.String() }),
@@ -60,6 +70,8 @@ export const questions = {
   ),
   /** Which keys are there? Asks the owner of shard 0, which answers without keys if the worker has its version. */
   keys: asks<KeyQuestion, AccessKeyTable | Pick<AccessKeyTable, 'version'>>('keys'),
+  /** Stores recorded calls. For the owner of shard 0. A call that is stored again is there once. */
+  recordCalls: asks<readonly RecordedCall[], Readonly<Record<string, never>>>('record-calls'),
   /** The keys have changed: does it know them now? */
   keysChanged: asks<undefined, { readonly isTold: boolean }>('keys-changed'),
   /** A session has ended: its number, and the place of its key. */

@@ -29,16 +29,25 @@ import {
   type WindowEntry,
   type WindowUpdate,
 } from './window.ts'
+import type { StoredRun } from './stored-runs.ts'
 import type { WindowBudget } from './window-budget.ts'
 import { mib } from '../limits.ts'
 
-/** The result of removing updates at the old end of the queue. */
-export interface Advanced {
+/** Updates that were removed at the old end of the queue. */
+export interface AdvancedRange {
   /** The floor before the removal. */
   readonly from: number
   readonly floor: number
   readonly removedCount: number
   readonly removedBytes: number
+}
+
+/** The result of removing them. */
+export interface Advanced extends AdvancedRange {
+  /** When the updates were stored, except those that were not read. */
+  readonly stored: readonly StoredRun[]
+  /** The first id that was not in memory. */
+  readonly unreadFrom: number
 }
 
 export type IsHeld = (update: WindowEntry) => boolean
@@ -192,10 +201,10 @@ export class Backlog {
     return isLoaded && !this.#budget.isSpent && this.#window.heldBytes < queueWindowBytesMax
   }
 
-  /** Appends to the window the update that `add` has just counted. */
-  keep(operation: PushOperation): void {
+  /** Appends to the window the update that `add` has just counted, stored at this wall time. */
+  keep(operation: PushOperation, storedAtMs?: number): void {
     if (this.#window.liveCount === 0 && this.#gapCount === 0) this.#floor = operation.updateId
-    this.#append(operation)
+    this.#append(operation, storedAtMs)
     this.#loadedTo = this.#visibleTo
   }
 
@@ -220,6 +229,7 @@ export class Backlog {
   advance(to: number, onDisk: Readonly<Removed> = nothing): Advanced | undefined {
     if (to <= this.#floor) return undefined
     const from = this.#floor
+    const unreadFrom = Math.max(from, this.#loadedTo)
     const removed = this.#remove(() => this.#window.removeBelow(to))
     let removedCount = removed.count + onDisk.count
     let removedBytes = removed.bytes + onDisk.bytes
@@ -235,7 +245,8 @@ export class Backlog {
     this.#floor = Math.min(to, this.#visibleTo)
     this.#loadedTo = Math.max(this.#loadedTo, this.#floor)
     if (removedCount === 0) return undefined
-    return { from, floor: this.#floor, removedCount, removedBytes }
+    const stored = [...removed.stored, ...onDisk.stored]
+    return { from, floor: this.#floor, removedCount, removedBytes, stored, unreadFrom }
   }
 
   /** Removes those of `updates` that are loaded. */
@@ -318,9 +329,9 @@ export class Backlog {
     this.#window.clear()
   }
 
-  #append(update: WindowUpdate): void {
+  #append(update: WindowUpdate, storedAtMs?: number): void {
     const before = this.#window.heldBytes
-    this.#window.append(update)
+    this.#window.append(update, storedAtMs)
     this.#budget.add(this.#window.heldBytes - before)
   }
 
@@ -335,7 +346,7 @@ export class Backlog {
   }
 }
 
-const nothing: Readonly<Removed> = { count: 0, bytes: 0 }
+const nothing: Readonly<Removed> = { count: 0, bytes: 0, stored: [] }
 
 /** Returns the bytes of the texts of all updates. */
 export function textBytesSum(updates: readonly StoredUpdate[]): number {

@@ -5,7 +5,7 @@
  */
 export interface IndexedDeadLetter {
   readonly updateId: number
-  readonly deadSinceMs: number
+  readonly leftAtMs: number
   readonly bytes: number
 }
 
@@ -28,9 +28,9 @@ export class DeadLetterIndex {
     return this.#ids.includes(updateId)
   }
 
-  add({ updateId, deadSinceMs, bytes }: IndexedDeadLetter): void {
+  add({ updateId, leftAtMs, bytes }: IndexedDeadLetter): void {
     this.#ids.push(updateId)
-    this.#times.push(deadSinceMs)
+    this.#times.push(leftAtMs)
     this.#sizes.push(bytes)
     this.#bytes += bytes
   }
@@ -43,9 +43,9 @@ export class DeadLetterIndex {
     const known = new Set(this.#ids)
     const earlier = deadLetters.filter(({ updateId }) => !known.has(updateId))
     // The disk returns them in the order of their ids.
-    earlier.sort((a, b) => a.deadSinceMs - b.deadSinceMs || a.updateId - b.updateId)
+    earlier.sort((a, b) => a.leftAtMs - b.leftAtMs || a.updateId - b.updateId)
     this.#ids.unshift(...earlier.map(({ updateId }) => updateId))
-    this.#times.unshift(...earlier.map(({ deadSinceMs }) => deadSinceMs))
+    this.#times.unshift(...earlier.map(({ leftAtMs }) => leftAtMs))
     this.#sizes.unshift(...earlier.map(({ bytes }) => bytes))
     for (const { bytes } of earlier) this.#bytes += bytes
   }

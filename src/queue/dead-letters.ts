@@ -8,7 +8,7 @@
  * once the index is read. Everything that removes a dead letter waits for the index, then changes it and commits in one
  * turn of the event loop, so no dead letter is removed twice.
  */
-import { deadLetterLifeMs, deadLettersPerRead, mib, webhookErrorLengthMax } from '../limits.ts'
+import { deadLetterLifeMs, deadLettersPerRead, mib } from '../limits.ts'
 import { type QueueId, updateIdEnd } from '../shard/record-keys.ts'
 import type {
   DeadLetterOperation,
@@ -19,6 +19,7 @@ import type { Shard } from '../shard/shard.ts'
 import type { StoredDeadLetter } from '../shard/stored.ts'
 import type { LostUpdate } from '../webhook/delivery-source.ts'
 import { DeadLetterIndex } from './dead-letter-index.ts'
+import { leftUpdateOf } from './left-update.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -80,19 +81,19 @@ export class DeadLetters {
     const { clock, counters, id: queue } = this.#options
     counters.add('updates_dead_lettered', lost.length)
     const kept = newestWithinBounds(lost)
-    const deadSinceMs = clock.nowMs()
+    const leftAtMs = clock.nowMs()
     const evictedIds: number[] = []
     for (const { update } of kept) {
       const { updateId, textBytes: bytes } = update
       // It belongs to an earlier numbering.
       if (this.#index.remove(updateId)) evictedIds.push(updateId)
-      this.#index.add({ updateId, deadSinceMs, bytes })
+      this.#index.add({ updateId, leftAtMs, bytes })
     }
     const skipped = lost.length - kept.length
     if (this.#isRead) evictedIds.push(...this.#takeExcess())
     else void this.#read().catch(ignore)
     counters.add('dead_letters_evicted', skipped + evictedIds.length)
-    const deadLetters = kept.map((one) => deadLetterOf(one, deadSinceMs))
+    const deadLetters = kept.map(({ update, ...why }) => leftUpdateOf(update, { ...why, leftAtMs }))
     return [
       ...(evictedIds.length === 0
         ? []
@@ -255,12 +256,12 @@ export class DeadLetters {
   }
 
   async #readIndex(): Promise<void> {
-    const found: { updateId: number; deadSinceMs: number; bytes: number }[] = []
+    const found: { updateId: number; leftAtMs: number; bytes: number }[] = []
     const damagedIds: number[] = []
     for (let from = 0; from < updateIdEnd; ) {
       const page = await this.#page({ from, to: updateIdEnd, limit: deadLettersPerRead })
-      for (const { updateId, deadSinceMs, text } of page.deadLetters) {
-        found.push({ updateId, deadSinceMs, bytes: text.length })
+      for (const { updateId, leftAtMs, text } of page.deadLetters) {
+        found.push({ updateId, leftAtMs, bytes: text.length })
       }
       damagedIds.push(...page.damagedIds)
       from = page.next
@@ -293,7 +294,7 @@ export class DeadLetters {
 /** Returns a dead letter without its text, with the time at which it is deleted. */
 export function summaryOf(deadLetter: StoredDeadLetter): DeadLetterSummary {
   const { text, ...rest } = deadLetter
-  return { ...rest, textBytes: text.length, endsAtMs: deadLetter.deadSinceMs + deadLetterLifeMs }
+  return { ...rest, textBytes: text.length, endsAtMs: deadLetter.leftAtMs + deadLetterLifeMs }
 }
 
 /** Keeps only the newest dead letters, because they would evict the others immediately. */
@@ -306,24 +307,6 @@ function newestWithinBounds(lost: readonly DyingUpdate[]): readonly DyingUpdate[
     first -= 1
   }
   return first === 0 ? lost : lost.slice(first)
-}
-
-function deadLetterOf(lost: DyingUpdate, deadSinceMs: number): StoredDeadLetter {
-  const { update, reason, attempts, lastError = '' } = lost
-  const { updateId, typeNumber, acceptedAtS, orderingKey, textBytes } = update
-  // The body is `{"update_id":N,<text>}`.
-  const text = update.body().subarray(-1 - textBytes, -1)
-  return {
-    updateId,
-    typeNumber,
-    reason,
-    deadSinceMs,
-    acceptedAtS,
-    attempts,
-    lastError: lastError.slice(0, webhookErrorLengthMax),
-    orderingKey,
-    text,
-  }
 }
 
 const done = Promise.resolve()

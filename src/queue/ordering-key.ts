@@ -10,6 +10,7 @@
  * fast (2.7 us) if 4 KB of text precede the chat.
  */
 
+import { producerKey } from '../shard/update-rows.ts'
 import { createHash } from 'node:crypto'
 import { orderingKeyBytesMax } from '../limits.ts'
 import { findMember, numberText, skipSpace, skipString, skipValue } from './json-scan.ts'
@@ -81,6 +82,29 @@ export function deriveOrderingKey(typeNumber: number, text: Buffer): string {
   const secondId = secondPath === undefined ? '' : idAt(text, payload, secondPath)
   if (id === '' && secondId === '') return ''
   return secondPath === undefined ? own.letter + id : `${own.letter}${id}/${secondId}`
+}
+
+/**
+ * Returns what finds the stored keys that a person means.
+ *
+ * @param text - a key as its producer has pushed it, as it is stored, or the path and the value of an id that keys are
+ *   derived from, such as `chat.id=42`, which finds the keys of all types that have this id there
+ */
+export function keysMeantBy(text: string): (storedKey: string) => boolean {
+  const exact = new Set([text, producerKey(text)])
+  const equals = text.indexOf('=')
+  const path = text.slice(0, Math.max(equals, 0))
+  const id = bounded(text.slice(equals + 1))
+  const pairs: { readonly letter: string; readonly place: number }[] = []
+  for (const { letter, paths } of new Set(classByNumber)) {
+    const place = paths.findIndex((names) => names.map(String).join('.') === path)
+    if (id === '' || place === -1) continue
+    if (paths.length === 1) exact.add(letter + id)
+    else pairs.push({ letter, place })
+  }
+  return (key) =>
+    exact.has(key) ||
+    pairs.some(({ letter, place }) => key[0] === letter && key.slice(1).split('/')[place] === id)
 }
 
 function orderingClass(letter: string, ...paths: readonly string[]): OrderingClass {

@@ -13,7 +13,8 @@ import type { Shard } from '../shard/shard.ts'
 import type { UpdatesRead } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
 import { type Advanced, type Backlog, type IsHeld, textBytesSum } from './backlog.ts'
-import { DiskEntry, type QueuedUpdate } from './queued-update.ts'
+import { DiskEntry, isQueued, type QueuedUpdate } from './queued-update.ts'
+import { addStored, type StoredRun } from './stored-runs.ts'
 import { UnwrittenRemovals } from './unwritten-removals.ts'
 import type { RemovedEntries } from './window.ts'
 import { Mutex } from '../kit/mutex.ts'
@@ -42,6 +43,7 @@ interface Counted {
   to: number
   count: number
   bytes: number
+  readonly stored: StoredRun[]
 }
 
 /** One read of a queue that is too long for memory returns this many updates: five getUpdates responses. */
@@ -136,6 +138,7 @@ export class QueueReader {
       removed.count += 1
       removed.bytes += textBytes
       removed.updateIds.push(updateId)
+      if (isQueued(update)) addStored(removed.stored, update.storedAtMs)
       const counted = this.#counted
       if (counted === undefined || updateId < counted.from || updateId >= counted.to) continue
       counted.count -= 1
@@ -152,13 +155,14 @@ export class QueueReader {
   advance(to: number): Promise<Advanced | undefined> {
     return this.#exclusively(async () => {
       const from = this.#backlog.loadedTo
-      const counted: Counted = { from, to: from, count: 0, bytes: 0 }
+      const counted: Counted = { from, to: from, count: 0, bytes: 0, stored: [] }
       this.#counted = counted
       try {
         await this.#scan({ from, to }, ({ updates, next }) => {
           counted.to = next
           counted.count += updates.length
           counted.bytes += textBytesSum(updates)
+          for (const update of updates) addStored(counted.stored, update.acceptedAtS * 1_000)
           return this.#backlog.floor < to
         })
       } finally {
@@ -188,6 +192,21 @@ export class QueueReader {
     })
   }
 
+  /** Calls `use` with the pending update that has this id, if it is not loaded; in the turn in which it was read. */
+  async withUnloaded<R>(
+    updateId: number,
+    use: (update: QueuedUpdate) => R,
+  ): Promise<R | undefined> {
+    return this.#exclusively(async () => {
+      await this.#options.settled()
+      const page = { from: updateId, to: updateId + 1, limit: 1, bytesMax: webhookPageBytes }
+      return this.#read(page, ({ updates: [update] }) => {
+        const isPending = update !== undefined && this.#backlog.isUnloaded(updateId)
+        return isPending ? use(new DiskEntry(update)) : undefined
+      })
+    })
+  }
+
   /** Returns when the oldest pending update was accepted, in seconds of wall time, without loading it. */
   async oldestAcceptedAtS(): Promise<number | undefined> {
     let oldestS: number | undefined
@@ -202,6 +221,22 @@ export class QueueReader {
       1,
     )
     return oldestS
+  }
+
+  /** Returns when updates that are confirmed and not in memory were stored: the first of them, before they are deleted. */
+  async storedOf({ unreadFrom, floor }: Advanced): Promise<StoredRun[]> {
+    const { shard, queue } = this.#options
+    const page = {
+      queue,
+      from: unreadFrom,
+      to: floor,
+      limit: queuePageUpdates,
+      bytesMax: webhookPageBytes,
+    }
+    const { updates } = await shard.readUpdates(page)
+    const stored: StoredRun[] = []
+    for (const { acceptedAtS } of updates) addStored(stored, acceptedAtS * 1_000)
+    return stored
   }
 
   /** Returns the id of the `nth`-newest update, loaded or not, or the oldest id if there are fewer updates. */

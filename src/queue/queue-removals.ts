@@ -3,14 +3,21 @@
  * given up, which become dead letters. No removal is awaited. update-queue.ts removes the oldest updates (`confirm`, `drop`).
  */
 import { nextTurn } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import { PostboteError } from '../errors.ts'
 import type { QueueId } from '../shard/record-keys.ts'
-import type { Operation } from '../shard/operations.ts'
+import type { DeleteOperation, Operation } from '../shard/operations.ts'
+import type { LeaveReason } from '../shard/record.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/delivery-source.ts'
 import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
+import type { KeptTrimmer } from './kept-trimmer.ts'
+import { type Leaving, leftUpdateOf } from './left-update.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
+import type { Retention } from './retention.ts'
+import { observeLeft } from './stored-runs.ts'
 import type { RemovedEntries, WindowEntry } from './window.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -20,8 +27,12 @@ export interface RemovalServices extends Pick<Surroundings, 'clock' | 'counters'
   readonly shard: Shard
   /** Tells whether the queue has a webhook. If so, an update that expires counts as lost and becomes a dead letter. */
   isWebhookActive(): boolean
+  /** How long updates that leave the queue are kept. */
+  retention(): Retention
   /** Reports how many updates a webhook lost because they expired. */
   lostByExpiry(count: number): void
+  /** Reports how many updates a webhook took this long after they were stored. */
+  deliveredAfter?(delayMs: number, count: number): void
   /** Reports how many updates became dead letters, and the error of the last one's last attempt. */
   deadLettersAdded(count: number, lastError: string | undefined): void
 }
@@ -30,6 +41,8 @@ export interface QueueRemovalsOptions {
   readonly services: RemovalServices
   readonly backlog: Backlog
   reader(): QueueReader
+  /** Trims what the queue keeps. */
+  trimmer(): KeptTrimmer
   /** The dispatcher of an active webhook. */
   holder(): UpdateHolder | undefined
   commit(operations: readonly Operation[], waited: boolean): Promise<void>
@@ -70,10 +83,18 @@ export class QueueRemovals {
   }
 
   /** Removes delivered updates. */
-  remove(updates: readonly PendingUpdate[]): void {
+  remove(updates: readonly PendingUpdate[], attempts?: readonly number[]): void {
     const removed = this.#take(updates)
-    this.#services.counters.add('updates_delivered', removed.count)
-    this.#commitRemoval(removed)
+    const { clock, counters } = this.#services
+    counters.add('updates_delivered', removed.count)
+    const observe: Counters['observe'] = (name, delayMs, count = 1) => {
+      counters.observe(name, delayMs, count)
+      this.#services.deliveredAfter?.(delayMs, count)
+    }
+    observeLeft({ observe }, 'delivery_webhook', { ...removed, atMs: clock.nowMs() })
+    void this.#commitRemoval(removed, {
+      kept: this.#keptOf(updates, removed, { reason: 'delivered', attempts }),
+    })
   }
 
   /** Removes updates that were given up and keeps them as dead letters. */
@@ -91,7 +112,7 @@ export class QueueRemovals {
       this.#services.lostByExpiry(expired.length)
     }
     this.#services.deadLettersAdded(dying.length, dying.at(-1)?.lastError)
-    this.#commitRemoval(removed, this.deadLetters.addDeadLetters(dying))
+    void this.#commitRemoval(removed, { alongside: this.deadLetters.addDeadLetters(dying) })
   }
 
   /**
@@ -118,6 +139,36 @@ export class QueueRemovals {
       if (expired.length > 0) await this.#options.settled()
     })
     return isComplete
+  }
+
+  /**
+   * Removes one pending update, wherever it is.
+   *
+   * @returns the update; undefined if none with this id is pending. The removal is durable then
+   * @throws UPDATE_IN_DELIVERY if the webhook gets it at this moment, STORE_UNAVAILABLE, OUTCOME_UNKNOWN
+   */
+  async dropOne(updateId: number): Promise<QueuedUpdate | undefined> {
+    // A dispatcher has loaded a page that it was given when the turn is over.
+    while (this.#options.reader().isBeingGiven(updateId)) await nextTurn(this.#services.clock)
+    const [loaded] = this.#backlog.after(updateId - 1, 1)
+    const dropped =
+      loaded?.updateId === updateId
+        ? this.#dropNow(loaded)
+        : await this.#options.reader().withUnloaded(updateId, (update) => this.#dropNow(update))
+    await dropped?.written
+    return dropped?.update
+  }
+
+  /** The removal is wrapped, so that nobody waits for it while the reader is busy. */
+  #dropNow(update: QueuedUpdate): { update: QueuedUpdate; written: Promise<void> } {
+    const isGiven = this.#options.reader().isBeingGiven(update.updateId)
+    if (isGiven || this.#options.holder()?.release(update) === false) {
+      throw new PostboteError('UPDATE_IN_DELIVERY')
+    }
+    const kept = this.#isKept ? [leftUpdateOf(update, this.#leaving('dropped'))] : undefined
+    const removed = this.#take([update])
+    this.#services.counters.add('updates_dropped', removed.count)
+    return { update, written: this.#commitRemoval(removed, { kept, waited: true }) }
   }
 
   /**
@@ -173,7 +224,9 @@ export class QueueRemovals {
   #drop(expired: readonly QueuedUpdate[]): void {
     const removed = this.#take(expired)
     this.#services.counters.add('updates_expired', removed.count)
-    this.#commitRemoval(removed)
+    void this.#commitRemoval(removed, {
+      kept: this.#keptOf(expired, removed, { reason: 'expired' }),
+    })
   }
 
   /** Removes updates from the queue, loaded or not. Updates that have already left are skipped. */
@@ -183,13 +236,59 @@ export class QueueRemovals {
     return removed
   }
 
-  #commitRemoval(removed: RemovedEntries, alongside: readonly Operation[] = []): void {
+  /** Returns what is kept of updates that have left; undefined if nothing is. */
+  #keptOf(
+    updates: readonly PendingUpdate[],
+    { updateIds }: RemovedEntries,
+    {
+      reason,
+      attempts,
+    }: {
+      readonly reason: 'delivered' | 'expired'
+      readonly attempts?: readonly number[] | undefined
+    },
+  ): DeleteOperation['kept'] {
+    if (!this.#isKept) return undefined
+    this.#options.trimmer().mayExceed()
+    const leaving = this.#leaving(reason)
+    const left = new Set(updateIds)
+    return updates.flatMap((update, nth) =>
+      isQueued(update) && left.delete(update.updateId)
+        ? [leftUpdateOf(update, { ...leaving, attempts: attempts?.[nth] ?? 0 })]
+        : [],
+    )
+  }
+
+  /** Whether updates that leave are kept to be looked at. */
+  get #isKept(): boolean {
+    return this.#services.retention().ms > 0
+  }
+
+  #leaving<Reason extends LeaveReason>(reason: Reason): Leaving<Reason> {
+    return { reason, leftAtMs: this.#services.clock.nowMs() }
+  }
+
+  #commitRemoval(
+    removed: RemovedEntries,
+    { kept, alongside = [], waited = false }: RemovalExtras,
+  ): Promise<void> {
     const { updateIds, count, bytes: removedBytes } = removed
-    if (count === 0) return
+    if (count === 0) return done
     const { floor } = this.#backlog
     const queue = this.#services.id
-    const removal = { kind: 'delete', queue, updateIds, removedBytes, floor } as const
+    const removal = { kind: 'delete', queue, updateIds, removedBytes, floor, kept } as const
     const written = (): void => this.#options.reader().written(updateIds)
-    this.#options.commit([removal, ...alongside], false).then(written, written)
+    const committed = this.#options.commit([removal, ...alongside], waited)
+    committed.then(written, written)
+    return committed
   }
 }
+
+/** What is committed with a removal. */
+interface RemovalExtras extends Pick<DeleteOperation, 'kept'> {
+  readonly alongside?: readonly Operation[]
+  /** Whether somebody waits for the result. */
+  readonly waited?: boolean
+}
+
+const done = Promise.resolve()

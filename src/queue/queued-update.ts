@@ -6,6 +6,8 @@ import type { PendingUpdate } from '../webhook/delivery-source.ts'
 export interface QueuedUpdate extends PendingUpdate {
   readonly typeNumber: number
   readonly acceptedAtS: number
+  /** When it was stored, as precisely as it is known. Wall time. */
+  readonly storedAtMs: number
 }
 
 /** Narrows an update of the webhook layer to the queue's own type. Updates that a queue has returned always have it. */
@@ -34,6 +36,10 @@ export class DiskEntry implements QueuedUpdate {
 
   get acceptedAtS(): number {
     return this.#stored.acceptedAtS
+  }
+
+  get storedAtMs(): number {
+    return this.#stored.acceptedAtS * 1_000
   }
 
   get expiresAtS(): number {

@@ -29,8 +29,11 @@ import { randomFirstId } from './first-id.ts'
 import type { QueueLevels } from './queue-levels.ts'
 import { assertRoom, type QueueLimits } from './queue-limits.ts'
 import type { QueueWatcher } from './queue-watcher.ts'
+import { KeptTrimmer } from './kept-trimmer.ts'
+import { LookBack } from './look-back.ts'
 import { QueueReader } from './queue-reader.ts'
 import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
+import { observeLeft, type StoredRun } from './stored-runs.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 import type { WindowEntry, WindowUpdate } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
@@ -69,6 +72,8 @@ export class UpdateQueue implements DeliverySource {
   #ownReader: QueueReader | undefined
   /** Created on first use: most queues in memory have only updates that polls confirm. */
   #ownRemovals: QueueRemovals | undefined
+  /** Created on first use: without retention there is nothing to trim. */
+  #ownTrimmer: KeptTrimmer | undefined
   #nextId: number
   #syncingCount = 0
   #syncingBytes = 0
@@ -113,15 +118,32 @@ export class UpdateQueue implements DeliverySource {
       backlog: this.#backlog,
       reader: () => this.#reader,
       holder: () => this.#holder,
+      trimmer: () => this.#trimmer,
       commit: (operations, waited) => this.#commit(operations, waited),
       settled: () => this.#settled(),
     })
     return this.#ownRemovals
   }
 
+  get #trimmer(): KeptTrimmer {
+    this.#ownTrimmer ??= new KeptTrimmer(this.#options)
+    return this.#ownTrimmer
+  }
+
   /** The dead letters of this queue. */
   get deadLetters(): DeadLetters {
     return this.#removals.deadLetters
+  }
+
+  /** The updates that can be looked at, pending or not. */
+  get lookBack(): LookBack {
+    const { id: queue, shard } = this.#options
+    return new LookBack({
+      queue,
+      shard,
+      floor: () => this.#backlog.floor,
+      settled: () => this.#settled(),
+    })
   }
 
   get pendingCount(): number {
@@ -197,11 +219,15 @@ export class UpdateQueue implements DeliverySource {
     return updateId
   }
 
-  /** Makes a pushed update visible, because it is synced. Call this in the order of the ids. */
-  committed(operation: PushOperation): void {
+  /**
+   * Makes a pushed update visible, because it is synced. Call this in the order of the ids.
+   *
+   * @param nowMs - wall time
+   */
+  committed(operation: PushOperation, nowMs = this.#options.clock.nowMs()): void {
     this.#syncingCount -= 1
     this.#syncingBytes -= textBytesOf(operation)
-    if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation)
+    if (this.#backlog.add(operation) && this.#isWanted) this.#backlog.keep(operation, nowMs)
     this.#watcher?.pushed(operation)
   }
 
@@ -271,10 +297,14 @@ export class UpdateQueue implements DeliverySource {
   /**
    * Removes every update below `to` from memory.
    *
+   * @param options.isKept - whether they are kept to be looked at; by default as the retention of the queue says
    * @returns the operation that makes the removal durable, for a caller that commits it together with others; empty if
    *   nothing was removed
    */
-  async drop(to: number): Promise<readonly AdvanceOperation[]> {
+  async drop(
+    to: number,
+    { isKept = this.#options.retention().ms > 0 } = {},
+  ): Promise<readonly AdvanceOperation[]> {
     // Updates that are being synced already have ids.
     if (to > this.#backlog.visibleTo && this.#syncingCount > 0) {
       await this.#options.shard.commit([], { waited: true })
@@ -283,7 +313,7 @@ export class UpdateQueue implements DeliverySource {
     const advanced = this.#backlog.isBeyondWindow(to)
       ? await this.#reader.advance(to)
       : this.#backlog.advance(to)
-    return advanced === undefined ? [] : [this.#advanceOperation('drop', advanced)]
+    return advanced === undefined ? [] : [this.#advanceOperation('drop', advanced, isKept)]
   }
 
   /**
@@ -322,9 +352,14 @@ export class UpdateQueue implements DeliverySource {
     return this.#reader.pendingAfter(afterId, limit)
   }
 
-  remove(updates: readonly PendingUpdate[]): void {
+  remove(updates: readonly PendingUpdate[], attempts?: readonly number[]): void {
     this.lastTakenMs = this.#options.clock.monotonicMs()
-    this.#removals.remove(updates)
+    this.#removals.remove(updates, attempts)
+  }
+
+  /** Removes one pending update, as `QueueRemovals.dropOne` describes. */
+  dropOne(updateId: number): Promise<QueuedUpdate | undefined> {
+    return this.#removals.dropOne(updateId)
   }
 
   addDeadLetters(lost: readonly LostUpdate[]): void {
@@ -360,7 +395,22 @@ export class UpdateQueue implements DeliverySource {
   #confirm(advanced: Advanced | undefined): void {
     if (advanced === undefined) return
     this.lastTakenMs = this.#options.clock.monotonicMs()
+    void this.#observeConfirmed(advanced)
     void this.#commit([this.#advanceOperation('confirm', advanced)], false)
+  }
+
+  /** Counts how late the updates were. Those that were not in memory, as after a restart, are read first. */
+  async #observeConfirmed(advanced: Advanced): Promise<void> {
+    const { clock, counters } = this.#options
+    const atMs = clock.nowMs()
+    const observe = (stored: readonly StoredRun[], count: number): number =>
+      observeLeft(counters, 'delivery_polling', { stored, count, atMs })
+    const unread = observe(advanced.stored, advanced.removedCount)
+    if (unread === 0) return
+    const stored = await this.#reader.storedOf(advanced).catch(() => [])
+    const left = observe(stored, unread)
+    // At most as old as the last one that was read.
+    if (left > 0) observe([{ storedAtMs: stored.at(-1)?.storedAtMs ?? atMs, count: left }], left)
   }
 
   async #commitDrop(to: number): Promise<void> {
@@ -368,16 +418,24 @@ export class UpdateQueue implements DeliverySource {
     if (operations.length > 0) await this.#commit(operations, true)
   }
 
-  #advanceOperation(kind: AdvanceOperation['kind'], advanced: Advanced): AdvanceOperation {
+  #advanceOperation(
+    kind: AdvanceOperation['kind'],
+    advanced: Advanced,
+    isKept = this.#options.retention().ms > 0,
+  ): AdvanceOperation {
     const counter = kind === 'confirm' ? 'updates_confirmed' : 'updates_dropped'
     this.#options.counters.add(counter, advanced.removedCount)
     this.#watcher?.advanced(kind, advanced)
-    return { kind, queue: this.id, ...advanced }
+    const keptSinceMs = isKept ? this.#options.clock.nowMs() : undefined
+    if (isKept) this.#trimmer.mayExceed()
+    const { from, floor, removedCount, removedBytes } = advanced
+    return { kind, queue: this.id, from, floor, removedCount, removedBytes, keptSinceMs }
   }
 
   async #renumber(): Promise<void> {
     const nextId = randomFirstId(this.#options.random)
     await this.#options.shard.clearUpdates(this.id)
+    await this.#options.shard.clearKept(this.id)
     await this.#commit([{ kind: 'renumber', queue: this.id, nextId }], true)
     this.#backlog.restartAt(nextId)
     this.#nextId = nextId

@@ -15,6 +15,7 @@
 import { responseBytesMax, updateEnvelopeBytes, windowChunkBytesMax } from './limits.ts'
 import { sumWith } from './page.ts'
 import type { QueuedUpdate } from './queued-update.ts'
+import { addStored, type StoredRun } from './stored-runs.ts'
 import { kib } from '../limits.ts'
 
 interface Chunk {
@@ -38,6 +39,7 @@ interface Place {
   readonly start: number
   readonly end: number
   readonly textBytes: number
+  readonly storedAtMs: number | undefined
 }
 
 /** One update of a window: its fields, and its place in a chunk. */
@@ -55,6 +57,8 @@ export class WindowEntry implements QueuedUpdate {
   /** The position after the closing brace of the update. */
   end: number
   isRemoved = false
+  /** How long after `acceptedAtS` the update was stored: a small integer, which takes no memory of its own. 0 if unknown. */
+  readonly storedAfterMs: number
 
   constructor(update: Omit<WindowUpdate, 'text'>, place: Place) {
     this.updateId = update.updateId
@@ -66,6 +70,12 @@ export class WindowEntry implements QueuedUpdate {
     this.chunk = place.chunk
     this.start = place.start
     this.end = place.end
+    const storedAtMs = place.storedAtMs ?? 0
+    this.storedAfterMs = Math.max(storedAtMs - update.acceptedAtS * 1_000, 0)
+  }
+
+  get storedAtMs(): number {
+    return this.acceptedAtS * 1_000 + this.storedAfterMs
   }
 
   /** Returns `{"update_id":N,"<type>":{...}}` as a view of the chunk. */
@@ -81,10 +91,11 @@ export class WindowEntry implements QueuedUpdate {
   }
 }
 
-/** The number of removed updates and the bytes of their texts. */
+/** The number of removed updates, the bytes of their texts, and when they were stored. */
 export interface Removed {
   count: number
   bytes: number
+  readonly stored: StoredRun[]
 }
 
 /** Removed updates with their ids. */
@@ -143,8 +154,12 @@ export class Window {
     return this.#entries[this.#head]
   }
 
-  /** Copies an update to the end. Its id must be above all others. */
-  append(update: WindowUpdate): void {
+  /**
+   * Copies an update to the end. Its id must be above all others.
+   *
+   * @param storedAtMs - when it was stored, if more is known than the second
+   */
+  append(update: WindowUpdate, storedAtMs?: number): void {
     const prefix = `,{"update_id":${update.updateId},`
     const { text } = update
     const length = prefix.length + text.length + 1
@@ -155,8 +170,9 @@ export class Window {
     const end = start + length
     chunk.bytes[end - 1] = 0x7d
     chunk.used = end
+    const textBytes = text.length
     this.#entries.push(
-      new WindowEntry(update, { chunk: chunk.bytes, start, end, textBytes: text.length }),
+      new WindowEntry(update, { chunk: chunk.bytes, start, end, textBytes, storedAtMs }),
     )
     this.#liveCount += 1
     this.#bytes += length
@@ -238,7 +254,7 @@ export class Window {
 
   /** Removes every entry with an id below `floor`. */
   removeBelow(floor: number): Removed {
-    const removed: Removed = { count: 0, bytes: 0 }
+    const removed: Removed = { count: 0, bytes: 0, stored: [] }
     for (;;) {
       const entry = this.#entries[this.#head]
       if (entry === undefined || entry.updateId >= floor) break
@@ -255,7 +271,7 @@ export class Window {
    * @returns the updates that were in the window
    */
   remove(updates: readonly { readonly updateId: number }[]): RemovedEntries {
-    const removed: RemovedEntries = { count: 0, bytes: 0, updateIds: [] }
+    const removed: RemovedEntries = { count: 0, bytes: 0, stored: [], updateIds: [] }
     for (const { updateId } of updates) {
       const entry = this.find(updateId)
       if (entry === undefined) continue
@@ -283,6 +299,7 @@ export class Window {
     entry.isRemoved = true
     removed.count += 1
     removed.bytes += entry.textBytes
+    addStored(removed.stored, entry.storedAtMs)
     this.#liveCount -= 1
     this.#bytes -= entry.end - entry.start
     this.#holeBytes += entry.end - entry.start

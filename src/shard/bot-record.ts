@@ -80,6 +80,8 @@ export interface QueueSettings {
   readonly isPaused?: true
   /** The limit of deliveries to any webhook of this queue; absent without one. */
   readonly deliveriesPerSecond?: number
+  /** How much the operator has this queue keep of updates that left it; a field is absent if the queue follows the server's option. */
+  readonly retention?: { readonly ms?: number; readonly bytes?: number }
   /** The current key first. */
   readonly signingKeys?: readonly StoredSigningKey[]
 }

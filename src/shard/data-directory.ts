@@ -157,7 +157,7 @@ async function fixShards(path: string, options: DataDirectoryOptions): Promise<n
   if (!isMade) return makeShards(path, shards, files)
   // The shards that are known to have been opened have an id mark (id-mark.ts).
   assertCount(path, shards, found, await numbersIn(join(path, 'ids')))
-  if (recorded.isMade === undefined) await writeDirectoryRecord(path, { shards, isMade })
+  if (recorded.isOld) await writeDirectoryRecord(path, { shards, isMade })
   return shards
 }
 

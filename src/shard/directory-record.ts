@@ -1,10 +1,10 @@
 /**
  * `postbote.json`: what was fixed when a data directory was created, and the version of its format.
  *
- *     {"format":2,"shards":8,"made":true}
+ *     {"format":3,"shards":8,"made":true}
  *
- *   format   2 since records of version 2 are written (record.ts), which Postbote 0.1 would take for damaged. Format 1,
- *            which Postbote 0.1 wrote, is read and becomes 2 at the first start.
+ *   format   3 since kept updates are stored (record-keys.ts), 2 since records have version 2 (record.ts): an older server
+ *            would take either for damage. Formats 1, which Postbote 0.1 wrote, and 2 are read and become 3 at the first start.
  *   shards   the number of shards, which determines the shard of every bot
  *   made     false until all shards have their directories. After that, a missing shard is lost and not new.
  */
@@ -13,7 +13,7 @@ import { shardsMax } from '../limits.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
 
-const formatVersion = 2
+const formatVersion = 3
 const firstFormatVersion = 1
 export const directoryRecordName = 'postbote.json'
 
@@ -21,6 +21,8 @@ export interface DirectoryRecord {
   readonly shards: number
   /** Undefined in format 1, which does not record it. */
   readonly isMade: boolean | undefined
+  /** Whether it has an older format, so that it must be written again. */
+  readonly isOld: boolean
 }
 
 /**
@@ -36,7 +38,7 @@ export async function readDirectoryRecord(directory: string): Promise<DirectoryR
   if (text === undefined) return undefined
   const fields = parse(text)
   const { format } = fields
-  if (typeof format === 'number' && format !== formatVersion && format !== firstFormatVersion) {
+  if (typeof format === 'number' && (format < firstFormatVersion || format > formatVersion)) {
     throw new Error(
       `${path} has format ${format}, but this version knows only formats ${firstFormatVersion} to ${formatVersion}; ` +
         'use the version that wrote it, or a later one',
@@ -50,12 +52,16 @@ export async function readDirectoryRecord(directory: string): Promise<DirectoryR
       `expected {"format":${formatVersion},"shards":N,"made":true} in ${path}, got ${JSON.stringify(text.slice(0, 100))}`,
     )
   }
-  return { shards, isMade: typeof isMade === 'boolean' ? isMade : undefined }
+  return {
+    shards,
+    isMade: typeof isMade === 'boolean' ? isMade : undefined,
+    isOld: format !== formatVersion,
+  }
 }
 
 export async function writeDirectoryRecord(
   directory: string,
-  { shards, isMade }: DirectoryRecord,
+  { shards, isMade }: Pick<DirectoryRecord, 'shards' | 'isMade'>,
 ): Promise<void> {
   const record = JSON.stringify({ format: formatVersion, shards, made: isMade })
   await writeFileAtomically(join(directory, directoryRecordName), `${record}\n`, 0o600)

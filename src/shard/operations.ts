@@ -4,10 +4,11 @@
  * intentions: ids are allocated and removed updates are counted before it is committed.
  */
 import type { AccessKeyRecord } from './access-key-record.ts'
+import type { AuditRecord } from './audit-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './record-keys.ts'
-import type { QueueState, UpdateRecord } from './record.ts'
-import type { StoredDeadLetter } from './stored.ts'
+import type { KeptCounts, QueueState, UpdateRecord } from './record.ts'
+import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './stored.ts'
 import type { UpdateRows } from './update-rows.ts'
 
 /**
@@ -90,6 +91,8 @@ export interface AdvanceOperation {
   readonly removedCount: number
   /** Total size of the removed updates' texts. */
   readonly removedBytes: number
+  /** The wall time at which they left, if their records are kept to be looked at. */
+  readonly keptSinceMs?: number | undefined
 }
 
 /** Removes single updates from the queue: they were delivered or have expired. */
@@ -101,6 +104,22 @@ export interface DeleteOperation {
   readonly removedBytes: number
   /** The queue's new floor: no update below it is pending any more. */
   readonly floor: number
+  /** Those of them that are kept to be looked at. */
+  readonly kept?: readonly StoredLeftUpdate[] | undefined
+}
+
+/** Deletes what was kept of updates that have left. */
+export interface ForgetKeptOperation extends Readonly<KeptCounts> {
+  readonly kind: 'forgetKept'
+  readonly queue: QueueId
+  readonly runs: readonly Pick<KeptRun, 'from' | 'end' | 'count'>[]
+  /** Updates that have left alone. */
+  readonly updateIds: readonly number[]
+  /** Runs that lose some updates, as they are then, and the ids of those updates. */
+  readonly shrunk?: {
+    readonly runs: readonly KeptRun[]
+    readonly updateIds: readonly number[]
+  }
 }
 
 /** Begins a new numbering in an empty queue (protocol.md §4). */
@@ -149,6 +168,14 @@ export interface AccessKeyOperation {
   readonly record: AccessKeyRecord | null
 }
 
+/** Stores what is recorded of a call, or removes it (null). Only shard 0 has these. */
+export interface AuditOperation {
+  readonly kind: 'audit'
+  /** 20 hexadecimal digits. */
+  readonly id: string
+  readonly record: AuditRecord | null
+}
+
 /** Operations that change the ids and counts of a queue. */
 export type QueueOperation = PushOperation | AdvanceOperation | DeleteOperation | RenumberOperation
 
@@ -159,9 +186,11 @@ export type DeadLetterOperation = AddDeadLettersOperation | RemoveDeadLettersOpe
 export type Operation =
   | QueueOperation
   | DeadLetterOperation
+  | ForgetKeptOperation
   | BotOperation
   | SettingsOperation
   | AccessKeyOperation
+  | AuditOperation
 
 /**
  * Applies an operation to the ids and counts of its queue.

@@ -5,7 +5,11 @@
  *   b queue_id                   a bot (main namespace only)    w queue_id        webhook and allowed_updates
  *   x minute(4) queue_id         something in this queue may expire in this minute
  *   i halfday(4) queue_id hash(16)  idempotency key             d queue_id update_id  dead letter
+ *   v queue_id update_id         an update that has left its queue alone, and is kept
+ *   l queue_id update_id         updates that have left together, from this id on, whose u records are kept
+ *   n queue_id                   how many updates are kept, and their bytes
  *   k access_key_id(8)           a key of the private API (shard 0 only)
+ *   c time_ms(6) random(4)       a call that changed something (shard 0 only)
  *   q and a complete key         a copy of the damaged record that was found under that key
  *
  * All numbers are big-endian, so that keys sort in numeric order. queue_id has 8 bytes: the namespace (0, or 1 for
@@ -41,7 +45,7 @@ export function isTestQueue(queue: QueueId): boolean {
 }
 
 /** The first letter of a key, which is the kind of its record. */
-export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'k' | 'q'
+export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'k' | 'c' | 'q' | 'v' | 'l' | 'n'
 
 const prefixes: Readonly<Record<RecordKind, number>> = {
   u: 0x75,
@@ -52,17 +56,21 @@ const prefixes: Readonly<Record<RecordKind, number>> = {
   i: 0x69,
   d: 0x64,
   k: 0x6b,
+  c: 0x63,
   q: 0x71,
+  v: 0x76,
+  l: 0x6c,
+  n: 0x6e,
 }
 
 const queueIdBytes = 8
 /** Exclusive upper bound of update ids: larger than every id that a key can hold. */
 export const updateIdEnd = 2 ** 32 - 1
-/** Length of a `u` or `d` key. */
+/** Length of a `u`, `d`, `v` or `l` key. */
 export const updateKeyBytes = 1 + queueIdBytes + 8
 /** Length of a hash: SHA-256 cut to 16 bytes. */
 export const idempotencyHashBytes = 16
-/** Length of a `b`, `w` or `s` key. */
+/** Length of a `b`, `w`, `s` or `n` key. */
 export const queueKeyBytes = 1 + queueIdBytes
 const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
 const halfDayMs = 43_200_000
@@ -101,20 +109,34 @@ export function deadLetterKey(queue: QueueId, updateId: number): Buffer {
   return key
 }
 
-/** Returns the update id of a `u` or `d` key. */
+/** Returns the `v` key of an update that is kept alone. */
+export function leftUpdateKey(queue: QueueId, updateId: number): Buffer {
+  const key = updateKey(queue, updateId)
+  key[0] = prefixes.v
+  return key
+}
+
+/** Returns the `l` key of a run of kept updates that begins with this id. */
+export function keptRunKey(queue: QueueId, firstId: number): Buffer {
+  const key = updateKey(queue, firstId)
+  key[0] = prefixes.l
+  return key
+}
+
+/** Returns the update id of a `u`, `d`, `v` or `l` key. */
 export function updateIdOfKey(key: Buffer): number {
   return key.readUInt32BE(13)
 }
 
 /** Returns the key of a record that exists once for each queue. */
-export function queueKey(kind: 'b' | 'w' | 's', queue: QueueId): Buffer {
+export function queueKey(kind: 'b' | 'w' | 's' | 'n', queue: QueueId): Buffer {
   const key = Buffer.allocUnsafe(queueKeyBytes)
   key[0] = prefixes[kind]
   writeQueueId(key, queue, 1)
   return key
 }
 
-/** Returns the queue of a `b`, `w`, `s`, `u` or `d` key. */
+/** Returns the queue of a key that begins with one after its kind. */
 export function queueIdOfKey(key: Buffer): QueueId {
   return readQueueId(key, 1)
 }
@@ -200,6 +222,20 @@ export function accessKeyIdOfKey(key: Buffer): string {
   return key.toString('hex', 1)
 }
 
+/**
+ * Returns the `c` key of a recorded call.
+ *
+ * @param id - its id, 20 hexadecimal digits (audit-record.ts).
+ */
+export function auditKey(id: string): Buffer {
+  return Buffer.concat([startOf('c'), Buffer.from(id, 'hex')])
+}
+
+/** Returns the id of a `c` key. */
+export function auditIdOfKey(key: Buffer): string {
+  return key.toString('hex', 1)
+}
+
 /** Returns the exclusive upper bound of the keys of `kind`. */
 export function endOf(kind: RecordKind): Buffer {
   return Buffer.from([prefixes[kind] + 1])
@@ -233,8 +269,15 @@ const recordNames: ReadonlyMap<number, string> = new Map([
   [prefixes.i, 'idempotency key'],
   [prefixes.d, 'dead letter'],
   [prefixes.k, 'access key'],
+  [prefixes.c, 'recorded call'],
   [prefixes.q, 'copy of a damaged record'],
+  [prefixes.v, 'kept update'],
+  [prefixes.l, 'run of kept updates'],
+  [prefixes.n, 'counts of kept updates'],
 ])
+
+/** The kinds of records that belong to no queue. */
+const queueless: ReadonlySet<number> = new Set([prefixes.k, prefixes.c, prefixes.q])
 
 /**
  * Describes the record of a key. Accepts any bytes, because the key itself may be damaged.
@@ -246,10 +289,9 @@ export function logFieldsOfKey(key: Buffer): RecordKeyFields {
   const record = recordNames.get(kind) ?? 'unknown'
   const isTimed = kind === prefixes.x || kind === prefixes.i
   const at = isTimed ? 5 : 1
-  const isOfQueue = record !== 'unknown' && kind !== prefixes.q && kind !== prefixes.k
+  const isOfQueue = record !== 'unknown' && !queueless.has(kind)
   if (!isOfQueue || key.length < at + queueIdBytes) return { record }
   const queue = readQueueId(key, at)
   const of = { record, botId: botIdOf(queue), isTest: isTestQueue(queue) }
-  const hasUpdate = kind === prefixes.u || kind === prefixes.d
-  return hasUpdate && key.length === updateKeyBytes ? { ...of, updateId: updateIdOfKey(key) } : of
+  return key.length === updateKeyBytes ? { ...of, updateId: updateIdOfKey(key) } : of
 }

@@ -6,8 +6,10 @@
  *   u   0 version | 1 type | 2 accepted_at_s(4) | 6 expires_at_ms(6) | 12 key_length(2) | 14 ordering key | text | crc(4)
  *   s   0 version | 1 next_id(4) | 5 floor(4) | 9 live_count(4) | 13 live_bytes(8)
  *       | 21 idempotency day(4) | 25 idempotency count(4) | 29 crc(4)
- *   d   0 version | 1 type | 2 reason | 3 buried_at_ms(6) | 9 accepted_at_s(4) | 13 attempts(4)
+ *   d, v   0 version | 1 type | 2 reason | 3 left_at_ms(6) | 9 accepted_at_s(4) | 13 attempts(4)
  *       | 17 error_length(2) | 19 key_length(2) | 21 error | ordering key | text | crc(4)
+ *   l   0 version | 1 reason | 2 left_at_ms(6) | 8 end(4) | 12 count(4) | 16 bytes(8) | 24 crc(4)
+ *   n   0 version | 1 count(4) | 5 bytes(8) | 13 crc(4)
  *   i   0 version | 1 update_id(4) | 5 accepted_at_ms(6) | 11 hash of the text(16) | 27 crc(4)
  *   b, w, k   0 version | JSON | crc(4)
  *   x   0 version | 1 crc(4)
@@ -34,6 +36,8 @@ export const updateFixedBytes = updateHeaderBytes + crcBytes
 export const queueStateBytes = 33
 const deadLetterHeaderBytes = 21
 const keyRecordBytes = 31
+const keptRunBytes = 28
+const keptCountsBytes = 17
 const textHashBytes = 16
 /** Times in seconds have four bytes, which end in 2106. A clock that is later must not keep updates from being stored. */
 export const storedSMax = 2 ** 32 - 1
@@ -87,24 +91,45 @@ export interface KeyRecord {
   readonly textHash: string
 }
 
-/** Why an update became a dead letter. The index is stored: append only, do not reorder. */
-const deadLetterReasons = ['expired', 'refused'] as const
+/** How an update left its queue. The index is stored: append only, do not reorder. */
+export const leaveReasons = ['expired', 'refused', 'delivered', 'dropped', 'confirmed'] as const
+export type LeaveReason = (typeof leaveReasons)[number]
 
-/** The value of a `d` record: an update that was given up. */
-export interface DeadLetterRecord {
+/** The value of a `v` record: an update that has left its queue and is kept to be looked at. */
+export interface LeftUpdateRecord {
   /** Index of the type in queue/update-types.ts. */
   readonly typeNumber: number
-  readonly reason: (typeof deadLetterReasons)[number]
-  /** Wall time in milliseconds at which the update was given up. */
-  readonly deadSinceMs: number
+  readonly reason: LeaveReason
+  /** Wall time in milliseconds at which the update left its queue. */
+  readonly leftAtMs: number
   readonly acceptedAtS: number
-  /** Number of delivery attempts. */
+  /** Number of delivery attempts; 0 if it is not known. */
   readonly attempts: number
   /** The error of the last attempt; empty if there is none. */
   readonly lastError: string
   readonly orderingKey: string
   /** The update's bytes between its outer braces. */
   readonly text: Buffer
+}
+
+/** The value of a `d` record: an update that was given up. */
+export interface DeadLetterRecord extends LeftUpdateRecord {
+  readonly reason: 'expired' | 'refused'
+}
+
+/** The number of some updates, and the bytes of their texts: the value of an `n` record. */
+export interface KeptCounts {
+  count: number
+  bytes: number
+}
+
+/** The value of an `l` record: a run of updates that left together and whose `u` records are kept. */
+export interface KeptRunRecord extends Readonly<KeptCounts> {
+  readonly reason: LeaveReason
+  /** Wall time in milliseconds at which they left. */
+  readonly leftAtMs: number
+  /** The first id after the run. Its first id is in the key. */
+  readonly end: number
 }
 
 /** Thrown for a stored record that differs from what was written. */
@@ -211,27 +236,50 @@ export function decodeUpdate(entry: StoreEntry): UpdateRecord {
 }
 
 /**
- * Encodes the value of a `d` record.
+ * Encodes the value of a `d` or `v` record.
  *
  * @param key - the record's key, which the CRC covers.
  */
-export function encodeDeadLetter(key: Buffer, deadLetter: DeadLetterRecord): Buffer {
-  const errorBytes = Buffer.byteLength(deadLetter.lastError)
+export function encodeLeftUpdate(key: Buffer, left: LeftUpdateRecord): Buffer {
+  const errorBytes = Buffer.byteLength(left.lastError)
   const keyStart = deadLetterHeaderBytes + errorBytes
-  const textStart = keyStart + Buffer.byteLength(deadLetter.orderingKey)
-  const drafted = draft(key, textStart + deadLetter.text.length + crcBytes)
+  const textStart = keyStart + Buffer.byteLength(left.orderingKey)
+  const drafted = draft(key, textStart + left.text.length + crcBytes)
   const { value } = drafted
-  value[1] = deadLetter.typeNumber
-  value[2] = deadLetterReasons.indexOf(deadLetter.reason)
-  value.writeUIntBE(deadLetter.deadSinceMs, 3, 6)
-  value.writeUInt32BE(Math.min(deadLetter.acceptedAtS, storedSMax), 9)
-  value.writeUInt32BE(deadLetter.attempts, 13)
+  value[1] = left.typeNumber
+  value[2] = leaveReasons.indexOf(left.reason)
+  value.writeUIntBE(left.leftAtMs, 3, 6)
+  value.writeUInt32BE(Math.min(left.acceptedAtS, storedSMax), 9)
+  value.writeUInt32BE(left.attempts, 13)
   value.writeUInt16BE(errorBytes, 17)
   value.writeUInt16BE(textStart - keyStart, 19)
-  value.write(deadLetter.lastError, deadLetterHeaderBytes)
-  value.write(deadLetter.orderingKey, keyStart)
-  value.set(deadLetter.text, textStart)
+  value.write(left.lastError, deadLetterHeaderBytes)
+  value.write(left.orderingKey, keyStart)
+  value.set(left.text, textStart)
   return sealed(drafted)
+}
+
+/**
+ * Decodes a `v` record.
+ *
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
+export function decodeLeftUpdate(entry: StoreEntry): LeftUpdateRecord {
+  const { value } = entry
+  assertIntact(entry, deadLetterHeaderBytes + crcBytes)
+  const keyStart = deadLetterHeaderBytes + value.readUInt16BE(17)
+  const textStart = keyStart + value.readUInt16BE(19)
+  return {
+    typeNumber: value.readUInt8(1),
+    reason: leaveReasonOf(value.readUInt8(2)),
+    leftAtMs: value.readUIntBE(3, 6),
+    acceptedAtS: value.readUInt32BE(9),
+    attempts: value.readUInt32BE(13),
+    lastError: value.toString('utf8', deadLetterHeaderBytes, keyStart),
+    orderingKey: value.toString('utf8', keyStart, textStart),
+    text: value.subarray(textStart, value.length - crcBytes),
+  }
 }
 
 /**
@@ -241,22 +289,73 @@ export function encodeDeadLetter(key: Buffer, deadLetter: DeadLetterRecord): Buf
  * @throws UnknownRecordVersionError
  */
 export function decodeDeadLetter(entry: StoreEntry): DeadLetterRecord {
+  const { reason, ...left } = decodeLeftUpdate(entry)
+  if (reason === 'expired' || reason === 'refused') return { reason, ...left }
+  throw new DamagedRecordError('the reason of a dead letter')
+}
+
+/**
+ * Encodes the value of an `l` record.
+ *
+ * @param key - the record's key, which the CRC covers.
+ */
+export function encodeKeptRun(key: Buffer, run: KeptRunRecord): Buffer {
+  const drafted = draft(key, keptRunBytes)
+  const { value } = drafted
+  value[1] = leaveReasons.indexOf(run.reason)
+  value.writeUIntBE(run.leftAtMs, 2, 6)
+  value.writeUInt32BE(run.end, 8)
+  value.writeUInt32BE(run.count, 12)
+  value.writeDoubleBE(run.bytes, 16)
+  return sealed(drafted)
+}
+
+/**
+ * Decodes an `l` record.
+ *
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
+export function decodeKeptRun(entry: StoreEntry): KeptRunRecord {
   const { value } = entry
-  assertIntact(entry, deadLetterHeaderBytes + crcBytes)
-  const reason = deadLetterReasons[value.readUInt8(2)]
-  if (reason === undefined) throw new DamagedRecordError('a known reason')
-  const keyStart = deadLetterHeaderBytes + value.readUInt16BE(17)
-  const textStart = keyStart + value.readUInt16BE(19)
+  assertIntact(entry, keptRunBytes)
   return {
-    typeNumber: value.readUInt8(1),
-    reason,
-    deadSinceMs: value.readUIntBE(3, 6),
-    acceptedAtS: value.readUInt32BE(9),
-    attempts: value.readUInt32BE(13),
-    lastError: value.toString('utf8', deadLetterHeaderBytes, keyStart),
-    orderingKey: value.toString('utf8', keyStart, textStart),
-    text: value.subarray(textStart, value.length - crcBytes),
+    reason: leaveReasonOf(value.readUInt8(1)),
+    leftAtMs: value.readUIntBE(2, 6),
+    end: value.readUInt32BE(8),
+    count: value.readUInt32BE(12),
+    bytes: value.readDoubleBE(16),
   }
+}
+
+/**
+ * Encodes the value of an `n` record.
+ *
+ * @param key - the record's key, which the CRC covers.
+ */
+export function encodeKeptCounts(key: Buffer, kept: Readonly<KeptCounts>): Buffer {
+  const drafted = draft(key, keptCountsBytes)
+  drafted.value.writeUInt32BE(kept.count, 1)
+  drafted.value.writeDoubleBE(kept.bytes, 5)
+  return sealed(drafted)
+}
+
+/**
+ * Decodes an `n` record.
+ *
+ * @throws DamagedRecordError
+ * @throws UnknownRecordVersionError
+ */
+export function decodeKeptCounts(entry: StoreEntry): KeptCounts {
+  const { value } = entry
+  assertIntact(entry, keptCountsBytes)
+  return { count: value.readUInt32BE(1), bytes: value.readDoubleBE(5) }
+}
+
+function leaveReasonOf(index: number): LeaveReason {
+  const reason = leaveReasons[index]
+  if (reason === undefined) throw new DamagedRecordError('a known reason')
+  return reason
 }
 
 /**

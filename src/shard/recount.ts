@@ -11,12 +11,13 @@ import { type QueueId, queueKey, updateIdEnd } from './record-keys.ts'
 import { mib, updateIdFirstMax } from '../limits.ts'
 import { recountPageUpdates } from './limits.ts'
 import type { IdMark } from './id-mark.ts'
-import { type QueueState, decodeQueueState, emptyQueueState, encodeQueueState } from './record.ts'
+import { keptCountsRecord, keptOf, type KeptReader } from './kept-counts.ts'
+import { decodeQueueState, emptyQueueState, encodeQueueState, type QueueState } from './record.ts'
 import type { IdRange, UpdatesRead } from './stored.ts'
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
 
 /** What `Recounter` needs from its shard. */
-export interface RecounterOptions {
+export interface RecounterOptions extends KeptReader {
   readonly store: Store
   readUpdates(range: IdRange): Promise<UpdatesRead>
   /** Bounds the ids of the shard. Undefined in tests and during a repair. */
@@ -71,8 +72,11 @@ export class Recounter {
     let highest = 0
     for (const queue of queues) {
       const key = queueKey('s', queue)
-      const [value] = await this.#options.store.getMany([key])
+      const keptKey = queueKey('n', queue)
+      const [value, known] = await this.#options.store.getMany([key, keptKey])
       const before = value === undefined ? undefined : readable({ key, value })
+      const kept = await keptOf(this.#options, queue)
+      if (known !== undefined || kept.count > 0) records.push(keptCountsRecord(keptKey, kept))
       const state = await this.#count(queue, before)
       if (state !== undefined) {
         highest = Math.max(highest, state.nextId)
@@ -90,8 +94,12 @@ export class Recounter {
   ): Promise<QueueState | undefined> {
     const isLost = stored === 'damaged'
     const before = isLost ? undefined : stored
-    const counted = await this.#read(queue, before?.floor ?? 0)
-    if (stored === undefined && counted.floor === undefined) return undefined
+    // What a run keeps is below the floor.
+    const last = { queue, from: 0, to: updateIdEnd, limit: 1 }
+    const [run] = await this.#options.readKeptRuns(last, { reverse: true })
+    const counted = await this.#read(queue, Math.max(before?.floor ?? 0, run?.end ?? 0))
+    const isUsed = counted.floor !== undefined || run !== undefined
+    if (stored === undefined && !isUsed) return undefined
     const base = before ?? emptyQueueState(0)
     const known = Math.max(base.nextId, counted.end)
     const nextId = Math.max(known + recountSkippedIds, this.#leastId(isLost))

@@ -172,7 +172,7 @@ function stagingValue({ isDeletion, value }: RecordVersion): Buffer {
 /** Returns the update id that a record mentions, or 0 if it mentions none. */
 function updateIdIn({ key, value, isDeletion }: RecordVersion): number {
   const kind = String.fromCharCode(key[0] ?? 0)
-  if (kind === 'u' || kind === 'd') return updateIdOfKey(key)
+  if (kind === 'u' || kind === 'd' || kind === 'v') return updateIdOfKey(key)
   return kind === 'i' && !isDeletion ? decodeKey({ key, value }).updateId : 0
 }
 

@@ -5,19 +5,23 @@
  * folds each operation into the state of its queue, so it must be called once for each operation, in commit order. A
  * record that cannot be decoded is left out and reported to damaged-records.ts.
  */
+import type { RecordedCall } from './audit-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../limits.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
 import { GroupEncoder } from './group-encoder.ts'
+import { KeptCountsOfShard } from './kept-counts.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import {
-  type AccessKeyOperation,
   type AddDeadLettersOperation,
+  type AdvanceOperation,
   type DeleteOperation,
+  type ForgetKeptOperation,
   type IdempotencyFact,
   type Operation,
   type PushOperation,
+  type QueueOperation,
   type RemoveDeadLettersOperation,
   fold,
 } from './operations.ts'
@@ -27,10 +31,12 @@ import type { StoreEntry, StoreOperation } from '../store/store.ts'
 import type {
   ExpiryBucket,
   DeadLettersRead,
+  KeptRun,
   ListedKind,
   ListedRecord,
   StoredAccessKey,
   StoredDeadLetter,
+  StoredLeftUpdate,
   StoredQueue,
   StoredUpdate,
 } from './stored.ts'
@@ -44,6 +50,8 @@ interface TrackedQueue {
 /** Encodes the operations of one shard and decodes its records. */
 export class ShardCodec {
   readonly #tracked = new Map<QueueId, TrackedQueue>()
+  /** What the queues keep of updates that have left. */
+  readonly kept = new KeptCountsOfShard()
   readonly #damaged: DamagedRecords
   readonly #encoder = new GroupEncoder()
   #highestNextId = 0
@@ -77,6 +85,7 @@ export class ShardCodec {
   /** Drops all folded states. */
   forgetAll(): void {
     this.#tracked.clear()
+    this.kept.forgetAll()
   }
 
   /** Forgets that a bucket was written: the next push that needs it writes it again. */
@@ -96,14 +105,19 @@ export class ShardCodec {
     const updates = this.#encoder.encodeUpdates(operations.filter(isPush))
     let pushes = 0
     for (const operation of operations) {
+      this.kept.fold(operation)
       if (operation.kind === 'bot' || operation.kind === 'settings') {
         batch.push(encodeMeta(operation))
       } else if (operation.kind === 'accessKey') {
-        batch.push(encodeAccessKey(operation))
+        batch.push(encodeJsonAt(keys.accessKeyKey(operation.id), operation.record))
+      } else if (operation.kind === 'audit') {
+        batch.push(encodeJsonAt(keys.auditKey(operation.id), operation.record))
       } else if (operation.kind === 'addDeadLetters') {
         encodeBurial(operation, this.#tracked.get(operation.queue), batch)
       } else if (operation.kind === 'removeDeadLetters') {
         encodeDeletions(operation, keys.deadLetterKey, batch)
+      } else if (operation.kind === 'forgetKept') {
+        encodeForgotten(operation, batch)
       } else {
         const tracked = this.#trackedQueue(operation.queue)
         changed.set(operation.queue, tracked)
@@ -112,14 +126,14 @@ export class ShardCodec {
           if (update !== undefined) batch.push(update)
           encodeBesideUpdate(operation, tracked, batch)
         }
-        if (operation.kind === 'delete') encodeDeletions(operation, keys.updateKey, batch)
+        encodeLeaving(operation, batch)
         fold(tracked.state, operation)
       }
     }
     for (const { state } of changed.values()) {
       this.#highestNextId = Math.max(this.#highestNextId, state.nextId)
     }
-    return batch.concat(this.#encoder.encodeQueueStates(changed))
+    return batch.concat(this.kept.changed(), this.#encoder.encodeQueueStates(changed))
   }
 
   /** Decodes `u` records; leaves out damaged ones. */
@@ -141,6 +155,38 @@ export class ShardCodec {
       else deadLetters.push({ updateId, ...deadLetter })
     }
     return { deadLetters, damagedIds }
+  }
+
+  /** Decodes `v` records; leaves out damaged ones. */
+  decodeLeftUpdates(entries: readonly StoreEntry[]): StoredLeftUpdate[] {
+    return this.#decodeEach(entries, (entry) => ({
+      updateId: keys.updateIdOfKey(entry.key),
+      ...record.decodeLeftUpdate(entry),
+    }))
+  }
+
+  /** Decodes `l` records; leaves out damaged ones. */
+  decodeKeptRuns(entries: readonly StoreEntry[]): KeptRun[] {
+    return this.#decodeEach(entries, (entry) => ({
+      from: keys.updateIdOfKey(entry.key),
+      ...record.decodeKeptRun(entry),
+    }))
+  }
+
+  /**
+   * Takes over `n` records, as far as newer counts are not in memory.
+   *
+   * @returns the queues whose record is damaged
+   */
+  readKeptCounts(entries: readonly StoreEntry[]): QueueId[] {
+    const damaged: QueueId[] = []
+    for (const entry of entries) {
+      const queue = keys.queueIdOfKey(entry.key)
+      const counts = this.#decode(entry, record.decodeKeptCounts)
+      if (counts === undefined) damaged.push(queue)
+      else this.kept.read(queue, counts)
+    }
+    return damaged
   }
 
   /** Decodes an `i` record. Returns undefined for a damaged one: its update is then pushed again rather than lost. */
@@ -168,6 +214,14 @@ export class ShardCodec {
     }))
   }
 
+  /** Decodes `c` records; leaves out damaged ones. */
+  decodeCalls(entries: readonly StoreEntry[]): RecordedCall[] {
+    return this.#decodeEach(entries, (entry) => ({
+      id: keys.auditIdOfKey(entry.key),
+      record: record.decodeJson(entry),
+    }))
+  }
+
   /**
    * Decodes `x` records. Also returns damaged ones, because sweeping a queue in which nothing expires is harmless.
    */
@@ -179,16 +233,17 @@ export class ShardCodec {
   }
 
   /**
-   * Decodes the `s` and `w` records of a queue and the `b` record of its bot. If the queue is tracked, the folded
+   * Decodes the `s`, `w` and `n` records of a queue and the `b` record of its bot. If the queue is tracked, the folded
    * state takes precedence over the stored one.
    */
   decodeQueue(
     queue: QueueId,
-    found: Readonly<Record<'s' | 'w' | 'b', StoreEntry | undefined>>,
+    found: Readonly<Record<'s' | 'w' | 'b' | 'n', StoreEntry | undefined>>,
   ): StoredQueue {
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
     const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
+    if (found.n !== undefined) this.readKeptCounts([found.n])
     const tracked = this.#tracked.get(queue)?.state
     return {
       state: tracked ?? state,
@@ -261,8 +316,8 @@ function encodeBurial(
 ): void {
   for (const deadLetter of deadLetters) {
     const key = keys.deadLetterKey(queue, deadLetter.updateId)
-    batch.push({ type: 'put', key, value: record.encodeDeadLetter(key, deadLetter) })
-    encodeBucket({ queue, minute: lastMinuteOf(queue, deadLetter.deadSinceMs) }, tracked, batch)
+    batch.push({ type: 'put', key, value: record.encodeLeftUpdate(key, deadLetter) })
+    encodeBucket({ queue, minute: lastMinuteOf(queue, deadLetter.leftAtMs) }, tracked, batch)
   }
 }
 
@@ -273,9 +328,9 @@ const minutesPerDay = 24 * 60
  * the bot id modulo 1,440. A queue's dead letters therefore cost one bucket a day, and the bots are spread over the
  * day instead of all being swept at midnight.
  */
-function lastMinuteOf(queue: QueueId, deadSinceMs: number): number {
+function lastMinuteOf(queue: QueueId, leftAtMs: number): number {
   const own = keys.botIdOf(queue) % minutesPerDay
-  const minute = Math.ceil((deadSinceMs + deadLetterLifeMs) / 60_000)
+  const minute = Math.ceil((leftAtMs + deadLetterLifeMs) / 60_000)
   return Math.ceil((minute - own) / minutesPerDay) * minutesPerDay + own
 }
 
@@ -301,8 +356,46 @@ function encodeBucket(
   batch.push({ type: 'put', key, value: record.encodeMark(key) })
 }
 
+function encodeLeaving(operation: QueueOperation, batch: StoreOperation[]): void {
+  if (operation.kind === 'delete') encodeRemoval(operation, batch)
+  else if (operation.kind === 'confirm' || operation.kind === 'drop') encodeRun(operation, batch)
+}
+
+/** An update that is kept gets another key, so that nothing takes it for a pending one. */
+function encodeRemoval(operation: DeleteOperation, batch: StoreOperation[]): void {
+  encodeDeletions(operation, keys.updateKey, batch)
+  for (const left of operation.kept ?? []) {
+    const key = keys.leftUpdateKey(operation.queue, left.updateId)
+    batch.push({ type: 'put', key, value: record.encodeLeftUpdate(key, left) })
+  }
+}
+
+function encodeRun(operation: AdvanceOperation, batch: StoreOperation[]): void {
+  const { kind, queue, from, floor: end, removedCount: count, removedBytes: bytes } = operation
+  const { keptSinceMs: leftAtMs } = operation
+  if (leftAtMs === undefined) return
+  const key = keys.keptRunKey(queue, from)
+  const reason = kind === 'confirm' ? 'confirmed' : 'dropped'
+  const value = record.encodeKeptRun(key, { reason, leftAtMs, end, count, bytes })
+  batch.push({ type: 'put', key, value })
+}
+
+function encodeForgotten(operation: ForgetKeptOperation, batch: StoreOperation[]): void {
+  for (const { from } of operation.runs) {
+    batch.push({ type: 'del', key: keys.keptRunKey(operation.queue, from) })
+  }
+  encodeDeletions(operation, keys.leftUpdateKey, batch)
+  const { queue, shrunk } = operation
+  if (shrunk === undefined) return
+  encodeDeletions({ queue, updateIds: shrunk.updateIds }, keys.updateKey, batch)
+  for (const { from, ...run } of shrunk.runs) {
+    const key = keys.keptRunKey(queue, from)
+    batch.push({ type: 'put', key, value: record.encodeKeptRun(key, run) })
+  }
+}
+
 function encodeDeletions(
-  { queue, updateIds }: DeleteOperation | RemoveDeadLettersOperation,
+  { queue, updateIds }: Pick<RemoveDeadLettersOperation, 'queue' | 'updateIds'>,
   keyOf: (queue: QueueId, updateId: number) => Buffer,
   batch: StoreOperation[],
 ): void {
@@ -310,13 +403,11 @@ function encodeDeletions(
 }
 
 function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreOperation {
-  const key = keys.queueKey(operation.kind === 'bot' ? 'b' : 'w', operation.queue)
-  if (operation.record === null) return { type: 'del', key }
-  return { type: 'put', key, value: record.encodeJson(key, operation.record) }
+  const { kind, queue } = operation
+  return encodeJsonAt(keys.queueKey(kind === 'bot' ? 'b' : 'w', queue), operation.record)
 }
 
-function encodeAccessKey({ id, record: stored }: AccessKeyOperation): StoreOperation {
-  const key = keys.accessKeyKey(id)
+function encodeJsonAt(key: Buffer, stored: object | null): StoreOperation {
   if (stored === null) return { type: 'del', key }
   return { type: 'put', key, value: record.encodeJson(key, stored) }
 }

@@ -3,6 +3,7 @@
  * letters, expiry buckets, and the keys of the private API. Damaged records are logged and left out.
  */
 import { accessKeysMax } from '../limits.ts'
+import type { RecordedCall } from './audit-record.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import type { ShardCodec } from './shard-codec.ts'
@@ -17,10 +18,16 @@ import type {
 } from './stored.ts'
 
 export interface ShardListsOptions {
-  readonly codec: Pick<ShardCodec, 'decodeAccessKeys' | 'decodeBuckets' | 'decodeListed'>
+  readonly codec: Pick<
+    ShardCodec,
+    'decodeAccessKeys' | 'decodeCalls' | 'decodeBuckets' | 'decodeListed' | 'readKeptCounts'
+  >
   /** Rejects with STORE_UNAVAILABLE, as all methods of the lists then do. */
   range(range: RangeOptions): Promise<readonly StoreEntry[]>
 }
+
+/** One read returns this many ids of recorded calls. Chosen: 11 kB of keys; all of them are ten reads. */
+const callIdsPerReadMax = 1_000
 
 /** The lists of one shard. Like the shard, they reject with PostboteError STORE_UNAVAILABLE if the database fails. */
 export class ShardLists {
@@ -62,6 +69,21 @@ export class ShardLists {
       keysOnly: true,
     })
     return entries.map(({ key }) => keys.queueIdOfKey(key))
+  }
+
+  /** Reads counts of what queues keep into memory. Damaged ones are listed instead. */
+  async keptCounts(page: QueuesPage): Promise<{
+    readonly damaged: readonly QueueId[]
+    /** The last queue of the page; undefined if this was the end. */
+    readonly last: QueueId | undefined
+  }> {
+    const gte = keys.keyAfter(keys.queueKey('n', page.after))
+    const entries = await this.#options.range({ gte, lt: keys.endOf('n'), limit: page.limit })
+    const last = entries.length < page.limit ? undefined : entries.at(-1)
+    return {
+      damaged: this.#options.codec.readKeptCounts(entries),
+      last: last && keys.queueIdOfKey(last.key),
+    }
   }
 
   /**
@@ -111,6 +133,37 @@ export class ShardLists {
   async accessKeys(): Promise<readonly StoredAccessKey[]> {
     const range = { gte: keys.startOf('k'), lt: keys.endOf('k'), limit: accessKeysMax }
     return this.#options.codec.decodeAccessKeys(await this.#options.range(range))
+  }
+
+  /**
+   * Reads recorded calls, the last ones first.
+   *
+   * @param page.from - the first id of the range; `page.before`, the first id after it. 20 hexadecimal digits.
+   * @returns the calls, without those whose record is damaged, and the id before which to go on; undefined at the end.
+   */
+  async calls(page: {
+    readonly from: string
+    readonly before: string
+    readonly limit: number
+  }): Promise<{ readonly calls: readonly RecordedCall[]; readonly next: string | undefined }> {
+    const [gte, lt] = [keys.auditKey(page.from), keys.auditKey(page.before)]
+    const entries = await this.#options.range({ gte, lt, limit: page.limit, reverse: true })
+    const last = entries.length < page.limit ? undefined : entries.at(-1)
+    const next = last === undefined ? undefined : keys.auditIdOfKey(last.key)
+    return { calls: this.#options.codec.decodeCalls(entries), next }
+  }
+
+  /** Lists the ids of all recorded calls in their order, without reading the calls. */
+  async callIds(): Promise<readonly string[]> {
+    const range = { gte: keys.startOf('c'), lt: keys.endOf('c'), limit: callIdsPerReadMax }
+    const ids: string[] = []
+    for (let { gte } = range; ; ) {
+      const entries = await this.#options.range({ ...range, gte, keysOnly: true })
+      ids.push(...entries.map(({ key }) => keys.auditIdOfKey(key)))
+      const last = entries.at(-1)
+      if (last === undefined || entries.length < callIdsPerReadMax) return ids
+      gte = keys.keyAfter(last.key)
+    }
   }
 
   async #deadLetterIds(

@@ -6,18 +6,26 @@ import type { StoreEntry } from '../store/store.ts'
 import type { RecordCheck } from '../store/store-files.ts'
 import { messageOf } from '../message-of.ts'
 
-/** Length of each kind's key in bytes, and the function that decodes its value. */
-const kinds: Readonly<
-  Record<string, { readonly keyBytes: number; readonly decode: (entry: StoreEntry) => unknown }>
-> = {
-  u: { keyBytes: 17, decode: record.decodeUpdate },
-  d: { keyBytes: 17, decode: record.decodeDeadLetter },
-  s: { keyBytes: 9, decode: record.decodeQueueState },
-  b: { keyBytes: 9, decode: record.decodeJson },
-  w: { keyBytes: 9, decode: record.decodeJson },
-  i: { keyBytes: 29, decode: record.decodeKey },
-  x: { keyBytes: 13, decode: record.assertMark },
-  k: { keyBytes: 9, decode: record.decodeJson },
+interface Kind {
+  /** The length of the key. */
+  readonly keyBytes: number
+  readonly name: string
+  readonly decode: (entry: StoreEntry) => unknown
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  u: { keyBytes: 17, name: 'update', decode: record.decodeUpdate },
+  d: { keyBytes: 17, name: 'dead letter', decode: record.decodeDeadLetter },
+  v: { keyBytes: 17, name: 'kept update', decode: record.decodeLeftUpdate },
+  l: { keyBytes: 17, name: 'run of kept updates from', decode: record.decodeKeptRun },
+  n: { keyBytes: 9, name: 'counts of kept updates', decode: record.decodeKeptCounts },
+  s: { keyBytes: 9, name: 'ids and counts', decode: record.decodeQueueState },
+  b: { keyBytes: 9, name: 'registration', decode: record.decodeJson },
+  w: { keyBytes: 9, name: 'settings', decode: record.decodeJson },
+  i: { keyBytes: 29, name: 'idempotency key', decode: record.decodeKey },
+  x: { keyBytes: 13, name: 'expiry', decode: record.assertMark },
+  k: { keyBytes: 9, name: 'access key', decode: record.decodeJson },
+  c: { keyBytes: 11, name: 'recorded call', decode: record.decodeJson },
 }
 
 /**
@@ -54,7 +62,7 @@ export function unknownIn(entry: StoreEntry, types: number): string | undefined 
   if (fault !== undefined) {
     return kinds[kind]?.keyBytes === key.length && !record.isIntact(entry) ? undefined : fault
   }
-  const type = kind === 'u' || kind === 'd' ? (value[1] ?? 0) : 0
+  const type = kind === 'u' || kind === 'd' || kind === 'v' ? (value[1] ?? 0) : 0
   return type < types ? undefined : `an update of the unknown type ${type}`
 }
 
@@ -69,10 +77,13 @@ function mayBeKey(firstByte: number, length: number): boolean {
   return kinds[String.fromCharCode(firstByte)]?.keyBytes === length
 }
 
-/** Returns the queue of a record; undefined if the key is of no known kind, or of an access key, which belongs to no queue. */
+/** The kinds of records that belong to no queue, and are in shard 0. */
+const queueless: ReadonlySet<string> = new Set(['k', 'c'])
+
+/** Returns the queue of a record; undefined if the key is of no known kind, or the record belongs to no queue. */
 export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
   const kind = String.fromCharCode(key[0] ?? 0)
-  if (key.length !== kinds[kind]?.keyBytes || kind === 'k') return undefined
+  if (key.length !== kinds[kind]?.keyBytes || queueless.has(kind)) return undefined
   return kind === 'x' || kind === 'i' ? keys.parseExpiryKey(key).queue : keys.queueIdOfKey(key)
 }
 
@@ -80,24 +91,15 @@ export function queueOfRecord(key: Buffer): keys.QueueId | undefined {
 export function describeKey(key: Buffer): string {
   const queue = queueOfRecord(key)
   if (key[0] === keys.startOf('k')[0]) return `access key ${keys.accessKeyIdOfKey(key)}`
+  if (key[0] === keys.startOf('c')[0]) return `recorded call ${keys.auditIdOfKey(key)}`
   if (queue === undefined) return `key ${key.toString('hex')}`
   const bot = `bot ${keys.botIdOf(queue)}${keys.isTestQueue(queue) ? ' (/test/)' : ''}`
-  switch (String.fromCharCode(key[0] ?? 0)) {
-    case 'u':
-      return `update ${keys.updateIdOfKey(key)} of ${bot}`
-    case 'd':
-      return `dead letter ${keys.updateIdOfKey(key)} of ${bot}`
-    case 's':
-      return `ids and counts of ${bot}`
-    case 'b':
-      return `registration of ${bot}`
-    case 'w':
-      return `settings of ${bot}`
-    case 'i':
-      return `idempotency key ${key.subarray(13).toString('hex')} of ${bot}`
-    default:
-      return `expiry of ${bot} in minute ${keys.parseExpiryKey(key).minute}`
-  }
+  const kind = String.fromCharCode(key[0] ?? 0)
+  const name = kinds[kind]?.name ?? ''
+  if (key.length === keys.updateKeyBytes) return `${name} ${keys.updateIdOfKey(key)} of ${bot}`
+  if (kind === 'i') return `${name} ${key.subarray(13).toString('hex')} of ${bot}`
+  if (kind === 'x') return `${name} of ${bot} in minute ${keys.parseExpiryKey(key).minute}`
+  return `${name} of ${bot}`
 }
 
 /**

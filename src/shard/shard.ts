@@ -15,6 +15,7 @@ import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import { type AdvanceOperation, type Operation, textBytesOf } from './operations.ts'
+import { keptCountsRecord, keptOf, type KeptCountsOfShard } from './kept-counts.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
 import type { QueueState } from './record.ts'
@@ -28,11 +29,14 @@ import type {
   ListedKind,
   ListedRecord,
   QueuesPage,
+  KeptRun,
+  LeftUpdatesRead,
   StoredQueue,
   IdRange,
   UpdatesRead,
 } from './stored.ts'
-import { kib } from '../limits.ts'
+import { countedPerReadMax, kib } from '../limits.ts'
+import { Mutex } from '../kit/mutex.ts'
 
 /** Options of a shard. `Shard.open` opens the `store`. */
 export interface ShardOptions extends ShardRecoveryOptions {
@@ -40,6 +44,8 @@ export interface ShardOptions extends ShardRecoveryOptions {
   onCommitted(operations: readonly Operation[]): void
   /** If absent, no other server can serve the shard. */
   readonly lease?: Lease | undefined
+  /** Called after each group that was written and synced, with the time that this took. */
+  onSynced?(durationMs: number): void
   /** Called when a read has failed: a file of the shard may be damaged. */
   onReadFailed?(error: unknown): void
   /** Maximum number of idempotency keys for each queue and UTC day; the value of limits.ts by default. */
@@ -64,6 +70,8 @@ export class Shard {
   readonly idempotency: IdempotencyKeys
   /** What is stored of many queues. */
   readonly lists: ShardLists
+  /** Whoever reads what queues keep, and then deletes some of it, does so alone. */
+  readonly keptChanges = new Mutex()
   readonly #options: ShardOptions
   readonly #store: Store
   readonly #codec: ShardCodec
@@ -217,6 +225,62 @@ export class Shard {
     }
   }
 
+  /** Reads kept updates of one queue that have left alone, in id order. */
+  async readLeftUpdates(range: IdRange): Promise<LeftUpdatesRead> {
+    const entries = await this.#range(range, keys.leftUpdateKey)
+    const last = entries.at(-1)
+    return {
+      updates: this.#codec.decodeLeftUpdates(entries),
+      next: last === undefined ? range.to : keys.updateIdOfKey(last.key) + 1,
+    }
+  }
+
+  /** Reads runs of kept updates of one queue that begin in a range of ids, in id order, or from its end on. */
+  async readKeptRuns(
+    range: IdRange,
+    { reverse }: { readonly reverse: boolean } = { reverse: false },
+  ): Promise<readonly KeptRun[]> {
+    const { queue, from, to, limit } = range
+    const [gte, lt] = [keys.keptRunKey(queue, from), keys.keptRunKey(queue, to)]
+    const entries = await this.#read(() => this.#store.range({ gte, lt, limit, reverse }))
+    return this.#codec.decodeKeptRuns(entries)
+  }
+
+  /** What the queues keep of updates that have left, as far as it was read. */
+  get kept(): Pick<KeptCountsOfShard, 'bytes' | 'findingOf' | 'note' | 'of' | 'queues'> {
+    return this.#codec.kept
+  }
+
+  /** Reads what all queues keep, unless that was done since the shard was opened. Damaged counts are counted again. */
+  async readKept(): Promise<void> {
+    const { kept } = this.#codec
+    if (kept.isRead) return
+    for (let after: QueueId = 0; ; ) {
+      const page = await this.lists.keptCounts({ after, limit: countedPerReadMax })
+      for (const queue of page.damaged) await this.#countKept(queue)
+      if (page.last === undefined) break
+      after = page.last
+    }
+    kept.isRead = true
+  }
+
+  /** Deletes all that a queue keeps of updates that have left it, with the updates below its floor, before its ids are used anew. */
+  async clearKept(queue: QueueId): Promise<void> {
+    await this.keptChanges.run(async () => {
+      await this.commit([], { waited: true })
+      const floor = this.stateOf(queue)?.floor ?? 0
+      const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
+      const options = { sync: false }
+      await this.#deleteAll(all, options, keys.keptRunKey)
+      await this.#deleteAll(all, options, keys.leftUpdateKey)
+      const { count, bytes } = this.kept.of(queue)
+      if (count === 0) return
+      await this.#deleteAll({ ...all, to: floor }, options)
+      const forget = { kind: 'forgetKept', queue, runs: [], updateIds: [], count, bytes } as const
+      await this.commit([forget], { waited: true })
+    })
+  }
+
   /** Reads the ids of the newest stored updates of one queue: at most `range.limit`, newest first. */
   async readNewestIds(range: IdRange): Promise<readonly number[]> {
     const found = await this.#updateKeys(range, { reverse: true })
@@ -253,12 +317,16 @@ export class Shard {
   async reclaimLeftovers(queue: QueueId): Promise<void> {
     const [stored] = this.#codec.stateOf(queue) === undefined ? await this.load([queue]) : []
     const floor = (this.#codec.stateOf(queue) ?? stored?.state)?.floor ?? 0
-    const dead = { queue, from: 0, to: floor, limit: leftoversPerWriteMax }
-    const [first] = await this.#updateKeys({ ...dead, limit: 1 })
+    const below = { queue, from: 0, to: floor, limit: 1 }
+    const [first] = await this.#updateKeys(below)
     if (first === undefined) return
-    // The floor may be part of a group that is not synced yet.
+    // The floor, and the run of what is below it, may be part of a group that is not synced yet.
     await this.commit([], { waited: true })
-    await this.#deleteAll({ ...dead, from: keys.updateIdOfKey(first) }, { sync: false })
+    // Dead records between runs that are kept are deleted when the runs before them are.
+    const [run] = await this.readKeptRuns(below)
+    const from = keys.updateIdOfKey(first)
+    const dead = { queue, from, to: run?.from ?? floor, limit: leftoversPerWriteMax }
+    await this.#deleteAll(dead, { sync: false })
   }
 
   /** Deletes every update of an empty queue, synced, before a new numbering begins. */
@@ -287,6 +355,7 @@ export class Shard {
     const wanted = queues.flatMap((queue) => [
       keys.queueKey('s', queue),
       keys.queueKey('w', queue),
+      keys.queueKey('n', queue),
       keys.queueKey('b', keys.botIdOf(queue)),
     ])
     const values = await this.#read(() => this.#store.getMany(wanted))
@@ -295,8 +364,8 @@ export class Shard {
       return value && { key, value }
     })
     return queues.map((queue, index) => {
-      const [s, w, b] = entries.slice(index * 3, index * 3 + 3)
-      const stored = this.#codec.decodeQueue(queue, { s, w, b })
+      const [s, w, n, b] = entries.slice(index * 4, index * 4 + 4)
+      const stored = this.#codec.decodeQueue(queue, { s, w, n, b })
       const { state } = stored
       const { idMark } = this.#options
       // What is tracked has skipped already.
@@ -307,10 +376,20 @@ export class Shard {
     })
   }
 
+  /** Counts what a queue keeps, because its record is damaged. */
+  async #countKept(queue: QueueId): Promise<void> {
+    const counts = await keptOf(this, queue)
+    const key = keys.queueKey('n', queue)
+    await this.#writeBeside([keptCountsRecord(key, counts)], { sync: false })
+    this.#codec.kept.read(queue, counts)
+  }
+
   #newRecounter(): Recounter {
     return new Recounter({
       store: this.#store,
       readUpdates: (range) => this.readUpdates(range),
+      readKeptRuns: (range, options) => this.readKeptRuns(range, options),
+      readLeftUpdates: (range) => this.readLeftUpdates(range),
       idMark: this.#options.idMark,
       write: (operations) => this.#writeBeside(operations, { sync: true }),
     })
@@ -345,7 +424,10 @@ export class Shard {
     const reserving = this.#options.idMark?.reserve(this.#codec.highestNextId)
     if (reserving !== undefined) await reserving
     this.#reclaimer.join(batch)
+    const { clock, onSynced } = this.#options
+    const startedMs = clock.monotonicMs()
     await this.#store.write(batch, { sync: true })
+    onSynced?.(clock.monotonicMs() - startedMs)
   }
 
   /** A write outside of the groups. If it fails, the groups fail too, because nothing may be written after it. */
@@ -366,10 +448,14 @@ export class Shard {
    * Deletes the records of a range in steps. Each read starts where the previous one ended: from the beginning it
    * would have to skip all deleted entries, which LevelDB keeps for a while.
    */
-  async #deleteAll(range: IdRange, options: { readonly sync: boolean }): Promise<void> {
+  async #deleteAll(
+    range: IdRange,
+    options: { readonly sync: boolean },
+    keyOf = keys.updateKey,
+  ): Promise<void> {
     let { from } = range
     for (;;) {
-      const found = await this.#updateKeys({ ...range, from })
+      const found = await this.#updateKeys({ ...range, from }, { reverse: false }, keyOf)
       const last = found.at(-1)
       if (last === undefined) return
       await this.#writeBeside(deletionsOf(found), options)
@@ -380,8 +466,9 @@ export class Shard {
   async #updateKeys(
     { queue, from, to, limit }: IdRange,
     { reverse }: { readonly reverse: boolean } = { reverse: false },
+    keyOf = keys.updateKey,
   ): Promise<readonly Buffer[]> {
-    const [gte, lt] = [keys.updateKey(queue, from), keys.updateKey(queue, to)]
+    const [gte, lt] = [keyOf(queue, from), keyOf(queue, to)]
     const entries = await this.#read(() =>
       this.#store.range({ gte, lt, limit, reverse, keysOnly: true }),
     )
@@ -390,12 +477,24 @@ export class Shard {
 
   #onCommitted(operations: readonly Operation[]): void {
     for (const operation of operations) {
-      if (operation.kind === 'confirm' || operation.kind === 'drop') this.#reclaim(operation)
+      if (operation.kind === 'forgetKept') {
+        const { queue } = operation
+        for (const { from, end: floor, count: removedCount } of operation.runs) {
+          this.#reclaim({ queue, from, floor, removedCount })
+        }
+      } else if (operation.kind === 'confirm' || operation.kind === 'drop') {
+        if (operation.keptSinceMs === undefined) this.#reclaim(operation)
+      }
     }
     this.#options.onCommitted(operations)
   }
 
-  #reclaim({ queue, from, floor, removedCount }: AdvanceOperation): void {
+  #reclaim({
+    queue,
+    from,
+    floor,
+    removedCount,
+  }: Pick<AdvanceOperation, 'queue' | 'from' | 'floor' | 'removedCount'>): void {
     if (floor - from <= removedCount * 4 + leftoversPerWriteMax) {
       this.#reclaimer.add({ queue, from, to: floor })
     } else {
@@ -417,9 +516,13 @@ function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
 function operationCost(operation: Operation): number {
   const { kind } = operation
   if (kind === 'push') return costOfText(textBytesOf(operation))
-  if (kind === 'delete' || kind === 'removeDeadLetters') return operation.updateIds.length
-  if (kind !== 'addDeadLetters') return 1
-  return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text.length), 0)
+  if (kind === 'delete') return operation.updateIds.length + costOfTexts(operation.kept ?? [])
+  if (kind === 'removeDeadLetters') return operation.updateIds.length
+  if (kind === 'forgetKept') {
+    const { runs, updateIds, shrunk } = operation
+    return runs.length + updateIds.length + (shrunk?.updateIds.length ?? 0)
+  }
+  return kind === 'addDeadLetters' ? costOfTexts(operation.deadLetters) : 1
 }
 
 /**
@@ -427,6 +530,10 @@ function operationCost(operation: Operation): number {
  * groups of large updates become small; with more, they block longer.
  */
 const groupCostBytes = 2 * kib
+
+function costOfTexts(updates: readonly { readonly text: Buffer }[]): number {
+  return updates.reduce((cost, { text }) => cost + costOfText(text.length), 0)
+}
 
 function costOfText(bytes: number): number {
   return 1 + Math.floor(bytes / groupCostBytes)

@@ -2,7 +2,13 @@
 import type { AccessKeyRecord } from './access-key-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './record-keys.ts'
-import type { DeadLetterRecord, QueueState, UpdateRecord } from './record.ts'
+import type {
+  DeadLetterRecord,
+  KeptRunRecord,
+  LeftUpdateRecord,
+  QueueState,
+  UpdateRecord,
+} from './record.ts'
 
 /** An update as it was stored. */
 export interface StoredUpdate extends UpdateRecord {
@@ -12,6 +18,16 @@ export interface StoredUpdate extends UpdateRecord {
 /** A dead letter as it was stored, under the id its update had. */
 export interface StoredDeadLetter extends DeadLetterRecord {
   readonly updateId: number
+}
+
+/** A kept update as it was stored: it has left its queue alone. */
+export interface StoredLeftUpdate extends LeftUpdateRecord {
+  readonly updateId: number
+}
+
+/** Updates that left together, with ids from `from` up to, but not including, `end`. */
+export interface KeptRun extends KeptRunRecord {
+  readonly from: number
 }
 
 /** Which updates or dead letters of one queue to read. */
@@ -31,6 +47,13 @@ export interface IdRange {
 export interface UpdatesRead {
   readonly updates: readonly StoredUpdate[]
   /** The id at which to continue: after every record that was read, including damaged ones. */
+  readonly next: number
+}
+
+/** The result of reading a range of kept updates that have left alone. */
+export interface LeftUpdatesRead {
+  readonly updates: readonly StoredLeftUpdate[]
+  /** The id at which to continue. */
   readonly next: number
 }
 

@@ -23,6 +23,8 @@ export interface DiskSpaceOptions {
  * stores some 40 MB, far less than the reserve of 256 MiB.
  */
 const diskCheckPeriodMs = 1_000
+/** The space is nearly low below this many times the reserve. Chosen: what is deleted frees space only some compactions later. */
+const nearlyLowShare = 2
 
 export class DiskSpace implements StoreSpace {
   readonly #options: DiskSpaceOptions
@@ -52,6 +54,10 @@ export class DiskSpace implements StoreSpace {
 
   isLow(): boolean {
     return this.#freeBytes < this.#options.reserveBytes
+  }
+
+  isNearlyLow(): boolean {
+    return this.#freeBytes < this.#options.reserveBytes * nearlyLowShare
   }
 
   /** Bytes that an unprivileged process may still write, according to the last check. */

@@ -49,6 +49,8 @@ export interface SpaceOptions {
 export interface StoreSpace {
   /** Whether pushes for the bots of this shard are refused. */
   isLow(shard: number): boolean
+  /** Whether it is likely that they soon are, so that what can be spared should go. */
+  isNearlyLow(shard: number): boolean
   close(): void
 }
 

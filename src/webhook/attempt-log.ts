@@ -125,6 +125,12 @@ export class AttemptLog {
     this.#history.count(index, atMs, count)
   }
 
+  /** Counts updates that were delivered this long after they were stored. */
+  addDelivery(atMs: number, delayMs: number, count: number): void {
+    this.#history ??= new DeliveryHistory(outcomes.length)
+    this.#history.addDelivery(atMs, delayMs, count)
+  }
+
   /** Returns how often each outcome occurred. */
   counts(): OutcomeCounts {
     return recordOf(outcomes, (outcome) => this.#outcomes[indexOf[outcome]] ?? 0)

@@ -9,6 +9,8 @@ import type { Moment } from './state.ts'
 
 export interface DeliveryCounters {
   add(outcome: AttemptOutcome, n: number): void
+  /** An attempt has ended, in any way. */
+  took?(durationMs: number): void
 }
 
 /** What was attempted: a delivery on a connection, or the opening of a connection. */
@@ -94,6 +96,7 @@ export class AttemptRecorder {
 
   #add(outcome: AttemptOutcome): void {
     const wasFailing = isFailing(this.#log)
+    this.#options.counters?.took?.(this.#attempt.durationMs)
     this.#log.add(this.#attempt, outcome)
     const fails = isFailing(this.#log)
     if (fails && !wasFailing) this.#options.onFailing?.(this.#attempt.error ?? '')

@@ -29,12 +29,18 @@ export interface LostUpdate {
   readonly lastError: string | undefined
 }
 
-/** A dispatcher that holds updates it has read. Nothing else removes a held update because of its expiry. */
+/** A dispatcher that holds updates it has read. Nothing else removes a held update that it was not asked to release. */
 export interface UpdateHolder {
   /** Gives up through `addDeadLetters` all held updates that have expired, except those in flight. */
   giveUpExpired(): void
   /** The queue, empty at the moment, assigns lower ids from now on. */
   renumbered(): void
+  /**
+   * Lets go of an update, so that it can be removed from the queue.
+   *
+   * @returns false if the update is being delivered, or was delivered
+   */
+  release(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
   /** Tells whether it holds this update, in constant time. */
   holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
 }
@@ -50,8 +56,12 @@ export interface DeliverySource {
     afterId: number,
     limit: number,
   ): readonly PendingUpdate[] | Promise<readonly PendingUpdate[]>
-  /** Removes delivered updates, each once. The removal becomes durable soon after and is not awaited. */
-  remove(updates: readonly PendingUpdate[]): void
+  /**
+   * Removes delivered updates, each once. The removal becomes durable soon after and is not awaited.
+   *
+   * @param attempts - how often each was sent, if that is known
+   */
+  remove(updates: readonly PendingUpdate[], attempts?: readonly number[]): void
   /** Removes updates that were given up, each once. */
   addDeadLetters(lost: readonly LostUpdate[]): void
 }

@@ -87,6 +87,8 @@ export class Dispatcher implements UpdateHolder {
   #mode: DispatcherMode = 'idle'
   #isPumping = false
   #delivered: PendingUpdate[] = []
+  /** How often each of them was sent. */
+  #deliveredAttempts: number[] = []
   #isFlushDue = false
   #timer: Timer | undefined
   readonly #loader: UpdateLoader
@@ -170,6 +172,11 @@ export class Dispatcher implements UpdateHolder {
   holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
     const { updateId } = update
     return this.#state.holds(update) || this.#delivered.some((other) => other.updateId === updateId)
+  }
+
+  release(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
+    const isDelivered = this.#delivered.some(({ updateId }) => updateId === update.updateId)
+    return !isDelivered && this.#state.release(update)
   }
 
   renumbered(): void {
@@ -415,6 +422,7 @@ export class Dispatcher implements UpdateHolder {
     if (lane.first === undefined) return
     this.#recorder.delivered(connection, lane.first.updateId, this.#now)
     this.#delivered.push(lane.first)
+    this.#deliveredAttempts.push(lane.failures + 1)
     this.#state.delivered(lane)
     if (this.#isFlushDue) return
     this.#isFlushDue = true
@@ -425,8 +433,10 @@ export class Dispatcher implements UpdateHolder {
     this.#isFlushDue = false
     if (this.#delivered.length === 0) return
     const delivered = this.#delivered
+    const attempts = this.#deliveredAttempts
     this.#delivered = []
-    this.#options.source.remove(delivered)
+    this.#deliveredAttempts = []
+    this.#options.source.remove(delivered, attempts)
     this.#recorder.removed(delivered.length)
   }
 }

@@ -101,12 +101,12 @@ export class LaneWindow {
     lane.dropFirst()
   }
 
-  /** Removes and returns the updates of a lane that have expired. Call `emptied` if nothing is left. */
-  dropExpired(lane: Lane, wallMs: number): readonly PendingUpdate[] {
-    const expired = lane.dropExpired(wallMs)
-    this.#updates -= expired.length
-    for (const { textBytes } of expired) this.#count(-textBytes)
-    return expired
+  /** Removes and returns some updates of a lane, as `Lane.drop`. Call `emptied` if nothing is left. */
+  drop(lane: Lane, isOver: (update: PendingUpdate) => boolean): readonly PendingUpdate[] {
+    const dropped = lane.drop(isOver)
+    this.#updates -= dropped.length
+    for (const { textBytes } of dropped) this.#count(-textBytes)
+    return dropped
   }
 
   /** A lane has lost its last update. */

@@ -99,17 +99,17 @@ export class Lane {
     this.#forgetFailures()
   }
 
-  /** Removes and returns the updates that have expired, wherever they are. */
-  dropExpired(wallMs: number): readonly PendingUpdate[] {
+  /** Removes and returns the updates for which `isOver` returns true, wherever they are. */
+  drop(isOver: (update: PendingUpdate) => boolean): readonly PendingUpdate[] {
     const held = this.first === undefined ? [] : [this.first, ...(this.rest ?? [])]
-    const expired = held.filter((update) => update.expiresAtS * 1_000 <= wallMs)
-    if (expired.length === 0) return expired
-    const [first, ...rest] = held.filter((update) => update.expiresAtS * 1_000 > wallMs)
+    const dropped = held.filter(isOver)
+    if (dropped.length === 0) return dropped
+    const [first, ...rest] = held.filter((update) => !isOver(update))
     if (this.first !== first) this.#forgetFailures()
     this.first = first
     this.rest = rest.length === 0 ? undefined : rest
-    for (const update of expired) this.bytes -= update.textBytes
-    return expired
+    for (const update of dropped) this.bytes -= update.textBytes
+    return dropped
   }
 
   /** Releases all updates from `first` on. */

@@ -8,7 +8,7 @@ import { parameterBytesMax } from '../limits.ts'
 export const webhookAddressesMax = 32
 /** A webhook's response that may name a method is read up to this size: as many parameters as a call may have. */
 export const webhookReplyBytesMax = parameterBytesMax
-/** The outcomes and response times of this many minutes are kept: 2,640 bytes for each webhook with deliveries. */
+/** The outcomes and response times of this many minutes are kept: 3,120 bytes for each webhook with deliveries. */
 export const deliveryHistoryMinutes = 60
 /** A failure that is longer ago says nothing about the health of a webhook now, unless nothing has succeeded since. */
 export const webhookHealthRecentMs = 15 * 60_000

@@ -297,6 +297,28 @@ export class DeliveryState {
     })
   }
 
+  /**
+   * Lets go of an update that somebody else takes out of the queue.
+   *
+   * @returns false if it is in flight, so that it must stay
+   */
+  release({ updateId, orderingKey }: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
+    const lane = this.#lanes.get(orderingKey)
+    const isIt = (update: PendingUpdate): boolean => update.updateId === updateId
+    if (lane?.first === undefined) return true
+    if (lane.status === 'in_flight') {
+      if (isIt(lane.first)) return false
+      this.#window.drop(lane, isIt)
+      return true
+    }
+    this.#ready.each((other) => {
+      if (other !== lane) return this.#ready.push(other)
+      this.#window.drop(lane, isIt)
+      return this.#goOn(lane)
+    })
+    return true
+  }
+
   /** Returns the updates that were given up because they expired, since the last call. */
   takeExpired(): readonly LostUpdate[] {
     if (this.#lost.length === 0) return none
@@ -311,7 +333,8 @@ export class DeliveryState {
 
   #expireIn(lane: Lane, wallMs: number): void {
     const { first, failures, lastError } = lane
-    for (const update of this.#window.dropExpired(lane, wallMs)) {
+    const isOver = ({ expiresAtS }: PendingUpdate): boolean => expiresAtS * 1_000 <= wallMs
+    for (const update of this.#window.drop(lane, isOver)) {
       this.#lose(update, update === first ? { failures, lastError } : noTries)
     }
   }

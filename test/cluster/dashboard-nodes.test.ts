@@ -8,6 +8,8 @@ import {
   appearances,
   assertAccessible,
   assertFits,
+  type Dashboard,
+  type DashboardServer,
   logIn,
   openDashboard,
   picture,
@@ -16,6 +18,11 @@ import { databaseWorld } from '../support/server/database.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle ?? chromiumObstacle() ?? false
+
+async function openNodes(dashboard: Dashboard<DashboardServer>): Promise<void> {
+  await logIn(dashboard)
+  await dashboard.page.evaluate(`location.hash = '#/nodes'`)
+}
 
 function rowOf(page: Page, node: string): Locator {
   return page
@@ -29,7 +36,7 @@ function whole(page: Page, node: string): Locator {
   return rowOf(page, node).filter({ hasText: new RegExp(`^${node}serving[1-8]0\\.\\d s ago2`) })
 }
 
-test('the overview shows each node of a cluster, and those that are gone', {
+test('the page of nodes shows each node of a cluster, and those that are gone', {
   skip,
 }, async (t) => {
   const names = ['a', 'b', 'c']
@@ -44,7 +51,7 @@ test('the overview shows each node of a cluster, and those that are gone', {
   for (const { name, colorScheme, viewport } of appearances) {
     const options = { browser, server, colorScheme, viewport, bypassCSP: true }
     const dashboard = await openDashboard(t, options)
-    await logIn(dashboard)
+    await openNodes(dashboard)
     for (const node of names) await whole(dashboard.page, node).waitFor()
     await picture(dashboard.page, `nodes-${name}`)
     await assertAccessible(dashboard.page)
@@ -54,7 +61,7 @@ test('the overview shows each node of a cluster, and those that are gone', {
 
   const dashboard = await openDashboard(t, { browser, server })
   const { page } = dashboard
-  await logIn(dashboard)
+  await openNodes(dashboard)
   for (const node of names) await whole(page, node).waitFor()
   assert.equal(await page.getByRole('region', { name: 'Workers' }).count(), 0)
 

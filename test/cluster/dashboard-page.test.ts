@@ -4,6 +4,7 @@ import { test, type TestContext } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
+  answer,
   appearances,
   assertAccessible,
   assertFits,
@@ -12,6 +13,7 @@ import {
   openBot,
   openBotWithWebhook,
   openDashboard,
+  openTab,
   picture,
 } from '../support/programs/dashboard.ts'
 import { type EndingTest, type Server, startServer } from '../support/server/server.ts'
@@ -106,17 +108,33 @@ test('a wrong key is refused, and the right one is kept nowhere in the page', {
   assert.equal(cookie?.sameSite, 'Strict')
 })
 
+/** The pages beside the overview and the activity of a bot, and what each shows when it is whole. */
+const otherPages = [
+  [`bots/${brokenId}/dead-letters`, '1 dead letter'],
+  [`bots/${brokenId}/try`, 'Connected: new updates appear here.'],
+  [`bots/${brokenId}/settings`, 'Deliveries are not signed.'],
+  [`bots/${brokenId}/updates`, /^\d{6,}$/],
+  ['audit', 'setLimits'],
+  ['events', 'Live: new events appear at the top.'],
+  ['dead-letters', '1 dead letter in all queues.'],
+  ['nodes', 'Bots in memory'],
+  ['register', 'A new bot'],
+  ['no-such-page', 'There is no such page'],
+] as const
+
 for (const { name, colorScheme, viewport } of appearances) {
   test(`the page is accessible and fits, ${name}`, { skip }, async (t) => {
     const { page, server } = await openPage(t, { colorScheme, viewport, bypassCSP: true })
     await assertAccessible(page)
     await logInToBots({ page, server })
-    await page.getByRole('region', { name: 'Workers' }).waitFor()
+    await page
+      .getByText(/500 Internal Server Error/)
+      .first()
+      .waitFor()
     await picture(page, `overview-${name}`)
     await assertAccessible(page)
     await assertFits(page)
-    await openBot({ page }, brokenId)
-    await page.getByText(/^1 dead letters?$/).waitFor()
+    await page.evaluate(`location.hash = '#/bots/${brokenId}'`)
     await page
       .getByRole('cell', { name: /500 Internal Server Error/ })
       .first()
@@ -124,6 +142,14 @@ for (const { name, colorScheme, viewport } of appearances) {
     await picture(page, `bot-${name}`)
     await assertAccessible(page)
     await assertFits(page)
+    for (const [path, sign] of otherPages) {
+      await page.evaluate(`location.hash = '#/${path}'`)
+      await page.getByText(sign).first().waitFor()
+      await picture(page, `${path.replaceAll('/', '-')}-${name}`)
+      await assertFits(page)
+      // The colors are the same in all sizes.
+      if (viewport.width < 500) await assertAccessible(page)
+    }
   })
 }
 
@@ -141,7 +167,7 @@ test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, 
   const { page } = dashboard
   const { sink } = await openBotWithWebhook(t, dashboard)
   await page.getByRole('button', { name: 'Pause deliveries' }).click()
-  await page.getByText('paused: paused by the operator').waitFor()
+  await page.getByText('Paused by the operator.').waitFor()
   // The other bots of the test have the same one.
   await page.getByText(/^The username is also that of bot 1\d{4}, /).waitFor()
   await page.getByRole('button', { name: 'Push' }).click()
@@ -162,6 +188,7 @@ test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => 
   const dashboard = await openOverview()
   const { page, server } = dashboard
   const { botId } = await openBotWithWebhook(t, dashboard)
+  await openTab(dashboard, 'Settings')
   const limit = page.getByLabel('Deliveries per second, at most')
   await limit.fill('2.5')
   await page.getByRole('button', { name: 'Set limit' }).click()
@@ -176,11 +203,96 @@ test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => 
   assert.equal(body.deliveries_per_second, null)
 })
 
+test('the overview begins with the bots in trouble, and the title counts those that fail', {
+  skip,
+}, async () => {
+  const { page } = await openOverview()
+  const trouble = page.getByRole('listitem').filter({ hasText: String(brokenId) })
+  await trouble.getByText('500 Internal Server Error').waitFor()
+  await page.waitForFunction(`document.title === '(1) Overview – Postbote'`)
+  await trouble.getByRole('button', { name: `Pause ${brokenId}` }).click()
+  await page.getByText('Deliveries are paused.').waitFor()
+  await trouble.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('Taken back.').waitFor()
+  await trouble.waitFor()
+})
+
+test('a filter and an order stay in the address', { skip }, async () => {
+  const { page } = await openOverview()
+  await page.getByLabel(/^State/).selectOption('failing')
+  await page.getByRole('button', { name: 'Dead letters', exact: true }).click()
+  await page.getByText('1 bot.', { exact: true }).waitFor()
+  assert.match(page.url(), /#\/\?state=failing&sort=dead_letters$/)
+  await page.reload()
+  await page.getByText('1 bot.', { exact: true }).waitFor()
+  assert.equal(await page.getByLabel(/^State/).inputValue(), 'failing')
+})
+
+test('an update is found, read, sent again and removed, and the audit says who removed it', {
+  skip,
+}, async (t) => {
+  const dashboard = await openOverview()
+  const { page, server } = dashboard
+  const { botId } = await openBotWithWebhook(t, dashboard)
+  await page.getByRole('button', { name: 'Pause deliveries' }).click()
+  await page.getByText('Paused by the operator').waitFor()
+  const id = (await server.push(botId, { message: { text: '<i>read me</i>' } })) ?? 0
+  await openTab(dashboard, 'Updates')
+  await page.getByLabel('State', { exact: false }).first().selectOption('pending')
+  await page.getByRole('link', { name: String(id) }).click()
+  await page.getByLabel('Payload').getByText('<i>read me</i>').waitFor()
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await answer(dashboard, 'Send again')
+  await page.getByRole('heading', { name: `Update ${id + 1}` }).waitFor()
+  await page.getByLabel('Payload').waitFor()
+  await picture(page, 'update')
+  await page.getByRole('button', { name: 'Remove', exact: true }).click()
+  await answer(dashboard, 'Remove it')
+  await page.getByText(`Update ${id + 1} is removed.`).waitFor()
+  await page.getByRole('link', { name: 'Audit' }).click()
+  await page.getByLabel('Id of a bot').fill(String(botId))
+  await page.keyboard.press('Enter')
+  await page.getByRole('row').filter({ hasText: 'dropUpdate' }).getByText('ok').waitFor()
+})
+
+test('a bot is registered, gets a new token and a signing key, and is removed', {
+  skip,
+}, async () => {
+  const { page, server } = await openOverview()
+  await page.getByRole('link', { name: 'Register a bot' }).click()
+  await page.getByLabel('First name').fill('Shop')
+  await page.getByLabel('Username').fill('registered_bot')
+  await page.getByRole('button', { name: 'Register', exact: true }).click()
+  const shown = page.getByLabel('The token of the bot, which is shown only now')
+  await shown.waitFor()
+  const token = await shown.inputValue()
+  assert.equal((await server.call(token, 'getMe')).body.ok, true)
+  assert(!(await page.content()).includes(token))
+  await page.getByRole('link', { name: /^Open bot/ }).click()
+  await openTab({ page }, 'Settings')
+  await page.getByRole('button', { name: 'Renew the token' }).click()
+  await answer({ page }, 'Renew the token')
+  await page.getByText('Copy the new token now: it cannot be shown again.').waitFor()
+  assert.equal((await server.call(token, 'getMe')).body.ok, false)
+  await page.getByRole('button', { name: 'Add a signing key' }).click()
+  await page
+    .getByRole('button', { name: /^Remove \w/ })
+    .first()
+    .waitFor()
+  await page.getByRole('button', { name: 'Check every push' }).click()
+  await page.getByText('Every push is checked now.').waitFor()
+  await page.getByRole('button', { name: 'Remove the bot' }).click()
+  await page.getByText('0 pending updates and 0 dead letters are lost').waitFor()
+  await answer({ page }, 'Remove the bot')
+  await page.getByText(/^Bot \d+ is removed\.$/).waitFor()
+})
+
 test('the tile of failing webhooks leads to their bots', { skip }, async () => {
   const { page } = await openOverview()
   await page.getByRole('button', { name: 'Show failing webhooks' }).click()
   await page.getByRole('link', { name: String(firstId) }).waitFor({ state: 'detached' })
-  await page.getByRole('link', { name: String(brokenId) }).waitFor()
+  await page.getByRole('link', { name: String(brokenId), exact: true }).waitFor()
 })
 
 test('dead letters are shown, replayed and dropped', { skip }, async (t) => {
@@ -190,14 +302,18 @@ test('dead letters are shown, replayed and dropped', { skip }, async (t) => {
     response.writeHead(400, { 'Webhook-Delivery': 'abort-message' }).end(),
   )
   const id = await server.push(botId, { message: { text: '<b>not markup</b>' } })
+  await openTab(dashboard, 'Dead letters')
   await page.getByRole('button', { name: `Show ${id}` }).click()
   await page.getByLabel('Payload').getByText('<b>not markup</b>').waitFor()
   await picture(page, 'dead-letter')
   await page.getByRole('button', { name: `Replay ${id}` }).click()
   await until(() => sink.deliveries.length === 2)
   await page.getByRole('button', { name: `Drop ${(id ?? 0) + 1}` }).waitFor()
-  page.once('dialog', (dialog) => void dialog.accept())
+  await page.getByRole('button', { name: 'Drop all' }).click()
+  await page.getByRole('heading', { name: 'Drop 1 dead letter?' }).waitFor()
+  await answer(dashboard, 'Cancel')
   await page.getByRole('button', { name: `Drop ${(id ?? 0) + 1}` }).click()
+  await answer(dashboard, 'Drop it')
   await page.getByText('No dead letters.').waitFor()
 })
 
@@ -209,17 +325,24 @@ test('everything can be reached with the keyboard', { skip }, async (t) => {
   await page.keyboard.press('Enter')
   const link = page.getByRole('link', { name: /^1\d{4}$/ }).first()
   await link.waitFor()
-  for (let presses = 0; presses < 30; presses++) {
-    await page.keyboard.press('Tab')
-    if (await page.evaluate(`document.activeElement?.hasAttribute('data-bot')`)) break
-  }
+  await page.keyboard.press('/')
+  await page.keyboard.type('1002')
+  await page.getByText('10 bots.').waitFor()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'State' }).waitFor()
-  for (let presses = 0; presses < 60; presses++) {
-    await page.keyboard.press('Tab')
-    if ((await page.evaluate(`document.activeElement?.textContent`)) === 'Push') break
+  await page.getByRole('heading', { level: 1, name: '10021' }).waitFor()
+  const tabTo = async (text: string): Promise<void> => {
+    for (let presses = 0; presses < 60; presses++) {
+      await page.keyboard.press('Tab')
+      if ((await page.evaluate(`document.activeElement?.textContent`)) === text) break
+    }
+    await page.keyboard.press('Enter')
   }
-  await page.keyboard.press('Enter')
+  await page.getByRole('navigation', { name: 'Of this bot' }).waitFor()
+  await tabTo('Try')
+  await page.getByText('Connected: new updates appear here.').waitFor()
+  await tabTo('Push')
   await page.getByText(/^Update \d+ is stored/).waitFor()
 })
 
@@ -237,7 +360,6 @@ test('the overview says when shards have no worker, and takes it back', { skip }
   }, 60_000)
   await picture(page, 'no-worker')
   await said.waitFor({ state: 'hidden', timeout: 60_000 })
-  await page.getByText('ready', { exact: true }).waitFor()
 })
 
 test('the page says that the server does not respond, and recovers when it is back', {
@@ -255,6 +377,7 @@ test('the page says that the server does not respond, and recovers when it is ba
   await server.kill()
   const said = page.getByText('The server does not respond. The page tries again.')
   await said.waitFor()
+  await page.locator('main.stale').waitFor()
   await picture(page, 'no-server')
   const again = await server.restart()
   await said.waitFor({ state: 'hidden', timeout: 60_000 })
@@ -296,8 +419,7 @@ test('the page goes on while a worker is killed and during a reload', { skip }, 
       await until(() => pushIsSeen(page), 60_000)
     }
   }
-  await page.evaluate(`location.hash = '#/'`)
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await page.evaluate(`location.hash = '#/nodes'`)
   await page.getByText('ready', { exact: true }).waitFor()
   // A worker was killed, so another process was started at least once.
   const workers = page.getByRole('region', { name: 'Workers' }).getByRole('row')
@@ -349,25 +471,32 @@ test('a key is made, shown once, used to log in, rotated and revoked', { skip },
   assert.equal(await visitor.page.getByRole('link', { name: 'Keys' }).isVisible(), false)
   await picture(visitor.page, 'restricted-key')
   await visitor.page.getByRole('link', { name: String(brokenId) }).click()
-  await visitor.page.getByText('Connected: new updates appear here.').waitFor()
-  await visitor.page.getByRole('button', { name: /^Show \d+$/ }).waitFor()
   // A key of scope read is offered nothing that it may not do.
-  const offered = await visitor.page.locator('main button:visible').allTextContents()
-  assert.deepEqual(
-    offered.filter((name) => /Push|Replay|Drop|Pause|Resume|Set limit/.test(name)),
-    [],
-    offered.join(),
-  )
+  for (const [tab, sign] of [
+    ['Dead letters', /^1 dead letter$/],
+    ['Try', 'Connected: new updates appear here.'],
+    ['Settings', 'Deliveries are not signed.'],
+  ] as const) {
+    await openTab(visitor, tab)
+    await visitor.page.getByText(sign).waitFor()
+    const offered = await visitor.page.locator('main button:visible').allTextContents()
+    assert.deepEqual(
+      offered.filter((name) => !/^(?:Show|Next page|Clear)$/.test(name)),
+      [],
+      offered.join(),
+    )
+  }
   assert.equal(await visitor.page.getByLabel('Deliveries per second, at most').isEditable(), false)
 
-  page.on('dialog', (dialog) => void dialog.accept())
   await page.getByLabel('After a rotation, the old secret stays valid').selectOption('for an hour')
   await page.getByRole('button', { name: 'Rotate visitor' }).click()
+  await answer({ page }, 'Rotate the key')
   await until(async () => (await shown.inputValue()) !== key)
-  await page.getByRole('link', { name: 'All bots' }).click()
+  await page.getByRole('link', { name: /^Bots/ }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   await page.getByRole('link', { name: 'Keys' }).click()
   await page.getByRole('button', { name: 'Revoke visitor' }).click()
+  await answer({ page }, 'Revoke the key')
   await page.getByText('The key visitor is revoked.').waitFor()
   await visitor.page.getByRole('heading', { name: 'Log in to Postbote' }).waitFor()
   assert.deepEqual((await server.admin('GET', '/v1/keys')).body.keys, [])

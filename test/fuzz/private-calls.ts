@@ -58,6 +58,13 @@ const deliveryLimit = fc.oneof(
     .map((value) => `{"deliveries_per_second":${value}}`),
 )
 
+const retention = fc.oneof(
+  junkJson,
+  fc
+    .constantFrom('5', '1.5', 'null', '0', '"5"', '-1', '1e999')
+    .map((value) => `{"retain":${value},"retain_bytes":null}`),
+)
+
 interface Route {
   readonly verb: string
   /** `#` stands for a bot's id. */
@@ -70,6 +77,7 @@ const bodiesOf: Readonly<Record<string, fc.Arbitrary<string>>> = {
   createBot: registration,
   addSigningKey: signingKey,
   setLimits: deliveryLimit,
+  setRetention: retention,
   pushUpdate: update,
   pushUpdates: pairs,
 }

@@ -4,14 +4,17 @@ import { completionCommand } from '../completion/completion-command.ts'
 import type { CommandRow } from './command-row.ts'
 import { doctorCommand } from '../doctor/doctor-command.ts'
 import { importCommand } from '../files/import-command.ts'
+import { auditCommand } from '../remote/audit-command.ts'
 import { botsCommands } from '../remote/bots-commands.ts'
 import { deadLettersCommands } from '../remote/dead-letters-commands.ts'
 import { eventsCommand } from '../remote/events-command.ts'
 import { exportCommand } from '../files/export-command.ts'
+import { historyCommand } from '../remote/history-command.ts'
 import { keysCommands } from '../remote/keys-commands.ts'
 import { queueCommands } from '../remote/queue-commands.ts'
 import { summaryCommand } from '../remote/summary-command.ts'
 import { tailCommand } from '../remote/tail-command.ts'
+import { updatesCommands } from '../remote/updates-commands.ts'
 import { databaseCommands, serverCommands } from './server-commands.ts'
 
 /** In the order in which the help lists them. */
@@ -24,10 +27,13 @@ export const commandTable: readonly CommandRow[] = [
   benchCommand,
   ...botsCommands,
   summaryCommand,
+  historyCommand,
   ...queueCommands,
   tailCommand,
+  ...updatesCommands,
   ...deadLettersCommands,
   eventsCommand,
   ...keysCommands,
+  auditCommand,
   completionCommand(() => commandTable),
 ]

@@ -84,8 +84,8 @@ function pageLines({
   return [...tableLines(itemTable(letters, fields)), `${letters.length} of ${total} dead letters`]
 }
 
-/** The update as it was pushed: parsing could change a large number. It is the last field of the response. */
-function updateIn(response: string): string {
+/** Returns the update as it was pushed: parsing could change a large number. It is the last field of the response. */
+export function updateIn(response: string): string {
   const mark = ',"update":'
   return response.slice(response.indexOf(mark) + mark.length, -1)
 }

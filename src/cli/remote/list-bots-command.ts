@@ -41,10 +41,12 @@ export const listBotsCommand: ParsedCommand = remoteCommand(botOperations.listBo
     state: { defaultShown: 'all bots', sentence: 'Lists only bots in this state.' },
     sort: {
       defaultShown: 'by id',
-      sentence: 'Lists the bots with the most pending updates, or with the oldest one, first.',
+      sentence:
+        'Lists the bots with the most pending updates, with the oldest one, or with the most dead letters, first.',
     },
     prefix: { kind: namePart, sentence: 'Lists only bots whose id or username begins with this.' },
     after: { sentence: 'Lists only bots with larger ids than this one.' },
+    details: { sentence: 'Shows the dead letters and the last activity of each bot, too.' },
     limit: limitOption,
   },
   run: list,
@@ -113,5 +115,8 @@ function botLines({ bots }: BotPage): readonly string[] {
     health: bot.paused === true ? 'paused' : bot.health,
   }))
   const state = ['mode', 'pending', 'oldest_age', 'health', 'next_attempt'] as const
-  return tableLines(itemTable(shown, ['bot_id', 'username', ...state]))
+  const details = ['dead_letters', 'last_taken', 'last_poll'] as const
+  const isDetailed = bots.some((bot) => bot.dead_letters !== undefined)
+  const columns = isDetailed ? [...state, ...details] : state
+  return tableLines(itemTable(shown, ['bot_id', 'username', ...columns]))
 }

@@ -3,6 +3,7 @@ import { text as textOf } from 'node:stream/consumers'
 import { ConfigError } from '../../config/config.ts'
 import { anyText, oneOf } from '../../config/config-values.ts'
 import { orderingKeyBytesMax } from '../../limits.ts'
+import type { ResultOf } from '../../operations/operation.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
@@ -71,12 +72,7 @@ export const queueCommands: readonly ParsedCommand[] = [
   remoteCommand(webhookOperations.listAttempts, {
     sentence: 'shows the last attempts to deliver to the webhook of a bot, the newest first',
     fields: { limit: { sentence: 'Shows this many attempts at most.' } },
-    lines({ attempts }) {
-      if (attempts.length === 0) return ['no attempts']
-      const result = ['status', 'duration_ms', 'next_retry', 'error'] as const
-      const fields = ['time', 'update_id', 'address', ...result] as const
-      return tableLines(itemTable(attempts, fields, 'others'))
-    },
+    lines: attemptLines,
   }),
   remoteCommand(webhookOperations.pauseBot, {
     sentence: 'stops deliveries to the webhook of a bot; its updates wait',
@@ -115,6 +111,16 @@ export const queueCommands: readonly ParsedCommand[] = [
     },
   }),
 ]
+
+/** Returns attempts for people. */
+export function attemptLines({
+  attempts,
+}: ResultOf<typeof webhookOperations.listAttempts>): readonly string[] {
+  if (attempts.length === 0) return ['no attempts']
+  const result = ['status', 'duration_ms', 'next_retry', 'error'] as const
+  const fields = ['time', 'update_id', 'address', ...result] as const
+  return tableLines(itemTable(attempts, fields, 'others'))
+}
 
 async function standardInput(): Promise<string> {
   if (process.stdin.isTTY) {

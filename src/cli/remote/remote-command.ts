@@ -42,7 +42,7 @@ const botIdArgument = {
 export const updateIdArgument = {
   name: '<update_id>',
   kind: wholeNumber(1, updateIdMax),
-  sentence: 'Id of the dead letter.',
+  sentence: 'Id of the update.',
 } as const
 const keyIdArgument = {
   name: '<key_id>',

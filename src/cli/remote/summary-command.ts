@@ -20,9 +20,27 @@ function summaryLines(summary: Summary): readonly string[] {
     oldest_bot_id: _id,
     oldest_test: _test,
     missing_shards: _shards,
+    delivery,
     ...fields
   } = summary
-  return tableLines(fieldTable({ ...fields, oldest: oldestCell(summary) }))
+  return tableLines(
+    fieldTable({ ...fields, ...deliveryCells(delivery), oldest: oldestCell(summary) }),
+  )
+}
+
+/** A server of the version before does not say it. */
+function deliveryCells(
+  delivery: Summary['delivery'] | undefined,
+): Readonly<Record<string, string>> {
+  const cells = Object.entries(delivery ?? {}).map(([mode, { p50_ms: p50, p99_ms: p99 }]) => [
+    `delivery, ${mode}`,
+    `p50 ${msCell(p50)}, p99 ${msCell(p99)}`,
+  ])
+  return Object.fromEntries(cells)
+}
+
+function msCell(ms: number | null): string {
+  return ms === null ? '-' : `${ms} ms`
 }
 
 function oldestCell(summary: Summary): string {

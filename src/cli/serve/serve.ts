@@ -9,6 +9,7 @@ import { lockDirectory } from '../../cluster/primary/directory-lock.ts'
 import { describeAddress } from '../../cluster/listener.ts'
 import { type Primary, runPrimary } from '../../cluster/primary/primary.ts'
 import { defaultShards, defaultWorkers } from '../../cluster/shard-map.ts'
+import { recordHistory } from '../../cluster/shared-memory/server-history.ts'
 import { SharedMemory } from '../../cluster/shared-memory/shared-memory.ts'
 import { readEventSecrets } from '../../app/event-secrets.ts'
 import type { WorkerSettings } from '../../app/worker-app.ts'
@@ -47,6 +48,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const memory = SharedMemory.create({ path: settings.regionPath, workers, shards: data.shards })
   // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
   const counters = memory.slot(0)
+  recordHistory(systemClock, memory)
   const node = joined?.engine.node
   const eventLog = await openEventLog({ directory, clock: systemClock, counters, node, log })
   let primary: Primary | undefined

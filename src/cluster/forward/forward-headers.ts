@@ -3,6 +3,9 @@
  * repeated headers are preserved.
  */
 
+/** A request that a worker makes on its own has this header. A forwarded one never has it, whatever its client sends. */
+export const workerHeader = 'postbote-worker'
+
 /** These describe one connection and not the message. The body is passed on as a whole, so its length is set anew. */
 const requestDropped = new Set([
   'connection',
@@ -15,6 +18,7 @@ const requestDropped = new Set([
   'http2-settings',
   'expect',
   'content-length',
+  workerHeader,
 ])
 
 export interface ForwardedRequest {

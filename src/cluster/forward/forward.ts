@@ -21,6 +21,7 @@ import { PostboteError } from '../../errors.ts'
 import { forwardHopsMax, peerConnectWaitMs, peerRepeatDelayMs } from '../limits.ts'
 import type { BodyLease } from '../../http/body-budget.ts'
 import { dropBody, hasBody, mustClose, receiveBody } from '../../http/body.ts'
+import { requestIdHeader, requestIdOf } from '../../http/request-id.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import { type ForwardedExchange, forwardedOrigin, type ForwardTo } from './forwarded-exchange.ts'
@@ -50,6 +51,12 @@ function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
   // No other call uses the key.
   const isPush = calledOperation(incoming) === updateOperations.pushUpdate
   return headers['idempotency-key'] !== undefined && isPush
+}
+
+/** Returns the id that this worker gives to a call without one, so that it is the same wherever it is sent to; pushes get none. */
+function madeRequestId({ kind }: ForwardTo, incoming: IncomingMessage): string | undefined {
+  if (kind === 'bot' || incoming.headers['x-request-id'] !== undefined) return undefined
+  return calledOperation(incoming)?.scope === 'push' ? undefined : requestIdOf(incoming)
 }
 
 /**
@@ -186,6 +193,8 @@ export class Forward implements ResponseReceiver {
       rawHeaders: incoming.rawHeaders,
       bodyBytes: body.length,
     })
+    const id = madeRequestId(to, incoming)
+    if (id !== undefined) rawHeaders.push(requestIdHeader, id)
     this.#sentToGeneration = to.generation()
     this.#hangsWhenSent = to.hangs()
     const fields = { method, url, rawHeaders, origin: forwardedOrigin(origin, to.shard) }

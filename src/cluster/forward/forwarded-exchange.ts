@@ -1,6 +1,7 @@
 /** A request that another worker should answer, and the error responses that this worker sends if that fails. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, PostboteError } from '../../errors.ts'
+import { requestIdHeader, requestIdOf } from '../../http/request-id.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
@@ -66,7 +67,8 @@ export class ForwardedExchange {
     const { to, incoming } = this
     const isSafe = to.kind === 'bot' || incoming.method === 'GET' || incoming.method === 'HEAD'
     const certain = to.kind === 'bot' ? 'UNAVAILABLE' : 'STORE_UNAVAILABLE'
-    this.#failures.note({ shard: to.shard, code })
+    const id = to.kind === 'private' ? { requestId: requestIdOf(incoming) } : {}
+    this.#failures.note({ shard: to.shard, code, ...id })
     this.answer(new PostboteError(isSafe || code === 'UNAVAILABLE' ? certain : code))
   }
 
@@ -77,6 +79,7 @@ export class ForwardedExchange {
     const headers = {
       'Content-Type': 'application/json',
       'Content-Length': Buffer.byteLength(body),
+      ...(this.to.kind === 'private' ? { [requestIdHeader]: requestIdOf(this.incoming) } : {}),
       ...(retryAfterS === undefined ? {} : { 'Retry-After': retryAfterS }),
     }
     this.response.writeHead(error.status, headers).end(body)

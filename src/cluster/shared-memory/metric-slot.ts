@@ -1,5 +1,6 @@
 /**
- * The numbers of one worker process: a cell of 8 bytes for each metric, in shared memory.
+ * The numbers of one worker process: a cell of 8 bytes for each metric, in shared memory, and 32 cells for each histogram: the sum
+ * of its times, and counters of its buckets.
  *
  *     word 0   gauge: its value, signed        counter: its low 32 bits
  *     word 1   gauge: unused                   counter: how often word 0 crossed a multiple of 2^31
@@ -13,6 +14,12 @@
  * Several threads or processes may add to one slot; only `set` requires a single writer. Measured on Node 20: add 18 ns
  * with one name, 25 with changing ones; a total over 8 workers 0.4 us.
  */
+import {
+  bucketOf,
+  forEachHistogram,
+  type HistogramName,
+  type HistogramValues,
+} from '../../histograms.ts'
 import { forEachMetric, type GaugeName, type MetricName, metrics } from '../../metrics.ts'
 
 /**
@@ -20,7 +27,12 @@ import { forEachMetric, type GaugeName, type MetricName, metrics } from '../../m
  * fixed by then.
  */
 export const metricsMax = 128
-export const metricSlotWords = metricsMax * 2
+/** A slot has room for this many histograms. There are 5; later versions append theirs. */
+export const histogramsMax = 8
+/** A histogram may have this many bounds: one cell of its 32 has the sum, and one the times above all bounds. */
+export const boundsMax = 30
+const histogramCells = boundsMax + 2
+export const metricSlotWords = (metricsMax + histogramsMax * histogramCells) * 2
 
 export class MetricSlot {
   readonly #words: Int32Array
@@ -32,8 +44,25 @@ export class MetricSlot {
 
   /** Adds `n`, an integer below 2^31; only a gauge accepts a negative one. */
   add(name: MetricName, n: number): void {
-    const word = wordOf[name]
     if (!(n >= 0 && n < crossing)) checkAmount(name, n)
+    this.#add(wordOf[name], n)
+  }
+
+  /**
+   * Adds observations of the same time to a histogram. A time below 0, of a clock that was set back, counts as 0.
+   *
+   * @param count - how many there are, below 2^31
+   */
+  observe(name: HistogramName, timeMs: number, count = 1): void {
+    const { boundsMs, unitsPerMs, sumWord } = placeOf[name]
+    const ms = Math.max(timeMs, 0)
+    this.#add(sumWord + 2 + bucketOf(boundsMs, ms) * 2, count)
+    let left = Math.round(ms * unitsPerMs * count)
+    for (; left >= crossing; left -= crossing - 1) this.#add(sumWord, crossing - 1)
+    this.#add(sumWord, left)
+  }
+
+  #add(word: number, n: number): void {
     const before = Atomics.add(this.#words, word, n)
     if ((before ^ (before + n)) < 0 && n > 0) Atomics.add(this.#words, word + 1, 1)
   }
@@ -44,7 +73,19 @@ export class MetricSlot {
 
   get(name: MetricName): number {
     const word = wordOf[name]
-    if (isGauge[name]) return Atomics.load(this.#words, word)
+    return isGauge[name] ? Atomics.load(this.#words, word) : this.#counter(word)
+  }
+
+  histogram(name: HistogramName): HistogramValues {
+    const { boundsMs, unitsPerMs, sumWord } = placeOf[name]
+    const buckets = boundsMs.length + 1
+    const counts = Array.from({ length: buckets }, (_, bucket) =>
+      this.#counter(sumWord + 2 + bucket * 2),
+    )
+    return { counts, sumMs: this.#counter(sumWord) / unitsPerMs }
+  }
+
+  #counter(word: number): number {
     // The order matters: the crossings are read first, so they can be behind the low word and never ahead of it.
     const crossings = Atomics.load(this.#words, word + 1)
     const low = Atomics.load(this.#words, word)
@@ -63,6 +104,12 @@ export class MetricSlot {
 const crossing = 2 ** 31
 
 const wordOf = forEachMetric((_metric, index) => index * 2)
+/** Where the cells of a histogram begin, with that of its sum. */
+const placeOf = forEachHistogram(({ boundsMs, unitsPerMs }, index) => ({
+  boundsMs,
+  unitsPerMs,
+  sumWord: (metricsMax + index * histogramCells) * 2,
+}))
 const isGauge = forEachMetric(({ kind }) => kind === 'gauge')
 
 function checkAmount(name: MetricName, n: number): void {

@@ -13,17 +13,19 @@
  *     +---------------+  3,648
  *     | worker table  |  256 records of 6 words                       shared-worker-table.ts
  *     +---------------+  9,792
- *     | metric slots  |  workers x 4 slots of 256 words               metric-slot.ts
- *     +---------------+  9,792 + workers x 4,096
+ *     | metric slots  |  workers x 4 slots of 768 words               metric-slot.ts
+ *     +---------------+  9,792 + workers x 12,288
  *     | client table  |  131,072 addresses of 40 words, 21 MB         client-table.ts
  *     +---------------+
  *     | key limits    |  1,000 keys of 6 words                        shared-key-limits.ts
  *     +---------------+
  *     | sessions      |  1,001 keys of 34 words                       access/ended-sessions.ts
  *     +---------------+
+ *     | history       |  1,440 minutes of 50 words                    server-history.ts
+ *     +---------------+
  *
  * Words are 32 bits in the byte order of the machine. Every access is an Atomics call, and no process waits on a word. A
- * change of this layout needs another layout version; a metric appended to the table does not.
+ * change of this layout needs another layout version; a metric or a histogram appended to its table does not.
  *
  * A worker has four slots, which its successive processes use in turn. At a reload the old process serves its connections
  * beside the new one, for 90 s and longer, and clearing the slot of one process must not touch the gauges of another.
@@ -36,11 +38,13 @@ import { mapRegion } from '../../../native-bindings/shared-region.ts'
 import { EndedSessions, endedSessionNumbers } from '../../access/ended-sessions.ts'
 import { slotsPerWorker } from '../limits.ts'
 import { databasesMax, shardsMax, workersMax } from '../../limits.ts'
+import { type AllHistograms, forEachHistogram, type HistogramValues } from '../../histograms.ts'
 import { MetricSlot, metricSlotWords } from './metric-slot.ts'
 import { forEachMetric, type MetricName } from '../../metrics.ts'
 import type { ShardOwner, ShardTable } from '../shard-table.ts'
 import type { WorkerRecord } from '../worker-record.ts'
 import { ClientTable, clientTableBytes } from './client-table.ts'
+import { ServerHistory, serverHistoryBytes } from './server-history.ts'
 import { keyLimitNumbers } from './shared-key-limits.ts'
 import { SharedShardTable, shardTableWords } from './shared-shard-table.ts'
 import { SharedWorkerTable, workerTableWords } from './shared-worker-table.ts'
@@ -61,6 +65,7 @@ export class SharedMemory implements ShardTable {
   /** For SharedKeyLimits. */
   readonly keyLimits: BigUint64Array
   readonly endedSessions: EndedSessions
+  readonly history: ServerHistory
   readonly #leases: BigUint64Array
   readonly #lives: BigUint64Array
   readonly #clockOffsets: BigInt64Array
@@ -92,9 +97,11 @@ export class SharedMemory implements ShardTable {
     this.clients = new ClientTable(region, clientsOffset)
     const keysOffset = clientsOffset + clientTableBytes
     this.keyLimits = new BigUint64Array(region, keysOffset, keyLimitNumbers)
+    const sessionsOffset = keysOffset + keyLimitNumbers * 8
     this.endedSessions = new EndedSessions(
-      new BigUint64Array(region, keysOffset + keyLimitNumbers * 8, endedSessionNumbers),
+      new BigUint64Array(region, sessionsOffset, endedSessionNumbers),
     )
+    this.history = new ServerHistory(region, sessionsOffset + endedSessionNumbers * 8)
   }
 
   /** For the primary: replaces the file of an earlier server; a process that still maps the old file is not disturbed. */
@@ -237,6 +244,13 @@ export class SharedMemory implements ShardTable {
     return sumOf(this.#slots)
   }
 
+  /** Returns all histograms over all workers. */
+  histograms(): AllHistograms {
+    return forEachHistogram(({ name }) =>
+      this.#slots.map((slot) => slot.histogram(name)).reduce(addHistograms),
+    )
+  }
+
   /** Returns one metric of a worker, over all processes that have had its place. */
   ofWorker(worker: number, name: MetricName): number {
     const slots = this.#slots.slice(worker * slotsPerWorker, (worker + 1) * slotsPerWorker)
@@ -250,7 +264,7 @@ export function lifeOf(boot: string): bigint {
 }
 
 const magic = 0x50_42_53_4d // "PBSM"
-const layoutVersion = 9
+const layoutVersion = 10
 const word = { magic: 0, layoutVersion: 1, workers: 2, shards: 3 } as const
 const headerWords = 16
 const headerBytes = headerWords * 4
@@ -262,7 +276,8 @@ const slotsOffset = workerTableOffset + workerTableWords * 4
 
 function regionBytes(workers: number): number {
   const keyNumbers = keyLimitNumbers + endedSessionNumbers
-  return slotsOffset + workers * slotsPerWorker * slotBytes + clientTableBytes + keyNumbers * 8
+  const tablesBytes = clientTableBytes + keyNumbers * 8 + serverHistoryBytes
+  return slotsOffset + workers * slotsPerWorker * slotBytes + tablesBytes
 }
 
 function isCount(value: number, max: number): boolean {
@@ -277,6 +292,11 @@ function foreign(path: string): Error {
   return new Error(
     `${path} is not the shared memory of a Postbote server, or its primary has not finished it`,
   )
+}
+
+function addHistograms(a: HistogramValues, b: HistogramValues): HistogramValues {
+  const counts = a.counts.map((count, bucket) => count + (b.counts[bucket] ?? 0))
+  return { counts, sumMs: a.sumMs + b.sumMs }
 }
 
 function sumOf(slots: readonly MetricSlot[]): MetricValues {

@@ -13,9 +13,9 @@ import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import type { AccessKeyTable } from '../../access/access-key-table.ts'
 import { PostboteError } from '../../errors.ts'
 import { Mutex } from '../../kit/mutex.ts'
-import { ask } from '../ask-owners.ts'
+import { ask, type Asked } from '../ask-owners.ts'
 import type { OwnerStream } from '../owners.ts'
-import type { KeyQuestion } from '../questions.ts'
+import type { AnswerOf, InputOf, KeyQuestion } from '../questions.ts'
 
 export interface KeySyncOptions {
   readonly clock: Clock
@@ -105,18 +105,31 @@ export class KeySync {
       registry.noteUses(question.uses)
       return table
     }
-    // An owner that hangs is not waited for.
-    const over = new AbortController()
-    const { signal } = over
-    try {
-      const answer = await Promise.race([
-        ask({ clock, open, signal }, 'keys', question),
-        sleep(clock, keyAnswerMs, signal),
-      ])
-      if (typeof answer !== 'object') throw new PostboteError('STORE_UNAVAILABLE')
-      return 'keys' in answer ? answer : undefined
-    } finally {
-      over.abort()
-    }
+    const answer = await askKeysOwner({ clock, open }, 'keys', question)
+    return 'keys' in answer ? answer : undefined
+  }
+}
+
+/**
+ * Asks the owner of shard 0, and does not wait for one that hangs.
+ *
+ * @throws what `ask` throws; STORE_UNAVAILABLE without an answer in time
+ */
+export async function askKeysOwner<Name extends 'keys' | 'recordCalls'>(
+  { clock, open }: Pick<Asked, 'clock' | 'open'>,
+  name: Name,
+  input: InputOf<Name>,
+): Promise<AnswerOf<Name>> {
+  const over = new AbortController()
+  const { signal } = over
+  try {
+    const answer = await Promise.race([
+      ask({ clock, open, signal }, name, input),
+      sleep(clock, keyAnswerMs, signal).then(() => undefined),
+    ])
+    if (answer === undefined) throw new PostboteError('STORE_UNAVAILABLE')
+    return answer
+  } finally {
+    over.abort()
   }
 }

@@ -6,6 +6,7 @@
  */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { AccessKeyRing } from '../../access/access-key-ring.ts'
+import { requestIdHeader, requestIdOf } from '../../http/request-id.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import { requestAccess } from '../access/request-access.ts'
 import type { HandledCall } from '../routes/add-operations.ts'
@@ -30,7 +31,7 @@ export class LongResponse {
   ): LongResponse {
     const access = requestAccess(request)
     reply.hijack()
-    reply.raw.writeHead(200, head)
+    reply.raw.writeHead(200, { ...head, [requestIdHeader]: requestIdOf(request.raw) })
     return new LongResponse(reply.raw, (stop) => ring.watch(access, stop))
   }
 

@@ -13,7 +13,7 @@
  */
 import { type Clock, every, type Timer } from '../../clock.ts'
 import type { QueueTail } from '../../bots/queue-tails.ts'
-import type { Advanced } from '../../queue/backlog.ts'
+import type { AdvancedRange } from '../../queue/backlog.ts'
 import { updateTypes } from '../../queue/update-types.ts'
 import type { AdvanceOperation, PushOperation } from '../../shard/operations.ts'
 import type { LongResponse } from './long-response.ts'
@@ -66,7 +66,7 @@ export class TailStream implements QueueTail {
     }
   }
 
-  advanced(kind: AdvanceOperation['kind'], { removedCount, floor }: Advanced): void {
+  advanced(kind: AdvanceOperation['kind'], { removedCount, floor }: AdvancedRange): void {
     const event = kind === 'confirm' ? 'confirmed' : 'dropped'
     this.#add(event, JSON.stringify({ count: removedCount, below: floor }))
   }

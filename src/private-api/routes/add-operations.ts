@@ -14,6 +14,7 @@ import {
   type QueryOf,
   type ResultOf,
 } from '../../operations/operation.ts'
+import { auditOf } from './record-calls.ts'
 import { refusal } from '../ingest/update-options.ts'
 
 declare module 'fastify' {
@@ -70,6 +71,9 @@ export function addOperation<Row extends Operation>(
   const { method, path, checked } = operation
   const querystring = checked === 'nothing' ? undefined : querySchema(operation)
   const body = checked === 'nothing' ? undefined : bodySchema(operation)
+  const audit = auditOf(app, operation)
+  const handle = (request: FastifyRequest, reply: FastifyReply): ReturnType<Handler<Row>> =>
+    handler(handledCall(operation, request, reply))
   app.route({
     method,
     url: path,
@@ -79,7 +83,18 @@ export function addOperation<Row extends Operation>(
       ...(body === undefined ? {} : { body }),
     },
     config: { operation },
-    handler: (request, reply) => handler(handledCall(operation, request, reply)),
+    handler:
+      audit === undefined
+        ? handle
+        : async (request, reply) => {
+            const ended = await handle(request, reply).then(
+              (result) => ({ result }),
+              (error: unknown) => ({ error }),
+            )
+            await audit(operation, request, ended)
+            if ('error' in ended) throw ended.error
+            return ended.result
+          },
   })
 }
 

@@ -12,7 +12,7 @@ import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
 import { readIsValidated } from '../ingest/update-options.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'bots' | 'isForwarded'> & AskingRoute<'botsNamed'>
+type Options = Pick<PrivateApiOptions, 'bots' | 'isFromWorker'> & AskingRoute<'botsNamed'>
 
 type Registration = BodyOf<typeof botOperations.createBot>
 type IssuedToken = ResultOf<typeof botOperations.rotateToken>
@@ -44,11 +44,18 @@ async function register(
   { request, reply, body }: HandledCall<typeof botOperations.createBot>,
 ): Promise<ResultOf<typeof botOperations.createBot> | FastifyReply> {
   const response = await registerAtOwner(options, request, body)
-  if (response.status === 200 && !options.isForwarded(request)) {
+  if (response.status === 200 && !options.isFromWorker(request)) {
     return withSameUsername(options, request, { body, issued: JSON.parse(response.text) })
   }
+  if (response.status !== 200) request.passedOnCode = codeIn(response)
   if (response.retryAfter !== undefined) void reply.header('retry-after', response.retryAfter)
   return reply.code(response.status).type('application/json').send(response.text)
+}
+
+/** Returns the code of an error of another worker. */
+function codeIn({ text }: CompleteResponse): string {
+  const body: { readonly error?: { readonly code?: string } } = JSON.parse(text)
+  return body.error?.code ?? 'INTERNAL'
 }
 
 async function registerAtOwner(
@@ -70,7 +77,7 @@ async function registerAtOwner(
     const text = JSON.stringify({ bot_id: issued.botId, token: issued.token })
     return { status: 200, retryAfter: undefined, text }
   } catch (error) {
-    const isFree = asked === undefined && !options.isForwarded(request)
+    const isFree = asked === undefined && !options.isFromWorker(request)
     const response = isFree ? await registeredElsewhere(clock, owners, body, error) : undefined
     if (response === undefined) throw error
     return response

@@ -58,7 +58,7 @@ function summaryJson(deadLetter: DeadLetterSummary): SummaryJson {
     ordering_key: deadLetter.orderingKey,
     reason: deadLetter.reason,
     accepted: deadLetter.acceptedAtS,
-    time: Math.floor(deadLetter.deadSinceMs / 1000),
+    time: Math.floor(deadLetter.leftAtMs / 1000),
     expires: Math.floor(deadLetter.endsAtMs / 1000),
     attempts: deadLetter.attempts,
     last_error: deadLetter.lastError === '' ? null : deadLetter.lastError,

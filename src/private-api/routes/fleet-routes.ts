@@ -10,27 +10,29 @@ import type { ListedBot } from '../../bots/bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts } from '../../bots/fleet-counts.ts'
 import { fleetOrder, type FleetQuery } from '../../bots/fleet-status.ts'
 import { PostboteError } from '../../errors.ts'
-import type { MetricName } from '../../metrics.ts'
+import { type MetricName, summaryMetrics } from '../../metrics.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
+import { recordOf } from '../../record-of.ts'
+import {
+  addServerMinutes,
+  deliveryModes,
+  deliveryPercentileMs,
+  type ServerMinute,
+} from '../server-minute.ts'
 import { addOperation } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'shards' | 'totals'> & AskingRoute<'bots' | 'summary'>
+type Options = Pick<PrivateApiOptions, 'shards' | 'totals' | 'clock' | 'minutes'> &
+  AskingRoute<'bots' | 'summary'>
 
 type BotListJson = ResultOf<typeof botOperations.listBots>
 type SummaryJson = ResultOf<typeof botOperations.getSummary>
 
-/** The counters that a summary shows, by their names in it. */
-const shownCounters = {
-  pushed: 'updates_pushed',
-  confirmed: 'updates_confirmed',
-  delivered: 'updates_delivered',
-  expired: 'updates_expired',
-  refused: 'updates_refused',
-} as const satisfies Readonly<Record<string, MetricName>>
+/** The summary shows the delivery times of this many minutes. Chosen: short enough to be of now, and several updates of slow bots. */
+export const summaryMinutes = 5
 
 type ShownCounters = SummaryJson['updates']
 
@@ -44,7 +46,7 @@ export function addFleetRoutes(app: FastifyInstance, options: Options): void {
 async function listBots(
   options: Options,
   request: FastifyRequest,
-  query: FleetQuery,
+  { details = false, ...query }: FleetQuery & { readonly details?: boolean | undefined },
 ): Promise<BotListJson> {
   if (query.sort !== undefined && query.after > 0) {
     const detail =
@@ -62,7 +64,10 @@ async function listBots(
   const bots = [...distinct.values()].toSorted(fleetOrder(query.sort)).slice(0, query.limit)
   const covered = answers.flatMap(({ answer }) => answer.shards)
   return {
-    bots: bots.map((bot) => listedJson(bot)),
+    bots: bots.map((bot) => ({
+      ...listedJson(bot),
+      ...(details ? detailsJson(bot, options.clock.nowMs()) : {}),
+    })),
     missing_shards: fieldValues.missingShards(options.shards, covered),
   }
 }
@@ -85,6 +90,10 @@ async function summarize(options: Options, request: FastifyRequest): Promise<Sum
   return {
     ...countsJson(counts),
     updates: sumOf([shownCountersOf(options.totals()), ...ofOtherNodes]),
+    delivery: deliveryOf([
+      ...options.minutes(summaryMinutes),
+      ...answers.flatMap(({ answer, isOtherNode }) => (isOtherNode && answer.minutes) || []),
+    ]),
     workers: owners.others.length + (owners.self >= 0 ? 1 : 0),
     shards: options.shards,
     missing_shards: fieldValues.missingShards(options.shards, [...ofShards.keys()]),
@@ -93,7 +102,16 @@ async function summarize(options: Options, request: FastifyRequest): Promise<Sum
 
 /** Returns the counters of a node that a summary shows. */
 export function shownCountersOf(totals: Readonly<Record<MetricName, number>>): ShownCounters {
-  return forEachShown((name) => totals[shownCounters[name]])
+  return forEachShown((name) => totals[summaryMetrics[name]])
+}
+
+function deliveryOf(minutes: readonly ServerMinute[]): SummaryJson['delivery'] {
+  const [first, ...others] = minutes
+  const sum = first && others.reduce(addServerMinutes, first)
+  return recordOf(deliveryModes, (mode) => ({
+    p50_ms: deliveryPercentileMs(sum, mode, 0.5),
+    p99_ms: deliveryPercentileMs(sum, mode, 0.99),
+  }))
 }
 
 function sumOf(all: readonly ShownCounters[]): ShownCounters {
@@ -112,7 +130,7 @@ function forEachShown(valueOf: (name: keyof ShownCounters) => number): ShownCoun
 
 function countsJson(
   counts: FleetCounts,
-): Omit<SummaryJson, 'updates' | 'workers' | 'shards' | 'missing_shards'> {
+): Omit<SummaryJson, 'updates' | 'delivery' | 'workers' | 'shards' | 'missing_shards'> {
   const { polling, webhook, health, oldest } = counts
   return {
     bots: polling + webhook,
@@ -138,5 +156,17 @@ function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] 
     paused: status?.isPaused ?? null,
     health: status?.health ?? null,
     next_attempt: fieldValues.nextAttempt(status?.nextAttemptMs),
+  }
+}
+
+type Details = Pick<BotListJson['bots'][number], 'dead_letters' | 'last_taken' | 'last_poll'>
+
+function detailsJson({ status }: ListedBot, nowMs: number): Details {
+  const timeOf = (beforeMs: number | undefined): number | null =>
+    beforeMs === undefined ? null : Math.floor((nowMs - beforeMs) / 1_000)
+  return {
+    dead_letters: status?.deadLetters ?? null,
+    last_taken: timeOf(status?.takenBeforeMs),
+    last_poll: timeOf(status?.polledBeforeMs),
   }
 }

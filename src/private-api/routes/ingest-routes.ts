@@ -1,12 +1,13 @@
 /** Routes that push updates: one at a time, or as an NDJSON stream of pairs (protocol.md §9). */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import type { PushOutcome } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
 import { type ReceiveOptions, readBody } from '../../http/body.ts'
+import { presentRequestId, requestIdHeader } from '../../http/request-id.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { updateSlackBytes } from '../limits.ts'
 import { checkRows } from '../../queue/check-batch.ts'
@@ -99,7 +100,7 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     } catch (error) {
       counted(error)
     }
-    reply.hijack()
+    hijack(reply)
     const isForwarded = services.isForwarded(request)
     const access = requestAccess(request)
     const rests = services.streamPlace(request, () => stream.giveWay())
@@ -125,6 +126,13 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
       open.delete(stream)
     }
   })
+}
+
+/** The response of a stream has the id that its client sent, as all responses to pushes. */
+function hijack(reply: FastifyReply): void {
+  reply.hijack()
+  const id = presentRequestId(reply.request.raw)
+  if (id !== undefined) reply.raw.setHeader(requestIdHeader, id)
 }
 
 /** Rejects a query and headers that a stream would ignore although the producer relies on them. */

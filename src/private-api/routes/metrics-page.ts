@@ -4,6 +4,7 @@
  * there and seconds here, the base unit of Prometheus.
  */
 import { Counter, Gauge, Registry } from 'prom-client'
+import { type AllHistograms, histograms } from '../../histograms.ts'
 import {
   conflictMetrics,
   deniedMetrics,
@@ -75,6 +76,7 @@ shownWithLabel.add('updates_refused')
 
 export async function metricsPage(
   totals: Readonly<Record<MetricName, number>>,
+  counted: AllHistograms,
 ): Promise<MetricsPage> {
   const registry = new Registry()
   const registers = [registry]
@@ -95,5 +97,28 @@ export async function metricsPage(
       new Counter({ name: `postbote_${name}_total`, help, registers }).inc(totals[name])
     }
   }
-  return { contentType: registry.contentType, text: await registry.metrics() }
+  const text = `${await registry.metrics()}${histogramLines(counted).join('\n')}\n`
+  return { contentType: registry.contentType, text }
+}
+
+/** By hand, because a histogram of prom-client can only be filled one observation after the other. */
+function histogramLines(counted: AllHistograms): readonly string[] {
+  const described = new Set<string>()
+  return histograms.flatMap(({ name, metric, label = {}, help, boundsMs }) => {
+    const full = `postbote_${metric}`
+    const head = described.has(full) ? [] : [`# HELP ${full} ${help}`, `# TYPE ${full} histogram`]
+    described.add(full)
+    const labels = Object.entries(label).map(([key, value]) => `${key}="${value}"`)
+    const labelText = labels.length === 0 ? '' : `{${labels.join(',')}}`
+    const { counts, sumMs } = counted[name]
+    let sum = 0
+    const buckets = counts.map((count, bucket) => {
+      sum += count
+      const bound = boundsMs[bucket]
+      const le = `le="${bound === undefined ? '+Inf' : bound / 1_000}"`
+      return `${full}_bucket{${[...labels, le].join(',')}} ${sum}`
+    })
+    const rest = [`${full}_sum${labelText} ${sumMs / 1_000}`, `${full}_count${labelText} ${sum}`]
+    return [...head, ...buckets, ...rest]
+  })
 }

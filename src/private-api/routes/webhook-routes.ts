@@ -64,7 +64,8 @@ function deliveryLimit(value: unknown): number | null {
   throw refusal('deliveries_per_second', `a number from ${range}, or null for no limit`, value)
 }
 
-function attemptJson(attempt: Attempt): AttemptJson {
+/** Returns an attempt as the API shows it. */
+export function attemptJson(attempt: Attempt): AttemptJson {
   return {
     time: fieldValues.preciseTime(attempt.atMs),
     update_id: attempt.updateId === 0 ? null : attempt.updateId,
@@ -94,6 +95,8 @@ function historyJson(
     max_ms: rows.map((row) =>
       row === undefined || row.responses === 0 ? null : row.responseMsMax,
     ),
+    delivery_p50_ms: rows.map((row) => row?.deliveryP50Ms ?? null),
+    delivery_p99_ms: rows.map((row) => row?.deliveryP99Ms ?? null),
   }
 }
 

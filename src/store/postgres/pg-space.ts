@@ -16,16 +16,18 @@ export interface PgSpaceOptions {
 
 /** Period of the look at the size of a database. Chosen: it reads the sizes of all files, and 10 s of pushes are small. */
 export const pgSizePeriodMs = 10_000
+/** A database is nearly full from this share of the bound on. Chosen: vacuum makes room some time after a deletion. */
+const nearlyFullShare = 0.9
 
 export class PgSpace implements StoreSpace {
   readonly #options: PgSpaceOptions
   /** By database. */
-  readonly #areLow: boolean[]
+  readonly #sizes: number[]
   #timer: Timer | undefined
 
   constructor(options: PgSpaceOptions) {
     this.#options = options
-    this.#areLow = options.databases.map(() => false)
+    this.#sizes = options.databases.map(() => 0)
   }
 
   /** Never rejects: a worker must start even if a database is away. */
@@ -35,16 +37,25 @@ export class PgSpace implements StoreSpace {
   }
 
   isLow(shard: number): boolean {
-    return this.#areLow[databaseOfShard(shard, this.#areLow.length)] === true
+    return this.#isOver(shard, this.#options.bytesMax)
+  }
+
+  isNearlyLow(shard: number): boolean {
+    return this.#isOver(shard, this.#options.bytesMax * nearlyFullShare)
   }
 
   close(): void {
     this.#timer?.cancel()
   }
 
+  #isOver(shard: number, bytesMax: number): boolean {
+    const size = this.#sizes[databaseOfShard(shard, this.#sizes.length)]
+    return size !== undefined && size > bytesMax
+  }
+
   async #lookAtAll(): Promise<void> {
     const looks = this.#options.databases.map(async (database, number) => {
-      this.#areLow[number] = (await this.#bytesOf(database)) > this.#options.bytesMax
+      this.#sizes[number] = await this.#bytesOf(database)
     })
     // A look that fails changes nothing: the last result remains the best estimate.
     await Promise.allSettled(looks)

@@ -42,6 +42,7 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
     add: (name, amount) => {
       counts[name] = (counts[name] ?? 0) + amount
     },
+    observe: () => undefined,
   }
   const replies = new UpstreamReplies({
     upstream: { origin: upstream.url, prefix: '/p' },

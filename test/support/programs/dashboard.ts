@@ -69,12 +69,23 @@ export async function logIn({ page, server }: Dashboard<DashboardServer>): Promi
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
 }
 
-/** Opens the page of a bot, and waits for its live tail. */
+/** Opens the tab Try of a bot, and waits for its live tail. */
 export async function openBot({ page }: Pick<Dashboard, 'page'>, botId: number): Promise<void> {
-  await page.evaluate(`location.hash = '#/bots/${botId}'`)
+  await page.evaluate(`location.hash = '#/bots/${botId}/try'`)
   // The page of another bot, with its tail, is there for a moment.
   await page.getByRole('heading', { level: 1, name: String(botId) }).waitFor()
   await page.getByText('Connected: new updates appear here.').waitFor()
+}
+
+/** Changes to another tab of the bot that is shown. */
+export async function openTab({ page }: Pick<Dashboard, 'page'>, title: string): Promise<void> {
+  await page.getByRole('navigation', { name: 'Of this bot' }).getByText(title).click()
+}
+
+/** Answers the question that the page asks. */
+export async function answer({ page }: Pick<Dashboard, 'page'>, action: string): Promise<void> {
+  await page.getByRole('dialog').getByRole('button', { name: action, exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
 /** Registers a bot, sets a webhook for it, and opens its page. */

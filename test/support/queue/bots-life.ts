@@ -11,6 +11,7 @@ import { readToken } from '../../../src/bots/token.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
 import { QueueLevels } from '../../../src/queue/queue-levels.ts'
+import type { Retention } from '../../../src/queue/retention.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { MemoryStore } from '../store/memory-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
@@ -144,6 +145,8 @@ export interface BotsLifeOptions {
   readonly connectionsMax?: number
   /** Numbers of shards that are set aside. */
   readonly aside?: readonly number[]
+  /** How much queues keep of updates that have left. */
+  readonly retention?: Retention
 }
 
 /** A registry with shards in memory. Bot N is on shard N modulo their number. */
@@ -160,7 +163,7 @@ export class BotsLife {
   /** Whether `--filter` includes a bot. */
   isServed = (_botId: number): boolean => true
 
-  private constructor(shards: number, clock: FakeClock) {
+  private constructor(shards: number, clock: FakeClock, retention?: Retention) {
     this.clock = clock
     const limits = { updateBytesMax: 1_000, pendingUpdatesMax: 5, pendingBytesMax: 10_000 }
     const report = (event: NewOperatorEvent): void => void this.events.push(event)
@@ -175,6 +178,7 @@ export class BotsLife {
         counters: this.counters,
         budget: new WindowBudget(1_000_000),
         limits,
+        retention,
         levels: new QueueLevels({ clock, limits, report }),
         report,
         webhooks: this.webhooks,
@@ -184,7 +188,7 @@ export class BotsLife {
 
   static async open(options: BotsLifeOptions = {}): Promise<BotsLife> {
     const { shards = 1, store = () => new MemoryStore(), clock = new FakeClock() } = options
-    const bots = new BotsLife(shards, clock)
+    const bots = new BotsLife(shards, clock, options.retention)
     bots.webhooks.connectionsMax = options.connectionsMax ?? bots.webhooks.connectionsMax
     for (let index = 0; index < shards; index++) {
       if (options.aside?.includes(index) === true) bots.registry.bots.setAside(index)

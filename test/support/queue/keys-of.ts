@@ -4,11 +4,13 @@ import { randomBytes } from 'node:crypto'
 import type { AccessKeyLimiter } from '../../../src/access/access-key-limiter.ts'
 import { AccessKeyRegistry } from '../../../src/access/access-key-registry.ts'
 import { AccessKeyRing } from '../../../src/access/access-key-ring.ts'
+import { AuditTrail } from '../../../src/access/audit-trail.ts'
 import type { Clock } from '../../../src/clock.ts'
 import {
   keyLimitNumbers,
   SharedKeyLimits,
 } from '../../../src/cluster/shared-memory/shared-key-limits.ts'
+import { AuditWriter } from '../../../src/private-api/access/audit-writer.ts'
 import { KeySync } from '../../../src/private-api/access/key-sync.ts'
 import type { WorkerKeys } from '../../../src/private-api/private-api-options.ts'
 import { StreamAccess } from '../../../src/private-api/ingest/stream-access.ts'
@@ -24,7 +26,14 @@ export function keysOf(
 ): WorkerKeys {
   const registry = new AccessKeyRegistry({ clock, shard, randomBytes })
   const sync = new KeySync({ clock, ring, registry, isOwner: () => true, openStream })
-  return { ring, registry, sync, limiter: limiterOf(clock) }
+  const trail = new AuditTrail({ shard })
+  const writer = new AuditWriter({
+    clock,
+    counters: { add: () => undefined },
+    log: { warn: () => undefined },
+    store: (calls) => trail.append(calls),
+  })
+  return { ring, registry, sync, limiter: limiterOf(clock), audit: { trail, writer } }
 }
 
 export function limiterOf(clock: Pick<Clock, 'machineMs'>): AccessKeyLimiter {

@@ -1,4 +1,5 @@
 import { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { noRetention, type Retention } from '../../../src/queue/retention.ts'
 import type { QueueLimits } from '../../../src/queue/queue-limits.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { MemoryStore } from '../store/memory-store.ts'
@@ -24,6 +25,7 @@ export class QueueLife {
   readonly #options: QueueLifeOptions
   isWebhookActive = false
   lostByExpiry = 0
+  retention: Retention = noRetention
   life: ShardLife
   queue!: UpdateQueue
 
@@ -60,6 +62,7 @@ export class QueueLife {
         },
         budget: this.budget,
         counters: this.counters,
+        retention: () => this.retention,
         isWebhookActive: () => this.isWebhookActive,
         lostByExpiry: (count) => {
           this.lostByExpiry += count

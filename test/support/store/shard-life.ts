@@ -1,4 +1,5 @@
 import type { Counters } from '../../../src/counters.ts'
+import type { HistogramName } from '../../../src/histograms.ts'
 import type { MetricName } from '../../../src/metrics.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import { Shard } from '../../../src/shard/shard.ts'
@@ -8,6 +9,13 @@ import type { FakeClock } from '../kit/fake-clock.ts'
 /** Counters whose values a test can read. */
 export class TestCounters implements Counters {
   readonly counts: Partial<Record<MetricName, number>> = {}
+  /** The times of each histogram, one for each observation. */
+  readonly times: Partial<Record<HistogramName, number[]>> = {}
+
+  observe(name: HistogramName, timeMs: number, count = 1): void {
+    const times = (this.times[name] ??= [])
+    for (let nth = 0; nth < count; nth++) times.push(timeMs)
+  }
 
   add(name: MetricName, amount: number): void {
     this.counts[name] = (this.counts[name] ?? 0) + amount

@@ -88,6 +88,7 @@ async function setUp(
         life.broken += by
         life.brokenSeen.push(life.broken)
       },
+      observe: () => undefined,
     },
     report: (event) => void life.events.push(event),
     shardStreams: [],

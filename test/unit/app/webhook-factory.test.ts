@@ -5,7 +5,10 @@ import { type AttemptOutcome, outcomes } from '../../../src/webhook/attempt-log.
 
 test('every outcome of an attempt is counted', () => {
   const counted: string[] = []
-  const counters = deliveryCounters({ add: (name, amount) => counted.push(`${name} ${amount}`) })
+  const counters = deliveryCounters({
+    add: (name, amount) => counted.push(`${name} ${amount}`),
+    observe: () => undefined,
+  })
   const countedFor = (outcome: AttemptOutcome): string => {
     counted.length = 0
     counters.add(outcome, 3)

@@ -105,6 +105,7 @@ test('updates that a webhook is sending when they expire are swept again until i
   const updates = bots.registry.bots.loaded(100)!.main.updates
   updates.heldBy({
     holds: () => true,
+    release: () => false,
     giveUpExpired: () => undefined,
     renumbered: () => undefined,
   })

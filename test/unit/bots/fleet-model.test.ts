@@ -186,7 +186,7 @@ function deadLetter(updateId: number): StoredDeadLetter {
     updateId,
     typeNumber: 0,
     reason: 'expired',
-    deadSinceMs: 5,
+    leftAtMs: 5,
     acceptedAtS: 5,
     attempts: 0,
     lastError: '',

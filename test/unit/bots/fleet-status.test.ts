@@ -39,8 +39,8 @@ test('a bot is stuck after more than a minute only', () => {
 
 test('bots are in the order of their ids, or of what they are sorted by, highest first', () => {
   const bots = [
-    { botId: 1, status: { pendingCount: 0 } },
-    { botId: 2, status: { pendingCount: 4, oldestAgeS: 0 } },
+    { botId: 1, status: { pendingCount: 0, deadLetters: 2 } },
+    { botId: 2, status: { pendingCount: 4, oldestAgeS: 0, deadLetters: 3 } },
     { botId: 3, status: { pendingCount: 9, oldestAgeS: 5 } },
     { botId: 4, status: { pendingCount: 4, oldestAgeS: 7 } },
     { botId: 5, status: undefined },
@@ -53,6 +53,7 @@ test('bots are in the order of their ids, or of what they are sorted by, highest
   assert.deepEqual(idsBy(undefined), [1, 2, 3, 4, 5])
   assert.deepEqual(idsBy('pending'), [3, 2, 4, 1, 5])
   assert.deepEqual(idsBy('oldest_age'), [4, 3, 2, 1, 5])
+  assert.deepEqual(idsBy('dead_letters'), [2, 1, 3, 4, 5])
 })
 
 test('a prefix is compared with the digits of the id and with the name in any case', () => {

@@ -44,7 +44,9 @@ test('a sorted list is one page, which the server selects', async () => {
   const list = new BotList(api)
   await list.ask({ prefix: 'shop', state: 'failing', sort: 'oldest_age' })
   await list.more()
-  assert.deepEqual(api.asked, ['/v1/bots?limit=200&prefix=shop&state=failing&sort=oldest_age'])
+  assert.deepEqual(api.asked, [
+    '/v1/bots?limit=200&details=true&prefix=shop&state=failing&sort=oldest_age',
+  ])
   assert.equal(list.bots.length, 200)
   assert.equal(list.hasMore, true)
 })

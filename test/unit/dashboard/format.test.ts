@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  formatAgo,
   formatAge,
   formatBytes,
   formatCount,
@@ -26,6 +27,14 @@ test('numbers are shown in the unit that fits them', () => {
   ])
   assert.deepEqual([0.04, 9.96, 1_234.5].map(formatRate), ['0.0', '10.0', '1,235'])
   assert.equal(formatCount(100_000), '100,000')
+})
+
+test('a moment is said as people say it', () => {
+  const nowS = 100_000
+  assert.deepEqual(
+    [nowS, nowS - 3, nowS - 200, nowS + 41, nowS - 7_200].map((at) => formatAgo(at, nowS)),
+    ['now', '3 s ago', '3 min ago', 'in 41 s', '2 h ago'],
+  )
 })
 
 test('what the server does not know is a dash', () => {

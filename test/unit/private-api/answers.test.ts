@@ -25,10 +25,16 @@ const sent: {
     '',
   ],
   summary: [undefined, '/internal/summary', ''],
+  history: [{ minutes: 60 }, '/internal/history?minutes=60', ''],
   botsNamed: [{ username: 'one_bot' }, '/internal/bots-named?username=one_bot', ''],
   node: [undefined, '/internal/node', ''],
   events: [{ after: 'a:5', last: 2, wait: 9 }, '/internal/events?after=a%3A5&last=2&wait=9', ''],
   keys: [{ version: 'v', uses: { key: 5 } }, '/internal/keys', '{"version":"v","uses":{"key":5}}'],
+  recordCalls: [
+    [{ id: '0', record: { timeMs: 1, operation: 'a', call: 'b', result: 'ok', requestId: 'c' } }],
+    '/internal/record-calls',
+    '[{"id":"0","record":{"timeMs":1,"operation":"a","call":"b","result":"ok","requestId":"c"}}]',
+  ],
   keysChanged: [undefined, '/internal/keys-changed', ''],
   sessionEnded: [
     { slot: 1, session: '18446744073709' },

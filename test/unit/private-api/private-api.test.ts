@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { noTimes } from '../../support/kit/no-times.ts'
 import { BodyBudget } from '../../../src/http/body-budget.ts'
 import { createPrivateApi } from '../../../src/private-api/private-api.ts'
 import type { PrivateApiOptions, WorkerKeys } from '../../../src/private-api/private-api-options.ts'
@@ -41,6 +42,7 @@ async function open(): Promise<World> {
     isUnixSocket: () => false,
     streamPlace: () => () => undefined,
     isForwarded: () => false,
+    isFromWorker: () => false,
     ownersOf: () => ({
       self: 0,
       others: [],
@@ -52,6 +54,7 @@ async function open(): Promise<World> {
       openStream: () => assert.fail(),
     }),
     totals: () => forEachMetric(() => 0),
+    histograms: () => noTimes,
     bodies: new BodyBudget({
       bytesMax: 1_000_000,
       counters: bots.counters,

@@ -57,12 +57,24 @@ test('an advance counts what is loaded, what the disk reports, and at the end al
   const { backlog, budget } = backlogOf(6)
   backlog.load({ updates: [push(1_000), push(1_001)], next: 1_002 })
   assert.equal(backlog.isBeyondWindow(1_003), true)
-  assert.deepEqual(backlog.advance(1_003, { count: 1, bytes: textBytes }), {
-    from: 1_000,
-    floor: 1_003,
-    removedCount: 3,
-    removedBytes: 3 * textBytes,
-  })
+  assert.deepEqual(
+    backlog.advance(1_003, {
+      count: 1,
+      bytes: textBytes,
+      stored: [{ storedAtMs: 9_000, count: 1 }],
+    }),
+    {
+      from: 1_000,
+      floor: 1_003,
+      removedCount: 3,
+      removedBytes: 3 * textBytes,
+      stored: [
+        { storedAtMs: 1_800_000_000_000, count: 2 },
+        { storedAtMs: 9_000, count: 1 },
+      ],
+      unreadFrom: 1_002,
+    },
+  )
   assert.equal(budget.usedBytes, 0)
   assert.equal(backlog.isBeyondWindow(9_999), false)
   assert.deepEqual(backlog.advance(9_999), {
@@ -70,6 +82,8 @@ test('an advance counts what is loaded, what the disk reports, and at the end al
     floor: 1_006,
     removedCount: 3,
     removedBytes: 3 * textBytes,
+    stored: [],
+    unreadFrom: 1_003,
   })
   assert.equal(backlog.advance(9_999), undefined)
   assert.equal(backlog.liveBytes, 0)

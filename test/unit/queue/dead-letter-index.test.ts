@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeadLetterIndex } from '../../../src/queue/dead-letter-index.ts'
 
-function deadLetter(updateId: number, deadSinceMs = updateId, bytes = 10) {
-  return { updateId, deadSinceMs, bytes }
+function deadLetter(updateId: number, leftAtMs = updateId, bytes = 10) {
+  return { updateId, leftAtMs, bytes }
 }
 
 function drained(index: DeadLetterIndex): number[] {

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { noRetention } from '../../../src/queue/retention.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
@@ -151,6 +152,7 @@ class Life {
         limits: { updateBytesMax: 1_000, pendingUpdatesMax: 1_000, pendingBytesMax: 1_000_000 },
         budget: new WindowBudget(1_000),
         counters: new TestCounters(),
+        retention: () => noRetention,
         isWebhookActive: () => true,
         lostByExpiry: () => undefined,
         levels: { note: () => undefined },

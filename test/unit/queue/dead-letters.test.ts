@@ -77,7 +77,7 @@ test('a lost update leaves the queue and is kept byte for byte, with reason and 
       updateId: id,
       typeNumber: 15,
       reason: 'refused',
-      deadSinceMs: 1_800_000_000_000,
+      leftAtMs: 1_800_000_000_000,
       acceptedAtS: 1_800_000_000,
       attempts: 2,
       lastError: 'Connection refused',

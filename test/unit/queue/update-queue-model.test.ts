@@ -6,7 +6,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { UpdateQueue } from '../../../src/queue/update-queue.ts'
+import { noRetention, type Retention } from '../../../src/queue/retention.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
+import { keptOf } from '../../../src/shard/kept-counts.ts'
 import { decodeQueueState } from '../../../src/shard/record.ts'
 import { queueKey } from '../../../src/shard/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
@@ -40,7 +42,10 @@ class World {
   /** What the dispatcher has finished. It remembers these updates because a page from disk may still contain them. */
   readonly #finished = new Set<number>()
 
-  constructor(windowBytes: number) {
+  readonly retention: Retention
+
+  constructor(windowBytes: number, retention: Retention) {
+    this.retention = retention
     this.budget = new WindowBudget(windowBytes)
   }
 
@@ -61,6 +66,7 @@ class World {
         limits: { updateBytesMax: 1_000, pendingUpdatesMax: 1_000, pendingBytesMax: 1_000_000 },
         budget: this.budget,
         counters: this.counters,
+        retention: () => this.retention,
         isWebhookActive: () => false,
         lostByExpiry: () => undefined,
         levels: { note: () => undefined },
@@ -230,6 +236,7 @@ class World {
     const held = (this.#held ??= new Map())
     this.queue.heldBy({
       holds: ({ updateId }) => held.has(updateId),
+      release: ({ updateId }) => !held.has(updateId),
       renumbered: () => undefined,
       giveUpExpired: () => undefined,
     })
@@ -330,8 +337,22 @@ class World {
         liveBytes: this.queue.pendingBytes,
       },
     )
+    await this.checkKept()
     this.queue.detach()
     assert.equal(this.budget.usedBytes, 0)
+  }
+
+  /** The counts are those of the records, and all that is listed as pending is. */
+  async checkKept(): Promise<void> {
+    const { shard } = this.life
+    assert.deepEqual({ ...shard.kept.of(queueId) }, await keptOf(shard, queueId))
+    const page = { after: 0, limit: 100_000 }
+    const { updates } = await this.queue.lookBack.find({ state: 'pending' }, page)
+    const pending = this.model.updates.map(({ id }) => id)
+    assert.deepEqual(
+      updates.map(({ updateId }) => updateId),
+      pending,
+    )
   }
 }
 
@@ -339,9 +360,11 @@ test('any history of a queue equals that of an array', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(0, 300, 2_000, 1_000_000),
+      // What is kept changes nothing of what is pending.
+      fc.constantFrom(noRetention, { ms: 3_600_000, bytes: 100 }, { ms: 3_600_000, bytes: 1e9 }),
       fc.array(anyStep, { maxLength: 50, size: 'max' }),
-      async (windowBytes, steps) => {
-        const world = new World(windowBytes)
+      async (windowBytes, retention, steps) => {
+        const world = new World(windowBytes, retention)
         await world.open()
         world.model.nextId = world.queue.nextId
         for (const next of steps) {

@@ -20,6 +20,7 @@ class Webhook {
     this.state = new DeliveryState({ maxConnections: 40, random: () => 0, afterId: 0 })
     life.queue.heldBy({
       holds: (update) => this.state.holds(update),
+      release: (update) => this.state.release(update),
       renumbered: () => undefined,
       giveUpExpired: () => {
         this.state.expire(life.clock.nowMs())

@@ -43,7 +43,7 @@ test('a new data directory gives others no access and contains its shards', asyn
   assert.deepEqual(readdirSync(at('data')).toSorted(), ['postbote.json', 'run', 'shards'])
   assert.equal(
     readFileSync(at('data', 'postbote.json'), 'utf8'),
-    '{"format":2,"shards":4,"made":true}\n',
+    '{"format":3,"shards":4,"made":true}\n',
   )
 })
 
@@ -79,16 +79,16 @@ test('a record that is missing, broken or from a later version is refused and no
     '{"format":1}',
     '{"format":1,"shards":7}',
     '{"format":1,"shards":"4"}',
-    '{"format":2,"shards":4}',
-    '{"format":2,"shards":7,"made":true}',
+    '{"format":3,"shards":4}',
+    '{"format":3,"shards":7,"made":true}',
     'null',
   ]) {
     writeFileSync(record, text)
-    await assert.rejects(prepare(), /expected \{"format":2,"shards":N,"made":true\}/)
+    await assert.rejects(prepare(), /expected \{"format":3,"shards":N,"made":true\}/)
     assert.equal(readFileSync(record, 'utf8'), text)
   }
-  writeFileSync(record, '{"format":3}')
-  await assert.rejects(prepare(), /has format 3, but this version knows only formats 1 to 2/)
+  writeFileSync(record, '{"format":4}')
+  await assert.rejects(prepare(), /has format 4, but this version knows only formats 1 to 3/)
   rmSync(record)
   await assert.rejects(prepare(4), /postbote.json is missing/)
   assert.equal(existsSync(record), false)
@@ -156,7 +156,7 @@ test('for format 1 the shards are created if none has a record, and otherwise mi
   rmSync(shardPath(at('data'), 3), { recursive: true })
   await prepare()
   assert.equal(existsSync(shardPath(at('data'), 3)), false)
-  assert.equal(readFileSync(record, 'utf8'), '{"format":2,"shards":4,"made":true}\n')
+  assert.equal(readFileSync(record, 'utf8'), '{"format":3,"shards":4,"made":true}\n')
   rmSync(at('data', 'shards'), { recursive: true })
   writeFileSync(record, old)
   await assert.rejects(prepare(), /shards is missing or empty/)

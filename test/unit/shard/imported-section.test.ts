@@ -10,7 +10,7 @@ import {
   updateKey,
 } from '../../../src/shard/record-keys.ts'
 import { ImportedSection } from '../../../src/shard/imported-section.ts'
-import { decodeQueueState, encodeDeadLetter, encodeUpdate } from '../../../src/shard/record.ts'
+import { decodeQueueState, encodeLeftUpdate, encodeUpdate } from '../../../src/shard/record.ts'
 import type { StoreEntry } from '../../../src/store/store.ts'
 import { stateEntry } from '../../support/store/small-backup.ts'
 
@@ -115,13 +115,13 @@ test('a record of a later version is refused: a kind, a layout, a reason or a ty
     ...update,
     typeNumber: 0,
     reason: 'expired',
-    deadSinceMs: 1,
+    leftAtMs: 1,
     attempts: 0,
   } as const
   const known = { key, value: encodeUpdate(key, { ...update, typeNumber: 21 }) }
   assert.deepEqual(section.take(known).entry, known)
   const layout = resealed({ key, value: Buffer.from(known.value) }, 0, 3)
-  const buried = encodeDeadLetter(dead, { ...letter, lastError: '' })
+  const buried = encodeLeftUpdate(dead, { ...letter, lastError: '' })
   for (const [entry, told] of [
     [{ key: Buffer.from('z12345678'), value: known.value }, /a key of no known kind/],
     [{ key, value: encodeUpdate(key, { ...update, typeNumber: 22 }) }, /the unknown type 22/],

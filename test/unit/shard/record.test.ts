@@ -19,7 +19,7 @@ import {
   decodeUpdate,
   encodeJson,
   encodeKey,
-  encodeDeadLetter,
+  encodeLeftUpdate,
   encodeMark,
   encodeQueueState,
   encodeUpdate,
@@ -36,7 +36,7 @@ const update = {
 const deadLetter = {
   typeNumber: 15,
   reason: 'refused',
-  deadSinceMs: 1_800_000_123_456,
+  leftAtMs: 1_800_000_123_456,
   acceptedAtS: 1_800_000_000,
   attempts: 70_000,
   lastError: 'Fehler: ä',
@@ -69,7 +69,7 @@ test('the records of version 2 have their documented bytes', () => {
   const hexes = [
     encodeUpdate(updateAt, update),
     encodeQueueState(stateAt, state),
-    encodeDeadLetter(letterAt, deadLetter),
+    encodeLeftUpdate(letterAt, deadLetter),
     encodeKey(keyAt, key),
     encodeJson(botAt, { a: 'é' }),
     encodeMark(bucketAt),
@@ -88,11 +88,11 @@ test('a decoded record has the values that it was made of', () => {
   assert.deepEqual(decodeUpdate(entry(updateAt, encodeUpdate(updateAt, update))), update)
   assert.deepEqual(decodeQueueState(entry(stateAt, encodeQueueState(stateAt, state))), state)
   assert.deepEqual(
-    decodeDeadLetter(entry(letterAt, encodeDeadLetter(letterAt, deadLetter))),
+    decodeDeadLetter(entry(letterAt, encodeLeftUpdate(letterAt, deadLetter))),
     deadLetter,
   )
   const unsent = { ...deadLetter, reason: 'expired', attempts: 0, lastError: '' } as const
-  assert.deepEqual(decodeDeadLetter(entry(letterAt, encodeDeadLetter(letterAt, unsent))), unsent)
+  assert.deepEqual(decodeDeadLetter(entry(letterAt, encodeLeftUpdate(letterAt, unsent))), unsent)
   assert.deepEqual(decodeKey(entry(keyAt, encodeKey(keyAt, key))), key)
   const json = { a: ['é', null] }
   assert.deepEqual(decodeJson(entry(botAt, encodeJson(botAt, json))), json)
@@ -112,7 +112,7 @@ test('updates and dead letters of a clock beyond 2106 are stored, with the last 
     entry(updateAt, encodeUpdate(updateAt, { ...update, acceptedAtS, expiresAtS })),
   )
   assert.deepEqual([late.acceptedAtS, late.expiresAtS], [2 ** 32 - 1, expiresAtS])
-  const letter = encodeDeadLetter(letterAt, { ...deadLetter, acceptedAtS })
+  const letter = encodeLeftUpdate(letterAt, { ...deadLetter, acceptedAtS })
   assert.equal(decodeDeadLetter(entry(letterAt, letter)).acceptedAtS, 2 ** 32 - 1)
 })
 
@@ -148,7 +148,7 @@ test('any changed bit of a value or of its key, and any missing end, is detected
   const records: [StoreEntry, (entry: StoreEntry) => unknown][] = [
     [{ key: updateAt, value: encodeUpdate(updateAt, update) }, decodeUpdate],
     [{ key: stateAt, value: encodeQueueState(stateAt, state) }, decodeQueueState],
-    [{ key: letterAt, value: encodeDeadLetter(letterAt, deadLetter) }, decodeDeadLetter],
+    [{ key: letterAt, value: encodeLeftUpdate(letterAt, deadLetter) }, decodeDeadLetter],
     [{ key: keyAt, value: encodeKey(keyAt, key) }, decodeKey],
     [{ key: botAt, value: encodeJson(botAt, { a: 1 }) }, decodeJson],
     [{ key: bucketAt, value: encodeMark(bucketAt) }, assertMark],

@@ -23,7 +23,7 @@ function deadLetter(updateId: number, more: Partial<StoredDeadLetter> = {}): Sto
     updateId,
     typeNumber: 7,
     reason: 'refused',
-    deadSinceMs: nowMs,
+    leftAtMs: nowMs,
     acceptedAtS: nowMs / 1000 - 60,
     attempts: 3,
     lastError: 'Connection refused',
@@ -80,7 +80,7 @@ test('a queue is searched once for all dead letters of a day, after the seven da
   for (const botId of [123, 100 + minutesPerDay, 4711]) {
     const own = queueIdOf(botId, botId === 4711)
     const deadLetters = [0, 1, 3_600_000, 22 * 3_600_000].map((laterMs, index) =>
-      deadLetter(index + 1, { deadSinceMs: nowMs + laterMs }),
+      deadLetter(index + 1, { leftAtMs: nowMs + laterMs }),
     )
     shard.track(own, freshState(9))
     for (const one of deadLetters) {
@@ -90,7 +90,7 @@ test('a queue is searched once for all dead letters of a day, after the seven da
     const minutes = due.filter((bucket) => bucket.queue === own).map(({ minute }) => minute)
     assert(minutes.length >= 1 && minutes.length <= 2, `${minutes.length} buckets`)
     for (const one of deadLetters) {
-      const endMs = one.deadSinceMs + deadLetterLifeMs
+      const endMs = one.leftAtMs + deadLetterLifeMs
       const looked = minutes.find((minute) => minute * 60_000 >= endMs)
       assert(looked !== undefined && looked * 60_000 - endMs < (minutesPerDay + 1) * 60_000)
     }

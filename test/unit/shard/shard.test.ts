@@ -236,7 +236,7 @@ test('a long range of dead records is passed once and not once per deleted slice
   const froms: number[] = []
   const range = store.range.bind(store)
   store.range = (options) => {
-    froms.push(updateIdOfKey(options.gte))
+    if (options.gte[0] === dead[0]?.[0]) froms.push(updateIdOfKey(options.gte))
     return range(options)
   }
   await shard.reclaimLeftovers(other)

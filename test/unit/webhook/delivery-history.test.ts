@@ -24,6 +24,8 @@ test('outcomes and response times are counted in their minute', () => {
       responses: 2,
       responseMsSum: 121,
       responseMsMax: 101,
+      deliveryP50Ms: undefined,
+      deliveryP99Ms: undefined,
     },
     {
       minute: startMs / minuteMs + 1,
@@ -31,7 +33,25 @@ test('outcomes and response times are counted in their minute', () => {
       responses: 0,
       responseMsSum: 0,
       responseMsMax: 0,
+      deliveryP50Ms: undefined,
+      deliveryP99Ms: undefined,
     },
+  ])
+})
+
+test('percentiles of the delivery times are those of their minute, also of one that is over', () => {
+  const history = new DeliveryHistory(1)
+  history.addDelivery(startMs, 40, 99)
+  history.addDelivery(startMs + 1, 3_000, 1)
+  history.addDelivery(startMs + minuteMs, 7, 1)
+  history.count(0, startMs + 2 * minuteMs, 1)
+  const percentiles = history
+    .minutes(startMs + 2 * minuteMs)
+    .map(({ deliveryP50Ms, deliveryP99Ms }) => [deliveryP50Ms, deliveryP99Ms])
+  assert.deepEqual(percentiles, [
+    [38, 50],
+    [8, 10],
+    [undefined, undefined],
   ])
 })
 
@@ -69,6 +89,8 @@ test('the history is what a list of all deliveries says of the last hour', () =>
           responses: own.length,
           responseMsSum: own.reduce((sum, { durationMs }) => sum + durationMs, 0),
           responseMsMax: Math.max(...own.map(({ durationMs }) => durationMs)),
+          deliveryP50Ms: undefined,
+          deliveryP99Ms: undefined,
         }
       })
       assert.deepEqual(history.minutes(nowMs), expected)

@@ -233,7 +233,22 @@ class Simulation {
       const stepMs = random() < 0.1 ? random() * 130_000 : random() * 500
       this.#time.monotonicMs += stepMs
       this.#time.wallMs += stepMs
+    } else if (luck < 0.51) {
+      this.#drop()
     }
+  }
+
+  /** Removes any update, as an operator does. */
+  #drop(): void {
+    const one = this.#pending[Math.floor(this.#random() * this.#pending.length)]
+    if (one === undefined) return
+    const isInFlight = this.#inFlight.some(({ first }) => first === one)
+    assert.equal(this.#state.release(one), !isInFlight, 'only what is in flight stays')
+    if (isInFlight) return
+    this.#remove([one.updateId])
+    this.#filterPage((other) => other !== one)
+    this.#state.retry({ orderingKeys: [one.orderingKey], isPastRetryAfter: true })
+    this.#dueOfKey.delete(one.orderingKey)
   }
 
   #push(): void {
@@ -253,8 +268,12 @@ class Simulation {
       one.expiresAtS * 1_000 <= this.#time.wallMs && !this.#state.holds(one)
     for (const { first } of this.#inFlight) assert.ok(this.#state.holds(first!))
     this.#remove(this.#pending.filter(isSwept).map(({ updateId }) => updateId))
-    if (this.#page === undefined || !this.#page.some(isSwept)) return
-    this.#page = this.#page.filter((one) => !isSwept(one))
+    this.#filterPage((one) => !isSwept(one))
+  }
+
+  #filterPage(isLeft: (update: PendingUpdate) => boolean): void {
+    if (this.#page?.every(isLeft) !== false) return
+    this.#page = this.#page.filter(isLeft)
     // An empty page means that there is nothing more, so a source reads on.
     if (this.#page.length === 0) this.#page = this.#pageAfter(this.#after)
   }

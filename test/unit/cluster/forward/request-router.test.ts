@@ -31,7 +31,7 @@ async function setUp(t: TestContext) {
       routes: new Routes(map),
       serves: (shard) => !missing.has(shard),
       peers: { forward: (_request, response) => note('sent on', response) },
-      counters: { add: skip },
+      counters: { add: skip, observe: skip },
       ownerOf: () => undefined,
       hangsOf: () => 0,
       onRefused: () => undefined,

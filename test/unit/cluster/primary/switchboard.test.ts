@@ -31,7 +31,7 @@ async function setUp(
   const switchboard = new Switchboard({
     clock,
     log: silent,
-    counters: { add: (name) => void counted.push(name) },
+    counters: { add: (name) => void counted.push(name), observe: () => undefined },
     openMax,
     route(botId, connection) {
       if (throws) throw new Error('a bug')

@@ -5,6 +5,7 @@ import {
   metricSlotWords,
   metricsMax,
 } from '../../../../src/cluster/shared-memory/metric-slot.ts'
+import { forEachHistogram, histograms } from '../../../../src/histograms.ts'
 import { metrics } from '../../../../src/metrics.ts'
 
 function newSlot(): { slot: MetricSlot; words: Int32Array } {
@@ -86,4 +87,35 @@ test('clearing the gauges keeps the counters', () => {
   slot.clearGauges()
   assert.equal(slot.get('updates_pushed'), 7)
   assert.equal(slot.get('bots_loaded'), 0)
+})
+
+test('histograms do not affect each other nor the metrics, and their sums pass 2^31', () => {
+  const { slot } = newSlot()
+  for (const { name } of metrics) slot.add(name, 1)
+  const expected = forEachHistogram(({ boundsMs }, index) => {
+    const counts = [...boundsMs.map((_, bucket) => bucket + index), 3]
+    return { counts, sumMs: 0 }
+  })
+  for (const { name, boundsMs } of histograms) {
+    for (const [bucket, count] of expected[name].counts.entries()) {
+      if (count > 0) slot.observe(name, boundsMs[bucket] ?? 2 ** 30, count)
+    }
+  }
+  for (const { name, boundsMs } of histograms) {
+    const { counts, sumMs } = slot.histogram(name)
+    assert.deepEqual(counts, expected[name].counts, name)
+    const sum = counts.reduce((ms, count, bucket) => ms + count * (boundsMs[bucket] ?? 2 ** 30), 0)
+    assert.ok(Math.abs(sumMs - sum) < 100, `${name}: ${sumMs}, expected ${sum}`)
+    assert.ok(sumMs > 2 ** 31)
+  }
+  for (const { name } of metrics) assert.equal(slot.get(name), 1, name)
+  slot.clearGauges()
+  assert.equal(slot.histogram('sync').counts.at(-1), 3, 'of a process that is gone')
+})
+
+test('a time below 0, of a clock that was set back, counts as 0', () => {
+  const { slot } = newSlot()
+  slot.observe('delivery_polling', -5_000, 2)
+  const { counts, sumMs } = slot.histogram('delivery_polling')
+  assert.deepEqual([counts[0], sumMs], [2, 0])
 })

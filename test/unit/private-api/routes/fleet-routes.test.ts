@@ -6,11 +6,14 @@ import type { ShardSums } from '../../../../src/bots/bot-service.ts'
 import { forEachMetric, type MetricName } from '../../../../src/metrics.ts'
 import { addAnswers, answersOf, type AnswersOptions } from '../../../../src/private-api/answers.ts'
 import { addFleetRoutes } from '../../../../src/private-api/routes/fleet-routes.ts'
+import type { ServerMinute } from '../../../../src/private-api/server-minute.ts'
 import { ownersAnswerMs } from '../../../../src/private-api/ask-owners.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 
 const totals = (): Readonly<Record<MetricName, number>> => forEachMetric(() => 1)
+
+const minutes = (): readonly ServerMinute[] => []
 
 /** Worker 0 has the shards 0 and 1 of three; worker 300 is of another node. */
 async function setUp() {
@@ -18,7 +21,7 @@ async function setUp() {
   for (const { shard } of bots.lives) bots.registry.fleet.start(shard)
   const asked: { readonly path: string; readonly stream: FakeOwnerStream }[] = []
   const app = Fastify()
-  const own: Partial<AnswersOptions> = { bots: bots.registry, isFirstWorker: true, totals }
+  const own: Partial<AnswersOptions> = { bots: bots.registry, isFirstWorker: true, totals, minutes }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the questions of these tests use no more
   const answers = answersOf(own as AnswersOptions)
   addAnswers(app, answers, ({ headers }) => headers['x-forwarded'] === 'yes')
@@ -41,6 +44,7 @@ async function setUp() {
       },
     }),
     totals,
+    minutes,
   })
   await app.ready()
   /** Calls a route while the other worker has this answer; without one, it hangs. */
@@ -85,6 +89,18 @@ test('the lists of all workers are put together in the order of the query', asyn
     plain.body.bots.map((bot: { bot_id: number }) => bot.bot_id),
     [100, 101, 102],
   )
+})
+
+test('a list with details has dead letters and the last activity, and asks the workers nothing new', async () => {
+  const { asked, get } = await setUp()
+  const status = { ...otherBot.status, deadLetters: 3, takenBeforeMs: 4_000 }
+  const other = { bots: [{ ...otherBot, status }], shards: [2] }
+  const [bot] = (await get('/v1/bots?details=true', other)).body.bots
+  assert.equal(asked[0]?.path.includes('details'), false)
+  assert.deepEqual([bot.dead_letters, bot.last_poll], [3, null])
+  assert.equal(typeof bot.last_taken, 'number')
+  const [plain] = (await get('/v1/bots', other)).body.bots
+  assert(!('dead_letters' in plain) && !('last_taken' in plain))
 })
 
 test('a bot whose state is not known yet has the same fields', async () => {

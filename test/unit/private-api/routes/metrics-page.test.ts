@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { forEachHistogram } from '../../../../src/histograms.ts'
 import { metricsPage } from '../../../../src/private-api/routes/metrics-page.ts'
 import { errorKinds } from '../../../../src/errors.ts'
 import { forEachMetric, metrics } from '../../../../src/metrics.ts'
 import { outcomes } from '../../../../src/webhook/attempt-log.ts'
 
 const totals = forEachMetric((_metric, index) => index + 1)
+const times = forEachHistogram(({ boundsMs }) => ({
+  counts: [...boundsMs.map((_, bucket) => bucket), 7],
+  sumMs: 1_500,
+}))
 
 test('every metric is listed with its value, counters with the ending _total and gauges without', async () => {
-  const { contentType, text } = await metricsPage(totals)
+  const { contentType, text } = await metricsPage(totals, times)
   assert.match(contentType, /^text\/plain; version=0\.0\.4/)
   const lines = text.split('\n')
   const labelled =
@@ -27,7 +32,7 @@ test('every metric is listed with its value, counters with the ending _total and
 })
 
 test('outcomes are one metric, with the same names as those of a bot', async () => {
-  const { text } = await metricsPage(totals)
+  const { text } = await metricsPage(totals, times)
   const labels = [...text.matchAll(/^postbote_webhook_outcomes_total\{outcome="(\w+)"\} \d+$/gm)]
   assert.equal(labels.length, outcomes.length)
   assert.deepEqual(new Set(labels.map(([, label]) => label)), new Set<unknown>(outcomes))
@@ -36,7 +41,7 @@ test('outcomes are one metric, with the same names as those of a bot', async () 
 })
 
 test('calls refused with 409 are one metric with the rule that refused them', async () => {
-  const { text } = await metricsPage(totals)
+  const { text } = await metricsPage(totals, times)
   assert.ok(
     text.includes(
       `postbote_poll_conflicts_total{rule="higher_offset"} ${totals.polls_refused_higher_offset}\n`,
@@ -46,7 +51,7 @@ test('calls refused with 409 are one metric with the rule that refused them', as
 })
 
 test('refused pushes are one metric with the code of their error, and other codes are counted, too', async () => {
-  const { text } = await metricsPage(totals)
+  const { text } = await metricsPage(totals, times)
   assert.ok(text.includes(`${refusedName('QUEUE_FULL')} ${totals.updates_refused_queue_full}\n`))
   assert.ok(text.includes(`${refusedName('OTHER')} ${totals.updates_refused_other}\n`))
   const codes = [...text.matchAll(/^postbote_updates_refused_total\{code="(\w+)"\}/gm)]
@@ -56,7 +61,7 @@ test('refused pushes are one metric with the code of their error, and other code
 })
 
 test('bots are one metric with the health of their webhook', async () => {
-  const { text } = await metricsPage(totals)
+  const { text } = await metricsPage(totals, times)
   for (const health of ['healthy', 'degraded', 'failing', 'paused'] as const) {
     assert.ok(text.includes(`postbote_bots{health="${health}"} ${totals[`bots_${health}`]}\n`))
   }
@@ -70,3 +75,20 @@ function refusedName(code: string): string {
 function valueOf(line: string): number {
   return Number(line.split(' ')[1])
 }
+
+test('a histogram has cumulative buckets in seconds, and rows with one name are one metric with a label', async () => {
+  const { text } = await metricsPage(totals, times)
+  const lines = text.split('\n').filter((line) => line.includes('postbote_delivery_seconds'))
+  assert.equal(lines.filter((line) => line.startsWith('# TYPE')).length, 1)
+  for (const mode of ['polling', 'webhook']) {
+    const own = lines.filter((line) => line.includes(`mode="${mode}"`))
+    assert.ok(own.includes(`postbote_delivery_seconds_bucket{mode="${mode}",le="0.0025"} 1`))
+    assert.ok(own.includes(`postbote_delivery_seconds_bucket{mode="${mode}",le="0.005"} 3`))
+    assert.ok(own.includes(`postbote_delivery_seconds_bucket{mode="${mode}",le="86400"} 210`))
+    assert.ok(own.includes(`postbote_delivery_seconds_bucket{mode="${mode}",le="+Inf"} 217`))
+    assert.ok(own.includes(`postbote_delivery_seconds_count{mode="${mode}"} 217`))
+    assert.ok(own.includes(`postbote_delivery_seconds_sum{mode="${mode}"} 1.5`))
+  }
+  assert.ok(text.includes('\npostbote_sync_seconds_bucket{le="0.0001"} 0\n'))
+  assert.ok(text.includes('\npostbote_sync_seconds_sum 1.5\n'))
+})

@@ -1,0 +1,171 @@
+/**
+ * Deletes what queues keep of updates that have left them, the oldest first: what is too old, all of bots that are gone, what
+ * exceeds the bound of the server, and, before pushes would be refused, what takes room on a disk that is nearly full.
+ *
+ * Bounds of several queues are held by a cutoff that moves from the oldest of all updates towards now: in each step, every queue
+ * loses what left before it. A queue that was looked at is not read again before something of it is due.
+ */
+import { type Clock, every, nextTurn, type Timer } from '../clock.ts'
+import { type KeptBounds, trimKept } from '../queue/kept-trimmer.ts'
+import { type Retention, retentionOf } from '../queue/retention.ts'
+import { botIdOf, type QueueId } from '../shard/record-keys.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { Log } from '../surroundings.ts'
+import type { BotCache } from './bot-cache.ts'
+
+export interface KeptSweeperOptions {
+  readonly clock: Clock
+  readonly bots: Pick<BotCache, 'shards'>
+  readonly log: Pick<Log, 'error'>
+  /** What a queue keeps that has no retention of its own. */
+  readonly retention: Retention
+  /** What all queues of the server keep. The shards of this worker have their share. */
+  readonly bytesMax: number
+  /** The number of shards of the server. */
+  readonly shardCount: number
+  /** Whether the room for the records of this shard is nearly spent. */
+  isNearlyLow(shard: number): boolean
+}
+
+/** The bounds of the server and the room are looked at this often: as often as the free space is read. */
+const keptSweepPeriodMs = 1_000
+/** What is too old is deleted this often, as expired updates are. */
+const keptAgePeriodMs = 60_000
+/** The sweep lets other work run after this time, so that it does not delay requests noticeably. */
+const keptSweepSliceMs = 10
+/** A step of the cutoff deletes what left in the oldest part of the time from the oldest update until now. */
+const cutoffStepsPerSpan = 16
+/** The cutoff does not come closer to now in steps, but jumps there. */
+const cutoffSpanMsMin = 1_000
+
+export class KeptSweeper {
+  readonly #options: KeptSweeperOptions
+  readonly #timer: Timer
+  #isClosed = false
+  #agedMs = Number.NEGATIVE_INFINITY
+  #sliceStartMs = 0
+
+  constructor(options: KeptSweeperOptions) {
+    this.#options = options
+    this.#timer = every(options.clock, keptSweepPeriodMs, () => this.sweep())
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#timer.cancel()
+  }
+
+  async sweep(): Promise<void> {
+    const { bots, clock } = this.#options
+    const nowMs = clock.monotonicMs()
+    this.#sliceStartMs = nowMs
+    const isAgeDue = nowMs >= this.#agedMs + keptAgePeriodMs
+    if (isAgeDue) this.#agedMs = nowMs
+    const shards = [...bots.shards].filter(({ status }) => status === 'serving')
+    for (const shard of shards) await this.#try(shard, () => this.#sweepShard(shard, isAgeDue))
+    await this.#holdBound(shards)
+  }
+
+  async #try(shard: Shard, work: () => Promise<void>): Promise<void> {
+    try {
+      if (!this.#isClosed && shard.status === 'serving') await work()
+    } catch (error) {
+      if (this.#isClosed) return
+      const fields = { shard: shard.index, error: String(error) }
+      this.#options.log.error(
+        fields,
+        'kept updates could not be deleted; the next try is in a second',
+      )
+    }
+  }
+
+  async #sweepShard(shard: Shard, isAgeDue: boolean): Promise<void> {
+    await shard.readKept()
+    if (isAgeDue) {
+      const nowMs = shard.clock.nowMs()
+      await this.#trimAll(shard, {
+        isDue: (queue) => (shard.kept.findingOf(queue)?.dueMs ?? 0) <= nowMs,
+        cutoffMs: 0,
+      })
+    }
+    // What was deleted frees its room only later, so a sweep takes one step.
+    if (this.#options.isNearlyLow(shard.index)) await this.#step([shard])
+  }
+
+  async #holdBound(shards: readonly Shard[]): Promise<void> {
+    const { bytesMax, shardCount } = this.#options
+    const shareMax = (bytesMax * shards.length) / shardCount
+    const bytes = (): number => shards.reduce((sum, { kept }) => sum + kept.bytes, 0)
+    let isMore = true
+    while (isMore && !this.#isClosed && bytes() > shareMax) isMore = await this.#step(shards)
+  }
+
+  /**
+   * Moves the cutoff by one step.
+   *
+   * @returns whether there may be something left to delete
+   */
+  async #step(shards: readonly Shard[]): Promise<boolean> {
+    // A queue that was not looked at is looked at now, so that the cutoff begins at the oldest update of all.
+    for (const shard of shards) {
+      const isNew = (queue: QueueId): boolean => shard.kept.findingOf(queue) === undefined
+      await this.#try(shard, () => this.#trimAll(shard, { isDue: isNew, cutoffMs: 0 }))
+    }
+    const oldestMs = Math.min(...shards.map((shard) => oldestOf(shard)))
+    const [first] = shards
+    if (first === undefined || oldestMs === Number.POSITIVE_INFINITY) return false
+    const spanMs = first.clock.nowMs() - oldestMs
+    const isLast = spanMs < cutoffSpanMsMin
+    const cutoffMs = isLast ? Number.POSITIVE_INFINITY : oldestMs + spanMs / cutoffStepsPerSpan
+    for (const shard of shards) {
+      await this.#try(shard, () =>
+        this.#trimAll(shard, {
+          isDue: (queue) => (shard.kept.findingOf(queue)?.oldestMs ?? 0) < cutoffMs,
+          cutoffMs,
+        }),
+      )
+    }
+    return !isLast
+  }
+
+  async #trimAll(
+    shard: Shard,
+    which: { isDue(queue: QueueId): boolean; readonly cutoffMs: number },
+  ): Promise<void> {
+    for (const queue of shard.kept.queues) {
+      if (which.isDue(queue)) await this.#trim(shard, queue, which.cutoffMs)
+      if (this.#options.clock.monotonicMs() - this.#sliceStartMs < keptSweepSliceMs) continue
+      await nextTurn(this.#options.clock)
+      if (this.#isClosed) return
+      this.#sliceStartMs = this.#options.clock.monotonicMs()
+    }
+  }
+
+  async #trim(shard: Shard, queue: QueueId, cutoffMs: number): Promise<void> {
+    const retention = await this.#retentionOf(shard, queue)
+    const bounds: KeptBounds = {
+      leftFromMs: Math.max(shard.clock.nowMs() - retention.ms, cutoffMs),
+      bytes: retention.ms === 0 ? -1 : retention.bytes,
+    }
+    const oldestMs = await trimKept({ queue, shard }, bounds)
+    if (oldestMs === undefined) return
+    shard.kept.note(queue, { oldestMs, dueMs: oldestMs + retention.ms })
+  }
+
+  /** Reads the settings, so that no queue must be in memory for this. A bot that is gone keeps nothing. */
+  async #retentionOf(shard: Shard, queue: QueueId): Promise<Retention> {
+    const [stored, main] = await shard.load([queue, botIdOf(queue)])
+    const isGone = main?.bot === undefined && main?.isDamaged !== true
+    if (isGone || stored === undefined) return { ms: 0, bytes: 0 }
+    return retentionOf(stored.settings, this.#options.retention)
+  }
+}
+
+/** Returns when the oldest update of a shard has left, of the queues that were looked at; Infinity without one. */
+function oldestOf({ kept }: Shard): number {
+  let oldestMs = Number.POSITIVE_INFINITY
+  for (const queue of kept.queues) {
+    oldestMs = Math.min(oldestMs, kept.findingOf(queue)?.oldestMs ?? oldestMs)
+  }
+  return oldestMs
+}

@@ -1,0 +1,30 @@
+/** `postbote audit`: the calls that changed something, as a table. */
+import { auditOperations } from '../../operations/audit-operations.ts'
+import type { ParsedCommand } from '../commands/command-row.ts'
+import { tableLines } from '../output/print-result.ts'
+import { itemTable } from './cells.ts'
+import { remoteCommand } from './remote-command.ts'
+
+export const auditCommand: ParsedCommand = remoteCommand(auditOperations.listAudit, {
+  sentence: 'lists the calls that changed something, with who made them; the last ones first',
+  fields: {
+    since: { defaultShown: 'all that is kept' },
+    until: { defaultShown: 'now' },
+    key: { defaultShown: 'all keys', sentence: 'Only calls of the key with this id, or of admin.' },
+    operation: {
+      defaultShown: 'all operations',
+      sentence: 'Only calls of this operation, such as removeBot.',
+    },
+    bot: { defaultShown: 'all bots', sentence: 'Only calls about this bot.' },
+    before: {
+      defaultShown: 'the last call',
+      sentence: 'Begins before the call with this id, for the next page.',
+    },
+    limit: { sentence: 'Lists this many calls at most.' },
+  },
+  lines({ calls }) {
+    if (calls.length === 0) return ['no calls']
+    const shown = calls.map((call) => ({ ...call, key: call.key_name ?? 'admin key' }))
+    return tableLines(itemTable(shown, ['time', 'key', 'call', 'bot_id', 'on_key', 'result', 'id']))
+  },
+})

@@ -1,0 +1,113 @@
+/** `postbote updates`: lists, shows and removes the updates of a bot, also those that have left its queue and are kept. */
+import { byteSize, duration } from '../../config/config-values.ts'
+import { retentionBytesMax, retentionMsMax } from '../../limits.ts'
+import { lookBackOperations } from '../../operations/look-back-operations.ts'
+import type { ResultOf } from '../../operations/operation.ts'
+import type { UpdateState } from '../../queue/update-states.ts'
+import type { UpdateType } from '../../queue/update-types.ts'
+import type { ParsedCommand } from '../commands/command-row.ts'
+import { jsonOption, printResult, tableLines, tell } from '../output/print-result.ts'
+import { textTable } from '../output/text-table.ts'
+import { fieldTable, itemTable } from './cells.ts'
+import { updateIn } from './dead-letters-commands.ts'
+import { attemptLines } from './queue-commands.ts'
+import { privateApiOf } from './private-api-of.ts'
+import { fieldOption, orNone, remoteCommand } from './remote-command.ts'
+
+const any = { defaultShown: 'any' } as const
+
+/** An option has the same values in all commands, and these are not the states of bots and the types of events. */
+const stateOption = {
+  ...fieldOption<UpdateState>(lookBackOperations.listUpdates, 'state', any),
+  name: 'update-state',
+} as const
+const typeOption = {
+  ...fieldOption<UpdateType>(lookBackOperations.listUpdates, 'type', any),
+  name: 'update-type',
+} as const
+const unchanged = { defaultShown: 'not changed' } as const
+const retainOption = {
+  name: 'retain',
+  kind: orNone(duration(retentionMsMax), null),
+  ...unchanged,
+  sentence: 'How long updates that have left are kept; none follows the option of the server.',
+} as const
+const retainBytesOption = {
+  name: 'retain-bytes',
+  kind: orNone(byteSize(retentionBytesMax), null),
+  ...unchanged,
+  sentence: 'How much of them is kept at most; none follows the option of the server.',
+} as const
+
+export const updatesCommands: readonly ParsedCommand[] = [
+  remoteCommand(lookBackOperations.listUpdates, {
+    sentence: 'lists the updates of a bot: those that wait, and those that are kept',
+    fields: {
+      ordering_key: any,
+      since: any,
+      until: any,
+      after: { sentence: 'Lists only updates with larger ids than this one.' },
+      limit: { sentence: 'Lists this many updates at most.' },
+    },
+    options: [stateOption, typeOption],
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const query = { ...input.query, state: call.get(stateOption), type: call.get(typeOption) }
+      const result = await api.call(lookBackOperations.listUpdates, { ...input, query })
+      printResult(call, result, pageLines)
+      const { next } = result.value
+      if (next !== null && !call.has(jsonOption)) tell(`there may be more: --after ${next}`)
+    },
+  }),
+  remoteCommand(lookBackOperations.getUpdate, {
+    sentence: 'shows an update, what became of it, and its attempts',
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const result = await api.call(lookBackOperations.getUpdate, input)
+      printResult(
+        call,
+        result,
+        ({ update: _update, bytes: _bytes, latest_attempts: attempts, ...fields }) => [
+          ...textTable(fieldTable(fields)),
+          ...(attempts.length === 0 ? [] : ['', ...attemptLines({ attempts })]),
+          '',
+          updateIn(result.text),
+        ],
+      )
+    },
+  }),
+  remoteCommand(lookBackOperations.dropUpdate, {
+    sentence: 'removes an update, whether it waits, is kept or is a dead letter',
+    lines: ({ update_id: id }) => [`dropped ${id}`],
+  }),
+  remoteCommand(lookBackOperations.getRetention, {
+    sentence: 'shows how much is kept of updates that have left a bot, or sets it',
+    options: [retainOption, retainBytesOption],
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const { getRetention, setRetention } = lookBackOperations
+      const [ms, bytes] = [call.get(retainOption), call.get(retainBytesOption)]
+      let result = await api.call(getRetention, input)
+      if (ms !== undefined || bytes !== undefined) {
+        const { retain, retain_bytes: before } = result.value
+        const seconds = typeof ms === 'number' ? ms / 1_000 : ms
+        const body = {
+          retain: seconds === undefined ? retain : seconds,
+          retain_bytes: bytes === undefined ? before : bytes,
+        }
+        result = await api.call(setRetention, { ...input, body })
+      }
+      printResult(call, result, ({ in_effect, kept, kept_bytes, ...own }) => [
+        ...textTable(fieldTable({ ...own, in_effect, kept, kept_bytes })),
+      ])
+    },
+  }),
+]
+
+function pageLines({
+  updates,
+}: ResultOf<typeof lookBackOperations.listUpdates>): readonly string[] {
+  if (updates.length === 0) return ['no such updates']
+  const what = ['update_id', 'state', 'type', 'ordering_key'] as const
+  return tableLines(itemTable(updates, [...what, 'accepted', 'left', 'attempts', 'bytes'] as const))
+}

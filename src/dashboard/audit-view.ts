@@ -1,0 +1,102 @@
+/** The calls that changed something, the last ones first. */
+import { badgeElement } from './badge.ts'
+import { type Column, dataTable } from './data-table.ts'
+import { buttonElement, buttonsElement, cardElement, element } from './element.ts'
+import { emptyState } from './empty-state.ts'
+import type { PageContext, PageView } from './page-context.ts'
+import { botHash } from './page-route.ts'
+import type { RecordedCallShape } from './shapes.ts'
+import { statusLine } from './status-line.ts'
+import { timeElement } from './time-element.ts'
+
+const pauseMs = 5_000
+const perPage = 100
+
+export function auditView({ api, clock, poll, query, keepQuery }: PageContext): PageView {
+  /** The page begins after this call; undefined: with the last one. */
+  let before: string | undefined
+  let lastId: string | undefined
+  const result = statusLine('error note', 'alert')
+  const waiting = element('div', { class: 'skeleton' })
+  const none = emptyState({
+    title: 'No such call.',
+    text: 'Each call that changes a bot, a queue or a key is recorded, whoever makes it.',
+  })
+  none.hidden = true
+  const bot = element('input', {
+    type: 'search',
+    inputmode: 'numeric',
+    'data-search': '',
+    placeholder: 'Press / to search',
+    onchange: () => ask(),
+  })
+  bot.value = query.get('bot') ?? ''
+  const first = buttonElement('First page', () => turn(undefined), { style: 'quiet' })
+  const next = buttonElement('Next page', () => turn(lastId), { style: 'quiet' })
+  const table = dataTable('Audit', columnsOf(clock))
+
+  async function refresh(): Promise<string> {
+    const id = bot.value.trim()
+    const input = { bot: id === '' ? undefined : Number(id), before, limit: perPage }
+    const { calls } = await api.call('listAudit', { query: input })
+    waiting.hidden = true
+    none.hidden = calls.length > 0
+    first.hidden = before === undefined
+    next.hidden = calls.length < perPage
+    lastId = calls.at(-1)?.id
+    table.show(calls)
+    return ''
+  }
+
+  function ask(): void {
+    keepQuery({ bot: bot.value.trim() })
+    turn(undefined)
+  }
+
+  function turn(to: string | undefined): void {
+    before = to
+    result.run(refresh)
+  }
+
+  poll(pauseMs, () => refresh().then(result.say))
+  const controls = [element('label', {}, 'Id of a bot', bot), buttonsElement(first, next)]
+  const root = element(
+    'div',
+    {},
+    element('div', { class: 'heading' }, element('h1', {}, 'Audit')),
+    cardElement(
+      'What was changed',
+      element('div', { class: 'controls' }, ...controls),
+      result.root,
+      waiting,
+      none,
+      table.root,
+    ),
+  )
+  return { title: 'Audit', root }
+}
+
+function columnsOf(clock: PageContext['clock']): readonly Column<RecordedCallShape>[] {
+  return [
+    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
+    { title: 'Key', cell: keyOf, hint: (call) => call.key_id ?? '' },
+    { title: 'Call', cell: ({ operation }) => operation, hint: ({ call }) => call },
+    { title: 'Bot', cell: botOf },
+    {
+      title: 'Result',
+      cell: ({ result }) => badgeElement(result, result === 'ok' ? 'healthy' : 'failing'),
+    },
+    { title: 'Request', cell: (call) => call.request_id, style: 'wide faint' },
+  ]
+}
+
+/** A key that has ended has no name any more. */
+function keyOf({ key_id: id, key_name: name }: RecordedCallShape): string {
+  return id === null ? 'admin key' : (name ?? id)
+}
+
+function botOf({ bot_id: id, test }: RecordedCallShape): HTMLElement | string {
+  if (id === null) return '–'
+  const href = botHash({ botId: `${id}`, isTest: test })
+  return element('a', { href, class: 'row-link' }, test ? `${id}, /test/` : `${id}`)
+}

@@ -1,0 +1,46 @@
+/** Asks before something is done that cannot be undone. */
+import { buttonElement, buttonsElement, element } from './element.ts'
+
+export interface Question {
+  /** What would be done, with the number of things that it concerns. */
+  readonly title: string
+  /** What follows from it. */
+  readonly text: string
+  /** The button that does it. */
+  readonly action: string
+  /** Whether something is lost. */
+  readonly isDanger?: boolean
+}
+
+/** Shows a dialog, and returns whether the reader wants it done. Escape means no. */
+export function confirmDialog(question: Question): Promise<boolean> {
+  return new Promise((resolve) => ask(question, resolve))
+}
+
+function ask(
+  { title, text, action, isDanger = false }: Question,
+  resolve: (isWanted: boolean) => void,
+): void {
+  const heading = element('h2', { id: 'question' }, title)
+  const close = (isWanted: boolean): void => {
+    resolve(isWanted)
+    dialog.close()
+  }
+  const act = buttonElement(action, () => close(true), { style: isDanger ? 'danger' : 'primary' })
+  const cancel = buttonElement('Cancel', () => close(false))
+  const dialog = element(
+    'dialog',
+    { 'aria-labelledby': heading.id },
+    heading,
+    element('p', { class: 'faint' }, text),
+    buttonsElement(cancel, act),
+  )
+  dialog.addEventListener('close', () => {
+    resolve(false)
+    dialog.remove()
+  })
+  document.body.append(dialog)
+  dialog.showModal()
+  if (isDanger) cancel.focus()
+  else act.focus()
+}

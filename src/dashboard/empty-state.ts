@@ -1,0 +1,22 @@
+import { commandElement } from './command-element.ts'
+import { element } from './element.ts'
+
+export interface EmptyState {
+  /** What there is none of. */
+  readonly title: string
+  /** When there will be something. */
+  readonly text: string
+  /** What to type for that. */
+  readonly command?: string
+}
+
+/** Makes what stands in place of a list without items: it says what to do. */
+export function emptyState({ title, text, command }: EmptyState): HTMLElement {
+  return element(
+    'div',
+    { class: 'empty' },
+    element('strong', {}, title),
+    text,
+    command === undefined ? undefined : commandElement(command),
+  )
+}

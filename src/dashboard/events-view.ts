@@ -1,0 +1,117 @@
+/** What the operator should know, of the past and as it happens: the events of all bots, shards and workers. */
+import { badgeElement } from './badge.ts'
+import { type Column, dataTable } from './data-table.ts'
+import { cardElement, element } from './element.ts'
+import { emptyState } from './empty-state.ts'
+import { formatCount } from './format.ts'
+import { pageCall, type PageInput } from './page-calls.ts'
+import type { PageContext, PageView } from './page-context.ts'
+import { botHash } from './page-route.ts'
+import { serverEvents } from './server-events.ts'
+import { statusLine } from './status-line.ts'
+import { timeElement } from './time-element.ts'
+
+type EventType = NonNullable<NonNullable<PageInput<'followEvents'>['query']>['type']>
+
+/** How bad each type is, as the style knows it. The compiler knows when one is missing. */
+const tones: Readonly<Record<EventType, 'failing' | 'degraded' | 'healthy'>> = {
+  'webhook.failing': 'failing',
+  'webhook.recovered': 'healthy',
+  'webhook.removed': 'failing',
+  'dead_letters.added': 'degraded',
+  'queue.high': 'degraded',
+  'queue.full': 'failing',
+  'shard.poisoned': 'failing',
+  'shard.broken': 'failing',
+  'worker.restarted': 'degraded',
+}
+const types = Object.keys(tones).filter((name): name is EventType => name in tones)
+/** Chosen: several screens; a longer past is for programs. */
+const shownMax = 200
+
+/** The part of an event that the page shows. */
+interface ShownEvent {
+  readonly id: number | string
+  readonly type: EventType
+  readonly time: number
+  readonly text: string
+  readonly bot_id?: number
+  readonly test?: boolean
+  readonly node?: string
+}
+
+export function eventsView(context: PageContext): PageView {
+  const { clock, query, keepQuery } = context
+  let events: readonly ShownEvent[] = []
+  const type = element(
+    'select',
+    { onchange: () => restart() },
+    element('option', { value: '' }, 'All types'),
+    ...types.map((each) => element('option', { value: each }, each)),
+  )
+  type.value = query.get('type') ?? ''
+  const state = statusLine('faint')
+  const none = emptyState({
+    title: 'Nothing has happened.',
+    text: 'Webhooks that fail or recover, dead letters, full queues and restarts appear here. A terminal shows the same:',
+    command: 'postbote events --last 100',
+  })
+  const columns: readonly Column<ShownEvent>[] = [
+    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
+    { title: 'Event', cell: (event) => badgeElement(event.type, tones[event.type]) },
+    { title: 'What happened', cell: ({ text }) => text, style: 'wrap' },
+    { title: 'Bot', cell: botLinkOf },
+    { title: 'Node', cell: ({ node }) => node ?? '–', style: 'wide' },
+  ]
+  const table = dataTable('Events', columns)
+  const show = (): void => {
+    none.hidden = events.length > 0
+    table.show(events)
+  }
+  const add = (data: string): void => {
+    const event: ShownEvent = JSON.parse(data)
+    events = [event, ...events].slice(0, shownMax)
+    show()
+  }
+  const chosen = (): EventType | undefined => types.find((each) => each === type.value)
+  const stream = serverEvents(context, {
+    targetOf: () => pageCall('followEvents', { query: { last: shownMax, type: chosen() } }).target,
+    say: state.say,
+    connectedText: 'Live: new events appear at the top.',
+    refusedText: 'The server refused to show its events. Trying again…',
+    on: {
+      ...Object.fromEntries(types.map((each) => [each, add])),
+      missed: (data) => {
+        const { count }: { readonly count: number } = JSON.parse(data)
+        state.say(`${formatCount(count)} events were left out.`)
+      },
+    },
+    onBegin: () => {
+      events = []
+    },
+  })
+  const restart = (): void => {
+    keepQuery({ type: type.value })
+    stream.restart()
+    show()
+  }
+  const controls = [element('label', {}, 'Type', type), state.root]
+  const root = element(
+    'div',
+    {},
+    element('div', { class: 'heading' }, element('h1', {}, 'Events')),
+    cardElement(
+      'What happened',
+      element('div', { class: 'controls' }, ...controls),
+      none,
+      table.root,
+    ),
+  )
+  return { title: 'Events', root }
+}
+
+function botLinkOf({ bot_id: id, test = false }: ShownEvent): HTMLElement | string {
+  if (id === undefined) return '–'
+  const href = botHash({ botId: `${id}`, isTest: test })
+  return element('a', { href, class: 'row-link' }, test ? `${id}, /test/` : `${id}`)
+}

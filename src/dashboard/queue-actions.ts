@@ -1,0 +1,31 @@
+/** What an operator does to the deliveries of a queue, wherever the page offers it. */
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { errorText } from './error-text.ts'
+import { formatCount } from './format.ts'
+import type { PageContext } from './page-context.ts'
+
+export type QueueAction = 'pauseBot' | 'resumeBot' | 'retryBot'
+
+/** Acts, and says so; a pause and its end can be taken back. */
+export async function actOnQueue(
+  { api, toast }: PageContext,
+  queue: BotQueueName,
+  action: QueueAction,
+): Promise<void> {
+  const input = ofQueue(queue, {})
+  try {
+    if (action === 'retryBot') {
+      const { retried_keys: keys } = await api.call(action, input)
+      toast(`${formatCount(keys)} ${keys === 1 ? 'key is' : 'keys are'} tried now.`)
+      return
+    }
+    const [text, opposite] =
+      action === 'pauseBot'
+        ? (['Deliveries are paused.', 'resumeBot'] as const)
+        : (['Deliveries go on.', 'pauseBot'] as const)
+    await api.call(action, input)
+    toast(text, () => api.call(opposite, input))
+  } catch (error) {
+    toast(errorText(error))
+  }
+}

@@ -1,0 +1,140 @@
+/** What an operator sets of a bot: the limit of its deliveries, the check of its updates, its token and signing keys, and its end. */
+import type { BotQueueName } from './bot-queue-name.ts'
+import { secretField } from './secret-field.ts'
+import { buttonElement, cardElement, element, setElementText } from './element.ts'
+import { factList } from './fact-list.ts'
+import { formatCount } from './format.ts'
+import { limitPanel } from './limit-panel.ts'
+import { overlapField } from './overlap-field.ts'
+import type { PageContext } from './page-context.ts'
+import type { PagePart } from './page-part.ts'
+import { retentionPanel } from './retention-panel.ts'
+import type { BotShape } from './shapes.ts'
+import { signingKeysPanel } from './signing-keys-panel.ts'
+import { statusLine } from './status-line.ts'
+
+/** Shows the settings of a queue, with those of its bot. */
+export function settingsPanel(context: PageContext, queue: BotQueueName): PagePart<BotShape> {
+  const { may } = context
+  const facts = factList()
+  const limit = cardElement('Limit of deliveries', limitPanel(context, queue))
+  const validation = validationCard(context, queue)
+  const cards = may('manage')
+    ? [validation.root, tokenCard(context, queue), removeCard(context, queue)]
+    : []
+  const [check, token, remove] = cards
+  const root = element(
+    'div',
+    {},
+    element('div', { class: 'pair' }, cardElement('Webhook', facts.root), limit),
+    element('div', { class: 'pair' }, token, check),
+    retentionPanel(context, queue),
+    signingKeysPanel(context, queue),
+    remove,
+  )
+  const show = (bot: BotShape): void => {
+    const state = queue.isTest ? bot.test : bot
+    facts.show([
+      ['Mode', state.mode],
+      ['Host', state.webhook_host ?? '–'],
+      ['Connections, at most', formatCount(state.max_connections)],
+      ['Keys that wait for a retry', formatCount(state.parked_keys)],
+      ['Delivered since the worker started', formatCount(state.deliveries.delivered)],
+    ])
+    limit.hidden = state.mode !== 'webhook'
+    validation.show(bot)
+  }
+  return { root, show }
+}
+
+function validationCard({ api, toast }: PageContext, { botId }: BotQueueName): PagePart<BotShape> {
+  const result = statusLine('error note', 'alert')
+  let isValidated = false
+  const set = async (validate: 'telegram' | null): Promise<void> => {
+    await api.call('changeBot', { id: botId, body: { validate } })
+    isValidated = validate !== null
+    setElementText(change, isValidated ? 'Stop checking' : 'Check every push')
+  }
+  const change = buttonElement('Check every push', () =>
+    result.run(async () => {
+      const before = isValidated ? ('telegram' as const) : null
+      await set(isValidated ? null : 'telegram')
+      toast(isValidated ? 'Every push is checked now.' : 'Pushes are not checked any more.', () =>
+        set(before),
+      )
+      return ''
+    }),
+  )
+  const about =
+    'The server can refuse updates that lack a field that bot frameworks need, before they reach the bot.'
+  const show = ({ validate }: BotShape): void => {
+    isValidated = validate !== null
+    setElementText(change, isValidated ? 'Stop checking' : 'Check every push')
+  }
+  const root = cardElement(
+    'Check of updates',
+    element('p', { class: 'faint lead' }, about),
+    change,
+    result.root,
+  )
+  return { root, show }
+}
+
+function tokenCard({ api, ask, atEnd }: PageContext, { botId }: BotQueueName): HTMLElement {
+  const result = statusLine('note')
+  const token = secretField('The new token, which is shown only now')
+  const overlap = overlapField('The old token stays valid')
+  const renew = buttonElement('Renew the token', () =>
+    result.run(async () => {
+      const isWanted = await ask({
+        title: `Give bot ${botId} a new token?`,
+        text:
+          overlap.seconds() === 0
+            ? 'The old token ends at once: the program of the bot stops until it has the new one.'
+            : 'Give the new token to the program of the bot before the old one ends.',
+        action: 'Renew the token',
+        isDanger: true,
+      })
+      if (!isWanted) return ''
+      const body = { overlap: overlap.seconds() }
+      const issued = await api.call('rotateToken', { id: botId, body })
+      token.show(issued.token)
+      return 'Copy the new token now: it cannot be shown again.'
+    }),
+  )
+  renew.className = 'danger'
+  atEnd(() => token.show(undefined))
+  return cardElement(
+    'Token',
+    element('div', { class: 'controls' }, overlap.root, renew),
+    result.root,
+    token.root,
+  )
+}
+
+function removeCard({ api, ask, toast }: PageContext, { botId }: BotQueueName): HTMLElement {
+  const result = statusLine('error note', 'alert')
+  const remove = buttonElement(
+    'Remove the bot',
+    () =>
+      result.run(async () => {
+        const { pending, dead_letters: letters, test } = await api.call('getBot', { id: botId })
+        const waiting = pending + test.pending
+        const dead = letters + test.dead_letters
+        const isWanted = await ask({
+          title: `Remove bot ${botId}?`,
+          text: `${formatCount(waiting)} pending updates and ${formatCount(dead)} dead letters are lost, and its token ends. Nothing of it can be restored.`,
+          action: 'Remove the bot',
+          isDanger: true,
+        })
+        if (!isWanted) return ''
+        await api.call('removeBot', { id: botId })
+        toast(`Bot ${botId} is removed.`)
+        location.hash = '#/'
+        return ''
+      }),
+    { style: 'danger' },
+  )
+  const about = 'Ends its token, and deletes its queues with everything that waits in them.'
+  return cardElement('Remove', element('p', { class: 'faint lead' }, about), remove, result.root)
+}

@@ -1,0 +1,94 @@
+/** The keys that the deliveries of a queue are signed with: listed, added and removed. What verifies is shown once. */
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { secretField } from './secret-field.ts'
+import { type Column, dataTable } from './data-table.ts'
+import { buttonElement, buttonsElement, cardElement, element } from './element.ts'
+import { emptyState } from './empty-state.ts'
+import { overlapField } from './overlap-field.ts'
+import type { PageContext } from './page-context.ts'
+import type { SigningKeyShape } from './shapes.ts'
+import { statusLine } from './status-line.ts'
+import { timeElement } from './time-element.ts'
+
+const pauseMs = 5_000
+const types = ['hmac-sha256', 'ed25519'] as const
+
+export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTMLElement {
+  const { api, atEnd, ask, clock, may, poll, toast } = context
+  const result = statusLine('note')
+  const secret = secretField('What the receiver verifies with, which is shown only now')
+  const type = element('select', {}, ...types.map((each) => element('option', {}, each)))
+  const overlap = overlapField('The previous key signs')
+  const none = emptyState({
+    title: 'Deliveries are not signed.',
+    text: 'With a key, each delivery carries a signature that its receiver can verify.',
+  })
+  none.hidden = true
+  const actions = { title: 'Actions', cell: removeOf, style: 'actions' }
+  const columns = columnsOf(clock)
+  const table = dataTable('Signing keys', may('manage') ? [...columns, actions] : columns)
+
+  async function refresh(): Promise<void> {
+    const { signing_keys: keys } = await api.call('listSigningKeys', ofQueue(queue, {}))
+    none.hidden = keys.length > 0
+    table.show(keys)
+  }
+
+  function removeOf({ key_id: id }: SigningKeyShape): HTMLElement {
+    const remove = async (): Promise<string> => {
+      const isWanted = await ask({
+        title: `Remove the signing key ${id}?`,
+        text: 'Deliveries are not signed with it any more. A receiver that verifies with it refuses them.',
+        action: 'Remove the key',
+        isDanger: true,
+      })
+      if (!isWanted) return ''
+      await api.call('removeSigningKey', { ...ofQueue(queue, {}), key_id: id })
+      toast(`The signing key ${id} is removed.`)
+      await refresh()
+      return ''
+    }
+    const button = buttonElement('Remove', () => result.run(remove), {
+      of: id,
+      style: 'danger small',
+    })
+    return buttonsElement(button)
+  }
+
+  const add = async (): Promise<string> => {
+    const body = {
+      type: types.find((each) => each === type.value) ?? types[0],
+      overlap: overlap.seconds(),
+    }
+    const added = await api.call('addSigningKey', { ...ofQueue(queue, {}), body })
+    secret.show(added.key)
+    await refresh()
+    return `Copy the key ${added.key_id} now: it cannot be shown again.`
+  }
+  poll(pauseMs, refresh)
+  atEnd(() => secret.show(undefined))
+  const controls = element(
+    'div',
+    { class: 'controls' },
+    element('label', {}, 'Type', type),
+    overlap.root,
+    buttonElement('Add a signing key', () => result.run(add), { style: 'primary' }),
+  )
+  return cardElement(
+    'Signing keys',
+    may('manage') ? controls : undefined,
+    result.root,
+    secret.root,
+    none,
+    table.root,
+  )
+}
+
+function columnsOf(clock: PageContext['clock']): readonly Column<SigningKeyShape>[] {
+  return [
+    { title: 'Id', cell: (key) => key.key_id, isHead: true },
+    { title: 'Type', cell: (key) => key.type },
+    { title: 'Added', cell: (key) => timeElement(clock, key.created_at) },
+    { title: 'Ends', cell: (key) => timeElement(clock, key.ends_at, 'never'), style: 'wide' },
+  ]
+}

@@ -1,0 +1,172 @@
+/** One update: what became of it, step by step, its payload, and what can be done with it. */
+import { isTrouble } from './api-client.ts'
+import { attemptFacts } from './attempts-panel.ts'
+import { badgeElement } from './badge.ts'
+import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
+import { copyText } from './copy-text.ts'
+import { buttonElement, buttonsElement, element } from './element.ts'
+import { errorText } from './error-text.ts'
+import { factList } from './fact-list.ts'
+import { formatBytes, formatCount, formatExact } from './format.ts'
+import type { PageContext } from './page-context.ts'
+import { botHash } from './page-route.ts'
+import type { WholeUpdateShape } from './shapes.ts'
+import { statusLine } from './status-line.ts'
+import { timeElement } from './time-element.ts'
+import { updateTones } from './updates-panel.ts'
+
+const pauseMs = 3_000
+
+export function updatePanel(
+  context: PageContext,
+  queue: BotQueueName,
+  updateId: number,
+): HTMLElement {
+  const { api, may, poll } = context
+  const input = { ...ofQueue(queue, {}), update_id: updateId }
+  const result = statusLine('error note', 'alert')
+  const place = element('div', {}, element('div', { class: 'skeleton' }))
+  const title = element('h2', {}, `Update ${updateId}`)
+  let update: WholeUpdateShape | undefined
+  let shown = ''
+  const acts = updateActs(context, { queue, updateId, updateOf: () => update })
+  const run = (act: () => Promise<string>) => () => result.run(act)
+  const again = buttonElement('Send again', run(acts.sendAgain), { style: 'primary' })
+  const copy = buttonElement('Copy as curl', run(acts.copyAsCurl))
+  const drop = buttonElement('Remove', run(acts.remove), { style: 'danger' })
+  again.hidden = !may('push')
+  drop.hidden = !may('manage')
+  poll(pauseMs, async () => {
+    try {
+      update = await api.call('getUpdate', input)
+      const text = JSON.stringify(update)
+      if (text !== shown) place.replaceChildren(...partsOf(context, update))
+      shown = text
+      result.say('')
+    } catch (error) {
+      if (isTrouble(error)) throw error
+      update = undefined
+      shown = ''
+      place.replaceChildren()
+      result.say(errorText(error))
+    } finally {
+      for (const button of [again, copy, drop]) button.disabled = update === undefined
+    }
+  })
+  const back = element('a', { href: botHash(queue, 'updates') }, 'All updates')
+  const head = element('div', { class: 'heading' }, title, buttonsElement(copy, again, drop))
+  return element(
+    'section',
+    { class: 'card' },
+    element('p', { class: 'crumbs' }, back),
+    head,
+    result.root,
+    place,
+  )
+}
+
+function partsOf(context: PageContext, update: WholeUpdateShape): readonly HTMLElement[] {
+  const facts = factList()
+  facts.show([
+    ['Type', update.type],
+    ['Ordering key', update.ordering_key],
+    ['Size', formatBytes(update.bytes)],
+    ['Attempts', formatCount(update.attempts)],
+    ['Last error', update.last_error ?? 'none'],
+  ])
+  const payload = JSON.stringify(update.update, undefined, 2)
+  return [
+    element(
+      'div',
+      { class: 'pair' },
+      element('div', {}, facts.root),
+      element('ol', { class: 'timeline' }, ...timelineOf(context, update)),
+    ),
+    element('pre', { tabindex: 0, 'aria-label': 'Payload' }, payload),
+  ]
+}
+
+/** From the push on, through each attempt that is known, to how it left. */
+function timelineOf({ clock }: PageContext, update: WholeUpdateShape): readonly HTMLElement[] {
+  const { accepted, left, state, latest_attempts: attempts } = update
+  const step = (at: number, ...what: readonly (Node | string)[]): HTMLElement =>
+    element('li', {}, element('div', {}, ...what), timeElement(clock, at))
+  const tried = attempts.toReversed().map((attempt) => {
+    const isGood = attempt.error === null
+    const word = attempt.status === null ? (isGood ? 'delivered' : 'failed') : `${attempt.status}`
+    const more = element('details', {}, element('summary', {}, attempt.error ?? 'delivered'))
+    more.append(attemptFacts(attempt))
+    return step(attempt.time, badgeElement(word, isGood ? 'healthy' : 'failing'), more)
+  })
+  const end = badgeElement(state, updateTones[state])
+  const last = left === null ? element('li', {}, element('div', {}, end)) : step(left, end)
+  return [step(accepted, badgeElement('accepted', 'idle')), ...tried, last]
+}
+
+interface UpdateActs {
+  readonly sendAgain: () => Promise<string>
+  readonly copyAsCurl: () => Promise<string>
+  readonly remove: () => Promise<string>
+}
+
+interface ActedOn {
+  readonly queue: BotQueueName
+  readonly updateId: number
+  readonly updateOf: () => WholeUpdateShape | undefined
+}
+
+function updateActs(
+  { api, ask, toast }: PageContext,
+  { queue, updateId, updateOf }: ActedOn,
+): UpdateActs {
+  return {
+    async sendAgain() {
+      const { update, ordering_key: key } = updateOf() ?? {}
+      if (update === undefined) return ''
+      const isWanted = await ask({
+        title: `Push update ${updateId} again?`,
+        text: 'It gets a new id, after everything that is pending. The bot gets its contents once more.',
+        action: 'Send again',
+      })
+      if (!isWanted) return ''
+      const input = ofQueue(queue, { ordering_key: key })
+      const pushed = await api.call('pushUpdate', input, JSON.stringify(update))
+      if (!('update_id' in pushed)) return 'The bot does not want updates of this type.'
+      toast(`Pushed again as update ${pushed.update_id}.`)
+      location.hash = botHash(queue, 'updates', pushed.update_id)
+      return ''
+    },
+    async copyAsCurl() {
+      const update = updateOf()
+      if (update === undefined) return ''
+      const field = element('textarea', {}, curlOf(queue, update))
+      document.body.append(field)
+      const isCopied = await copyText(field)
+      field.remove()
+      toast(isCopied ? 'Copied. Set $KEY to a key of scope push.' : 'The browser refused to copy.')
+      return ''
+    },
+    async remove() {
+      const isWanted = await ask({
+        title: `Remove update ${updateId}?`,
+        text: `It was pushed on ${formatExact(updateOf()?.accepted ?? 0)}. What is removed cannot be restored.`,
+        action: 'Remove it',
+        isDanger: true,
+      })
+      if (!isWanted) return ''
+      await api.call('dropUpdate', { ...ofQueue(queue, {}), update_id: updateId })
+      toast(`Update ${updateId} is removed.`)
+      location.hash = botHash(queue, 'updates')
+      return ''
+    },
+  }
+}
+
+/** The push that would push the update again. The key is not in it: a shell has it in a variable. */
+function curlOf({ botId, isTest }: BotQueueName, update: WholeUpdateShape): string {
+  const query = new URLSearchParams({ ordering_key: update.ordering_key })
+  if (isTest) query.set('test', 'true')
+  const target = `${location.origin}/v1/bots/${botId}/updates?${query.toString()}`
+  const body = JSON.stringify(update.update).replaceAll("'", String.raw`'\''`)
+  return `curl -H "Authorization: Bearer $KEY" --data-binary '${body}' '${target}'`
+}

@@ -1,0 +1,167 @@
+/** The calls that look back: at the updates of a queue, those that wait, those that are kept after they left, and dead letters. */
+import { Type } from 'typebox'
+import { orderingKeyBytesMax, retentionBytesMax, retentionMsMax, updateIdMax } from '../limits.ts'
+import { updateStates } from '../queue/update-states.ts'
+import { updateTypes } from '../queue/update-types.ts'
+import { fieldSchemas } from './field-schemas.ts'
+import { listedPerPageMax } from './limits.ts'
+import { botPath, declareOperations } from './operation.ts'
+import { updateSchema } from './update-operations.ts'
+import { attempt } from './webhook-operations.ts'
+
+const { count, listAfter, listLimit, orNull, preciseTime, time, updateId } = fieldSchemas
+
+const all = `${botPath}/updates` as const
+const one = `${all}/:update_id` as const
+
+export const lookBackOperations = declareOperations('look back', {
+  listUpdates: {
+    route: `GET ${all}`,
+    scope: 'read',
+    about: 'queue',
+    command: 'updates list',
+    more: '#look-back',
+    summary: 'Lists updates in the order of their ids, also those that have left and are kept',
+    description:
+      'One call reads at most 2,000 updates, so a page may have few or none: `next` says where to continue.',
+    query: () => ({
+      ...selection(),
+      after: listAfter(updateIdMax),
+      limit: listLimit(listedPerPageMax, 100),
+    }),
+    result: () =>
+      Type.Object(
+        {
+          updates: Type.Array(Type.Object(fields(), { $id: 'UpdateSummary' })),
+          next: orNull(updateId('The value of `after` for the next page; null at the end.')),
+        },
+        { $id: 'UpdateList', description: 'One page of the list.' },
+      ),
+  },
+  getUpdate: {
+    route: `GET ${one}`,
+    scope: 'read',
+    about: 'queue',
+    command: 'updates show',
+    more: '#look-back',
+    summary: 'Returns one update',
+    result: () =>
+      Type.Object(
+        {
+          ...fields(),
+          latest_attempts: Type.Array(attempt(), {
+            description: 'Its attempts among the latest of the queue, the newest first.',
+          }),
+          update: updateSchema(),
+        },
+        { $id: 'UpdateState', description: 'The update byte for byte, and what became of it.' },
+      ),
+    errors: ['UNKNOWN_UPDATE'],
+  },
+  dropUpdate: {
+    route: `DELETE ${one}`,
+    scope: 'manage',
+    about: 'queue',
+    command: 'updates drop',
+    more: '#look-back',
+    summary: 'Removes one update: pending, kept or dead',
+    description:
+      'A pending update that has failed no longer holds up its ordering key, which is tried at once.',
+    result: () =>
+      Type.Object(
+        { update_id: updateId(), removed: Type.Literal(true) },
+        { $id: 'RemovedUpdate', description: 'The update that was removed.' },
+      ),
+    errors: ['UNKNOWN_UPDATE', 'UPDATE_IN_DELIVERY'],
+  },
+  getRetention: {
+    route: `GET ${botPath}/retention`,
+    scope: 'read',
+    about: 'queue',
+    command: 'retention',
+    more: '#look-back',
+    summary: 'Returns how much of updates that have left is kept',
+    result: () => retentionState(),
+  },
+  setRetention: {
+    route: `PUT ${botPath}/retention`,
+    scope: 'manage',
+    about: 'queue',
+    command: 'retention',
+    more: '#look-back',
+    summary: 'Sets how much of updates that have left is kept',
+    description: 'With null, the queue follows the options of the server.',
+    // "" and false would be taken for null.
+    checked: 'names',
+    body: () => Type.Object(ownRetention(), { additionalProperties: false }),
+    result: () => retentionState(),
+  },
+})
+
+function ownRetention() {
+  return {
+    retain: ownBound(retentionMsMax / 1000, 'For how many seconds updates are kept; 0 keeps none.'),
+    retain_bytes: ownBound(retentionBytesMax, 'How many bytes the queue keeps at most.'),
+  }
+}
+
+function ownBound(maximum: number, description: string) {
+  return orNull(Type.Integer({ minimum: 0, maximum, description }))
+}
+
+function retentionState() {
+  const inEffect = Type.Object({
+    retain: count('Seconds.'),
+    retain_bytes: count('Bytes.'),
+  })
+  return Type.Object(
+    {
+      ...ownRetention(),
+      in_effect: inEffect,
+      kept: count('How many updates are kept.'),
+      kept_bytes: count('Their bytes.'),
+    },
+    {
+      $id: 'RetentionState',
+      description: 'What was set, on disk, what follows, and what is kept.',
+    },
+  )
+}
+
+/** The fields that select updates. An update must match all that are given. */
+function selection() {
+  return {
+    state: Type.Optional(
+      Type.Enum([...updateStates], {
+        type: 'string',
+        description: 'Selects updates with which this has happened.',
+      }),
+    ),
+    type: Type.Optional(
+      Type.Enum([...updateTypes], { type: 'string', description: 'Selects updates of this type.' }),
+    ),
+    ordering_key: Type.Optional(
+      Type.String({
+        maxLength: orderingKeyBytesMax,
+        description:
+          'Selects the key as it was pushed or is stored, or all keys derived from an id: `chat.id=42`.',
+      }),
+    ),
+    since: Type.Optional(time('Selects updates that were accepted then or later.')),
+    until: Type.Optional(time('Selects updates that were accepted before.')),
+  }
+}
+
+function fields() {
+  return {
+    update_id: updateId(),
+    type: Type.Enum([...updateTypes], { type: 'string' }),
+    ordering_key: Type.String(),
+    state: Type.Enum([...updateStates], { type: 'string' }),
+    accepted: time('When the update was pushed.'),
+    left: orNull(preciseTime('When it left the queue; null while it is pending.')),
+    attempts: orNull(count('The number of attempts to deliver it; null if it is not known.')),
+    last_error: orNull(Type.String()),
+    bytes: count('The length of the update without its outer braces.'),
+  }
+}

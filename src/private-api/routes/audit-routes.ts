@@ -1,0 +1,45 @@
+/** GET /v1/audit: the calls that record-calls.ts has recorded. The worker that has shard 0 answers, whichever worker got the request. */
+import type { FastifyInstance } from 'fastify'
+import { auditOperations } from '../../operations/audit-operations.ts'
+import type { ResultOf } from '../../operations/operation.ts'
+import type { RecordedCall } from '../../shard/audit-record.ts'
+import type { WorkerKeys } from '../private-api-options.ts'
+import { addOperations } from './add-operations.ts'
+
+interface Options {
+  readonly keys: Pick<WorkerKeys, 'audit'>
+}
+
+export function addAuditRoutes(app: FastifyInstance, { keys }: Options): void {
+  addOperations(app, auditOperations, {
+    async listAudit({ query }) {
+      const { since, until, bot: botId, ...wanted } = query
+      const calls = await keys.audit.trail.read({
+        ...wanted,
+        sinceMs: since === undefined ? undefined : since * 1_000,
+        untilMs: until === undefined ? undefined : until * 1_000,
+        botId,
+      })
+      return { calls: calls.map((call) => callJson(call)) }
+    },
+  })
+}
+
+function callJson({
+  id,
+  record,
+}: RecordedCall): ResultOf<typeof auditOperations.listAudit>['calls'][number] {
+  return {
+    id,
+    time: record.timeMs / 1_000,
+    key_id: record.key?.id ?? null,
+    key_name: record.key?.name ?? null,
+    operation: record.operation,
+    call: record.call,
+    bot_id: record.botId ?? null,
+    test: record.isTest ?? false,
+    on_key: record.onKey ?? null,
+    result: record.result,
+    request_id: record.requestId,
+  }
+}

@@ -1,0 +1,118 @@
+/** Routes that list, show and remove the updates of a bot, also those that have left its queue and are kept. */
+import type { FastifyInstance } from 'fastify'
+import type { BotQueue } from '../../bots/bot-queue.ts'
+import type { BotService } from '../../bots/bot-service.ts'
+import { PostboteError } from '../../errors.ts'
+import { retentionBytesMax, retentionMsMax, webhookAttemptsKept } from '../../limits.ts'
+import { lookBackOperations } from '../../operations/look-back-operations.ts'
+import type { ResultOf } from '../../operations/operation.ts'
+import type { FoundUpdate, UpdateFilter } from '../../queue/look-back.ts'
+import { keysMeantBy } from '../../queue/ordering-key.ts'
+import { updateTypes } from '../../queue/update-types.ts'
+import { readOrderingKey, refusal } from '../ingest/update-options.ts'
+import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
+import { fieldValues } from './field-values.ts'
+import { attemptJson } from './webhook-routes.ts'
+
+type RetentionJson = ResultOf<typeof lookBackOperations.getRetention>
+type SummaryJson = ResultOf<typeof lookBackOperations.listUpdates>['updates'][number]
+type Selection = HandledCall<typeof lookBackOperations.listUpdates>['query']
+
+export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void {
+  addOperations(app, lookBackOperations, {
+    async listUpdates(call) {
+      const filter = filterOf(call.query)
+      const { lookBack } = (await queueOf(bots, call)).updates
+      const { updates, after } = await lookBack.find(filter, call.query)
+      return { updates: updates.map((update) => summaryJson(update)), next: after ?? null }
+    },
+    async getUpdate(call) {
+      const { update_id: updateId } = call.params
+      const { updates, webhook } = await queueOf(bots, call)
+      const update = await updates.lookBack.get(updateId)
+      if (update === undefined) throw new PostboteError('UNKNOWN_UPDATE')
+      const attempts = webhook.attempts(webhookAttemptsKept)
+      const head = {
+        ...summaryJson(update),
+        latest_attempts: attempts
+          .filter((attempt) => attempt.updateId === updateId)
+          .map((attempt) => attemptJson(attempt)),
+      }
+      // The update follows byte for byte as it was pushed.
+      const start = Buffer.from(`${JSON.stringify(head).slice(0, -1)},"update":{`)
+      const body = Buffer.concat([start, update.text, Buffer.from('}}')])
+      return call.reply.type('application/json').send(body)
+    },
+    async dropUpdate(call) {
+      const { update_id: updateId } = call.params
+      await (await queueOf(bots, call)).dropUpdate(updateId)
+      return { update_id: updateId, removed: true as const }
+    },
+    async getRetention(call) {
+      return retentionJson(await queueOf(bots, call))
+    },
+    async setRetention(call) {
+      const { retain, retain_bytes: bytes } = call.body
+      const seconds = ownBound('retain', retain, retentionMsMax / 1000)
+      const bytesMax = ownBound('retain_bytes', bytes, retentionBytesMax)
+      const queue = await queueOf(bots, call)
+      await queue.setRetention({
+        ...(seconds === undefined ? {} : { ms: seconds * 1000 }),
+        ...(bytesMax === undefined ? {} : { bytes: bytesMax }),
+      })
+      return retentionJson(queue)
+    },
+  })
+}
+
+/**
+ * Returns the value of a bound; undefined for null.
+ *
+ * @throws BAD_REQUEST
+ */
+function ownBound(name: string, value: unknown, max: number): number | undefined {
+  if (value === null) return undefined
+  const isInRange =
+    typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max
+  if (isInRange) return value
+  throw refusal(name, `a whole number from 0 to ${max}, or null for the server's option`, value)
+}
+
+function retentionJson({ id, retention, settings, shard }: BotQueue): RetentionJson {
+  const { ms, bytes } = settings.retention ?? {}
+  const kept = shard.kept.of(id)
+  return {
+    retain: ms === undefined ? null : ms / 1000,
+    retain_bytes: bytes ?? null,
+    in_effect: { retain: retention.ms / 1000, retain_bytes: retention.bytes },
+    kept: kept.count,
+    kept_bytes: kept.bytes,
+  }
+}
+
+/** Throws BAD_REQUEST. */
+function filterOf({ state, type, ordering_key: text, since, until }: Selection): UpdateFilter {
+  const key = readOrderingKey(text)
+  return {
+    state,
+    typeNumber: type === undefined ? undefined : updateTypes.indexOf(type),
+    hasKey: key === undefined ? undefined : keysMeantBy(key),
+    sinceS: since,
+    untilS: until,
+  }
+}
+
+function summaryJson(update: FoundUpdate): SummaryJson {
+  const { leftAtMs } = update
+  return {
+    update_id: update.updateId,
+    type: updateTypes[update.typeNumber] ?? 'message',
+    ordering_key: update.orderingKey,
+    state: update.state,
+    accepted: update.acceptedAtS,
+    left: leftAtMs === undefined ? null : fieldValues.preciseTime(leftAtMs),
+    attempts: update.attempts ?? null,
+    last_error: update.lastError ?? null,
+    bytes: update.text.length,
+  }
+}

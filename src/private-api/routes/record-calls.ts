@@ -1,0 +1,107 @@
+/**
+ * Records the calls that may change something, in the worker that has answered them. Which calls these are follows from the table
+ * of operations (audit-operations.ts). A call that is refused before its handler runs has changed nothing and is not
+ * recorded, so that nobody pushes the calls of others out with what they may not do.
+ */
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Clock } from '../../clock.ts'
+import { toPostboteError } from '../../errors.ts'
+import { requestIdOf } from '../../http/request-id.ts'
+import { isAudited } from '../../operations/audit-operations.ts'
+import type { Operation } from '../../operations/operation.ts'
+import { auditId, type RecordedCall } from '../../shard/audit-record.ts'
+import type { AuditWriter } from '../access/audit-writer.ts'
+import { requestAccess } from '../access/request-access.ts'
+
+/** The parts of `PrivateApiOptions` that are used. */
+interface RecordCallsOptions {
+  isFromWorker(request: FastifyRequest): boolean
+  readonly keys: {
+    readonly audit: { readonly writer: Pick<AuditWriter, 'record'> }
+    readonly registry: { readonly clock: Pick<Clock, 'nowMs'> }
+  }
+}
+
+/** What is recorded of the way in which a call has ended. */
+interface Ended {
+  /** The body of the response, if the handler returns it. */
+  readonly result?: unknown
+  readonly error?: unknown
+}
+
+/** Records a call. Resolves when its response may go out. */
+export type AuditCall = (
+  operation: Operation,
+  request: FastifyRequest,
+  ended: Ended,
+) => Promise<void>
+
+/** Has the calls of an app recorded, whose routes are added after this. */
+export function recordCalls(app: FastifyInstance, options: RecordCallsOptions): void {
+  const { audit, registry } = options.keys
+  const record: AuditCall = async (operation, request, ended) => {
+    // The worker that asks for it records the call of its client.
+    if (options.isFromWorker(request)) return
+    await audit.writer.record(recordedCall(operation, request, ended, registry.clock))
+  }
+  app.decorate('auditCall', record)
+}
+
+/** Returns what records a call once it has ended; undefined if it is not recorded. */
+export function auditOf(app: FastifyInstance, operation: Operation): AuditCall | undefined {
+  return isAudited(operation) && app.hasDecorator('auditCall') ? app.auditCall : undefined
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    auditCall: AuditCall
+  }
+  interface FastifyRequest {
+    /** The code of an error that another worker returned, and which the handler passes on. */
+    passedOnCode?: string
+  }
+}
+
+function recordedCall(
+  operation: Operation,
+  request: FastifyRequest,
+  { result, error }: Ended,
+  clock: Pick<Clock, 'nowMs'>,
+): RecordedCall {
+  const access = requestAccess(request)
+  const params: Fields = Object(request.params)
+  const fields: Fields = { ...Object(request.body), ...Object(result), ...params }
+  const timeMs = Math.floor(clock.nowMs())
+  const code = error === undefined ? request.passedOnCode : toPostboteError(error).code
+  const record = {
+    timeMs,
+    key: access === 'root' ? undefined : { id: access.id, name: access.name },
+    operation: operation.id,
+    call: `${operation.method} ${shownPath(operation.path, params)}`,
+    botId: botIdIn(params['id'] ?? fields['bot_id']),
+    isTest: Object(request.query).test === true ? true : undefined,
+    onKey: shownId(fields['key_id']),
+    result: code ?? 'ok',
+    requestId: requestIdOf(request.raw),
+  }
+  return { id: auditId(timeMs, randomBytes(4).toString('hex')), record }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** An id in a path may be anything that its sender likes, such as a whole key by mistake. */
+function shownId(value: unknown): string | undefined {
+  return typeof value === 'string' && /^(?:[0-9a-f]{1,16}|key_[\w-]{12})$/.test(value)
+    ? value
+    : undefined
+}
+
+function shownPath(path: string, params: Fields): string {
+  return path.replaceAll(/:(\w+)/g, (_, name: string) => shownId(params[name]) ?? '***')
+}
+
+function botIdIn(value: unknown): number | undefined {
+  const id = Number(value)
+  return Number.isSafeInteger(id) && id > 0 ? id : undefined
+}

@@ -1,0 +1,184 @@
+/**
+ * The updates of one queue that can be looked at: pending ones, those that have left and are kept, and dead letters. All are on
+ * disk, under one id each:
+ *
+ *        kept runs (l)            floor
+ *   ---- [ u u u )[ u u ) -------- | u  u  u        pending updates are the u records from the floor on
+ *     v        v         v   v                      updates that have left alone: delivered, expired, dropped
+ *          d        d                               dead letters
+ *
+ * A look reads at most `lookedAtMax` records, then it returns what it has found, and where to continue.
+ */
+import { mib } from '../limits.ts'
+import { type QueueId, updateIdEnd } from '../shard/record-keys.ts'
+import type { LeaveReason } from '../shard/record.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { IdRange, KeptRun, StoredLeftUpdate, StoredUpdate } from '../shard/stored.ts'
+import type { UpdateState } from './update-states.ts'
+
+/** An update of a queue, pending or not. */
+export interface FoundUpdate extends Omit<StoredUpdate, 'expiresAtS'> {
+  readonly state: UpdateState
+  /** Wall time in milliseconds; undefined while it is pending. */
+  readonly leftAtMs: number | undefined
+  /** The number of delivery attempts; undefined if it is not known. */
+  readonly attempts: number | undefined
+  readonly lastError: string | undefined
+}
+
+/** Which updates are wanted. Absent fields do not matter. */
+export interface UpdateFilter {
+  readonly state?: UpdateState | undefined
+  readonly typeNumber?: number | undefined
+  /** Tells whether an ordering key as it is stored is wanted. */
+  readonly hasKey?: ((storedKey: string) => boolean) | undefined
+  /** Accepted at this wall time in seconds, or later. */
+  readonly sinceS?: number | undefined
+  /** Accepted before this wall time in seconds. */
+  readonly untilS?: number | undefined
+}
+
+/** Some updates in the order of their ids. */
+export interface FoundPage {
+  readonly updates: readonly FoundUpdate[]
+  /** The id after which to continue; undefined if this was the end. */
+  readonly after: number | undefined
+}
+
+export interface LookBackOptions {
+  readonly queue: QueueId
+  readonly shard: Pick<
+    Shard,
+    'readUpdates' | 'readLeftUpdates' | 'readKeptRuns' | 'readDeadLetters'
+  >
+  /** Returns the id below which no update is pending. */
+  floor(): number
+  /** Resolves when everything committed so far can be read from disk. */
+  settled(): Promise<void>
+}
+
+/** A look reads this many records at most. Chosen: some 10 ms, so that a rare ordering key is found in steps. */
+const lookedAtMax = 2_000
+/** One read returns this many records of each kind, so that a look at a few updates reads no more. */
+const lookPageRecords = 250
+const lookPageBytes = 1 * mib
+
+export class LookBack {
+  readonly #options: LookBackOptions
+
+  constructor(options: LookBackOptions) {
+    this.#options = options
+  }
+
+  /** Returns the update with this id; undefined if there is none any more. */
+  async get(updateId: number): Promise<FoundUpdate | undefined> {
+    await this.#options.settled()
+    const { updates } = await this.#page({ from: updateId, to: updateId + 1, limit: 1 })
+    return updates[0]
+  }
+
+  /**
+   * Returns updates with ids above `page.after` that match, in the order of their ids.
+   *
+   * @throws STORE_UNAVAILABLE if the database cannot be read
+   */
+  async find(
+    filter: UpdateFilter,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<FoundPage> {
+    await this.#options.settled()
+    const updates: FoundUpdate[] = []
+    let from = page.after + 1
+    for (let looked = 0; looked < lookedAtMax && from < updateIdEnd; ) {
+      const read = await this.#page({ from, to: updateIdEnd, limit: lookPageRecords })
+      for (const update of read.updates) {
+        looked += 1
+        if (!isWanted(update, filter)) continue
+        updates.push(update)
+        if (updates.length === page.limit) return { updates, after: update.updateId }
+      }
+      from = read.next
+    }
+    return { updates, after: from < updateIdEnd ? from - 1 : undefined }
+  }
+
+  /** Reads all kinds of records of a range of ids, as far as each of them was read. */
+  async #page(
+    range: Omit<IdRange, 'queue'>,
+  ): Promise<{ readonly updates: readonly FoundUpdate[]; readonly next: number }> {
+    const { shard, queue } = this.#options
+    const page = { ...range, queue, bytesMax: lookPageBytes }
+    // An update that is confirmed during the reads is still shown as pending.
+    const floor = this.#options.floor()
+    const [stored, left, dead] = await Promise.all([
+      shard.readUpdates(page),
+      shard.readLeftUpdates(page),
+      shard.readDeadLetters(page),
+    ])
+    const next = Math.min(stored.next, left.next, dead.next)
+    const runs = await this.#runs({ ...page, to: Math.min(next, floor) })
+    const found = [
+      ...stored.updates.flatMap((update) => pendingOrKept(update, { floor, runs })),
+      ...left.updates.map((update) => leftUpdate(update, stateOf[update.reason])),
+      ...dead.deadLetters.map((update) => leftUpdate(update, 'dead')),
+    ].filter(({ updateId }) => updateId < next)
+    return { updates: found.toSorted((a, b) => a.updateId - b.updateId), next }
+  }
+
+  /** Reads the runs that have ids of a range. */
+  async #runs({ queue, from, to }: IdRange): Promise<readonly KeptRun[]> {
+    const { shard } = this.#options
+    if (from >= to) return []
+    const [before] = await shard.readKeptRuns(
+      { queue, from: 0, to: from + 1, limit: 1 },
+      { reverse: true },
+    )
+    const runs = await shard.readKeptRuns({ queue, from: from + 1, to, limit: to - from })
+    return before === undefined ? runs : [before, ...runs]
+  }
+}
+
+const stateOf = {
+  expired: 'expired',
+  refused: 'dead',
+  delivered: 'delivered',
+  dropped: 'dropped',
+  confirmed: 'confirmed',
+} as const satisfies Readonly<Record<LeaveReason, UpdateState>>
+
+function pendingOrKept(
+  { expiresAtS: _expiresAtS, ...update }: StoredUpdate,
+  { floor, runs }: { readonly floor: number; readonly runs: readonly KeptRun[] },
+): readonly FoundUpdate[] {
+  const unknown = { attempts: undefined, lastError: undefined }
+  const { updateId } = update
+  if (updateId >= floor) return [{ ...update, ...unknown, state: 'pending', leftAtMs: undefined }]
+  const run = runs.findLast(({ from }) => from <= updateId)
+  // What no run has is about to be deleted.
+  if (run === undefined || run.end <= updateId) return []
+  return [{ ...update, ...unknown, state: stateOf[run.reason], leftAtMs: run.leftAtMs }]
+}
+
+function leftUpdate(
+  { reason: _reason, lastError, attempts, ...update }: StoredLeftUpdate,
+  state: UpdateState,
+): FoundUpdate {
+  const isCounted = state === 'dead' || attempts > 0
+  return {
+    ...update,
+    state,
+    attempts: isCounted ? attempts : undefined,
+    lastError: lastError === '' ? undefined : lastError,
+  }
+}
+
+function isWanted(update: FoundUpdate, filter: UpdateFilter): boolean {
+  const { state, typeNumber, hasKey, sinceS = 0, untilS = Infinity } = filter
+  return (
+    (state === undefined || update.state === state) &&
+    (typeNumber === undefined || update.typeNumber === typeNumber) &&
+    (hasKey === undefined || hasKey(update.orderingKey)) &&
+    update.acceptedAtS >= sinceS &&
+    update.acceptedAtS < untilS
+  )
+}

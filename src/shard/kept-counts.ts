@@ -1,0 +1,154 @@
+/**
+ * How many updates that have left the queues of a shard are kept, and their bytes. The counts of a queue are a record (`n`), which
+ * is written in the groups that change what the queue keeps.
+ *
+ * Counts are known here once they were read: by the loading of their queue, or by the look at all records with which the
+ * first sweep begins. A sweep notes here what it has found, so that it does not read the queue again before something of it
+ * is due.
+ */
+import type { Operation } from './operations.ts'
+import { mib } from '../limits.ts'
+import { recountPageUpdates } from './limits.ts'
+import { queueKey, type QueueId, updateIdEnd } from './record-keys.ts'
+import { encodeKeptCounts, type KeptCounts } from './record.ts'
+import type { StoreOperation } from '../store/store.ts'
+import type { IdRange, KeptRun, LeftUpdatesRead } from './stored.ts'
+
+/** What a sweep has found out about a queue. */
+export interface KeptFinding {
+  /** When the oldest of what is kept has left, in milliseconds of wall time; it may have been deleted since. */
+  readonly oldestMs: number
+  /** When something of it is too old. */
+  readonly dueMs: number
+}
+
+export class KeptCountsOfShard {
+  readonly #counts = new Map<QueueId, KeptCounts>()
+  readonly #found = new Map<QueueId, KeptFinding>()
+  readonly #changed = new Set<QueueId>()
+  #bytes = 0
+  /** Whether all counts of the shard were read. */
+  isRead = false
+
+  /** The bytes of all updates that are kept, as far as their queues are known. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** The queues that keep something. */
+  get queues(): Iterable<QueueId> {
+    return this.#counts.keys()
+  }
+
+  of(queue: QueueId): Readonly<KeptCounts> {
+    return this.#counts.get(queue) ?? nothing
+  }
+
+  /** What a sweep has found; undefined if none has looked since the queue got its settings. */
+  findingOf(queue: QueueId): KeptFinding | undefined {
+    return this.#found.get(queue)
+  }
+
+  note(queue: QueueId, finding: KeptFinding): void {
+    if (this.#counts.has(queue)) this.#found.set(queue, finding)
+  }
+
+  /** Takes over stored counts, unless those in memory are newer. */
+  read(queue: QueueId, counts: Readonly<KeptCounts>): void {
+    if (this.#counts.has(queue)) return
+    this.#counts.set(queue, { ...counts })
+    this.#bytes += counts.bytes
+  }
+
+  forgetAll(): void {
+    this.#counts.clear()
+    this.#found.clear()
+    this.#changed.clear()
+    this.#bytes = 0
+    this.isRead = false
+  }
+
+  fold(operation: Operation): void {
+    if (operation.kind === 'forgetKept') {
+      this.#add(operation.queue, -operation.count, -operation.bytes)
+    } else if (operation.kind === 'delete' && operation.kept !== undefined) {
+      const bytes = operation.kept.reduce((sum, { text }) => sum + text.length, 0)
+      this.#add(operation.queue, operation.kept.length, bytes)
+    } else if (
+      (operation.kind === 'confirm' || operation.kind === 'drop') &&
+      operation.keptSinceMs !== undefined
+    ) {
+      this.#add(operation.queue, operation.removedCount, operation.removedBytes)
+    } else if (operation.kind === 'settings') {
+      this.#found.delete(operation.queue)
+    }
+  }
+
+  /** Returns the records of the counts that have changed since the last call. */
+  changed(): StoreOperation[] {
+    const records: StoreOperation[] = []
+    for (const queue of this.#changed) {
+      const counts = this.of(queue)
+      const key = queueKey('n', queue)
+      records.push(keptCountsRecord(key, counts))
+      if (counts.count === 0) {
+        this.#bytes -= counts.bytes
+        this.#counts.delete(queue)
+        this.#found.delete(queue)
+      }
+    }
+    this.#changed.clear()
+    return records
+  }
+
+  /** Damaged counts may be too low, so what is forgotten may be more than is known. */
+  #add(queue: QueueId, count: number, bytes: number): void {
+    const before = this.of(queue)
+    const after = {
+      count: Math.max(0, before.count + count),
+      bytes: Math.max(0, before.bytes + bytes),
+    }
+    this.#bytes += after.bytes - before.bytes
+    this.#counts.set(queue, after)
+    this.#changed.add(queue)
+  }
+}
+
+/** Reads what a queue keeps. */
+export interface KeptReader {
+  readKeptRuns(range: IdRange, options?: { readonly reverse: boolean }): Promise<readonly KeptRun[]>
+  readLeftUpdates(range: IdRange): Promise<LeftUpdatesRead>
+}
+
+/** One read of a count returns at most this many bytes of texts. */
+const countedPageBytes = 8 * mib
+
+/** Counts what a queue keeps of updates that have left it. */
+export async function keptOf(shard: KeptReader, queue: QueueId): Promise<KeptCounts> {
+  const kept = { count: 0, bytes: 0 }
+  const all = { queue, to: updateIdEnd, limit: recountPageUpdates, bytesMax: countedPageBytes }
+  for (let from = 0; from < updateIdEnd; ) {
+    const runs = await shard.readKeptRuns({ ...all, from })
+    for (const { count, bytes } of runs) {
+      kept.count += count
+      kept.bytes += bytes
+    }
+    const last = runs.at(-1)
+    from = last === undefined ? updateIdEnd : last.from + 1
+  }
+  for (let from = 0; from < updateIdEnd; ) {
+    const { updates, next } = await shard.readLeftUpdates({ ...all, from })
+    kept.count += updates.length
+    for (const { text } of updates) kept.bytes += text.length
+    from = next
+  }
+  return kept
+}
+
+/** Returns the record of the counts of a queue, which one that keeps nothing does not have. */
+export function keptCountsRecord(key: Buffer, counts: Readonly<KeptCounts>): StoreOperation {
+  if (counts.count === 0) return { type: 'del', key }
+  return { type: 'put', key, value: encodeKeptCounts(key, counts) }
+}
+
+const nothing: Readonly<KeptCounts> = { count: 0, bytes: 0 }

@@ -1,0 +1,7 @@
+import { type AllHistograms, forEachHistogram } from '../../../src/histograms.ts'
+
+/** Histograms without observations. */
+export const noTimes: AllHistograms = forEachHistogram(({ boundsMs }) => ({
+  counts: [...boundsMs.map(() => 0), 0],
+  sumMs: 0,
+}))

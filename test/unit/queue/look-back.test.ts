@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { dropKept } from '../../../src/queue/drop-kept.ts'
+import { keysMeantBy } from '../../../src/queue/ordering-key.ts'
+import { trimKept } from '../../../src/queue/kept-trimmer.ts'
+import { keptRunKey, leftUpdateKey, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
+import { recountSkippedIds } from '../../../src/shard/recount.ts'
+import { MemoryStore } from '../../support/store/memory-store.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
+
+const textBytes = '"message":{}'.length
+
+/** Opens a queue that keeps what leaves it. */
+async function openKeeping(bytes = 1_000_000): Promise<QueueLife> {
+  const life = await QueueLife.open()
+  life.retention = { ms: 3_600_000, bytes }
+  return life
+}
+
+async function statesOf(life: QueueLife): Promise<string[]> {
+  const { updates } = await life.wait(life.queue.lookBack.find({}, { after: 0, limit: 1_000 }))
+  return updates.map(({ updateId, state }) => `${updateId - life.queue.nextId} ${state}`)
+}
+
+/** Reads the shard as after a crash of its process. */
+async function crash(life: QueueLife): Promise<QueueLife> {
+  await life.clock.advance(1_000)
+  const next = await QueueLife.open({ store: life.store })
+  next.retention = life.retention
+  return next
+}
+
+test('what became of each update is known, also after a crash, and nothing that has left is pending', async () => {
+  const life = await openKeeping()
+  const [first = 0, , third = 0] = await life.push(5)
+  await life.wait(life.queue.advance(first + 1, 'confirm') ?? Promise.resolve())
+  life.queue.remove(await life.queue.pendingAfter(third - 1, 1))
+  await life.wait(life.queue.dropOne(third + 1))
+  const states = ['-5 confirmed', '-4 pending', '-3 delivered', '-2 dropped', '-1 pending']
+  await life.clock.advance(50)
+  assert.deepEqual(await statesOf(life), states)
+  const again = await crash(life)
+  assert.deepEqual(await statesOf(again), states)
+  assert.deepEqual(await again.pageIds(), [first + 1, first + 4])
+  assert.equal(again.life.shard.kept.of(life.id).count, 3)
+})
+
+test('without retention, nothing more is stored than the queue itself', async () => {
+  const life = await QueueLife.open()
+  const [first = 0, second = 0] = await life.push(3)
+  life.queue.advance(second, 'confirm')
+  life.queue.remove(await life.queue.pendingAfter(first, 1))
+  await life.clock.advance(1_000)
+  const kinds = await life.store.range({ gte: Buffer.from('a'), lt: Buffer.from('z'), limit: 99 })
+  assert.deepEqual(
+    kinds.map(({ key }) => String.fromCharCode(key[0] ?? 0)),
+    ['s', 'u', 'x'],
+  )
+})
+
+test('a look at many updates goes on in steps', async () => {
+  const life = await openKeeping()
+  await life.push(3_000)
+  const filter = { hasKey: () => false }
+  const step = await life.wait(life.queue.lookBack.find(filter, { after: 0, limit: 10 }))
+  assert.equal(step.updates.length, 0)
+  assert(step.after !== undefined && step.after < life.queue.nextId)
+  const after = step.after
+  const end = await life.wait(life.queue.lookBack.find(filter, { after, limit: 10 }))
+  assert.deepEqual(end, { updates: [], after: undefined })
+})
+
+test('what is too old goes and its records with it, a run as a whole', async () => {
+  const life = await openKeeping()
+  const [first = 0, second = 0, third = 0] = await life.push(4)
+  life.queue.advance(third, 'confirm')
+  await life.clock.advance(10_000)
+  const leftAtMs = life.clock.nowMs()
+  life.queue.remove(await life.queue.pendingAfter(third - 1, 1))
+  await life.clock.advance(50)
+  const { shard } = life.life
+  const bounds = { leftFromMs: life.clock.nowMs() - 5_000, bytes: 1_000 }
+  const oldestMs = await life.wait(trimKept({ queue: life.id, shard }, bounds))
+  assert.equal(oldestMs, leftAtMs)
+  assert.deepEqual(await statesOf(life), ['-2 delivered', '-1 pending'])
+  await life.clock.advance(1_000)
+  const gone = [updateKey(life.id, first), updateKey(life.id, second), keptRunKey(life.id, first)]
+  assert.deepEqual(await life.store.getMany(gone), [undefined, undefined, undefined])
+  assert.deepEqual({ ...shard.kept.of(life.id) }, { count: 1, bytes: textBytes })
+  await life.wait(trimKept({ queue: life.id, shard }, { leftFromMs: Infinity, bytes: 0 }))
+  const rest = [queueKey('n', life.id), leftUpdateKey(life.id, third)]
+  assert.deepEqual(await life.store.getMany(rest), [undefined, undefined])
+})
+
+test('a queue does not keep more than 1.3 times its bytes, however it is used', async () => {
+  const bytesMax = 1_000 * textBytes
+  const life = await openKeeping(bytesMax)
+  let most = 0
+  for (let round = 0; round < 60; round++) {
+    await life.push(100)
+    const page = await life.queue.page(100)
+    if (round % 2 === 0) life.queue.remove([...page])
+    else life.queue.advance((page.at(-1)?.updateId ?? 0) + 1, 'confirm')
+    await life.clock.advance(50)
+    most = Math.max(most, life.life.shard.kept.bytes)
+  }
+  assert(most > bytesMax && most <= 1.3 * bytesMax, `${most / bytesMax}`)
+})
+
+test('an update is removed out of its run, and the last one with the run', async () => {
+  const life = await openKeeping()
+  const [first = 0, second = 0] = await life.push(3)
+  life.queue.advance(second + 1, 'confirm')
+  await life.clock.advance(50)
+  const { shard } = life.life
+  assert.equal(await life.wait(dropKept(shard, life.id, second)), true)
+  assert.equal(await life.wait(dropKept(shard, life.id, second)), false)
+  assert.deepEqual(await statesOf(life), ['-3 confirmed', '-1 pending'])
+  assert.equal(await life.wait(dropKept(shard, life.id, first)), true)
+  assert.equal(shard.kept.of(life.id).count, 0)
+  assert.deepEqual(await life.store.getMany([keptRunKey(life.id, first)]), [undefined])
+})
+
+test('if the ids and counts are damaged, the count begins after the last run, and what is kept is counted, too', async () => {
+  const life = await openKeeping()
+  const [first = 0] = await life.push(4)
+  life.queue.advance(first + 2, 'confirm')
+  life.queue.remove(await life.queue.pendingAfter(first + 1, 1))
+  await life.clock.advance(1_000)
+  for (const kind of ['s', 'n'] as const) {
+    const put = { type: 'put', key: queueKey(kind, life.id), value: Buffer.from('broken') } as const
+    await life.store.write([put], { sync: true })
+  }
+  const again = await crash(life)
+  assert.deepEqual(await again.pageIds(), [first + 3])
+  assert(again.queue.nextId > first + recountSkippedIds)
+  const { shard } = again.life
+  assert.deepEqual({ ...shard.kept.of(life.id) }, { count: 3, bytes: 3 * textBytes })
+})
+
+test('damaged counts alone are counted again by the first look at all of them', async () => {
+  const life = await openKeeping()
+  const [first = 0] = await life.push(2)
+  life.queue.advance(first + 2, 'confirm')
+  await life.clock.advance(1_000)
+  const put = { type: 'put', key: queueKey('n', life.id), value: Buffer.from('broken') } as const
+  await life.store.write([put], { sync: true })
+  const again = await crash(life)
+  const { shard } = again.life
+  await again.wait(shard.readKept())
+  assert.equal(shard.kept.of(life.id).count, 2)
+})
+
+test('what the sweep of leftovers deletes is never kept', async () => {
+  const life = await openKeeping()
+  const ids = await life.push(4)
+  life.queue.advance((ids[1] ?? 0) + 1, 'confirm')
+  await life.clock.advance(1_000)
+  const again = await crash(life)
+  await again.wait(again.life.shard.reclaimLeftovers(life.id))
+  assert.deepEqual((await statesOf(again)).length, 4)
+})
+
+test('a new numbering begins without what was kept of the old one', async () => {
+  const life = await QueueLife.open({ store: new MemoryStore(), random: () => 0.25 })
+  life.retention = { ms: 3_600_000, bytes: 1_000 }
+  const [first = 0, second = 0] = await life.push(2)
+  life.queue.advance(second, 'confirm')
+  life.queue.remove(await life.queue.pendingAfter(first, 1))
+  await life.clock.advance(50)
+  await life.wait(life.queue.renumber())
+  assert.deepEqual(await statesOf(life), [])
+  assert.equal(life.life.shard.kept.of(life.id).count, 0)
+})
+
+test('a key is found as it was pushed, as it is stored, and by the ids that keys are derived from', () => {
+  const stored = ['m42', '=m42', '=42', 'm421', 'y42', 'bc1/42', 'bc1/43', 'q42', '=chat.id=42', '']
+  assert.deepEqual(stored.filter(keysMeantBy('42')), ['=42'])
+  assert.deepEqual(stored.filter(keysMeantBy('m42')), ['m42', '=m42'])
+  assert.deepEqual(stored.filter(keysMeantBy('chat.id=42')), [
+    'm42',
+    'y42',
+    'bc1/42',
+    '=chat.id=42',
+  ])
+  assert.deepEqual(stored.filter(keysMeantBy('business_connection_id=c1')), ['bc1/42', 'bc1/43'])
+  assert.deepEqual(stored.filter(keysMeantBy('from.id=42')), ['q42'])
+})
