@@ -18,8 +18,9 @@ import type { WebhookRecord } from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
-import { compileBlocklist } from '../net/blocklist.ts'
+import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
 import { checkCertificates } from '../webhook/certificate.ts'
+import type { ConnectionSetOptions } from '../webhook/connection-set.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
@@ -171,9 +172,11 @@ export class WebhookFactory implements WebhookServices {
       onFailing: (error) => report('webhook.failing', error),
       onRecovered: () => report('webhook.recovered'),
       onHealth: () => request.onHealth(),
+      onAttemptFailed: () => request.onAttemptFailed(),
       counters: deliveryCounters(counters),
       attempts: request.attempts,
       replies: this.#repliesOf(request),
+      responseTextOf: this.#responseTextOf(request),
     })
   }
 
@@ -214,10 +217,21 @@ export class WebhookFactory implements WebhookServices {
     return this.#options.replies?.intakeOf({ sealedToken, isTest: isTestQueue(queueId) })
   }
 
+  /** Responses of reserved addresses are not kept by default, or whoever may set a webhook could read pages of this network. */
+  #responseTextOf({ signingKeys }: DispatcherRequest): ConnectionSetOptions['responseTextOf'] {
+    const { attemptBodyBytes: bytesMax, attemptBodyOfReserved } = this.#options.config
+    if (bytesMax === 0) return undefined
+    const options = { bytesMax, secrets: () => (signingKeys() ?? []).map(({ secret }) => secret) }
+    return (address) =>
+      attemptBodyOfReserved || !isBlocked(reservedAddresses, address) ? options : undefined
+  }
+
   async close(): Promise<void> {
     await this.#addresses.close({ force: true })
   }
 }
+
+const reservedAddresses = compileBlocklist({ local: false, block: [], allow: [] })
 
 function readHosts(): Promise<string> {
   return readFile('/etc/hosts', 'utf8').catch(() => '')

@@ -18,7 +18,12 @@
 import { unreachable } from '../errors.ts'
 import type { BotRecord, QueueSettings } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/record-keys.ts'
-import type { AccessKeyOperation, Operation, QueueOperation } from '../shard/operations.ts'
+import type {
+  AccessKeyOperation,
+  AttemptsOperation,
+  Operation,
+  QueueOperation,
+} from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'
 import { FleetRows, type Row } from './fleet-rows.ts'
@@ -55,7 +60,7 @@ export interface DueOldest {
 }
 
 /** An operation on a bot or a queue that changes no ids and counts. */
-type RecordOperation = Exclude<Operation, QueueOperation | AccessKeyOperation>
+type RecordOperation = Exclude<Operation, QueueOperation | AccessKeyOperation | AttemptsOperation>
 
 const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kind']>([
   'bot',
@@ -116,7 +121,7 @@ export class FleetIndex {
   ): void {
     const changes = new Map<QueueId, Change>()
     for (const operation of operations) {
-      if (operation.kind === 'accessKey') continue
+      if (operation.kind === 'accessKey' || operation.kind === 'attempts') continue
       if (isOfQueue(operation)) this.#note(changes, operation)
       else this.#takeRecord(operation)
     }

@@ -5,6 +5,7 @@
  *   b queue_id                   a bot (main namespace only)    w queue_id        webhook and allowed_updates
  *   x minute(4) queue_id         something in this queue may expire in this minute
  *   i halfday(4) queue_id hash(16)  idempotency key             d queue_id update_id  dead letter
+ *   a queue_id                   the last attempts of a webhook
  *   k access_key_id(8)           a key of the private API (shard 0 only)
  *   q and a complete key         a copy of the damaged record that was found under that key
  *
@@ -41,7 +42,7 @@ export function isTestQueue(queue: QueueId): boolean {
 }
 
 /** The first letter of a key, which is the kind of its record. */
-export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'k' | 'q'
+export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'k' | 'q' | 'a'
 
 const prefixes: Readonly<Record<RecordKind, number>> = {
   u: 0x75,
@@ -53,6 +54,7 @@ const prefixes: Readonly<Record<RecordKind, number>> = {
   d: 0x64,
   k: 0x6b,
   q: 0x71,
+  a: 0x61,
 }
 
 const queueIdBytes = 8
@@ -62,7 +64,7 @@ export const updateIdEnd = 2 ** 32 - 1
 export const updateKeyBytes = 1 + queueIdBytes + 8
 /** Length of a hash: SHA-256 cut to 16 bytes. */
 export const idempotencyHashBytes = 16
-/** Length of a `b`, `w` or `s` key. */
+/** Length of a `b`, `w`, `s` or `a` key. */
 export const queueKeyBytes = 1 + queueIdBytes
 const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
 const halfDayMs = 43_200_000
@@ -107,14 +109,14 @@ export function updateIdOfKey(key: Buffer): number {
 }
 
 /** Returns the key of a record that exists once for each queue. */
-export function queueKey(kind: 'b' | 'w' | 's', queue: QueueId): Buffer {
+export function queueKey(kind: 'b' | 'w' | 's' | 'a', queue: QueueId): Buffer {
   const key = Buffer.allocUnsafe(queueKeyBytes)
   key[0] = prefixes[kind]
   writeQueueId(key, queue, 1)
   return key
 }
 
-/** Returns the queue of a `b`, `w`, `s`, `u` or `d` key. */
+/** Returns the queue of a `b`, `w`, `s`, `a`, `u` or `d` key. */
 export function queueIdOfKey(key: Buffer): QueueId {
   return readQueueId(key, 1)
 }
@@ -234,6 +236,7 @@ const recordNames: ReadonlyMap<number, string> = new Map([
   [prefixes.d, 'dead letter'],
   [prefixes.k, 'access key'],
   [prefixes.q, 'copy of a damaged record'],
+  [prefixes.a, 'attempts'],
 ])
 
 /**

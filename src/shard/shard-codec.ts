@@ -7,6 +7,7 @@
  */
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../limits.ts'
+import type { AttemptsRecord } from './attempts-record.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
 import { GroupEncoder } from './group-encoder.ts'
 import * as keys from './record-keys.ts'
@@ -14,11 +15,14 @@ import type { QueueId } from './record-keys.ts'
 import {
   type AccessKeyOperation,
   type AddDeadLettersOperation,
+  type AttemptsOperation,
+  type BotOperation,
   type DeleteOperation,
   type IdempotencyFact,
   type Operation,
   type PushOperation,
   type RemoveDeadLettersOperation,
+  type SettingsOperation,
   fold,
 } from './operations.ts'
 import * as record from './record.ts'
@@ -95,8 +99,8 @@ export class ShardCodec {
     const changed = new Map<QueueId, TrackedQueue>()
     const updates = this.#encoder.encodeUpdates(operations.filter(isPush)).values()
     for (const operation of operations) {
-      if (operation.kind === 'bot' || operation.kind === 'settings') {
-        batch.push(encodeMeta(operation))
+      if (isJson(operation)) {
+        batch.push(encodeJson(operation))
       } else if (operation.kind === 'accessKey') {
         batch.push(encodeAccessKey(operation))
       } else if (operation.kind === 'addDeadLetters') {
@@ -178,21 +182,23 @@ export class ShardCodec {
   }
 
   /**
-   * Decodes the `s` and `w` records of a queue and the `b` record of its bot. If the queue is tracked, the folded
+   * Decodes the `s`, `w` and `a` records of a queue and the `b` record of its bot. If the queue is tracked, the folded
    * state takes precedence over the stored one.
    */
   decodeQueue(
     queue: QueueId,
-    found: Readonly<Record<'s' | 'w' | 'b', StoreEntry | undefined>>,
+    found: Readonly<Record<'s' | 'w' | 'b' | 'a', StoreEntry | undefined>>,
   ): StoredQueue {
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
     const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
+    const attempts = found.a && this.#decode<AttemptsRecord>(found.a, record.decodeJson)
     const tracked = this.#tracked.get(queue)?.state
     return {
       state: tracked ?? state,
       settings: settings ?? {},
       bot,
+      ...(attempts === undefined ? {} : { attempts }),
       ...(tracked === undefined && isLost(found.s, state) ? { isStateLost: true } : {}),
       ...(isLost(found.w, settings) ? { areSettingsLost: true } : {}),
       ...(isLost(found.b, bot) ? { isDamaged: true } : {}),
@@ -308,8 +314,17 @@ function encodeDeletions(
   for (const updateId of updateIds) batch.push({ type: 'del', key: keyOf(queue, updateId) })
 }
 
-function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreOperation {
-  const key = keys.queueKey(operation.kind === 'bot' ? 'b' : 'w', operation.queue)
+/** The operations that replace a record of JSON of a queue or its bot, and the kinds of these records. */
+const jsonKinds = { bot: 'b', settings: 'w', attempts: 'a' } as const
+
+type JsonOperation = AttemptsOperation | BotOperation | SettingsOperation
+
+function isJson(operation: Operation): operation is JsonOperation {
+  return operation.kind in jsonKinds
+}
+
+function encodeJson(operation: JsonOperation): StoreOperation {
+  const key = keys.queueKey(jsonKinds[operation.kind], operation.queue)
   if (operation.record === null) return { type: 'del', key }
   return { type: 'put', key, value: record.encodeJson(key, operation.record) }
 }

@@ -18,6 +18,7 @@ const kinds: Readonly<
   i: { keyBytes: 29, decode: record.decodeKey },
   x: { keyBytes: 13, decode: record.assertMark },
   k: { keyBytes: 9, decode: record.decodeJson },
+  a: { keyBytes: 9, decode: record.decodeJson },
 }
 
 /**
@@ -93,6 +94,8 @@ export function describeKey(key: Buffer): string {
       return `registration of ${bot}`
     case 'w':
       return `settings of ${bot}`
+    case 'a':
+      return `attempts of ${bot}`
     case 'i':
       return `idempotency key ${key.subarray(13).toString('hex')} of ${bot}`
     default:

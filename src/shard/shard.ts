@@ -14,6 +14,7 @@ import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
+import type { AttemptsRecord } from './attempts-record.ts'
 import type { AdvanceOperation, Operation } from './operations.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
@@ -287,6 +288,7 @@ export class Shard {
     const wanted = queues.flatMap((queue) => [
       keys.queueKey('s', queue),
       keys.queueKey('w', queue),
+      keys.queueKey('a', queue),
       keys.queueKey('b', keys.botIdOf(queue)),
     ])
     const values = await this.#read(() => this.#store.getMany(wanted))
@@ -295,8 +297,8 @@ export class Shard {
       return value && { key, value }
     })
     return queues.map((queue, index) => {
-      const [s, w, b] = entries.slice(index * 3, index * 3 + 3)
-      const stored = this.#codec.decodeQueue(queue, { s, w, b })
+      const [s, w, a, b] = entries.slice(index * 4, index * 4 + 4)
+      const stored = this.#codec.decodeQueue(queue, { s, w, a, b })
       const { state } = stored
       const { idMark } = this.#options
       // What is tracked has skipped already.
@@ -418,6 +420,7 @@ function operationCost(operation: Operation): number {
   const { kind } = operation
   if (kind === 'push') return costOfText(operation.text)
   if (kind === 'delete' || kind === 'removeDeadLetters') return operation.updateIds.length
+  if (kind === 'attempts') return costOfAttempts(operation.record)
   if (kind !== 'addDeadLetters') return 1
   return operation.deadLetters.reduce((cost, { text }) => cost + costOfText(text), 0)
 }
@@ -427,6 +430,11 @@ function operationCost(operation: Operation): number {
  * groups of large updates become small; with more, they block longer.
  */
 const groupCostBytes = 2 * kib
+
+function costOfAttempts(record: AttemptsRecord | null): number {
+  const length = record?.texts.reduce((sum, text) => sum + text.length, 0) ?? 0
+  return 1 + Math.floor(length / groupCostBytes)
+}
 
 function costOfText(text: Buffer): number {
   return 1 + Math.floor(text.length / groupCostBytes)

@@ -3,7 +3,8 @@
  * worker's counters. A success costs a few writes into existing memory.
  */
 
-import type { Attempt, AttemptLog, AttemptOutcome } from './attempt-log.ts'
+import type { Attempt } from './attempt.ts'
+import type { AttemptLog, AttemptOutcome } from './attempt-log.ts'
 import { isFailing } from './health.ts'
 import type { Moment } from './state.ts'
 
@@ -19,6 +20,8 @@ export interface TriedConnection {
   readonly startedMs: number
   /** 0 without a response. */
   readonly status: number
+  /** The beginning of the body of a response that was no success, without secrets. */
+  readonly responseBody?: string | undefined
 }
 
 export interface FailedAttempt {
@@ -40,6 +43,8 @@ export interface AttemptRecorderOptions {
   onRecovered?(): void
   /** The health may have changed: an attempt has failed, or the webhook has recovered. */
   onHealth?(): void
+  /** The log has one more attempt that failed. */
+  onAttemptFailed?(): void
 }
 
 export class AttemptRecorder {
@@ -54,6 +59,7 @@ export class AttemptRecorder {
     nextRetryMs: Number.NaN,
     address: undefined,
     error: undefined,
+    responseBody: undefined,
   }
 
   constructor(log: AttemptLog, options: AttemptRecorderOptions) {
@@ -73,6 +79,7 @@ export class AttemptRecorder {
     attempt.updateId = updateId
     attempt.nextRetryMs = Number.NaN
     attempt.error = undefined
+    attempt.responseBody = undefined
     this.#add('delivered')
   }
 
@@ -84,8 +91,10 @@ export class AttemptRecorder {
     // Converts monotonic time to wall time. The result is never before the attempt itself.
     attempt.nextRetryMs = now.wallMs + (nextRetryMs - now.monotonicMs)
     attempt.error = error
+    attempt.responseBody = on.responseBody
     this.#add(outcome)
     this.#options.counters?.add(outcome, 1)
+    this.#options.onAttemptFailed?.()
   }
 
   removed(deliveredCount: number): void {

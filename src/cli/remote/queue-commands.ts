@@ -1,7 +1,7 @@
 /** `postbote push`, `attempts`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
 import { text as textOf } from 'node:stream/consumers'
 import { ConfigError } from '../../config/config.ts'
-import { anyText, oneOf } from '../../config/config-values.ts'
+import { anyText, oneOf, onOff } from '../../config/config-values.ts'
 import { orderingKeyBytesMax } from '../../limits.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
@@ -21,6 +21,11 @@ const idempotencyKeyOption = {
   name: 'idempotency-key',
   kind: anyText,
   sentence: 'A push that is repeated with this key stores the update once.',
+} as const
+const bodiesOption = {
+  name: 'bodies',
+  kind: onOff,
+  sentence: 'Also shows the beginning of the responses to attempts that failed.',
 } as const
 const deliveriesOption = fieldOption<number | null>(
   webhookOperations.setLimits,
@@ -71,11 +76,20 @@ export const queueCommands: readonly ParsedCommand[] = [
   remoteCommand(webhookOperations.listAttempts, {
     sentence: 'shows the last attempts to deliver to the webhook of a bot, the newest first',
     fields: { limit: { sentence: 'Shows this many attempts at most.' } },
-    lines({ attempts }) {
-      if (attempts.length === 0) return ['no attempts']
-      const result = ['status', 'duration_ms', 'next_retry', 'error'] as const
-      const fields = ['time', 'update_id', 'address', ...result] as const
-      return tableLines(itemTable(attempts, fields, 'others'))
+    options: [bodiesOption],
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const listed = await api.call(webhookOperations.listAttempts, input)
+      const hasBodies = call.get(bodiesOption)
+      printResult(call, listed, ({ attempts }) => {
+        if (attempts.length === 0) return ['no attempts']
+        const result = ['status', 'duration_ms', 'next_retry', 'error'] as const
+        const fields = ['time', 'update_id', 'address', ...result] as const
+        const shown = attempts.map(({ response_body: body, ...rest }) =>
+          hasBodies === true ? { ...rest, response_body: body } : rest,
+        )
+        return tableLines(itemTable(shown, fields, 'others'))
+      })
     },
   }),
   remoteCommand(webhookOperations.pauseBot, {

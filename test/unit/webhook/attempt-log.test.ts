@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { webhookAttemptsKept } from '../../../src/limits.ts'
 import { webhookHealthRecentMs } from '../../../src/webhook/limits.ts'
-import { type Attempt, AttemptLog } from '../../../src/webhook/attempt-log.ts'
+import type { KeptAttempt } from '../../../src/webhook/attempt.ts'
+import { AttemptLog } from '../../../src/webhook/attempt-log.ts'
 
 const startMs = 1_800_000_000_000
 
-function attempt(nth: number, more: Partial<Attempt> = {}): Attempt {
+function attempt(nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt {
   return {
     atMs: startMs + nth,
     updateId: nth,
@@ -15,11 +16,13 @@ function attempt(nth: number, more: Partial<Attempt> = {}): Attempt {
     nextRetryMs: Number.NaN,
     address: '192.0.2.1',
     error: undefined,
+    responseBody: undefined,
+    isRefused: false,
     ...more,
   }
 }
 
-function addFailure(log: AttemptLog, nth: number, more: Partial<Attempt> = {}): void {
+function addFailure(log: AttemptLog, nth: number, more: Partial<KeptAttempt> = {}): void {
   log.add(
     attempt(nth, { status: 500, error: 'no', nextRetryMs: startMs + nth, ...more }),
     'rejected',
@@ -29,7 +32,7 @@ function addFailure(log: AttemptLog, nth: number, more: Partial<Attempt> = {}): 
 test('the last 50 attempts are kept unchanged, the newest first', () => {
   const log = new AttemptLog()
   assert.deepEqual(log.latest(), [])
-  const all: Attempt[] = []
+  const all: KeptAttempt[] = []
   for (let nth = 1; nth <= 203; nth++) {
     const one = attempt(nth, nth % 3 === 0 ? { error: `error ${nth}`, address: undefined } : {})
     all.unshift(one)
