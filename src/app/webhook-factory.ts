@@ -218,10 +218,13 @@ export class WebhookFactory implements WebhookServices {
   }
 
   /** Responses of reserved addresses are not kept by default, or whoever may set a webhook could read pages of this network. */
-  #responseTextOf({ signingKeys }: DispatcherRequest): ConnectionSetOptions['responseTextOf'] {
+  #responseTextOf(request: DispatcherRequest): ConnectionSetOptions['responseTextOf'] {
     const { attemptBodyBytes: bytesMax, attemptBodyOfReserved } = this.#options.config
     if (bytesMax === 0) return undefined
-    const options = { bytesMax, secrets: () => (signingKeys() ?? []).map(({ secret }) => secret) }
+    const options = {
+      bytesMax,
+      secrets: () => (request.signingKeys() ?? []).map(({ secret }) => secret),
+    }
     return (address) =>
       attemptBodyOfReserved || !isBlocked(reservedAddresses, address) ? options : undefined
   }

@@ -48,10 +48,10 @@ export class AttemptKeeper {
   }
 
   #store(): void {
-    const { clock, log, store } = this.#options
+    const { clock, log } = this.#options
     this.#timer = undefined
     this.#dueMs = clock.monotonicMs() + attemptsStoredPeriodMs
     this.#stored = log.written
-    store(log.record())
+    this.#options.store(log.record())
   }
 }

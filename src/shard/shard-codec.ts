@@ -192,17 +192,21 @@ export class ShardCodec {
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
     const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
-    const attempts = found.a && this.#decode<AttemptsRecord>(found.a, record.decodeJson)
     const tracked = this.#tracked.get(queue)?.state
     return {
       state: tracked ?? state,
       settings: settings ?? {},
       bot,
-      ...(attempts === undefined ? {} : { attempts }),
+      ...this.#attemptsOf(found.a),
       ...(tracked === undefined && isLost(found.s, state) ? { isStateLost: true } : {}),
       ...(isLost(found.w, settings) ? { areSettingsLost: true } : {}),
       ...(isLost(found.b, bot) ? { isDamaged: true } : {}),
     }
+  }
+
+  #attemptsOf(entry: StoreEntry | undefined): Pick<StoredQueue, 'attempts'> {
+    const attempts = entry && this.#decode<AttemptsRecord>(entry, record.decodeJson)
+    return attempts === undefined ? {} : { attempts }
   }
 
   #decodeEach<T>(entries: readonly StoreEntry[], decode: (entry: StoreEntry) => T): T[] {

@@ -52,12 +52,11 @@ export class AttemptLogs {
   restore(queue: number, { failures, attempts }: StoredWebhook, nowMs: number): void {
     const log = this.#logs.get(queue)
     if (log !== undefined && (attempts === undefined || !log.isBehind(attempts))) return
-    const isRecent = nowMs - (failures?.last.atMs ?? 0) <= webhookHealthRecentMs
-    const isOfHealth = failures !== undefined && (failures.inRow > 0 || isRecent)
-    if (attempts === undefined && !isOfHealth) return
+    const health = matters(failures, nowMs) ? failures : undefined
+    if (attempts === undefined && health === undefined) return
     const restored = log ?? this.of(queue)
     if (attempts !== undefined) restored.restoreAttempts(attempts)
-    if (isOfHealth) restored.restore(failures)
+    if (health !== undefined) restored.restore(health)
   }
 
   /** Stores a log as the one used last. */
@@ -77,4 +76,10 @@ export class AttemptLogs {
     this.#logs.get(queue)?.forgetBodies()
     this.#logs.delete(queue)
   }
+}
+
+/** Whether failures say something about the health of a webhook now. */
+function matters(failures: StoredFailures | undefined, nowMs: number): boolean {
+  if (failures === undefined) return false
+  return failures.inRow > 0 || nowMs - failures.last.atMs <= webhookHealthRecentMs
 }

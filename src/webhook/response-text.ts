@@ -47,9 +47,12 @@ export class ResponseText {
   /** Returns the text; undefined if there is none. */
   read(request: RequestSecrets): string | undefined {
     if (this.#chunks.length === 0) return undefined
-    const { bytesMax, secrets } = this.#options
+    const { bytesMax } = this.#options
     const text = printable(Buffer.concat(this.#chunks).toString())
-    const hidden = [...secretsOf(request), ...secrets().flatMap((secret) => formsOf(secret))]
+    const hidden = [
+      ...secretsOf(request),
+      ...this.#options.secrets().flatMap((secret) => formsOf(secret)),
+    ]
     return collapsed(firstBytes(blanked(text, hidden), bytesMax))
   }
 
@@ -74,11 +77,14 @@ const blank = '\u0000'
 const botToken = /\d+(?::|%3a)[\w-]{30,}/gi
 
 function blanked(text: string, secrets: readonly string[]): string {
-  const blanks = (secret: string): string => blank.repeat(Buffer.byteLength(secret))
   const longestFirst = [...secrets].toSorted((a, b) => b.length - a.length)
   return longestFirst
     .reduce((shown, secret) => shown.replaceAll(secret, blanks), text)
     .replaceAll(botToken, blanks)
+}
+
+function blanks(secret: string): string {
+  return blank.repeat(Buffer.byteLength(secret))
 }
 
 /** A key in base64, also in base64url, without padding, and with the slashes as PHP writes them in JSON. */

@@ -236,11 +236,13 @@ test('a failure that was stored after the attempts is one of them', () => {
   )
 })
 
+function bodies(log: AttemptLog): number {
+  return log.latest().filter(({ responseBody }) => responseBody !== undefined).length
+}
+
 test('bodies have a bound for all logs, within which each keeps the newest', () => {
   const room = { used: 0, max: 1_000 }
   const [first, second] = [new AttemptLog(room), new AttemptLog(room)]
-  const bodies = (log: AttemptLog): number =>
-    log.latest().filter(({ responseBody }) => responseBody !== undefined).length
   for (let nth = 0; nth < 60; nth++) addFailure(first, nth, { responseBody: 'same'.repeat(50) })
   assert.deepEqual([room.used, bodies(first)], [200, 50])
   for (let nth = 0; nth < 8; nth++) addFailure(second, nth, { responseBody: `${nth}`.repeat(100) })
