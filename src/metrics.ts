@@ -139,6 +139,7 @@ const rows = {
     'Events that were not delivered to --events-url, because it did not accept them in time.',
   ...ofLabel(streamRefusals),
   ...ofLabel(deniedMetrics),
+  attempt_events_wanted: { gauge: 'Workers that serve readers of the events of attempts.' },
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

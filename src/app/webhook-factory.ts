@@ -16,6 +16,7 @@ import { entryFiles } from '../entry-files.ts'
 import { outcomeMetrics } from '../metrics.ts'
 import type { WebhookRecord } from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
+import type { Attempt } from '../webhook/attempt.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
@@ -32,6 +33,7 @@ import { AddressBook } from '../webhook/known-addresses.ts'
 import { LoadedBytes } from '../webhook/loaded-bytes.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type Verified, type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
+import type { AttemptEvents } from './attempt-events.ts'
 import type { EventDispatcher } from './event-sender.ts'
 import type { EventTarget } from './worker-events.ts'
 import type { Log } from '../surroundings.ts'
@@ -48,6 +50,8 @@ export interface WebhookFactoryOptions {
   readonly memory: SharedMemory
   readonly log: Log
   readonly report: ReportEvent
+  /** Receives the attempts that readers of events ask for. */
+  readonly attemptEvents?: Pick<AttemptEvents, 'isWanted' | 'report'>
   /** Set only with `--upstream`. */
   readonly replies: UpstreamReplies | undefined
 }
@@ -172,7 +176,10 @@ export class WebhookFactory implements WebhookServices {
       onFailing: (error) => report('webhook.failing', error),
       onRecovered: () => report('webhook.recovered'),
       onHealth: () => request.onHealth(),
-      onAttemptFailed: () => request.onAttemptFailed(),
+      onAttempt: (attempt, outcome) => {
+        if (outcome !== 'delivered') request.onAttemptFailed()
+        this.#reportAttempt(request, attempt)
+      },
       counters: deliveryCounters(counters),
       attempts: request.attempts,
       replies: this.#repliesOf(request),
@@ -207,6 +214,23 @@ export class WebhookFactory implements WebhookServices {
           if (outcome !== 'delivered') counters.add('operator_events_failed', count)
         },
       },
+    })
+  }
+
+  #reportAttempt({ queueId, webhook }: DispatcherRequest, attempt: Readonly<Attempt>): void {
+    const { attemptEvents } = this.#options
+    if (attemptEvents?.isWanted(attempt.atMs) !== true) return
+    const { updateId, status, error } = attempt
+    attemptEvents.report({
+      type: error === undefined ? 'attempt.delivered' : 'attempt.failed',
+      timeMs: attempt.atMs,
+      botId: botIdOf(queueId),
+      isTest: isTestQueue(queueId),
+      host: new URL(webhook.url).host,
+      updateId: updateId === 0 ? undefined : updateId,
+      status: status === 0 ? undefined : status,
+      durationMs: Math.round(attempt.durationMs),
+      reason: error,
     })
   }
 

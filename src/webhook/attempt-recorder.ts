@@ -43,8 +43,8 @@ export interface AttemptRecorderOptions {
   onRecovered?(): void
   /** The health may have changed: an attempt has failed, or the webhook has recovered. */
   onHealth?(): void
-  /** The log has one more attempt that failed. */
-  onAttemptFailed?(): void
+  /** The log has one more attempt. The object is reused. */
+  onAttempt?(attempt: Readonly<Attempt>, outcome: AttemptOutcome): void
 }
 
 export class AttemptRecorder {
@@ -94,7 +94,6 @@ export class AttemptRecorder {
     attempt.responseBody = on.responseBody
     this.#add(outcome)
     this.#options.counters?.add(outcome, 1)
-    this.#options.onAttemptFailed?.()
   }
 
   removed(deliveredCount: number): void {
@@ -108,6 +107,7 @@ export class AttemptRecorder {
     if (fails && !wasFailing) this.#options.onFailing?.(this.#attempt.error ?? '')
     if (wasFailing && !fails) this.#options.onRecovered?.()
     if (outcome !== 'delivered' || wasFailing) this.#options.onHealth?.()
+    this.#options.onAttempt?.(this.#attempt, outcome)
   }
 
   #fill(on: TriedConnection, now: Moment): void {

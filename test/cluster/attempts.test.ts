@@ -5,6 +5,7 @@ import { map } from '../support/server/bot-of.ts'
 import { startCluster } from '../support/server/cluster.ts'
 import { databaseWorld, postbote } from '../support/server/database.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { TailReader } from '../support/producers/tail-reader.ts'
 import { until } from '../support/kit/until.ts'
 import { type Receiver, startSink } from '../support/webhook/webhook-sink.ts'
 
@@ -14,6 +15,7 @@ const kept = 50
 
 interface Attempt {
   readonly time: number
+  readonly update_id: number
   readonly response_body: string | null
 }
 
@@ -85,15 +87,40 @@ test('50 attempts with their times and bodies survive a reload and kill -9', asy
   assert.deepEqual(await attemptsOf(again, botId), last)
 })
 
-test('what an endpoint with a reserved address answers is shown only if the operator says so', async (t) => {
-  const sink = await startSink(t, answerWithSecrets)
-  const server = await startServer(t, { flags: ['--local'] })
+test('attempts are events for readers that ask for them by name, and what an endpoint with a reserved address answers is not shown', async (t) => {
+  let isFailing = true
+  const sink = await startSink(t, (delivery, response) => {
+    if (isFailing) answerWithSecrets(delivery, response)
+    else response.end()
+  })
+  const server = await startServer(t, { workers: 2, flags: ['--local'] })
   const { botId, token } = await server.register()
   await server.call(token, 'setWebhook', { url: sink.url('/hook') })
+  const all = await TailReader.open(server, '/v1/events?after=0')
+  const ofType = (type: string): Promise<TailReader> =>
+    TailReader.open(server, `/v1/events?type=attempt.${type}`)
+  const [failed, delivered] = [await ofType('failed'), await ofType('delivered')]
   await server.push(botId, { message: {} })
-  await until(async () => (await attemptsOf(server, botId)).length > 0)
+  await failed.atLeast(3)
+  isFailing = false
+  await delivered.atLeast(1)
+  await all.atLeast(2)
   const [attempt] = await attemptsOf(server, botId)
-  assert.equal(attempt?.response_body, null)
+  const oldest = (await attemptsOf(server, botId)).at(-1)
+  assert.equal(oldest?.response_body, null)
+  const { data } = delivered.events[0] ?? assert.fail()
+  assert.deepEqual(
+    [data.type, data.bot_id, data.update_id, data.time, data.status, data.webhook_host],
+    ['attempt.delivered', botId, attempt?.update_id, attempt?.time, 200, `127.0.0.1:${sink.port}`],
+  )
+  assert.equal(
+    failed.events[0]?.data.text,
+    `An attempt to deliver update ${attempt?.update_id} of bot ${botId} failed: Wrong response from the webhook: 500 Internal Server Error`,
+  )
+  assert.deepEqual(
+    all.events.map(({ name }) => name),
+    ['webhook.failing', 'webhook.recovered'],
+  )
 })
 
 test('50 attempts survive the move of their shard to another node', {
