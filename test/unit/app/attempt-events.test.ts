@@ -6,6 +6,7 @@ import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
 import type { MetricName } from '../../../src/metrics.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
+const ignore = (): void => undefined
 const event: NewOperatorEvent = { type: 'attempt.failed', timeMs: 1, botId: 7 }
 
 function setUp() {
@@ -28,7 +29,7 @@ test('attempts are wanted while a reader waits, and some time after', async () =
   const isWanted = (): boolean => events.isWanted(clock.nowMs())
   assert.equal(isWanted(), false)
   await clock.advance(eventFlushMs)
-  let end: () => void = () => undefined
+  let end = ignore
   const read = (): Promise<void> => new Promise((resolve) => (end = resolve))
   const first = events.during(read)
   assert.equal(isWanted(), true)
