@@ -76,7 +76,7 @@ test('secrets of the request, signing keys and tokens of bots are blanked out', 
 
 test('no part of a secret is shown, wherever the text is cut', () => {
   const body = `${`${secretToken} `.repeat(600)}99:${'A'.repeat(35)}`
-  for (let bytesMax = 1; bytesMax < 200; bytesMax++) {
+  for (let bytesMax = 1; bytesMax < 1_100; bytesMax++) {
     const text = shown(body, { bytesMax }) ?? ''
     assert.match(text, /^(\*\*\* )*(\*\*\*)?$/)
   }
