@@ -140,6 +140,7 @@ const rows = {
   ...ofLabel(streamRefusals),
   ...ofLabel(deniedMetrics),
   audit_lost: 'Calls that changed something and could not be recorded.',
+  attempt_events_wanted: { gauge: 'Workers that serve readers of the events of attempts.' },
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

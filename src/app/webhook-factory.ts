@@ -16,10 +16,12 @@ import { entryFiles } from '../entry-files.ts'
 import { outcomeMetrics } from '../metrics.ts'
 import type { WebhookRecord } from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
+import type { Attempt } from '../webhook/attempt.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
-import { compileBlocklist } from '../net/blocklist.ts'
+import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
 import { checkCertificates } from '../webhook/certificate.ts'
+import type { ConnectionSetOptions } from '../webhook/connection-set.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
@@ -31,6 +33,7 @@ import { AddressBook } from '../webhook/known-addresses.ts'
 import { LoadedBytes } from '../webhook/loaded-bytes.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type Verified, type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
+import type { AttemptEvents } from './attempt-events.ts'
 import type { EventDispatcher } from './event-sender.ts'
 import type { EventTarget } from './worker-events.ts'
 import type { Log } from '../surroundings.ts'
@@ -47,6 +50,8 @@ export interface WebhookFactoryOptions {
   readonly memory: SharedMemory
   readonly log: Log
   readonly report: ReportEvent
+  /** Receives the attempts that readers of events ask for. */
+  readonly attemptEvents?: Pick<AttemptEvents, 'isWanted' | 'report'>
   /** Set only with `--upstream`. */
   readonly replies: UpstreamReplies | undefined
 }
@@ -171,9 +176,14 @@ export class WebhookFactory implements WebhookServices {
       onFailing: (error) => report('webhook.failing', error),
       onRecovered: () => report('webhook.recovered'),
       onHealth: () => request.onHealth(),
+      onAttempt: (attempt, outcome) => {
+        if (outcome !== 'delivered') request.onAttemptFailed()
+        this.#reportAttempt(request, attempt)
+      },
       counters: deliveryCounters(counters),
       attempts: request.attempts,
       replies: this.#repliesOf(request),
+      responseTextOf: this.#responseTextOf(request),
     })
   }
 
@@ -207,6 +217,23 @@ export class WebhookFactory implements WebhookServices {
     })
   }
 
+  #reportAttempt({ queueId, webhook }: DispatcherRequest, attempt: Readonly<Attempt>): void {
+    const { attemptEvents } = this.#options
+    if (attemptEvents?.isWanted(attempt.atMs) !== true) return
+    const { updateId, status, error } = attempt
+    attemptEvents.report({
+      type: error === undefined ? 'attempt.delivered' : 'attempt.failed',
+      timeMs: attempt.atMs,
+      botId: botIdOf(queueId),
+      isTest: isTestQueue(queueId),
+      host: new URL(webhook.url).host,
+      updateId: updateId === 0 ? undefined : updateId,
+      status: status === 0 ? undefined : status,
+      durationMs: Math.round(attempt.durationMs),
+      reason: error,
+    })
+  }
+
   /** Undefined for a webhook that was set while there was no upstream: its bot's token is not known. */
   #repliesOf({ queueId, webhook }: DispatcherRequest): ReplyIntake | undefined {
     const { sealedToken } = webhook
@@ -214,10 +241,24 @@ export class WebhookFactory implements WebhookServices {
     return this.#options.replies?.intakeOf({ sealedToken, isTest: isTestQueue(queueId) })
   }
 
+  /** Responses of reserved addresses are not kept by default, or whoever may set a webhook could read pages of this network. */
+  #responseTextOf(request: DispatcherRequest): ConnectionSetOptions['responseTextOf'] {
+    const { attemptBodyBytes: bytesMax, attemptBodyOfReserved } = this.#options.config
+    if (bytesMax === 0) return undefined
+    const options = {
+      bytesMax,
+      secrets: () => (request.signingKeys() ?? []).map(({ secret }) => secret),
+    }
+    return (address) =>
+      attemptBodyOfReserved || !isBlocked(reservedAddresses, address) ? options : undefined
+  }
+
   async close(): Promise<void> {
     await this.#addresses.close({ force: true })
   }
 }
+
+const reservedAddresses = compileBlocklist({ local: false, block: [], allow: [] })
 
 function readHosts(): Promise<string> {
   return readFile('/etc/hosts', 'utf8').catch(() => '')

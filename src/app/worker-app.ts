@@ -110,7 +110,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const guard = guardOf(context, memory, databases)
   const gate = workerGate(clock, guard)
   const bodies = bodiesOf(slot, guard, gate)
-  const events = workerEvents({ ...context, engine }, slot)
+  const events = workerEvents({ ...context, engine, memory }, slot)
   const made = { memory, engine, databases, slot, map, guard, gate, bodies, upstream, events }
   const common = { ...context, ...made }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
@@ -320,6 +320,7 @@ function webhooksOf(parts: Parts): WebhookFactory {
     random,
     counters,
     report,
+    attemptEvents: events.attempts,
     replies: upstream?.replies,
   })
 }

@@ -6,11 +6,18 @@ import type { Ways } from '../cluster/worker/worker.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Counters } from '../counters.ts'
-import { EventGate } from '../events/event-gate.ts'
-import type { EventPage, EventQuestion, ReportEvent } from '../events/operator-event.ts'
+import { EventGate, type EventGateOptions } from '../events/event-gate.ts'
+import {
+  type EventPage,
+  type EventQuestion,
+  isAsked,
+  type ReportEvent,
+} from '../events/operator-event.ts'
+import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import type { StoreEngine } from '../store/store-engine.ts'
 import type { StoredSigningKey } from '../shard/bot-record.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
+import { AttemptEvents } from './attempt-events.ts'
 import { secretPrefix } from './event-secrets.ts'
 import { type EventDispatcher, type EventFeed, EventSender } from './event-sender.ts'
 
@@ -26,6 +33,7 @@ export interface WorkerEventsOptions {
   readonly clock: Clock
   readonly counters: Counters
   readonly primary: PrimaryCalls
+  readonly memory: Pick<SharedMemory, 'total'>
   /** Where this worker delivers events; undefined if it does not. */
   readonly target: EventTarget | undefined
 }
@@ -33,15 +41,15 @@ export interface WorkerEventsOptions {
 export class WorkerEvents {
   readonly #options: WorkerEventsOptions
   readonly #gate: EventGate
+  readonly attempts: AttemptEvents
   #sender: EventSender | undefined
 
   constructor(options: WorkerEventsOptions) {
     const { primary } = options
     this.#options = options
-    this.#gate = new EventGate({
-      ...options,
-      send: (events) => primary.call('reportEvents', [events]),
-    })
+    const send: EventGateOptions['send'] = (events) => primary.call('reportEvents', [events])
+    this.#gate = new EventGate({ ...options, send })
+    this.attempts = new AttemptEvents({ ...options, send })
   }
 
   readonly report: ReportEvent = (event) => this.#gate.report(event)
@@ -49,7 +57,9 @@ export class WorkerEvents {
   /** Asks the log of the server. Rejects if the primary does not answer. */
   read(question: EventQuestion): Promise<EventPage> {
     const { primary } = this.#options
-    return primary.call('readEvents', [question], question.waitMs + controlCallMs)
+    const read = (): Promise<EventPage> =>
+      primary.call('readEvents', [question], question.waitMs + controlCallMs)
+    return isAsked(question.type) ? this.attempts.during(read) : read()
   }
 
   /** Delivers the events from now on, if this worker does. */
@@ -80,6 +90,7 @@ export class WorkerEvents {
   /** Passes on what was reported, and ends. */
   async close(): Promise<void> {
     await this.stopDelivery(0)
+    await this.attempts.close()
     await this.#gate.close()
   }
 }
@@ -94,15 +105,16 @@ interface EventsContext {
   readonly engine: Pick<StoreEngine, 'shared'>
   readonly ways: Pick<Ways, 'primary'>
   readonly clock: Clock
+  readonly memory: Pick<SharedMemory, 'total'>
 }
 
 /** The first worker delivers the events of its server. */
 export function workerEvents(
-  { start, settings, engine, ways, clock }: EventsContext,
+  { start, settings, engine, ways, clock, memory }: EventsContext,
   counters: Counters,
 ): WorkerEvents {
   const target = start.worker === 0 ? eventTarget(settings, engine.shared?.node) : undefined
-  return new WorkerEvents({ clock, counters, primary: ways.primary, target })
+  return new WorkerEvents({ clock, counters, memory, primary: ways.primary, target })
 }
 
 /**

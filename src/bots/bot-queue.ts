@@ -123,7 +123,7 @@ export class BotQueue {
     const parts = new QueueParts(this, services)
     this.updates = new UpdateQueue(parts, stored.state)
     this.poller = new Poller(parts)
-    this.webhook = new WebhookControl(parts)
+    this.webhook = new WebhookControl(parts, stored.attempts)
   }
 
   /** The update types that are stored when they are pushed; others are filtered. */

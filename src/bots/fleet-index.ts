@@ -20,6 +20,7 @@ import type { BotRecord, QueueSettings } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/record-keys.ts'
 import type {
   AccessKeyOperation,
+  AttemptsOperation,
   AuditOperation,
   ForgetKeptOperation,
   Operation,
@@ -61,10 +62,17 @@ export interface DueOldest {
 }
 
 /** An operation on a bot or a queue that changes no ids and counts. */
-type RecordOperation = Exclude<
-  Operation,
-  QueueOperation | AccessKeyOperation | AuditOperation | ForgetKeptOperation
->
+type RecordOperation = Exclude<Operation, QueueOperation | SilentOperation>
+
+/** An operation that changes nothing of what the index shows. */
+type SilentOperation = AccessKeyOperation | AttemptsOperation | AuditOperation | ForgetKeptOperation
+
+const silentKinds: ReadonlySet<Operation['kind']> = new Set<SilentOperation['kind']>([
+  'accessKey',
+  'attempts',
+  'audit',
+  'forgetKept',
+])
 
 const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kind']>([
   'bot',
@@ -73,11 +81,8 @@ const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kin
   'removeDeadLetters',
 ])
 
-function tellsNothing(
-  operation: Operation,
-): operation is AccessKeyOperation | AuditOperation | ForgetKeptOperation {
-  const { kind } = operation
-  return kind === 'accessKey' || kind === 'audit' || kind === 'forgetKept'
+function tellsNothing(operation: Operation): operation is SilentOperation {
+  return silentKinds.has(operation.kind)
 }
 
 function isOfQueue(operation: QueueOperation | RecordOperation): operation is QueueOperation {

@@ -208,7 +208,7 @@ export class Fleet {
         // The bots with a webhook are loaded one after the other, and until then nobody else knows that some of them fail.
         for (const { queue, record } of records) {
           const webhook = 'webhook' in record ? record.webhook : undefined
-          attempts.restore(queue, webhook?.failures, shard.clock.nowMs())
+          attempts.restore(queue, { failures: webhook?.failures }, shard.clock.nowMs())
         }
         after = last.queue
         await nextTurn(clock)

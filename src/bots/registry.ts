@@ -144,6 +144,7 @@ export class BotRegistry implements BotService {
         await shard.clearKept(id)
         operations.push(...(await updates.deadLetters.drop()))
         operations.push({ kind: 'settings', queue: id, record: null })
+        operations.push({ kind: 'attempts', queue: id, record: null })
       }
       await shard.commit(operations, { waited: true })
       ending = 'UNKNOWN_TOKEN'

@@ -15,10 +15,14 @@ import { PostboteError } from '../errors.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import { withAllowedTypes } from './allowed-types.ts'
+import { AttemptKeeper } from './attempt-keeper.ts'
 import type { QueueSettings, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/record-keys.ts'
 import type { Operation } from '../shard/operations.ts'
-import type { Attempt, AttemptLog } from '../webhook/attempt-log.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { StoredQueue } from '../shard/stored.ts'
+import type { Attempt } from '../webhook/attempt.ts'
+import type { AttemptLog } from '../webhook/attempt-log.ts'
 import type { HistoryMinute } from '../webhook/delivery-history.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import { isFailing, type Waiting } from '../webhook/health.ts'
@@ -50,6 +54,7 @@ export interface WebhookControlOptions {
   readonly lease: Lease
   readonly services: WebhookServices
   readonly clock: Clock
+  readonly shard: Pick<Shard, 'commit'>
   settings(): QueueSettings
   changeSettings(change: SettingsChange): Promise<void>
   cancelPoll(): void
@@ -90,6 +95,8 @@ export class WebhookControl {
   #dispatcher: WebhookDispatcher | undefined
   /** The log of all dispatchers that this object has had. */
   #ownLog: AttemptLog | undefined
+  /** Created by the first failure: most webhooks have none. */
+  #keeper: AttemptKeeper | undefined
   #verification: AbortController | undefined
   #lastSetMs = Number.NEGATIVE_INFINITY
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
@@ -105,10 +112,12 @@ export class WebhookControl {
   #isClosed = false
   #isResting = false
 
-  constructor(options: WebhookControlOptions) {
+  /** @param attempts - what is stored of the last ones */
+  constructor(options: WebhookControlOptions, attempts?: StoredQueue['attempts']) {
     this.#options = options
     const { id, services, clock } = options
-    services.attempts.restore(id, options.settings().webhook?.failures, clock.nowMs())
+    const { failures } = options.settings().webhook ?? {}
+    services.attempts.restore(id, { failures, attempts }, clock.nowMs())
   }
 
   /** Whether it may be dropped from memory: there is nothing to deliver, and no call is in progress. */
@@ -286,6 +295,7 @@ export class WebhookControl {
     await this.#dispatcher?.drain(deadlineMs)
     this.#healthTimer?.timer.cancel()
     await this.#healthTimer?.store()
+    this.#keeper?.close()
   }
 
   /** Ends everything immediately; updates in flight stay pending. */
@@ -296,6 +306,7 @@ export class WebhookControl {
     const { id, services } = this.#options
     if (this.#ownLog !== undefined) services.attempts.keep(id, this.#ownLog)
     await this.#stopDispatcher()
+    this.#keeper?.close()
   }
 
   /** The webhook with the values in effect. The stored record keeps the bot's own value, for a server with a higher limit. */
@@ -436,7 +447,24 @@ export class WebhookControl {
         void this.#keepGoneClock(sinceMs, generation)
       },
       onHealth: () => this.#keepHealth(generation),
+      onAttemptFailed: () => this.#keepAttempts(),
     })
+  }
+
+  #keepAttempts(): void {
+    const { clock, id, shard } = this.#options
+    const log = this.#ownLog
+    if (log === undefined) return
+    this.#keeper ??= new AttemptKeeper({
+      clock,
+      log,
+      store: (record) => {
+        const operation = { kind: 'attempts', queue: id, record } as const
+        // If the shard cannot be written, the next failure stores them all.
+        shard.commit([operation], { waited: false }).catch(() => undefined)
+      },
+    })
+    this.#keeper.failed()
   }
 
   /** Stores what the health depends on, if a later process would be wrong about it. */

@@ -53,4 +53,5 @@ export interface DispatcherRequest
   /** The keys that deliveries are signed with now. */
   signingKeys(): readonly StoredSigningKey[] | undefined
   onHealth(): void
+  onAttemptFailed(): void
 }

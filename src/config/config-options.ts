@@ -221,6 +221,20 @@ export const optionTable = {
     default: '82800',
     sentence: 'How long a webhook may return only 410 Gone before it is removed.',
   },
+  attemptBodyBytes: {
+    name: 'attempt-body',
+    kind: integer(0, 4_096),
+    default: '1024',
+    sentence:
+      'Bytes of the response to a failed delivery that the attempts of a webhook show; 0 keeps none.',
+  },
+  attemptBodyOfReserved: {
+    name: 'attempt-body-of-reserved',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Also keeps what endpoints with reserved addresses respond, which --local or --allow-cidr permit: whoever sets webhooks can then have pages of this network shown.',
+  },
   secretTokenHeaders: {
     name: 'secret-token-header',
     kind: listOf(headerName, 1),

@@ -24,6 +24,8 @@ const tones: Readonly<Record<EventType, 'failing' | 'degraded' | 'healthy'>> = {
   'shard.poisoned': 'failing',
   'shard.broken': 'failing',
   'worker.restarted': 'degraded',
+  'attempt.delivered': 'healthy',
+  'attempt.failed': 'failing',
 }
 const types = Object.keys(tones).filter((name): name is EventType => name in tones)
 /** Chosen: several screens; a longer past is for programs. */

@@ -11,6 +11,7 @@ import { eventsKeptMax, eventsPerPageMax } from './limits.ts'
 import {
   type EventPage,
   type EventQuestion,
+  isAsked,
   type LoggedEvent,
   loggedEvent,
   type NewOperatorEvent,
@@ -24,6 +25,8 @@ export interface EventLogOptions
   readonly node?: string | undefined
   /** What an earlier process has stored. */
   readonly stored: StoredEvents
+  /** Where events go that exist only while somebody asks for them by name; if absent, they are as all others. */
+  readonly asked?: EventLog | undefined
   /** Where events and positions are stored. */
   readonly file: { add(event: LoggedEvent): void; deliveredTo(id: number): void }
 }
@@ -54,7 +57,11 @@ export class EventLog {
 
   /** Adds an event. */
   report(event: NewOperatorEvent): void {
-    const { counters, file, node } = this.#options
+    const { asked, counters, file, node } = this.#options
+    if (asked !== undefined && isAsked(event.type)) {
+      asked.report(event)
+      return
+    }
     this.#lastId += 1
     const logged = loggedEvent(this.#lastId, event, node)
     this.#events.push(logged)
@@ -68,7 +75,8 @@ export class EventLog {
 
   /** Returns the next events for a reader, as soon as there is one. Never rejects. */
   async read(question: EventQuestion): Promise<EventPage> {
-    const { clock } = this.#options
+    const { asked, clock } = this.#options
+    if (asked !== undefined && isAsked(question.type)) return asked.read(question)
     const untilMs = clock.monotonicMs() + question.waitMs
     let after = this.#beginOf(question)
     for (;;) {
@@ -151,12 +159,17 @@ export async function openEventLog(options: OpenEventLogOptions): Promise<Opened
     log.warn({ error: String(error) }, 'events could not be stored; a restart will not know them')
   }
   const file = new EventFile(directory, failed)
-  let stored: StoredEvents = { events: [], deliveredTo: undefined }
+  let stored = nothing
   try {
     stored = await file.open()
   } catch (error) {
     failed(error)
   }
-  const events = new EventLog({ clock, counters, node: options.node, stored, file })
+  const { node } = options
+  const asked = new EventLog({ clock, node, stored: nothing, file: noFile })
+  const events = new EventLog({ clock, counters, node, stored, file, asked })
   return { events, close: () => file.close() }
 }
+
+const nothing: StoredEvents = { events: [], deliveredTo: undefined }
+const noFile: EventLogOptions['file'] = { add: () => undefined, deliveredTo: () => undefined }

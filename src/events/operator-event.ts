@@ -14,10 +14,20 @@ export const operatorEventTypes = [
   'shard.poisoned',
   'shard.broken',
   'worker.restarted',
+  'attempt.delivered',
+  'attempt.failed',
 ] as const
 
 /** One of the types. */
 export type OperatorEventType = (typeof operatorEventTypes)[number]
+
+/**
+ * Events that exist only while somebody asks for them by name, because there is one for each attempt to deliver. They are not
+ * stored, and `--events-url` does not receive them.
+ */
+export function isAsked(type: string | undefined): type is 'attempt.delivered' | 'attempt.failed' {
+  return type === 'attempt.delivered' || type === 'attempt.failed'
+}
 
 /** An event as it is reported, with all that its type needs. It never has a token, or more of a webhook than its host. */
 export interface NewOperatorEvent {
@@ -33,6 +43,10 @@ export interface NewOperatorEvent {
   readonly count?: number | undefined
   /** The host of the webhook, with its port if that is not the usual one. */
   readonly host?: string | undefined
+  /** Of an attempt: the update, the HTTP status, and how long it took in milliseconds. */
+  readonly updateId?: number | undefined
+  readonly status?: number | undefined
+  readonly durationMs?: number | undefined
   /** What caused it, such as the last error of a webhook. */
   readonly reason?: string | undefined
 }
@@ -80,6 +94,7 @@ export function loggedEvent(
   node: string | undefined,
 ): LoggedEvent {
   const { type, timeMs, botId, isTest = false, host, shard, worker, count, reason } = event
+  const { updateId, status, durationMs } = event
   const fields = {
     id,
     type,
@@ -90,6 +105,9 @@ export function loggedEvent(
     shard,
     worker,
     count,
+    update_id: updateId,
+    status,
+    duration_ms: durationMs,
     reason,
     text: eventText(event),
   }
@@ -104,6 +122,12 @@ function eventText(event: NewOperatorEvent): string {
 
 function botOf({ botId, isTest }: NewOperatorEvent): string {
   return `${isTest === true ? 'the /test/ queue of ' : ''}bot ${botId}`
+}
+
+function attemptOf(event: NewOperatorEvent): string {
+  const { updateId } = event
+  const what = updateId === undefined ? 'connect for' : `deliver update ${updateId} of`
+  return `An attempt to ${what} ${botOf(event)}`
 }
 
 /** The sentence of each type, for an event and its reason. */
@@ -126,4 +150,6 @@ const texts: Readonly<
   'shard.broken': ({ shard }, because) =>
     `Shard ${shard} is set aside, because its files are damaged${because}`,
   'worker.restarted': ({ worker }, because) => `Worker ${worker} was restarted${because}`,
+  'attempt.delivered': (event) => `${attemptOf(event)} succeeded`,
+  'attempt.failed': (event, because) => `${attemptOf(event)} failed${because}`,
 }

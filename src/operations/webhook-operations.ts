@@ -112,6 +112,12 @@ export function attempt() {
       status: orNull(Type.Integer({ minimum: 100, maximum: 999 })),
       duration_ms: count('How long it took, in milliseconds.'),
       error: orNull(Type.String()),
+      response_body: orNull(
+        Type.String({
+          description:
+            'The beginning of the response to an attempt that failed, as text without secrets; null if it is not kept (`--attempt-body`).',
+        }),
+      ),
       next_retry: orNull(preciseTime('When the update is tried again at the earliest.')),
     },
     { $id: 'Attempt' },

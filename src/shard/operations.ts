@@ -4,6 +4,7 @@
  * intentions: ids are allocated and removed updates are counted before it is committed.
  */
 import type { AccessKeyRecord } from './access-key-record.ts'
+import type { AttemptsRecord } from './attempts-record.ts'
 import type { AuditRecord } from './audit-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './record-keys.ts'
@@ -160,6 +161,13 @@ export interface SettingsOperation {
   readonly record: QueueSettings | null
 }
 
+/** Replaces what is stored of the last attempts of a webhook, or removes it (null). */
+export interface AttemptsOperation {
+  readonly kind: 'attempts'
+  readonly queue: QueueId
+  readonly record: AttemptsRecord | null
+}
+
 /** Stores a key of the private API, or removes it (null). Only shard 0 has these. */
 export interface AccessKeyOperation {
   readonly kind: 'accessKey'
@@ -189,6 +197,7 @@ export type Operation =
   | ForgetKeptOperation
   | BotOperation
   | SettingsOperation
+  | AttemptsOperation
   | AccessKeyOperation
   | AuditOperation
 

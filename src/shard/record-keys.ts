@@ -8,6 +8,7 @@
  *   v queue_id update_id         an update that has left its queue alone, and is kept
  *   l queue_id update_id         updates that have left together, from this id on, whose u records are kept
  *   n queue_id                   how many updates are kept, and their bytes
+ *   a queue_id                   the last attempts of a webhook
  *   k access_key_id(8)           a key of the private API (shard 0 only)
  *   c time_ms(6) random(4)       a call that changed something (shard 0 only)
  *   q and a complete key         a copy of the damaged record that was found under that key
@@ -45,7 +46,21 @@ export function isTestQueue(queue: QueueId): boolean {
 }
 
 /** The first letter of a key, which is the kind of its record. */
-export type RecordKind = 'u' | 's' | 'b' | 'w' | 'x' | 'i' | 'd' | 'k' | 'c' | 'q' | 'v' | 'l' | 'n'
+export type RecordKind =
+  | 'u'
+  | 's'
+  | 'b'
+  | 'w'
+  | 'x'
+  | 'i'
+  | 'd'
+  | 'k'
+  | 'c'
+  | 'q'
+  | 'v'
+  | 'l'
+  | 'n'
+  | 'a'
 
 const prefixes: Readonly<Record<RecordKind, number>> = {
   u: 0x75,
@@ -61,6 +76,7 @@ const prefixes: Readonly<Record<RecordKind, number>> = {
   v: 0x76,
   l: 0x6c,
   n: 0x6e,
+  a: 0x61,
 }
 
 const queueIdBytes = 8
@@ -70,7 +86,7 @@ export const updateIdEnd = 2 ** 32 - 1
 export const updateKeyBytes = 1 + queueIdBytes + 8
 /** Length of a hash: SHA-256 cut to 16 bytes. */
 export const idempotencyHashBytes = 16
-/** Length of a `b`, `w`, `s` or `n` key. */
+/** Length of a `b`, `w`, `s`, `n` or `a` key. */
 export const queueKeyBytes = 1 + queueIdBytes
 const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
 const halfDayMs = 43_200_000
@@ -129,7 +145,7 @@ export function updateIdOfKey(key: Buffer): number {
 }
 
 /** Returns the key of a record that exists once for each queue. */
-export function queueKey(kind: 'b' | 'w' | 's' | 'n', queue: QueueId): Buffer {
+export function queueKey(kind: 'b' | 'w' | 's' | 'n' | 'a', queue: QueueId): Buffer {
   const key = Buffer.allocUnsafe(queueKeyBytes)
   key[0] = prefixes[kind]
   writeQueueId(key, queue, 1)
@@ -274,6 +290,7 @@ const recordNames: ReadonlyMap<number, string> = new Map([
   [prefixes.v, 'kept update'],
   [prefixes.l, 'run of kept updates'],
   [prefixes.n, 'counts of kept updates'],
+  [prefixes.a, 'attempts'],
 ])
 
 /** The kinds of records that belong to no queue. */

@@ -8,6 +8,7 @@
 import type { RecordedCall } from './audit-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import { deadLetterLifeMs } from '../limits.ts'
+import type { AttemptsRecord } from './attempts-record.ts'
 import { DamagedRecords, type DamagedRecordsOptions } from './damaged-records.ts'
 import { GroupEncoder } from './group-encoder.ts'
 import { KeptCountsOfShard } from './kept-counts.ts'
@@ -16,6 +17,8 @@ import type { QueueId } from './record-keys.ts'
 import {
   type AddDeadLettersOperation,
   type AdvanceOperation,
+  type AttemptsOperation,
+  type BotOperation,
   type DeleteOperation,
   type ForgetKeptOperation,
   type IdempotencyFact,
@@ -23,6 +26,7 @@ import {
   type PushOperation,
   type QueueOperation,
   type RemoveDeadLettersOperation,
+  type SettingsOperation,
   fold,
 } from './operations.ts'
 import * as record from './record.ts'
@@ -106,8 +110,8 @@ export class ShardCodec {
     let pushes = 0
     for (const operation of operations) {
       this.kept.fold(operation)
-      if (operation.kind === 'bot' || operation.kind === 'settings') {
-        batch.push(encodeMeta(operation))
+      if (isJson(operation)) {
+        batch.push(encodeJson(operation))
       } else if (operation.kind === 'accessKey') {
         batch.push(encodeJsonAt(keys.accessKeyKey(operation.id), operation.record))
       } else if (operation.kind === 'audit') {
@@ -233,12 +237,12 @@ export class ShardCodec {
   }
 
   /**
-   * Decodes the `s`, `w` and `n` records of a queue and the `b` record of its bot. If the queue is tracked, the folded
+   * Decodes the `s`, `w`, `n` and `a` records of a queue and the `b` record of its bot. If the queue is tracked, the folded
    * state takes precedence over the stored one.
    */
   decodeQueue(
     queue: QueueId,
-    found: Readonly<Record<'s' | 'w' | 'b' | 'n', StoreEntry | undefined>>,
+    found: Readonly<Record<'s' | 'w' | 'b' | 'n' | 'a', StoreEntry | undefined>>,
   ): StoredQueue {
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
@@ -249,10 +253,16 @@ export class ShardCodec {
       state: tracked ?? state,
       settings: settings ?? {},
       bot,
+      ...this.#attemptsOf(found.a),
       ...(tracked === undefined && isLost(found.s, state) ? { isStateLost: true } : {}),
       ...(isLost(found.w, settings) ? { areSettingsLost: true } : {}),
       ...(isLost(found.b, bot) ? { isDamaged: true } : {}),
     }
+  }
+
+  #attemptsOf(entry: StoreEntry | undefined): Pick<StoredQueue, 'attempts'> {
+    const attempts = entry && this.#decode<AttemptsRecord>(entry, record.decodeJson)
+    return attempts === undefined ? {} : { attempts }
   }
 
   #decodeEach<T>(entries: readonly StoreEntry[], decode: (entry: StoreEntry) => T): T[] {
@@ -402,9 +412,17 @@ function encodeDeletions(
   for (const updateId of updateIds) batch.push({ type: 'del', key: keyOf(queue, updateId) })
 }
 
-function encodeMeta(operation: Operation & { kind: 'bot' | 'settings' }): StoreOperation {
-  const { kind, queue } = operation
-  return encodeJsonAt(keys.queueKey(kind === 'bot' ? 'b' : 'w', queue), operation.record)
+/** The operations that replace a record of JSON of a queue or its bot, and the kinds of these records. */
+const jsonKinds = { bot: 'b', settings: 'w', attempts: 'a' } as const
+
+type JsonOperation = AttemptsOperation | BotOperation | SettingsOperation
+
+function isJson(operation: Operation): operation is JsonOperation {
+  return operation.kind in jsonKinds
+}
+
+function encodeJson(operation: JsonOperation): StoreOperation {
+  return encodeJsonAt(keys.queueKey(jsonKinds[operation.kind], operation.queue), operation.record)
 }
 
 function encodeJsonAt(key: Buffer, stored: object | null): StoreOperation {

@@ -26,6 +26,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   x: { keyBytes: 13, name: 'expiry', decode: record.assertMark },
   k: { keyBytes: 9, name: 'access key', decode: record.decodeJson },
   c: { keyBytes: 11, name: 'recorded call', decode: record.decodeJson },
+  a: { keyBytes: 9, name: 'attempts', decode: record.decodeJson },
 }
 
 /**

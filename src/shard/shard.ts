@@ -14,6 +14,7 @@ import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
+import type { AttemptsRecord } from './attempts-record.ts'
 import { type AdvanceOperation, type Operation, textBytesOf } from './operations.ts'
 import { keptCountsRecord, keptOf, type KeptCountsOfShard } from './kept-counts.ts'
 import { Reclaimer } from './reclaimer.ts'
@@ -356,6 +357,7 @@ export class Shard {
       keys.queueKey('s', queue),
       keys.queueKey('w', queue),
       keys.queueKey('n', queue),
+      keys.queueKey('a', queue),
       keys.queueKey('b', keys.botIdOf(queue)),
     ])
     const values = await this.#read(() => this.#store.getMany(wanted))
@@ -364,8 +366,8 @@ export class Shard {
       return value && { key, value }
     })
     return queues.map((queue, index) => {
-      const [s, w, n, b] = entries.slice(index * 4, index * 4 + 4)
-      const stored = this.#codec.decodeQueue(queue, { s, w, n, b })
+      const [s, w, n, a, b] = entries.slice(index * 5, index * 5 + 5)
+      const stored = this.#codec.decodeQueue(queue, { s, w, n, a, b })
       const { state } = stored
       const { idMark } = this.#options
       // What is tracked has skipped already.
@@ -522,6 +524,7 @@ function operationCost(operation: Operation): number {
     const { runs, updateIds, shrunk } = operation
     return runs.length + updateIds.length + (shrunk?.updateIds.length ?? 0)
   }
+  if (kind === 'attempts') return costOfAttempts(operation.record)
   return kind === 'addDeadLetters' ? costOfTexts(operation.deadLetters) : 1
 }
 
@@ -533,6 +536,10 @@ const groupCostBytes = 2 * kib
 
 function costOfTexts(updates: readonly { readonly text: Buffer }[]): number {
   return updates.reduce((cost, { text }) => cost + costOfText(text.length), 0)
+}
+
+function costOfAttempts(record: AttemptsRecord | null): number {
+  return costOfText(record?.texts.reduce((sum, text) => sum + text.length, 0) ?? 0)
 }
 
 function costOfText(bytes: number): number {

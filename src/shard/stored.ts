@@ -1,5 +1,6 @@
 /** Request and result types of shard reads. */
 import type { AccessKeyRecord } from './access-key-record.ts'
+import type { AttemptsRecord } from './attempts-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './record-keys.ts'
 import type {
@@ -80,6 +81,8 @@ export interface StoredQueue {
   readonly settings: QueueSettings
   /** Always undefined for a /test/ queue. */
   readonly bot: BotRecord | undefined
+  /** Undefined if none are stored, or if they cannot be read. */
+  readonly attempts?: AttemptsRecord
   /** True if the `s` record cannot be read. `Shard.load` then recounts the queue and never returns this. */
   readonly isStateLost?: true
   /** True if the `w` record cannot be read. `settings` are then those of a queue for which none were ever set. */

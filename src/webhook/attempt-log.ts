@@ -1,8 +1,8 @@
 /**
  * The last attempts to deliver over one queue's webhook, the number of attempts by outcome, and the last hour minute by
  * minute (delivery-history.ts). An operator reads them to
- * find out why a bot gets nothing. The log is in memory only; it survives the dispatcher and the bot's unloading
- * (attempt-logs.ts). Of the process it survives only what the health depends on (`stored`).
+ * find out why a bot gets nothing. The log survives the dispatcher and the bot's unloading (attempt-logs.ts). Of the end of the
+ * process, the attempts survive (`record`, `restoreAttempts`) and what the health depends on (`stored`, `restore`).
  *
  * It is a ring that grows to its full size: one typed array with six numbers per row, and the texts, which rows share. A
  * successful attempt is written into existing memory and allocates nothing.
@@ -11,6 +11,8 @@
  *
  * All times are wall time. An endpoint that refuses an update for good works as its bot wants, so this is no failure.
  *
+ * The bodies of responses have a bound for all logs of a worker (`BodyRoom`), because endpoints decide how many of them differ.
+ *
  * An endpoint that was just set has no failures yet. Attempts from before `newEndpoint` remain readable but no longer
  * count for the health.
  */
@@ -18,8 +20,10 @@
 import { recordOf } from '../record-of.ts'
 import { webhookAttemptsKept } from '../limits.ts'
 import { DeliveryHistory, type HistoryMinute } from './delivery-history.ts'
+import type { AttemptsRecord } from '../shard/attempts-record.ts'
 import type { StoredFailures } from '../shard/bot-record.ts'
 import { webhookHealthRecentMs } from './limits.ts'
+import { type Attempt, attemptsOf, attemptsRecord, type KeptAttempt } from './attempt.ts'
 
 /**
  * How a delivery can end: the outcomes of an attempt, and `expired` for an update whose wait for another attempt ended.
@@ -41,21 +45,10 @@ export type AttemptOutcome = Exclude<Outcome, 'expired'>
 /** A number for each outcome. */
 export type OutcomeCounts = Readonly<Record<Outcome, number>>
 
-/** One attempt. All fields except the texts are numbers, so that one object can be filled repeatedly. */
-export interface Attempt {
-  /** When the attempt ended. */
-  atMs: number
-  /** 0 for a connection whose update was taken over by another connection. */
-  updateId: number
-  /** The HTTP status; 0 without a response. */
-  status: number
-  durationMs: number
-  /** The next retry; equal to `atMs` for an immediate retry, NaN without one. */
-  nextRetryMs: number
-  /** Undefined if there was no address to connect to. */
-  address: string | undefined
-  /** Undefined for a success. */
-  error: string | undefined
+/** How many characters the bodies of responses take in all logs of a worker, and how many they may take. */
+export interface BodyRoom {
+  used: number
+  readonly max: number
 }
 
 /** How many attempts were made lately, and how they ended. All others succeeded. */
@@ -68,9 +61,13 @@ export interface RecentAttempts {
 
 /** The attempts of one queue. */
 export class AttemptLog {
+  readonly #room: BodyRoom
   #numbers = new Float64Array(rowsMin * columns)
   #addresses: (string | undefined)[] = []
   #errors: (string | undefined)[] = []
+  #bodies: (string | undefined)[] = []
+  /** The length of the bodies, equal ones counted once. */
+  #bodyLength = 0
   #rows = rowsMin
   /** The number of attempts ever written. */
   #count = 0
@@ -83,10 +80,22 @@ export class AttemptLog {
   #failuresInRow = 0
   #failingSinceMs: number | undefined
   #isRestored = false
+  /** Whether it has only the last failure, which `restore` has found. */
+  #isHealthOnly = false
   /** The number of the attempt that failed last, as `#count` counts; -1 if none has. */
   #lastFailure = -1
   #lastError: string | undefined
   #lastErrorMs: number | undefined
+
+  /** @param room - shared by all logs of a worker; without one there is no bound */
+  constructor(room: BodyRoom = { used: 0, max: Number.POSITIVE_INFINITY }) {
+    this.#room = room
+  }
+
+  /** The number of attempts ever written. */
+  get written(): number {
+    return this.#count
+  }
 
   /** When this endpoint last took an update; undefined if it has not. */
   get lastSuccessMs(): number | undefined {
@@ -140,15 +149,11 @@ export class AttemptLog {
   add(attempt: Attempt, outcome: AttemptOutcome): void {
     this.count(outcome, attempt.atMs)
     if (attempt.status !== 0) this.#history?.addResponse(attempt.atMs, attempt.durationMs)
-    this.#write(attempt, outcome)
-    if (outcome === 'delivered' || outcome === 'refused_for_good') {
-      this.#failuresInRow = 0
-      this.#failingSinceMs = undefined
-      this.#isRestored = false
-    } else {
-      this.#lastFailure = this.#count - 1
-      if (this.#failuresInRow++ === 0) this.#failingSinceMs = attempt.atMs
-    }
+    this.#isHealthOnly = false
+    const isRefused = outcome === 'refused_for_good'
+    this.#write(attempt, isRefused)
+    this.#note(attempt)
+    this.#judge(this.#count - 1, attempt.atMs, outcome === 'delivered' || isRefused)
   }
 
   /** What is stored of the failures of this endpoint; undefined if there was none, or if it is long ago. */
@@ -172,17 +177,70 @@ export class AttemptLog {
     }
   }
 
-  /** Takes over what an earlier process has stored, into a new log. Its outcomes are not counted. */
+  /** Returns what is stored of the attempts. */
+  record(): AttemptsRecord {
+    return attemptsRecord(this.#kept())
+  }
+
+  /** Whether some attempt that is kept has failed, or its update was refused for good. */
+  get hasErrors(): boolean {
+    return this.#errors.some((error) => error !== undefined)
+  }
+
+  /** Whether another process has stored later attempts. */
+  isBehind({ rows }: AttemptsRecord): boolean {
+    return this.#isHealthOnly || (rows.at(-1)?.[0] ?? Number.NEGATIVE_INFINITY) > this.#newestMs
+  }
+
+  /** Takes over the attempts that another process has stored, in place of those here. Their outcomes are not counted. */
+  restoreAttempts(record: AttemptsRecord): void {
+    this.forgetBodies()
+    this.#isHealthOnly = false
+    this.#count = 0
+    this.#errors = []
+    this.#lastFailure = -1
+    for (const attempt of attemptsOf(record)) this.#write(attempt, attempt.isRefused)
+    this.newEndpoint()
+  }
+
+  /**
+   * Takes over what another process has stored of the failures of this endpoint, after the attempts. They are not counted among
+   * the outcomes.
+   */
   restore({ inRow, sinceMs, lastSuccessMs, last }: StoredFailures): void {
-    this.#write({ ...last, address: last.address, nextRetryMs: Number.NaN }, 'rejected')
-    this.#lastFailure = this.#count - 1
+    if (this.#count === 0) this.#isHealthOnly = true
+    if (this.#newestMs < last.atMs) {
+      const { address } = last
+      this.#write({ ...last, address, nextRetryMs: Number.NaN, responseBody: undefined }, false)
+    }
     this.#failuresInRow = inRow
     this.#failingSinceMs = sinceMs
     this.#lastSuccessMs = lastSuccessMs
     this.#isRestored = inRow > 0
+    // Attempts before the first of these failures may be those of an earlier endpoint.
+    const fromMs = sinceMs ?? last.atMs
+    this.#endpointFrom = this.#firstKept
+    for (let index = this.#firstKept; index < this.#count; index++) {
+      const attempt = this.#read(index)
+      if (attempt.atMs < fromMs) {
+        this.#endpointFrom = index + 1
+        continue
+      }
+      this.#note(attempt)
+      const isTaken = attempt.error === undefined || attempt.isRefused
+      if (attempt.atMs > last.atMs) this.#judge(index, attempt.atMs, isTaken)
+      else if (!isTaken) this.#lastFailure = index
+    }
   }
 
-  #write(attempt: Attempt, outcome: AttemptOutcome): void {
+  /** Forgets the bodies of responses, because their room is needed or the log is not kept any more. */
+  forgetBodies(): void {
+    this.#bodies = []
+    this.#room.used -= this.#bodyLength
+    this.#bodyLength = 0
+  }
+
+  #write(attempt: Attempt, isRefused: boolean): void {
     if (this.#count >= this.#rows && this.#rows < webhookAttemptsKept) this.#grow()
     const row = this.#count++ % this.#rows
     const at = row * columns
@@ -192,15 +250,52 @@ export class AttemptLog {
     numbers[at + 2] = attempt.status
     numbers[at + 3] = attempt.durationMs
     numbers[at + 4] = attempt.nextRetryMs
-    numbers[at + 5] = outcome === 'refused_for_good' ? 1 : 0
+    numbers[at + 5] = isRefused ? 1 : 0
     this.#addresses[row] = attempt.address
-    if (attempt.error === undefined) {
-      this.#errors[row] = undefined
-      this.#lastSuccessMs = attempt.atMs
+    this.#errors[row] = attempt.error
+    if (this.#bodyLength > 0 || attempt.responseBody !== undefined) {
+      this.#writeBody(row, attempt.responseBody)
+    }
+  }
+
+  /** Equal bodies share one text, because a failing endpoint mostly answers the same. */
+  #writeBody(row: number, body: string | undefined): void {
+    const before = this.#bodies[row]
+    this.#bodies[row] = undefined
+    if (before !== undefined && !this.#bodies.includes(before)) this.#useRoom(-before.length)
+    if (body === undefined) return
+    const kept = this.#bodies.find((other) => other === body)
+    if (kept === undefined) {
+      // Each webhook keeps the newest of them in any case.
+      if (this.#room.used + body.length > this.#room.max) this.forgetBodies()
+      this.#useRoom(body.length)
+    }
+    this.#bodies[row] = kept ?? body
+  }
+
+  #useRoom(length: number): void {
+    this.#bodyLength += length
+    this.#room.used += length
+  }
+
+  #note({ atMs, error }: Attempt): void {
+    if (error === undefined) {
+      this.#lastSuccessMs = atMs
     } else {
-      this.#errors[row] = attempt.error
-      this.#lastError = attempt.error
-      this.#lastErrorMs = attempt.atMs
+      this.#lastError = error
+      this.#lastErrorMs = atMs
+    }
+  }
+
+  /** @param isTaken - whether the endpoint works as its bot wants */
+  #judge(index: number, atMs: number, isTaken: boolean): void {
+    if (isTaken) {
+      this.#failuresInRow = 0
+      this.#failingSinceMs = undefined
+      this.#isRestored = false
+    } else {
+      this.#lastFailure = index
+      if (this.#failuresInRow++ === 0) this.#failingSinceMs = atMs
     }
   }
 
@@ -229,11 +324,8 @@ export class AttemptLog {
   }
 
   /** Returns the last attempts, newest first. */
-  latest(limit: number = webhookAttemptsKept): readonly Attempt[] {
-    const first = Math.max(this.#count - Math.min(limit, this.#rows), 0)
-    const attempts: Attempt[] = []
-    for (let index = this.#count - 1; index >= first; index--) attempts.push(this.#read(index))
-    return attempts
+  latest(limit: number = webhookAttemptsKept): readonly KeptAttempt[] {
+    return this.#kept(limit).toReversed()
   }
 
   /**
@@ -255,13 +347,43 @@ export class AttemptLog {
     return { attempts, failures, refusals }
   }
 
-  #read(index: number): Attempt {
+  /** The number of the oldest attempt that is kept. */
+  get #firstKept(): number {
+    return Math.max(this.#count - this.#rows, 0)
+  }
+
+  get #newestMs(): number {
+    return this.#count === 0 ? Number.NEGATIVE_INFINITY : this.#read(this.#count - 1).atMs
+  }
+
+  /** Returns the last attempts, oldest first. */
+  #kept(limit: number = webhookAttemptsKept): readonly KeptAttempt[] {
+    const attempts: KeptAttempt[] = []
+    for (let index = Math.max(this.#firstKept, this.#count - limit); index < this.#count; index++) {
+      attempts.push(this.#read(index))
+    }
+    return attempts
+  }
+
+  #read(index: number): KeptAttempt {
     const row = index % this.#rows
     const at = row * columns
-    const [atMs = 0, updateId = 0, status = 0, durationMs = 0, nextRetryMs = Number.NaN] =
+    const [atMs = 0, updateId = 0, status = 0, durationMs = 0, nextRetryMs = Number.NaN, refused] =
       this.#numbers.subarray(at, at + columns)
+    const isRefused = refused === 1
     const [address, error] = [this.#addresses[row], this.#errors[row]]
-    return { atMs, updateId, status, durationMs, nextRetryMs, address, error }
+    const responseBody = this.#bodies[row]
+    return {
+      atMs,
+      updateId,
+      status,
+      durationMs,
+      nextRetryMs,
+      address,
+      error,
+      responseBody,
+      isRefused,
+    }
   }
 
   /** Rows stay in place, because the ring grows before it wraps around. */

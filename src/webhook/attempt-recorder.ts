@@ -3,7 +3,8 @@
  * worker's counters. A success costs a few writes into existing memory.
  */
 
-import type { Attempt, AttemptLog, AttemptOutcome } from './attempt-log.ts'
+import type { Attempt } from './attempt.ts'
+import type { AttemptLog, AttemptOutcome } from './attempt-log.ts'
 import { isFailing } from './health.ts'
 import type { Moment } from './state.ts'
 
@@ -21,6 +22,8 @@ export interface TriedConnection {
   readonly startedMs: number
   /** 0 without a response. */
   readonly status: number
+  /** The beginning of the body of a response that was no success, without secrets. */
+  readonly responseBody?: string | undefined
 }
 
 export interface FailedAttempt {
@@ -42,6 +45,8 @@ export interface AttemptRecorderOptions {
   onRecovered?(): void
   /** The health may have changed: an attempt has failed, or the webhook has recovered. */
   onHealth?(): void
+  /** The log has one more attempt. The object is reused. */
+  onAttempt?(attempt: Readonly<Attempt>, outcome: AttemptOutcome): void
 }
 
 export class AttemptRecorder {
@@ -56,6 +61,7 @@ export class AttemptRecorder {
     nextRetryMs: Number.NaN,
     address: undefined,
     error: undefined,
+    responseBody: undefined,
   }
 
   constructor(log: AttemptLog, options: AttemptRecorderOptions) {
@@ -75,6 +81,7 @@ export class AttemptRecorder {
     attempt.updateId = updateId
     attempt.nextRetryMs = Number.NaN
     attempt.error = undefined
+    attempt.responseBody = undefined
     this.#add('delivered')
   }
 
@@ -86,6 +93,7 @@ export class AttemptRecorder {
     // Converts monotonic time to wall time. The result is never before the attempt itself.
     attempt.nextRetryMs = now.wallMs + (nextRetryMs - now.monotonicMs)
     attempt.error = error
+    attempt.responseBody = on.responseBody
     this.#add(outcome)
     this.#options.counters?.add(outcome, 1)
   }
@@ -102,6 +110,7 @@ export class AttemptRecorder {
     if (fails && !wasFailing) this.#options.onFailing?.(this.#attempt.error ?? '')
     if (wasFailing && !fails) this.#options.onRecovered?.()
     if (outcome !== 'delivered' || wasFailing) this.#options.onHealth?.()
+    this.#options.onAttempt?.(this.#attempt, outcome)
   }
 
   #fill(on: TriedConnection, now: Moment): void {

@@ -19,6 +19,7 @@ import type { KnownAddresses } from './known-addresses.ts'
 import type { Lane } from './lane.ts'
 import type { ReplyIntake } from './reply-reader.ts'
 import { HostAddresses } from './resolve.ts'
+import type { ResponseTextOptions } from './response-text.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
 import type { WebhookNetwork } from './verify.ts'
 import type { Surroundings } from '../surroundings.ts'
@@ -60,6 +61,8 @@ export interface ConnectionSetOptions extends Pick<Surroundings, 'clock' | 'rand
   readonly signing?: SignatureSource | undefined
   /** Receives successful responses that name a method; if absent, they are not read. */
   readonly replies?: ReplyIntake | undefined
+  /** Which responses that are no success are kept, by the address; if absent, none. */
+  readonly responseTextOf?: ((address: string) => ResponseTextOptions | undefined) | undefined
   readonly serverGate: ServerGate
   /** If absent, no other server can deliver these updates. */
   readonly lease?: Lease | undefined
@@ -343,7 +346,7 @@ export class ConnectionSet {
   }
 
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
-    const { endpoint, responseTimeoutMs, clock, replies } = this.#options
+    const { endpoint, responseTimeoutMs, clock, replies, responseTextOf } = this.#options
     this.#lastAddress = address
     const create = this.#options.createConnection ?? ((all) => new Connection(all))
     const connection = create({
@@ -358,6 +361,7 @@ export class ConnectionSet {
       owner: this.#connectionOwner,
       lease: this.#lease,
       replies,
+      responseText: responseTextOf?.(address),
     })
     this.#all.set(connection, clock.monotonicMs())
     if (lane !== undefined) {

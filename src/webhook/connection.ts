@@ -19,6 +19,7 @@ import { webhookReplyBytesMax } from './limits.ts'
 import { failureOf, noResponse, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
+import { ResponseText, type ResponseTextOptions } from './response-text.ts'
 import { withoutSecrets } from './without-secrets.ts'
 import { kib, mib } from '../limits.ts'
 
@@ -47,6 +48,8 @@ export interface ConnectionOptions {
   readonly lease: Lease
   /** If absent, the bodies of responses are not read. */
   readonly replies?: ReplyIntake | undefined
+  /** If absent, what the endpoint says in responses that are no success is not kept. */
+  readonly responseText?: ResponseTextOptions | undefined
 }
 
 const tooManyInterim = 'Wrong response from the webhook: too many interim responses'
@@ -97,6 +100,7 @@ export class Connection {
   readonly #client: Client
   readonly #request: Undici.DispatchOptions
   readonly #reply: ReplyReader | undefined
+  readonly #text: ResponseText | undefined
   #statusText = ''
   #lane: Lane | undefined
   #responseBytes = 0
@@ -129,6 +133,7 @@ export class Connection {
     })
     this.#request = { method: 'POST', path: options.path, headers: options.headers, body: null }
     if (options.replies !== undefined) this.#reply = new ReplyReader(options.replies)
+    if (options.responseText !== undefined) this.#text = new ResponseText(options.responseText)
     options.socket.once('error', (error) => {
       this.#socketError = error
     })
@@ -142,6 +147,11 @@ export class Connection {
   /** What the endpoint said beside the status of the last response, without secrets of the request. */
   get statusText(): string {
     return withoutSecrets(this.#statusText, this.#options)
+  }
+
+  /** The beginning of the body of the last response if it was no success, without secrets of the request. */
+  get responseBody(): string | undefined {
+    return this.#text?.read(this.#options)
   }
 
   /** True if another delivery can be sent on it. */
@@ -211,11 +221,13 @@ export class Connection {
     if (deliveryOrder !== undefined) this.deliveryOrder = String(deliveryOrder)
     if (headers['connection'] === 'close') this.#isClosing = true
     this.#reply?.begin(status, headers)
+    this.#text?.begin(status, headers)
   }
 
   onResponseData(controller: Undici.DispatchController, chunk: Buffer): void {
     this.#responseBytes += Math.max(chunk.length, webhookResponsePieceBytesMin)
     this.#reply?.add(chunk)
+    this.#text?.add(chunk)
     const isReading = this.#reply?.isReading === true
     const bytesMax = isReading ? webhookReplyBytesMax : webhookResponseBytesMax
     if (this.#responseBytes > bytesMax || this.#isLate()) controller.abort(responseIsCut)
@@ -227,6 +239,7 @@ export class Connection {
     // This must happen before the dispatcher releases the update.
     if (lane.first !== undefined) this.#reply?.end(lane.first.orderingKey)
     this.#options.owner.answered(this, lane)
+    this.#text?.clear()
   }
 
   onResponseError(_controller: Undici.DispatchController | undefined, error: Error): void {
@@ -238,6 +251,7 @@ export class Connection {
     if (error === responseIsCut) owner.answered(this, lane)
     else if (isNotSent(error)) owner.notSent(this, lane)
     else owner.failed(this, lane, failureOf(this.#socketError ?? error))
+    this.#text?.clear()
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
  * Blanks out in a text of an endpoint what only the endpoint and this server know. An endpoint that refuses a request often
- * says what it got, and errors of deliveries are shown to operators, in events and in logs.
+ * says what it got; errors of deliveries are shown to operators, in events and in logs, and the bodies of responses to operators.
  */
 
 /** The secrets of a request: its path, which may contain a token, and the values of its headers, in alternation with names. */
@@ -21,7 +21,8 @@ export function withoutSecrets(text: string, secrets: RequestSecrets): string {
   return longestFirst.reduce((shown, secret) => shown.replaceAll(secret, '***'), printable)
 }
 
-function secretsOf({ path, headers }: RequestSecrets): ReadonlySet<string> {
+/** Returns the secrets, in each form in which an endpoint may show them. */
+export function secretsOf({ path, headers }: RequestSecrets): ReadonlySet<string> {
   const values = headers.flatMap((value, nth) => {
     const name = headers[nth - 1]?.toLowerCase()
     if (nth % 2 === 0 || name === 'content-type') return []

@@ -1,7 +1,7 @@
 /** `postbote push`, `attempts`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
 import { text as textOf } from 'node:stream/consumers'
 import { ConfigError } from '../../config/config.ts'
-import { anyText, oneOf } from '../../config/config-values.ts'
+import { anyText, oneOf, onOff } from '../../config/config-values.ts'
 import { orderingKeyBytesMax } from '../../limits.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
@@ -22,6 +22,11 @@ const idempotencyKeyOption = {
   name: 'idempotency-key',
   kind: anyText,
   sentence: 'A push that is repeated with this key stores the update once.',
+} as const
+const bodiesOption = {
+  name: 'bodies',
+  kind: onOff,
+  sentence: 'Also shows the beginning of the responses to attempts that failed.',
 } as const
 const deliveriesOption = fieldOption<number | null>(
   webhookOperations.setLimits,
@@ -72,7 +77,13 @@ export const queueCommands: readonly ParsedCommand[] = [
   remoteCommand(webhookOperations.listAttempts, {
     sentence: 'shows the last attempts to deliver to the webhook of a bot, the newest first',
     fields: { limit: { sentence: 'Shows this many attempts at most.' } },
-    lines: attemptLines,
+    options: [bodiesOption],
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const listed = await api.call(webhookOperations.listAttempts, input)
+      const hasBodies = call.get(bodiesOption) === true
+      printResult(call, listed, ({ attempts }) => attemptLines({ attempts, hasBodies }))
+    },
   }),
   remoteCommand(webhookOperations.pauseBot, {
     sentence: 'stops deliveries to the webhook of a bot; its updates wait',
@@ -115,11 +126,17 @@ export const queueCommands: readonly ParsedCommand[] = [
 /** Returns attempts for people. */
 export function attemptLines({
   attempts,
-}: ResultOf<typeof webhookOperations.listAttempts>): readonly string[] {
+  hasBodies = false,
+}: ResultOf<typeof webhookOperations.listAttempts> & {
+  readonly hasBodies?: boolean
+}): readonly string[] {
   if (attempts.length === 0) return ['no attempts']
   const result = ['status', 'duration_ms', 'next_retry', 'error'] as const
   const fields = ['time', 'update_id', 'address', ...result] as const
-  return tableLines(itemTable(attempts, fields, 'others'))
+  const shown = attempts.map(({ response_body: body, ...rest }) =>
+    hasBodies ? { ...rest, response_body: body } : rest,
+  )
+  return tableLines(itemTable(shown, fields, 'others'))
 }
 
 async function standardInput(): Promise<string> {

@@ -5,7 +5,8 @@ import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../operations
 import type { ResultOf } from '../../operations/operation.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
 import { producerKey } from '../../shard/update-rows.ts'
-import { type Attempt, outcomes } from '../../webhook/attempt-log.ts'
+import type { Attempt } from '../../webhook/attempt.ts'
+import { outcomes } from '../../webhook/attempt-log.ts'
 import type { HistoryMinute } from '../../webhook/delivery-history.ts'
 import { deliveryHistoryMinutes } from '../../webhook/limits.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
@@ -73,6 +74,7 @@ export function attemptJson(attempt: Attempt): AttemptJson {
     status: attempt.status === 0 ? null : attempt.status,
     duration_ms: Math.round(attempt.durationMs),
     error: attempt.error ?? null,
+    response_body: attempt.responseBody ?? null,
     next_retry: Number.isNaN(attempt.nextRetryMs)
       ? null
       : fieldValues.preciseTime(attempt.nextRetryMs),

@@ -55,6 +55,7 @@ export class SimulatedProcess implements ProcessParts {
       id: 1,
       lease: endlessLease,
       queue: this.queue as unknown as UpdateQueue,
+      shard: { commit: async () => undefined },
       clock,
       settings: () => this.#settings,
       changeSettings: (change) => this.#changeSettings(change),

@@ -484,3 +484,30 @@ test('a drain lets deliveries finish and starts none', async () => {
   await bots.push(bots.request(100))
   assert.equal(bots.webhooks.last.calls.at(-1), 'drain 10000')
 })
+
+test('attempts survive the process and the end of the bot in memory, and are removed with the bot', async () => {
+  const store = new MemoryStore()
+  const { bots, queue } = await open({ store: () => store })
+  const ofAttempts = { gte: Buffer.from('a'), lt: Buffer.from('b'), limit: 9 }
+  const storedCount = async (): Promise<number> => (await store.range(ofAttempts)).length
+  await queue.webhook.set(to(url))
+  await bots.push(bots.request(100))
+  const { request } = bots.webhooks.last
+  const failed = { status: 500, durationMs: 1, nextRetryMs: NaN, address: '1.1.1.1', error: 'no' }
+  for (let updateId = 1; updateId <= 3; updateId++) {
+    request.attempts.add({ ...failed, updateId, atMs: bots.clock.nowMs() }, 'rejected')
+    request.onAttemptFailed()
+    await bots.clock.advance(10)
+  }
+  await bots.clock.advance(1_100)
+  assert.equal(await storedCount(), 1)
+  const before = queue.webhook.attempts(50)
+  assert.equal(before.length, 3)
+  await bots.close()
+
+  const again = await BotsLife.open({ store: () => store, clock: bots.clock })
+  await again.registry.bots.load([100])
+  assert.deepEqual(again.registry.bots.loaded(100)!.main.webhook.attempts(50), before)
+  await again.registry.remove(100)
+  assert.equal(await storedCount(), 0)
+})

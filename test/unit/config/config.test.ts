@@ -71,6 +71,8 @@ test('without any source every option has its default', () => {
     maxTotalWebhookConnections: 10_000,
     webhookVerifyTimeoutMs: 4_500,
     webhookGoneTimeoutMs: 82_800_000,
+    attemptBodyBytes: 1_024,
+    attemptBodyOfReserved: false,
     secretTokenHeaders: ['X-Service-Bot-Api-Secret-Token', 'X-Telegram-Bot-Api-Secret-Token'],
     proxy: undefined,
     upstream: undefined,
@@ -246,6 +248,8 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['max-total-webhook-connections', '0'],
   ['webhook-verify-timeout', '0', '0.09', '60.1', '1e1', 'soon'],
   ['webhook-gone-timeout', '0'],
+  ['attempt-body', '-1', '4097', '1k', ''],
+  ['attempt-body-of-reserved', 'maybe', ''],
   ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host'],
   ['proxy', 'p:80', 'https://p:80', 'http://p', 'http://p:0', 'http://p:80/x', 'http://%:%@p:80'],
   [

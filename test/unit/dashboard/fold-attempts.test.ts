@@ -4,7 +4,7 @@ import { foldAttempts } from '../../../src/dashboard/fold-attempts.ts'
 import type { AttemptShape } from '../../../src/dashboard/shapes.ts'
 
 function attempt(time: number, status: number | null, error: string | null): AttemptShape {
-  const rest = { address: null, duration_ms: 1, next_retry: null }
+  const rest = { address: null, duration_ms: 1, next_retry: null, response_body: null }
   return { time, update_id: time, status, error, ...rest }
 }
 

@@ -165,3 +165,26 @@ test('a reader learns after a restart that it has missed events that are not kep
   assert.equal(await missedAfter(first - 1), 0)
   assert.equal(await missedAfter(0), 0)
 })
+
+test('events that are asked for by name are kept apart, and are not stored', async () => {
+  const clock = new FakeClock()
+  const stored: string[] = []
+  const file = {
+    add: ({ type }: { type: string }) => stored.push(type),
+    deliveredTo: () => undefined,
+  }
+  const noFile = { add: () => undefined, deliveredTo: () => undefined }
+  const nothing = { events: [], deliveredTo: undefined }
+  const asked = new EventLog({ clock, stored: nothing, file: noFile })
+  const log = new EventLog({ clock, stored: nothing, file, asked })
+  const types = ['attempt.failed', 'webhook.failing', 'attempt.delivered'] as const
+  for (const type of types) log.report({ type, timeMs: 1, botId: 7, updateId: 9 })
+  const read = async (type?: string): Promise<readonly string[]> => {
+    const page = await log.read({ after: 0, type, limit: 9, waitMs: 0 })
+    return page.events.map((event) => event.type)
+  }
+  assert.deepEqual(await read(), ['webhook.failing'])
+  assert.deepEqual(await read('attempt.failed'), ['attempt.failed'])
+  assert.deepEqual(await read('attempt.delivered'), ['attempt.delivered'])
+  assert.deepEqual(stored, ['webhook.failing'])
+})

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { webhookAttemptsKept } from '../../../src/limits.ts'
 import { webhookHealthRecentMs } from '../../../src/webhook/limits.ts'
-import { type Attempt, AttemptLog } from '../../../src/webhook/attempt-log.ts'
+import type { KeptAttempt } from '../../../src/webhook/attempt.ts'
+import { AttemptLog } from '../../../src/webhook/attempt-log.ts'
 
 const startMs = 1_800_000_000_000
 
-function attempt(nth: number, more: Partial<Attempt> = {}): Attempt {
+function attempt(nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt {
   return {
     atMs: startMs + nth,
     updateId: nth,
@@ -15,11 +16,13 @@ function attempt(nth: number, more: Partial<Attempt> = {}): Attempt {
     nextRetryMs: Number.NaN,
     address: '192.0.2.1',
     error: undefined,
+    responseBody: undefined,
+    isRefused: false,
     ...more,
   }
 }
 
-function addFailure(log: AttemptLog, nth: number, more: Partial<Attempt> = {}): void {
+function addFailure(log: AttemptLog, nth: number, more: Partial<KeptAttempt> = {}): void {
   log.add(
     attempt(nth, { status: 500, error: 'no', nextRetryMs: startMs + nth, ...more }),
     'rejected',
@@ -29,7 +32,7 @@ function addFailure(log: AttemptLog, nth: number, more: Partial<Attempt> = {}): 
 test('the last 50 attempts are kept unchanged, the newest first', () => {
   const log = new AttemptLog()
   assert.deepEqual(log.latest(), [])
-  const all: Attempt[] = []
+  const all: KeptAttempt[] = []
   for (let nth = 1; nth <= 203; nth++) {
     const one = attempt(nth, nth % 3 === 0 ? { error: `error ${nth}`, address: undefined } : {})
     all.unshift(one)
@@ -172,4 +175,86 @@ test('a failure that is no longer kept is not stored', () => {
   addFailure(log, 1)
   for (let nth = 2; nth <= webhookAttemptsKept + 1; nth++) log.add(attempt(nth), 'delivered')
   assert.equal(log.stored(), undefined)
+})
+
+test('what is stored of the attempts makes another log with the same attempts, and equal texts are stored once', () => {
+  const log = new AttemptLog()
+  for (let nth = 1; nth <= 70; nth++) {
+    addFailure(log, nth, { durationMs: nth, responseBody: nth % 2 === 0 ? `sorry ${nth}` : 'no' })
+  }
+  log.add(attempt(71, { durationMs: 3, error: 'never', isRefused: true }), 'refused_for_good')
+  const record = log.record()
+  assert.equal(record.rows.length, webhookAttemptsKept)
+  assert.equal(record.texts.length, 3 + 25, 'the address, two errors, and the bodies that differ')
+  const again = new AttemptLog()
+  again.restoreAttempts(JSON.parse(JSON.stringify(record)))
+  assert.deepEqual(again.latest(), log.latest())
+  assert.deepEqual(again.record(), record)
+  assert.deepEqual(
+    [again.failuresInRow, again.lastError, again.recent(startMs + 80).attempts],
+    [0, undefined, 0],
+    'the health depends on what is stored of the endpoint',
+  )
+})
+
+test('the health goes on with the attempts since the failures that were stored, and not with those before', () => {
+  const log = new AttemptLog()
+  for (const nth of [1, 2]) addFailure(log, nth, { error: 'of another endpoint' })
+  log.newEndpoint()
+  for (const nth of [3, 4]) addFailure(log, nth)
+  const stored = log.stored()!
+  for (const nth of [5, 6]) addFailure(log, nth, { error: 'other' })
+  const again = new AttemptLog()
+  again.restoreAttempts(log.record())
+  again.restore(stored)
+  assert.deepEqual(again.stored(), log.stored())
+  assert.deepEqual(
+    [again.failuresInRow, again.lastError, again.failingSinceMs],
+    [4, 'other', startMs + 3],
+  )
+  assert.deepEqual(again.recent(startMs + 7), { attempts: 4, failures: 4, refusals: 0 })
+  assert.equal(again.latest().length, 6)
+
+  log.add(attempt(7), 'delivered')
+  const recovered = new AttemptLog()
+  recovered.restoreAttempts(log.record())
+  recovered.restore(stored)
+  assert.deepEqual([recovered.failuresInRow, recovered.lastSuccessMs], [0, startMs + 7])
+})
+
+test('a failure that was stored after the attempts is one of them', () => {
+  const log = new AttemptLog()
+  addFailure(log, 1)
+  const record = log.record()
+  addFailure(log, 2)
+  const again = new AttemptLog()
+  again.restoreAttempts(record)
+  again.restore(log.stored()!)
+  assert.deepEqual(
+    again.latest().map(({ updateId }) => updateId),
+    [2, 1],
+  )
+})
+
+function bodies(log: AttemptLog): number {
+  return log.latest().filter(({ responseBody }) => responseBody !== undefined).length
+}
+
+test('bodies have a bound for all logs, within which each keeps the newest', () => {
+  const room = { used: 0, max: 1_000 }
+  const [first, second] = [new AttemptLog(room), new AttemptLog(room)]
+  for (let nth = 0; nth < 60; nth++) addFailure(first, nth, { responseBody: 'same'.repeat(50) })
+  assert.deepEqual([room.used, bodies(first)], [200, 50])
+  for (let nth = 0; nth < 8; nth++) addFailure(second, nth, { responseBody: `${nth}`.repeat(100) })
+  assert.deepEqual([room.used, bodies(second)], [1_000, 8])
+  addFailure(second, 9, { responseBody: '9'.repeat(100) })
+  assert.deepEqual([room.used, bodies(second)], [300, 1])
+  for (let nth = 0; nth < 50; nth++) {
+    first.add(attempt(nth), 'delivered')
+    second.add(attempt(nth), 'delivered')
+  }
+  assert.deepEqual([room.used, bodies(first), bodies(second)], [0, 0, 0])
+  addFailure(first, 1, { responseBody: 'x' })
+  first.forgetBodies()
+  assert.equal(room.used, 0)
 })
