@@ -10,6 +10,7 @@ const {
   botId,
   botNames,
   count,
+  deliveryPercentile,
   health,
   listAfter,
   listLimit,
@@ -307,12 +308,7 @@ function fleetSummary() {
 }
 
 function deliveryPercentiles() {
-  const percentile = (which: string) =>
-    orNull(Type.Number({ minimum: 0, description: `${which} In milliseconds; null without any.` }))
-  return Type.Object({
-    p50_ms: percentile('Half of the updates took no longer.'),
-    p99_ms: percentile('99 % of the updates took no longer.'),
-  })
+  return Type.Object({ p50_ms: deliveryPercentile('Half'), p99_ms: deliveryPercentile('99 %') })
 }
 
 function missingShards() {

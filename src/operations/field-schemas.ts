@@ -47,6 +47,15 @@ export const fieldSchemas = {
     Type.Integer({ minimum: 1, maximum, default: usual }),
   /** How many seconds what is replaced stays valid. */
   overlap: (maximum: number) => Type.Optional(Type.Integer({ minimum: 0, maximum })),
+  /** A percentile of the times that deliveries took; `share` is that of the updates below it. */
+  deliveryPercentile: (share: string): TUnion<[TNumber, TNull]> =>
+    Type.Union([
+      Type.Number({
+        minimum: 0,
+        description: `${share} of the updates took no longer. In milliseconds; null without any.`,
+      }),
+      Type.Null(),
+    ]),
   orNull: <Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> =>
     Type.Union([schema, Type.Null()]),
 } as const

@@ -106,11 +106,15 @@ export class AttemptRecorder {
     const wasFailing = isFailing(this.#log)
     this.#options.counters?.took?.(this.#attempt.durationMs)
     this.#log.add(this.#attempt, outcome)
+    this.#reportChange(wasFailing)
+    if (outcome !== 'delivered' || wasFailing) this.#options.onHealth?.()
+    this.#options.onAttempt?.(this.#attempt, outcome)
+  }
+
+  #reportChange(wasFailing: boolean): void {
     const fails = isFailing(this.#log)
     if (fails && !wasFailing) this.#options.onFailing?.(this.#attempt.error ?? '')
     if (wasFailing && !fails) this.#options.onRecovered?.()
-    if (outcome !== 'delivered' || wasFailing) this.#options.onHealth?.()
-    this.#options.onAttempt?.(this.#attempt, outcome)
   }
 
   #fill(on: TriedConnection, now: Moment): void {

@@ -57,8 +57,6 @@ test('an endpoint that takes 300 ms lands in its bucket, and counts are those of
       return counts.every((count) => count === pushed)
     })
   }
-  /** What was counted is on disk some 20 ms later; what is not is delivered again, and counts again. */
-  const untilWritten = () => new Promise((resolve) => setTimeout(resolve, 100))
   const untilReplaced = async (replace: () => void): Promise<void> => {
     const before = server.workerPids()
     replace()
@@ -85,8 +83,6 @@ test('an endpoint that takes 300 ms lands in its bucket, and counts are those of
   assert.equal(sample('sync_seconds_count'), sample('store_groups_total'))
   // The primary adds to the history every few seconds.
   let history = await server.admin('GET', '/v1/history?minutes=3')
-  const total = (counts: readonly (number | null)[]): number =>
-    counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
   await until(async () => {
     history = await server.admin('GET', '/v1/history?minutes=3')
     return total(history.body.updates.delivered) === pushed
@@ -95,3 +91,12 @@ test('an endpoint that takes 300 ms lands in its bucket, and counts are those of
   const p99: (number | null)[] = history.body.delivery.webhook.p99_ms
   assert.ok(Math.max(...p99.map((ms) => ms ?? 0)) > 250)
 })
+
+/** What was counted is on disk some 20 ms later; what is not is delivered again, and counts again. */
+function untilWritten(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 100))
+}
+
+function total(counts: readonly (number | null)[]): number {
+  return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
+}

@@ -83,8 +83,8 @@ export async function metricsPage(
   for (const { name, kind, help, label, values } of labelled) {
     const options = { name, help, labelNames: [label], registers }
     const metric = kind === 'gauge' ? new Gauge(options) : new Counter(options)
-    for (const [value, counted] of Object.entries(values))
-      metric.inc({ [label]: value }, totals[counted])
+    for (const [value, total] of Object.entries(values))
+      metric.inc({ [label]: value }, totals[total])
   }
   for (const { name, kind, help } of metrics) {
     if (shownWithLabel.has(name)) continue
