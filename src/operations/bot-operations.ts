@@ -144,7 +144,6 @@ export const botOperations = declareOperations('bots', {
       ),
       details: Type.Optional(
         Type.Boolean({
-          default: false,
           description: 'Whether each bot has its dead letters and its last activity, too.',
         }),
       ),
