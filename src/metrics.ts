@@ -139,6 +139,18 @@ const rows = {
     'Events that were not delivered to --events-url, because it did not accept them in time.',
   ...ofLabel(streamRefusals),
   ...ofLabel(deniedMetrics),
+  nodes: {
+    gauge: 'Nodes of the cluster, as this one knows them; 0 on one machine.',
+    isWorst: true,
+  },
+  access_keys_ending: {
+    gauge: 'Keys of the private API that expire within 14 days.',
+    isWorst: true,
+  },
+  certificates_ending: {
+    gauge: 'Certificates that this node uses for the others, and that expire within 14 days.',
+    isWorst: true,
+  },
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

@@ -38,7 +38,7 @@ interface EntryPlace {
   readonly chunk: Buffer
   readonly start: number
   readonly end: number
-  readonly storedAtMs: number | undefined
+  readonly storedAfterMs: number
 }
 
 /** One update of a window: its fields, and its place in a chunk. */
@@ -69,8 +69,7 @@ export class WindowEntry implements QueuedUpdate {
     this.chunk = place.chunk
     this.start = place.start
     this.end = place.end
-    const storedAtMs = place.storedAtMs ?? 0
-    this.storedAfterMs = Math.max(storedAtMs - update.acceptedAtS * 1_000, 0)
+    this.storedAfterMs = place.storedAfterMs
   }
 
   get storedAtMs(): number {
@@ -168,7 +167,9 @@ export class Window {
     const end = start + length
     chunk.bytes[end - 1] = 0x7d
     chunk.used = end
-    this.#entries.push(new WindowEntry(update, { chunk: chunk.bytes, start, end, storedAtMs }))
+    const storedAfterMs =
+      storedAtMs === undefined ? 0 : Math.max(storedAtMs - update.acceptedAtS * 1_000, 0)
+    this.#entries.push(new WindowEntry(update, { chunk: chunk.bytes, start, end, storedAfterMs }))
     this.#liveCount += 1
     this.#bytes += length
     if (update.expiresAtS < this.#expiresFromS) this.#expiresFromS = update.expiresAtS
