@@ -12,7 +12,7 @@ export interface EndingSoonOptions {
   /** Undefined on one machine. */
   readonly security: LinkSecurity | undefined
   /** Returns the number of nodes; 0 on one machine. */
-  nodes(): number
+  readonly nodes: () => number
 }
 
 /** Chosen: keys and certificates that people renew by hand are renewed in working time, and a holiday may be in between. */

@@ -15,6 +15,7 @@ const {
   listLimit,
   mode,
   orNull,
+  percentileMs,
   overlap,
   preciseTime,
   shard,
@@ -294,12 +295,7 @@ function fleetSummary() {
 }
 
 function deliveryPercentiles() {
-  const percentile = (which: string) =>
-    orNull(Type.Number({ minimum: 0, description: `${which} In milliseconds; null without any.` }))
-  return Type.Object({
-    p50_ms: percentile('Half of the updates took no longer.'),
-    p99_ms: percentile('99 % of the updates took no longer.'),
-  })
+  return Type.Object({ p50_ms: percentileMs('Half'), p99_ms: percentileMs('99 %') })
 }
 
 function missingShards() {

@@ -23,6 +23,14 @@ export const fieldSchemas = {
   /** A point in time that whole seconds are too coarse for. */
   preciseTime: (description: string): TNumber =>
     Type.Number({ minimum: 0, description: `${description} In Unix seconds, with milliseconds.` }),
+  /** How long a share of updates took at most, such as `Half`. */
+  percentileMs: (share: string) =>
+    fieldSchemas.orNull(
+      Type.Number({
+        minimum: 0,
+        description: `${share} of the updates took no longer. In milliseconds; null without any.`,
+      }),
+    ),
   /** How a bot gets its updates. */
   mode: () => Type.Enum(['polling', 'webhook'], { type: 'string' }),
   /** The health of a queue. */

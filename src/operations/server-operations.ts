@@ -5,7 +5,7 @@ import { scopesSchema } from './key-operations.ts'
 import { serverHistoryMinutes } from './limits.ts'
 import { content, declareOperations, json } from './operation.ts'
 
-const { botId, count, orNull, shard, time } = fieldSchemas
+const { botId, count, orNull, percentileMs, shard, time } = fieldSchemas
 
 /** `no database`: none of its databases responds, so it may not serve. `unreachable`: it does not answer other nodes. */
 export const nodeStates = ['serving', 'leaving', 'no database', 'unreachable'] as const
@@ -197,22 +197,18 @@ export const shardOperations = declareOperations('server', {
   },
 })
 
+function perMinute(description: string) {
+  return Type.Array(orNull(count(description)))
+}
+
+function deliveryTimes(how: string) {
+  return Type.Object(
+    { p50_ms: Type.Array(percentileMs('Half')), p99_ms: Type.Array(percentileMs('99 %')) },
+    { description: `From when updates were stored until ${how}.` },
+  )
+}
+
 function serverHistory() {
-  const perMinute = (description: string) => Type.Array(orNull(count(description)))
-  const percentile = (which: string) =>
-    Type.Array(
-      orNull(
-        Type.Number({ minimum: 0, description: `${which} In milliseconds; null without any.` }),
-      ),
-    )
-  const delivery = (how: string) =>
-    Type.Object(
-      {
-        p50_ms: percentile('Half of the updates took no longer.'),
-        p99_ms: percentile('99 % of the updates took no longer.'),
-      },
-      { description: `From when updates were stored until ${how}.` },
-    )
   return Type.Object(
     {
       from: time('When the first minute begins.'),
@@ -224,8 +220,8 @@ function serverHistory() {
         refused: perMinute('Pushes that were refused.'),
       }),
       delivery: Type.Object({
-        polling: delivery('bots confirmed them'),
-        webhook: delivery('webhooks accepted them'),
+        polling: deliveryTimes('bots confirmed them'),
+        webhook: deliveryTimes('webhooks accepted them'),
       }),
     },
     { $id: 'ServerHistory', description: 'Lists with one value for each minute, oldest first.' },

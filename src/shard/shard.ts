@@ -347,10 +347,10 @@ export class Shard {
     const reserving = this.#options.idMark?.reserve(this.#codec.highestNextId)
     if (reserving !== undefined) await reserving
     this.#reclaimer.join(batch)
-    const { clock, onSynced } = this.#options
+    const { clock } = this.#options
     const startedMs = clock.monotonicMs()
     await this.#store.write(batch, { sync: true })
-    onSynced?.(clock.monotonicMs() - startedMs)
+    this.#options.onSynced?.(clock.monotonicMs() - startedMs)
   }
 
   /** A write outside of the groups. If it fails, the groups fail too, because nothing may be written after it. */

@@ -96,7 +96,6 @@ export class AttemptRecorder {
 
   #add(outcome: AttemptOutcome): void {
     const wasFailing = isFailing(this.#log)
-    this.#options.counters?.took?.(this.#attempt.durationMs)
     this.#log.add(this.#attempt, outcome)
     const fails = isFailing(this.#log)
     if (fails && !wasFailing) this.#options.onFailing?.(this.#attempt.error ?? '')
@@ -110,5 +109,6 @@ export class AttemptRecorder {
     attempt.status = on.status
     attempt.durationMs = Math.max(now.monotonicMs - on.startedMs, 0)
     attempt.address = on.address
+    this.#options.counters?.took?.(attempt.durationMs)
   }
 }

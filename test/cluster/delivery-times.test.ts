@@ -32,6 +32,15 @@ async function slowEndpoint(t: TestContext, delayMs: number): Promise<string> {
   return `http://127.0.0.1:${address.port}/`
 }
 
+/** What was counted is on disk some 20 ms later; what is not is delivered again, and counts again. */
+function untilWritten(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, 100))
+}
+
+function total(counts: readonly (number | null)[]): number {
+  return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
+}
+
 test('an endpoint that takes 300 ms lands in its bucket, and counts are those of the ledger across a reload and killed workers', async (t) => {
   const server = await startServer(t, { workers: 2, flags: ['--local'] })
   const [hooked, polled] = [await server.register(), await server.register()]
@@ -57,8 +66,6 @@ test('an endpoint that takes 300 ms lands in its bucket, and counts are those of
       return counts.every((count) => count === pushed)
     })
   }
-  /** What was counted is on disk some 20 ms later; what is not is delivered again, and counts again. */
-  const untilWritten = () => new Promise((resolve) => setTimeout(resolve, 100))
   const untilReplaced = async (replace: () => void): Promise<void> => {
     const before = server.workerPids()
     replace()
@@ -85,8 +92,6 @@ test('an endpoint that takes 300 ms lands in its bucket, and counts are those of
   assert.equal(sample('sync_seconds_count'), sample('store_groups_total'))
   // The primary adds to the history every few seconds.
   let history = await server.admin('GET', '/v1/history?minutes=3')
-  const total = (counts: readonly (number | null)[]): number =>
-    counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
   await until(async () => {
     history = await server.admin('GET', '/v1/history?minutes=3')
     return total(history.body.updates.delivered) === pushed
