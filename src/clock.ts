@@ -67,6 +67,11 @@ export function utcMs(of: readonly [number, number, number, ...number[]]): numbe
   return Date.UTC(...of)
 }
 
+/** Returns the time that a certificate names, such as `Jan  2 03:04:05 2030 GMT`, in milliseconds since 1970. */
+export function namedMs(text: string): number {
+  return Date.parse(text)
+}
+
 /**
  * Returns the CPU time in milliseconds, user plus system, that all threads of this process have used since it
  * started.

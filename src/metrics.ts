@@ -141,6 +141,18 @@ const rows = {
   ...ofLabel(deniedMetrics),
   audit_lost: 'Calls that changed something and could not be recorded.',
   attempt_events_wanted: { gauge: 'Workers that serve readers of the events of attempts.' },
+  nodes: {
+    gauge: 'Nodes of the cluster, as this one knows them; 0 on one machine.',
+    isWorst: true,
+  },
+  access_keys_ending: {
+    gauge: 'Keys of the private API that expire within 14 days.',
+    isWorst: true,
+  },
+  certificates_ending: {
+    gauge: 'Certificates that this node uses for the others, and that expire within 14 days.',
+    isWorst: true,
+  },
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

@@ -74,6 +74,15 @@ export class AccessKeyRing {
     this.endExpired()
   }
 
+  /** Returns how many keys are valid now and expire before a time; rotated secrets do not count. */
+  countEnding(beforeMs: number): number {
+    const nowMs = this.#clock.nowMs()
+    const ends = Array.from(this.#grants?.values() ?? [], (grants) =>
+      Math.max(...grants.map(({ access }) => access.endsAtMs)),
+    )
+    return ends.filter((endsAtMs) => endsAtMs > nowMs && endsAtMs < beforeMs).length
+  }
+
   /** Returns what a key may do; undefined if it is not valid. */
   find({ id, secret }: AccessKey): KeyAccess | undefined {
     const hash = accessKeyHash(secret)

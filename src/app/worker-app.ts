@@ -39,6 +39,7 @@ import type { Log } from '../surroundings.ts'
 import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
 import { Databases } from './databases.ts'
 import { holdConnection, streamPlace } from '../cluster/worker/client-connections.ts'
+import { EndingSoon } from './ending-soon.ts'
 import { loopDelayOf } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import { BodyFilter } from '../cluster/forward/body-filter.ts'
@@ -140,6 +141,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     keys,
     startKeys,
     loopDelay,
+    endingSoon: endingSoonOf(parts),
     streams,
     shards: start.shards,
     past: { crash: start.crash, triesAgain: start.triesAgain ?? false },
@@ -179,6 +181,16 @@ function guardOf(
   const { adminKey, config } = settings
   const clock = databases.clockOf(keysShard)
   return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock, endedSessions })
+}
+
+function endingSoonOf({ start, ways, clock, slot, guard }: Parts): EndingSoon {
+  return new EndingSoon({
+    clock,
+    gauges: slot,
+    ring: guard.ring,
+    security: start.links?.security,
+    nodes: () => ways.routes.members().length,
+  })
 }
 
 /** What works on the shards in the background. */

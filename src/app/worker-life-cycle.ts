@@ -13,6 +13,7 @@ import {
   type OpenResponsesView,
   settle,
 } from '../cluster/worker/departure.ts'
+import type { EndingSoon } from './ending-soon.ts'
 import type { LoopDelay } from './loop-delay.ts'
 import type { MetricSlot } from '../cluster/shared-memory/metric-slot.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
@@ -61,6 +62,7 @@ export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   readonly startKeys: () => Promise<void>
   readonly checker: ShardChecker
   readonly loopDelay: LoopDelay
+  readonly endingSoon: EndingSoon
   readonly streams: WorkerStreams
   readonly upstream: UpstreamServices | undefined
 }
@@ -161,12 +163,13 @@ export class WorkerLifeCycle {
   }
 
   async close(): Promise<void> {
-    const { pools, loopDelay, keys, upstream } = this.#options
+    const { pools, loopDelay, endingSoon, keys, upstream } = this.#options
     keys.sync.close()
     keys.registry.close()
     await keys.audit.writer.close()
     await Promise.all([...pools.map((pool) => pool.close()), upstream?.close()])
     loopDelay.close()
+    endingSoon.close()
     await this.#closeShards()
     await this.#options.events.close()
   }

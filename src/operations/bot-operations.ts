@@ -10,12 +10,12 @@ const {
   botId,
   botNames,
   count,
-  deliveryPercentile,
   health,
   listAfter,
   listLimit,
   mode,
   orNull,
+  percentileMs,
   overlap,
   preciseTime,
   shard,
@@ -307,7 +307,7 @@ function fleetSummary() {
 }
 
 function deliveryPercentiles() {
-  return Type.Object({ p50_ms: deliveryPercentile('Half'), p99_ms: deliveryPercentile('99 %') })
+  return Type.Object({ p50_ms: percentileMs('Half'), p99_ms: percentileMs('99 %') })
 }
 
 function missingShards() {

@@ -23,6 +23,14 @@ export const fieldSchemas = {
   /** A point in time that whole seconds are too coarse for. */
   preciseTime: (description: string): TNumber =>
     Type.Number({ minimum: 0, description: `${description} In Unix seconds, with milliseconds.` }),
+  /** How long a share of updates took at most, such as `Half`. */
+  percentileMs: (share: string) =>
+    fieldSchemas.orNull(
+      Type.Number({
+        minimum: 0,
+        description: `${share} of the updates took no longer. In milliseconds; null without any.`,
+      }),
+    ),
   /** How a bot gets its updates. */
   mode: () => Type.Enum(['polling', 'webhook'], { type: 'string' }),
   /** The health of a queue. */
@@ -47,15 +55,6 @@ export const fieldSchemas = {
     Type.Integer({ minimum: 1, maximum, default: usual }),
   /** How many seconds what is replaced stays valid. */
   overlap: (maximum: number) => Type.Optional(Type.Integer({ minimum: 0, maximum })),
-  /** A percentile of the times that deliveries took; `share` is that of the updates below it. */
-  deliveryPercentile: (share: string): TUnion<[TNumber, TNull]> =>
-    Type.Union([
-      Type.Number({
-        minimum: 0,
-        description: `${share} of the updates took no longer. In milliseconds; null without any.`,
-      }),
-      Type.Null(),
-    ]),
   orNull: <Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> =>
     Type.Union([schema, Type.Null()]),
 } as const

@@ -5,7 +5,7 @@ import { scopesSchema } from './key-operations.ts'
 import { serverHistoryMinutes } from './limits.ts'
 import { content, declareOperations, json } from './operation.ts'
 
-const { botId, count, deliveryPercentile, orNull, shard, time } = fieldSchemas
+const { botId, count, orNull, percentileMs, shard, time } = fieldSchemas
 
 /** `no database`: none of its databases responds, so it may not serve. `unreachable`: it does not answer other nodes. */
 export const nodeStates = ['serving', 'leaving', 'no database', 'unreachable'] as const
@@ -201,12 +201,9 @@ function perMinute(description: string) {
   return Type.Array(orNull(count(description)))
 }
 
-function deliveryPerMinute(how: string) {
+function deliveryTimes(how: string) {
   return Type.Object(
-    {
-      p50_ms: Type.Array(deliveryPercentile('Half')),
-      p99_ms: Type.Array(deliveryPercentile('99 %')),
-    },
+    { p50_ms: Type.Array(percentileMs('Half')), p99_ms: Type.Array(percentileMs('99 %')) },
     { description: `From when updates were stored until ${how}.` },
   )
 }
@@ -223,8 +220,8 @@ function serverHistory() {
         refused: perMinute('Pushes that were refused.'),
       }),
       delivery: Type.Object({
-        polling: deliveryPerMinute('bots confirmed them'),
-        webhook: deliveryPerMinute('webhooks accepted them'),
+        polling: deliveryTimes('bots confirmed them'),
+        webhook: deliveryTimes('webhooks accepted them'),
       }),
     },
     { $id: 'ServerHistory', description: 'Lists with one value for each minute, oldest first.' },

@@ -39,7 +39,7 @@ interface Place {
   readonly start: number
   readonly end: number
   readonly textBytes: number
-  readonly storedAtMs: number | undefined
+  readonly storedAfterMs: number
 }
 
 /** One update of a window: its fields, and its place in a chunk. */
@@ -70,8 +70,7 @@ export class WindowEntry implements QueuedUpdate {
     this.chunk = place.chunk
     this.start = place.start
     this.end = place.end
-    const storedAtMs = place.storedAtMs ?? 0
-    this.storedAfterMs = Math.max(storedAtMs - update.acceptedAtS * 1_000, 0)
+    this.storedAfterMs = place.storedAfterMs
   }
 
   get storedAtMs(): number {
@@ -171,8 +170,10 @@ export class Window {
     chunk.bytes[end - 1] = 0x7d
     chunk.used = end
     const textBytes = text.length
+    const storedAfterMs =
+      storedAtMs === undefined ? 0 : Math.max(storedAtMs - update.acceptedAtS * 1_000, 0)
     this.#entries.push(
-      new WindowEntry(update, { chunk: chunk.bytes, start, end, textBytes, storedAtMs }),
+      new WindowEntry(update, { chunk: chunk.bytes, start, end, textBytes, storedAfterMs }),
     )
     this.#liveCount += 1
     this.#bytes += length

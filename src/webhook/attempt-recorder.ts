@@ -104,7 +104,6 @@ export class AttemptRecorder {
 
   #add(outcome: AttemptOutcome): void {
     const wasFailing = isFailing(this.#log)
-    this.#options.counters?.took?.(this.#attempt.durationMs)
     this.#log.add(this.#attempt, outcome)
     this.#reportChange(wasFailing)
     if (outcome !== 'delivered' || wasFailing) this.#options.onHealth?.()
@@ -123,5 +122,6 @@ export class AttemptRecorder {
     attempt.status = on.status
     attempt.durationMs = Math.max(now.monotonicMs - on.startedMs, 0)
     attempt.address = on.address
+    this.#options.counters?.took?.(attempt.durationMs)
   }
 }

@@ -32,6 +32,15 @@ async function slowEndpoint(t: TestContext, delayMs: number): Promise<string> {
   return `http://127.0.0.1:${address.port}/`
 }
 
+/** What was counted is on disk some 20 ms later; what is not is delivered again, and counts again. */
+function untilWritten(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, 100))
+}
+
+function total(counts: readonly (number | null)[]): number {
+  return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
+}
+
 test('an endpoint that takes 300 ms lands in its bucket, and counts are those of the ledger across a reload and killed workers', async (t) => {
   const server = await startServer(t, { workers: 2, flags: ['--local'] })
   const [hooked, polled] = [await server.register(), await server.register()]
@@ -91,12 +100,3 @@ test('an endpoint that takes 300 ms lands in its bucket, and counts are those of
   const p99: (number | null)[] = history.body.delivery.webhook.p99_ms
   assert.ok(Math.max(...p99.map((ms) => ms ?? 0)) > 250)
 })
-
-/** What was counted is on disk some 20 ms later; what is not is delivered again, and counts again. */
-function untilWritten(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 100))
-}
-
-function total(counts: readonly (number | null)[]): number {
-  return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
-}

@@ -91,6 +91,10 @@ test('the summary and the gauges cover the bots of all workers, and of those tha
     oldest_test: false,
     dead_letters: 0,
     updates: { pushed: 0, confirmed: 0, delivered: 0, expired: 0, refused: 0 },
+    delivery: {
+      polling: { p50_ms: null, p99_ms: null },
+      webhook: { p50_ms: null, p99_ms: null },
+    },
     workers: 2,
     shards: 8,
   })

@@ -35,6 +35,20 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     },
   },
   PostboteUpdatesOld: gauge('postbote_updates_oldest_age_seconds', 3_700, 3_500),
+  PostboteDeliveriesLate: {
+    fires: latencies('delivery', { 60: 50, 300: 100 }, ',mode="webhook"'),
+    isQuiet: latencies('delivery', { 30: 100, 60: 100 }, ',mode="webhook"'),
+  },
+  PostboteSyncsSlow: {
+    fires: latencies('sync', { 0.5: 50, 1: 100 }),
+    isQuiet: latencies('sync', { 0.25: 50, 0.5: 100 }),
+  },
+  PostboteNodeGone: {
+    fires: { postbote_nodes: '3+0x170 2+0x10' },
+    isQuiet: { postbote_nodes: '3+0x60 2+0x120' },
+  },
+  PostboteKeysEnd: gauge('postbote_access_keys_ending', 1, 0),
+  PostboteCertificateEnds: gauge('postbote_certificates_ending', 1, 0),
   PostbotePendingGrows: {
     fires: { postbote_updates_pending: `100001+10x${evaluatedAfterMinutes}` },
     isQuiet: { postbote_updates_pending: forever(200_000) },
@@ -91,4 +105,20 @@ function counter(name: string, other = 'postbote_updates_pushed_total'): AlertCa
     fires: { [name]: perMinute(1) },
     isQuiet: { [name]: forever(5), [other]: perMinute(1) },
   }
+}
+
+/** Buckets by their bounds in seconds, each with what it counts in a minute, and the last one without a bound. */
+function latencies(
+  name: string,
+  counts: Readonly<Record<number, number>>,
+  labels = '',
+): Readonly<Record<string, string>> {
+  const values = Object.entries(counts)
+  const bounds = [...values, ['+Inf', Math.max(...Object.values(counts))] as const]
+  return Object.fromEntries(
+    bounds.map(([le, count]) => [
+      `postbote_${name}_seconds_bucket{le="${le}"${labels}}`,
+      perMinute(count),
+    ]),
+  )
 }

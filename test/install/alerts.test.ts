@@ -92,7 +92,7 @@ test('every counter is shown as a rate or an increase, and no gauge is', async (
   for (const expression of expressions) {
     for (const [, before = '', name = ''] of expression.matchAll(/(\w*\(?)(postbote_\w+)/g)) {
       const isRate = /^(?:rate|increase)\($/.test(before)
-      assert.equal(isRate, name.endsWith('_total'), `${name} in ${expression}`)
+      assert.equal(isRate, /_(?:total|bucket)$/.test(name), `${name} in ${expression}`)
     }
   }
 })

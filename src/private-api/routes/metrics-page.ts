@@ -76,7 +76,7 @@ shownWithLabel.add('updates_refused')
 
 export async function metricsPage(
   totals: Readonly<Record<MetricName, number>>,
-  counted: AllHistograms,
+  times: AllHistograms,
 ): Promise<MetricsPage> {
   const registry = new Registry()
   const registers = [registry]
@@ -97,12 +97,12 @@ export async function metricsPage(
       new Counter({ name: `postbote_${name}_total`, help, registers }).inc(totals[name])
     }
   }
-  const text = `${await registry.metrics()}${histogramLines(counted).join('\n')}\n`
+  const text = `${await registry.metrics()}${histogramLines(times).join('\n')}\n`
   return { contentType: registry.contentType, text }
 }
 
 /** By hand, because a histogram of prom-client can only be filled one observation after the other. */
-function histogramLines(counted: AllHistograms): readonly string[] {
+function histogramLines(times: AllHistograms): readonly string[] {
   const described = new Set<string>()
   return histograms.flatMap(({ name, metric, label = {}, help, boundsMs }) => {
     const full = `postbote_${metric}`
@@ -110,7 +110,7 @@ function histogramLines(counted: AllHistograms): readonly string[] {
     described.add(full)
     const labels = Object.entries(label).map(([key, value]) => `${key}="${value}"`)
     const labelText = labels.length === 0 ? '' : `{${labels.join(',')}}`
-    const { counts, sumMs } = counted[name]
+    const { counts, sumMs } = times[name]
     let sum = 0
     const buckets = counts.map((count, bucket) => {
       sum += count

@@ -126,3 +126,14 @@ test('each use is reported once', () => {
   ring.reported(ring.uses())
   assert.deepEqual(ring.uses(), {})
 })
+
+test('a key that expires soon is counted until it has expired, and a rotated secret is not', () => {
+  const clock = new FakeClock()
+  const soon = clock.nowMs() + 6_000
+  assert.equal(ringWith(clock, recordOf(clock)).countEnding(clock.nowMs() + 60_000), 0)
+  const ring = ringWith(clock, recordOf(clock, { endsAtMs: clock.nowMs() + 5_000 }))
+  assert.equal(ring.countEnding(clock.nowMs() + 5_000), 0)
+  assert.equal(ring.countEnding(soon), 1)
+  clock.jump(5_000)
+  assert.equal(ring.countEnding(soon), 0)
+})

@@ -35,7 +35,7 @@ test('an update that a restart has left on disk counts from its second, whether 
     await life.queue.advance((ids.at(-1) ?? 0) + 1, 'confirm')
     await settle()
     const times = life.counters.times.delivery_polling ?? []
-    assert.equal(times.length, 3, times.join())
+    assert.equal(times.length, 3, JSON.stringify(times))
     for (const ms of times) assert.ok(ms >= 3_000 && ms < 4_000, `${ms} ms`)
   }
 })
