@@ -161,6 +161,35 @@ test('what the sweep of leftovers deletes is never kept', async () => {
   assert.deepEqual((await statesOf(again)).length, 4)
 })
 
+test('a damaged run costs no other run: neither the sweep of leftovers nor a count takes what these keep', async () => {
+  for (const damaged of [0, 1]) {
+    const life = await openKeeping()
+    const [first = 0] = await life.push(5)
+    for (const end of [first + 2, first + 4]) {
+      life.queue.advance(end, 'confirm')
+      await life.clock.advance(50)
+    }
+    const key = keptRunKey(life.id, first + damaged * 2)
+    await life.store.write([{ type: 'put', key, value: Buffer.from('broken') }], { sync: true })
+    if (damaged === 1) {
+      const state = queueKey('s', life.id)
+      await life.store.write([{ type: 'put', key: state, value: Buffer.from('broken') }], {
+        sync: true,
+      })
+    }
+    const again = await crash(life)
+    await again.wait(again.life.shard.reclaimLeftovers(life.id))
+    const { updates } = await again.wait(again.queue.lookBack.find({}, { after: 0, limit: 9 }))
+    const states = updates.map(({ updateId, state }) => `${updateId - first} ${state}`)
+    // What only the damaged records told is pending again rather than lost.
+    const expected =
+      damaged === 0
+        ? ['2 confirmed', '3 confirmed', '4 pending']
+        : ['0 confirmed', '1 confirmed', '2 pending', '3 pending', '4 pending']
+    assert.deepEqual(states, expected)
+  }
+})
+
 test('a new numbering begins without what was kept of the old one', async () => {
   const life = await QueueLife.open({ store: new MemoryStore(), random: () => 0.25 })
   life.retention = { ms: 3_600_000, bytes: 1_000 }
