@@ -202,6 +202,27 @@ test('a new numbering begins without what was kept of the old one', async () => 
   assert.equal(life.life.shard.kept.of(life.id).count, 0)
 })
 
+test('a trim that is under way deletes nothing of a new numbering with the same ids', async () => {
+  let random = 0.25
+  const life = await QueueLife.open({ store: new MemoryStore(), random: () => random })
+  life.retention = { ms: 3_600_000, bytes: 1_000 }
+  const [first = 0] = await life.push(9_000)
+  await life.wait(life.queue.advance(first + 9_000, 'confirm') ?? Promise.resolve())
+  await life.clock.advance(50)
+  const { shard } = life.life
+  const bounds = { leftFromMs: Number.POSITIVE_INFINITY, bytes: 0 }
+  // Ids that the trim deletes last.
+  random += 8_900 / 2 ** 27
+  const trimmed = trimKept({ queue: life.id, shard }, bounds)
+  await life.wait(life.queue.renumber())
+  await trimmed
+  const ids = await life.push(2)
+  assert(ids[0] !== undefined && ids[0] > first && ids[0] < first + 9_000)
+  await life.clock.advance(5_000)
+  const stored = await life.store.getMany(ids.map((id) => updateKey(life.id, id)))
+  assert(stored.every((value) => value !== undefined))
+})
+
 test('a key is found as it was pushed, as it is stored, and by the ids that keys are derived from', () => {
   const stored = ['m42', '=m42', '=42', 'm421', 'y42', 'bc1/42', 'bc1/43', 'q42', '=chat.id=42', '']
   assert.deepEqual(stored.filter(keysMeantBy('42')), ['=42'])
