@@ -434,8 +434,9 @@ export class UpdateQueue implements DeliverySource {
 
   async #renumber(): Promise<void> {
     const nextId = randomFirstId(this.#options.random)
-    await this.#options.shard.clearUpdates(this.id)
     await this.#options.shard.clearKept(this.id)
+    // Afterwards, because a trim that clearKept has waited for leaves dead ids to the reclaimer, which are used anew.
+    await this.#options.shard.clearUpdates(this.id)
     await this.#commit([{ kind: 'renumber', queue: this.id, nextId }], true)
     this.#backlog.restartAt(nextId)
     this.#nextId = nextId

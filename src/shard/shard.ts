@@ -242,9 +242,17 @@ export class Shard {
     { reverse }: { readonly reverse: boolean } = { reverse: false },
   ): Promise<readonly KeptRun[]> {
     const { queue, from, to, limit } = range
-    const [gte, lt] = [keys.keptRunKey(queue, from), keys.keptRunKey(queue, to)]
-    const entries = await this.#read(() => this.#store.range({ gte, lt, limit, reverse }))
-    return this.#codec.decodeKeptRuns(entries)
+    let [gte, lt] = [keys.keptRunKey(queue, from), keys.keptRunKey(queue, to)]
+    for (;;) {
+      const page = { gte, lt, limit, reverse }
+      const entries = await this.#read(() => this.#store.range(page))
+      const runs = this.#codec.decodeKeptRuns(entries)
+      const last = entries.at(-1)
+      if (runs.length > 0 || last === undefined || entries.length < limit) return runs
+      // All are damaged, which must not look like the end: what a run behind them keeps would be deleted, or become pending.
+      if (reverse) lt = last.key
+      else gte = keys.keyAfter(last.key)
+    }
   }
 
   /** What the queues keep of updates that have left, as far as it was read. */

@@ -49,11 +49,9 @@ export class ResponseText {
     if (this.#chunks.length === 0) return undefined
     const { bytesMax } = this.#options
     const text = printable(Buffer.concat(this.#chunks).toString())
-    const hidden = [
-      ...secretsOf(request),
-      ...this.#options.secrets().flatMap((secret) => formsOf(secret)),
-    ]
-    return collapsed(firstBytes(blanked(text, hidden), bytesMax))
+    const hidden = [...secretsOf(request), ...this.#options.secrets()]
+    const forms = hidden.flatMap((secret) => formsOf(secret))
+    return collapsed(firstBytes(blanked(text, forms), bytesMax))
   }
 
   clear(): void {
@@ -87,7 +85,7 @@ function blanks(secret: string): string {
   return blank.repeat(Buffer.byteLength(secret))
 }
 
-/** A key in base64, also in base64url, without padding, and with the slashes as PHP writes them in JSON. */
+/** A secret, which may be in base64: also in base64url, without padding, and with the slashes as PHP writes them in JSON. */
 function formsOf(key: string): readonly string[] {
   const bare = key.replace(/=+$/, '')
   const url = bare.replaceAll('+', '-').replaceAll('/', '_')

@@ -161,6 +161,35 @@ test('what the sweep of leftovers deletes is never kept', async () => {
   assert.deepEqual((await statesOf(again)).length, 4)
 })
 
+test('a damaged run costs no other run: neither the sweep of leftovers nor a count takes what these keep', async () => {
+  for (const damaged of [0, 1]) {
+    const life = await openKeeping()
+    const [first = 0] = await life.push(5)
+    for (const end of [first + 2, first + 4]) {
+      life.queue.advance(end, 'confirm')
+      await life.clock.advance(50)
+    }
+    const key = keptRunKey(life.id, first + damaged * 2)
+    await life.store.write([{ type: 'put', key, value: Buffer.from('broken') }], { sync: true })
+    if (damaged === 1) {
+      const state = queueKey('s', life.id)
+      await life.store.write([{ type: 'put', key: state, value: Buffer.from('broken') }], {
+        sync: true,
+      })
+    }
+    const again = await crash(life)
+    await again.wait(again.life.shard.reclaimLeftovers(life.id))
+    const { updates } = await again.wait(again.queue.lookBack.find({}, { after: 0, limit: 9 }))
+    const states = updates.map(({ updateId, state }) => `${updateId - first} ${state}`)
+    // What only the damaged records told is pending again rather than lost.
+    const expected =
+      damaged === 0
+        ? ['2 confirmed', '3 confirmed', '4 pending']
+        : ['0 confirmed', '1 confirmed', '2 pending', '3 pending', '4 pending']
+    assert.deepEqual(states, expected)
+  }
+})
+
 test('a new numbering begins without what was kept of the old one', async () => {
   const life = await QueueLife.open({ store: new MemoryStore(), random: () => 0.25 })
   life.retention = { ms: 3_600_000, bytes: 1_000 }
@@ -171,6 +200,27 @@ test('a new numbering begins without what was kept of the old one', async () => 
   await life.wait(life.queue.renumber())
   assert.deepEqual(await statesOf(life), [])
   assert.equal(life.life.shard.kept.of(life.id).count, 0)
+})
+
+test('a trim that is under way deletes nothing of a new numbering with the same ids', async () => {
+  let random = 0.25
+  const life = await QueueLife.open({ store: new MemoryStore(), random: () => random })
+  life.retention = { ms: 3_600_000, bytes: 1_000 }
+  const [first = 0] = await life.push(9_000)
+  await life.wait(life.queue.advance(first + 9_000, 'confirm') ?? Promise.resolve())
+  await life.clock.advance(50)
+  const { shard } = life.life
+  const bounds = { leftFromMs: Number.POSITIVE_INFINITY, bytes: 0 }
+  // Ids that the trim deletes last.
+  random += 8_900 / 2 ** 27
+  const trimmed = trimKept({ queue: life.id, shard }, bounds)
+  await life.wait(life.queue.renumber())
+  await trimmed
+  const ids = await life.push(2)
+  assert(ids[0] !== undefined && ids[0] > first && ids[0] < first + 9_000)
+  await life.clock.advance(5_000)
+  const stored = await life.store.getMany(ids.map((id) => updateKey(life.id, id)))
+  assert(stored.every((value) => value !== undefined))
 })
 
 test('a key is found as it was pushed, as it is stored, and by the ids that keys are derived from', () => {

@@ -74,6 +74,18 @@ test('secrets of the request, signing keys and tokens of bots are blanked out', 
   }
 })
 
+test('credentials and headers are blanked out with escaped slashes and without padding, too', () => {
+  const credentials = Buffer.from('us??er:pass??word').toString('base64')
+  assert.match(credentials, /\/.*=$/)
+  const headers = ['Authorization', `Basic ${credentials}`, 'X-Key', 'abc/def/ghijklmn']
+  const text = new ResponseText({ bytesMax: 1_024, secrets: () => [] })
+  text.begin(401, {})
+  const escaped = JSON.stringify({ got: credentials, key: 'abc/def/ghijklmn' })
+  text.add(Buffer.from(escaped.replaceAll('/', String.raw`\/`)))
+  text.add(Buffer.from(credentials.replaceAll('=', '')))
+  assert.equal(text.read({ path: '/', headers }), '{"got":"***=","key":"***"}***')
+})
+
 test('no part of a secret is shown, wherever the text is cut', () => {
   const body = `${`${secretToken} `.repeat(600)}99:${'A'.repeat(35)}`
   for (let bytesMax = 1; bytesMax < 1_100; bytesMax++) {
