@@ -88,8 +88,8 @@ export class AuditWriter {
       try {
         await store(batch.map(({ call }) => call))
         this.#isBehind = false
-      } catch (error) {
-        if (!(error instanceof PostboteError)) throw error
+      } catch {
+        // Whatever it was, the responses must go out, and the calls are not lost yet.
         this.#isBehind = true
         this.#waiting.unshift(...batch)
       }

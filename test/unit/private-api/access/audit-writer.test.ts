@@ -64,6 +64,15 @@ test('a batch has a bound', async () => {
   )
 })
 
+test('an error that nobody expects holds up no response either', async () => {
+  const { clock, record, end, idsOf, answered } = open()
+  record('1')
+  await end(new Error('unexpected'))
+  assert.deepEqual(answered, ['1'])
+  await clock.advance(auditAgainMs)
+  assert.deepEqual(idsOf(1), ['1'])
+})
+
 test('calls that cannot be stored hold up no response, and are stored later in their order', async () => {
   const { clock, record, end, idsOf, answered } = open()
   record('1')
