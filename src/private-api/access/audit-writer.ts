@@ -10,7 +10,6 @@
  */
 import { type Clock, sleep } from '../../clock.ts'
 import type { Counters } from '../../counters.ts'
-import { PostboteError } from '../../errors.ts'
 import type { RecordedCall } from '../../shard/audit-record.ts'
 import type { Log } from '../../surroundings.ts'
 
