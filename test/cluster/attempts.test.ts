@@ -103,6 +103,7 @@ test('attempts are events for readers that ask for them by name, and what an end
   for (const key of ['a', 'b', 'c'])
     await server.push(botId, { message: {} }, `ordering_key=${key}`)
   await failed.atLeast(3)
+  await all.atLeast(1)
   isFailing = false
   await server.admin('POST', `/v1/bots/${botId}/retry`)
   await delivered.atLeast(3)
