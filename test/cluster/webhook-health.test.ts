@@ -136,6 +136,7 @@ test('attempts, health and metrics say why a webhook gets nothing', async (t) =>
           status: 500,
           duration_ms: 0,
           error: 'Wrong response from the webhook: 500 Internal Server Error',
+          response_body: null,
           next_retry: 0,
         },
       )
