@@ -32,8 +32,11 @@ const deadlineMs = 20_000
 const shrunkDeadlineMs = 5_000
 /** Number of conversations between two checks of the control bot. */
 const controlEvery = 50
-/** Allowed growth per process since the beginning; some 300 bytes per request. */
-const keptKibMax = 16 * 1024
+/**
+ * Allowed growth per process since the beginning; some 300 bytes per request, and the calls that are recorded for the audit,
+ * of which the first shard keeps a bounded number.
+ */
+const keptKibMax = 24 * 1024
 const keptDescriptorsMax = 16
 /** LevelDB opens and closes files. */
 const keptFilesMax = 8
