@@ -21,8 +21,8 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
   const none = emptyState({
     title: 'No such call.',
     text: 'Each call that changes a bot, a queue or a key is recorded, whoever makes it.',
+    isHidden: true,
   })
-  none.hidden = true
   const bot = element('input', {
     type: 'search',
     inputmode: 'numeric',

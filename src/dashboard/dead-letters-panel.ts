@@ -94,12 +94,11 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
 }
 
 function noLetters(): HTMLElement {
-  const none = emptyState({
+  return emptyState({
     title: 'No dead letters.',
     text: 'An update that the webhook rejects for good, or that expires before it is delivered, is kept here.',
+    isHidden: true,
   })
-  none.hidden = true
-  return none
 }
 
 interface DeadLetterActs {

@@ -29,8 +29,8 @@ export function deadLettersView({ api, poll }: PageContext): PageView {
   const none = emptyState({
     title: 'No dead letters.',
     text: 'An update that a webhook rejects for good, or that expires before it is delivered, is kept here, and can be delivered again.',
+    isHidden: true,
   })
-  none.hidden = true
   const table = dataTable('Bots with dead letters', columns)
   poll(pauseMs, async () => {
     const query = { sort: 'dead_letters', details: true, limit: shownMax } as const

@@ -94,13 +94,12 @@ export function keysView(context: PageContext): PageView {
 }
 
 function noKeys(): HTMLElement {
-  const none = emptyState({
+  return emptyState({
     title: 'There is no key beside the admin key.',
     text: 'Give each program a key that may do only what it needs, here or in a terminal:',
     command: 'postbote keys create shop --scopes push',
+    isHidden: true,
   })
-  none.hidden = true
-  return none
 }
 
 function columnsOf(clock: PageContext['clock']): readonly Column<KeyShape>[] {

@@ -22,8 +22,8 @@ export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTM
   const none = emptyState({
     title: 'Deliveries are not signed.',
     text: 'With a key, each delivery carries a signature that its receiver can verify.',
+    isHidden: true,
   })
-  none.hidden = true
   const actions = { title: 'Actions', cell: removeOf, style: 'actions' }
   const columns = columnsOf(clock)
   const table = dataTable('Signing keys', may('manage') ? [...columns, actions] : columns)

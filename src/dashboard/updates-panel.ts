@@ -112,13 +112,12 @@ function choice(options: readonly (readonly [value: string, text: string])[]): H
 }
 
 function noUpdates(): HTMLElement {
-  const none = emptyState({
+  return emptyState({
     title: 'No such updates.',
     text: 'Updates that wait are always here; those that have left only if the server keeps them. To keep a day, set it under Settings, or for all bots:',
     command: 'postbote --retain 1d --retain-bytes 64M',
+    isHidden: true,
   })
-  none.hidden = true
-  return none
 }
 
 function columnsOf(
