@@ -2,19 +2,17 @@
  * Removes expired updates in the background (protocol.md §4). Every 60 s it processes the expiry buckets that are due, queue by
  * queue, and yields to other work after 10 ms.
  */
-import { nextTurn } from '../clock.ts'
 import type { QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ExpiryBucket } from '../shard/stored.ts'
 import type { BotCache } from './bot-cache.ts'
+import { SweepSlice } from './sweep-slice.ts'
 import { ShardSweeper, type SweeperSurroundings } from './shard-sweeper.ts'
 
 export interface ExpirySweeperOptions extends SweeperSurroundings {
   readonly bots: BotCache
 }
 
-/** The sweep lets other work run after this time, so that it does not delay requests noticeably. */
-const expirySweepSliceMs = 10
 /**
  * The sweep reads at most this many expiry records together. Chosen: fewer would need more reads, more would only take
  * more memory; all reads together see every record.
@@ -39,9 +37,8 @@ export class ExpirySweeper extends ShardSweeper {
   }
 
   async #sweepShard(shard: Shard, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options
+    const slice = new SweepSlice(this.#options.clock)
     const minute = Math.floor(shard.clock.nowMs() / 60_000)
-    let sliceStartMs = clock.monotonicMs()
     let after: ExpiryBucket | undefined
     // Per queue, whether everything that is due by now was removed. After a long stop, hundreds of minutes of one queue
     // are due at the same time.
@@ -61,9 +58,7 @@ export class ExpirySweeper extends ShardSweeper {
         } catch (error) {
           this.report(shard, error)
         }
-        if (clock.monotonicMs() - sliceStartMs < expirySweepSliceMs) continue
-        await nextTurn(clock)
-        sliceStartMs = clock.monotonicMs()
+        await slice.rest()
       }
       if (buckets.length < expiryBucketsPerReadMax) return
       after = buckets.at(-1)

@@ -5,13 +5,14 @@
  * Bounds of several queues are held by a cutoff that moves from the oldest of all updates towards now: in each step, every queue
  * loses what left before it. A queue that was looked at is not read again before something of it is due.
  */
-import { type Clock, every, nextTurn, type Timer } from '../clock.ts'
+import { type Clock, every, type Timer } from '../clock.ts'
 import { type KeptBounds, trimKept } from '../queue/kept-trimmer.ts'
 import { type Retention, retentionOf } from '../queue/retention.ts'
 import { botIdOf, type QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Log } from '../surroundings.ts'
 import type { BotCache } from './bot-cache.ts'
+import { SweepSlice } from './sweep-slice.ts'
 
 export interface KeptSweeperOptions {
   readonly clock: Clock
@@ -33,8 +34,6 @@ const keptSweepPeriodMs = 250
 const keptRoomPeriodMs = 1_000
 /** What is too old is deleted this often, as expired updates are. */
 const keptAgePeriodMs = 60_000
-/** The sweep lets other work run after this time, so that it does not delay requests noticeably. */
-const keptSweepSliceMs = 10
 /** A step of the cutoff deletes what left in the oldest part of the time from the oldest update until now. */
 const cutoffStepsPerSpan = 16
 /** The cutoff does not come closer to now in steps, but jumps there. */
@@ -46,10 +45,11 @@ export class KeptSweeper {
   #isClosed = false
   #agedMs = Number.NEGATIVE_INFINITY
   #roomMs = Number.NEGATIVE_INFINITY
-  #sliceStartMs = 0
+  #slice: SweepSlice
 
   constructor(options: KeptSweeperOptions) {
     this.#options = options
+    this.#slice = new SweepSlice(options.clock)
     this.#timer = every(options.clock, keptSweepPeriodMs, () => this.sweep())
   }
 
@@ -61,7 +61,7 @@ export class KeptSweeper {
   async sweep(): Promise<void> {
     const { bots, clock } = this.#options
     const nowMs = clock.monotonicMs()
-    this.#sliceStartMs = nowMs
+    this.#slice = new SweepSlice(clock)
     const isAgeDue = nowMs >= this.#agedMs + keptAgePeriodMs
     if (isAgeDue) this.#agedMs = nowMs
     const isRoomDue = nowMs >= this.#roomMs + keptRoomPeriodMs
@@ -140,10 +140,8 @@ export class KeptSweeper {
   ): Promise<void> {
     for (const queue of shard.kept.queues) {
       if (which.isDue(queue)) await this.#trim(shard, queue, which.cutoffMs)
-      if (this.#options.clock.monotonicMs() - this.#sliceStartMs < keptSweepSliceMs) continue
-      await nextTurn(this.#options.clock)
+      await this.#slice.rest()
       if (this.#isClosed) return
-      this.#sliceStartMs = this.#options.clock.monotonicMs()
     }
   }
 

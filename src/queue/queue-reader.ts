@@ -14,7 +14,7 @@ import type { UpdatesRead } from '../shard/stored.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
 import { type Advanced, type Backlog, type IsHeld, textBytesSum } from './backlog.ts'
 import { DiskEntry, isQueued, type QueuedUpdate } from './queued-update.ts'
-import { addStored, type StoredRun } from './stored-runs.ts'
+import { addRead, addStored, type StoredRun } from './stored-runs.ts'
 import { UnwrittenRemovals } from './unwritten-removals.ts'
 import type { RemovedEntries } from './window.ts'
 import { Mutex } from '../kit/mutex.ts'
@@ -162,7 +162,7 @@ export class QueueReader {
           counted.to = next
           counted.count += updates.length
           counted.bytes += textBytesSum(updates)
-          for (const update of updates) addStored(counted.stored, update.acceptedAtS * 1_000)
+          addRead(counted.stored, updates)
           return this.#backlog.floor < to
         })
       } finally {
@@ -235,7 +235,7 @@ export class QueueReader {
     }
     const { updates } = await shard.readUpdates(page)
     const stored: StoredRun[] = []
-    for (const { acceptedAtS } of updates) addStored(stored, acceptedAtS * 1_000)
+    addRead(stored, updates)
     return stored
   }
 

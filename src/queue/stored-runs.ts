@@ -25,6 +25,14 @@ export function addStored(runs: StoredRun[], storedAtMs: number, count = 1): voi
   else runs.push({ storedAtMs, count })
 }
 
+/** Adds updates that were read from disk, of which only the second is known. */
+export function addRead(
+  runs: StoredRun[],
+  updates: readonly { readonly acceptedAtS: number }[],
+): void {
+  for (const { acceptedAtS } of updates) addStored(runs, acceptedAtS * 1_000)
+}
+
 export interface LeftUpdates {
   readonly stored: readonly StoredRun[]
   readonly count: number

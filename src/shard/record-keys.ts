@@ -106,12 +106,7 @@ function readQueueId(source: Buffer, offset: number): QueueId {
 
 /** Returns the `u` key of an update. */
 export function updateKey(queue: QueueId, updateId: number): Buffer {
-  const key = Buffer.allocUnsafe(updateKeyBytes)
-  key[0] = prefixes.u
-  writeQueueId(key, queue, 1)
-  key.writeUInt32BE(0, 9)
-  key.writeUInt32BE(updateId, 13)
-  return key
+  return keyWithId('u', queue, updateId)
 }
 
 /**
@@ -120,22 +115,25 @@ export function updateKey(queue: QueueId, updateId: number): Buffer {
  * @param updateId - the id that its update had.
  */
 export function deadLetterKey(queue: QueueId, updateId: number): Buffer {
-  const key = updateKey(queue, updateId)
-  key[0] = prefixes.d
-  return key
+  return keyWithId('d', queue, updateId)
 }
 
 /** Returns the `v` key of an update that is kept alone. */
 export function leftUpdateKey(queue: QueueId, updateId: number): Buffer {
-  const key = updateKey(queue, updateId)
-  key[0] = prefixes.v
-  return key
+  return keyWithId('v', queue, updateId)
 }
 
 /** Returns the `l` key of a run of kept updates that begins with this id. */
 export function keptRunKey(queue: QueueId, firstId: number): Buffer {
-  const key = updateKey(queue, firstId)
-  key[0] = prefixes.l
+  return keyWithId('l', queue, firstId)
+}
+
+function keyWithId(kind: 'u' | 'd' | 'v' | 'l', queue: QueueId, updateId: number): Buffer {
+  const key = Buffer.allocUnsafe(updateKeyBytes)
+  key[0] = prefixes[kind]
+  writeQueueId(key, queue, 1)
+  key.writeUInt32BE(0, 9)
+  key.writeUInt32BE(updateId, 13)
   return key
 }
 

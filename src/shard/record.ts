@@ -34,7 +34,7 @@ const updateHeaderBytes = 14
 export const updateFixedBytes = updateHeaderBytes + crcBytes
 /** Length of the value of an `s` record. */
 export const queueStateBytes = 33
-const deadLetterHeaderBytes = 21
+const leftUpdateHeaderBytes = 21
 const keyRecordBytes = 31
 const keptRunBytes = 28
 const keptCountsBytes = 17
@@ -242,7 +242,7 @@ export function decodeUpdate(entry: StoreEntry): UpdateRecord {
  */
 export function encodeLeftUpdate(key: Buffer, left: LeftUpdateRecord): Buffer {
   const errorBytes = Buffer.byteLength(left.lastError)
-  const keyStart = deadLetterHeaderBytes + errorBytes
+  const keyStart = leftUpdateHeaderBytes + errorBytes
   const textStart = keyStart + Buffer.byteLength(left.orderingKey)
   const drafted = draft(key, textStart + left.text.length + crcBytes)
   const { value } = drafted
@@ -253,7 +253,7 @@ export function encodeLeftUpdate(key: Buffer, left: LeftUpdateRecord): Buffer {
   value.writeUInt32BE(left.attempts, 13)
   value.writeUInt16BE(errorBytes, 17)
   value.writeUInt16BE(textStart - keyStart, 19)
-  value.write(left.lastError, deadLetterHeaderBytes)
+  value.write(left.lastError, leftUpdateHeaderBytes)
   value.write(left.orderingKey, keyStart)
   value.set(left.text, textStart)
   return sealed(drafted)
@@ -267,8 +267,8 @@ export function encodeLeftUpdate(key: Buffer, left: LeftUpdateRecord): Buffer {
  */
 export function decodeLeftUpdate(entry: StoreEntry): LeftUpdateRecord {
   const { value } = entry
-  assertIntact(entry, deadLetterHeaderBytes + crcBytes)
-  const keyStart = deadLetterHeaderBytes + value.readUInt16BE(17)
+  assertIntact(entry, leftUpdateHeaderBytes + crcBytes)
+  const keyStart = leftUpdateHeaderBytes + value.readUInt16BE(17)
   const textStart = keyStart + value.readUInt16BE(19)
   return {
     typeNumber: value.readUInt8(1),
@@ -276,7 +276,7 @@ export function decodeLeftUpdate(entry: StoreEntry): LeftUpdateRecord {
     leftAtMs: value.readUIntBE(3, 6),
     acceptedAtS: value.readUInt32BE(9),
     attempts: value.readUInt32BE(13),
-    lastError: value.toString('utf8', deadLetterHeaderBytes, keyStart),
+    lastError: value.toString('utf8', leftUpdateHeaderBytes, keyStart),
     orderingKey: value.toString('utf8', keyStart, textStart),
     text: value.subarray(textStart, value.length - crcBytes),
   }

@@ -209,31 +209,19 @@ export class Shard {
   /** Reads stored updates of one queue in id order. Damaged records are logged and left out. */
   async readUpdates(range: IdRange): Promise<UpdatesRead> {
     const entries = await this.#range(range, keys.updateKey)
-    const last = entries.at(-1)
-    return {
-      updates: this.#codec.decodeUpdates(entries),
-      next: last === undefined ? range.to : keys.updateIdOfKey(last.key) + 1,
-    }
+    return { updates: this.#codec.decodeUpdates(entries), next: nextIdOf(entries, range) }
   }
 
   /** Reads dead letters of one queue in id order. Damaged ones are logged and reported by id only. */
   async readDeadLetters(range: IdRange): Promise<DeadLettersRead> {
     const entries = await this.#range(range, keys.deadLetterKey)
-    const last = entries.at(-1)
-    return {
-      ...this.#codec.decodeDeadLetters(entries),
-      next: last === undefined ? range.to : keys.updateIdOfKey(last.key) + 1,
-    }
+    return { ...this.#codec.decodeDeadLetters(entries), next: nextIdOf(entries, range) }
   }
 
   /** Reads kept updates of one queue that have left alone, in id order. */
   async readLeftUpdates(range: IdRange): Promise<LeftUpdatesRead> {
     const entries = await this.#range(range, keys.leftUpdateKey)
-    const last = entries.at(-1)
-    return {
-      updates: this.#codec.decodeLeftUpdates(entries),
-      next: last === undefined ? range.to : keys.updateIdOfKey(last.key) + 1,
-    }
+    return { updates: this.#codec.decodeLeftUpdates(entries), next: nextIdOf(entries, range) }
   }
 
   /** Reads runs of kept updates of one queue that begin in a range of ids, in id order, or from its end on. */
@@ -512,6 +500,12 @@ export class Shard {
       this.reclaimLeftovers(queue).catch(() => undefined)
     }
   }
+}
+
+/** Returns the id at which to continue after a read of a range. */
+function nextIdOf(entries: readonly StoreEntry[], { to }: IdRange): number {
+  const last = entries.at(-1)
+  return last === undefined ? to : keys.updateIdOfKey(last.key) + 1
 }
 
 function deletionsOf(found: readonly Buffer[]): StoreOperation[] {

@@ -9,6 +9,7 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { type DeadLetterSummary, summaryOf } from '../../queue/dead-letters.ts'
 import { updateTypes } from '../../queue/update-types.ts'
 import { addOperations, queueOf } from './add-operations.ts'
+import { jsonWithUpdate } from './json-with-update.ts'
 
 type Replayed = ResultOf<typeof deadLetterOperations.replayDeadLetters>
 type SummaryJson = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]
@@ -27,10 +28,8 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
       const { deadLetters } = (await queueOf(bots, call)).updates
       const deadLetter = await deadLetters.get(call.params.update_id)
       if (deadLetter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
-      const head = JSON.stringify(summaryJson(summaryOf(deadLetter))).slice(0, -1)
-      // The update follows byte for byte as it was pushed.
-      const body = [Buffer.from(`${head},"update":{`), deadLetter.text, Buffer.from('}}')]
-      return call.reply.type('application/json').send(Buffer.concat(body))
+      const body = jsonWithUpdate(summaryJson(summaryOf(deadLetter)), deadLetter.text)
+      return call.reply.type('application/json').send(body)
     },
     async dropDeadLetters(call) {
       const { deadLetters } = (await queueOf(bots, call)).updates

@@ -12,6 +12,7 @@ import { updateTypes } from '../../queue/update-types.ts'
 import { readOrderingKey, refusal } from '../ingest/update-options.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
+import { jsonWithUpdate } from './json-with-update.ts'
 import { attemptJson } from './webhook-routes.ts'
 
 type RetentionJson = ResultOf<typeof lookBackOperations.getRetention>
@@ -32,15 +33,13 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
       const update = await updates.lookBack.get(updateId)
       if (update === undefined) throw new PostboteError('UNKNOWN_UPDATE')
       const attempts = webhook.attempts(webhookAttemptsKept)
-      const head = {
+      const fields = {
         ...summaryJson(update),
         latest_attempts: attempts
           .filter((attempt) => attempt.updateId === updateId)
           .map((attempt) => attemptJson(attempt)),
       }
-      // The update follows byte for byte as it was pushed.
-      const start = Buffer.from(`${JSON.stringify(head).slice(0, -1)},"update":{`)
-      const body = Buffer.concat([start, update.text, Buffer.from('}}')])
+      const body = jsonWithUpdate(fields, update.text)
       return call.reply.type('application/json').send(body)
     },
     async dropUpdate(call) {
