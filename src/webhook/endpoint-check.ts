@@ -423,14 +423,17 @@ function responseOf(connection: Connection): Response {
   }
 }
 
+/**
+ * Not with `getPeerX509Certificate`: after it, Node 20 finds no names in the certificate when it judges it, and refuses a good one.
+ */
 function shownTls(socket: TLSSocket): CheckedTls | undefined {
-  const certificate = socket.getPeerX509Certificate()
-  if (certificate === undefined) return undefined
-  const untilMs = namedMs(certificate.validTo)
+  const { subject, issuer, valid_to: until } = socket.getPeerCertificate()
+  if (until === undefined) return undefined
+  const untilMs = namedMs(until)
   return {
     version: socket.getProtocol() ?? 'TLS',
-    subject: shownName(certificate.subject),
-    issuer: shownName(certificate.issuer),
+    subject: shownName(subject),
+    issuer: shownName(issuer),
     validUntilMs: untilMs >= 0 ? untilMs : undefined,
   }
 }
@@ -438,9 +441,9 @@ function shownTls(socket: TLSSocket): CheckedTls | undefined {
 /** The name of a subject or an issuer is shown up to this length: usual ones have 100 bytes. */
 const certificateNameBytesMax = 256
 
-/** A name has one part in each line, such as `CN=bot.example`. */
-function shownName(name: string | undefined): string {
-  const parts = (name ?? '').split('\n').filter((part) => part !== '')
+/** A part of a name may have several values. */
+function shownName(name: object | undefined): string {
+  const parts = Object.entries(name ?? {}).map(([part, value]) => `${part}=${String(value)}`)
   return shownBytes(blankedText(parts.join(', '), []), certificateNameBytesMax)
 }
 

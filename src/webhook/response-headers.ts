@@ -46,10 +46,10 @@ export function shownHeaders(
   const lines: string[] = []
   let bytesLeft = shownHeadersBytesMax
   for (const line of blankedTexts(raw, secrets)) {
+    if (bytesLeft <= 0) break
     const shown = shownBytes(line, Math.min(shownHeaderBytesMax, bytesLeft))
-    bytesLeft -= Buffer.byteLength(shown) + 1
-    if (bytesLeft < 0) break
     lines.push(shown)
+    bytesLeft -= Buffer.byteLength(shown) + 1
   }
   return lines.join('\n')
 }

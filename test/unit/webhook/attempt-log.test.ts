@@ -283,8 +283,8 @@ test('headers share the room of bodies, equal ones are kept once, and both of th
 
 test('an attempt without headers is stored as before them, and one that was stored so is read', () => {
   const log = new AttemptLog()
-  addFailure(log, 1, { responseBody: 'no' })
-  addFailure(log, 2, { responseHeaders: 'server: nginx' })
+  addFailure(log, 2, { responseBody: 'no' })
+  addFailure(log, 4, { responseHeaders: 'server: nginx' })
   const record = log.record()
   assert.deepEqual(
     record.rows.map((row) => row.length),

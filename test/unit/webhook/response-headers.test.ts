@@ -9,7 +9,7 @@ import {
   shownHeadersMax,
 } from '../../../src/webhook/response-headers.ts'
 
-const secret = 'the-secret-token'
+const secret = 'opaque-value-of-the-bot'
 const path = '/hooks/AAsecretOfTheBot'
 
 function shown(headers: ResponseHeaders): Readonly<Record<string, string>> {
