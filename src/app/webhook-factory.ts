@@ -163,14 +163,15 @@ export class WebhookFactory implements WebhookServices {
     )
   }
 
-  requestOf({ webhook, signingKeys }: WebhookOfQueue): ShownRequest {
+  requestOf(of: WebhookOfQueue): ShownRequest {
+    const { webhook } = of
     const { clock, config } = this.#options
     const nowMs = clock.nowMs()
     return shownRequest({
       endpoint: parseEndpoint(webhook.url, { local: true }),
       secretToken: webhook.secretToken,
       secretHeaderNames: config.secretTokenHeaders,
-      isSigned: (signingKeys() ?? []).some(({ endsAtMs = Infinity }) => nowMs < endsAtMs),
+      isSigned: (of.signingKeys() ?? []).some(({ endsAtMs = Infinity }) => nowMs < endsAtMs),
     })
   }
 

@@ -429,8 +429,11 @@ export class WebhookControl {
   }
 
   #ofQueue(webhook: WebhookRecord): WebhookOfQueue {
-    const { id, settings } = this.#options
-    return { queueId: id, webhook, signingKeys: () => settings().signingKeys }
+    return {
+      queueId: this.#options.id,
+      webhook,
+      signingKeys: () => this.#options.settings().signingKeys,
+    }
   }
 
   /** Replaces the configuration, and drops updates if requested, in one synced commit. */

@@ -1,4 +1,5 @@
 /** What to do after a check of an endpoint (endpoint-check.ts), in one sentence. Pure. */
+import { unreachable } from '../errors.ts'
 import type { Endpoint } from './endpoint.ts'
 import { certificateFaultOf, type WebhookFailure } from './failure.ts'
 import { webhookResponseTimeoutMs } from './limits.ts'
@@ -35,19 +36,24 @@ export function checkAdvice({ endpoint, failed, status }: CheckEnd): string {
       return tlsAdvice(failed.failure, host)
     case 'post':
       return status === 0 ? unansweredAdvice(failed.failure) : statusAdvice(status)
+    default:
+      return unreachable(failed.step)
   }
 }
 
 function tlsAdvice(failure: WebhookFailure, host: string): string {
-  switch (certificateFaultOf(failure)) {
+  const fault = certificateFaultOf(failure) ?? 'other'
+  switch (fault) {
     case 'expired':
       return 'Renew the certificate of the endpoint, and have its server load the new one.'
     case 'untrusted':
       return 'Use a certificate of a public authority together with its intermediate certificates, or upload your own with setWebhook.'
     case 'other_host':
       return `Use a certificate that names ${host}.`
-    case undefined:
+    case 'other':
       return 'Check the TLS settings of the endpoint: TLS 1.2 or 1.3, with a certificate for servers and without a client certificate.'
+    default:
+      return unreachable(fault)
   }
 }
 

@@ -210,14 +210,14 @@ class Check {
   }
 
   async #judge(found: readonly string[]): Promise<Done<readonly string[]>> {
-    const { network, refusalOf } = this.#options
+    const { network } = this.#options
     const { allowed, blocked } = await this.#within(judgeAddresses(found, network.judge), {
       timeoutMs: checkResolveTimeoutMs,
       late: new WebhookFailure('The addresses were not judged in time', 'timed_out'),
     })
     const refused = blocked
       .slice(0, webhookAddressesMax)
-      .map((address) => ({ address, refusal: refusalOf(address) }))
+      .map((address) => ({ address, refusal: this.#options.refusalOf(address) }))
     this.#addresses = [...allowed.map((address) => ({ address, refusal: undefined })), ...refused]
     const [first] = refused
     if (allowed.length === 0) throw reservedAddress(first?.address ?? this.#options.endpoint.host)

@@ -108,20 +108,17 @@ interface Connecting {
 }
 
 /** Connects to the first of these addresses that lets this server do so. Rejects with the failure of the first one. */
-export async function connectToFirst({
-  addresses,
-  endMs,
-  clock,
-  signal,
-  connect,
-}: Connecting): Promise<{ readonly socket: Socket; readonly address: string }> {
+export async function connectToFirst(
+  connecting: Connecting,
+): Promise<{ readonly socket: Socket; readonly address: string }> {
+  const { addresses, endMs, clock, signal } = connecting
   let failure: unknown
   for (const [index, address] of addresses.entries()) {
     if (signal.aborted) break
     try {
       // An address that does not respond must leave time for those after it.
       const timeoutMs = (endMs - clock.monotonicMs()) / (addresses.length - index)
-      return { socket: await connect({ address, timeoutMs }), address }
+      return { socket: await connecting.connect({ address, timeoutMs }), address }
     } catch (error) {
       // The first failure is the most useful one: later addresses often belong to a family for which this machine has no
       // route.

@@ -15,10 +15,10 @@ const pathPartLengthMin = 8
 
 /** Returns the printable characters of a text, with `***` in place of each secret. */
 export function withoutSecrets(text: string, secrets: RequestSecrets): string {
-  const printable = text.replaceAll(/[^\u0020-\u007e]/g, '')
-  if (printable === '') return ''
+  const ascii = text.replaceAll(/[^\u0020-\u007e]/g, '')
+  if (ascii === '') return ''
   const longestFirst = [...secretsOf(secrets)].toSorted((a, b) => b.length - a.length)
-  return longestFirst.reduce((shown, secret) => shown.replaceAll(secret, '***'), printable)
+  return longestFirst.reduce((shown, secret) => shown.replaceAll(secret, '***'), ascii)
 }
 
 /** Returns the secrets, in each form in which an endpoint may show them. */

@@ -101,7 +101,10 @@ function checkJson(check: EndpointCheck): ResultOf<typeof webhookOperations.chec
       duration_ms: durationMs === undefined ? null : Math.round(durationMs),
       text,
     })),
-    addresses: addresses.map(({ address, refusal = null }) => ({ address, refusal })),
+    addresses: addresses.map((each) => ({
+      address: each.address,
+      refusal: each.refusal ?? null,
+    })),
     tls: tls === undefined ? null : tlsJson(tls),
     status: status === 0 ? null : status,
     response_headers: responseHeaders ?? null,

@@ -63,6 +63,18 @@ function textOf({ steps }: EndpointCheck, wanted: string): string {
   return steps.find(({ step }) => step === wanted)?.text ?? ''
 }
 
+async function unknownName(): Promise<never> {
+  throw Object.assign(new Error('x'), { code: 'ENOTFOUND' })
+}
+
+function silentName(): Promise<never> {
+  return new Promise(() => undefined)
+}
+
+async function refuseAll(addresses: readonly string[]): Promise<readonly boolean[]> {
+  return addresses.map(() => false)
+}
+
 async function secureEndpoint(
   context: TestContext,
   wishes: Partial<CertificateWishes> = {},
@@ -130,10 +142,7 @@ test('a check is signed as deliveries are, with an id that no other has', async 
 
 test('a name that is unknown, an address in its place, and an ip_address are told apart', async (context) => {
   const { url, received } = await endpoint(context, ok)
-  const lookup = async (): Promise<never> => {
-    throw Object.assign(new Error('x'), { code: 'ENOTFOUND' })
-  }
-  const unknown = { network: { ...network, lookup } }
+  const unknown = { network: { ...network, lookup: unknownName } }
   const named = url.replace('127.0.0.1', 'bot.example')
   const failed = await check(named, unknown)
   assert.deepEqual(states(failed), ['failed', 'skipped', 'skipped', 'skipped', 'skipped'])
@@ -180,9 +189,8 @@ test('an address that is refused is shown with the reason, and never connected t
 
 test('thousands of addresses are shown as few', async () => {
   const found = Array.from({ length: 6_000 }, (_, nth) => `10.${nth >> 8}.${nth & 255}.1`)
-  const judge = async (all: readonly string[]): Promise<readonly boolean[]> => all.map(() => false)
   const checked = await check('http://bot.example/', {
-    network: { ...network, judge, lookup: async () => found },
+    network: { ...network, judge: refuseAll, lookup: async () => found },
   })
   assert.deepEqual(
     [checked.addresses.length, textOf(checked, 'name')],
@@ -304,8 +312,10 @@ test('a response that does not come ends after the time of a delivery, and a loo
   assert.deepEqual(states(checked), ['ok', 'ok', 'ok', 'skipped', 'failed'])
   assert.match(textOf(checked, 'post'), /^Read timeout expired/)
   await until(() => sockets.size === 0)
-  const lookup = (): Promise<never> => new Promise(() => undefined)
-  const silent = check('http://bot.example/', { clock, network: { ...network, lookup } })
+  const silent = check('http://bot.example/', {
+    clock,
+    network: { ...network, lookup: silentName },
+  })
   await settle()
   await clock.advance(webhookConnectTimeoutMs)
   assert.match(textOf(await silent, 'name'), /Temporary failure in name resolution$/)
@@ -314,11 +324,10 @@ test('a response that does not come ends after the time of a delivery, and a loo
 
 test('an abort ends a check at once with its reason, wherever it is', async (context) => {
   const { port, sockets } = await silentPort(context)
-  const lookup = (): Promise<never> => new Promise(() => undefined)
   for (const [url, more] of [
     [`https://bot.example:${port}/`, {}],
     [`http://bot.example:${port}/`, {}],
-    ['http://bot.example/', { network: { ...network, lookup } }],
+    ['http://bot.example/', { network: { ...network, lookup: silentName } }],
   ] as const) {
     const aborter = new AbortController()
     const outcome = assert.rejects(check(url, { ...more, signal: aborter.signal }), {
@@ -347,7 +356,7 @@ test('a redirect is not followed, and only its host is shown', async (context) =
 test('what a failed response says is shown as that of an attempt: not at all if it is not kept, and without secrets', async (context) => {
   const { url } = await endpoint(context, (response, { request }) => {
     response.writeHead(500, { 'X-Echo': request.url, 'Set-Cookie': 'a=b', Server: 'x' })
-    response.end(`${request.url} ${request.headers['x-secret-token']}\u0007`)
+    response.end(`${request.url} ${String(request.headers['x-secret-token'])}\u0007`)
   })
   const secret = { secretToken: 'the-secret' }
   const shown = await check(url.replace('/hook', '/hook-of-the-bot'), secret)

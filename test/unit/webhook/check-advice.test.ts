@@ -25,8 +25,11 @@ test('each step that fails has an advice of its own, which is one sentence', () 
   assert.match(advice('connection', new WebhookFailure('Proxy: wrong response 407')), /--proxy/)
 })
 
+function tls(code: string): string {
+  return advice('tls', tlsFailureOf(withCode(code)))
+}
+
 test('the advice says what to do about a certificate', () => {
-  const tls = (code: string): string => advice('tls', tlsFailureOf(withCode(code)))
   assert.match(tls('CERT_HAS_EXPIRED'), /^Renew the certificate/)
   for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE']) {
     assert.match(tls(code), /upload your own with setWebhook/)
