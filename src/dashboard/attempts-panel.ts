@@ -1,4 +1,5 @@
 /** The last attempts to deliver, newest first. Equal ones in a row are one line with their number, and each line opens. */
+import { attemptHeaders } from './attempt-headers.ts'
 import { badgeElement } from './badge.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { type Column, dataTable } from './data-table.ts'
@@ -10,7 +11,7 @@ import { formatCount, formatExact } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
 import { botHash } from './page-route.ts'
-import type { AttemptShape, QueueShape } from './shapes.ts'
+import type { AttemptShape, QueueShape, RequestShape } from './shapes.ts'
 import { timeElement } from './time-element.ts'
 
 const pauseMs = 1_000
@@ -44,13 +45,18 @@ export function attemptsPanel(
   empty.hidden = true
   polls.hidden = true
   const waiting = element('div', { class: 'skeleton' })
+  let request: RequestShape | null | undefined
   const table = dataTable('Attempts', columns, {
-    more: { keyOf: ({ key }) => key, detailOf: ({ attempts }) => attemptDetails(attempts) },
+    more: {
+      keyOf: ({ key }) => key,
+      detailOf: ({ attempts }) => attemptDetails(attempts, request),
+    },
   })
   let mode: QueueShape['mode'] | undefined
   const hurry = poll(pauseMs, async () => {
     if (mode !== 'webhook') return
-    const { attempts } = await api.call('listAttempts', ofQueue(queue, {}))
+    const { attempts, ...rest } = await api.call('listAttempts', ofQueue(queue, {}))
+    request = rest.request
     waiting.hidden = true
     empty.hidden = attempts.length > 0
     table.show(foldAttempts(attempts))
@@ -81,9 +87,12 @@ function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
   return element('a', { href: botHash(queue, 'updates', first) }, `${first}`)
 }
 
-/** Each attempt of a line, with everything that is known of it. */
-function attemptDetails(attempts: readonly AttemptShape[]): HTMLElement {
-  return element('div', {}, ...attempts.map(attemptFacts))
+/** What requests look like now, and each attempt of a line with everything that is known of it. */
+function attemptDetails(
+  attempts: readonly AttemptShape[],
+  request: RequestShape | null | undefined,
+): HTMLElement {
+  return element('div', {}, attemptHeaders(request, undefined), ...attempts.map(attemptFacts))
 }
 
 /** Everything that is known of an attempt, with the beginning of what the endpoint answered. */
@@ -103,7 +112,8 @@ export function attemptFacts(attempt: AttemptShape): HTMLElement {
     typeof body === 'string' && body !== ''
       ? element('pre', { tabindex: 0, 'aria-label': 'Response' }, body)
       : undefined
-  return element('div', { class: 'note' }, facts.root, answer)
+  const headers = attemptHeaders(undefined, attempt.response_headers)
+  return element('div', { class: 'note' }, facts.root, headers, answer)
 }
 
 /** How long an attempt took. */

@@ -17,6 +17,7 @@ function attempt(nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt {
     address: '192.0.2.1',
     error: undefined,
     responseBody: undefined,
+    responseHeaders: undefined,
     isRefused: false,
     ...more,
   }
@@ -255,6 +256,42 @@ test('bodies have a bound for all logs, within which each keeps the newest', () 
   }
   assert.deepEqual([room.used, bodies(first), bodies(second)], [0, 0, 0])
   addFailure(first, 1, { responseBody: 'x' })
-  first.forgetBodies()
+  first.forgetAnswers()
   assert.equal(room.used, 0)
+})
+
+test('headers share the room of bodies, equal ones are kept once, and both of the newest attempt are kept', () => {
+  const room = { used: 0, max: 1_000 }
+  const log = new AttemptLog(room)
+  const responseHeaders = 'server: nginx'
+  for (let nth = 0; nth < 60; nth++) {
+    addFailure(log, nth, { responseHeaders, responseBody: 'same' })
+  }
+  assert.equal(room.used, responseHeaders.length + 4)
+  const newest = { responseHeaders: 'h'.repeat(600), responseBody: 'b'.repeat(600) }
+  addFailure(log, 60, newest)
+  assert.equal(room.used, 1_200)
+  const [first, second] = log.latest()
+  assert.deepEqual(
+    [first?.responseHeaders, first?.responseBody],
+    [newest.responseHeaders, newest.responseBody],
+  )
+  assert.deepEqual([second?.responseHeaders, second?.responseBody], [undefined, undefined])
+  for (let nth = 0; nth < webhookAttemptsKept; nth++) log.add(attempt(nth), 'delivered')
+  assert.equal(room.used, 0)
+})
+
+test('an attempt without headers is stored as before them, and one that was stored so is read', () => {
+  const log = new AttemptLog()
+  addFailure(log, 2, { responseBody: 'no' })
+  addFailure(log, 4, { responseHeaders: 'server: nginx' })
+  const record = log.record()
+  assert.deepEqual(
+    record.rows.map((row) => row.length),
+    [9, 10],
+  )
+  const again = new AttemptLog()
+  again.restoreAttempts(JSON.parse(JSON.stringify(record)))
+  assert.deepEqual(again.latest(), log.latest())
+  assert.deepEqual(again.record(), record)
 })
