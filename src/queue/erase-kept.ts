@@ -13,9 +13,9 @@ import { readRunsOver, runOf } from './look-back.ts'
 /** Which updates are erased. */
 export interface Erasing {
   /** Tells whether an ordering key as it is stored is meant. */
-  hasKey(storedKey: string): boolean
+  readonly hasKey: (storedKey: string) => boolean
   /** Called with the id of each update that is removed. */
-  noted(updateId: number): void
+  readonly noted: (updateId: number) => void
 }
 
 export interface EraseKeptOptions extends Erasing {

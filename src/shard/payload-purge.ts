@@ -100,7 +100,10 @@ async function unusedKey(shard: PurgedShard, range: KeyRange): Promise<Buffer | 
 }
 
 /** Returns the key of the first id of a range that no record has. */
-async function unusedId(shard: PurgedShard, { first, last }: KeyRange): Promise<Buffer | undefined> {
+async function unusedId(
+  shard: PurgedShard,
+  { first, last }: KeyRange,
+): Promise<Buffer | undefined> {
   const queue = keys.queueIdOfKey(first)
   const keyOf = [keys.updateKey, keys.leftUpdateKey, keys.deadLetterKey]
   const lastId = keys.updateIdOfKey(last)

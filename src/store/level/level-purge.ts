@@ -34,14 +34,14 @@ export async function purgeLevel(options: LevelPurgeOptions): Promise<void> {
   await readsEnded()
   await compact(nothing)
   for (let tries = 0; ; tries++) {
-    const marked = await markTables(options)
-    if (marked.size === 0) break
-    for (const number of marked) replaced.add(number)
-    for (const range of ranges) await compact(range)
+    const { numbers, touched } = await markTables(options)
+    if (numbers.size === 0) break
+    for (const number of numbers) replaced.add(number)
+    for (const range of touched) await compact(range)
     const after = await tablesOf(directory, ranges)
-    const isOnOneLevel = new Set(after.map(({ level }) => level)).size <= 1
     const isReplaced = after.every(({ number }) => !replaced.has(number))
-    if (isReplaced && (isOnOneLevel || tries >= purgeTriesMax)) break
+    const areLevel = ranges.every((range) => levelsOf(range, after) <= 1)
+    if (isReplaced && (areLevel || tries >= purgeTriesMax)) break
     if (tries >= purgeTriesMax) throw new Error(`tables in ${directory} could not be replaced`)
   }
   for (let tries = 0; ; tries++) {
@@ -60,17 +60,32 @@ const nothing: KeyRange = { first: Buffer.from([0]), last: Buffer.from([0]) }
 interface RangedTable {
   readonly number: number
   readonly level: number
-  /** The parts of the ranges that are between its first and its last key. */
-  readonly parts: readonly KeyRange[]
+  /** The parts of ranges that are between its first and its last key. */
+  readonly parts: readonly { readonly of: KeyRange; readonly part: KeyRange }[]
 }
 
-/** Returns the numbers of the tables that may have something that was deleted. They are marked. */
-async function markTables({ directory, ranges, mark }: LevelPurgeOptions): Promise<Set<number>> {
-  const marked = new Set<number>()
+/** Marks the tables that may have something that was deleted. Returns their numbers, and the ranges to which that belongs. */
+async function markTables({
+  directory,
+  ranges,
+  mark,
+}: LevelPurgeOptions): Promise<{ numbers: ReadonlySet<number>; touched: ReadonlySet<KeyRange> }> {
+  const numbers = new Set<number>()
+  const touched = new Set<KeyRange>()
   for (const { number, parts } of await tablesOf(directory, ranges)) {
-    for (const part of parts) if (await mark(part)) marked.add(number)
+    for (const { of, part } of parts) {
+      if (!(await mark(part))) continue
+      numbers.add(number)
+      touched.add(of)
+    }
   }
-  return marked
+  return { numbers, touched }
+}
+
+/** Returns on how many levels a range has tables. */
+function levelsOf(range: KeyRange, tables: readonly RangedTable[]): number {
+  const own = tables.filter(({ parts }) => parts.some(({ of }) => of === range))
+  return new Set(own.map(({ level }) => level)).size
 }
 
 /** Returns the tables that may have keys of the ranges. */
@@ -83,8 +98,11 @@ async function tablesOf(directory: string, ranges: readonly KeyRange[]): Promise
     const [first, last] = [userKeyOf(smallest), userKeyOf(largest)]
     if (first === undefined || last === undefined) return []
     const parts = ranges
-      .map((range) => ({ first: greater(first, range.first), last: smaller(last, range.last) }))
-      .filter((part) => Buffer.compare(part.first, part.last) <= 0)
+      .map((of) => ({
+        of,
+        part: { first: greater(first, of.first), last: smaller(last, of.last) },
+      }))
+      .filter(({ part }) => Buffer.compare(part.first, part.last) <= 0)
     return parts.length === 0 ? [] : [{ number, level, parts }]
   })
 }
