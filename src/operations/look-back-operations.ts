@@ -85,7 +85,6 @@ export const lookBackOperations = declareOperations('look back', {
       'Removes updates that wait, that are kept or that are dead from both queues of the bot, and what the files of its shard still have of them. An attempt to deliver that has begun ends first, so a response may take a minute. After an error the call can be repeated.',
     query: () => ({
       ordering_key: Type.String({
-        minLength: 1,
         maxLength: orderingKeyBytesMax,
         description: keyText,
       }),
