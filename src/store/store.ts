@@ -83,7 +83,7 @@ export interface PurgeOptions {
    *
    * @returns false if there is no such key, so that nothing in the range was ever deleted
    */
-  mark(range: KeyRange): Promise<boolean>
+  readonly mark: (range: KeyRange) => Promise<boolean>
 }
 
 /** One consistent view of all entries of a store, read in steps. Writes after its creation do not change it. */

@@ -50,7 +50,8 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
     },
     async eraseUpdates({ params: { id }, query }) {
       const key = readOrderingKey(query.ordering_key)
-      if (key === undefined) throw refusal('ordering_key', 'a key of at least one character', query.ordering_key)
+      if (key === undefined)
+        throw refusal('ordering_key', 'a key of at least one character', query.ordering_key)
       const queues = [await bots.queueOf(id, false), await bots.queueOf(id, true)]
       const { pending, kept, dead, ...rest } = await eraseUpdates(queues, keysMeantBy(key))
       return { removed: { pending, kept, dead }, ...rest }

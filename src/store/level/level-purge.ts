@@ -19,9 +19,9 @@ import type { KeyRange, PurgeOptions } from '../store.ts'
 export interface LevelPurgeOptions extends PurgeOptions {
   readonly directory: string
   /** Calls `compactRange` of LevelDB. */
-  compact(range: KeyRange): Promise<void>
+  readonly compact: (range: KeyRange) => Promise<void>
   /** Resolves when no read is in progress that began before the call. */
-  readsEnded(): Promise<void>
+  readonly readsEnded: () => Promise<void>
 }
 
 /** Chosen: a table that is moved meanwhile gets closer to the last of the seven levels each time. */

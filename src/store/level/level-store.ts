@@ -187,7 +187,7 @@ export class LevelStore implements Store {
     await purgeLevel({
       directory,
       ranges: options.ranges,
-      mark: (range) => options.mark(range),
+      mark: options.mark,
       compact: (range) => this.#compact(range),
       readsEnded: () => this.#readsEnded(),
     })

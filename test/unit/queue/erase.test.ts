@@ -8,7 +8,7 @@ import { QueueLife } from '../../support/queue/queue-life.ts'
 
 /** Pushes updates with these keys, one after the other. */
 async function push(life: QueueLife, keys: string): Promise<number[]> {
-  const pushes = [...keys].map((key) => life.accept('"message":{}', 86_400, key))
+  const pushes = keys.split('').map((key) => life.accept('"message":{}', 86_400, key))
   await life.wait(life.life.shard.commit(pushes, { waited: true }))
   return pushes.map(({ updateId }) => updateId)
 }

@@ -125,10 +125,10 @@ test('reads and writes go on during a purge, and lose nothing', async () => {
     await write(...Array.from({ length: 500 }, (_, i) => put(n + i, marker)))
   }
   await write(...Array.from({ length: 5_000 }, (_, n) => del(n)))
-  let isOver = false
+  const state = { isOver: false }
   const busy = async (): Promise<number> => {
     let n = 10_000
-    for (; !isOver; n++) {
+    for (; !state.isOver; n++) {
       await write(put(n))
       await store.range({ gte: keyOf(0), lt: keyOf(999_999), limit: 100 })
     }
@@ -136,7 +136,7 @@ test('reads and writes go on during a purge, and lose nothing', async () => {
   }
   const writing = busy()
   await purge()
-  isOver = true
+  state.isOver = true
   const written = await writing
   assert.deepEqual(filesWithMarker(), [])
   const left = await store.range({ gte: keyOf(0), lt: keyOf(999_999), limit: 100_000 })
