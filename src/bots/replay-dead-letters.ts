@@ -48,7 +48,12 @@ async function replay(
   const end = (ids.at(-1) ?? 0) + 1
   for (let from = ids[0] ?? end; from < end && stopped === undefined; ) {
     await renumberIfDue(target.queue)
-    const range = { filter: { ...filter, state: 'dead' }, from, end, limit: deadLettersPerRead } as const
+    const range = {
+      filter: { ...filter, state: 'dead' },
+      from,
+      end,
+      limit: deadLettersPerRead,
+    } as const
     try {
       const slice = await replaySlice(target, 'dead letters', range)
       replayed.push(...slice.replayed)

@@ -195,7 +195,11 @@ export class ReplayJobs {
     }
   }
 
-  #run(shard: Shard, { jobs, stopping }: Omit<ShardReplays, 'reading'>, stored: StoredReplay): void {
+  #run(
+    shard: Shard,
+    { jobs, stopping }: Omit<ShardReplays, 'reading'>,
+    stored: StoredReplay,
+  ): void {
     const isHere = [...jobs].some(
       (job) => job.stored.queue === stored.queue && job.stored.jobId === stored.jobId,
     )
@@ -292,9 +296,7 @@ function startedBefore(
   order: ReplayOrder,
 ): StartedReplay | undefined {
   const { idempotency: own } = idempotencyOf(order)
-  const earlier = all.find(
-    ({ record }) => own !== undefined && record.idempotency?.key === own.key,
-  )
+  const earlier = all.find(({ record }) => own !== undefined && record.idempotency?.key === own.key)
   if (earlier === undefined) return undefined
   if (earlier.record.idempotency?.content !== own?.content) {
     throw new PostboteError('IDEMPOTENCY_MISMATCH')

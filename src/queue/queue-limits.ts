@@ -42,11 +42,7 @@ export function assertRoom(limits: QueueLimits, load: QueueLoad, textBytes: numb
  *
  * @throws QUEUE_FULL
  */
-export function assertRoomForReplay(
-  limits: QueueLimits,
-  load: QueueLoad,
-  textBytes: number,
-): void {
+export function assertRoomForReplay(limits: QueueLimits, load: QueueLoad, textBytes: number): void {
   const half = {
     ...limits,
     pendingUpdatesMax: Math.ceil(limits.pendingUpdatesMax / 2),

@@ -121,7 +121,9 @@ test('a bot that has confirmed too early gets everything again, once, although w
   const { body: newest } = await server.call(bot.token, 'getUpdates', { offset: -1 })
   await server.call(bot.token, 'getUpdates', { offset: newest.result[0].update_id + 1 })
   assert.deepEqual(await take(server, bot), [])
-  const command = (...words: string[]) => postbote([...words, '--json', `--dir=${server.dir}`])
+  const keyFile = join(server.dir, 'admin.key')
+  const place = [`--url=${server.privateUrl}`, `--key-file=${keyFile}`, '--json']
+  const command = (...words: string[]) => postbote([...words, ...place])
   const selected = ['--left-state=confirmed', '--rate=400']
   const begun = await command('updates', 'replay', `${bot.botId}`, ...selected)
   assert.equal(begun.code, 0, begun.output)

@@ -15,7 +15,6 @@ import { fieldValues } from './field-values.ts'
 type ReplayJson = ResultOf<typeof replayOperations.getReplay>
 
 export function addReplayRoutes(app: FastifyInstance, bots: BotService): void {
-  const { replays } = bots
   addOperations(app, replayOperations, {
     async replayUpdate({ params: { id, update_id: updateId }, query }) {
       const outcome = await bots.replayUpdate({ botId: id, isTest: query.test, updateId })
@@ -25,23 +24,25 @@ export function addReplayRoutes(app: FastifyInstance, bots: BotService): void {
       const order = orderOf(call.body)
       const queue = await queueOf(bots, call)
       if (call.body.dry_run) {
-        const { count, bytes, isComplete } = await replays.count(queue, order)
+        const { count, bytes, isComplete } = await bots.replays.count(queue, order)
         return { dry_run: true as const, count, bytes, is_complete: isComplete }
       }
-      const started = await replays.begin(queue, order)
+      const started = await bots.replays.begin(queue, order)
       const json = replayJson(started)
       return started.isDuplicate ? { ...json, duplicate: true as const } : json
     },
     async listReplays(call) {
-      const listed = await replays.list(await queueOf(bots, call))
+      const listed = await bots.replays.list(await queueOf(bots, call))
       return { replays: listed.map((replay) => replayJson(replay)) }
     },
     async getReplay(call) {
-      const listed = await replays.list(await queueOf(bots, call))
+      const listed = await bots.replays.list(await queueOf(bots, call))
       return replayJson(existing(listed.find(({ jobId }) => jobId === call.params.job_id)))
     },
     async cancelReplay(call) {
-      return replayJson(existing(await replays.cancel(await queueOf(bots, call), call.params.job_id)))
+      return replayJson(
+        existing(await bots.replays.cancel(await queueOf(bots, call), call.params.job_id)),
+      )
     },
   })
 }
