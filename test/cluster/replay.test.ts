@@ -116,10 +116,11 @@ test('a replay of a time is exactly what was pushed in it, beside live pushes, a
 test('a bot that has confirmed too early gets everything again, once, although workers are killed in the middle', async () => {
   const server = await keeping()
   const bot = await server.register()
-  const all = 1_000
+  const all = 600
   await pushMany(server, bot, { from: 0, count: all })
-  const { body: newest } = await server.call(bot.token, 'getUpdates', { offset: -1 })
-  await server.call(bot.token, 'getUpdates', { offset: newest.result[0].update_id + 1 })
+  const { body: first } = await server.call(bot.token, 'getUpdates', { limit: 1 })
+  const offset = first.result[0].update_id + all
+  await server.call(bot.token, 'getUpdates', { offset })
   assert.deepEqual(await take(server, bot), [])
   const keyFile = join(server.dir, 'admin.key')
   const place = [`--url=${server.privateUrl}`, `--key-file=${keyFile}`, '--json']
@@ -128,7 +129,7 @@ test('a bot that has confirmed too early gets everything again, once, although w
   const begun = await command('updates', 'replay', `${bot.botId}`, ...selected)
   assert.equal(begun.code, 0, begun.output)
   const { job_id: jobId } = JSON.parse(begun.output)
-  for (const part of [0.2, 0.4, 0.6]) {
+  for (const part of [0.2, 0.6]) {
     await replayed(server, bot, jobId, all * part)
     for (const which of [0, 0]) await killWorker(server, which)
   }
