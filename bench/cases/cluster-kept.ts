@@ -34,7 +34,9 @@ export const clusterKeptCase: BenchCase = {
   async open(context) {
     const hook = await openHook(context)
     return Promise.all(
-      retentions.slice(0, context.isAlone ? 1 : 2).map((each) => contestantOf(context, { ...each, hook })),
+      retentions
+        .slice(0, context.isAlone ? 1 : 2)
+        .map((each) => contestantOf(context, { ...each, hook })),
     )
   },
 }

@@ -7,12 +7,7 @@
  */
 import { type Clock, every, type Timer } from '../clock.ts'
 import { type KeptBounds, trimKept } from '../queue/kept-trimmer.ts'
-import {
-  longestRetention,
-  noRetention,
-  type Retention,
-  retentionOf,
-} from '../queue/retention.ts'
+import { longestRetention, noRetention, type Retention, retentionOf } from '../queue/retention.ts'
 import { botIdOf, type QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Log } from '../surroundings.ts'

@@ -1,4 +1,4 @@
-/** What nodes keep in one database: updates that have left their queues, and the audit, while shards move between them. */
+/** What nodes keep in one database, updates that have left their queues and the audit, while shards move between them and back. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startCluster, type TestCluster } from '../support/server/cluster.ts'
@@ -8,29 +8,36 @@ import { until } from '../support/kit/until.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle
+/** Shard 0, which has the audit, belongs to the second one. */
+const [firstNode, secondNode] = ['b', 'a']
 /** What one queue may keep, and what all queues of both nodes may. */
 const queueBytesMax = 4_096
 const totalBytesMax = 65_536
 const text = 'x'.repeat(250)
 
+interface Row {
+  readonly update_id: number
+  readonly state: string
+}
+
 /** Returns what can be looked at of a bot, as a node sees it. */
-async function rowsAt(server: Server, { botId }: RegisteredBot): Promise<readonly object[]> {
+async function rowsAt(server: Server, { botId }: RegisteredBot): Promise<readonly Row[]> {
   const answer = await server.admin('GET', `/v1/bots/${botId}/updates?limit=1000`)
   assert.equal(answer.status, 200, answer.text)
   return answer.body.updates
 }
 
 /** Pushes updates to a bot, which confirms all but the last one. */
-async function confirmSome(server: Server, bot: RegisteredBot, count = 3): Promise<void> {
+async function confirmSome(server: Server, bot: RegisteredBot, count: number): Promise<void> {
   const pair = `{"bot_id":${bot.botId}}\n{"message":{"text":"${text}"}}\n`
   const pushed = await server.admin('POST', '/v1/updates', pair.repeat(count))
   assert.equal(pushed.status, 200, pushed.text)
-  const last = JSON.parse(pushed.text.trim().split('\n').at(-1) ?? '{}')
+  const last: Row = JSON.parse(pushed.text.trim().split('\n').at(-1) ?? '{}')
   const polled = await server.call(bot.token, 'getUpdates', { offset: last.update_id })
   assert.equal(polled.status, 200, polled.text)
   await until(async () => {
-    const kept = await rowsAt(server, bot)
-    return kept.every((row) => Object(row).state !== 'pending' || Object(row).update_id >= last.update_id)
+    const rows = await rowsAt(server, bot)
+    return rows.filter(({ state }) => state === 'pending').length === 1
   })
 }
 
@@ -38,115 +45,114 @@ async function keptBytesOf(server: Server, { botId }: RegisteredBot): Promise<nu
   return (await server.admin('GET', `/v1/bots/${botId}/retention`)).body.kept_bytes
 }
 
-async function drain(cluster: TestCluster, name: string): Promise<void> {
-  const { code, output } = await postbote(['node', 'drain', name], cluster.database.env)
-  assert.equal(code, 0, output)
-  cluster.forget(name)
-}
+/** Pauses and resumes bots, each call at any node, and remembers which calls were answered. */
+class Changes {
+  readonly #cluster: TestCluster
+  readonly #answered = new Map<number, string[]>()
+  readonly #running: Promise<unknown>
+  #isOver = false
 
-test('what is kept is the same after a move of its shard to another node and back, and both go on to trim it', {
-  skip,
-}, async (t) => {
-  const flags = [
-    '--retain=1h',
-    `--retain-bytes=${queueBytesMax}`,
-    `--retain-total-bytes=${totalBytesMax}`,
-  ]
-  const cluster = await startCluster(t, await world.database('kept'), { nodes: ['a'], flags })
-  const bots = await botsOfAllShards(cluster.node('a'))
-  await Promise.all(bots.map((bot) => confirmSome(cluster.node('a'), bot)))
-  const rowsOf = (): Promise<unknown> =>
-    Promise.all(bots.map((bot) => rowsAt(cluster.any(), bot)))
-  let rows = await rowsOf()
-  const moves = [
-    async () => {
-      await cluster.start('b')
-      await cluster.balanced(['a', 'b'])
-    },
-    () => drain(cluster, 'b'),
-  ]
-  for (const move of moves) {
-    await move()
-    await cluster.settled()
-    assert.deepEqual(await rowsOf(), rows)
-    const [bot] = bots
-    assert(bot !== undefined)
-    // The bound of the queue, then that of the server, of which each node has a share for its shards.
-    await confirmSome(cluster.any(), bot, 100)
-    await until(async () => (await keptBytesOf(cluster.any(), bot)) <= 1.3 * queueBytesMax)
-    assert((await keptBytesOf(cluster.any(), bot)) > 0)
-    rows = await rowsOf()
+  constructor(cluster: TestCluster, bots: readonly RegisteredBot[]) {
+    this.#cluster = cluster
+    this.#running = Promise.all(bots.map((bot) => this.#change(bot)))
   }
-  const more = [...bots, ...(await botsOfAllShards(cluster.any()))]
-  more.push(...(await botsOfAllShards(cluster.any())))
-  await Promise.all(more.map((bot) => confirmSome(cluster.any(), bot, 20)))
-  await until(async () => {
-    const bytes = await Promise.all(more.map((bot) => keptBytesOf(cluster.any(), bot)))
-    return bytes.reduce((sum, each) => sum + each) <= 1.3 * totalBytesMax
-  })
-})
 
-interface Call {
-  readonly requestId: string
-  readonly botId: number
-}
+  async end(): Promise<void> {
+    this.#isOver = true
+    await this.#running
+  }
 
-test('no call is missing in the audit or there twice, and their order is kept, while workers are replaced and shard 0 moves', {
-  skip,
-}, async (t) => {
-  const cluster = await startCluster(t, await world.database('audited'), {
-    nodes: ['a', 'b'],
-    workers: 2,
-  })
-  await cluster.balanced(['a', 'b'])
-  const bots = await botsOfAllShards(cluster.any())
-  const answered: Call[][] = bots.map(() => [])
-  let isOver = false
-  /** Changes one bot after the other, each at any node. */
-  const change = async ({ botId }: RegisteredBot, calls: Call[]): Promise<void> => {
-    for (let nth = 0; !isOver; nth++) {
+  /** Each answered call has one row, and the rows of a bot are in the order of its calls. */
+  async check(node: Server): Promise<void> {
+    for (const [botId, answered] of this.#answered) {
+      assert(answered.length > 10)
+      const requestIds = async (): Promise<readonly string[]> => {
+        const { body } = await node.admin('GET', `/v1/audit?bot=${botId}&limit=1000`)
+        const ids = body.calls.map(({ request_id: id }: { readonly request_id: string }) => id)
+        return ids.filter((id: string) => id.startsWith(`${botId}-`)).toReversed()
+      }
+      // What was answered while shard 0 was away is stored a moment later.
+      await until(async () => (await requestIds()).length >= answered.length)
+      const found = await requestIds()
+      assert.equal(new Set(found).size, found.length)
+      assert.deepEqual(
+        answered.filter((id) => !found.includes(id)),
+        [],
+      )
+      const numbers = found.map((id) => Number(id.split('-')[1]))
+      assert.deepEqual(
+        numbers,
+        numbers.toSorted((one, other) => one - other),
+      )
+    }
+  }
+
+  async #change({ botId }: RegisteredBot): Promise<void> {
+    const answered: string[] = []
+    this.#answered.set(botId, answered)
+    for (let nth = 0; !this.#isOver; nth++) {
       const requestId = `${botId}-${nth}`
       const path = `/v1/bots/${botId}/${nth % 2 === 0 ? 'pause' : 'resume'}`
       const headers = { 'x-request-id': requestId }
-      const { status } = await cluster.any().admin('POST', path, undefined, headers)
-      if (status === 200) calls.push({ requestId, botId })
+      const { status } = await this.#cluster.any().admin('POST', path, undefined, headers)
+      if (status === 200) answered.push(requestId)
     }
   }
-  const running = bots.map((bot, nth) => change(bot, answered[nth] ?? []))
-  const ownerOfKeys = async (): Promise<string> => (await cluster.owners())[0] ?? ''
-  const owner = await ownerOfKeys()
-  for (const name of ['a', 'b']) {
-    const { code, output } = await postbote(['reload', '--dir', cluster.node(name).dir])
+}
+
+test('kept updates and the audit are whole after shards have moved to another node, after reloads, and after the moves back; both nodes trim', {
+  skip,
+}, async (t) => {
+  const cluster = await startCluster(t, await world.database('kept'), {
+    nodes: [firstNode],
+    flags: [
+      '--retain=1h',
+      `--retain-bytes=${queueBytesMax}`,
+      `--retain-total-bytes=${totalBytesMax}`,
+    ],
+  })
+  const bots = await botsOfAllShards(cluster.any())
+  await Promise.all(bots.map((bot) => confirmSome(cluster.any(), bot, 3)))
+  const rowsOf = () => Promise.all(bots.map((bot) => rowsAt(cluster.any(), bot)))
+  const rows = await rowsOf()
+  const changes = new Changes(cluster, await botsOfAllShards(cluster.any()))
+  const ownersOf = async (): Promise<string> => [...new Set(await cluster.owners())].join()
+
+  await cluster.start(secondNode)
+  await until(async () => (await cluster.owners()).join('') === 'abbabbaa', 60_000)
+  assert.deepEqual(await rowsOf(), rows)
+  for (const node of cluster.nodes) {
+    const { code, output } = await postbote(['reload', '--dir', node.dir])
     assert.equal(code, 0, output)
   }
+  assert.deepEqual(await rowsOf(), rows)
+  // The bound of a queue, and that of the server, of which each node has a share for its shards.
+  const fresh = await botsOfAllShards(cluster.any())
+  for (let round = 0; round < 6; round++) {
+    await Promise.all(fresh.map((bot) => confirmSome(cluster.any(), bot, 10)))
+  }
+  for (const bot of fresh) {
+    await until(async () => (await keptBytesOf(cluster.any(), bot)) <= 1.3 * queueBytesMax)
+    assert((await keptBytesOf(cluster.any(), bot)) > 0)
+  }
+
+  const before = await rowsOf()
+  const leaving = cluster.forget(secondNode)
   await cluster.database.postgres.query(
-    `UPDATE node SET state = 'leaving' WHERE name = '${owner}'`,
+    `UPDATE node SET state = 'leaving' WHERE name = '${secondNode}'`,
     cluster.database.name,
   )
-  const leaving = cluster.forget(owner)
   assert.equal(await leaving.ended(), 0)
-  assert.notEqual(await ownerOfKeys(), owner)
-  isOver = true
-  await Promise.all(running)
-  const node = cluster.any()
-  for (const calls of answered) {
-    assert(calls.length > 10)
-    const botId = calls[0]?.botId
-    const listed = async (): Promise<readonly { request_id: string; time: number }[]> =>
-      (await node.admin('GET', `/v1/audit?bot=${botId}&limit=1000`)).body.calls.toReversed()
-    const isOfCall = ({ request_id: id }: { request_id: string }): boolean =>
-      id.startsWith(`${botId}-`)
-    // What was answered while shard 0 was away is stored a moment later.
-    await until(async () => (await listed()).filter(isOfCall).length >= calls.length)
-    const rows = (await listed()).filter(isOfCall)
-    const ids = rows.map(({ request_id: id }) => id)
-    assert.equal(new Set(ids).size, ids.length, 'none is there twice')
-    const missing = calls.filter(({ requestId }) => !ids.includes(requestId))
-    assert.deepEqual(missing, [])
-    const order = ids.map((id) => Number(id.split('-')[1]))
-    assert.deepEqual(
-      order,
-      order.toSorted((one, other) => one - other),
-    )
+  assert.equal(await ownersOf(), firstNode)
+  assert.deepEqual(await rowsOf(), before)
+  await changes.end()
+  await changes.check(cluster.node(firstNode))
+  const all = [...bots, ...fresh, ...(await botsOfAllShards(cluster.any()))]
+  for (let round = 0; round < 2; round++) {
+    await Promise.all(all.map((bot) => confirmSome(cluster.any(), bot, 14)))
   }
+  await until(async () => {
+    const bytes = await Promise.all(all.map((bot) => keptBytesOf(cluster.any(), bot)))
+    return bytes.reduce((sum, each) => sum + each) <= 1.3 * totalBytesMax
+  })
 })

@@ -194,11 +194,11 @@ test('while the settings of a queue are damaged, nothing of it goes for its age,
   // The bots are no more in memory then.
   await bots.clock.advance(ownMs + 120_000)
   assert.deepEqual([shard.kept.of(100).count, shard.kept.of(101).count], [1, 0])
-  const { main } = (await bots.wait(Promise.resolve(bots.registry.bots.find(100))))!
-  await bots.wait(main.setDeliveryLimit(1))
+  const queueOf = () => bots.wait(bots.registry.queueOf(100, false))
+  await bots.wait((await queueOf()).setDeliveryLimit(1))
   await bots.clock.advance(retention.ms + 120_000)
   assert.equal(shard.kept.of(100).count, 1)
-  await bots.wait(main.setRetention({}))
+  await bots.wait((await queueOf()).setRetention({}))
   await bots.clock.advance(120_000)
   assert.equal(shard.kept.of(100).count, 0)
   assert.equal(bots.lives[0]!.details[0]?.['record'], 'settings')

@@ -4,6 +4,7 @@ import { dropKept } from '../../../src/queue/drop-kept.ts'
 import { keysMeantBy } from '../../../src/queue/ordering-key.ts'
 import { trimKept } from '../../../src/queue/kept-trimmer.ts'
 import { keptRunKey, leftUpdateKey, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
+import { emptyQueueState, encodeQueueState } from '../../../src/shard/record.ts'
 import { recountSkippedIds } from '../../../src/shard/recount.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { QueueLife } from '../../support/queue/queue-life.ts'
@@ -119,6 +120,16 @@ test('a queue does not keep more than 1.3 times its bytes, however it is used', 
   assert(most > bytesMax && most <= 1.3 * bytesMax, `${most / bytesMax}`)
 })
 
+test('what one confirm adds above the bound of the queue is trimmed although nothing leaves afterwards', async () => {
+  const life = await openKeeping(1_000 * textBytes)
+  const [first = 0] = await life.push(1_800)
+  for (let end = first + 900; end <= first + 1_800; end += 900) {
+    await life.wait(life.queue.advance(end, 'confirm') ?? Promise.resolve())
+  }
+  await life.clock.advance(1_000)
+  assert.deepEqual(keptBy(life), { count: 900, bytes: 900 * textBytes })
+})
+
 test('an update is removed out of its run, and the last one with the run', async () => {
   const life = await openKeeping()
   const [first = 0, second = 0] = await life.push(3)
@@ -193,7 +204,14 @@ test('an update that is kept alone is not pending again because its deletion was
 })
 
 test('a new id is above those of all that is kept', async () => {
-  const life = await openKeeping()
+  const store = new MemoryStore()
+  const { id: queue } = await QueueLife.open({ store })
+  const key = queueKey('s', queue)
+  // Far above those at which a numbering may begin.
+  const value = encodeQueueState(key, emptyQueueState(2 ** 30))
+  await store.write([{ type: 'put', key, value }], { sync: true })
+  const life = await QueueLife.open({ store })
+  life.retention = { ms: 3_600_000, bytes: 1_000_000 }
   const ids = await life.push(2)
   life.queue.remove(await life.queue.pendingAfter(0, 2))
   await life.clock.advance(1_000)
