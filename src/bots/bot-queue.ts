@@ -16,7 +16,12 @@ import type { PollConflict } from '../queue/poll.ts'
 import { type TypeMask, allTypesMask, defaultTypesMask } from '../queue/update-types.ts'
 import type { QueueLevels } from '../queue/queue-levels.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
-import { type OwnRetention, type Retention, retentionOf } from '../queue/retention.ts'
+import {
+  longestRetention,
+  type OwnRetention,
+  type Retention,
+  retentionOf,
+} from '../queue/retention.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
 import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
@@ -115,9 +120,8 @@ export class BotQueue {
     this.bot = bot
     this.shard = shard
     this.#services = services
-    // The types that the bot wants are lost with its settings. Accepting all types loses no update.
     this.#settings = stored.areSettingsLost
-      ? { allowedTypes: allTypesMask }
+      ? settingsInPlace(shard.kept.of(id).count > 0)
       : settingsAsStored(stored.settings)
     this.pacer = new RefusalPacer(services.clock)
     const parts = new QueueParts(this, services)
@@ -329,6 +333,11 @@ export class BotQueue {
     await this.shard.commit([...alongside, operation], { waited: true })
     this.#settings = settings
   }
+}
+
+/** Returns the settings of a queue whose own ones are damaged: those that lose the least, until they are set again. */
+function settingsInPlace(isKeeping: boolean): QueueSettings {
+  return { allowedTypes: allTypesMask, ...(isKeeping ? { retention: longestRetention } : {}) }
 }
 
 /**

@@ -7,7 +7,7 @@
  */
 import { type Clock, every, type Timer } from '../clock.ts'
 import { type KeptBounds, trimKept } from '../queue/kept-trimmer.ts'
-import { type Retention, retentionOf } from '../queue/retention.ts'
+import { longestRetention, noRetention, type Retention, retentionOf } from '../queue/retention.ts'
 import { botIdOf, type QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Log } from '../surroundings.ts'
@@ -16,7 +16,7 @@ import { SweepSlice } from './sweep-slice.ts'
 
 export interface KeptSweeperOptions {
   readonly clock: Clock
-  readonly bots: Pick<BotCache, 'shards'>
+  readonly bots: Pick<BotCache, 'isDoubtful' | 'shards'>
   readonly log: Pick<Log, 'error'>
   /** What a queue keeps that has no retention of its own. */
   readonly retention: Retention
@@ -156,11 +156,15 @@ export class KeptSweeper {
     shard.kept.note(queue, { oldestMs, dueMs: oldestMs + retention.ms })
   }
 
-  /** Reads the settings, so that no queue must be in memory for this. A bot that is gone keeps nothing. */
+  /** Reads the settings, so that no queue must be in memory for this. A bot that is gone keeps nothing, unless its record may be lost. */
   async #retentionOf(shard: Shard, queue: QueueId): Promise<Retention> {
     const [stored, main] = await shard.load([queue, botIdOf(queue)])
     const isGone = main?.bot === undefined && main?.isDamaged !== true
-    if (isGone || stored === undefined) return { ms: 0, bytes: 0 }
+    if (stored === undefined) return noRetention
+    if (isGone) {
+      return this.#options.bots.isDoubtful(botIdOf(queue)) ? longestRetention : noRetention
+    }
+    if (stored.areSettingsLost) return longestRetention
     return retentionOf(stored.settings, this.#options.retention)
   }
 }

@@ -1,10 +1,13 @@
 /** What can be done with bots, as the APIs ask for it. This is the only implementation of `BotService`. */
 import { randomBytes } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
+import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import type { UpdateFilter } from '../queue/look-back.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
+import { type QueueId, queueIdOf } from '../shard/record-keys.ts'
+import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import { type Bot, summaryOf } from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
@@ -44,6 +47,7 @@ export class BotRegistry implements BotService {
   readonly fleet: Fleet
   readonly replays: ReplayJobs
   readonly #services: BotQueueServices
+  readonly #clearing = new Mutex()
 
   constructor(options: BotCacheOptions) {
     this.bots = new BotCache(options)
@@ -76,12 +80,20 @@ export class BotRegistry implements BotService {
     const botId = registration.botId
     this.bots.assertServed(botId)
     const shard = this.bots.shardOf(botId)
-    const [stored] = await shard.load([botId])
+    const queues = [botId, queueIdOf(botId, true)]
+    const [stored] = await shard.load(queues)
+    if (stored === undefined || stored.bot !== undefined) throw new PostboteError('BOT_EXISTS')
+    this.#assertNotLoaded(botId)
     // A damaged record is replaced, because this is the only way to give its bot a token and its queue back.
-    if (stored === undefined || stored.bot !== undefined || this.bots.loaded(botId) !== undefined) {
-      throw new PostboteError('BOT_EXISTS')
+    if (stored.isDamaged !== true) {
+      this.bots.assertAbsent([botId])
+      // The removal of an earlier bot may have been cut off before it has cleared this.
+      await this.#clearing.run(() => {
+        this.#assertNotLoaded(botId)
+        return clearKept(shard, queues)
+      })
+      this.#assertNotLoaded(botId)
     }
-    if (stored.isDamaged !== true) this.bots.assertAbsent([botId])
     const { token, record } = this.#issue(botId, {
       firstName: registration.firstName,
       username: registration.username,
@@ -153,7 +165,6 @@ export class BotRegistry implements BotService {
       for (const queue of queues) {
         const { id, updates } = queue
         operations.push(...(await updates.drop(updates.nextId, { isKept: false })))
-        await shard.clearKept(id)
         operations.push(...(await updates.deadLetters.drop()))
         operations.push(...(await this.replays.removalOf(queue)))
         operations.push({ kind: 'settings', queue: id, record: null })
@@ -161,6 +172,11 @@ export class BotRegistry implements BotService {
       }
       await shard.commit(operations, { waited: true })
       ending = 'UNKNOWN_TOKEN'
+      // Not before, so that a bot that stays keeps it. If this fails, the sweep deletes what is left of a bot that is gone.
+      await clearKept(
+        shard,
+        queues.map(({ id }) => id),
+      ).catch(() => undefined)
     } finally {
       // If the removal failed, the next call reads the bot anew.
       this.bots.forget(bot)
@@ -256,6 +272,10 @@ export class BotRegistry implements BotService {
     return isTest ? bot.test() : bot.main
   }
 
+  #assertNotLoaded(botId: number): void {
+    if (this.bots.loaded(botId) !== undefined) throw new PostboteError('BOT_EXISTS')
+  }
+
   async #existing(botId: number): Promise<Bot> {
     const bot = await this.bots.find(botId)
     if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
@@ -279,5 +299,12 @@ export class BotRegistry implements BotService {
     const token = makeToken(botId, randomBytes)
     const sha256 = secretHash(parseToken(token).secret).toString('base64url')
     return { token, record: { ...record, secrets: [{ sha256 }, ...record.secrets] } }
+  }
+}
+
+/** Deletes what queues keep of updates that have left. They must have been read. */
+async function clearKept(shard: Shard, queues: readonly QueueId[]): Promise<void> {
+  for (const queue of queues) {
+    if (shard.kept.of(queue).count > 0) await shard.clearKept(queue)
   }
 }

@@ -13,7 +13,6 @@ import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/deliver
 import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
 import type { Erasing } from './erase-kept.ts'
-import type { KeptTrimmer } from './kept-trimmer.ts'
 import { type Leaving, leftUpdateOf } from './left-update.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
@@ -42,8 +41,8 @@ export interface QueueRemovalsOptions {
   readonly services: RemovalServices
   readonly backlog: Backlog
   reader(): QueueReader
-  /** Trims what the queue keeps. */
-  trimmer(): KeptTrimmer
+  /** Something is about to be kept. */
+  keeps(): void
   /** The dispatcher of an active webhook. */
   holder(): UpdateHolder | undefined
   commit(operations: readonly Operation[], waited: boolean): Promise<void>
@@ -208,6 +207,7 @@ export class QueueRemovals {
     if (isGiven || this.#options.holder()?.release(update) === false) {
       throw new PostboteError('UPDATE_IN_DELIVERY')
     }
+    if (this.#isKept) this.#options.keeps()
     const kept = this.#isKept ? [leftUpdateOf(update, this.#leaving('dropped'))] : undefined
     const removed = this.#take([update])
     this.#services.counters.add('updates_dropped', removed.count)
@@ -292,7 +292,7 @@ export class QueueRemovals {
     },
   ): DeleteOperation['kept'] {
     if (!this.#isKept) return undefined
-    this.#options.trimmer().mayExceed()
+    this.#options.keeps()
     const leaving = this.#leaving(reason)
     const left = new Set(updateIds)
     return updates.flatMap((update, nth) =>

@@ -78,8 +78,8 @@ export class UpdateQueue implements DeliverySource {
   #ownReader: QueueReader | undefined
   /** Created on first use: most queues in memory have only updates that polls confirm. */
   #ownRemovals: QueueRemovals | undefined
-  /** Created on first use: without retention there is nothing to trim. */
-  #ownTrimmer: KeptTrimmer | undefined
+  /** Created when something is kept: without retention there is nothing to trim. */
+  #trimmer: KeptTrimmer | undefined
   #nextId: number
   #syncingCount = 0
   #syncingBytes = 0
@@ -124,16 +124,15 @@ export class UpdateQueue implements DeliverySource {
       backlog: this.#backlog,
       reader: () => this.#reader,
       holder: () => this.#holder,
-      trimmer: () => this.#trimmer,
+      keeps: () => this.#keeps(),
       commit: (operations, waited) => this.#commit(operations, waited),
       settled: () => this.#settled(),
     })
     return this.#ownRemovals
   }
 
-  get #trimmer(): KeptTrimmer {
-    this.#ownTrimmer ??= new KeptTrimmer(this.#options)
-    return this.#ownTrimmer
+  #keeps(): void {
+    this.#trimmer ??= new KeptTrimmer(this.#options)
   }
 
   /** The dead letters of this queue. */
@@ -457,7 +456,7 @@ export class UpdateQueue implements DeliverySource {
     this.#options.counters.add(counter, advanced.removedCount)
     this.#watcher?.advanced(kind, advanced)
     const keptSinceMs = isKept ? this.#options.clock.nowMs() : undefined
-    if (isKept) this.#trimmer.mayExceed()
+    if (isKept) this.#keeps()
     const { from, floor, removedCount, removedBytes } = advanced
     return { kind, queue: this.id, from, floor, removedCount, removedBytes, keptSinceMs }
   }
@@ -500,6 +499,7 @@ export class UpdateQueue implements DeliverySource {
     const done = this.#options.shard.commit(operations, { waited })
     const settle = (): void => {
       this.#uncommitted -= 1
+      this.#trimmer?.mayExceed()
     }
     done.then(settle, settle)
     return done

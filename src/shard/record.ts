@@ -9,7 +9,7 @@
  *   d, v   0 version | 1 type | 2 reason | 3 left_at_ms(6) | 9 accepted_at_s(4) | 13 attempts(4)
  *       | 17 error_length(2) | 19 key_length(2) | 21 error | ordering key | text | crc(4)
  *   l   0 version | 1 reason | 2 left_at_ms(6) | 8 end(4) | 12 count(4) | 16 bytes(8) | 24 crc(4)
- *   n   0 version | 1 count(4) | 5 bytes(8) | 13 crc(4)
+ *   n   0 version | 1 count(4) | 5 bytes(8) | 13 end(4) | 17 crc(4)
  *   i   0 version | 1 update_id(4) | 5 accepted_at_ms(6) | 11 hash of the text(16) | 27 crc(4)
  *   b, w, k, a, j   0 version | JSON | crc(4)
  *   x   0 version | 1 crc(4)
@@ -37,7 +37,7 @@ export const queueStateBytes = 33
 const leftUpdateHeaderBytes = 21
 const keyRecordBytes = 31
 const keptRunBytes = 28
-const keptCountsBytes = 17
+const keptStateBytes = 21
 const textHashBytes = 16
 /** Times in seconds have four bytes, which end in 2106. A clock that is later must not keep updates from being stored. */
 export const storedSMax = 2 ** 32 - 1
@@ -117,10 +117,16 @@ export interface DeadLetterRecord extends LeftUpdateRecord {
   readonly reason: 'expired' | 'refused'
 }
 
-/** The number of some updates, and the bytes of their texts: the value of an `n` record. */
+/** The number of some updates, and the bytes of their texts. */
 export interface KeptCounts {
   count: number
   bytes: number
+}
+
+/** The value of an `n` record: what a queue keeps. */
+export interface KeptState extends KeptCounts {
+  /** The first id after the last run. As the floor of the queue, it tells what has left if other records are damaged. */
+  end: number
 }
 
 /** The value of an `l` record: a run of updates that left together and whose `u` records are kept. */
@@ -333,10 +339,11 @@ export function decodeKeptRun(entry: StoreEntry): KeptRunRecord {
  *
  * @param key - the record's key, which the CRC covers.
  */
-export function encodeKeptCounts(key: Buffer, kept: Readonly<KeptCounts>): Buffer {
-  const drafted = draft(key, keptCountsBytes)
+export function encodeKeptState(key: Buffer, kept: Readonly<KeptState>): Buffer {
+  const drafted = draft(key, keptStateBytes)
   drafted.value.writeUInt32BE(kept.count, 1)
   drafted.value.writeDoubleBE(kept.bytes, 5)
+  drafted.value.writeUInt32BE(kept.end, 13)
   return sealed(drafted)
 }
 
@@ -346,10 +353,14 @@ export function encodeKeptCounts(key: Buffer, kept: Readonly<KeptCounts>): Buffe
  * @throws DamagedRecordError
  * @throws UnknownRecordVersionError
  */
-export function decodeKeptCounts(entry: StoreEntry): KeptCounts {
+export function decodeKeptState(entry: StoreEntry): KeptState {
   const { value } = entry
-  assertIntact(entry, keptCountsBytes)
-  return { count: value.readUInt32BE(1), bytes: value.readDoubleBE(5) }
+  assertIntact(entry, keptStateBytes)
+  return {
+    count: value.readUInt32BE(1),
+    bytes: value.readDoubleBE(5),
+    end: value.readUInt32BE(13),
+  }
 }
 
 function leaveReasonOf(index: number): LeaveReason {

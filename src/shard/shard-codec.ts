@@ -184,15 +184,15 @@ export class ShardCodec {
   /**
    * Takes over `n` records, as far as newer counts are not in memory.
    *
-   * @returns the queues whose record is damaged
+   * @returns the queues whose record is damaged, and which are not known
    */
   readKeptCounts(entries: readonly StoreEntry[]): QueueId[] {
     const damaged: QueueId[] = []
     for (const entry of entries) {
       const queue = keys.queueIdOfKey(entry.key)
-      const counts = this.#decode(entry, record.decodeKeptCounts)
-      if (counts === undefined) damaged.push(queue)
-      else this.kept.read(queue, counts)
+      const counts = this.#decode(entry, record.decodeKeptState)
+      if (counts !== undefined) this.kept.read(queue, counts)
+      else if (!this.kept.has(queue)) damaged.push(queue)
     }
     return damaged
   }
@@ -265,7 +265,7 @@ export class ShardCodec {
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
     const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
-    if (found.n !== undefined) this.readKeptCounts([found.n])
+    const uncounted = found.n === undefined ? [] : this.readKeptCounts([found.n])
     const tracked = this.#tracked.get(queue)?.state
     return {
       state: tracked ?? state,
@@ -273,6 +273,7 @@ export class ShardCodec {
       bot,
       ...this.#attemptsOf(found.a),
       ...(tracked === undefined && isLost(found.s, state) ? { isStateLost: true } : {}),
+      ...(uncounted.length > 0 ? { isKeptLost: true } : {}),
       ...(isLost(found.w, settings) ? { areSettingsLost: true } : {}),
       ...(isLost(found.b, bot) ? { isDamaged: true } : {}),
     }

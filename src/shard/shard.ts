@@ -16,7 +16,7 @@ import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
 import type { AttemptsRecord } from './attempts-record.ts'
 import { type AdvanceOperation, type Operation, textBytesOf } from './operations.ts'
-import { keptCountsRecord, keptOf, type KeptCountsOfShard } from './kept-counts.ts'
+import { keptOf, keptStateRecord, type KeptCountsOfShard } from './kept-counts.ts'
 import { deleteCopies, purgePayloads } from './payload-purge.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
@@ -74,6 +74,8 @@ export class Shard {
   readonly lists: ShardLists
   /** Whoever reads what queues keep, and then deletes some of it, does so alone. */
   readonly keptChanges = new Mutex()
+  /** Counts what damaged records told, one time after the other, so that no result is written over what is newer. */
+  readonly #counting = new Mutex()
   readonly #options: ShardOptions
   readonly #store: Store
   readonly #codec: ShardCodec
@@ -160,7 +162,7 @@ export class Shard {
   }
 
   /**
-   * Reads what is stored of `queues`. Recounts a queue first if its `s` record is damaged or the shard is distrusted.
+   * Reads what is stored of `queues`. Counts a queue again first if its `s` or `n` record is damaged, or the shard is distrusted.
    *
    * @returns one entry for each queue, in the given order. Call `track` before the first `commit` of a queue.
    * @throws PostboteError STORE_UNAVAILABLE if a record cannot be read.
@@ -168,10 +170,8 @@ export class Shard {
   async load(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {
     await this.#read(async () => this.#recounter?.recount(queues))
     const stored = await this.#loadStored(queues)
-    const lost = queues.filter((_queue, index) => stored[index]?.isStateLost)
-    if (lost.length === 0) return stored
-    await this.#read(() => this.#newRecounter().recount(lost))
-    return this.#loadStored(queues)
+    const isWhole = stored.every(({ isStateLost, isKeptLost }) => !isStateLost && !isKeptLost)
+    return isWhole ? stored : this.#counting.run(() => this.#loadCounted(queues))
   }
 
   /** Marks all ids and counts as unreliable because of damaged logs: queues are recounted before they are loaded. */
@@ -260,7 +260,7 @@ export class Shard {
     if (kept.isRead) return
     for (let after: QueueId = 0; ; ) {
       const page = await this.lists.keptCounts({ after, limit: countedPerReadMax })
-      for (const queue of page.damaged) await this.#countKept(queue)
+      if (page.damaged.length > 0) await this.load(page.damaged)
       if (page.last === undefined) break
       after = page.last
     }
@@ -271,7 +271,8 @@ export class Shard {
   async clearKept(queue: QueueId): Promise<void> {
     await this.keptChanges.run(async () => {
       await this.commit([], { waited: true })
-      const floor = this.stateOf(queue)?.floor ?? 0
+      const [stored] = this.stateOf(queue) === undefined ? await this.load([queue]) : []
+      const floor = (this.stateOf(queue) ?? stored?.state)?.floor ?? 0
       const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
       const options = { sync: false }
       await this.#deleteAll(all, options, keys.keptRunKey)
@@ -414,12 +415,21 @@ export class Shard {
     })
   }
 
-  /** Counts what a queue keeps, because its record is damaged. */
-  async #countKept(queue: QueueId): Promise<void> {
-    const counts = await keptOf(this, queue)
-    const key = keys.queueKey('n', queue)
-    await this.#writeBeside([keptCountsRecord(key, counts)], { sync: false })
-    this.#codec.kept.read(queue, counts)
+  /** Reads what is stored of queues after what was damaged is counted. Another call may have done that meanwhile. */
+  async #loadCounted(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {
+    const damaged = await this.#loadStored(queues)
+    const lost = queues.filter((_queue, index) => damaged[index]?.isStateLost)
+    if (lost.length > 0) await this.#read(() => this.#newRecounter().recount(lost))
+    for (const [index, { isKeptLost, isStateLost, state }] of damaged.entries()) {
+      const queue = queues[index]
+      if (queue === undefined || !isKeptLost || isStateLost) continue
+      const kept = await keptOf(this, queue)
+      // Everything below the floor has left.
+      const end = Math.max(kept.end, state?.floor ?? 0)
+      const record = keptStateRecord(keys.queueKey('n', queue), { ...kept, end })
+      await this.#writeBeside([record], { sync: false })
+    }
+    return this.#loadStored(queues)
   }
 
   #newRecounter(): Recounter {

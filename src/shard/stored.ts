@@ -93,6 +93,8 @@ export interface StoredQueue {
   readonly attempts?: AttemptsRecord
   /** True if the `s` record cannot be read. `Shard.load` then recounts the queue and never returns this. */
   readonly isStateLost?: true
+  /** True if the `n` record cannot be read. `Shard.load` then counts what the queue keeps and never returns this. */
+  readonly isKeptLost?: true
   /** True if the `w` record cannot be read. `settings` are then those of a queue for which none were ever set. */
   readonly areSettingsLost?: true
   /** True if the `b` record cannot be read, so the bot's token is unknown. */
