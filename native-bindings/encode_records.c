@@ -5,11 +5,13 @@
  * is one exact number (its bot, plus 2^52 for the /test/ namespace), and the CRC-32 at the end covers the key and the
  * value before it.
  *
- *   encodeRows(bytes, rows, numbers, count, ends, out, at) -> the position after the last record
- *       Writes `count` `u` records of updates to `out` from `at` on. The updates are in the Buffer `bytes`, and rows of the
- *       Int32Array `rows` have their types and the places of their texts and ordering keys (src/shard/update-rows.ts). The
- *       Float64Array `numbers` has five for each: the number of its row, queue, update id, time of acceptance in seconds,
- *       expiry in milliseconds. Sets the position after each record in the Int32Array `ends`.
+ *   encodeRows(bytes, rows, hashes, numbers, count, ends, out, at) -> the position after the last record
+ *       Writes `count` `u` records of updates to `out` from `at` on, each followed by the `i` record of its idempotency key if
+ *       it has one. The updates are in the Buffer `bytes`, and rows of the Int32Array `rows` have their types and the places of
+ *       their texts and ordering keys (src/shard/update-rows.ts). The Buffer `hashes` has the hashes of the keys
+ *       (src/shard/key-hashes.ts). The Float64Array `numbers` has seven for each: the number of its row, queue, update id, time
+ *       of acceptance in seconds, expiry in milliseconds, the half-day of the key or -1, time of acceptance in milliseconds.
+ *       Sets the position after the records of each update in the Int32Array `ends`.
  *
  *   encodeQueueStates(numbers, count, out)
  *       Writes `count` `s` records of 42 bytes. `numbers` has seven for each: queue, next id, floor, live count, live
@@ -25,7 +27,8 @@
 enum { version = 2, crc_bytes = 4 };
 enum { queue_id_bytes = 8, update_key_bytes = 1 + queue_id_bytes + 8, update_header_bytes = 14 };
 enum { queue_state_bytes = 1 + queue_id_bytes + 33 };
-enum { update_numbers = 5, state_numbers = 7, ordering_key_bytes_max = 0xffff };
+enum { hash_bytes = 16, keyed_bytes = 1 + 4 + queue_id_bytes + hash_bytes + 31 };
+enum { update_numbers = 7, state_numbers = 7, ordering_key_bytes_max = 0xffff };
 /* The columns of a row. */
 enum { row_length = 16, type_column = 4, text_start, text_end, key_letter, first_id, second_id = 10 };
 
@@ -145,6 +148,28 @@ static size_t put_update(const struct source* source, const int32_t* row, const 
   return length;
 }
 
+/*
+ * Writes the record of the key of an update to the bytes before `end`. The hashes are those of the key and of the text. Returns
+ * its length, or 0.
+ */
+static size_t put_keyed(const uint8_t* hashes, const double* numbers, uint8_t* at, const uint8_t* end) {
+  struct record record = {at, at, false};
+  if (end - at < keyed_bytes) return 0;
+  *record.at++ = 'i';
+  put_number(&record, numbers[5], 4);
+  put_queue(&record, numbers[1]);
+  memcpy(record.at, hashes, hash_bytes);
+  record.at += hash_bytes;
+  *record.at++ = version;
+  put_number(&record, numbers[2], 4);
+  put_number(&record, numbers[6], 6);
+  memcpy(record.at, hashes + hash_bytes, hash_bytes);
+  record.at += hash_bytes;
+  if (record.is_out_of_range) return 0;
+  put_crc(&record);
+  return keyed_bytes;
+}
+
 /* Writes the record of a queue. Returns false if a number does not fit. */
 static bool put_state(const double* own, uint8_t* start) {
   struct record record = {start, start, false};
@@ -169,23 +194,24 @@ static napi_value refuse(napi_env env) {
 }
 
 static napi_value encode_rows(napi_env env, napi_callback_info info) {
-  size_t count = 7, rows_length, numbers_length, ends_length, out_length;
-  napi_value args[7], result;
+  size_t count = 8, rows_length, hashes_length, numbers_length, ends_length, out_length;
+  napi_value args[8], result;
   napi_typedarray_type rows_type, numbers_type, ends_type;
-  void *bytes, *rows, *numbers, *ends, *out;
+  void *bytes, *rows, *hashes, *numbers, *ends, *out;
   struct source source;
   uint32_t updates, from;
-  if (napi_get_cb_info(env, info, &count, args, NULL, NULL) != napi_ok || count != 7 ||
+  if (napi_get_cb_info(env, info, &count, args, NULL, NULL) != napi_ok || count != 8 ||
       napi_get_buffer_info(env, args[0], &bytes, &source.length) != napi_ok ||
       napi_get_typedarray_info(env, args[1], &rows_type, &rows_length, &rows, NULL, NULL) != napi_ok ||
-      napi_get_typedarray_info(env, args[2], &numbers_type, &numbers_length, &numbers, NULL, NULL) !=
+      napi_get_buffer_info(env, args[2], &hashes, &hashes_length) != napi_ok ||
+      napi_get_typedarray_info(env, args[3], &numbers_type, &numbers_length, &numbers, NULL, NULL) !=
           napi_ok ||
-      napi_get_value_uint32(env, args[3], &updates) != napi_ok ||
-      napi_get_typedarray_info(env, args[4], &ends_type, &ends_length, &ends, NULL, NULL) != napi_ok ||
-      napi_get_buffer_info(env, args[5], &out, &out_length) != napi_ok ||
-      napi_get_value_uint32(env, args[6], &from) != napi_ok || rows_type != napi_int32_array ||
+      napi_get_value_uint32(env, args[4], &updates) != napi_ok ||
+      napi_get_typedarray_info(env, args[5], &ends_type, &ends_length, &ends, NULL, NULL) != napi_ok ||
+      napi_get_buffer_info(env, args[6], &out, &out_length) != napi_ok ||
+      napi_get_value_uint32(env, args[7], &from) != napi_ok || rows_type != napi_int32_array ||
       numbers_type != napi_float64_array || ends_type != napi_int32_array) {
-    napi_throw_type_error(env, NULL, "expected encodeRows(bytes, rows, numbers, count, ends, out, at)");
+    napi_throw_type_error(env, NULL, "expected encodeRows(bytes, rows, hashes, numbers, count, ends, out, at)");
     return NULL;
   }
   if (numbers_length / update_numbers < updates || ends_length < updates || out_length > INT32_MAX ||
@@ -201,6 +227,13 @@ static napi_value encode_rows(napi_env env, napi_callback_info info) {
     size_t length = put_update(&source, (const int32_t*)rows + (size_t)own[0] * row_length, own, at, end);
     if (length == 0) return refuse(env);
     at += length;
+    if (own[5] >= 0) {
+      size_t of_row = (size_t)own[0] * 2 * hash_bytes;
+      if (hashes_length < of_row + 2 * hash_bytes) return refuse(env);
+      length = put_keyed((const uint8_t*)hashes + of_row, own, at, end);
+      if (length == 0) return refuse(env);
+      at += length;
+    }
     ((int32_t*)ends)[nth] = (int32_t)(at - (uint8_t*)out);
   }
   return napi_create_uint32(env, (uint32_t)(at - (uint8_t*)out), &result) == napi_ok ? result : NULL;

@@ -12,12 +12,8 @@ import { lifeS } from '../queue/time-to-live.ts'
 import { type Operation, type PushedRows, RowPush } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
-import {
-  BatchIdempotencyKeys,
-  type CheckedKey,
-  type NewKey,
-  type RowsToPush,
-} from './batch-idempotency-keys.ts'
+import { HeldKey } from '../shard/idempotency-keys.ts'
+import { BatchIdempotencyKeys, type RowsToPush } from './batch-idempotency-keys.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushOutcome, PushReceipt } from './bot-service.ts'
@@ -176,7 +172,10 @@ export class PushBatch {
       const index = this.#results.length
       this.#results.push(this.#acceptOne({ nth, index, nowMs }))
     }
-    const commits = [...this.#parts].map(([shard, part]) => this.#commit(shard, part))
+    const commits: Promise<void>[] = []
+    for (const [shard, part] of this.#parts) {
+      if (part.operations.length > 0) commits.push(this.#commit(shard, part))
+    }
     if (this.#keys !== undefined) {
       this.#keys.accepted()
       commits.push(this.#keys.copyFailures(this.#results))
@@ -238,31 +237,30 @@ export class PushBatch {
     const typeNumber = rows.typeOf(nth)
     const key = rows.hasIdempotencyKey(nth) ? this.#keyOf(place) : undefined
     // This holds even if nothing new is accepted now, because the update is already stored.
-    if (key !== undefined && 'result' in key) return key.result
+    if (key !== undefined && !(key instanceof HeldKey)) return key
     if (rows.isValidated(nth) || queue.bot.record.isValidated === true) {
       assertTelegramFields(typeNumber, rows.textOf(nth))
     }
     if (this.#targets.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
-    if (key !== undefined) shard.idempotency.assertRoom(key.held, key.fact.acceptedAtMs)
+    if (key !== undefined) {
+      shard.idempotency.assertRoom(key, this.#partOf(shard).pushed.acceptedAtMs)
+    }
     rows.setTtl(nth, lifeS(typeNumber, rows.ttlOf(nth) || undefined))
-    return this.#accepted(queue, place, key)
+    return this.#accepted(queue, place)
   }
 
-  #accepted(queue: BotQueue, { nth, shard, index }: Place, key: NewKey | undefined): number {
+  #accepted(queue: BotQueue, { nth, shard, index }: Place): number {
     const updateId = queue.updates.allocate(this.#rows.textBytes(nth))
-    if (key !== undefined) this.#keys?.claim(shard, index, { key, updateId })
     const { pushed, operations, indexes } = this.#partOf(shard)
-    const push = { nth, queue: queue.id, updateId, idempotency: key?.fact }
-    operations.push(new RowPush(pushed, push))
+    this.#keys?.claim(shard, index, pushed, updateId)
+    operations.push(new RowPush(pushed, { nth, queue: queue.id, updateId }))
     indexes.push(index)
     return updateId
   }
 
-  #keyOf({ nth, shard, index }: Place): CheckedKey {
-    const nowMs = shard.clock.nowMs()
-    const botId = this.#rows.botOf(nth)
-    const key = this.#keys?.check(index, { botId, text: this.#rows.textOf(nth), nowMs })
+  #keyOf({ shard, index }: Place): HeldKey | PushOutcome {
+    const key = this.#keys?.check(index, shard, this.#partOf(shard).pushed.acceptedAtMs)
     if (key === undefined) throw new Error('expected the keys to have been looked up')
     return key
   }

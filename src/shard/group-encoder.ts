@@ -1,6 +1,6 @@
 /**
- * Encodes the records of which a group has the most, updates and the ids and counts of queues, by one native call for the rows
- * that were pushed together, and one for all queues (native-bindings/encode_records.c). The bytes are those of record.ts, to
+ * Encodes the records of which a group has the most, updates with their idempotency keys and the ids and counts of queues, by
+ * one native call for the rows that were pushed together, and one for all queues (native-bindings/encode_records.c). The bytes are those of record.ts, to
  * which the tests compare them, and which encodes the pushes that are no rows or have a key that is no range of their bytes.
  *
  * The rows of a group share one buffer. The numbers are written to memory that is reused, and which a group bounds.
@@ -10,11 +10,28 @@
 import assert from 'node:assert'
 import { usesNativeIngest } from '../../native-bindings/native-ingest.ts'
 import { type RecordEncoder, recordEncoder } from '../../native-bindings/record-encoder.ts'
-import { type QueueId, queueKey, queueKeyBytes, updateKey, updateKeyBytes } from './record-keys.ts'
-import { type PushedRows, type PushOperation, RowPush } from './operations.ts'
 import {
+  halfDayOf,
+  idempotencyKey,
+  idempotencyKeyBytes,
+  type QueueId,
+  queueKey,
+  queueKeyBytes,
+  updateKey,
+  updateKeyBytes,
+} from './record-keys.ts'
+import {
+  type IdempotencyFact,
+  keyedAtMs,
+  type PushedRows,
+  type PushOperation,
+  RowPush,
+} from './operations.ts'
+import {
+  encodeKey,
   encodeQueueState,
   encodeUpdate,
+  keyRecordBytes,
   type QueueState,
   queueStateBytes,
   storedSMax,
@@ -23,14 +40,19 @@ import {
 import { EncodedPut, type StoreOperation } from '../store/store.ts'
 
 /** How many numbers a record has, as encode_records.c lists them. */
-const updateNumbers = 5
+const updateNumbers = 7
+const halfDayNumber = 5
 const stateNumbers = 7
 const stateBytes = queueKeyBytes + queueStateBytes
+const keyedBytes = idempotencyKeyBytes + keyRecordBytes
+const noHashes = Buffer.alloc(0)
 
 /** Pushes of rows of one buffer that follow each other. */
 interface Run {
   readonly of: PushedRows
   count: number
+  /** Whether one of them has an idempotency key. */
+  isKeyed: boolean
 }
 
 export class GroupEncoder {
@@ -43,7 +65,7 @@ export class GroupEncoder {
     this.#native = isNative ? recordEncoder() : undefined
   }
 
-  /** Returns the `u` record of each push. */
+  /** Returns the `u` record of each push, followed by its `i` record if it has an idempotency key. */
   encodeUpdates(pushes: readonly PushOperation[]): StoreOperation[] {
     let bytes = 0
     for (const push of pushes) if (this.#isEncodedNatively(push)) bytes += recordBytesMax(push)
@@ -59,11 +81,13 @@ export class GroupEncoder {
         run = undefined
       }
       if (isNative) {
-        run ??= { of: push.of, count: 0 }
+        run ??= { of: push.of, count: 0, isKeyed: false }
+        if (push.of.rows.hasIdempotencyKey(push.nth)) run.isKeyed = true
         this.#setNumbers(push, run.count++, pushes.length)
       } else {
         const key = updateKey(push.queue, push.updateId)
         records.push({ type: 'put', key, value: encodeUpdate(key, push) })
+        if (push.idempotency !== undefined) records.push(encodeIdempotency(push, push.idempotency))
       }
     }
     if (run !== undefined) this.#encodeRun(run, { out, at }, records)
@@ -78,11 +102,14 @@ export class GroupEncoder {
     numbers[at + 2] = push.updateId
     numbers[at + 3] = Math.min(push.acceptedAtS, storedSMax)
     numbers[at + 4] = Math.round(push.expiresAtS * 1000)
+    const keyAtMs = keyedAtMs(push)
+    numbers[at + halfDayNumber] = keyAtMs === undefined ? -1 : halfDayOf(keyAtMs)
+    numbers[at + halfDayNumber + 1] = keyAtMs ?? 0
   }
 
   /** Encodes a run to `out` from `at` on and returns the position after it. */
   #encodeRun(
-    { of: { rows }, count }: Run,
+    { of: { rows }, count, isKeyed }: Run,
     { out, at }: { readonly out: Buffer; readonly at: number },
     records: StoreOperation[],
   ): number {
@@ -91,6 +118,7 @@ export class GroupEncoder {
     const end = this.#native.encodeRows(
       rows.bytes,
       rows.numbers,
+      isKeyed ? rows.keyHashes.bytes : noHashes,
       this.#numbers,
       count,
       ends,
@@ -99,10 +127,15 @@ export class GroupEncoder {
     )
     let start = at
     for (let nth = 0; nth < count; nth++) {
-      const recordEnd = ends[nth] ?? 0
-      const place = { start, keyEnd: start + updateKeyBytes, end: recordEnd }
-      records.push(new EncodedPut(out, place))
-      start = recordEnd
+      const nextStart = ends[nth] ?? 0
+      const hasKey = (this.#numbers[nth * updateNumbers + halfDayNumber] ?? -1) >= 0
+      const recordEnd = hasKey ? nextStart - keyedBytes : nextStart
+      records.push(new EncodedPut(out, { start, keyEnd: start + updateKeyBytes, end: recordEnd }))
+      if (hasKey) {
+        const keyEnd = recordEnd + idempotencyKeyBytes
+        records.push(new EncodedPut(out, { start: recordEnd, keyEnd, end: nextStart }))
+      }
+      start = nextStart
     }
     return end
   }
@@ -146,7 +179,16 @@ export class GroupEncoder {
 }
 
 function recordBytesMax({ of: { rows }, nth }: RowPush): number {
-  return updateKeyBytes + updateFixedBytes + rows.keyBytesMax(nth) + rows.textBytes(nth)
+  const keyed = rows.hasIdempotencyKey(nth) ? keyedBytes : 0
+  return updateKeyBytes + updateFixedBytes + rows.keyBytesMax(nth) + rows.textBytes(nth) + keyed
+}
+
+function encodeIdempotency(
+  { queue, updateId }: PushOperation,
+  { keyHash, textHash, acceptedAtMs }: IdempotencyFact,
+): StoreOperation {
+  const key = idempotencyKey(halfDayOf(acceptedAtMs), queue, keyHash)
+  return { type: 'put', key, value: encodeKey(key, { updateId, acceptedAtMs, textHash }) }
 }
 
 function stateRecord(queue: QueueId, state: Readonly<QueueState>): StoreOperation {

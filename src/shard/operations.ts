@@ -47,14 +47,12 @@ export class RowPush implements PushOperation {
   readonly nth: number
   readonly queue: QueueId
   readonly updateId: number
-  readonly idempotency: IdempotencyFact | undefined
 
-  constructor(of: PushedRows, push: Pick<RowPush, 'nth' | 'queue' | 'updateId' | 'idempotency'>) {
+  constructor(of: PushedRows, push: Pick<RowPush, 'nth' | 'queue' | 'updateId'>) {
     this.of = of
     this.nth = push.nth
     this.queue = push.queue
     this.updateId = push.updateId
-    this.idempotency = push.idempotency
   }
 
   get typeNumber(): number {
@@ -76,6 +74,20 @@ export class RowPush implements PushOperation {
   get text(): Buffer {
     return this.of.rows.textOf(this.nth)
   }
+
+  get idempotency(): IdempotencyFact | undefined {
+    const { rows, acceptedAtMs } = this.of
+    if (!rows.hasIdempotencyKey(this.nth)) return undefined
+    const { nth } = this
+    const { keyHashes } = rows
+    return { keyHash: keyHashes.keyHash(nth), textHash: keyHashes.textHash(nth), acceptedAtMs }
+  }
+}
+
+/** Returns when the idempotency key of a push was accepted; undefined if it has none. */
+export function keyedAtMs(push: PushOperation): number | undefined {
+  if (!(push instanceof RowPush)) return push.idempotency?.acceptedAtMs
+  return push.of.rows.hasIdempotencyKey(push.nth) ? push.of.acceptedAtMs : undefined
 }
 
 /** Returns the length of the text of a push, without a view of it. */
@@ -221,7 +233,8 @@ export function fold(state: QueueState, operation: QueueOperation): void {
     state.nextId = operation.updateId + 1
     state.liveCount += 1
     state.liveBytes += textBytesOf(operation)
-    if (operation.idempotency !== undefined) foldKey(state, operation.idempotency)
+    const keyAtMs = keyedAtMs(operation)
+    if (keyAtMs !== undefined) foldKey(state, keyAtMs)
   } else if (operation.kind === 'renumber') {
     state.nextId = operation.nextId
     state.floor = operation.nextId
@@ -239,7 +252,7 @@ export function dayOf(timeMs: number): number {
   return Math.floor(timeMs / 86_400_000)
 }
 
-function foldKey(state: QueueState, { acceptedAtMs }: IdempotencyFact): void {
+function foldKey(state: QueueState, acceptedAtMs: number): void {
   const day = dayOf(acceptedAtMs)
   state.idempotencyCount = state.idempotencyDay === day ? state.idempotencyCount + 1 : 1
   state.idempotencyDay = day

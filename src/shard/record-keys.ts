@@ -91,7 +91,8 @@ export const updateKeyBytes = 1 + queueIdBytes + 8
 export const idempotencyHashBytes = 16
 /** Length of a `b`, `w`, `s`, `n` or `a` key. */
 export const queueKeyBytes = 1 + queueIdBytes
-const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
+/** Length of an `i` key. */
+export const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
 const halfDayMs = 43_200_000
 
 /** Writes the 8 bytes of a queue id at `offset`. */

@@ -19,7 +19,7 @@
  * written.
  *
  * A record is encoded into one buffer that begins with its key, so that one call computes the CRC. A second call into
- * zlib would take longer than the CRC of 20 more bytes. The `u` and `s` records of a group are encoded by native code, which
+ * zlib would take longer than the CRC of 20 more bytes. The `u`, `i` and `s` records of a group are encoded by native code, which
  * has these layouts, too (group-encoder.ts).
  */
 import { crc32 } from 'node:zlib'
@@ -35,7 +35,8 @@ export const updateFixedBytes = updateHeaderBytes + crcBytes
 /** Length of the value of an `s` record. */
 export const queueStateBytes = 33
 const leftUpdateHeaderBytes = 21
-const keyRecordBytes = 31
+/** Length of the value of an `i` record. */
+export const keyRecordBytes = 31
 const keptRunBytes = 28
 const keptStateBytes = 21
 const textHashBytes = 16

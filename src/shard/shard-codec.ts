@@ -21,13 +21,13 @@ import {
   type BotOperation,
   type DeleteOperation,
   type ForgetKeptOperation,
-  type IdempotencyFact,
   type Operation,
   type PushOperation,
   type QueueOperation,
   type RemoveDeadLettersOperation,
   type SettingsOperation,
   fold,
+  keyedAtMs,
 } from './operations.ts'
 import * as record from './record.ts'
 import type { QueueState } from './record.ts'
@@ -50,6 +50,8 @@ interface TrackedQueue {
   readonly state: QueueState
   /** Minutes whose expiry bucket was written, so that it is written once and not for every update. */
   buckets: Set<number> | undefined
+  /** Idempotency keys that pushes have claimed which are not encoded yet. */
+  keysClaimed: number
 }
 
 /** Encodes the operations of one shard and decodes its records. */
@@ -68,13 +70,24 @@ export class ShardCodec {
   /** Starts to fold operations of a queue into a copy of `state`. Has no effect on a queue that is tracked. */
   track(queue: QueueId, state: QueueState): void {
     if (!this.#tracked.has(queue)) {
-      this.#tracked.set(queue, { state: { ...state }, buckets: undefined })
+      this.#tracked.set(queue, { state: { ...state }, buckets: undefined, keysClaimed: 0 })
     }
   }
 
   /** Returns the folded state of a queue; undefined if the queue is not tracked. */
   stateOf(queue: QueueId): Readonly<QueueState> | undefined {
     return this.#tracked.get(queue)?.state
+  }
+
+  /** Counts an idempotency key of a push that will be encoded. */
+  claimKey(queue: QueueId): void {
+    this.#trackedQueue(queue).keysClaimed += 1
+  }
+
+  /** Returns how many idempotency keys a queue has on a UTC day, with those that are not encoded yet. */
+  keysOn(queue: QueueId, day: number): number {
+    const { state, keysClaimed } = this.#trackedQueue(queue)
+    return keysClaimed + (state.idempotencyDay === day ? state.idempotencyCount : 0)
   }
 
   /** The largest `nextId` of all queues that were encoded so far. */
@@ -108,7 +121,7 @@ export class ShardCodec {
     const batch: StoreOperation[] = []
     const changed = new Map<QueueId, TrackedQueue>()
     const updates = this.#encoder.encodeUpdates(operations.filter(isPush))
-    let pushes = 0
+    let nextUpdate = 0
     for (const operation of operations) {
       this.kept.fold(operation)
       if (isJson(operation)) {
@@ -130,9 +143,16 @@ export class ShardCodec {
         const tracked = this.#trackedQueue(operation.queue)
         changed.set(operation.queue, tracked)
         if (operation.kind === 'push') {
-          const update = updates[pushes++]
-          if (update !== undefined) batch.push(update)
-          encodeBesideUpdate(operation, tracked, batch)
+          // The key comes after the update: if damage cut the batch off between the two, a key alone would lose that update.
+          const isKeyed = keyedAtMs(operation) !== undefined
+          if (isKeyed && tracked.keysClaimed > 0) tracked.keysClaimed -= 1
+          const end = nextUpdate + (isKeyed ? 2 : 1)
+          for (; nextUpdate < end; nextUpdate++) {
+            const update = updates[nextUpdate]
+            if (update !== undefined) batch.push(update)
+          }
+          const { queue, expiresAtS } = operation
+          encodeBucket({ queue, minute: Math.ceil(expiresAtS / 60) }, tracked, batch)
         }
         encodeLeaving(operation, batch)
         fold(tracked.state, operation)
@@ -317,25 +337,6 @@ function isLost(entry: StoreEntry | undefined, decoded: unknown): boolean {
 
 function isPush(operation: Operation): operation is PushOperation {
   return operation.kind === 'push'
-}
-
-/** Call this after the update: if damage cuts the batch off between the two, a key without its update would lose that update. */
-function encodeBesideUpdate(
-  operation: PushOperation,
-  tracked: TrackedQueue,
-  batch: StoreOperation[],
-): void {
-  const { queue, expiresAtS, idempotency } = operation
-  if (idempotency !== undefined) batch.push(encodeIdempotency(operation, idempotency))
-  encodeBucket({ queue, minute: Math.ceil(expiresAtS / 60) }, tracked, batch)
-}
-
-function encodeIdempotency(
-  { queue, updateId }: PushOperation,
-  { keyHash, textHash, acceptedAtMs }: IdempotencyFact,
-): StoreOperation {
-  const key = keys.idempotencyKey(keys.halfDayOf(acceptedAtMs), queue, keyHash)
-  return { type: 'put', key, value: record.encodeKey(key, { updateId, acceptedAtMs, textHash }) }
 }
 
 function encodeBurial(

@@ -112,7 +112,7 @@ export class Shard {
     this.idempotency = new IdempotencyKeys({
       clock: options.clock,
       keysPerDayMax: options.idempotencyKeysPerDayMax,
-      stateOf: (queue) => this.#codec.stateOf(queue),
+      counts: this.#codec,
       getMany: (wanted) => this.#read(() => this.#store.getMany(wanted)),
       range: (range) => this.#read(() => this.#store.range(range)),
       decode: (entry) => this.#codec.decodeKey(entry),

@@ -19,6 +19,7 @@
  * (encode_records.c), so the columns have their numbers there, too. What that code does not decide, JavaScript does.
  */
 import type { PostboteError } from '../errors.ts'
+import { KeyHashes } from './key-hashes.ts'
 
 export const rowLength = 16
 export const startColumn = 0
@@ -67,6 +68,7 @@ export class UpdateRows {
   /** Keys that are no ranges of the bytes, by the position of their column in `numbers`. */
   #strings: Map<number, string> | undefined
   #refusals: Map<number, PostboteError> | undefined
+  #keyHashes: KeyHashes | undefined
 
   constructor(bytes: Buffer, numbers: Int32Array, bots: Float64Array) {
     this.bytes = bytes
@@ -235,6 +237,11 @@ export class UpdateRows {
     if (!this.hasIdempotencyKey(nth)) return undefined
     const column = nth * rowLength + idempotencyKeyColumn
     return this.#strings?.get(column) ?? this.#range(column)
+  }
+
+  /** The hashes of the idempotency keys. Ask for them once the updates are checked. */
+  get keyHashes(): KeyHashes {
+    return (this.#keyHashes ??= new KeyHashes(this))
   }
 
   #refuse(nth: number, type: number, error: PostboteError): void {

@@ -178,7 +178,7 @@ function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
   for (let nth = 0; nth < rows.count; nth++) {
     if (rows.typeOf(nth) < 0) continue
     rows.setTtl(nth, luck.int(0, 2 ** 20))
-    const numbers = { queue: drawQueue(luck), updateId: drawUint32(luck), idempotency: undefined }
+    const numbers = { queue: drawQueue(luck), updateId: drawUint32(luck) }
     pushes.push(new RowPush(of, { nth, ...numbers }))
   }
   const queues = new Map(pushes.map(({ queue }) => [queue, { state: drawState(luck) }]))

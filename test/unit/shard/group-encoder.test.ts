@@ -80,7 +80,7 @@ const rowPushes: fc.Arbitrary<PushOperation[]> = fc
     const of = { rows, acceptedAtMs }
     return pushes.map(([nth, id, updateId]) => {
       const which = nth % drawn.length
-      return new RowPush(of, { nth: which, queue: id, updateId, idempotency: undefined })
+      return new RowPush(of, { nth: which, queue: id, updateId })
     })
   })
 
@@ -121,7 +121,7 @@ const pushOf = ({ queue: id = 1, updateId = 1, acceptedAtMs = 1, row: change = {
   const usual = { 4: 0, 5: 0, 6: 8, 7: 0x3d, 8: 1, 9: 2, 10: -1, 11: -1, 14: 1 }
   for (const [at, number] of Object.entries({ ...usual, ...change })) numbers[Number(at)] = number
   const rows = new UpdateRows(Buffer.alloc(8), numbers, new Float64Array(1))
-  const more = { nth: 0, queue: id, updateId, idempotency: undefined }
+  const more = { nth: 0, queue: id, updateId }
   return new RowPush({ rows, acceptedAtMs }, more)
 }
 
