@@ -77,26 +77,37 @@ export class Recounter {
     const records: StoreOperation[] = []
     let highest = 0
     for (const queue of queues) {
-      const key = queueKey('s', queue)
-      const keptKey = queueKey('n', queue)
-      const [value, known] = await this.#options.store.getMany([key, keptKey])
-      const before = value && readable({ key, value }, decodeQueueState)
-      const keptBefore = known && readable({ key: keptKey, value: known }, decodeKeptState)
-      const counted = await keptOf(this.#options, queue)
-      // Each of the three records tells what has left, so that no damage of two of them makes that pending again.
-      const end = Math.max(counted.end, ifRead(keptBefore)?.end ?? 0, ifRead(before)?.floor ?? 0)
-      const kept = { ...counted, end }
-      if (known !== undefined || kept.count > 0) records.push(keptStateRecord(keptKey, kept))
-      const { state, dead } = await this.#count(queue, { stored: before, kept })
-      for (const updateId of dead) records.push({ type: 'del', key: updateKey(queue, updateId) })
-      if (state !== undefined) {
-        highest = Math.max(highest, state.nextId)
-        records.push({ type: 'put', key, value: encodeQueueState(key, state) })
-      }
+      const counted = await this.#countQueue(queue)
+      highest = Math.max(highest, counted.nextId)
+      records.push(...counted.records)
     }
     if (records.length === 0) return
     await this.#options.idMark?.reserve(highest)
     await this.#options.write(records)
+  }
+
+  /** Returns what is to be written of a queue, and its next id. */
+  async #countQueue(
+    queue: QueueId,
+  ): Promise<{ readonly records: readonly StoreOperation[]; readonly nextId: number }> {
+    const [key, keptKey] = [queueKey('s', queue), queueKey('n', queue)]
+    const [value, keptValue] = await this.#options.store.getMany([key, keptKey])
+    const stored = value && readable({ key, value }, decodeQueueState)
+    const known = keptValue && readable({ key: keptKey, value: keptValue }, decodeKeptState)
+    const counted = await keptOf(this.#options, queue)
+    // Each of the three records tells what has left, so that no damage of two of them makes that pending again.
+    const end = Math.max(counted.end, ifRead(known)?.end ?? 0, ifRead(stored)?.floor ?? 0)
+    const kept = { ...counted, end }
+    const { state, dead } = await this.#count(queue, { stored, kept })
+    const records: StoreOperation[] = dead.map((updateId) => ({
+      type: 'del',
+      key: updateKey(queue, updateId),
+    }))
+    if (known !== undefined || kept.count > 0) records.push(keptStateRecord(keptKey, kept))
+    if (state !== undefined) {
+      records.push({ type: 'put', key, value: encodeQueueState(key, state) })
+    }
+    return { records, nextId: state?.nextId ?? 0 }
   }
 
   async #count(

@@ -285,7 +285,6 @@ export class ShardCodec {
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
     const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
-    const uncounted = found.n === undefined ? [] : this.readKeptCounts([found.n])
     const tracked = this.#tracked.get(queue)?.state
     return {
       state: tracked ?? state,
@@ -293,10 +292,15 @@ export class ShardCodec {
       bot,
       ...this.#attemptsOf(found.a),
       ...(tracked === undefined && isLost(found.s, state) ? { isStateLost: true } : {}),
-      ...(uncounted.length > 0 ? { isKeptLost: true } : {}),
+      ...this.#keptOf(found.n),
       ...(isLost(found.w, settings) ? { areSettingsLost: true } : {}),
       ...(isLost(found.b, bot) ? { isDamaged: true } : {}),
     }
+  }
+
+  #keptOf(entry: StoreEntry | undefined): Pick<StoredQueue, 'isKeptLost'> {
+    if (entry === undefined || this.readKeptCounts([entry]).length === 0) return {}
+    return { isKeptLost: true }
   }
 
   #attemptsOf(entry: StoreEntry | undefined): Pick<StoredQueue, 'attempts'> {
