@@ -13,8 +13,20 @@ import { checkUpdate } from '../../../src/queue/check-update.ts'
 import { deriveOrderingKey } from '../../../src/queue/ordering-key.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
 import { RowPush } from '../../../src/shard/operations.ts'
-import { encodeQueueState, encodeUpdate, type QueueState } from '../../../src/shard/record.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
+import { KeyHashes } from '../../../src/shard/key-hashes.ts'
+import {
+  encodeKey,
+  encodeQueueState,
+  encodeUpdate,
+  type QueueState,
+} from '../../../src/shard/record.ts'
+import {
+  halfDayOf,
+  idempotencyKey,
+  queueIdOf,
+  queueKey,
+  updateKey,
+} from '../../../src/shard/record-keys.ts'
 import {
   endColumn,
   rowLength,
@@ -181,13 +193,11 @@ function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
     const numbers = { queue: drawQueue(luck), updateId: drawUint32(luck) }
     pushes.push(new RowPush(of, { nth, ...numbers }))
   }
+  const plainHashes = new KeyHashes(rows, false)
   const queues = new Map(pushes.map(({ queue }) => [queue, { state: drawState(luck) }]))
   const got = [...encoder.encodeUpdates(pushes), ...encoder.encodeQueueStates(queues)].map(hexOf)
   const expected = [
-    ...pushes.map((push) => {
-      const key = updateKey(push.queue, push.updateId)
-      return hexOf({ type: 'put', key, value: encodeUpdate(key, push) })
-    }),
+    ...pushes.flatMap((push) => recordsOf(push, plainHashes)),
     ...Array.from(queues, ([queue, { state }]) => {
       const key = queueKey('s', queue)
       return hexOf({ type: 'put', key, value: encodeQueueState(key, state) })
@@ -196,6 +206,18 @@ function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
   const at = expected.findIndex((each, nth) => got[nth] !== each)
   if (at < 0 && got.length === expected.length) return undefined
   return `wrote ${got[at] ?? got.length}, JavaScript ${expected[at] ?? expected.length}`
+}
+
+/** Returns what JavaScript writes for a push. */
+function recordsOf(push: RowPush, hashes: KeyHashes): string[] {
+  const { queue, updateId, nth, of } = push
+  const key = updateKey(queue, updateId)
+  const update = hexOf({ type: 'put', key, value: encodeUpdate(key, push) })
+  if (!of.rows.hasIdempotencyKey(nth)) return [update]
+  const { acceptedAtMs } = of
+  const place = idempotencyKey(halfDayOf(acceptedAtMs), queue, hashes.keyHash(nth))
+  const value = encodeKey(place, { updateId, acceptedAtMs, textHash: hashes.textHash(nth) })
+  return [update, hexOf({ type: 'put', key: place, value })]
 }
 
 function hexOf(operation: StoreOperation): string {

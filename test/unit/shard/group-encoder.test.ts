@@ -2,13 +2,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { keyHasher } from '../../../native-bindings/key-hasher.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
+import { KeyHashes } from '../../../src/shard/key-hashes.ts'
+import {
+  halfDayOf,
+  idempotencyKey,
+  queueIdOf,
+  queueKey,
+  updateKey,
+} from '../../../src/shard/record-keys.ts'
 import { type PushOperation, RowPush } from '../../../src/shard/operations.ts'
 import { rowLength, UpdateRows } from '../../../src/shard/update-rows.ts'
-import { encodeQueueState, encodeUpdate, type QueueState } from '../../../src/shard/record.ts'
+import {
+  encodeKey,
+  encodeQueueState,
+  encodeUpdate,
+  type QueueState,
+} from '../../../src/shard/record.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
+import { noOptions } from '../../support/queue/pushed-rows.ts'
 
 const encoder = new GroupEncoder(true)
 const uint32 = fc.oneof(fc.nat(2 ** 31 - 1), fc.constantFrom(0, 255, 256, 2 ** 31, 2 ** 32 - 1))
@@ -32,6 +46,14 @@ const push: fc.Arbitrary<PushOperation> = fc.record({
     fc.string({ unit: 'binary', maxLength: 20 }),
     fc.constantFrom('', '\ud800', '\ude00\ud83d', '😀', '\uffff'.repeat(85), 'x'.repeat(257), '\0'),
   ),
+  idempotency: fc.option(
+    fc.record({
+      keyHash: fc.string({ unit: 'binary', minLength: 16, maxLength: 16 }),
+      textHash: fc.string({ unit: 'binary', minLength: 16, maxLength: 16 }),
+      acceptedAtMs: fc.oneof(fc.nat(2 ** 41), fc.constantFrom(0, 2 ** 47)),
+    }),
+    { nil: undefined },
+  ),
   text: fc
     .oneof(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ minLength: 300, maxLength: 400 }))
     .map((bytes) => Buffer.from(bytes)),
@@ -53,6 +75,17 @@ function shown(operations: readonly StoreOperation[]): string[] {
   )
 }
 
+/** The records of a push, by record.ts. */
+function recordsOf(each: PushOperation): StoreOperation[] {
+  const key = updateKey(each.queue, each.updateId)
+  const update = { type: 'put' as const, key, value: encodeUpdate(key, each) }
+  if (each.idempotency === undefined) return [update]
+  const { keyHash, acceptedAtMs } = each.idempotency
+  const place = idempotencyKey(halfDayOf(acceptedAtMs), each.queue, keyHash)
+  const value = encodeKey(place, { ...each.idempotency, updateId: each.updateId })
+  return [update, { type: 'put', key: place, value }]
+}
+
 const range = fc.tuple(fc.nat(400), fc.nat(400)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)])
 const row = fc.record({
   type: fc.nat(255),
@@ -61,6 +94,11 @@ const row = fc.record({
   id: range,
   second: fc.oneof(range, fc.constant([-1, -1])),
   ttlS: fc.nat(2 ** 31 - 1),
+  idempotencyKey: fc.oneof(
+    { weight: 2, arbitrary: fc.constant(undefined) },
+    range.filter(([start = 0]) => start > 0),
+    fc.string({ unit: 'binary', maxLength: 70 }),
+  ),
 })
 /** Pushes of rows of one buffer. All of it is ASCII, as keys are. */
 const rowPushes: fc.Arbitrary<PushOperation[]> = fc
@@ -73,8 +111,14 @@ const rowPushes: fc.Arbitrary<PushOperation[]> = fc
   .map(([drawn, text, acceptedAtMs, pushes]) => {
     const numbers = new Int32Array(drawn.length * rowLength)
     const rows = new UpdateRows(Buffer.from(text), numbers, new Float64Array(drawn.length))
-    for (const [nth, { type, text: of, letter, id, second, ttlS }] of drawn.entries()) {
-      numbers.set([type, ...of, letter, ...id, ...second, 0, 0, ttlS], nth * rowLength + 4)
+    for (const [nth, each] of drawn.entries()) {
+      const { type, text: of, letter, id, second, ttlS, idempotencyKey: key } = each
+      const options = { ...noOptions, idempotencyKey: typeof key === 'string' ? key : undefined }
+      rows.setOptions(nth, options)
+      const from = nth * rowLength
+      numbers.set([type, ...of, letter, ...id, ...second], from + 4)
+      if (typeof key === 'object') numbers.set(key, from + 12)
+      numbers[from + 14] = ttlS
       if (letter === -1) rows.setOrderingKey(nth, `=é${ttlS}`)
     }
     const of = { rows, acceptedAtMs }
@@ -92,14 +136,27 @@ test('updates are encoded to the bytes of record.ts, whether they are rows or no
   fc.assert(
     fc.property(fc.array(anyPushes, { maxLength: 6 }), (drawn) => {
       const pushes = drawn.flat()
-      const expected = pushes.map((each) => {
-        const key = updateKey(each.queue, each.updateId)
-        return { type: 'put' as const, key, value: encodeUpdate(key, each) }
-      })
+      const expected = pushes.flatMap((each) => recordsOf(each))
       assert.deepEqual(shown(encoder.encodeUpdates(pushes)), shown(expected))
     }),
     { numRuns: drawnRuns(1_000) },
   )
+})
+
+test('keys and texts are hashed to the bytes of the hash of Node.js', () => {
+  fc.assert(
+    fc.property(rowPushes, (pushes) => {
+      for (const { of, nth } of pushes.filter((each) => each instanceof RowPush)) {
+        if (!of.rows.hasIdempotencyKey(nth)) continue
+        const { keyHashes } = of.rows
+        const plain = new KeyHashes(of.rows, false)
+        assert.equal(keyHashes.keyHash(nth), plain.keyHash(nth))
+        assert.equal(keyHashes.textHash(nth), plain.textHash(nth))
+      }
+    }),
+    { numRuns: drawnRuns(200) },
+  )
+  assert.ok(keyHasher() !== undefined)
 })
 
 test('ids and counts are encoded to the bytes of record.ts', () => {
@@ -146,6 +203,9 @@ test('a number that its field cannot hold, and a place outside of the bytes, is 
     { row: { 10: 3, 11: 2 } },
     { row: { 10: 3, 11: 9 } },
     { row: { 4: 256 } },
+    { row: { 12: 1, 13: 9 } },
+    { row: { 12: 2, 13: 1 } },
+    { row: { 12: 1, 13: 2 }, acceptedAtMs: 2 ** 48 },
   ]) {
     assert.throws(() => encoder.encodeUpdates([pushOf(wrong)]), RangeError, JSON.stringify(wrong))
   }

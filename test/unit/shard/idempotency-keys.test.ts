@@ -6,6 +6,7 @@ import {
   idempotencySweepKeys,
   KeyClaim,
 } from '../../../src/shard/idempotency-keys.ts'
+import { startOf as placeOf } from '../../../src/shard/idempotency-key-filter.ts'
 import { hash128 } from '../../../src/shard/key-hashes.ts'
 import {
   endOf,
@@ -265,6 +266,48 @@ test('a key is in memory only while a caller holds it', async () => {
   const third = idempotency.hold(queue, keyHashesOf('a'), 0)
   assert.notEqual(third, second)
   idempotency.release(third)
+})
+
+test('keys of several queues at one place are held apart, whichever is released first', async () => {
+  const { shard } = await openShard(new MemoryStore())
+  const { idempotency } = shard
+  const names = ['a', 'b', 'c'] as const
+  const first = placeOf(queue, keyHashesOf('a').word(0, 0))
+  // The multiplier is odd, so that each key has a queue that brings it to the place of the first one.
+  const inverse = 0x0e8b2f51
+  assert.equal(Math.imul(inverse, placeOf(1, 0)), 1)
+  const queues = names.map((name) => Math.imul(first ^ keyHashesOf(name).word(0, 0), inverse) >>> 0)
+  const hold = (nth: number): HeldKey =>
+    idempotency.hold(queues[nth] ?? 0, keyHashesOf(names[nth] ?? ''), 0)
+  for (const order of [
+    [0, 1, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [1, 0, 2],
+  ]) {
+    const held = [hold(0), hold(1), hold(2)]
+    assert.equal(new Set(held.map(({ start }) => start)).size, 1)
+    assert.equal(new Set(held).size, 3)
+    for (const [at, nth] of order.entries()) {
+      const key = held[nth]
+      assert.ok(key !== undefined)
+      idempotency.release(key)
+      for (const left of order.slice(at + 1)) {
+        const again = hold(left)
+        assert.equal(again, held[left])
+        idempotency.release(again)
+      }
+      const anew = hold(nth)
+      assert.notEqual(anew, key)
+      idempotency.release(anew)
+    }
+  }
+  const held = [hold(0), hold(1)]
+  idempotency.reset()
+  assert.deepEqual(
+    held.map(({ state }) => state),
+    ['void', 'void'],
+  )
 })
 
 async function openOld(count: number) {
