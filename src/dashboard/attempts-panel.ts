@@ -9,9 +9,9 @@ import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
 import { formatCount, formatExact } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
-import { botHash } from './page-route.ts'
 import type { AttemptShape, QueueShape } from './shapes.ts'
 import { timeElement } from './time-element.ts'
+import { updateLink } from './update-link.ts'
 
 const pauseMs = 1_000
 
@@ -45,7 +45,7 @@ export function attemptsPanel(
   polls.hidden = true
   const waiting = element('div', { class: 'skeleton' })
   const table = dataTable('Attempts', columns, {
-    more: { keyOf: ({ key }) => key, detailOf: ({ attempts }) => attemptDetails(attempts) },
+    more: { keyOf: ({ key }) => key, detailOf: ({ attempts }) => attemptDetails(attempts, queue) },
   })
   let mode: QueueShape['mode'] | undefined
   const hurry = poll(pauseMs, async () => {
@@ -75,24 +75,21 @@ function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | s
 
 function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
   const ids = [...new Set(attempts.map((attempt) => attempt.update_id))]
-  const [first] = ids
-  if (ids.length > 1) return `${formatCount(ids.length)} updates`
-  if (first === null || first === undefined) return '–'
-  return element('a', { href: botHash(queue, 'updates', first) }, `${first}`)
+  return ids.length > 1 ? `${formatCount(ids.length)} updates` : updateLink(queue, ids[0])
 }
 
 /** Each attempt of a line, with everything that is known of it. */
-function attemptDetails(attempts: readonly AttemptShape[]): HTMLElement {
-  return element('div', {}, ...attempts.map(attemptFacts))
+function attemptDetails(attempts: readonly AttemptShape[], queue: BotQueueName): HTMLElement {
+  return element('div', {}, ...attempts.map((attempt) => attemptFacts(attempt, queue)))
 }
 
 /** Everything that is known of an attempt, with the beginning of what the endpoint answered. */
-export function attemptFacts(attempt: AttemptShape): HTMLElement {
+export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLElement {
   const { next_retry: retry, response_body: body } = attempt
   const facts = factList()
   facts.show([
     ['Ended', formatExact(attempt.time)],
-    ['Update', `${attempt.update_id ?? '–'}`],
+    ['Update', updateLink(queue, attempt.update_id)],
     ['Address', attempt.address ?? '–'],
     ['Status', `${attempt.status ?? 'no response'}`],
     ['Took', durationText(attempt)],

@@ -6,6 +6,7 @@
 import { isTrouble } from './api-client.ts'
 import { attemptsPanel } from './attempts-panel.ts'
 import { badge } from './badge.ts'
+import { botSentence } from './bot-sentence.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { deadLettersPanel } from './dead-letters-panel.ts'
 import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
@@ -15,11 +16,11 @@ import { historyPanel } from './history-panel.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
 import { type BotTab, botHash, botTabs, type PageRoute } from './page-route.ts'
+import { pendingCurve } from './pending-curve.ts'
 import { pushPanel } from './push-panel.ts'
 import { actOnQueue, type QueueAction } from './queue-actions.ts'
 import { settingsPanel } from './settings-panel.ts'
 import type { BotShape, QueueShape } from './shapes.ts'
-import { sparkline, sparkPointsMax } from './sparkline.ts'
 import { statusLine } from './status-line.ts'
 import { tailPanel } from './tail-panel.ts'
 import { timeElement } from './time-element.ts'
@@ -174,10 +175,16 @@ interface StateHead extends PagePart<BotShape> {
 
 /** @param onActed - the state may be another one now */
 function stateHead(context: PageContext, queue: BotQueueName, onActed: () => void): StateHead {
-  const { may } = context
+  const { clock, may } = context
   const word = badge()
-  const sentence = element('p')
-  const verdict = element('div', { class: 'verdict' }, word.root, sentence)
+  const sentence = element('p', { class: 'lead-sentence' })
+  const more = element('p', { class: 'faint' })
+  const verdict = element(
+    'div',
+    { class: 'verdict' },
+    word.root,
+    element('div', {}, sentence, more),
+  )
   /** The sentence counts seconds; a screen reader hears only its word. */
   const heard = statusLine('hidden-label')
   const sameName = sameNameNote(context)
@@ -191,17 +198,18 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
 
   const show = (bot: BotShape): void => {
     const state = stateOf(bot, queue)
-    const hasWebhook = state.mode === 'webhook'
     isPaused = state.paused
     sameName.show(bot)
-    pause.hidden = !may('manage') || (!hasWebhook && !isPaused)
+    pause.hidden = !may('manage')
     pause.className = isPaused ? 'primary' : ''
     retry.hidden = !may('manage') || isPaused || state.parked_keys === 0
     setElementText(pause, isPaused ? 'Resume deliveries' : 'Pause deliveries')
     word.root.hidden = false
     word.show(state.health ?? state.mode)
-    sentence.className = ''
-    setElementText(sentence, asSentence(state.health_reason ?? ''))
+    const said = botSentence(state, clock.nowMs() / 1_000)
+    sentence.className = 'lead-sentence'
+    setElementText(sentence, said.lead)
+    setElementText(more, said.more)
     heard.say(state.health ?? 'polling')
     isKnown = true
     figures.root.hidden = false
@@ -211,6 +219,7 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
     figures.root.hidden = !isKnown
     sentence.className = 'error'
     setElementText(sentence, errorText(error))
+    setElementText(more, '')
   }
   const root = element(
     'div',
@@ -221,18 +230,15 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
   return { root, actions: buttonsElement(pause, retry), show, fail }
 }
 
-function asSentence(text: string): string {
-  return text === '' ? text : `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
-}
-
 /** What waits, and what failed last. */
-function figureTiles({ clock }: PageContext, queue: BotQueueName): PagePart<QueueShape> {
+function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueShape> {
+  const { clock } = context
   const pending = element('dd', {}, '–')
   const oldest = element('dd', {}, '–')
   const letters = element('a', { href: botHash(queue, 'dead-letters') }, '–')
   const taken = element('dd', { class: 'small' }, '–')
   const failed = element('dd', {}, '–')
-  const curve = sparkline()
+  const curve = pendingCurve(context, queue)
   const failure = tile('Last failure', failed)
   const root = element(
     'dl',
@@ -242,9 +248,8 @@ function figureTiles({ clock }: PageContext, queue: BotQueueName): PagePart<Queu
     tile('Dead letters', element('dd', {}, letters)),
     tile('Takes updates by', taken),
     failure,
-    tile('Pending, just now', element('dd', {}, curve.root)),
+    tile('Pending, lately', element('dd', {}, curve.root)),
   )
-  let points: readonly number[] = []
   const show = (state: QueueShape): void => {
     const bytes = element('span', { class: 'small faint' }, ` ${formatBytes(state.pending_bytes)}`)
     pending.replaceChildren(formatCount(state.pending), bytes)
@@ -254,8 +259,7 @@ function figureTiles({ clock }: PageContext, queue: BotQueueName): PagePart<Queu
     taken.title = takenText(state)
     failed.replaceChildren(timeElement(clock, state.last_error_date, 'none'))
     failure.title = state.last_error_message ?? ''
-    points = [...points, state.pending].slice(-sparkPointsMax)
-    curve.show(points)
+    curve.show(state.pending)
   }
   return { root, show }
 }

@@ -8,6 +8,7 @@ import {
   appearances,
   assertAccessible,
   assertFits,
+  assertStill,
   type Dashboard,
   logIn,
   openBot,
@@ -132,6 +133,7 @@ for (const { name, colorScheme, viewport } of appearances) {
       .first()
       .waitFor()
     await picture(page, `overview-${name}`)
+    await assertStill(page, 'overview')
     await assertAccessible(page)
     await assertFits(page)
     await page.evaluate(`location.hash = '#/bots/${brokenId}'`)
@@ -140,12 +142,14 @@ for (const { name, colorScheme, viewport } of appearances) {
       .first()
       .waitFor()
     await picture(page, `bot-${name}`)
+    await assertStill(page, 'bot')
     await assertAccessible(page)
     await assertFits(page)
     for (const [path, sign] of otherPages) {
       await page.evaluate(`location.hash = '#/${path}'`)
       await page.getByText(sign).first().waitFor()
       await picture(page, `${path.replaceAll('/', '-')}-${name}`)
+      await assertStill(page, path)
       await assertFits(page)
       // The colors are the same in all sizes.
       if (viewport.width < 500) await assertAccessible(page)
@@ -158,8 +162,21 @@ test('the table has few rows of many bots, and finds one by its id', { skip }, a
   await page.getByRole('button', { name: 'Bot', exact: true }).click()
   await page.getByText(/^The first 200 bots\./).waitFor()
   assert((await page.locator('tbody tr').count()) < 80)
-  await page.getByLabel('Id or username begins with').fill(String(firstId + 277))
+  await page.getByLabel('Search').fill(String(firstId + 277))
   await page.getByRole('link', { name: String(firstId + 277) }).waitFor()
+})
+
+test('a search finds bots of all workers by a word of their names', { skip }, async () => {
+  const { page, server } = await openOverview()
+  const ids = [20_001, 20_002, 20_003, 20_004, 20_005, 20_006]
+  for (const id of ids) {
+    const bot = { bot_id: id, first_name: `Corner Bakery ${id}`, username: 'x_bot' }
+    assert.equal((await server.admin('POST', '/v1/bots', bot)).status, 200)
+  }
+  await page.getByLabel('Search').fill('baKER')
+  await page.getByText('6 bots.', { exact: true }).waitFor()
+  for (const id of ids) await page.getByRole('link', { name: `${id}`, exact: true }).waitFor()
+  assert.match(page.url(), /#\/\?search=baKER$/)
 })
 
 test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, async (t) => {
@@ -193,7 +210,7 @@ test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => 
   await limit.fill('2.5')
   await page.getByRole('button', { name: 'Set limit' }).click()
   await page.getByText('The limit is 2.5 per second now.').waitFor()
-  await page.getByText(/limited to 2\.5 deliveries a second by the operator/).waitFor()
+  await page.getByText(/Limited to 2\.5 deliveries a second by the operator/).waitFor()
   await page.reload()
   await until(async () => (await limit.inputValue()) === '2.5')
   await limit.fill('')
@@ -251,7 +268,7 @@ test('an update is found, read, sent again and removed, and the audit says who r
   await answer(dashboard, 'Remove it')
   await page.getByText(`Update ${id + 1} is removed.`).waitFor()
   await page.getByRole('link', { name: 'Audit' }).click()
-  await page.getByLabel('Id of a bot').fill(String(botId))
+  await page.getByPlaceholder('Id of a bot').fill(String(botId))
   await page.keyboard.press('Enter')
   await page.getByRole('row').filter({ hasText: 'dropUpdate' }).getByText('ok').waitFor()
 })

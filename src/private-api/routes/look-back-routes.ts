@@ -23,9 +23,15 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
   addOperations(app, lookBackOperations, {
     async listUpdates(call) {
       const filter = filterOf(call.query)
+      const { after: from, before, limit } = call.query
+      if (before !== undefined && from > 0) throw refusal('before', 'none with after', before)
       const { lookBack } = (await queueOf(bots, call)).updates
+      if (before !== undefined) {
+        const page = await lookBack.findNewest(filter, { before, limit })
+        return listJson(page.updates, page.before)
+      }
       const { updates, after } = await lookBack.find(filter, call.query)
-      return { updates: updates.map((update) => summaryJson(update)), next: after ?? null }
+      return listJson(updates, after)
     },
     async getUpdate(call) {
       const { update_id: updateId } = call.params
@@ -99,6 +105,13 @@ function filterOf({ state, type, ordering_key: text, since, until }: Selection):
     sinceS: since,
     untilS: until,
   }
+}
+
+function listJson(
+  updates: readonly FoundUpdate[],
+  next: number | undefined,
+): ResultOf<typeof lookBackOperations.listUpdates> {
+  return { updates: updates.map((update) => summaryJson(update)), next: next ?? null }
 }
 
 function summaryJson(update: FoundUpdate): SummaryJson {
