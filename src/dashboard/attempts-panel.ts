@@ -80,7 +80,16 @@ function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
 
 /** Each attempt of a line, with everything that is known of it. */
 function attemptDetails(attempts: readonly AttemptShape[], queue: BotQueueName): HTMLElement {
-  return element('div', {}, ...attempts.map((attempt) => attemptFacts(attempt, queue)))
+  const [first, ...others] = attempts
+  const each = others.map((attempt) =>
+    element(
+      'details',
+      { class: 'options' },
+      element('summary', {}, `${formatExact(attempt.time)}, update ${attempt.update_id ?? '–'}`),
+      attemptFacts(attempt, queue),
+    ),
+  )
+  return element('div', {}, first && attemptFacts(first, queue), ...each)
 }
 
 /** Everything that is known of an attempt, with the beginning of what the endpoint answered. */

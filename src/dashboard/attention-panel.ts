@@ -3,7 +3,7 @@
  * however many bots fail: it asks for the bots of the worst states that the sums know, and for the sentence of each.
  */
 import { badge } from './badge.ts'
-import { readableSeconds } from './bot-sentence.ts'
+import { asSentence, readableSeconds } from './bot-sentence.ts'
 import { botHash } from './page-route.ts'
 import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
 import { formatAge, formatCount } from './format.ts'
@@ -177,7 +177,7 @@ function troubleRow(
   )
   const show = ({ state: word, listed: now, bot }: TroubledBot): void => {
     state.show(word)
-    const reason = readableSeconds(bot?.health_reason ?? '')
+    const reason = asSentence(readableSeconds(bot?.health_reason ?? ''))
     setElementText(sentence, reason)
     sentence.title = reason
     setElementText(count, formatCount(now.pending))

@@ -48,7 +48,8 @@ function failureText(facts: Facts, nowS: number): string {
   return `the last failure was ${formatAgo(date, nowS)}${error === null ? '' : `: ${error}`}`
 }
 
-function asSentence(text: string): string {
+/** Makes a sentence of a text without a capital and an end. */
+export function asSentence(text: string): string {
   if (text === '') return text
   const sentence = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`

@@ -38,7 +38,7 @@ export function botView(context: PageContext, first: BotRoute): PageView {
   const { queue } = first
   const { api, poll } = context
   const title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
-  const heading = element('h1', {}, title)
+  const heading = element('h1', {}, title, element('span', { class: 'faint' }))
   const state = stateHead(context, queue, () => hurry())
   const tabs = tabLinks(queue)
   const place = element('div', {}, element('div', { class: 'skeleton' }))
@@ -64,6 +64,7 @@ export function botView(context: PageContext, first: BotRoute): PageView {
       bot = await api.call('getBot', { id: queue.botId })
       showNames(heading, queue, bot)
       state.show(bot)
+      sameName.show(bot)
       tabs.root.hidden = false
       showTab()
     } catch (error) {
@@ -75,7 +76,8 @@ export function botView(context: PageContext, first: BotRoute): PageView {
       }
     }
   })
-  const root = element('div', {}, linksOf(queue), state.root, tabs.root, place)
+  const sameName = sameNameNote(context)
+  const root = element('div', {}, linksOf(queue, sameName.root), state.root, tabs.root, place)
   state.root.prepend(element('div', { class: 'heading' }, heading, state.actions))
   return {
     title,
@@ -110,7 +112,12 @@ function unchanging(root: HTMLElement): TabPart {
 function activityTab(context: PageContext, queue: BotQueueName): TabPart {
   const attempts = attemptsPanel(context, queue)
   const charts = historyPanel(context, queue)
-  const root = element('div', {}, element('div', { class: 'row' }, ...charts), attempts.root)
+  const root = element(
+    'div',
+    { class: 'activity' },
+    element('div', { class: 'row' }, ...charts),
+    attempts.root,
+  )
   const show = (bot: BotShape): void => {
     const { mode } = stateOf(bot, queue)
     for (const chart of charts) chart.hidden = mode !== 'webhook'
@@ -143,12 +150,12 @@ function showNames(heading: HTMLElement, { isTest }: BotQueueName, bot: BotShape
   heading.replaceChildren(`${bot.first_name} `, element('span', { class: 'faint' }, names))
 }
 
-function linksOf(queue: BotQueueName): HTMLElement {
+function linksOf(queue: BotQueueName, note: HTMLElement): HTMLElement {
   const { isTest } = queue
   const all = element('a', { href: '#/' }, 'Bots')
   const name = isTest ? 'the main queue' : 'the /test/ queue'
   const href = botHash({ ...queue, isTest: !isTest })
-  return element('p', { class: 'crumbs' }, all, ' · ', element('a', { href }, `Show ${name}`))
+  return element('p', { class: 'crumbs' }, all, ' · ', element('a', { href }, `Show ${name}`), note)
 }
 
 function tabLinks(queue: BotQueueName): PagePart<BotTab> {
@@ -187,7 +194,6 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
   )
   /** The sentence counts seconds; a screen reader hears only its word. */
   const heard = statusLine('hidden-label')
-  const sameName = sameNameNote(context)
   const figures = figureTiles(context, queue)
   const act = (action: QueueAction): void => void actOnQueue(context, queue, action).then(onActed)
   let isPaused = false
@@ -199,7 +205,6 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
   const show = (bot: BotShape): void => {
     const state = stateOf(bot, queue)
     isPaused = state.paused
-    sameName.show(bot)
     pause.hidden = !may('manage')
     pause.className = isPaused ? 'primary' : ''
     retry.hidden = !may('manage') || isPaused || state.parked_keys === 0
@@ -210,6 +215,7 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
     sentence.className = 'lead-sentence'
     setElementText(sentence, said.lead)
     setElementText(more, said.more)
+    verdict.title = `${said.lead} ${said.more}`
     heard.say(state.health ?? 'polling')
     isKnown = true
     figures.root.hidden = false
@@ -224,7 +230,7 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
   const root = element(
     'div',
     {},
-    element('section', { class: 'card' }, verdict, heard.root, sameName.root),
+    element('section', { class: 'card' }, verdict, heard.root),
     figures.root,
   )
   return { root, actions: buttonsElement(pause, retry), show, fail }
@@ -275,7 +281,7 @@ function takenText({ mode, webhook_host: host, waiting_poll: isWaiting }: QueueS
 
 /** The server takes a username that another bot has. Looks for one once. */
 function sameNameNote({ api, seesAll }: PageContext): PagePart<BotShape> {
-  const root = element('p', { class: 'degraded', hidden: true })
+  const root = element('span', { class: 'degraded', hidden: true })
   let hasLooked = !seesAll
   const look = async ({ bot_id: id, username }: BotShape): Promise<void> => {
     const { bots } = await api.call('listBots', { query: { prefix: username, limit: 1_000 } })
@@ -284,7 +290,9 @@ function sameNameNote({ api, seesAll }: PageContext): PagePart<BotShape> {
     )
     root.hidden = others.length === 0
     const ids = others.slice(0, 10).map((each) => each.bot_id)
-    setElementText(root, `The username is also that of bot ${ids.join(', ')}.`)
+    const text = `The username is also that of bot ${ids.join(', ')}.`
+    setElementText(root, ` · ${text}`)
+    root.title = text
   }
   const show = (bot: BotShape): void => {
     if (hasLooked) return

@@ -107,7 +107,13 @@ interface LegendData extends LineChartData {
 function chartLegend({ lines, formatValue }: LineChartOptions): PagePart<LegendData> {
   const values = lines.map(() => element('span', { class: 'value' }))
   const items = lines.map(({ name, color }, nth) =>
-    element('li', {}, element('span', { class: `swatch plot-${color}` }), `${name} `, values[nth]),
+    element(
+      'li',
+      { hidden: true },
+      element('span', { class: `swatch plot-${color}` }),
+      `${name} `,
+      values[nth],
+    ),
   )
   const time = element('li')
   const root = element('ul', { class: 'legend', 'aria-hidden': 'true' }, ...items, time)

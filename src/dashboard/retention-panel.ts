@@ -34,7 +34,7 @@ export function retentionPanel(
     amountField({
       label,
       units,
-      placeholder: 'as the server',
+      placeholder: 'default',
       isReadonly: !may('manage'),
       onEdit: () => {
         isEdited = true

@@ -33,11 +33,14 @@ function targetOf(key: string, root: ParentNode): HTMLElement | undefined {
   const search = root.querySelector<HTMLElement>(searchSelector) ?? undefined
   if (key === '/') return isTyping() ? undefined : search
   if (key !== 'ArrowDown' && key !== 'ArrowUp') return undefined
-  const rows = [...root.querySelectorAll<HTMLElement>(rowSelector)]
+  // Another card has other rows.
+  const card = active?.closest('.card') ?? root
+  const rows = [...card.querySelectorAll<HTMLElement>(rowSelector)]
   const at = rows.findIndex((row) => row === active)
   if (at < 0 && active !== search) return undefined
   const next = at + (key === 'ArrowDown' ? 1 : -1)
-  return next < 0 ? search : rows[next]
+  if (next >= 0) return rows[next]
+  return card.contains(search ?? null) ? search : undefined
 }
 
 function isTyping(): boolean {

@@ -92,7 +92,7 @@ function partsOf(
   const facts = factList()
   facts.show([
     ['Type', update.type],
-    ['Ordering key', update.ordering_key],
+    ['Ordering key', update.ordering_key || '–'],
     ['Size', formatBytes(update.bytes)],
     ['Attempts', formatCount(update.attempts)],
     ['Last error', update.last_error ?? 'none'],
