@@ -70,6 +70,15 @@ export const errorKinds = {
     status: 404,
     description: 'No update of this bot with this id is pending or kept',
   },
+  UPDATE_PENDING: {
+    status: 409,
+    description: 'This update is pending, so it is delivered anyway: nothing was replayed',
+  },
+  UNKNOWN_REPLAY: { status: 404, description: 'This bot has no replay with this id' },
+  TOO_MANY_REPLAYS: {
+    status: 409,
+    description: 'Too many replays of this bot run: %s; wait until one has ended, or cancel one',
+  },
   UPDATE_IN_DELIVERY: {
     status: 409,
     description:

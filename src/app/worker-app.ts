@@ -133,6 +133,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     ...parts,
     bots: registry.bots,
     fleet: registry.fleet,
+    replays: registry.replays,
     space,
     webhooks,
     pools: [pool, checkPool],
@@ -196,7 +197,7 @@ function endingSoonOf({ start, ways, clock, slot, guard }: Parts): EndingSoon {
 /** What works on the shards in the background. */
 function sweepersOf(
   { clock, log, settings: { config }, start }: Parts,
-  { bots, fleet }: BotRegistry,
+  { bots, fleet, replays }: BotRegistry,
   space: StoreSpace | undefined,
 ) {
   const kept = new KeptSweeper({
@@ -213,6 +214,7 @@ function sweepersOf(
     new ExpirySweeper({ clock, bots, log }),
     new IdempotencyKeySweeper({ clock, bots, log }),
     fleet,
+    replays,
   ]
 }
 

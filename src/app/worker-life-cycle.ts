@@ -5,6 +5,7 @@ import { keysShard } from '../private-api/routes/key-routes.ts'
 import type { PrivateApiOptions, WorkerKeys } from '../private-api/private-api-options.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
+import type { ReplayJobs } from '../bots/replay-jobs.ts'
 import { drainMs } from '../limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
 import {
@@ -57,6 +58,7 @@ export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   /** Background tasks that work on the shards. */
   readonly sweepers: readonly { close(): void }[]
   readonly fleet: Fleet
+  readonly replays: Pick<ReplayJobs, 'forget' | 'start'>
   readonly keys: WorkerKeys
   /** Begins to follow the keys; resolves soon (worker-keys.ts). */
   readonly startKeys: () => Promise<void>
@@ -95,6 +97,7 @@ export class WorkerLifeCycle {
       onLeft: (shard) => {
         this.#webhookStarter.forget(shard)
         options.fleet.forget(shard)
+        void options.replays.forget(shard)
       },
     })
     this.#departure = {
@@ -188,9 +191,10 @@ export class WorkerLifeCycle {
   }
 
   #served(shard: Shard): void {
-    const { fleet, keys } = this.#options
+    const { fleet, keys, replays } = this.#options
     this.#webhookStarter.start(shard)
     fleet.start(shard)
+    replays.start(shard)
     if (shard.index !== keysShard) return
     // They may have been changed by the worker that had the shard before.
     keys.registry.reset()

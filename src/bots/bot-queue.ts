@@ -47,7 +47,7 @@ export interface BotQueueServices
   readonly retention?: Retention | undefined
   readonly webhooks: WebhookServices
   readonly report: ReportEvent
-  readonly log?: Pick<Log, 'debug'>
+  readonly log?: Pick<Log, 'debug' | 'error'>
 }
 
 /** The state of a queue, as the private API shows it. */

@@ -25,6 +25,7 @@ import type {
   ForgetKeptOperation,
   Operation,
   QueueOperation,
+  ReplayOperation,
 } from '../shard/operations.ts'
 import type { QueueState } from '../shard/record.ts'
 import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'
@@ -66,13 +67,19 @@ export interface DueOldest {
 type RecordOperation = Exclude<Operation, QueueOperation | SilentOperation>
 
 /** An operation that changes nothing of what the index shows. */
-type SilentOperation = AccessKeyOperation | AttemptsOperation | AuditOperation | ForgetKeptOperation
+type SilentOperation =
+  | AccessKeyOperation
+  | AttemptsOperation
+  | AuditOperation
+  | ForgetKeptOperation
+  | ReplayOperation
 
 const silentKinds: ReadonlySet<Operation['kind']> = new Set<SilentOperation['kind']>([
   'accessKey',
   'attempts',
   'audit',
   'forgetKept',
+  'replay',
 ])
 
 const recordKinds: ReadonlySet<Operation['kind']> = new Set<RecordOperation['kind']>([

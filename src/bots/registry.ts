@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
+import type { UpdateFilter } from '../queue/look-back.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
@@ -13,17 +14,19 @@ import type {
   BotReport,
   BotService,
   IssuedToken,
-  DeadLetterName,
   ListedBot,
   PushReceipt,
   Registration,
   ReplayResult,
   ShardSums,
+  UpdateName,
 } from './bot-service.ts'
 import { Fleet } from './fleet.ts'
 import type { FleetQuery } from './fleet-status.ts'
-import { DeadLetterReplay } from './dead-letter-replay.ts'
 import { PushBatch } from './push-batch.ts'
+import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
+import { ReplayJobs } from './replay-jobs.ts'
+import { replayOne, type ReplayTarget } from './replay-slice.ts'
 import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
 
 /** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */
@@ -39,6 +42,7 @@ export class BotRegistry implements BotService {
   readonly bots: BotCache
   /** What is known of all bots of the shards. */
   readonly fleet: Fleet
+  readonly replays: ReplayJobs
   readonly #services: BotQueueServices
 
   constructor(options: BotCacheOptions) {
@@ -49,6 +53,13 @@ export class BotRegistry implements BotService {
       counters: options.services.counters,
       attempts: options.services.webhooks.attempts,
       loadedQueue: (queue) => this.bots.loadedQueue(queue),
+    })
+    this.replays = new ReplayJobs({
+      clock: options.clock,
+      counters: options.services.counters,
+      log: options.services.log,
+      findQueue: (queue) => this.bots.findQueue(queue),
+      assertAccepting: (queue) => this.#assertAccepting(queue),
     })
   }
 
@@ -139,10 +150,12 @@ export class BotRegistry implements BotService {
     try {
       await Promise.all(queues.map((queue) => queue.close()))
       const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
-      for (const { id, updates } of queues) {
+      for (const queue of queues) {
+        const { id, updates } = queue
         operations.push(...(await updates.drop(updates.nextId, { isKept: false })))
         await shard.clearKept(id)
         operations.push(...(await updates.deadLetters.drop()))
+        operations.push(...(await this.replays.removalOf(queue)))
         operations.push({ kind: 'settings', queue: id, record: null })
         operations.push({ kind: 'attempts', queue: id, record: null })
       }
@@ -164,12 +177,19 @@ export class BotRegistry implements BotService {
     return isTest ? bot.test() : bot.main
   }
 
-  async replay(deadLetter: DeadLetterName): Promise<number> {
-    return (await this.#replayOf(deadLetter)).one(deadLetter.updateId)
+  async replay(deadLetter: UpdateName): Promise<number> {
+    return replayDeadLetter(await this.#replayTarget(deadLetter), deadLetter.updateId)
   }
 
-  async replayAll(queue: Omit<DeadLetterName, 'updateId'>): Promise<ReplayResult> {
-    return (await this.#replayOf(queue)).all()
+  async replayAll(
+    queue: Omit<UpdateName, 'updateId'>,
+    filter: UpdateFilter = {},
+  ): Promise<ReplayResult> {
+    return replayDeadLetters(await this.#replayTarget(queue), filter)
+  }
+
+  async replayUpdate(update: UpdateName): Promise<number | 'filtered'> {
+    return replayOne(await this.#replayTarget(update), update.updateId)
   }
 
   async report(botId: number): Promise<BotReport> {
@@ -246,18 +266,17 @@ export class BotRegistry implements BotService {
     return bot
   }
 
-  async #replayOf(of: Omit<DeadLetterName, 'updateId'>): Promise<DeadLetterReplay> {
-    const bot = await this.#existing(of.botId)
+  async #replayTarget(of: Omit<UpdateName, 'updateId'>): Promise<ReplayTarget> {
     const queue = await this.queueOf(of.botId, of.isTest)
-    const shard = this.bots.shardOf(of.botId)
-    const assertAccepting = (): void => {
-      this.bots.assertServed(of.botId)
-      if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
-      if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
-      if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
-    }
     const { counters } = this.#services
-    return new DeadLetterReplay({ queue, shard, counters, assertAccepting })
+    return { queue, counters, assertAccepting: () => this.#assertAccepting(queue) }
+  }
+
+  #assertAccepting({ bot, shard }: BotQueue): void {
+    this.bots.assertServed(bot.botId)
+    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+    if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
+    if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
   }
 
   #issue(botId: number, record: BotRecord): { readonly token: string; readonly record: BotRecord } {

@@ -25,7 +25,7 @@ export const lookBackOperations = declareOperations('look back', {
     description:
       'One call reads at most 2,000 updates, so a page may have few or none: `next` says where to continue.',
     query: () => ({
-      ...selection(),
+      ...updateSelection(updateStates),
       after: listAfter(updateIdMax),
       before: Type.Optional(
         Type.Integer({
@@ -137,15 +137,26 @@ function retentionState() {
   )
 }
 
-/** The fields that select updates. An update must match all that are given. */
-function selection() {
+/**
+ * The fields that select updates. An update must match all that are given.
+ *
+ * @param states - what can have become of them
+ */
+export function updateSelection<State extends string>(states: readonly State[]) {
   return {
     state: Type.Optional(
-      Type.Enum([...updateStates], {
+      Type.Enum([...states], {
         type: 'string',
         description: 'Selects updates with which this has happened.',
       }),
     ),
+    ...selectionInState(),
+  }
+}
+
+/** The fields that select updates of one state. */
+export function selectionInState() {
+  return {
     type: Type.Optional(
       Type.Enum([...updateTypes], { type: 'string', description: 'Selects updates of this type.' }),
     ),

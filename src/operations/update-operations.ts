@@ -171,7 +171,8 @@ export function pairHeader() {
   )
 }
 
-function pushResult() {
+/** Returns the schema of what a push returns. */
+export function pushResult() {
   const duplicate = Type.Literal(true, { description: 'An earlier push with this key stored it.' })
   const stored = Type.Object(
     { update_id: updateId(), duplicate: Type.Optional(duplicate) },

@@ -36,6 +36,18 @@ export interface UpdateFilter {
   readonly sinceS?: number | undefined
   /** Accepted before this wall time in seconds. */
   readonly untilS?: number | undefined
+  /** Left at this wall time in milliseconds, or before. No pending update is wanted then. */
+  readonly leftByMs?: number | undefined
+}
+
+/** Where a look begins and ends. */
+export interface LookRange {
+  /** Only ids above this one. */
+  readonly after: number
+  /** Only ids below this one. */
+  readonly before?: number
+  /** The look ends with this many updates. */
+  readonly limit: number
 }
 
 /** Some updates in the order of their ids. */
@@ -62,6 +74,8 @@ const lookedAtMax = 2_000
 /** One read returns this many records of each kind, so that a look at a few updates reads no more. */
 const lookPageRecords = 250
 const lookPageBytes = 1 * mib
+/** A look returns this many bytes of texts, or one update more. Chosen: 2,000 usual updates have less. */
+const foundBytesMax = 4 * mib
 
 export class LookBack {
   readonly #options: LookBackOptions
@@ -72,34 +86,39 @@ export class LookBack {
 
   /** Returns the update with this id; undefined if there is none any more. */
   async get(updateId: number): Promise<FoundUpdate | undefined> {
+    if (updateId >= updateIdEnd) return undefined
     await this.#options.settled()
     const { updates } = await this.#page({ from: updateId, to: updateId + 1, limit: 1 })
     return updates[0]
   }
 
   /**
-   * Returns updates with ids above `page.after` that match, in the order of their ids.
+   * Returns updates of a range of ids that match, in the order of their ids.
    *
    * @throws STORE_UNAVAILABLE if the database cannot be read
    */
   async find(
     filter: UpdateFilter,
-    page: { readonly after: number; readonly limit: number },
+    { after, before: to = updateIdEnd, limit }: LookRange,
   ): Promise<FoundPage> {
     await this.#options.settled()
     const updates: FoundUpdate[] = []
-    let from = page.after + 1
-    for (let looked = 0; looked < lookedAtMax && from < updateIdEnd; ) {
-      const read = await this.#page({ from, to: updateIdEnd, limit: lookPageRecords })
+    let bytes = 0
+    let from = after + 1
+    for (let looked = 0; looked < lookedAtMax && from < to; ) {
+      const read = await this.#page({ from, to, limit: lookPageRecords })
       for (const update of read.updates) {
         looked += 1
         if (!isWanted(update, filter)) continue
         updates.push(update)
-        if (updates.length === page.limit) return { updates, after: update.updateId }
+        bytes += update.text.length
+        if (updates.length === limit || bytes >= foundBytesMax) {
+          return { updates, after: update.updateId }
+        }
       }
       from = read.next
     }
-    return { updates, after: from < updateIdEnd ? from - 1 : undefined }
+    return { updates, after: from < to ? from - 1 : undefined }
   }
 
   /**
@@ -211,12 +230,13 @@ function leftUpdate(
 }
 
 function isWanted(update: FoundUpdate, filter: UpdateFilter): boolean {
-  const { state, typeNumber, hasKey, sinceS = 0, untilS = Infinity } = filter
+  const { state, typeNumber, hasKey, sinceS = 0, untilS = Infinity, leftByMs } = filter
   return (
     (state === undefined || update.state === state) &&
     (typeNumber === undefined || update.typeNumber === typeNumber) &&
     (hasKey === undefined || hasKey(update.orderingKey)) &&
     update.acceptedAtS >= sinceS &&
-    update.acceptedAtS < untilS
+    update.acceptedAtS < untilS &&
+    (leftByMs === undefined || (update.leftAtMs ?? NaN) <= leftByMs)
   )
 }

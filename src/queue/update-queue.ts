@@ -27,7 +27,12 @@ import { type Advanced, Backlog } from './backlog.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { randomFirstId } from './first-id.ts'
 import type { QueueLevels } from './queue-levels.ts'
-import { assertRoom, type QueueLimits } from './queue-limits.ts'
+import {
+  assertRoom,
+  assertRoomForReplay,
+  type QueueLimits,
+  type QueueLoad,
+} from './queue-limits.ts'
 import type { QueueWatcher } from './queue-watcher.ts'
 import { KeptTrimmer } from './kept-trimmer.ts'
 import { LookBack } from './look-back.ts'
@@ -205,11 +210,7 @@ export class UpdateQueue implements DeliverySource {
     if (this.#backlog.isDetached || this.#renumbering !== undefined) {
       throw new PostboteError('STORE_UNAVAILABLE')
     }
-    const load = {
-      count: this.#backlog.liveCount + this.#syncingCount,
-      bytes: this.#backlog.liveBytes + this.#syncingBytes,
-      nextId: this.#nextId,
-    }
+    const load = this.#load
     this.#options.levels.note(this.id, load, textBytes)
     assertRoom(this.#options.limits, load, textBytes)
     const updateId = this.#nextId
@@ -217,6 +218,19 @@ export class UpdateQueue implements DeliverySource {
     this.#syncingCount += 1
     this.#syncingBytes += textBytes
     return updateId
+  }
+
+  /** Throws QUEUE_FULL if a job that replays updates must wait before it pushes one of this length. */
+  assertRoomForReplay(textBytes: number): void {
+    assertRoomForReplay(this.#options.limits, this.#load, textBytes)
+  }
+
+  get #load(): QueueLoad {
+    return {
+      count: this.#backlog.liveCount + this.#syncingCount,
+      bytes: this.#backlog.liveBytes + this.#syncingBytes,
+      nextId: this.#nextId,
+    }
   }
 
   /**

@@ -9,6 +9,7 @@ import type { AuditRecord } from './audit-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './record-keys.ts'
 import type { KeptCounts, QueueState, UpdateRecord } from './record.ts'
+import type { ReplayRecord } from './replay-record.ts'
 import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './stored.ts'
 import type { UpdateRows } from './update-rows.ts'
 
@@ -168,6 +169,14 @@ export interface AttemptsOperation {
   readonly record: AttemptsRecord | null
 }
 
+/** Stores how far a replay has come, or removes it (null). The pushes of its last slice are in the same group. */
+export interface ReplayOperation {
+  readonly kind: 'replay'
+  readonly queue: QueueId
+  readonly jobId: number
+  readonly record: ReplayRecord | null
+}
+
 /** Stores a key of the private API, or removes it (null). Only shard 0 has these. */
 export interface AccessKeyOperation {
   readonly kind: 'accessKey'
@@ -198,6 +207,7 @@ export type Operation =
   | BotOperation
   | SettingsOperation
   | AttemptsOperation
+  | ReplayOperation
   | AccessKeyOperation
   | AuditOperation
 

@@ -11,7 +11,7 @@
  *   l   0 version | 1 reason | 2 left_at_ms(6) | 8 end(4) | 12 count(4) | 16 bytes(8) | 24 crc(4)
  *   n   0 version | 1 count(4) | 5 bytes(8) | 13 crc(4)
  *   i   0 version | 1 update_id(4) | 5 accepted_at_ms(6) | 11 hash of the text(16) | 27 crc(4)
- *   b, w, k, a   0 version | JSON | crc(4)
+ *   b, w, k, a, j   0 version | JSON | crc(4)
  *   x   0 version | 1 crc(4)
  *
  * In version 1 the CRC covers the bytes before it, and `x` has an empty value. In version 2 the CRC covers the

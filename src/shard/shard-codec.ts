@@ -42,6 +42,7 @@ import type {
   StoredDeadLetter,
   StoredLeftUpdate,
   StoredQueue,
+  StoredReplay,
   StoredUpdate,
 } from './stored.ts'
 
@@ -116,6 +117,9 @@ export class ShardCodec {
         batch.push(encodeJsonAt(keys.accessKeyKey(operation.id), operation.record))
       } else if (operation.kind === 'audit') {
         batch.push(encodeJsonAt(keys.auditKey(operation.id), operation.record))
+      } else if (operation.kind === 'replay') {
+        const { queue, jobId } = operation
+        batch.push(encodeJsonAt(keys.replayKey(queue, jobId), operation.record))
       } else if (operation.kind === 'addDeadLetters') {
         encodeBurial(operation, this.#tracked.get(operation.queue), batch)
       } else if (operation.kind === 'removeDeadLetters') {
@@ -222,6 +226,15 @@ export class ShardCodec {
   decodeCalls(entries: readonly StoreEntry[]): RecordedCall[] {
     return this.#decodeEach(entries, (entry) => ({
       id: keys.auditIdOfKey(entry.key),
+      record: record.decodeJson(entry),
+    }))
+  }
+
+  /** Decodes `j` records; leaves out damaged ones, so those jobs have ended. */
+  decodeReplays(entries: readonly StoreEntry[]): StoredReplay[] {
+    return this.#decodeEach(entries, (entry) => ({
+      queue: keys.queueIdOfKey(entry.key),
+      jobId: keys.updateIdOfKey(entry.key),
       record: record.decodeJson(entry),
     }))
   }

@@ -27,6 +27,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   k: { keyBytes: 9, name: 'access key', decode: record.decodeJson },
   c: { keyBytes: 11, name: 'recorded call', decode: record.decodeJson },
   a: { keyBytes: 9, name: 'attempts', decode: record.decodeJson },
+  j: { keyBytes: 17, name: 'replay', decode: record.decodeJson },
 }
 
 /**

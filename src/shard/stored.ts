@@ -10,6 +10,7 @@ import type {
   QueueState,
   UpdateRecord,
 } from './record.ts'
+import type { ReplayRecord } from './replay-record.ts'
 
 /** An update as it was stored. */
 export interface StoredUpdate extends UpdateRecord {
@@ -65,6 +66,13 @@ export interface DeadLettersRead {
   readonly damagedIds: readonly number[]
   /** The id at which to continue. */
   readonly next: number
+}
+
+/** A replay as it was stored. */
+export interface StoredReplay {
+  readonly queue: QueueId
+  readonly jobId: number
+  readonly record: ReplayRecord
 }
 
 /** A key of the private API as it was stored. */

@@ -21,6 +21,7 @@ export function ageCell(ageS: number | null | undefined): string {
 const times: ReadonlySet<string> = new Set([
   'accepted',
   'created_at',
+  'ended',
   'expires',
   'last_taken',
   'last_poll',
@@ -29,6 +30,7 @@ const times: ReadonlySet<string> = new Set([
   'left',
   'next_attempt',
   'next_retry',
+  'started',
   'time',
 ])
 /** Names that are shorter in a head, where the column says the rest. */

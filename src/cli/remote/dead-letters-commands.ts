@@ -9,6 +9,7 @@ import { deadLetterOperations } from '../../operations/dead-letter-operations.ts
 import type { ResultOf } from '../../operations/operation.ts'
 import { updateIn } from '../../operations/update-in.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
+import type { UpdateType } from '../../queue/update-types.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, madeResult, printResult, tableLines, tell } from '../output/print-result.ts'
@@ -16,7 +17,7 @@ import { textTable } from '../output/text-table.ts'
 import { fieldTable, itemTable } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
 import type { RemoteApi } from './remote-api.ts'
-import { remoteCommand, updateIdArgument } from './remote-command.ts'
+import { fieldOption, remoteCommand, updateIdArgument } from './remote-command.ts'
 import { type Outcome, replayOutcomes } from './replay-outcomes.ts'
 
 const oneOrAllArgument = {
@@ -29,6 +30,12 @@ const waitOption = {
   name: 'wait',
   kind: onOff,
   sentence: 'Waits for up to a minute and says what became of the updates.',
+} as const
+
+const any = { defaultShown: 'any' } as const
+const typeOption = {
+  ...fieldOption<UpdateType>(deadLetterOperations.replayDeadLetters, 'type', any),
+  name: 'update-type',
 } as const
 
 export const deadLettersCommands: readonly ParsedCommand[] = [
@@ -64,7 +71,8 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
   remoteCommand(deadLetterOperations.replayDeadLetters, {
     sentence: 'pushes a dead letter again, or all, the oldest first',
     arguments: [oneOrAllArgument],
-    options: [allOption, waitOption],
+    fields: { ordering_key: any, since: any, until: { defaultShown: 'now' } },
+    options: [typeOption, allOption, waitOption],
     run: replay,
   }),
   remoteCommand(deadLetterOperations.dropDeadLetters, {
@@ -96,12 +104,19 @@ type AskedQueue = InputOf<typeof deadLetterOperations.dropDeadLetters>
 type ReplayedOne = ResultOf<typeof deadLetterOperations.replayDeadLetter>
 type ReplayedAll = ResultOf<typeof deadLetterOperations.replayDeadLetters>
 
-async function replay(call: CommandCall, queue: AskedQueue): Promise<void> {
+async function replay(
+  call: CommandCall,
+  { body, ...queue }: InputOf<typeof deadLetterOperations.replayDeadLetters>,
+): Promise<void> {
   const chosen = choiceOf(call, 'replay')
+  const selection = { ...body, type: call.get(typeOption) }
+  if (chosen !== undefined && Object.values(selection).some((value) => value !== undefined)) {
+    throw new ConfigError(['dead-letters replay: expected options that select only with --all'])
+  }
   const api = await privateApiOf(call)
   const result: CallResult & { readonly value: Replayed } =
     chosen === undefined
-      ? await api.call(deadLetterOperations.replayDeadLetters, queue)
+      ? await api.call(deadLetterOperations.replayDeadLetters, { ...queue, body: selection })
       : await api.call(deadLetterOperations.replayDeadLetter, { ...queue, update_id: chosen })
   const told = call.has(waitOption)
     ? madeResult(await withOutcomes(api, queue, result.value))

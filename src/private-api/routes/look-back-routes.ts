@@ -95,8 +95,9 @@ function retentionJson({ id, retention, settings, shard }: BotQueue): RetentionJ
   }
 }
 
-/** Throws BAD_REQUEST. */
-function filterOf({ state, type, ordering_key: text, since, until }: Selection): UpdateFilter {
+/** Returns what finds the updates that a call selects. Throws BAD_REQUEST. */
+export function filterOf(selection: Partial<Selection>): UpdateFilter {
+  const { state, type, ordering_key: text, since, until } = selection
   const key = readOrderingKey(text)
   return {
     state,
