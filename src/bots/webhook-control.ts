@@ -165,6 +165,34 @@ export class WebhookControl {
     return this.#log?.latest(limit) ?? []
   }
 
+  /** Whether an attempt for this update is known. */
+  hasAttempt(updateId: number): boolean {
+    const { failures } = this.#options.settings().webhook ?? {}
+    return this.#log?.has(updateId) === true || failures?.last.updateId === updateId
+  }
+
+  /**
+   * Forgets attempts of updates that were erased, in memory and as they are stored. It is durable then.
+   *
+   * @param partOf - which part of an attempt is forgotten
+   * @returns how many attempts were forgotten
+   */
+  async forgetAttemptsOf(
+    partOf: (attempt: Pick<Attempt, 'updateId'>) => 'all' | 'body' | 'nothing',
+  ): Promise<number> {
+    const { id, shard } = this.#options
+    const log = this.#log
+    const count = log?.forget(partOf) ?? 0
+    // Written also if it is the same: then a later version is in the files above all earlier ones, which go.
+    const record = log?.hasErrors === true ? log.record() : null
+    await shard.commit([{ kind: 'attempts', queue: id, record }], { waited: true })
+    const { failures } = this.#options.settings().webhook ?? {}
+    if (failures !== undefined && partOf(failures.last) === 'all') {
+      await this.#options.changeSettings((settings) => ({ settings: withoutLastId(settings) }))
+    }
+    return count
+  }
+
   /** Returns the minutes of the last hour that had deliveries, oldest first. */
   lastHour(): readonly HistoryMinute[] {
     return this.#log?.lastHour(this.#options.clock.nowMs()) ?? []
@@ -520,4 +548,13 @@ export class WebhookControl {
     }
     await this.#options.changeSettings(changed).catch(() => undefined)
   }
+}
+
+/** The last failure stays, because the health depends on it, and names no update any more. */
+function withoutLastId(settings: QueueSettings): QueueSettings {
+  const { webhook } = settings
+  if (webhook?.failures === undefined) return settings
+  const { failures } = webhook
+  const last = { ...failures.last, updateId: 0 }
+  return { ...settings, webhook: { ...webhook, failures: { ...failures, last } } }
 }

@@ -83,6 +83,41 @@ export const lookBackOperations = declareOperations('look back', {
       ),
     errors: ['UNKNOWN_UPDATE', 'UPDATE_IN_DELIVERY'],
   },
+  eraseUpdates: {
+    route: `DELETE ${all}`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'updates erase',
+    more: '#erasing-a-person',
+    summary: 'Erases all payloads of an ordering key',
+    description:
+      'Removes updates that wait, that are kept or that are dead from both queues of the bot, and what the files of its shard still have of them. An attempt to deliver that has begun ends first, so a response may take a minute. After an error the call can be repeated.',
+    query: () => ({
+      ordering_key: Type.String({
+        maxLength: orderingKeyBytesMax,
+        description: keyText,
+      }),
+    }),
+    result: () =>
+      Type.Object(
+        {
+          removed: Type.Object({
+            pending: count('How many updates have waited.'),
+            kept: count('How many had left their queue and were kept.'),
+            dead: count('How many were dead letters.'),
+          }),
+          attempts: count('How many attempts to deliver them were forgotten.'),
+          unreadable: count(
+            'How many damaged records were removed, because nobody can tell whose they were.',
+          ),
+          files: Type.Array(Type.String(), {
+            description: 'The copies of damaged files that were removed, within `shards/`.',
+          }),
+        },
+        { $id: 'ErasedUpdates', description: 'What was erased.' },
+      ),
+    errors: ['UPDATE_IN_DELIVERY'],
+  },
   getRetention: {
     route: `GET ${botPath}/retention`,
     scope: 'read',
@@ -137,6 +172,9 @@ function retentionState() {
   )
 }
 
+const keyText =
+  'Selects the key as it was pushed or is stored, or all keys derived from an id: `chat.id=42`.'
+
 /**
  * The fields that select updates. An update must match all that are given.
  *
@@ -163,8 +201,7 @@ export function selectionInState() {
     ordering_key: Type.Optional(
       Type.String({
         maxLength: orderingKeyBytesMax,
-        description:
-          'Selects the key as it was pushed or is stored, or all keys derived from an id: `chat.id=42`.',
+        description: keyText,
       }),
     ),
     since: Type.Optional(time('Selects updates that were accepted then or later.')),

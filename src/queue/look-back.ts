@@ -134,6 +134,7 @@ export class LookBack {
     const { shard, queue } = this.#options
     await this.#options.settled()
     const updates: FoundUpdate[] = []
+    let bytes = 0
     let to = page.before
     for (let looked = 0; looked < lookedAtMax; ) {
       // Ids may be far apart: those of dead letters are.
@@ -152,7 +153,10 @@ export class LookBack {
       for (const update of read.updates.toReversed()) {
         if (!isWanted(update, filter)) continue
         updates.push(update)
-        if (updates.length === page.limit) return { updates, before: update.updateId }
+        bytes += update.text.length
+        if (updates.length === page.limit || bytes >= foundBytesMax) {
+          return { updates, before: update.updateId }
+        }
       }
       to = from
     }
@@ -173,7 +177,7 @@ export class LookBack {
       shard.readDeadLetters(page),
     ])
     const next = Math.min(stored.next, left.next, dead.next)
-    const runs = await this.#runs({ ...page, to: Math.min(next, floor) })
+    const runs = await readRunsOver(shard, { ...page, to: Math.min(next, floor) })
     const found = [
       ...stored.updates.flatMap((update) => pendingOrKept(update, { floor, runs })),
       ...left.updates.map((update) => leftUpdate(update, stateOf[update.reason])),
@@ -181,18 +185,26 @@ export class LookBack {
     ].filter(({ updateId }) => updateId < next)
     return { updates: found.toSorted((a, b) => a.updateId - b.updateId), next }
   }
+}
 
-  /** Reads the runs that have ids of a range. */
-  async #runs({ queue, from, to }: IdRange): Promise<readonly KeptRun[]> {
-    const { shard } = this.#options
-    if (from >= to) return []
-    const [before] = await shard.readKeptRuns(
-      { queue, from: 0, to: from + 1, limit: 1 },
-      { reverse: true },
-    )
-    const runs = await shard.readKeptRuns({ queue, from: from + 1, to, limit: to - from })
-    return before === undefined ? runs : [before, ...runs]
-  }
+/** Reads the runs that may have ids of a range. */
+export async function readRunsOver(
+  shard: Pick<Shard, 'readKeptRuns'>,
+  { queue, from, to }: Pick<IdRange, 'queue' | 'from' | 'to'>,
+): Promise<readonly KeptRun[]> {
+  if (from >= to) return []
+  const [before] = await shard.readKeptRuns(
+    { queue, from: 0, to: from + 1, limit: 1 },
+    { reverse: true },
+  )
+  const runs = await shard.readKeptRuns({ queue, from: from + 1, to, limit: to - from })
+  return before === undefined ? runs : [before, ...runs]
+}
+
+/** Returns the run that has an id; undefined if none has. */
+export function runOf(updateId: number, runs: readonly KeptRun[]): KeptRun | undefined {
+  const run = runs.findLast(({ from }) => from <= updateId)
+  return run === undefined || run.end <= updateId ? undefined : run
 }
 
 const stateOf = {
@@ -210,9 +222,9 @@ function pendingOrKept(
   const unknown = { attempts: undefined, lastError: undefined }
   const { updateId } = update
   if (updateId >= floor) return [{ ...update, ...unknown, state: 'pending', leftAtMs: undefined }]
-  const run = runs.findLast(({ from }) => from <= updateId)
+  const run = runOf(updateId, runs)
   // What no run has is about to be deleted.
-  if (run === undefined || run.end <= updateId) return []
+  if (run === undefined) return []
   return [{ ...update, ...unknown, state: stateOf[run.reason], leftAtMs: run.leftAtMs }]
 }
 

@@ -25,6 +25,7 @@ import type {
 } from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
 import type { DeadLetters } from './dead-letters.ts'
+import type { Erasing } from './erase-kept.ts'
 import { randomFirstId } from './first-id.ts'
 import type { QueueLevels } from './queue-levels.ts'
 import {
@@ -37,7 +38,7 @@ import type { QueueWatcher } from './queue-watcher.ts'
 import { KeptTrimmer } from './kept-trimmer.ts'
 import { LookBack } from './look-back.ts'
 import { QueueReader } from './queue-reader.ts'
-import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
+import { type ErasedPending, QueueRemovals, type RemovalServices } from './queue-removals.ts'
 import { observeLeft, type StoredRun } from './stored-runs.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 import type { WindowEntry, WindowUpdate } from './window.ts'
@@ -374,6 +375,21 @@ export class UpdateQueue implements DeliverySource {
   /** Removes one pending update, as `QueueRemovals.dropOne` describes. */
   dropOne(updateId: number): Promise<QueuedUpdate | undefined> {
     return this.#removals.dropOne(updateId)
+  }
+
+  /** Removes all pending updates with some ordering keys, as `QueueRemovals.erase` describes. */
+  erase(erasing: Erasing): Promise<ErasedPending> {
+    return this.#removals.erase(erasing)
+  }
+
+  /** Whether an update that was erased is still being delivered. */
+  isInFlight(update: PendingUpdate): boolean {
+    return this.#holder?.release(update) === false
+  }
+
+  /** The id below which no update is pending. */
+  get floor(): number {
+    return this.#backlog.floor
   }
 
   addDeadLetters(lost: readonly LostUpdate[]): void {

@@ -273,6 +273,19 @@ export function keptKey(key: Buffer): Buffer {
   return Buffer.concat([startOf('q'), key])
 }
 
+/** The kinds of records that may have the payload of an update: the update itself, and responses that repeat it. */
+export const payloadKinds = ['u', 'v', 'd', 'a'] as const
+
+/** Returns the first and the last possible key of a kind with the payloads of a queue, up to this id. */
+export function payloadKeys(
+  kind: (typeof payloadKinds)[number],
+  queue: QueueId,
+  lastId: number,
+): { readonly first: Buffer; readonly last: Buffer } {
+  if (kind === 'a') return { first: queueKey(kind, queue), last: queueKey(kind, queue) }
+  return { first: keyWithId(kind, queue, 0), last: keyWithId(kind, queue, lastId) }
+}
+
 /** What a key says about its record, in the form of log fields. */
 export interface RecordKeyFields {
   readonly record: string

@@ -197,6 +197,11 @@ export class ShardCodec {
     return damaged
   }
 
+  /** Returns the keys of damaged records that were found, and forgets them. */
+  takeDamaged(isWanted: (key: Buffer) => boolean): readonly Buffer[] {
+    return this.#damaged.take(isWanted)
+  }
+
   /** Decodes an `i` record. Returns undefined for a damaged one: its update is then pushed again rather than lost. */
   decodeKey(entry: StoreEntry): record.KeyRecord | undefined {
     return this.#decode(entry, record.decodeKey)

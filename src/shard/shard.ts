@@ -17,6 +17,7 @@ import type { QueueId } from './record-keys.ts'
 import type { AttemptsRecord } from './attempts-record.ts'
 import { type AdvanceOperation, type Operation, textBytesOf } from './operations.ts'
 import { keptCountsRecord, keptOf, type KeptCountsOfShard } from './kept-counts.ts'
+import { deleteCopies, purgePayloads } from './payload-purge.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
 import type { QueueState } from './record.ts'
@@ -81,6 +82,8 @@ export class Shard {
   readonly #recovery: ShardRecovery
   /** Set if the logs were damaged, so that every queue must be recounted. */
   #recounter: Recounter | undefined
+  /** The copies of damaged records that are being written. */
+  #copying: Promise<unknown> = Promise.resolve()
 
   constructor(options: ShardOptions) {
     this.index = options.index
@@ -91,7 +94,10 @@ export class Shard {
     this.#codec = new ShardCodec({
       ...options,
       // If the copy cannot be written, the shard is poisoned, and that is reported.
-      keep: (copy) => void this.#writeBeside([copy], { sync: false }).catch(() => undefined),
+      keep: (copy) => {
+        const writing = this.#writeBeside([copy], { sync: false }).catch(() => undefined)
+        this.#copying = Promise.all([this.#copying, writing])
+      },
     })
     this.lists = new ShardLists({
       codec: this.#codec,
@@ -344,6 +350,40 @@ export class Shard {
     await this.#deleteAll(all, { sync: true })
   }
 
+  /**
+   * Deletes the damaged records of queues that were found and may have payloads, with all copies of such records: nobody can tell
+   * whose they are.
+   *
+   * @returns how many records were damaged
+   */
+  async eraseDamaged(queues: readonly QueueId[]): Promise<number> {
+    await this.#copying
+    const damaged = this.#codec.takeDamaged((key) => isUpdateOf(key, queues))
+    await this.#writeBeside(deletionsOf(damaged), { sync: true })
+    const copied = await deleteCopies(this.#purged, queues)
+    return new Set([...damaged, ...copied].map((key) => key.toString('hex'))).size
+  }
+
+  /**
+   * Takes payloads of queues that were deleted out of the files of the shard.
+   *
+   * @returns the paths of the copies of damaged files that were removed, relative to the directory of the shards
+   */
+  async purge(queues: readonly QueueId[]): Promise<readonly string[]> {
+    return this.#read(() => purgePayloads(this.#purged, queues))
+  }
+
+  get #purged(): Parameters<typeof purgePayloads>[0] {
+    return {
+      purge: (options) => this.#store.purge(options),
+      range: (range) => this.#read(() => this.#store.range(range)),
+      getMany: (wanted) => this.#read(() => this.#store.getMany(wanted)),
+      write: (operations) => this.#writeBeside(operations, { sync: false }),
+      nextIdOf: (queue) => this.stateOf(queue)?.nextId ?? 0,
+      settled: () => this.commit([], { waited: true }),
+    }
+  }
+
   /** The store can be used no more: the shard opens it again, as after a failed write, and does not wait for one. */
   storeEnded(error: unknown): void {
     if (this.status === 'serving') this.#groups.fail(error)
@@ -517,6 +557,12 @@ export class Shard {
 function nextIdOf(entries: readonly StoreEntry[], { to }: IdRange): number {
   const last = entries.at(-1)
   return last === undefined ? to : keys.updateIdOfKey(last.key) + 1
+}
+
+function isUpdateOf(key: Buffer, queues: readonly QueueId[]): boolean {
+  const [kind] = key
+  const isUpdate = ['u', 'v', 'd'].includes(String.fromCharCode(kind ?? 0))
+  return isUpdate && key.length === keys.updateKeyBytes && queues.includes(keys.queueIdOfKey(key))
 }
 
 function deletionsOf(found: readonly Buffer[]): StoreOperation[] {

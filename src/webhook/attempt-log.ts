@@ -240,6 +240,39 @@ export class AttemptLog {
     this.#bodyLength = 0
   }
 
+  /** Whether an attempt for this update is kept. */
+  has(updateId: number): boolean {
+    for (let index = this.#firstKept; index < this.#count; index++) {
+      if (this.#numbers[(index % this.#rows) * columns + 1] === updateId) return true
+    }
+    return false
+  }
+
+  /**
+   * Forgets attempts, or the bodies of their responses, which may repeat what was sent. What is counted stays.
+   *
+   * @param partOf - which part of an attempt is forgotten
+   * @returns how many attempts were forgotten
+   */
+  forget(partOf: (attempt: Attempt) => 'all' | 'body' | 'nothing'): number {
+    const first = this.#firstKept
+    const kept = this.#kept().map((attempt, nth) => ({ attempt, index: first + nth }))
+    const left = kept.filter(({ attempt }) => partOf(attempt) !== 'all')
+    this.#endpointFrom = left.filter(({ index }) => index < this.#endpointFrom).length
+    this.forgetBodies()
+    this.#count = 0
+    this.#addresses = []
+    this.#errors = []
+    this.#lastFailure = -1
+    for (const { attempt } of left) {
+      const isBodyKept = partOf(attempt) === 'nothing'
+      this.#write(isBodyKept ? attempt : { ...attempt, responseBody: undefined }, attempt.isRefused)
+      const hasFailed = attempt.error !== undefined && !attempt.isRefused
+      if (hasFailed && this.#count > this.#endpointFrom) this.#lastFailure = this.#count - 1
+    }
+    return kept.length - left.length
+  }
+
   #write(attempt: Attempt, isRefused: boolean): void {
     if (this.#count >= this.#rows && this.#rows < webhookAttemptsKept) this.#grow()
     const row = this.#count++ % this.#rows

@@ -41,6 +41,12 @@ export interface UpdateHolder {
    * @returns false if the update is being delivered, or was delivered
    */
   release(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
+  /**
+   * Lets go of an update that leaves the queue in any case. If it is being delivered, it is not sent again.
+   *
+   * @returns false as long as it is being delivered, or was delivered and is about to be removed
+   */
+  abandon(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
   /** Tells whether it holds this update, in constant time. */
   holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
 }

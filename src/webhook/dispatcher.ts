@@ -179,6 +179,15 @@ export class Dispatcher implements UpdateHolder {
     return !isDelivered && this.#state.release(update)
   }
 
+  /** Sends nothing, because other updates that the caller removes may still be in the queue. */
+  abandon(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
+    if (this.release(update)) return true
+    this.#state.abandon(update)
+    // A connection that is being opened would send it.
+    for (const lane of this.#connections.disownOpenings()) this.#state.returned(lane)
+    return this.release(update)
+  }
+
   renumbered(): void {
     this.#state.renumbered()
     this.#pump()

@@ -23,6 +23,9 @@ const bodies: Readonly<Record<string, string>> = {
   pushUpdate: update,
 }
 
+/** The fields of queries that calls need. */
+const queries: Readonly<Record<string, string>> = { eraseUpdates: 'ordering_key=7' }
+
 const world = shared(async (owner) => {
   const server = await startServer(owner, { workers: 2 })
   const { status } = await server.admin('POST', '/v1/bots', {
@@ -42,8 +45,10 @@ const world = shared(async (owner) => {
 /** Those that a key is needed for. */
 const guarded = apiOperations.filter(({ scope }) => scope !== 'open')
 
-function targetOf({ path }: Operation, id = botId): string {
-  return path.replace(':id', String(id)).replace(':shard', '0').replaceAll(/:\w+/g, '7')
+function targetOf(operation: Operation, id = botId, more?: string): string {
+  const path = operation.path.replace(':id', String(id)).replace(':shard', '0')
+  const query = [queries[operation.id] ?? [], more ?? []].flat()
+  return [path.replaceAll(/:\w+/g, '7'), ...query].join('?').replace(/(\?.*)\?/, '$1&')
 }
 
 test('a parameter that a call does not have is refused', async () => {
@@ -51,7 +56,7 @@ test('a parameter that a call does not have is refused', async () => {
   const asked = guarded.filter((operation) => querySchema(operation) !== undefined)
   assert(asked.length > 20)
   for (const operation of asked) {
-    const path = `${targetOf(operation)}?tset=true`
+    const path = targetOf(operation, botId, 'tset=true')
     const { status, body } = await server.admin(operation.method, path, bodies[operation.id])
     assert.equal(status, 400, operation.id)
     assert.match(body.error.message, /"tset": expected only the fields /, operation.id)

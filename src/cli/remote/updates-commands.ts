@@ -1,5 +1,6 @@
 /** `postbote updates`: lists, shows and removes the updates of a bot, also those that have left its queue and are kept. */
-import { byteSize, duration } from '../../config/config-values.ts'
+import { ConfigError } from '../../config/config.ts'
+import { byteSize, duration, onOff } from '../../config/config-values.ts'
 import { retentionBytesMax, retentionMsMax } from '../../limits.ts'
 import { lookBackOperations } from '../../operations/look-back-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
@@ -37,6 +38,12 @@ const retainBytesOption = {
   kind: orNone(byteSize(retentionBytesMax), null),
   ...unchanged,
   sentence: 'How much of them is kept at most; none follows the option of the server.',
+} as const
+
+const yesOption = {
+  name: 'yes',
+  kind: onOff,
+  sentence: 'Confirms that the payloads are erased. Required.',
 } as const
 
 export const updatesCommands: readonly ParsedCommand[] = [
@@ -87,6 +94,20 @@ export const updatesCommands: readonly ParsedCommand[] = [
     sentence: 'removes an update, whether it waits, is kept or is a dead letter',
     lines: ({ update_id: id }) => [`dropped ${id}`],
   }),
+  remoteCommand(lookBackOperations.eraseUpdates, {
+    sentence: 'erases all payloads of an ordering key, and so of a person',
+    fields: { ordering_key: {} },
+    options: [yesOption],
+    async run(call, input) {
+      if (!call.has(yesOption)) {
+        throw new ConfigError([
+          `updates erase: expected --yes, because what is erased of bot ${input.id} cannot be restored`,
+        ])
+      }
+      const api = await privateApiOf(call)
+      printResult(call, await api.call(lookBackOperations.eraseUpdates, input), erasedLines)
+    },
+  }),
   remoteCommand(lookBackOperations.getRetention, {
     sentence: 'shows how much is kept of updates that have left a bot, or sets it',
     options: [retainOption, retainBytesOption],
@@ -110,6 +131,18 @@ export const updatesCommands: readonly ParsedCommand[] = [
     },
   }),
 ]
+
+function erasedLines({
+  removed,
+  files,
+  ...rest
+}: ResultOf<typeof lookBackOperations.eraseUpdates>): readonly string[] {
+  const counts = Object.entries({ ...removed, ...rest })
+  return [
+    ...counts.map(([what, count]) => `erased ${count} ${what}`),
+    ...files.map((file) => `removed shards/${file}`),
+  ]
+}
 
 function pageLines({
   updates,

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { BotService } from '../../bots/bot-service.ts'
+import { eraseUpdates } from '../../bots/erase-updates.ts'
 import { PostboteError } from '../../errors.ts'
 import { retentionBytesMax, retentionMsMax, webhookAttemptsKept } from '../../limits.ts'
 import { lookBackOperations } from '../../operations/look-back-operations.ts'
@@ -30,7 +31,7 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
         const page = await lookBack.findNewest(filter, { before, limit })
         return listJson(page.updates, page.before)
       }
-      const { updates, after } = await lookBack.find(filter, call.query)
+      const { updates, after } = await lookBack.find(filter, { after: from, limit })
       return listJson(updates, after)
     },
     async getUpdate(call) {
@@ -52,6 +53,14 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
       const { update_id: updateId } = call.params
       await (await queueOf(bots, call)).dropUpdate(updateId)
       return { update_id: updateId, removed: true as const }
+    },
+    async eraseUpdates({ params: { id }, query }) {
+      const key = readOrderingKey(query.ordering_key)
+      if (key === undefined)
+        throw refusal('ordering_key', 'a key of at least one character', query.ordering_key)
+      const queues = [await bots.queueOf(id, false), await bots.queueOf(id, true)]
+      const { pending, kept, dead, ...rest } = await eraseUpdates(queues, keysMeantBy(key))
+      return { removed: { pending, kept, dead }, ...rest }
     },
     async getRetention(call) {
       return retentionJson(await queueOf(bots, call))

@@ -1,4 +1,5 @@
 import type {
+  PurgeOptions,
   RangeOptions,
   Store,
   StoreEntry,
@@ -110,6 +111,10 @@ export class FaultyStore implements Store {
 
   range(options: RangeOptions): Promise<readonly StoreEntry[]> {
     return this.#store.range(options)
+  }
+
+  purge(options: PurgeOptions): Promise<readonly string[]> {
+    return this.#store.purge(options)
   }
 
   snapshot(): Promise<StoreSnapshot> {

@@ -237,6 +237,7 @@ class World {
     this.queue.heldBy({
       holds: ({ updateId }) => held.has(updateId),
       release: ({ updateId }) => !held.has(updateId),
+      abandon: ({ updateId }) => !held.has(updateId),
       renumbered: () => undefined,
       giveUpExpired: () => undefined,
     })

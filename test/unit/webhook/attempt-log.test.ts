@@ -258,3 +258,35 @@ test('bodies have a bound for all logs, within which each keeps the newest', () 
   first.forgetBodies()
   assert.equal(room.used, 0)
 })
+
+test('attempts are forgotten, or only what the endpoint has answered to them', () => {
+  const log = new AttemptLog()
+  for (let nth = 1; nth <= 60; nth++) addFailure(log, nth, { responseBody: `body ${nth}` })
+  const before = log.latest()
+  assert.equal(log.has(15), true)
+  const count = log.forget(({ updateId }) =>
+    updateId % 2 === 0 ? 'all' : updateId === 33 ? 'body' : 'nothing',
+  )
+  assert.equal(count, 25)
+  const left = before.filter(({ updateId }) => updateId % 2 === 1)
+  assert.deepEqual(
+    log.latest(),
+    left.map((each) => (each.updateId === 33 ? { ...each, responseBody: undefined } : each)),
+  )
+  assert.deepEqual([log.has(14), log.has(15), log.failuresInRow], [false, true, 60])
+  assert.equal(log.stored()?.last.updateId, 59)
+  assert.deepEqual(log.recent(startMs + 61), { attempts: 25, failures: 25, refusals: 0 })
+  log.forget(() => 'all')
+  assert.deepEqual([log.latest(), log.hasErrors, log.stored()], [[], false, undefined])
+})
+
+test('after attempts were forgotten, those of an earlier endpoint still do not count', () => {
+  const log = new AttemptLog()
+  for (let nth = 1; nth <= 4; nth++) addFailure(log, nth)
+  log.newEndpoint()
+  addFailure(log, 5)
+  addFailure(log, 6)
+  log.forget(({ updateId }) => (updateId === 2 || updateId === 6 ? 'all' : 'nothing'))
+  assert.deepEqual(log.recent(startMs + 7), { attempts: 1, failures: 1, refusals: 0 })
+  assert.equal(log.stored()?.last.updateId, 5)
+})
