@@ -160,6 +160,10 @@ export const errorKinds = {
     description:
       "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
   },
+  NO_WEBHOOK: {
+    status: 404,
+    description: 'This bot has no webhook; its own program sets one with setWebhook',
+  },
   WEBHOOK_SUPERSEDED: { status: 409, description: 'Conflict: terminated by other setWebhook' },
   INVALID_WEBHOOK_URL: { status: 400, description: 'Bad Request: invalid webhook URL specified' },
   BAD_WEBHOOK: { status: 400, description: 'Bad Request: bad webhook: %s' },

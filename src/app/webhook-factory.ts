@@ -5,6 +5,7 @@ import { Piscina } from 'piscina'
 import type {
   DispatcherRequest,
   WebhookDispatcher,
+  WebhookOfQueue,
   WebhookServices,
 } from '../bots/webhook-services.ts'
 import type { Clock } from '../clock.ts'
@@ -25,12 +26,16 @@ import type { ConnectionSetOptions } from '../webhook/connection-set.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
+import { checkEndpoint, type EndpointCheck } from '../webhook/endpoint-check.ts'
+import { EndpointChecks } from '../webhook/endpoint-checks.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import type { ReplyIntake } from '../webhook/reply-reader.ts'
 import { createHostLookup, systemLookup } from '../webhook/host-lookup.ts'
 import { AddressBook } from '../webhook/known-addresses.ts'
 import { LoadedBytes } from '../webhook/loaded-bytes.ts'
+import { type ShownRequest, shownRequest } from '../webhook/request-headers.ts'
+import type { SignatureSource } from '../webhook/signature.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type Verified, type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { AttemptEvents } from './attempt-events.ts'
@@ -71,6 +76,7 @@ export class WebhookFactory implements WebhookServices {
   readonly #serverGate: ServerGate
   readonly #addresses: Piscina<unknown, boolean[]>
   readonly #loaded: LoadedBytes
+  readonly #checks = new EndpointChecks()
 
   constructor(options: WebhookFactoryOptions) {
     const { config, clock, log } = options
@@ -135,6 +141,40 @@ export class WebhookFactory implements WebhookServices {
     })
   }
 
+  check(request: Parameters<WebhookServices['check']>[0]): Promise<EndpointCheck> {
+    const { clock, config } = this.#options
+    const { known, queueId, signal, webhook } = request
+    return this.#checks.run(queueId, () =>
+      checkEndpoint({
+        ...webhook,
+        endpoint: parseEndpoint(webhook.url, { local: true }),
+        secretHeaderNames: config.secretTokenHeaders,
+        signing: this.#signing(request, `${deliveryIdPrefix(queueId)}check-`),
+        known,
+        network: this.#network,
+        clock,
+        signal,
+        refusalOf: (address) =>
+          !config.local && isBlocked(reservedAddresses, address)
+            ? 'it is reserved, and no --allow-cidr permits it'
+            : 'it is in a range of --block-cidr',
+        responseTextOf: this.#responseTextOf(request),
+      }),
+    )
+  }
+
+  requestOf(of: WebhookOfQueue): ShownRequest {
+    const { webhook } = of
+    const { clock, config } = this.#options
+    const nowMs = clock.nowMs()
+    return shownRequest({
+      endpoint: parseEndpoint(webhook.url, { local: true }),
+      secretToken: webhook.secretToken,
+      secretHeaderNames: config.secretTokenHeaders,
+      isSigned: (of.signingKeys() ?? []).some(({ endsAtMs = Infinity }) => nowMs < endsAtMs),
+    })
+  }
+
   createDispatcher(request: DispatcherRequest): WebhookDispatcher {
     const { clock, config, counters, log, random } = this.#options
     const report = (type: OperatorEventType, reason?: string): void => {
@@ -156,11 +196,7 @@ export class WebhookFactory implements WebhookServices {
       random,
       network: this.#network,
       secretHeaderNames: config.secretTokenHeaders,
-      signing: {
-        idPrefix: deliveryIdPrefix(request.queueId),
-        clock,
-        keys: () => request.signingKeys(),
-      },
+      signing: this.#signing(request, deliveryIdPrefix(request.queueId)),
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
       loaded: this.#loaded,
@@ -217,6 +253,11 @@ export class WebhookFactory implements WebhookServices {
     })
   }
 
+  /** The timestamp is that of this machine, whatever clock the shard has. */
+  #signing(request: WebhookOfQueue, idPrefix: string): SignatureSource {
+    return { idPrefix, clock: this.#options.clock, keys: () => request.signingKeys() }
+  }
+
   #reportAttempt({ queueId, webhook }: DispatcherRequest, attempt: Readonly<Attempt>): void {
     const { attemptEvents } = this.#options
     if (attemptEvents?.isWanted(attempt.atMs) !== true) return
@@ -242,7 +283,7 @@ export class WebhookFactory implements WebhookServices {
   }
 
   /** Responses of reserved addresses are not kept by default, or whoever may set a webhook could read pages of this network. */
-  #responseTextOf(request: DispatcherRequest): ConnectionSetOptions['responseTextOf'] {
+  #responseTextOf(request: WebhookOfQueue): ConnectionSetOptions['responseTextOf'] {
     const { attemptBodyBytes: bytesMax, attemptBodyOfReserved } = this.#options.config
     if (bytesMax === 0) return undefined
     const options = {

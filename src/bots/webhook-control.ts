@@ -25,11 +25,13 @@ import type { Attempt } from '../webhook/attempt.ts'
 import type { AttemptLog } from '../webhook/attempt-log.ts'
 import type { HistoryMinute } from '../webhook/delivery-history.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
+import type { EndpointCheck } from '../webhook/endpoint-check.ts'
 import { isFailing, type Waiting } from '../webhook/health.ts'
 import type { KnownAddresses } from '../webhook/known-addresses.ts'
+import type { ShownRequest } from '../webhook/request-headers.ts'
 import type { Verified } from '../webhook/verify.ts'
 import { type WebhookFacts, type WebhookReport, webhookReport } from './webhook-report.ts'
-import type { WebhookDispatcher, WebhookServices } from './webhook-services.ts'
+import type { WebhookDispatcher, WebhookOfQueue, WebhookServices } from './webhook-services.ts'
 
 /** A change of settings, with operations to commit in the same group. */
 export interface ChangedSettings {
@@ -98,6 +100,8 @@ export class WebhookControl {
   /** Created by the first failure: most webhooks have none. */
   #keeper: AttemptKeeper | undefined
   #verification: AbortController | undefined
+  /** The checks of the endpoint that are under way. */
+  readonly #checks = new Set<AbortController>()
   #lastSetMs = Number.NEGATIVE_INFINITY
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
   /** When a setWebhook last had updates tried at once, monotonic. */
@@ -125,7 +129,7 @@ export class WebhookControl {
     const { webhook, isPaused } = this.#options.settings()
     const isWaiting = isPaused === true && this.#dispatcher === undefined
     const hasWork = webhook !== undefined && !isWaiting && this.#options.queue.pendingCount > 0
-    return !hasWork && this.#verification === undefined
+    return !hasWork && this.#verification === undefined && this.#checks.size === 0
   }
 
   info(): WebhookInfo {
@@ -191,6 +195,32 @@ export class WebhookControl {
       await this.#options.changeSettings((settings) => ({ settings: withoutLastId(settings) }))
     }
     return count
+  }
+
+  /** Returns the requests of deliveries as operators see them; undefined without a webhook. */
+  request(): ShownRequest | undefined {
+    const webhook = this.#webhook
+    return webhook === undefined
+      ? undefined
+      : this.#options.services.requestOf(this.#ofQueue(webhook))
+  }
+
+  /** Checks the endpoint of the webhook. Rejects with NO_WEBHOOK, TOO_MANY_REQUESTS or UNAVAILABLE. */
+  async check(): Promise<EndpointCheck> {
+    const webhook = this.#webhook
+    if (webhook === undefined) throw new PostboteError('NO_WEBHOOK')
+    if (this.#isClosed) throw new PostboteError('UNAVAILABLE')
+    const check = new AbortController()
+    this.#checks.add(check)
+    try {
+      return await this.#options.services.check({
+        ...this.#ofQueue(webhook),
+        known: this.#addressesOf(webhook),
+        signal: check.signal,
+      })
+    } finally {
+      this.#checks.delete(check)
+    }
   }
 
   /** Returns the minutes of the last hour that had deliveries, oldest first. */
@@ -320,6 +350,7 @@ export class WebhookControl {
   async drain(deadlineMs: number): Promise<void> {
     this.#isClosed = true
     this.#supersede()
+    this.#endChecks()
     await this.#dispatcher?.drain(deadlineMs)
     this.#healthTimer?.timer.cancel()
     await this.#healthTimer?.store()
@@ -330,6 +361,7 @@ export class WebhookControl {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#supersede()
+    this.#endChecks()
     this.#healthTimer?.timer.cancel()
     const { id, services } = this.#options
     if (this.#ownLog !== undefined) services.attempts.keep(id, this.#ownLog)
@@ -420,6 +452,18 @@ export class WebhookControl {
     this.#verification = undefined
   }
 
+  #endChecks(): void {
+    for (const check of this.#checks) check.abort(new PostboteError('UNAVAILABLE'))
+  }
+
+  #ofQueue(webhook: WebhookRecord): WebhookOfQueue {
+    return {
+      queueId: this.#options.id,
+      webhook,
+      signingKeys: () => this.#options.settings().signingKeys,
+    }
+  }
+
   /** Replaces the configuration, and drops updates if requested, in one synced commit. */
   async #replace(
     next: (settings: QueueSettings) => QueueSettings,
@@ -457,13 +501,11 @@ export class WebhookControl {
     const generation = this.#generation
     this.#ownLog ??= services.attempts.of(id)
     return services.createDispatcher({
+      ...this.#ofQueue(webhook),
       clock,
-      queueId: id,
-      webhook,
       source: queue,
       lease,
       addresses: this.#addressesOf(webhook),
-      signingKeys: () => this.#options.settings().signingKeys,
       limit: () => this.#options.settings().deliveriesPerSecond,
       attempts: this.#ownLog,
       onGone: () => {

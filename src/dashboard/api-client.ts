@@ -58,6 +58,8 @@ export interface SentCall {
 
 /** Chosen: longer than the server waits for a worker that starts. A call without an end would stop the page. */
 const callMsMax = 20_000
+/** A check of an endpoint goes on for as long as a look-up, a connection and a response may take together. */
+const callsMsMax: { readonly [Id in PageCall]?: number } = { checkWebhook: 100_000 }
 
 /** The server sees by this header that the request comes from its own page. */
 const ownHeader = { 'postbote-dashboard': '1' }
@@ -110,7 +112,8 @@ export class ApiClient {
     const { method, target } = pageCall(id, input)
     const body = raw ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
     const call = { method, headers: { ...headers, ...ownHeader } }
-    const response = await this.#send(target, body === undefined ? call : { ...call, body })
+    const sent = body === undefined ? call : { ...call, body }
+    const response = await this.#send(target, sent, callsMsMax[id])
     const text = await response.text()
     return { text, value: JSON.parse(text) }
   }
@@ -129,10 +132,10 @@ export class ApiClient {
     this.#options.onTrouble(undefined)
   }
 
-  async #send(path: string, call: Call): Promise<ApiResponse> {
+  async #send(path: string, call: Call, msMax = callMsMax): Promise<ApiResponse> {
     const view = this.#view
     try {
-      const response = await this.#fetch(path, call)
+      const response = await this.#fetch(path, call, msMax)
       if (!response.ok) throw await errorOf(response)
       this.#note({ view, path, trouble: undefined })
       return response
@@ -144,9 +147,9 @@ export class ApiClient {
     }
   }
 
-  async #fetch(path: string, call: Call): Promise<ApiResponse> {
+  async #fetch(path: string, call: Call, msMax: number): Promise<ApiResponse> {
     const late = new AbortController()
-    const cancel = this.#options.clock.after(callMsMax, () => late.abort())
+    const cancel = this.#options.clock.after(msMax, () => late.abort())
     const { signal } = late
     try {
       return await this.#options.fetch(path, { ...call, signal })

@@ -1,4 +1,5 @@
 /** The last attempts to deliver, newest first. Equal ones in a row are one line with their number, and each line opens. */
+import { attemptHeaders } from './attempt-headers.ts'
 import { badgeElement } from './badge.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { type Column, dataTable } from './data-table.ts'
@@ -9,7 +10,7 @@ import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
 import { formatCount, formatExact } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
-import type { AttemptShape, QueueShape } from './shapes.ts'
+import type { AttemptShape, QueueShape, RequestShape } from './shapes.ts'
 import { timeElement } from './time-element.ts'
 import { updateLink } from './update-link.ts'
 
@@ -44,13 +45,18 @@ export function attemptsPanel(
   empty.hidden = true
   polls.hidden = true
   const waiting = element('div', { class: 'skeleton' })
+  let request: RequestShape | null | undefined
   const table = dataTable('Attempts', columns, {
-    more: { keyOf: ({ key }) => key, detailOf: ({ attempts }) => attemptDetails(attempts, queue) },
+    more: {
+      keyOf: ({ key }) => key,
+      detailOf: ({ attempts }) => attemptDetails(attempts, queue, request),
+    },
   })
   let mode: QueueShape['mode'] | undefined
   const hurry = poll(pauseMs, async () => {
     if (mode !== 'webhook') return
-    const { attempts } = await api.call('listAttempts', ofQueue(queue, {}))
+    const { attempts, ...rest } = await api.call('listAttempts', ofQueue(queue, {}))
+    request = rest.request
     waiting.hidden = true
     empty.hidden = attempts.length > 0
     table.show(foldAttempts(attempts))
@@ -78,8 +84,12 @@ function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
   return ids.length > 1 ? `${formatCount(ids.length)} updates` : updateLink(queue, ids[0])
 }
 
-/** Each attempt of a line, with everything that is known of it. */
-function attemptDetails(attempts: readonly AttemptShape[], queue: BotQueueName): HTMLElement {
+/** What requests look like now, and each attempt of a line with everything that is known of it. */
+function attemptDetails(
+  attempts: readonly AttemptShape[],
+  queue: BotQueueName,
+  request: RequestShape | null | undefined,
+): HTMLElement {
   const [first, ...others] = attempts
   const each = others.map((attempt) =>
     element(
@@ -89,7 +99,8 @@ function attemptDetails(attempts: readonly AttemptShape[], queue: BotQueueName):
       attemptFacts(attempt, queue),
     ),
   )
-  return element('div', {}, first && attemptFacts(first, queue), ...each)
+  const facts = first && attemptFacts(first, queue)
+  return element('div', {}, attemptHeaders(request, undefined), facts, ...each)
 }
 
 /** Everything that is known of an attempt, with the beginning of what the endpoint answered. */
@@ -109,7 +120,8 @@ export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLEl
     typeof body === 'string' && body !== ''
       ? element('pre', { tabindex: 0, 'aria-label': 'Response' }, body)
       : undefined
-  return element('div', { class: 'note' }, facts.root, answer)
+  const headers = attemptHeaders(undefined, attempt.response_headers)
+  return element('div', { class: 'note' }, facts.root, headers, answer)
 }
 
 /** How long an attempt took. */

@@ -9,6 +9,7 @@ import { badge } from './badge.ts'
 import { botSentence } from './bot-sentence.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { deadLettersPanel } from './dead-letters-panel.ts'
+import { checkPanel } from './check-panel.ts'
 import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
 import { formatAge, formatBytes, formatCount } from './format.ts'
@@ -136,7 +137,9 @@ function tryTab(context: PageContext, queue: BotQueueName): TabPart {
     const { attempts } = await api.call('listAttempts', ofQueue(queue, {}))
     push.attempted(attempts)
   })
-  return unchanging(element('div', { class: 'pair' }, push.root, tail))
+  const check = checkPanel(context, queue)
+  check.hidden = !may('manage')
+  return unchanging(element('div', {}, element('div', { class: 'pair' }, push.root, tail), check))
 }
 
 function stateOf(bot: BotShape, { isTest }: BotQueueName): QueueShape {

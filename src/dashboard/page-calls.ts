@@ -32,6 +32,7 @@ export const pageCalls = {
   pushUpdate: `POST ${bot}/updates`,
   tailQueue: `GET ${bot}/tail`,
   listAttempts: `GET ${bot}/attempts`,
+  checkWebhook: `POST ${bot}/webhook/check`,
   getHistory: `GET ${bot}/history`,
   pauseBot: `POST ${bot}/pause`,
   resumeBot: `POST ${bot}/resume`,

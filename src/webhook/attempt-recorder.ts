@@ -24,6 +24,8 @@ export interface TriedConnection {
   readonly status: number
   /** The beginning of the body of a response that was no success, without secrets. */
   readonly responseBody?: string | undefined
+  /** Its headers (response-headers.ts). */
+  readonly responseHeaders?: string | undefined
 }
 
 export interface FailedAttempt {
@@ -62,6 +64,7 @@ export class AttemptRecorder {
     address: undefined,
     error: undefined,
     responseBody: undefined,
+    responseHeaders: undefined,
   }
 
   constructor(log: AttemptLog, options: AttemptRecorderOptions) {
@@ -82,6 +85,7 @@ export class AttemptRecorder {
     attempt.nextRetryMs = Number.NaN
     attempt.error = undefined
     attempt.responseBody = undefined
+    attempt.responseHeaders = undefined
     this.#add('delivered')
   }
 
@@ -94,6 +98,7 @@ export class AttemptRecorder {
     attempt.nextRetryMs = now.wallMs + (nextRetryMs - now.monotonicMs)
     attempt.error = error
     attempt.responseBody = on.responseBody
+    attempt.responseHeaders = on.responseHeaders
     this.#add(outcome)
     this.#options.counters?.add(outcome, 1)
   }

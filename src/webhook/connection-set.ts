@@ -14,10 +14,12 @@ import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { DeliveryPace } from './delivery-pace.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failureOf, type WebhookFailure } from './failure.ts'
+import { webhookConnectTimeoutMs, webhookResponseTimeoutMs } from './limits.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import type { Lane } from './lane.ts'
 import type { ReplyIntake } from './reply-reader.ts'
+import { requestHeaders } from './request-headers.ts'
 import { HostAddresses } from './resolve.ts'
 import type { ResponseTextOptions } from './response-text.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
@@ -89,16 +91,6 @@ export interface FailedOpening extends Omit<TriedConnection, 'status'> {
 }
 
 /**
- * A connection to a webhook, with its TLS handshake, may take this long. Chosen: a lost SYN is repeated after 1, 3 and 7
- * s, so three losses are survived.
- */
-const webhookConnectTimeoutMs = 10_000
-/**
- * Writing a delivery, and receiving its complete response, may take this long: frameworks such as aiogram hold a request
- * for up to 55 s and rely on 60 s.
- */
-const webhookResponseTimeoutMs = 60_000
-/**
  * An idle connection to a webhook is kept this long: more than the 60 s of most servers, so that the other side closes it
  * first.
  */
@@ -142,7 +134,7 @@ export class ConnectionSet {
     // Each connection being opened adds a listener and removes it later; there may be many at a time.
     setMaxListeners(0, this.#aborter.signal)
     this.#floodGate = new FloodGate(settings.maxConnections)
-    this.#headers = prepareHeaders(options)
+    this.#headers = requestHeaders({ ...options, secretToken: settings.secretToken })
     if (options.signing !== undefined) {
       this.#signature = new SignatureHeaders(options.signing, clock)
     }
@@ -422,18 +414,4 @@ export class ConnectionSet {
       if (connection.isIdle) this.#discard(connection)
     }
   }
-}
-
-/**
- * Returns the headers of a delivery that are the same for all updates of a webhook: names and values in alternation, as
- * `Client.dispatch` takes them. undici adds Host, Connection and Content-Length.
- */
-function prepareHeaders({ endpoint, settings, secretHeaderNames }: ConnectionSetOptions): string[] {
-  const { secretToken } = settings
-  const headers = ['Content-Type', 'application/json']
-  if (endpoint.authorization !== undefined) headers.push('Authorization', endpoint.authorization)
-  if (secretToken !== undefined) {
-    for (const name of secretHeaderNames) headers.push(name, secretToken)
-  }
-  return headers
 }

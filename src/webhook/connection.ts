@@ -154,6 +154,11 @@ export class Connection {
     return this.#text?.read(this.#options)
   }
 
+  /** The headers of the last response if it was no success (response-headers.ts). */
+  get responseHeaders(): string | undefined {
+    return this.#text?.readHeaders(this.#options)
+  }
+
   /** True if another delivery can be sent on it. */
   get isUsable(): boolean {
     return !this.#isClosing && !this.isRetired && !this.#options.socket.destroyed

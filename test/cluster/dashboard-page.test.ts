@@ -201,6 +201,30 @@ test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, 
   await picture(page, 'delivered')
 })
 
+test('an endpoint is checked step by step, and its attempts say what requests look like', {
+  skip,
+}, async (t) => {
+  const dashboard = await openOverview()
+  const { page, server } = dashboard
+  const { botId } = await openBotWithWebhook(t, dashboard, ({ update }, response) => {
+    response.writeHead(update.update_id === 0 ? 404 : 500).end()
+  })
+  await openTab(dashboard, 'Try')
+  await page.getByRole('button', { name: 'Check', exact: true }).click()
+  await page.getByText('Check the path of the URL: the endpoint takes no POST there.').waitFor()
+  const steps = page.getByRole('region', { name: 'Steps of the check' }).locator('tbody tr')
+  assert.equal(await steps.count(), 5)
+  const last = (await steps.last().textContent()) ?? ''
+  assert.match(last, /^POSTfailed\d+ msWrong response from the webhook: 404 Not Found$/)
+  await page.getByText('127.0.0.1: allowed').waitFor()
+  await picture(page, 'check')
+  await server.push(botId, { message: {} })
+  await openTab(dashboard, 'Activity')
+  await page.locator('main button.toggle').first().click()
+  await page.getByText(/^to 127\.0\.0\.1:\d+$/).waitFor()
+  await page.getByText('application/json').waitFor()
+})
+
 test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => {
   const dashboard = await openOverview()
   const { page, server } = dashboard

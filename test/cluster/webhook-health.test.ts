@@ -137,6 +137,7 @@ test('attempts, health and metrics say why a webhook gets nothing', async (t) =>
           duration_ms: 0,
           error: 'Wrong response from the webhook: 500 Internal Server Error',
           response_body: null,
+          response_headers: null,
           next_retry: 0,
         },
       )

@@ -7,8 +7,10 @@ import { webhookOperations } from '../../operations/webhook-operations.ts'
 import { producerKey } from '../../shard/update-rows.ts'
 import type { Attempt } from '../../webhook/attempt.ts'
 import { outcomes } from '../../webhook/attempt-log.ts'
+import type { EndpointCheck } from '../../webhook/endpoint-check.ts'
 import type { HistoryMinute } from '../../webhook/delivery-history.ts'
 import { deliveryHistoryMinutes } from '../../webhook/limits.ts'
+import { shownHeadersIn } from '../../webhook/response-headers.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { readOrderingKey, refusal } from '../ingest/update-options.ts'
@@ -27,7 +29,12 @@ export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
   addOperations(app, webhookOperations, {
     async listAttempts(call) {
       const { webhook } = await queueOf(bots, call)
-      return { attempts: webhook.attempts(call.query.limit).map((each) => attemptJson(each)) }
+      const attempts = webhook.attempts(call.query.limit).map((each) => attemptJson(each))
+      return { attempts, request: webhook.request() ?? null }
+    },
+    async checkWebhook(call) {
+      const { webhook } = await queueOf(bots, call)
+      return checkJson(await webhook.check())
     },
     pauseBot: (call) => setPaused(call, true),
     resumeBot: (call) => setPaused(call, false),
@@ -77,10 +84,42 @@ export function attemptJson(attempt: Attempt): AttemptJson {
     duration_ms: Math.round(attempt.durationMs),
     error: attempt.error ?? null,
     response_body: attempt.responseBody ?? null,
+    response_headers:
+      attempt.responseHeaders === undefined ? null : shownHeadersIn(attempt.responseHeaders),
     next_retry: Number.isNaN(attempt.nextRetryMs)
       ? null
       : fieldValues.preciseTime(attempt.nextRetryMs),
   }
+}
+
+function checkJson(check: EndpointCheck): ResultOf<typeof webhookOperations.checkWebhook> {
+  const { addresses, advice, responseBody, responseHeaders, status, steps, tls } = check
+  return {
+    ok: steps.every(({ state }) => state !== 'failed'),
+    advice,
+    steps: steps.map(({ step, state, durationMs, text }) => ({
+      step,
+      state,
+      duration_ms: durationMs === undefined ? null : Math.round(durationMs),
+      text,
+    })),
+    addresses: addresses.map((each) => ({
+      address: each.address,
+      refusal: each.refusal ?? null,
+    })),
+    tls: tls === undefined ? null : tlsJson(tls),
+    status: status === 0 ? null : status,
+    response_headers: responseHeaders ?? null,
+    response_body: responseBody ?? null,
+  }
+}
+
+function tlsJson({
+  validUntilMs,
+  ...shown
+}: NonNullable<EndpointCheck['tls']>): ResultOf<typeof webhookOperations.checkWebhook>['tls'] {
+  const validUntil = validUntilMs === undefined ? null : Math.floor(validUntilMs / 1_000)
+  return { ...shown, valid_until: validUntil }
 }
 
 /** As columns, because a chart takes these. Minutes without deliveries have zeros, and a time without responses is null. */

@@ -22,6 +22,7 @@ import type { DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import type { RetryNow } from '../../../src/webhook/state.ts'
 import type { Polls, Waiting } from '../../../src/webhook/health.ts'
+import type { EndpointCheck } from '../../../src/webhook/endpoint-check.ts'
 import { AddressBook } from '../../../src/webhook/known-addresses.ts'
 import type { Verified } from '../../../src/webhook/verify.ts'
 import { FakeClock } from '../kit/fake-clock.ts'
@@ -124,6 +125,20 @@ export class FakeWebhooks implements WebhookServices {
       this.held.push({ succeed: () => resolve(verified), fail })
       request.signal.addEventListener('abort', () => fail('Connection aborted'))
     })
+  }
+
+  /** The checks that are under way. */
+  readonly checks: { end(check: EndpointCheck): void }[] = []
+
+  check({ signal }: Parameters<WebhookServices['check']>[0]): Promise<EndpointCheck> {
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+      this.checks.push({ end: resolve })
+    })
+  }
+
+  requestOf(): ReturnType<WebhookServices['requestOf']> {
+    return { method: 'POST', host: 'example.com', headers: [] }
   }
 
   createDispatcher(request: DispatcherRequest): FakeDispatcher {
