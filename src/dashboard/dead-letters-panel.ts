@@ -7,6 +7,7 @@ import { buttonElement, buttonsElement, cardElement, element } from './element.t
 import { emptyState } from './empty-state.ts'
 import { formatBytes, formatCount } from './format.ts'
 import type { PageContext } from './page-context.ts'
+import { botHash } from './page-route.ts'
 import type { Said } from './said.ts'
 import type { DeadLetterShape } from './shapes.ts'
 import { readableUpdate } from './readable-update.ts'
@@ -41,6 +42,7 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
     buttonsElement(
       first,
       next,
+      may('manage') ? someLink(queue) : undefined,
       ...(may('manage') ? allButtons({ acts, run, totalOf: () => total }) : []),
     ),
   )
@@ -94,6 +96,12 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
 
   poll(pauseMs, () => refresh().then(count.say))
   return cardElement('Dead letters', controls, waiting, none, payload, table.root)
+}
+
+/** The updates have filters, and replays with them. */
+function someLink(queue: BotQueueName): HTMLElement {
+  const href = `${botHash(queue, 'updates')}?state=dead`
+  return element('a', { href, class: 'button' }, 'Replay some')
 }
 
 function noLetters(): HTMLElement {

@@ -64,14 +64,7 @@ export function eventsView(context: PageContext): PageView {
     isHidden: true,
   })
   const waiting = element('div', { class: 'skeleton' })
-  const columns: readonly Column<ShownEvent>[] = [
-    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
-    { title: 'Event', cell: (event) => badgeElement(event.type, tones[event.type]) },
-    { title: 'What happened', cell: ({ text }) => text, style: 'wrap' },
-    { title: 'Bot', cell: botLinkOf },
-    { title: 'Node', cell: ({ node }) => node ?? '–', style: 'wide' },
-  ]
-  const table = dataTable('Events', columns)
+  const table = dataTable('Events', columnsOf(clock))
   const show = (): void => {
     waiting.hidden = true
     none.hidden = events.length > 0
@@ -123,6 +116,16 @@ export function eventsView(context: PageContext): PageView {
     ),
   )
   return { title: 'Events', root }
+}
+
+function columnsOf(clock: PageContext['clock']): readonly Column<ShownEvent>[] {
+  return [
+    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
+    { title: 'Event', cell: (event) => badgeElement(event.type, tones[event.type]) },
+    { title: 'What happened', cell: ({ text }) => text, style: 'wrap' },
+    { title: 'Bot', cell: botLinkOf },
+    { title: 'Node', cell: ({ node }) => node ?? '–', style: 'wide' },
+  ]
 }
 
 function botLinkOf({ bot_id: id, test = false }: ShownEvent): HTMLElement | string {

@@ -40,10 +40,9 @@ export function keysView(context: PageContext): PageView {
   }
 
   function buttonsOf(key: KeyShape): HTMLElement {
-    const of = key.name
     return buttonsElement(
-      buttonElement('Rotate', () => rotate(key), { of, style: 'small' }),
-      buttonElement('Revoke', () => revoke(key), { of, style: 'danger small' }),
+      buttonElement('Rotate', () => rotate(key), { of: key.name, style: 'small' }),
+      buttonElement('Revoke', () => revoke(key), { of: key.name, style: 'danger small' }),
     )
   }
 
@@ -75,7 +74,6 @@ export function keysView(context: PageContext): PageView {
 
   poll(pauseMs, refresh)
   atEnd(() => issued.show(undefined))
-  const about = 'The admin key is not listed. It may do everything, and it can revoke all keys.'
   // The form waits for the list, so that it does not jump.
   const listed = cardElement(
     'Keys of this server',
@@ -96,6 +94,8 @@ export function keysView(context: PageContext): PageView {
   )
   return { title: 'Keys', root }
 }
+
+const about = 'The admin key is not listed. It may do everything, and it can revoke all keys.'
 
 function noKeys(): HTMLElement {
   return emptyState({

@@ -1,11 +1,6 @@
 /** How long the updates of a queue stay readable after they left. */
-import {
-  type AmountField,
-  amountField,
-  durationUnits,
-  sizeUnits,
-  type Unit,
-} from './amount-field.ts'
+import { type AmountField, amountField } from './amount-field.ts'
+import { durationUnits, sizeUnits, type Unit } from './amount-in.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { cardElement, element, formElement, submitElement } from './element.ts'
 import { formatAge, formatBytes, formatCount } from './format.ts'

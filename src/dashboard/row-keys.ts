@@ -32,13 +32,26 @@ function targetOf(key: string, root: ParentNode): HTMLElement | undefined {
   const active = document.activeElement
   const search = root.querySelector<HTMLElement>(searchSelector) ?? undefined
   if (key === '/') return isTyping() ? undefined : search
-  if (key !== 'ArrowDown' && key !== 'ArrowUp') return undefined
+  const step = steps[key]
+  return step === undefined ? undefined : rowAt(step, { root, active, search })
+}
+
+const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 }
+
+interface Place {
+  readonly root: ParentNode
+  readonly active: Element | null
+  readonly search: HTMLElement | undefined
+}
+
+/** Returns the row that is this many below the present one; the search is above the first. */
+function rowAt(step: number, { root, active, search }: Place): HTMLElement | undefined {
   // Another card has other rows.
   const card = active?.closest('.card') ?? root
   const rows = [...card.querySelectorAll<HTMLElement>(rowSelector)]
   const at = rows.findIndex((row) => row === active)
   if (at < 0 && active !== search) return undefined
-  const next = at + (key === 'ArrowDown' ? 1 : -1)
+  const next = at + step
   if (next >= 0) return rows[next]
   return card.contains(search ?? null) ? search : undefined
 }

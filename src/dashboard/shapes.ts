@@ -27,6 +27,7 @@ export type RequestShape = NonNullable<ResultShape<'listAttempts'>['request']>
 export type EndpointCheckShape = ResultShape<'checkWebhook'>
 export type UpdateShape = ResultShape<'listUpdates'>['updates'][number]
 export type WholeUpdateShape = ResultShape<'getUpdate'>
+export type ReplayShape = ResultShape<'cancelReplay'>
 export type ServerHistoryShape = ResultShape<'getServerHistory'>
 export type RecordedCallShape = ResultShape<'listAudit'>['calls'][number]
 type History = ResultShape<'getHistory'>

@@ -11,7 +11,7 @@ import { factList } from './fact-list.ts'
 import { formatBytes, formatCount, formatExact } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import { botHash } from './page-route.ts'
-import type { WholeUpdateShape } from './shapes.ts'
+import type { ResultShape, WholeUpdateShape } from './shapes.ts'
 import { actOnQueue } from './queue-actions.ts'
 import { readableUpdate } from './readable-update.ts'
 import { statusLine } from './status-line.ts'
@@ -44,7 +44,7 @@ export function updatePanel(
   const copy = buttonElement('Copy as curl', run(acts.copyAsCurl))
   const drop = buttonElement('Remove', run(acts.remove), { style: 'danger' })
   const deliver = buttonElement('Deliver now', run(acts.deliverNow))
-  again.hidden = !may('push')
+  again.hidden = !may('push') && !may('manage')
   deliver.hidden = true
   drop.hidden = !may('manage')
   poll(pauseMs, async () => {
@@ -151,16 +151,15 @@ function updateActs(context: PageContext, { queue, updateId, updateOf }: ActedOn
       return ''
     },
     async sendAgain() {
-      const { text, ordering_key: key } = updateOf() ?? {}
-      if (text === undefined) return ''
+      const update = updateOf()
+      if (update === undefined) return ''
       const isWanted = await ask({
         title: `Push update ${updateId} again?`,
         text: 'It gets a new id, after everything that is pending. The bot gets its contents once more.',
         action: 'Send again',
       })
       if (!isWanted) return ''
-      const input = ofQueue(queue, { ordering_key: key })
-      const pushed = await api.call('pushUpdate', input, { raw: text })
+      const pushed = await pushAgain(context, queue, update)
       if (!('update_id' in pushed)) return 'The bot does not want updates of this type.'
       toast(['Pushed again as update ', updateLink(queue, pushed.update_id), '.'])
       location.hash = botHash(queue, 'updates', pushed.update_id)
@@ -190,6 +189,18 @@ function updateActs(context: PageContext, { queue, updateId, updateOf }: ActedOn
       return ''
     },
   }
+}
+
+/** A server that has kept the update pushes it itself; one that waits still is pushed from here. */
+async function pushAgain(
+  { api, may }: PageContext,
+  queue: BotQueueName,
+  { update_id: id, state, text, ordering_key: key }: ShownUpdate,
+): Promise<ResultShape<'pushUpdate'>> {
+  if (state !== 'pending' && may('manage')) {
+    return api.call('replayUpdate', { ...ofQueue(queue, {}), update_id: id })
+  }
+  return api.call('pushUpdate', ofQueue(queue, { ordering_key: key }), { raw: text })
 }
 
 /** The push that would push the update again. The key is not in it: a shell has it in a variable. */

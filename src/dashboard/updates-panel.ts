@@ -7,9 +7,11 @@ import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { type Column, dataTable } from './data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from './element.ts'
 import { emptyState } from './empty-state.ts'
+import { eraseKey } from './erase-key.ts'
 import { formatBytes, formatCount } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import { botHash } from './page-route.ts'
+import { replaysPanel } from './replays-panel.ts'
 import type { UpdateShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
 import { timeElement } from './time-element.ts'
@@ -22,7 +24,7 @@ const perPage = 50
 const beforeAll = 2 ** 31 - 1
 
 export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLElement {
-  const { api, clock, poll, keepQuery } = context
+  const { api, clock, may, poll, keepQuery } = context
   /** The page begins below this id. */
   let before = beforeAll
   let next: number | null = null
@@ -32,6 +34,21 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   const filters = updateFilters(context, () => ask())
   const newest = buttonElement('Newest', () => turn(beforeAll), { style: 'quiet' })
   const older = buttonElement('Older', () => turn(next ?? beforeAll), { style: 'quiet' })
+  const replays = replaysPanel(context, queue)
+  const replay = buttonElement('Replay these', () =>
+    result.run(() => replays.start(filters.selection())),
+  )
+  const erase = buttonElement(
+    'Erase this key',
+    () => result.run(() => eraseKey(context, queue, filters.selection().ordering_key ?? '')),
+    { style: 'danger' },
+  )
+  const showActs = (): void => {
+    const { state, ordering_key: key } = filters.selection()
+    replay.hidden = !may('manage') || state === 'pending'
+    erase.hidden = !may('manage') || key === undefined
+  }
+  showActs()
   const table = dataTable('Updates', columnsOf(clock, queue))
 
   async function refresh(): Promise<string> {
@@ -49,6 +66,7 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
 
   function ask(): void {
     keepQuery(filters.address())
+    showActs()
     turn(beforeAll)
   }
 
@@ -62,9 +80,10 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
     'div',
     { class: 'controls' },
     ...filters.fields,
-    buttonsElement(newest, older),
+    buttonsElement(newest, older, replay, erase),
   )
-  return cardElement('Updates', controls, result.root, waiting, none, table.root)
+  const list = cardElement('Updates', controls, result.root, waiting, none, table.root)
+  return element('div', {}, replays.root, list)
 }
 
 function noUpdates(): HTMLElement {

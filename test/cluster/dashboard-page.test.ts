@@ -297,6 +297,56 @@ test('an update is found, read, sent again and removed, and the audit says who r
   await page.getByRole('row').filter({ hasText: 'dropUpdate' }).getByText('ok').waitFor()
 })
 
+test('what has left is counted, replayed by a job with a bar, and a key is erased after a question that says how many', {
+  skip,
+}, async (t) => {
+  const dashboard = await openOverview()
+  const { page, server } = dashboard
+  const { botId, sink } = await openBotWithWebhook(t, dashboard)
+  const retention = { retain: 3_600, retain_bytes: null }
+  await server.admin('PUT', `/v1/bots/${botId}/retention`, retention)
+  for (const id of [42, 42, 43]) {
+    await server.push(botId, { message: { chat: { id, type: 'private' }, text: 'again' } })
+  }
+  await until(() => sink.deliveries.length === 3)
+  await openTab(dashboard, 'Updates')
+  await page.getByText('delivered', { exact: true }).nth(2).waitFor()
+  await page.getByLabel('Ordering key').fill('chat.id=42')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Replay these' }).click()
+  await page.getByRole('heading', { name: 'Replay 2 updates?' }).waitFor()
+  await picture(page, 'replay-question')
+  await answer(dashboard, 'Replay 2 updates')
+  await page.getByText('2 of 2 pushed again').waitFor()
+  await until(() => sink.deliveries.length === 5)
+  await picture(page, 'replay-done')
+  await page.getByRole('button', { name: 'Erase this key' }).click()
+  await page.getByRole('heading', { name: 'Erase 4 updates of chat.id=42?' }).waitFor()
+  await answer(dashboard, 'Erase 4 updates')
+  await page.getByText('4 updates are erased.').waitFor()
+  const { body } = await server.admin('GET', `/v1/bots/${botId}/updates`)
+  assert.equal(body.updates.length, 1)
+})
+
+test('how long updates are kept is set in any unit, and taken back', { skip }, async (t) => {
+  const dashboard = await openOverview()
+  const { page, server } = dashboard
+  const { botId } = await openBotWithWebhook(t, dashboard)
+  await openTab(dashboard, 'Settings')
+  await page.getByLabel('Updates that have left stay readable for').fill('90')
+  await page.getByLabel('Unit of: Updates that have left').selectOption('minutes')
+  await page.getByLabel('At most').first().fill('1.5')
+  await page.getByLabel('Unit of: At most').selectOption('MiB')
+  await page.getByRole('button', { name: 'Set', exact: true }).click()
+  await page.getByText('What is kept is set.').waitFor()
+  const path = `/v1/bots/${botId}/retention`
+  const { body } = await server.admin('GET', path)
+  assert.deepEqual([body.retain, body.retain_bytes], [5_400, 1_572_864])
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('Taken back.').waitFor()
+  assert.equal((await server.admin('GET', path)).body.retain, null)
+})
+
 test('a bot is registered, gets a new token and a signing key, and is removed', {
   skip,
 }, async () => {
