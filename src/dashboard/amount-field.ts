@@ -22,6 +22,8 @@ export interface AmountFieldOptions {
 export function amountField(options: AmountFieldOptions): AmountField {
   const { label, units, placeholder, isReadonly, onEdit } = options
   const amount = element('input', {
+    // The label has the unit, too.
+    'aria-label': label,
     inputmode: 'decimal',
     autocomplete: 'off',
     placeholder,

@@ -236,7 +236,10 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
     element('section', { class: 'card' }, verdict, heard.root),
     figures.root,
   )
-  return { root, actions: buttonsElement(pause, retry), show, fail }
+  const actions = buttonsElement(pause, retry)
+  // What is below must not move when they appear.
+  if (may('manage')) actions.classList.add('awaited')
+  return { root, actions, show, fail }
 }
 
 /** What waits, and what failed last. */

@@ -142,7 +142,7 @@ function jobRow(
     const { share, text } = replayProgress(replay)
     const isRunning = replay.state === 'running' || replay.state === 'paused'
     state.replaceChildren(badgeElement(replay.state, tones[replay.state]))
-    what.replaceChildren(filterText(replay), ' · ', timeElement(clock, replay.started))
+    what.replaceChildren(filterText(replay), ', started ', timeElement(clock, replay.started))
     bar.hidden = share === undefined
     bar.value = share ?? 0
     bar.setAttribute('aria-label', `Replay ${replay.job_id}`)
@@ -160,10 +160,11 @@ function jobRow(
   return { root, show }
 }
 
-/** For example `expired message of chat.id=42, pushed from … until …`. */
+/** For example `Updates of chat.id=42 (expired, any type), pushed until …`. */
 function filterText({ filter }: ReplayShape): string {
   const { state, type, ordering_key: key, since, until } = filter
-  const kind = [state ?? 'all', type ?? 'updates'].join(' ')
+  const kind = `${state ?? 'any state'}, ${type ?? 'any type'}`
   const from = since === null ? '' : ` from ${formatExact(since)}`
-  return `${kind}${key === null ? '' : ` of ${key}`}, pushed${from} until ${formatExact(until)}`
+  const whose = key === null ? '' : ` of ${key}`
+  return `Updates${whose} (${kind}), pushed${from} until ${formatExact(until)}`
 }

@@ -3,7 +3,7 @@
  *
  *     DASHBOARD_SCREENSHOTS=docs/images node --test dist/test/cluster/dashboard-pictures.test.js
  *
- * It takes some minutes, because the charts have a point a minute. Without the variable, it is skipped.
+ * It takes minutes, because the charts have a point a minute. Without the variable, it is skipped.
  */
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,7 +16,7 @@ const skip =
   process.env['DASHBOARD_SCREENSHOTS'] === undefined
     ? 'DASHBOARD_SCREENSHOTS names no folder'
     : (chromiumObstacle() ?? false)
-const minutes = 6
+const minutes = 2
 const names = [
   ['Harbour Weather', 'harbour_weather_bot'],
   ['Corner Bakery', 'corner_bakery_bot'],
