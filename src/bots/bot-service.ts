@@ -164,6 +164,11 @@ export interface BotService {
    */
   list(page: { readonly after: number; readonly limit: number }): Promise<BotList>
   /**
+   * Returns how many updates of a bot have waited in each minute of the last hour, the present minute last; undefined where it was
+   * well, or nobody counted.
+   */
+  pendingOf(queue: BotQueue): readonly (number | undefined)[]
+  /**
    * Selects bots of this owner's open shards by their state, from memory. Only the names of those that it returns are read.
    *
    * @returns The bots, in the order of the query. A shard whose bots are not known yet is left out.

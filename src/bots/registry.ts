@@ -241,6 +241,10 @@ export class BotRegistry implements BotService {
     return { bots: bots.slice(0, page.limit), shards: read }
   }
 
+  pendingOf(queue: BotQueue): readonly (number | undefined)[] {
+    return this.fleet.pendingOf(queue)
+  }
+
   select(query: FleetQuery): Promise<BotList> {
     return this.fleet.list(query)
   }

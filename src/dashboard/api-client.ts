@@ -49,6 +49,13 @@ export interface ApiResponse {
 
 type Call = Omit<ApiRequest, 'signal'>
 
+/** What a call sends beside its input. */
+export interface SentCall {
+  /** In place of the body of the input, as it is. */
+  readonly raw?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** Chosen: longer than the server waits for a worker that starts. A call without an end would stop the page. */
 const callMsMax = 20_000
 /** A check of an endpoint goes on for as long as a look-up, a connection and a response may take together. */
@@ -84,20 +91,31 @@ export class ApiClient {
    *
    * @param id - that of the call in the table of operations
    * @param input - its parameters, query and body
-   * @param raw - sent in place of the body of the input, as it is
+   * @param sent - what differs from that: a body that is sent as it is, and headers
    * @returns the result
    */
   async call<Id extends PageCall>(
     id: Id,
     input: PageInput<Id>,
-    raw?: string,
+    sent?: SentCall,
   ): Promise<ResultShape<Id>> {
+    const { value } = await this.read(id, input, sent)
+    return value
+  }
+
+  /** Makes a call, as `call` does, and returns the text of the response, too. */
+  async read<Id extends PageCall>(
+    id: Id,
+    input: PageInput<Id>,
+    { raw, headers }: SentCall = {},
+  ): Promise<{ readonly text: string; readonly value: ResultShape<Id> }> {
     const { method, target } = pageCall(id, input)
     const body = raw ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
-    const call = { method, headers: ownHeader }
+    const call = { method, headers: { ...headers, ...ownHeader } }
     const sent = body === undefined ? call : { ...call, body }
     const response = await this.#send(target, sent, callsMsMax[id])
-    return JSON.parse(await response.text())
+    const text = await response.text()
+    return { text, value: JSON.parse(text) }
   }
 
   /** Returns the counters of the server, in the text format of Prometheus. */

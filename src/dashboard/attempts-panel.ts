@@ -10,9 +10,9 @@ import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
 import { formatCount, formatExact } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
-import { botHash } from './page-route.ts'
 import type { AttemptShape, QueueShape, RequestShape } from './shapes.ts'
 import { timeElement } from './time-element.ts'
+import { updateLink } from './update-link.ts'
 
 const pauseMs = 1_000
 
@@ -49,7 +49,7 @@ export function attemptsPanel(
   const table = dataTable('Attempts', columns, {
     more: {
       keyOf: ({ key }) => key,
-      detailOf: ({ attempts }) => attemptDetails(attempts, request),
+      detailOf: ({ attempts }) => attemptDetails(attempts, queue, request),
     },
   })
   let mode: QueueShape['mode'] | undefined
@@ -81,27 +81,35 @@ function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | s
 
 function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
   const ids = [...new Set(attempts.map((attempt) => attempt.update_id))]
-  const [first] = ids
-  if (ids.length > 1) return `${formatCount(ids.length)} updates`
-  if (first === null || first === undefined) return '–'
-  return element('a', { href: botHash(queue, 'updates', first) }, `${first}`)
+  return ids.length > 1 ? `${formatCount(ids.length)} updates` : updateLink(queue, ids[0])
 }
 
 /** What requests look like now, and each attempt of a line with everything that is known of it. */
 function attemptDetails(
   attempts: readonly AttemptShape[],
+  queue: BotQueueName,
   request: RequestShape | null | undefined,
 ): HTMLElement {
-  return element('div', {}, attemptHeaders(request, undefined), ...attempts.map(attemptFacts))
+  const [first, ...others] = attempts
+  const each = others.map((attempt) =>
+    element(
+      'details',
+      { class: 'options' },
+      element('summary', {}, `${formatExact(attempt.time)}, update ${attempt.update_id ?? '–'}`),
+      attemptFacts(attempt, queue),
+    ),
+  )
+  const facts = first && attemptFacts(first, queue)
+  return element('div', {}, attemptHeaders(request, undefined), facts, ...each)
 }
 
 /** Everything that is known of an attempt, with the beginning of what the endpoint answered. */
-export function attemptFacts(attempt: AttemptShape): HTMLElement {
+export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLElement {
   const { next_retry: retry, response_body: body } = attempt
   const facts = factList()
   facts.show([
     ['Ended', formatExact(attempt.time)],
-    ['Update', `${attempt.update_id ?? '–'}`],
+    ['Update', updateLink(queue, attempt.update_id)],
     ['Address', attempt.address ?? '–'],
     ['Status', `${attempt.status ?? 'no response'}`],
     ['Took', durationText(attempt)],

@@ -27,9 +27,12 @@ export type RequestShape = NonNullable<ResultShape<'listAttempts'>['request']>
 export type EndpointCheckShape = ResultShape<'checkWebhook'>
 export type UpdateShape = ResultShape<'listUpdates'>['updates'][number]
 export type WholeUpdateShape = ResultShape<'getUpdate'>
+export type ReplayShape = ResultShape<'cancelReplay'>
 export type ServerHistoryShape = ResultShape<'getServerHistory'>
 export type RecordedCallShape = ResultShape<'listAudit'>['calls'][number]
-export type HistoryShape = ResultShape<'getHistory'>
+type History = ResultShape<'getHistory'>
+/** A worker of an earlier version does not count what waits. */
+export type HistoryShape = Omit<History, 'pending'> & Partial<Pick<History, 'pending'>>
 export type DeadLetterShape = ResultShape<'listDeadLetters'>['dead_letters'][number]
 export type SigningKeyShape = ResultShape<'listSigningKeys'>['signing_keys'][number]
 export type ReadinessShape = ResultShape<'checkReadiness'>

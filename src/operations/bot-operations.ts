@@ -27,6 +27,8 @@ const {
  * for a leaked one to end.
  */
 const tokenOverlapSMax = 7 * 86_400
+/** getMe returns such a name: a lone surrogate or a control character would break strict clients there. */
+const namePattern = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$'
 
 export const botOperations = declareOperations('bots', {
   createBot: {
@@ -142,6 +144,13 @@ export const botOperations = declareOperations('bots', {
             '1 to 64 letters, digits or underscores, with which the id or the username begins',
         }),
       ),
+      search: Type.Optional(
+        Type.String({
+          pattern: namePattern,
+          description:
+            '1 to 64 characters, with which the id, the username or a word of the first name begins',
+        }),
+      ),
       details: Type.Optional(
         Type.Boolean({
           description: 'Whether each bot has its dead letters and its last activity, too.',
@@ -169,9 +178,8 @@ function registration() {
   return Type.Object(
     {
       bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
-      // getMe returns this name: a lone surrogate or a control character would break strict clients there.
       first_name: Type.String({
-        pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$',
+        pattern: namePattern,
         description: '1 to 64 characters, none of them a control character',
       }),
       username: Type.String({

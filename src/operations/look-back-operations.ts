@@ -27,13 +27,22 @@ export const lookBackOperations = declareOperations('look back', {
     query: () => ({
       ...updateSelection(updateStates),
       after: listAfter(updateIdMax),
+      before: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: updateIdMax + 1,
+          description: 'In place of `after`: lists updates with smaller ids, the newest first.',
+        }),
+      ),
       limit: listLimit(listedPerPageMax, 100),
     }),
     result: () =>
       Type.Object(
         {
           updates: Type.Array(Type.Object(fields(), { $id: 'UpdateSummary' })),
-          next: orNull(updateId('The value of `after` for the next page; null at the end.')),
+          next: orNull(
+            updateId('The value of `after`, or of `before`, for the next page; null at the end.'),
+          ),
         },
         { $id: 'UpdateList', description: 'One page of the list.' },
       ),

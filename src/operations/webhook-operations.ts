@@ -112,6 +112,9 @@ export const webhookOperations = declareOperations('webhooks', {
           max_ms: responseMs('longest'),
           delivery_p50_ms: deliveryMs('half'),
           delivery_p99_ms: deliveryMs('99 %'),
+          pending: perMinute(
+            orNull(count('The updates that waited; null unless the bot was in trouble.')),
+          ),
         },
         { $id: 'DeliveryHistory', description: 'Lists with one value for each minute.' },
       ),

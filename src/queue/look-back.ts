@@ -61,7 +61,7 @@ export interface LookBackOptions {
   readonly queue: QueueId
   readonly shard: Pick<
     Shard,
-    'readUpdates' | 'readLeftUpdates' | 'readKeptRuns' | 'readDeadLetters'
+    'readUpdates' | 'readLeftUpdates' | 'readKeptRuns' | 'readDeadLetters' | 'highestIdBelow'
   >
   /** Returns the id below which no update is pending. */
   floor(): number
@@ -119,6 +119,48 @@ export class LookBack {
       from = read.next
     }
     return { updates, after: from < to ? from - 1 : undefined }
+  }
+
+  /**
+   * Returns updates with ids below `page.before` that match, the newest first, and the id before which to continue; undefined if
+   * this was the end.
+   *
+   * @throws STORE_UNAVAILABLE if the database cannot be read
+   */
+  async findNewest(
+    filter: UpdateFilter,
+    page: { readonly before: number; readonly limit: number },
+  ): Promise<{ readonly updates: readonly FoundUpdate[]; readonly before: number | undefined }> {
+    const { shard, queue } = this.#options
+    await this.#options.settled()
+    const updates: FoundUpdate[] = []
+    let bytes = 0
+    let to = page.before
+    for (let looked = 0; looked < lookedAtMax; ) {
+      // Ids may be far apart: those of dead letters are.
+      const highest = await shard.highestIdBelow(queue, to)
+      if (highest === undefined) return { updates, before: undefined }
+      to = highest + 1
+      let from = Math.max(0, to - lookPageRecords)
+      let read = await this.#page({ from, to, limit: lookPageRecords })
+      looked += read.updates.length
+      // Large updates end a read early. What was read too early is read again after what is newer.
+      while (read.next < to) {
+        from = read.next
+        read = await this.#page({ from, to, limit: lookPageRecords })
+        looked += read.updates.length
+      }
+      for (const update of read.updates.toReversed()) {
+        if (!isWanted(update, filter)) continue
+        updates.push(update)
+        bytes += update.text.length
+        if (updates.length === page.limit || bytes >= foundBytesMax) {
+          return { updates, before: update.updateId }
+        }
+      }
+      to = from
+    }
+    return { updates, before: to > 0 ? to : undefined }
   }
 
   /** Reads all kinds of records of a range of ids, as far as each of them was read. */

@@ -291,6 +291,17 @@ export class Shard {
     return found.map((key) => keys.updateIdOfKey(key))
   }
 
+  /** Returns the highest id below another one that an update of a queue has, pending or not; undefined if there is none. */
+  async highestIdBelow(queue: QueueId, below: number): Promise<number | undefined> {
+    const range = { queue, from: 0, to: below, limit: 1 }
+    const kinds = [keys.updateKey, keys.leftUpdateKey, keys.deadLetterKey]
+    const found = await Promise.all(
+      kinds.map((keyOf) => this.#updateKeys(range, { reverse: true }, keyOf)),
+    )
+    const ids = found.flat().map((key) => keys.updateIdOfKey(key))
+    return ids.length === 0 ? undefined : Math.max(...ids)
+  }
+
   /** Lists bots (`b`) or queues that have settings (`w`), as `ShardLists.records` describes. */
   list<Kind extends ListedKind>(
     kind: Kind,

@@ -7,6 +7,7 @@ import { botOperations } from '../../operations/bot-operations.ts'
 import type { CallResult, InputOf } from '../../operations/target-of.ts'
 import { deadLetterOperations } from '../../operations/dead-letter-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
+import { updateIn } from '../../operations/update-in.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
 import type { UpdateType } from '../../queue/update-types.ts'
 import type { CommandCall } from '../commands/command-call.ts'
@@ -90,12 +91,6 @@ function pageLines({
   const what = ['update_id', 'type', 'ordering_key', 'reason'] as const
   const fields = [...what, 'time', 'attempts', 'bytes', 'last_error'] as const
   return [...tableLines(itemTable(letters, fields)), `${letters.length} of ${total} dead letters`]
-}
-
-/** Returns the update as it was pushed: parsing could change a large number. It is the last field of the response. */
-export function updateIn(response: string): string {
-  const mark = ',"update":'
-  return response.slice(response.indexOf(mark) + mark.length, -1)
 }
 
 /** If one dead letter was replayed, its new id; if all were asked for, those that were replayed. */

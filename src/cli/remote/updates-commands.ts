@@ -4,13 +4,13 @@ import { byteSize, duration, onOff } from '../../config/config-values.ts'
 import { retentionBytesMax, retentionMsMax } from '../../limits.ts'
 import { lookBackOperations } from '../../operations/look-back-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
+import { updateIn } from '../../operations/update-in.ts'
 import type { UpdateState } from '../../queue/update-states.ts'
 import type { UpdateType } from '../../queue/update-types.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
 import { fieldTable, itemTable } from './cells.ts'
-import { updateIn } from './dead-letters-commands.ts'
 import { attemptLines } from './queue-commands.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { fieldOption, orNone, remoteCommand } from './remote-command.ts'
@@ -54,6 +54,10 @@ export const updatesCommands: readonly ParsedCommand[] = [
       since: any,
       until: any,
       after: { sentence: 'Lists only updates with larger ids than this one.' },
+      before: {
+        defaultShown: 'the oldest come first',
+        sentence: 'Lists only updates with smaller ids than this one, the newest first.',
+      },
       limit: { sentence: 'Lists this many updates at most.' },
     },
     options: [stateOption, typeOption],
@@ -63,7 +67,10 @@ export const updatesCommands: readonly ParsedCommand[] = [
       const result = await api.call(lookBackOperations.listUpdates, { ...input, query })
       printResult(call, result, pageLines)
       const { next } = result.value
-      if (next !== null && !call.has(jsonOption)) tell(`there may be more: --after ${next}`)
+      if (next !== null && !call.has(jsonOption))
+        tell(
+          `there may be more: --${input.query?.before === undefined ? 'after' : 'before'} ${next}`,
+        )
     },
   }),
   remoteCommand(lookBackOperations.getUpdate, {

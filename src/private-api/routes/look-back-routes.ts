@@ -24,9 +24,15 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
   addOperations(app, lookBackOperations, {
     async listUpdates(call) {
       const filter = filterOf(call.query)
+      const { after: from, before, limit } = call.query
+      if (before !== undefined && from > 0) throw refusal('before', 'none with after', before)
       const { lookBack } = (await queueOf(bots, call)).updates
-      const { updates, after } = await lookBack.find(filter, call.query)
-      return { updates: updates.map((update) => summaryJson(update)), next: after ?? null }
+      if (before !== undefined) {
+        const page = await lookBack.findNewest(filter, { before, limit })
+        return listJson(page.updates, page.before)
+      }
+      const { updates, after } = await lookBack.find(filter, { after: from, limit })
+      return listJson(updates, after)
     },
     async getUpdate(call) {
       const { update_id: updateId } = call.params
@@ -109,6 +115,13 @@ export function filterOf(selection: Partial<Selection>): UpdateFilter {
     sinceS: since,
     untilS: until,
   }
+}
+
+function listJson(
+  updates: readonly FoundUpdate[],
+  next: number | undefined,
+): ResultOf<typeof lookBackOperations.listUpdates> {
+  return { updates: updates.map((update) => summaryJson(update)), next: next ?? null }
 }
 
 function summaryJson(update: FoundUpdate): SummaryJson {

@@ -56,8 +56,10 @@ export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
       return { deliveries_per_second: limit }
     },
     async getHistory(call) {
-      const { clock, webhook } = await queueOf(bots, call)
-      return historyJson(webhook.lastHour(), clock.nowMs())
+      const queue = await queueOf(bots, call)
+      const { clock, webhook } = queue
+      const history = historyJson(webhook.lastHour(), clock.nowMs())
+      return { ...history, pending: bots.pendingOf(queue).map((count) => count ?? null) }
     },
   })
 }
@@ -124,7 +126,7 @@ function tlsJson({
 function historyJson(
   minutes: readonly HistoryMinute[],
   nowMs: number,
-): ResultOf<typeof webhookOperations.getHistory> {
+): Omit<ResultOf<typeof webhookOperations.getHistory>, 'pending'> {
   const first = Math.floor(nowMs / 60_000) - deliveryHistoryMinutes + 1
   const byMinute = new Map(minutes.map((each) => [each.minute, each]))
   const rows = Array.from({ length: deliveryHistoryMinutes }, (_, nth) => byMinute.get(first + nth))

@@ -205,6 +205,26 @@ test('a prefix is the beginning of the id or of the username in any case', async
   assert.deepEqual(await select(bots, { prefix: '12', state: 'stuck' }), [])
 })
 
+test('a search finds the id, the username, and each word of the first name', async () => {
+  const bots = await open({ shards: 2 })
+  const names = new Map([
+    [1_234, ['Corner Shop', 'a_bot']],
+    [12_999, ['Écho', 'shop_bot']],
+    [5_123, ['Workshop', 'b_bot']],
+  ] as const)
+  for (const [botId, [firstName, username]] of names) {
+    await bots.registry.register({ botId, firstName, username })
+  }
+  assert.deepEqual(await select(bots, { search: '12' }), [1_234, 12_999])
+  assert.deepEqual(await select(bots, { search: 'SHOP' }), [1_234, 12_999])
+  assert.deepEqual(await select(bots, { search: 'éc' }), [12_999])
+  assert.deepEqual(await select(bots, { search: 'work' }), [5_123])
+  assert.deepEqual(await select(bots, { search: 'shop', prefix: 'shop' }), [12_999])
+  assert.deepEqual(await select(bots, { search: 'shop', after: 1_234 }), [12_999])
+  await bots.registry.remove(1_234)
+  assert.deepEqual(await select(bots, { search: 'corner' }), [])
+})
+
 test('the sums cover both queues of all bots, and dead letters', async () => {
   const bots = await open({ shards: 2 })
   const token = await bots.register(100)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { dropKept } from '../../../src/queue/drop-kept.ts'
+import type { LookBack } from '../../../src/queue/look-back.ts'
 import { keysMeantBy } from '../../../src/queue/ordering-key.ts'
 import { trimKept } from '../../../src/queue/kept-trimmer.ts'
 import { keptRunKey, leftUpdateKey, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
@@ -8,6 +9,8 @@ import { emptyQueueState, encodeQueueState } from '../../../src/shard/record.ts'
 import { recountSkippedIds } from '../../../src/shard/recount.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { QueueLife } from '../../support/queue/queue-life.ts'
+
+type Newest = Awaited<ReturnType<LookBack['findNewest']>>
 
 const textBytes = '"message":{}'.length
 
@@ -81,6 +84,46 @@ test('a look at many updates goes on in steps', async () => {
   const after = step.after
   const end = await life.wait(life.queue.lookBack.find(filter, { after, limit: 10 }))
   assert.deepEqual(end, { updates: [], after: undefined })
+})
+
+test('the newest come first below an id, in steps, whatever has become of them', async () => {
+  const life = await openKeeping()
+  const ids = [...(await life.push(700))]
+  life.queue.advance((ids[300] ?? 0) + 1, 'confirm')
+  life.queue.remove(await life.queue.pendingAfter((ids[350] ?? 0) - 1, 3))
+  await life.clock.advance(50)
+  const all: number[] = []
+  const newestBelow = (before: number): Promise<Newest> =>
+    life.wait(life.queue.lookBack.findNewest({}, { before, limit: 90 }))
+  for (let step = await newestBelow(life.queue.nextId); ; ) {
+    all.push(...step.updates.map(({ updateId }) => updateId))
+    if (step.before === undefined) break
+    step = await newestBelow(step.before)
+  }
+  assert.deepEqual(all, ids.toReversed())
+  const filter = { state: 'delivered' as const }
+  const found = await life.wait(
+    life.queue.lookBack.findNewest(filter, { before: life.queue.nextId, limit: 2 }),
+  )
+  assert.deepEqual(
+    [found.updates.map(({ updateId }) => updateId), found.before],
+    [[ids[352], ids[351]], ids[351]],
+  )
+})
+
+test('a look for the newest at many updates goes on in steps', async () => {
+  const life = await openKeeping()
+  await life.push(3_000)
+  const filter = { hasKey: () => false }
+  const { nextId } = life.queue
+  const step = await life.wait(
+    life.queue.lookBack.findNewest(filter, { before: nextId, limit: 10 }),
+  )
+  assert.equal(step.updates.length, 0)
+  assert(step.before !== undefined && step.before > nextId - 3_000)
+  const { before } = step
+  const end = await life.wait(life.queue.lookBack.findNewest(filter, { before, limit: 10 }))
+  assert.deepEqual(end, { updates: [], before: undefined })
 })
 
 test('what is too old goes and its records with it, a run as a whole', async () => {
