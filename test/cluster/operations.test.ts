@@ -19,6 +19,7 @@ const bodies: Readonly<Record<string, string>> = {
   changeBot: '{"validate":null}',
   setLimits: '{"deliveries_per_second":null}',
   setRetention: '{"retain":null,"retain_bytes":null}',
+  startReplay: '{}',
   addSigningKey: '{"type":"ed25519"}',
   pushUpdate: update,
 }
