@@ -79,7 +79,7 @@ async function nextSecond(): Promise<number> {
 const numbers = (from: number, end: number): number[] =>
   Array.from({ length: end - from }, (_, n) => from + n)
 
-test('a replay of a time is exactly what was pushed in it, beside live pushes, and a dry run has the same number', async () => {
+test('a replay of a time is exactly what was pushed in it, beside live pushes, and a dry run has the same number', async (t) => {
   const server = await keeping()
   const bot = await server.register()
   await pushMany(server, bot, { from: 0, count: 200 })
@@ -95,6 +95,7 @@ test('a replay of a time is exactly what was pushed in it, beside live pushes, a
   assert.equal(total, 600)
   const seen: number[] = []
   let live = 1_000
+  const startedMs = performance.now()
   while ((await jobOf(server, bot, jobId))?.state !== 'done') {
     await pushMany(server, bot, { from: live, count: 50 })
     live += 50
@@ -109,6 +110,8 @@ test('a replay of a time is exactly what was pushed in it, beside live pushes, a
     seen.filter((n) => n >= 1_000),
     numbers(1_000, live),
   )
+  const livePerMs = (live - 1_000) / (performance.now() - startedMs)
+  t.diagnostic(`${Math.round(livePerMs * 1_000)} live pushes a second`)
   const job = await jobOf(server, bot, jobId)
   assert.deepEqual(job.skipped, { filtered: 0, too_large: 0, gone: 0 })
 })
