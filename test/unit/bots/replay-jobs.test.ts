@@ -437,9 +437,8 @@ test('only the dead letters that the filters select are replayed by their own ca
   const why = { reason: 'refused', attempts: 1, lastError: 'no' } as const
   updates.addDeadLetters((await updates.pendingAfter(0, 9)).map((update) => ({ update, ...why })))
   await bots.clock.advance(100)
-  const hasKey = (key: string): boolean => key === '=k1'
   const { replayed } = await bots.wait(
-    bots.registry.replayAll({ botId, isTest: false }, { hasKey }),
+    bots.registry.replayAll({ botId, isTest: false }, { hasKey: (key) => key === '=k1' }),
   )
   assert.equal(replayed.length, 2)
   assert.deepEqual(await pending(queue), [1, 4])
@@ -449,8 +448,8 @@ test('only the dead letters that the filters select are replayed by their own ca
 test('one update is replayed at once; a pending, an unknown and an unwanted one are not', async () => {
   const { bots, queue } = await open()
   const ids = await push(bots, 2)
-  const name = (updateId: number) => ({ botId, isTest: false, updateId })
-  const replay = (updateId: number) => bots.wait(bots.registry.replayUpdate(name(updateId)))
+  const replay = (updateId: number) =>
+    bots.wait(bots.registry.replayUpdate({ botId, isTest: false, updateId }))
   const [first = 0, second = 0] = ids
   await assert.rejects(replay(first), { code: 'UPDATE_PENDING' })
   await confirm(bots, queue)
