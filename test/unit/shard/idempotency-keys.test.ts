@@ -272,7 +272,7 @@ test('a key stands for the text of the push that claimed it, whoever held it fir
   const { shard } = await openShard(new MemoryStore())
   const { idempotency } = shard
   const update = Buffer.from('{"message":{}}')
-  const keyed = (idempotencyKey: string) => ({ ...noOptions, botId: 1, update, idempotencyKey })
+  const keyed = (key: string) => ({ ...noOptions, botId: 1, update, idempotencyKey: key })
   const { keyHashes } = rowsOf([keyed('other'), keyed('a')])
   const held = idempotency.hold(queue, keyHashesOf('a', 'refused'), 0)
   assert.equal(idempotency.hold(queue, keyHashes, 1), held)
