@@ -10,16 +10,24 @@ import { hash } from 'node:crypto'
 import { keyHasher } from '../../native-bindings/key-hasher.ts'
 import { usesNativeIngest } from '../../native-bindings/native-ingest.ts'
 import * as keys from './record-keys.ts'
-import type { UpdateRows } from './update-rows.ts'
 
 const hashBytes = keys.idempotencyHashBytes
 const rowBytes = 2 * hashBytes
 
+/** What is hashed of rows, each of which is checked, or not pushed by this worker. */
+export interface HashedRows {
+  readonly bytes: Buffer
+  readonly numbers: Int32Array
+  readonly count: number
+  typeOf(nth: number): number
+  idempotencyKeyOf(nth: number): string | undefined
+  textOf(nth: number): Buffer
+}
+
 export class KeyHashes {
   readonly bytes: Buffer
 
-  /** @param rows - each is checked, or not pushed by this worker. */
-  constructor(rows: UpdateRows, isNative = usesNativeIngest) {
+  constructor(rows: HashedRows, isNative = usesNativeIngest) {
     this.bytes = Buffer.allocUnsafe(rows.count * rowBytes)
     const native = isNative ? keyHasher() : undefined
     if (native?.(rows.bytes, rows.numbers, rows.count, this.bytes) === 0) return

@@ -120,8 +120,7 @@ export class ShardCodec {
   encode(operations: readonly Operation[]): StoreOperation[] {
     const batch: StoreOperation[] = []
     const changed = new Map<QueueId, TrackedQueue>()
-    const updates = this.#encoder.encodeUpdates(operations.filter(isPush))
-    let nextUpdate = 0
+    const updates = { records: this.#encoder.encodeUpdates(operations.filter(isPush)), taken: 0 }
     for (const operation of operations) {
       this.kept.fold(operation)
       if (isJson(operation)) {
@@ -143,14 +142,7 @@ export class ShardCodec {
         const tracked = this.#trackedQueue(operation.queue)
         changed.set(operation.queue, tracked)
         if (operation.kind === 'push') {
-          // The key comes after the update: if damage cut the batch off between the two, a key alone would lose that update.
-          const isKeyed = keyedAtMs(operation) !== undefined
-          if (isKeyed && tracked.keysClaimed > 0) tracked.keysClaimed -= 1
-          const end = nextUpdate + (isKeyed ? 2 : 1)
-          for (; nextUpdate < end; nextUpdate++) {
-            const update = updates[nextUpdate]
-            if (update !== undefined) batch.push(update)
-          }
+          takeRecords(operation, tracked, updates, batch)
           const { queue, expiresAtS } = operation
           encodeBucket({ queue, minute: Math.ceil(expiresAtS / 60) }, tracked, batch)
         }
@@ -341,6 +333,24 @@ function isLost(entry: StoreEntry | undefined, decoded: unknown): boolean {
 
 function isPush(operation: Operation): operation is PushOperation {
   return operation.kind === 'push'
+}
+
+/**
+ * Takes the records of the next push. A key comes after its update: if damage cut the batch off between the two, a key alone would
+ * lose that update.
+ */
+function takeRecords(
+  push: PushOperation,
+  tracked: TrackedQueue,
+  from: { readonly records: readonly StoreOperation[]; taken: number },
+  batch: StoreOperation[],
+): void {
+  const isKeyed = keyedAtMs(push) !== undefined
+  if (isKeyed && tracked.keysClaimed > 0) tracked.keysClaimed -= 1
+  for (const end = from.taken + (isKeyed ? 2 : 1); from.taken < end; from.taken++) {
+    const put = from.records[from.taken]
+    if (put !== undefined) batch.push(put)
+  }
 }
 
 function encodeBurial(

@@ -21,7 +21,7 @@ import { encodeKey } from '../../../src/shard/record.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
-import { keyHashesOf } from '../../support/queue/pushed-rows.ts'
+import { keyHashesOf, noOptions, rowsOf } from '../../support/queue/pushed-rows.ts'
 import { openShard, push, queue, reread, waited } from '../../support/store/shard-records.ts'
 
 const nowMs = 1_800_000_000_000
@@ -266,6 +266,27 @@ test('a key is in memory only while a caller holds it', async () => {
   const third = idempotency.hold(queue, keyHashesOf('a'), 0)
   assert.notEqual(third, second)
   idempotency.release(third)
+})
+
+test('a key stands for the text of the push that claimed it, whoever held it first', async () => {
+  const { shard } = await openShard(new MemoryStore())
+  const { idempotency } = shard
+  const update = Buffer.from('{"message":{}}')
+  const keyed = (key: string) => ({ ...noOptions, botId: 1, update, idempotencyKey: key })
+  const { keyHashes } = rowsOf([keyed('other'), keyed('a')])
+  const held = idempotency.hold(queue, keyHashesOf('a', 'refused'), 0)
+  assert.equal(idempotency.hold(queue, keyHashes, 1), held)
+  await idempotency.read(nowMs)
+  const claim = new KeyClaim(keyHashes, nowMs)
+  idempotency.claim(held, claim, 1, 1_000)
+  const textHash = hash128('"message":{}')
+  const expected = { updateId: 1_000, acceptedAtMs: nowMs, textHash }
+  assert.deepEqual(idempotency.priorOf(held, nowMs), expected)
+  idempotency.settle(claim, undefined)
+  assert.deepEqual(idempotency.priorOf(held, nowMs), expected)
+  assert.equal(idempotency.hold(queue, keyHashesOf('a'), 0), held)
+  idempotency.release(held)
+  idempotency.release(held)
 })
 
 test('keys of several queues at one place are held apart, whichever is released first', async () => {
