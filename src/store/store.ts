@@ -127,6 +127,11 @@ export interface Store {
    * @returns a view of one moment between the call and its result.
    */
   snapshot(): Promise<StoreSnapshot>
+  /**
+   * Frees the room on the disk that deleted entries of a range still take. Absent if the database does so by itself. It reads
+   * and writes what the range has, which may take seconds.
+   */
+  freeRoom?(range: Pick<RangeOptions, 'gte' | 'lt'>): Promise<void>
   /** Waits for calls in progress, then refuses every later call. Idempotent. */
   close(): Promise<void>
 }

@@ -161,6 +161,15 @@ export class LevelStore implements Store {
     })
   }
 
+  freeRoom({ gte, lt }: Pick<RangeOptions, 'gte' | 'lt'>): Promise<void> {
+    return this.#call<void>((handle, resolve, reject) => {
+      handle.compactRange(gte, lt, (error) => {
+        if (error) reject(error)
+        else resolve()
+      })
+    })
+  }
+
   /** Admits a call, and releases it when it settles. */
   #call<T>(
     start: (
