@@ -5,7 +5,7 @@
  * Bounds of several queues are held by a cutoff that moves from the oldest of all updates towards now: in each step, every queue
  * loses what left before it. A queue that was looked at is not read again before something of it is due.
  */
-import { type Clock, every, type Timer } from '../clock.ts'
+import { type Clock, every, sleep, type Timer } from '../clock.ts'
 import { type KeptBounds, trimKept } from '../queue/kept-trimmer.ts'
 import { longestRetention, noRetention, type Retention, retentionOf } from '../queue/retention.ts'
 import { botIdOf, type QueueId } from '../shard/record-keys.ts'
@@ -32,6 +32,8 @@ export interface KeptSweeperOptions {
 const keptSweepPeriodMs = 250
 /** The room is looked at this often: as often as the free space is read. */
 const keptRoomPeriodMs = 1_000
+/** Longer than records that were deleted wait for a group (`reclaimIdleMs`). */
+const keptRoomFreeAfterMs = 250
 /** What is too old is deleted this often, as expired updates are. */
 const keptAgePeriodMs = 60_000
 /** A step of the cutoff deletes what left in the oldest part of the time from the oldest update until now. */
@@ -94,8 +96,17 @@ export class KeptSweeper {
         cutoffMs: 0,
       })
     }
-    // What was deleted frees its room only later, so a sweep takes one step.
-    if (isRoomDue && this.#options.isNearlyLow(shard.index)) await this.#step([shard])
+    if (isRoomDue && this.#options.isNearlyLow(shard.index)) await this.#makeRoom(shard)
+  }
+
+  /** A sweep takes one step, and then has the room freed, which would take as long as it likes otherwise. */
+  async #makeRoom(shard: Shard): Promise<void> {
+    const before = shard.kept.bytes
+    await this.#step([shard])
+    if (shard.kept.bytes >= before) return
+    // The records of runs are deleted in the groups that follow.
+    await sleep(this.#options.clock, keptRoomFreeAfterMs)
+    await shard.freeRoom()
   }
 
   async #holdBound(shards: readonly Shard[]): Promise<void> {

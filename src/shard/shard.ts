@@ -267,6 +267,14 @@ export class Shard {
     kept.isRead = true
   }
 
+  /** Frees the room on the disk that updates still take which were deleted, pending or kept. */
+  async freeRoom(): Promise<void> {
+    for (const kind of ['u', 'v'] as const) {
+      const range = { gte: keys.startOf(kind), lt: keys.endOf(kind) }
+      await this.#read(async () => this.#store.freeRoom?.(range))
+    }
+  }
+
   /** Deletes all that a queue keeps of updates that have left it, with the updates below its floor, before its ids are used anew. */
   async clearKept(queue: QueueId): Promise<void> {
     await this.keptChanges.run(async () => {

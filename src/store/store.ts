@@ -152,6 +152,11 @@ export interface Store {
    * @throws the error of the database, or Error if a file could not be replaced.
    */
   purge(options: PurgeOptions): Promise<readonly string[]>
+  /**
+   * Frees the room on the disk that deleted entries of a range still take. Absent if the database does so by itself. It reads
+   * and writes what the range has, which may take seconds.
+   */
+  freeRoom?(range: Pick<RangeOptions, 'gte' | 'lt'>): Promise<void>
   /** Waits for calls in progress, then refuses every later call. Idempotent. */
   close(): Promise<void>
 }

@@ -177,6 +177,10 @@ export class LevelStore implements Store {
     })
   }
 
+  freeRoom({ gte, lt }: Pick<RangeOptions, 'gte' | 'lt'>): Promise<void> {
+    return this.#compact({ first: gte, last: lt })
+  }
+
   purge(options: PurgeOptions): Promise<readonly string[]> {
     return this.#purges.run(() => this.#purge(options))
   }

@@ -38,6 +38,8 @@ export class FaultyStore implements Store {
   readonly writes: { readonly operations: readonly StoreOperation[]; readonly sync: boolean }[] = []
   opens = 0
   lost = 0
+  /** How often room was freed. */
+  freed = 0
 
   constructor(
     store: Store & { loseUnsynced?(): void },
@@ -119,6 +121,10 @@ export class FaultyStore implements Store {
 
   snapshot(): Promise<StoreSnapshot> {
     return this.#store.snapshot()
+  }
+
+  async freeRoom(): Promise<void> {
+    this.freed++
   }
 
   async #write(

@@ -84,8 +84,8 @@ test('the bound of the server is held by what left first, of all queues', async 
   sweeper.close()
 })
 
-test('while the disk is nearly low, the oldest goes step by step', async () => {
-  const { bots, disk, sweeper, shard, keep } = await open()
+test('while the disk is nearly low, the oldest goes step by step, and its room is freed', async () => {
+  const { bots, store, disk, sweeper, shard, keep } = await open()
   await bots.register(100)
   for (let round = 0; round < 10; round++) {
     await keep(100)
@@ -95,6 +95,7 @@ test('while the disk is nearly low, the oldest goes step by step', async () => {
   await bots.clock.advance(5_000)
   const { count } = shard.kept.of(100)
   assert(count > 0 && count < 10, String(count))
+  assert(store.freed > 0)
   await bots.clock.advance(60_000)
   assert.equal(shard.kept.of(100).count, 0)
   sweeper.close()
