@@ -64,22 +64,25 @@ export async function replaySlice(
 ): Promise<ReplayedSlice> {
   const { queue, counters } = target
   const { lookBack, deadLetters } = queue.updates
-  const { updates, after } = await lookBack.find(filter, { after: from - 1, before: end, limit })
-  // Then it is known which of them are still there.
-  if (updates.some(({ state }) => state === 'dead')) await deadLetters.removeOld()
-  // Nothing waits between here and the commit, so each update is pushed once and ids are written in order.
-  const next = after === undefined ? end : after + 1
-  const { slice, pushes, dead } = pushAll(target, rules, { updates, next })
-  const operations = [
-    ...pushes,
-    ...(dead.length === 0 ? [] : [deadLetters.take(dead)]),
-    ...alongside(slice),
-  ]
-  if (operations.length > 0) await queue.shard.commit(operations, { waited: true })
-  counters.add('updates_pushed', pushes.length)
-  if (slice.filtered > 0) counters.add('updates_filtered', slice.filtered)
-  if (dead.length > 0) counters.add('dead_letters_replayed', dead.length)
-  return slice
+  // Otherwise copies of what is erased meanwhile would be pushed after that.
+  return queue.shard.keptChanges.run(async () => {
+    const { updates, after } = await lookBack.find(filter, { after: from - 1, before: end, limit })
+    // Then it is known which of them are still there.
+    if (updates.some(({ state }) => state === 'dead')) await deadLetters.removeOld()
+    // Nothing waits between here and the commit, so each update is pushed once and ids are written in order.
+    const next = after === undefined ? end : after + 1
+    const { slice, pushes, dead } = pushAll(target, rules, { updates, next })
+    const operations = [
+      ...pushes,
+      ...(dead.length === 0 ? [] : [deadLetters.take(dead)]),
+      ...alongside(slice),
+    ]
+    if (operations.length > 0) await queue.shard.commit(operations, { waited: true })
+    counters.add('updates_pushed', pushes.length)
+    if (slice.filtered > 0) counters.add('updates_filtered', slice.filtered)
+    if (dead.length > 0) counters.add('dead_letters_replayed', dead.length)
+    return slice
+  })
 }
 
 /**

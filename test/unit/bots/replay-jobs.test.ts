@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import { eraseUpdates } from '../../../src/bots/erase-updates.ts'
 import {
   type ReplayOrder,
   replayLifeMs,
@@ -11,6 +13,7 @@ import { updateIdRenumber } from '../../../src/queue/update-queue.ts'
 import { queueKey, replayKey } from '../../../src/shard/record-keys.ts'
 import { encodeQueueState } from '../../../src/shard/record.ts'
 import type { StoredReplay } from '../../../src/shard/stored.ts'
+import { until } from '../../support/kit/until.ts'
 import { BotsLife, type BotsLifeOptions } from '../../support/queue/bots-life.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
@@ -61,6 +64,10 @@ async function stateOf(bots: BotsLife, queue: BotQueue, jobId: number): Promise<
   const found = listed.find((each) => each.jobId === jobId)
   assert(found !== undefined)
   return found
+}
+
+async function turns(count: number): Promise<void> {
+  for (let nth = 0; nth < count; nth++) await turn()
 }
 
 const numbers = (from: number, end: number): number[] =>
@@ -166,6 +173,39 @@ test('a job of a shard that has left pushes nothing more, although it was about 
   await bots.wait(forgotten)
   assert.equal(queue.updates.pendingCount, 0)
   assert.deepEqual((await stateOf(bots, queue, jobId)).record, record)
+})
+
+test('what is erased while a job is about to push it has no copy', async () => {
+  const { bots, queue } = await open()
+  await push(bots, 30)
+  await confirm(bots, queue)
+  const { lookBack } = queue.updates
+  const find = lookBack.find.bind(lookBack)
+  const held: (() => void)[] = []
+  // The queue makes one for each use.
+  Object.defineProperty(queue.updates, 'lookBack', { value: lookBack })
+  Object.defineProperty(lookBack, 'find', {
+    value: async (...given: Parameters<typeof find>) => {
+      const found = await find(...given)
+      if (given[1].limit <= 1_000 && held.length < 2) {
+        await new Promise<void>((resolve) => held.push(resolve))
+      }
+      return found
+    },
+  })
+  const starting = bots.registry.replays.begin(queue, everything)
+  await bots.wait(until(() => held.length === 1))
+  held[0]?.() // The count with which a job begins.
+  await bots.wait(starting)
+  await bots.wait(until(() => held.length === 2))
+  const erased = eraseUpdates([queue], (key) => key.endsWith('k0'))
+  await Promise.race([bots.wait(erased), turns(300)])
+  held[1]?.()
+  const { kept, pending: copies } = await bots.wait(erased)
+  await bots.clock.advance(1_000)
+  const left = await pending(queue)
+  assert.deepEqual([kept, left.filter((n) => n % 3 === 0)], [10, []])
+  assert.equal(copies + left.length, 30)
 })
 
 test('a job goes on in the next process where the one before was killed: nothing twice, nothing left out', async () => {
