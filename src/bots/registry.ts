@@ -164,6 +164,7 @@ export class BotRegistry implements BotService {
     } finally {
       // If the removal failed, the next call reads the bot anew.
       this.bots.forget(bot)
+      if (ending === undefined && shard.status === 'serving') this.replays.start(shard)
       for (const end of polls) end?.(ending)
     }
     for (const { id, webhook } of queues) {

@@ -126,7 +126,8 @@ export class ReplayJob {
   }
 
   async #slice(queue: BotQueue): Promise<number> {
-    const { counters, assertAccepting } = this.#services
+    const services = this.#services
+    const { counters } = services
     const { rate, next: from, end } = this.#record
     // Whoever has the shard next has the job, and the mark of this one is old.
     const assertOwn = (): void => {
@@ -137,7 +138,7 @@ export class ReplayJob {
       counters,
       assertAccepting(): void {
         assertOwn()
-        assertAccepting(queue)
+        services.assertAccepting(queue)
       },
     }
     const limit = Math.max(1, Math.round((rate * replaySlicePeriodMs) / 1_000))

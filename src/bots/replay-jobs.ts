@@ -43,11 +43,16 @@ export interface StartedReplay extends StoredReplay {
   readonly isDuplicate: boolean
 }
 
-interface ShardReplays {
+interface OpenReplays {
   readonly jobs: Set<ReplayJob>
   readonly stopping: AbortController
-  /** Resolves when the stored jobs are known. */
-  reading: Promise<void>
+  /** New jobs, and removals of bots: one after the other, so that a key starts one job. */
+  readonly changes: Mutex
+}
+
+interface ShardReplays extends OpenReplays {
+  /** Resolves when the stored jobs are known, or could not be read; then they are read later. */
+  readonly reading: Promise<void>
 }
 
 /** So many jobs of a queue run at once. Chosen: more than a person watches. */
@@ -69,8 +74,6 @@ export class ReplayJobs {
   readonly #options: ReplayJobsOptions
   readonly #services: ReplayJobServices
   readonly #shards = new Map<Shard, ShardReplays>()
-  /** New jobs, and removals of bots: one after the other, so that a key starts one job. */
-  readonly #changes = new Mutex()
   #isClosed = false
 
   constructor(options: ReplayJobsOptions) {
@@ -87,7 +90,11 @@ export class ReplayJobs {
   start(shard: Shard): void {
     const stopped = this.forget(shard)
     if (this.#isClosed) return
-    const of = { jobs: new Set<ReplayJob>(), stopping: new AbortController() }
+    const of = {
+      jobs: new Set<ReplayJob>(),
+      stopping: new AbortController(),
+      changes: new Mutex(),
+    }
     const reading = stopped.then(() => this.#read(shard, of))
     this.#shards.set(shard, { ...of, reading })
   }
@@ -127,6 +134,8 @@ export class ReplayJobs {
     const { clock } = queue.shard
     const startedAtMs = clock.nowMs()
     const end = queue.updates.nextId
+    const of = this.#shards.get(queue.shard)
+    if (of === undefined) throw new PostboteError('STORE_UNAVAILABLE')
     const selection = resolved(order.selection, clock)
     const earlier = startedBefore(await this.#all(queue), order)
     if (earlier !== undefined) return earlier
@@ -146,7 +155,7 @@ export class ReplayJobs {
       filtered: 0,
       tooLarge: 0,
     }
-    return this.#changes.run(() => this.#begin(queue, order, record))
+    return of.changes.run(() => this.#begin(queue, of, { order, record }))
   }
 
   /** Returns the jobs of a queue, the newest first. */
@@ -175,31 +184,26 @@ export class ReplayJobs {
 
   /** Ends the jobs of a queue whose bot is being removed. Returns what removes them from disk. */
   removalOf(queue: BotQueue): Promise<readonly ReplayOperation[]> {
-    return this.#changes.run(async () => {
-      await this.#shards.get(queue.shard)?.reading
+    const of = this.#shards.get(queue.shard)
+    return (of?.changes ?? new Mutex()).run(async () => {
+      await of?.reading
       await Promise.all(this.#jobsOf(queue).map((job) => job.stop()))
       return (await queue.shard.lists.replaysOf(queue.id)).map((stored) => removalOf(stored))
     })
   }
 
-  async #read(shard: Shard, of: Omit<ShardReplays, 'reading'>): Promise<void> {
+  async #read(shard: Shard, of: OpenReplays): Promise<void> {
     const { signal } = of.stopping
-    while (!signal.aborted) {
-      try {
-        for (const stored of await shard.lists.activeReplays()) this.#run(shard, of, stored)
-        return
-      } catch {
-        // The shard reports that it cannot be read.
-        await sleep(this.#options.clock, replayRetryMs, signal)
-      }
+    if (signal.aborted) return
+    try {
+      for (const stored of await shard.lists.activeReplays()) this.#run(shard, of, stored)
+    } catch {
+      // The shard reports that it cannot be read.
+      void sleep(this.#options.clock, replayRetryMs, signal).then(() => this.#read(shard, of))
     }
   }
 
-  #run(
-    shard: Shard,
-    { jobs, stopping }: Omit<ShardReplays, 'reading'>,
-    stored: StoredReplay,
-  ): void {
+  #run(shard: Shard, { jobs, stopping }: OpenReplays, stored: StoredReplay): void {
     const isHere = [...jobs].some(
       (job) => job.stored.queue === stored.queue && job.stored.jobId === stored.jobId,
     )
@@ -221,15 +225,18 @@ export class ReplayJobs {
     return stored.map((each) => running.get(each.jobId) ?? each)
   }
 
-  async #begin(queue: BotQueue, order: ReplayOrder, record: ReplayRecord): Promise<StartedReplay> {
+  async #begin(
+    queue: BotQueue,
+    of: ShardReplays,
+    { order, record }: { readonly order: ReplayOrder; readonly record: ReplayRecord },
+  ): Promise<StartedReplay> {
     const { id, shard, bot } = queue
-    const of = this.#shards.get(shard)
-    await of?.reading
+    await of.reading
     const all = await this.#all(queue)
     const earlier = startedBefore(all, order)
     if (earlier !== undefined) return earlier
     if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
-    if (of === undefined || of.stopping.signal.aborted) throw new PostboteError('STORE_UNAVAILABLE')
+    if (of.stopping.signal.aborted) throw new PostboteError('STORE_UNAVAILABLE')
     const running = all.filter((each) => isActive(each.record)).length
     if (running >= replaysRunningMax) {
       throw new PostboteError('TOO_MANY_REPLAYS', { detail: `${running}` })

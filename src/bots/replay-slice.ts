@@ -116,50 +116,46 @@ function pushAll(
   rules: ReplayRules,
   found: { readonly updates: readonly FoundUpdate[]; readonly next: number },
 ): PushedSlice {
-  const { allowedTypes, updates: source } = target.queue
   const pushes: PushOperation[] = []
   const replayed: ReplayedUpdate[] = []
   const dead: number[] = []
-  let filtered = 0
-  let tooLarge = 0
+  const skipped = { gone: 0, filtered: 0, tooLarge: 0 }
   let refused: ReplayedSlice['refused']
   for (const update of found.updates) {
-    const { updateId, state, typeNumber } = update
-    // A dead letter may have been removed during the read.
-    if (state === 'dead' && !source.deadLetters.has(updateId)) continue
-    if (rules !== 'dead letters' && !isAllowed(allowedTypes, typeNumber)) {
-      filtered += 1
-      continue
-    }
+    const { updateId, state } = update
     try {
       const push = pushOf(target, rules, update)
+      if (typeof push === 'string') {
+        skipped[push] += 1
+        continue
+      }
       pushes.push(push)
       replayed.push({ updateId, newUpdateId: push.updateId })
       if (state === 'dead') dead.push(updateId)
     } catch (error) {
       if (!(error instanceof PostboteError)) throw error
-      if (rules !== 'job' || error.code !== 'UPDATE_TOO_LARGE') {
-        refused = { updateId, error }
-        break
-      }
-      tooLarge += 1
+      refused = { updateId, error }
+      break
     }
   }
+  const { filtered, tooLarge } = skipped
   const next = refused?.updateId ?? found.next
   return { slice: { replayed, filtered, tooLarge, next, refused }, pushes, dead }
 }
 
+/** Returns the push of an update, or why it is skipped. Throws the refusal of the push. */
 function pushOf(
   { queue, assertAccepting }: ReplayTarget,
   rules: ReplayRules,
-  { typeNumber, orderingKey, text }: FoundUpdate,
-): PushOperation {
+  { updateId, state, typeNumber, orderingKey, text }: FoundUpdate,
+): PushOperation | 'gone' | 'filtered' | 'tooLarge' {
+  const { updates, allowedTypes, clock } = queue
+  // A dead letter may have been removed during the read.
+  if (state === 'dead' && !updates.deadLetters.has(updateId)) return 'gone'
+  if (rules !== 'dead letters' && !isAllowed(allowedTypes, typeNumber)) return 'filtered'
   assertAccepting()
-  if (rules === 'job') queue.updates.assertRoomForReplay(text.length)
-  return queue.updates.push({
-    typeNumber,
-    orderingKey,
-    expiresAtS: expiresAtS(typeNumber, undefined, queue.clock.nowMs()),
-    text,
-  })
+  if (rules === 'job' && updates.isTooLarge(text.length)) return 'tooLarge'
+  if (rules === 'job') updates.assertRoomForReplay(text.length)
+  const endsAtS = expiresAtS(typeNumber, undefined, clock.nowMs())
+  return updates.push({ typeNumber, orderingKey, expiresAtS: endsAtS, text })
 }

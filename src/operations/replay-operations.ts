@@ -69,7 +69,7 @@ export const replayOperations = declareOperations('look back', {
         { $id: 'ReplayOrder', additionalProperties: false, description: 'What is replayed.' },
       ),
     result: () => Type.Union([replayJob(), replayCount()], { $id: 'ReplayStart' }),
-    errors: ['IDEMPOTENCY_MISMATCH', 'TOO_MANY_REPLAYS', 'BOT_NOT_SERVED'],
+    errors: ['IDEMPOTENCY_MISMATCH', 'TOO_MANY_REPLAYS', 'BOT_NOT_SERVED', 'DISK_LOW'],
   },
   listReplays: {
     route: `GET ${all}`,

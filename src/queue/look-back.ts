@@ -249,6 +249,10 @@ function isWanted(update: FoundUpdate, filter: UpdateFilter): boolean {
     (hasKey === undefined || hasKey(update.orderingKey)) &&
     update.acceptedAtS >= sinceS &&
     update.acceptedAtS < untilS &&
-    (leftByMs === undefined || (update.leftAtMs ?? NaN) <= leftByMs)
+    (leftByMs === undefined || hasLeftBy(update, leftByMs))
   )
+}
+
+function hasLeftBy({ leftAtMs }: FoundUpdate, ms: number): boolean {
+  return leftAtMs !== undefined && leftAtMs <= ms
 }

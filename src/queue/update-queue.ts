@@ -221,6 +221,11 @@ export class UpdateQueue implements DeliverySource {
     return updateId
   }
 
+  /** Whether an update of this length is larger than the server accepts. */
+  isTooLarge(textBytes: number): boolean {
+    return textBytes > this.#options.limits.updateBytesMax
+  }
+
   /** Throws QUEUE_FULL if a job that replays updates must wait before it pushes one of this length. */
   assertRoomForReplay(textBytes: number): void {
     assertRoomForReplay(this.#options.limits, this.#load, textBytes)

@@ -134,6 +134,40 @@ test('what was pending when a job began is not replayed, nor is any copy, whatev
   assert.deepEqual([after.state, after.replayed, after.end], ['done', 200, end])
 })
 
+test('a job replays no copy of its own, although the clock was put back and they seem to have left before', async () => {
+  const { bots, queue } = await open()
+  await push(bots, 205)
+  await confirm(bots, queue)
+  const { jobId } = await bots.wait(
+    bots.registry.replays.begin(queue, { ...everything, rate: 100 }),
+  )
+  bots.clock.jump(-3_600_000)
+  for (let round = 0; round < 40; round++) {
+    await bots.clock.advance(100)
+    await confirm(bots, queue)
+  }
+  const { record } = await stateOf(bots, queue, jobId)
+  assert.deepEqual([record.state, record.replayed], ['done', 205])
+})
+
+test('a job of a shard that has left pushes nothing more, although it was about to', async () => {
+  const { bots, queue } = await open()
+  await push(bots, 10)
+  await confirm(bots, queue)
+  const held: (() => void)[] = []
+  Object.defineProperty(bots.registry.bots, 'findQueue', {
+    value: () => new Promise((resolve) => held.push(() => resolve(queue))),
+  })
+  const { jobId, record } = await bots.wait(bots.registry.replays.begin(queue, everything))
+  await bots.clock.advance(100)
+  const forgotten = bots.registry.replays.forget(queue.shard)
+  assert.equal(held.length, 1)
+  held[0]?.()
+  await bots.wait(forgotten)
+  assert.equal(queue.updates.pendingCount, 0)
+  assert.deepEqual((await stateOf(bots, queue, jobId)).record, record)
+})
+
 test('a job goes on in the next process where the one before was killed: nothing twice, nothing left out', async () => {
   const store = new MemoryStore()
   let disk = new FaultyStore(store)
@@ -333,8 +367,10 @@ test('a removed bot leaves no job', async () => {
   const { jobId } = await bots.wait(bots.registry.replays.begin(queue, { ...everything, rate: 10 }))
   await bots.clock.advance(250)
   await bots.wait(bots.registry.remove(botId))
+  const stored = (): Promise<unknown> => store.getMany([replayKey(botId, jobId)])
+  assert.deepEqual(await stored(), [undefined])
   await bots.clock.advance(5_000)
-  assert.deepEqual(await store.getMany([replayKey(botId, jobId)]), [undefined])
+  assert.deepEqual(await stored(), [undefined])
   await assert.rejects(bots.wait(bots.registry.replays.begin(queue, everything)), {
     code: 'UNKNOWN_BOT',
   })
@@ -401,9 +437,8 @@ test('only the dead letters that the filters select are replayed by their own ca
   const why = { reason: 'refused', attempts: 1, lastError: 'no' } as const
   updates.addDeadLetters((await updates.pendingAfter(0, 9)).map((update) => ({ update, ...why })))
   await bots.clock.advance(100)
-  const hasKey = (key: string): boolean => key === '=k1'
   const { replayed } = await bots.wait(
-    bots.registry.replayAll({ botId, isTest: false }, { hasKey }),
+    bots.registry.replayAll({ botId, isTest: false }, { hasKey: (key) => key === '=k1' }),
   )
   assert.equal(replayed.length, 2)
   assert.deepEqual(await pending(queue), [1, 4])
@@ -413,8 +448,8 @@ test('only the dead letters that the filters select are replayed by their own ca
 test('one update is replayed at once; a pending, an unknown and an unwanted one are not', async () => {
   const { bots, queue } = await open()
   const ids = await push(bots, 2)
-  const name = (updateId: number) => ({ botId, isTest: false, updateId })
-  const replay = (updateId: number) => bots.wait(bots.registry.replayUpdate(name(updateId)))
+  const replay = (updateId: number) =>
+    bots.wait(bots.registry.replayUpdate({ botId, isTest: false, updateId }))
   const [first = 0, second = 0] = ids
   await assert.rejects(replay(first), { code: 'UPDATE_PENDING' })
   await confirm(bots, queue)
