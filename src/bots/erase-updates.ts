@@ -28,7 +28,7 @@ export interface Erased {
   readonly files: readonly string[]
 }
 
-/** A push that goes on with the same key finds an end in the last round. */
+/** So that pushes with the same key, if they go on, do not keep the call busy forever. */
 const eraseRoundsMax = 5
 /** An attempt ends within this time: it connects for 10 s, and waits 60 s for the response. */
 const attemptEndsMs = 75_000

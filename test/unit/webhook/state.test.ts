@@ -375,7 +375,7 @@ test('a key that has failed waits until it is tried again, even when it is due',
 })
 
 test('an abandoned update in flight is not sent again, whatever becomes of it, and its key goes on', () => {
-  for (const end of ['delivered', 'failed', 'returned'] as const) {
+  for (const end of ['delivered', 'failed', 'asked to wait', 'returned'] as const) {
     const state = new DeliveryState({ maxConnections: 2, random: () => 0, afterId: 0 })
     feed(state, [update(1, 'a'), update(2, 'a'), update(3, 'b')])
     const lane = state.take(now)!
@@ -385,8 +385,8 @@ test('an abandoned update in flight is not sent again, whatever becomes of it, a
     state.abandon(update(3, 'b'))
     if (end === 'delivered') state.delivered(lane)
     else if (end === 'failed') state.failed(lane, undefined, now)
+    else if (end === 'asked to wait') state.failed(lane, 60_000, now)
     else state.returned(lane)
-    assert.equal(state.release(update(1, 'a')), true)
     assert.deepEqual(expiredIds(state), [])
     const next = [state.take(now), state.take(now)].map((taken) => taken?.first?.updateId)
     assert.deepEqual(
@@ -394,6 +394,7 @@ test('an abandoned update in flight is not sent again, whatever becomes of it, a
       [2, 3],
       end,
     )
+    assert.equal(state.release(update(1, 'a')), true)
     assert.equal(state.waitingLanes, 0)
   }
 })
