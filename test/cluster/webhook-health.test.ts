@@ -286,5 +286,8 @@ async function wrongCalls(server: Server): Promise<void> {
   }
   const noKey = await server.admin('GET', '/metrics', undefined, { authorization: '' })
   assert.equal(noKey.status, 401)
-  assert.deepEqual(await get(server, `/v1/bots/${botId}/attempts`), { attempts: [] })
+  assert.deepEqual(await get(server, `/v1/bots/${botId}/attempts`), {
+    attempts: [],
+    request: null,
+  })
 }
