@@ -172,9 +172,7 @@ export class WebhookControl {
   /** Returns the requests of deliveries as operators see them; undefined without a webhook. */
   request(): ShownRequest | undefined {
     const webhook = this.#webhook
-    return webhook === undefined
-      ? undefined
-      : this.#options.services.requestOf(this.#ofQueue(webhook))
+    return webhook && this.#options.services.requestOf(this.#ofQueue(webhook))
   }
 
   /** Checks the endpoint of the webhook. Rejects with NO_WEBHOOK, TOO_MANY_REQUESTS or UNAVAILABLE. */

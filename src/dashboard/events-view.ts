@@ -1,7 +1,7 @@
 /** What the operator should know, of the past and as it happens: the events of all bots, shards and workers. */
 import { badgeElement } from './badge.ts'
 import { type Column, dataTable } from './data-table.ts'
-import { cardElement, element } from './element.ts'
+import { cardElement, type Child, element } from './element.ts'
 import { emptyState } from './empty-state.ts'
 import { formatCount } from './format.ts'
 import { pageCall, type PageInput } from './page-calls.ts'
@@ -10,6 +10,7 @@ import { botHash } from './page-route.ts'
 import { serverEvents } from './server-events.ts'
 import { statusLine } from './status-line.ts'
 import { timeElement } from './time-element.ts'
+import { updateLink } from './update-link.ts'
 
 type EventType = NonNullable<NonNullable<PageInput<'followEvents'>['query']>['type']>
 
@@ -42,6 +43,8 @@ interface ShownEvent {
   readonly time: number
   readonly text: string
   readonly bot_id?: number
+  /** Of an attempt. */
+  readonly update_id?: number
   readonly test?: boolean
   readonly node?: string
 }
@@ -124,8 +127,13 @@ function columnsOf(clock: PageContext['clock']): readonly Column<ShownEvent>[] {
     { title: 'Event', cell: (event) => badgeElement(event.type, tones[event.type]) },
     { title: 'What happened', cell: ({ text }) => text, style: 'wrap' },
     { title: 'Bot', cell: botLinkOf },
+    { title: 'Update', cell: updateLinkOf, style: 'wide' },
     { title: 'Node', cell: ({ node }) => node ?? '–', style: 'wide' },
   ]
+}
+
+function updateLinkOf({ bot_id: id, test = false, update_id: update }: ShownEvent): Child {
+  return id === undefined ? '–' : updateLink({ botId: `${id}`, isTest: test }, update)
 }
 
 function botLinkOf({ bot_id: id, test = false }: ShownEvent): HTMLElement | string {

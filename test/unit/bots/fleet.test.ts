@@ -205,6 +205,24 @@ test('a prefix is the beginning of the id or of the username in any case', async
   assert.deepEqual(await select(bots, { prefix: '12', state: 'stuck' }), [])
 })
 
+test('what waits is counted minute by minute while a bot is in trouble, and not of others', async () => {
+  const bots = await open()
+  const token = await bots.register(100)
+  await bots.register(101)
+  await setWebhook(bots, token)
+  await bots.push(bots.request(100), bots.request(101))
+  for (let nth = 0; nth < 3; nth++) attempt(bots, 100, 'Connection refused')
+  await bots.clock.advance(60_000)
+  await bots.push(bots.request(100))
+  await bots.clock.advance(60_000)
+  const queue = await bots.registry.queueOf(100, false)
+  const curve = bots.registry.pendingOf(queue)
+  assert.equal(curve.length, 60)
+  assert.deepEqual(curve.filter((count) => count !== undefined).slice(0, 3), [1, 2, 2])
+  const other = bots.registry.pendingOf(await bots.registry.queueOf(101, false))
+  assert.equal(other[0], undefined)
+})
+
 test('a search finds the id, the username, and each word of the first name', async () => {
   const bots = await open({ shards: 2 })
   const names = new Map([

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BotList } from '../../../src/dashboard/bot-list.ts'
+import { BotList, botsListedMax } from '../../../src/dashboard/bot-list.ts'
 import { pageCall, type PageInput } from '../../../src/dashboard/page-calls.ts'
 import type { BotListShape, ListedBotShape } from '../../../src/dashboard/shapes.ts'
 
@@ -63,6 +63,16 @@ test('a list in the order of ids grows to its end, and keeps its pages when it i
   await list.refresh()
   assert.equal(list.bots.length, 2_500)
   assert.equal(list.hasMore, false)
+})
+
+test('a list in the order of ids has a bound, after which the reader must search', async () => {
+  const list = new BotList(new FakeApi(botsListedMax + 1_000))
+  await list.ask({ search: '', state: '', sort: 'id' })
+  while (!list.isCut) await list.more()
+  await list.more()
+  assert.equal(list.bots.length, botsListedMax)
+  await list.refresh()
+  assert.equal(list.isCut, true)
 })
 
 test('a new list has no bots of the one before', async () => {
