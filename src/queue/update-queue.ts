@@ -10,7 +10,6 @@ import { PostboteError } from '../errors.ts'
 import type { QueueId } from '../shard/record-keys.ts'
 import {
   type AdvanceOperation,
-  type IdempotencyFact,
   type Operation,
   type PushOperation,
   textBytesOf,
@@ -45,9 +44,7 @@ import type { WindowEntry, WindowUpdate } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
 /** A checked update that is about to be pushed. */
-export interface AcceptedUpdate extends Omit<WindowUpdate, 'updateId' | 'acceptedAtS'> {
-  readonly idempotency?: IdempotencyFact | undefined
-}
+export type AcceptedUpdate = Omit<WindowUpdate, 'updateId' | 'acceptedAtS'>
 
 /** What a queue needs from its bot and its worker. */
 export interface UpdateQueueOptions extends RemovalServices, Pick<Surroundings, 'random'> {
@@ -196,7 +193,6 @@ export class UpdateQueue implements DeliverySource {
       acceptedAtS: Math.floor(this.#options.clock.nowMs() / 1000),
       expiresAtS: update.expiresAtS,
       text: update.text,
-      idempotency: update.idempotency,
     }
   }
 

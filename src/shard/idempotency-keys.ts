@@ -204,9 +204,12 @@ export class IdempotencyKeys {
    */
   settle(claim: KeyClaim, failure: PostboteError | undefined): void {
     for (const key of claim.keys) {
-      // Another batch may have looked it up.
-      if (key.holders > 1) key.found = claimedBy(key, claim)
-      key.claim = undefined
+      // After a jump of the clock by 24 hours, another claim may have followed.
+      if (key.claim === claim) {
+        // Another batch may have looked it up.
+        if (key.holders > 1) key.found = claimedBy(key, claim)
+        key.claim = undefined
+      }
       this.release(key)
     }
     claim.resolve(failure)

@@ -289,6 +289,31 @@ test('a key stands for the text of the push that claimed it, whoever held it fir
   idempotency.release(held)
 })
 
+test('a key that is claimed again after 24 hours while it is still being written stands for the later push', async () => {
+  const { shard } = await openShard(new MemoryStore())
+  const { idempotency } = shard
+  const laterMs = nowMs + 86_400_000
+  const [held, , third] = Array.from({ length: 3 }, () =>
+    idempotency.hold(queue, keyHashesOf('a'), 0),
+  )
+  assert.ok(held !== undefined && held === third)
+  await idempotency.read(nowMs)
+  const [claim, later] = [nowMs, laterMs].map((atMs) => new KeyClaim(keyHashesOf('a'), atMs))
+  assert.ok(claim !== undefined && later !== undefined)
+  idempotency.claim(held, claim, 0, 1_000)
+  assert.equal(idempotency.priorOf(held, laterMs), undefined)
+  idempotency.claim(held, later, 0, 1_001)
+  for (const each of [claim, later]) {
+    idempotency.settle(each, undefined)
+    assert.deepEqual(idempotency.priorOf(held, laterMs), {
+      updateId: 1_001,
+      acceptedAtMs: laterMs,
+      textHash: hash128('text'),
+    })
+  }
+  idempotency.release(held)
+})
+
 test('keys of several queues at one place are held apart, whichever is released first', async () => {
   const { shard } = await openShard(new MemoryStore())
   const { idempotency } = shard
