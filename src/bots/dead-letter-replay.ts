@@ -104,6 +104,7 @@ export class DeadLetterReplay {
       typeNumber: deadLetter.typeNumber,
       orderingKey: deadLetter.orderingKey,
       expiresAtS: expiresAtS(deadLetter.typeNumber, undefined, queue.clock.nowMs()),
+      traceparent: deadLetter.traceparent,
       text: deadLetter.text,
     })
   }

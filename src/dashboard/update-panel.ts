@@ -73,6 +73,7 @@ function partsOf(context: PageContext, update: WholeUpdateShape): readonly HTMLE
     ['Size', formatBytes(update.bytes)],
     ['Attempts', formatCount(update.attempts)],
     ['Last error', update.last_error ?? 'none'],
+    ...(update.traceparent === undefined ? [] : ([['Trace', update.traceparent]] as const)),
   ])
   const payload = JSON.stringify(update.update, undefined, 2)
   return [

@@ -8,7 +8,8 @@ import { listedPerPageMax } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
 import { updateSchema } from './update-operations.ts'
 
-const { count, listAfter, listLimit, orNull, removedCount, time, updateId } = fieldSchemas
+const { count, listAfter, listLimit, orNull, removedCount, time, traceparent, updateId } =
+  fieldSchemas
 
 const all = `${botPath}/dead-letters` as const
 const one = `${all}/:update_id` as const
@@ -124,5 +125,6 @@ function fields() {
     attempts: count('The number of attempts to deliver it.'),
     last_error: orNull(Type.String()),
     bytes: count('The length of the update without its outer braces.'),
+    traceparent: traceparent('The place in a trace that it was pushed with.'),
   }
 }

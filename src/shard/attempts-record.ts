@@ -25,4 +25,6 @@ export type AttemptRow = readonly [
   address: number,
   error: number,
   responseBody: number,
+  /** Absent without. */
+  traceparent?: number,
 ]

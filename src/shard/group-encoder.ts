@@ -1,7 +1,8 @@
 /**
  * Encodes the records of which a group has the most, updates and the ids and counts of queues, by one native call for the rows
  * that were pushed together, and one for all queues (native-bindings/encode_records.c). The bytes are those of record.ts, to
- * which the tests compare them, and which encodes the pushes that are no rows or have a key that is no range of their bytes.
+ * which the tests compare them, and which encodes the pushes that are no rows, have a key that is no range of their bytes, or
+ * a trace.
  *
  * The rows of a group share one buffer. The numbers are written to memory that is reused, and which a group bounds.
  *
@@ -135,8 +136,9 @@ export class GroupEncoder {
   }
 
   #isEncodedNatively(push: PushOperation): push is RowPush {
-    const isRow = this.#native !== undefined && push instanceof RowPush
-    return isRow && push.of.rows.hasKeyInBytes(push.nth)
+    if (this.#native === undefined || !(push instanceof RowPush)) return false
+    const { nth, of } = push
+    return of.rows.hasKeyInBytes(nth) && of.rows.traceparentOf(nth) === undefined
   }
 
   #numbersFor(count: number): Float64Array {

@@ -56,6 +56,8 @@ export interface RowOptions {
   readonly isTest: boolean
   /** Whether the update must have the fields that bot frameworks need; otherwise only the setting of the bot counts. */
   readonly isValidated: boolean
+  /** The place of the producer in its trace. */
+  readonly traceparent?: string | undefined
 }
 
 /** Updates of one buffer. */
@@ -67,6 +69,8 @@ export class UpdateRows {
   /** Keys that are no ranges of the bytes, by the position of their column in `numbers`. */
   #strings: Map<number, string> | undefined
   #refusals: Map<number, PostboteError> | undefined
+  /** By the number of the row; undefined if no update has a trace. */
+  #traceparents: Map<number, string> | undefined
 
   constructor(bytes: Buffer, numbers: Int32Array, bots: Float64Array) {
     this.bytes = bytes
@@ -141,6 +145,12 @@ export class UpdateRows {
     this.numbers[from + ttlColumn] = options.ttlS ?? 0
     this.numbers[from + flagsColumn] =
       (options.isTest ? testFlag : 0) | (options.isValidated ? validatedFlag : 0)
+    if (options.traceparent !== undefined) this.setTraceparent(nth, options.traceparent)
+  }
+
+  setTraceparent(nth: number, traceparent: string): void {
+    this.#traceparents ??= new Map()
+    this.#traceparents.set(nth, traceparent)
   }
 
   /** Sets an ordering key in its stored form that is no range of the bytes. */
@@ -235,6 +245,16 @@ export class UpdateRows {
     if (!this.hasIdempotencyKey(nth)) return undefined
     const column = nth * rowLength + idempotencyKeyColumn
     return this.#strings?.get(column) ?? this.#range(column)
+  }
+
+  /** Whether any update has a trace. */
+  get hasTraces(): boolean {
+    return this.#traceparents !== undefined
+  }
+
+  /** The place in a trace that the update was pushed with. */
+  traceparentOf(nth: number): string | undefined {
+    return this.#traceparents?.get(nth)
   }
 
   #refuse(nth: number, type: number, error: PostboteError): void {

@@ -66,6 +66,8 @@ export class AttemptLog {
   #addresses: (string | undefined)[] = []
   #errors: (string | undefined)[] = []
   #bodies: (string | undefined)[] = []
+  /** Empty if no update has a trace. */
+  #traceparents: (string | undefined)[] = []
   /** The length of the bodies, equal ones counted once. */
   #bodyLength = 0
   #rows = rowsMin
@@ -198,6 +200,7 @@ export class AttemptLog {
     this.#isHealthOnly = false
     this.#count = 0
     this.#errors = []
+    this.#traceparents = []
     this.#lastFailure = -1
     for (const attempt of attemptsOf(record)) this.#write(attempt, attempt.isRefused)
     this.newEndpoint()
@@ -253,6 +256,9 @@ export class AttemptLog {
     numbers[at + 5] = isRefused ? 1 : 0
     this.#addresses[row] = attempt.address
     this.#errors[row] = attempt.error
+    if (this.#traceparents.length > 0 || attempt.traceparent !== undefined) {
+      this.#traceparents[row] = attempt.traceparent
+    }
     if (this.#bodyLength > 0 || attempt.responseBody !== undefined) {
       this.#writeBody(row, attempt.responseBody)
     }
@@ -373,7 +379,9 @@ export class AttemptLog {
     const isRefused = refused === 1
     const [address, error] = [this.#addresses[row], this.#errors[row]]
     const responseBody = this.#bodies[row]
+    const traceparent = this.#traceparents[row]
     return {
+      ...(traceparent === undefined ? {} : { traceparent }),
       atMs,
       updateId,
       status,

@@ -24,6 +24,8 @@ export interface TriedConnection {
   readonly status: number
   /** The beginning of the body of a response that was no success, without secrets. */
   readonly responseBody?: string | undefined
+  /** The place in its trace that the endpoint got. */
+  readonly traceparent?: string | undefined
 }
 
 export interface FailedAttempt {
@@ -62,6 +64,7 @@ export class AttemptRecorder {
     address: undefined,
     error: undefined,
     responseBody: undefined,
+    traceparent: undefined,
   }
 
   constructor(log: AttemptLog, options: AttemptRecorderOptions) {
@@ -122,6 +125,7 @@ export class AttemptRecorder {
     attempt.status = on.status
     attempt.durationMs = Math.max(now.monotonicMs - on.startedMs, 0)
     attempt.address = on.address
+    attempt.traceparent = on.traceparent
     this.#options.counters?.took?.(attempt.durationMs)
   }
 }

@@ -18,6 +18,8 @@ export interface Attempt {
   error: string | undefined
   /** The beginning of what the endpoint answered to a failed attempt, without secrets; undefined if it is not kept. */
   responseBody?: string | undefined
+  /** The place in its trace that the endpoint got; undefined if the update has no trace. */
+  traceparent?: string | undefined
 }
 
 /** An attempt as it is kept. */
@@ -37,7 +39,7 @@ export function attemptsRecord(attempts: readonly KeptAttempt[]): AttemptsRecord
   }
   const rows = attempts.map((attempt): AttemptRow => {
     const { nextRetryMs } = attempt
-    return [
+    const row = [
       Math.round(attempt.atMs),
       attempt.updateId,
       attempt.status,
@@ -47,15 +49,17 @@ export function attemptsRecord(attempts: readonly KeptAttempt[]): AttemptsRecord
       placeOf(attempt.address),
       placeOf(attempt.error),
       placeOf(attempt.responseBody),
-    ]
+    ] as const
+    return attempt.traceparent === undefined ? row : [...row, placeOf(attempt.traceparent)]
   })
   return { texts: [...places.keys()], rows }
 }
 
 /** Returns the attempts, the oldest first. */
 export function attemptsOf({ texts, rows }: AttemptsRecord): readonly KeptAttempt[] {
-  return rows.map(
-    ([atMs, updateId, status, durationMs, nextRetryMs, refused, address, error, responseBody]) => ({
+  return rows.map(([atMs, updateId, status, durationMs, nextRetryMs, refused, ...places]) => {
+    const [address, error, responseBody, traceparent = none] = places
+    const attempt = {
       atMs,
       updateId,
       status,
@@ -65,8 +69,9 @@ export function attemptsOf({ texts, rows }: AttemptsRecord): readonly KeptAttemp
       address: texts[address],
       error: texts[error],
       responseBody: texts[responseBody],
-    }),
-  )
+    }
+    return traceparent === none ? attempt : { ...attempt, traceparent: texts[traceparent] }
+  })
 }
 
 /** The place of a text that there is not. */

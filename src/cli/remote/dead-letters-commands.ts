@@ -12,7 +12,7 @@ import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, madeResult, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
-import { fieldTable, itemTable } from './cells.ts'
+import { fieldTable, itemTable, withTrace } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
 import type { RemoteApi } from './remote-api.ts'
 import { remoteCommand, updateIdArgument } from './remote-command.ts'
@@ -81,7 +81,10 @@ function pageLines({
   if (letters.length === 0) return [total === 0 ? 'no dead letters' : 'no more dead letters']
   const what = ['update_id', 'type', 'ordering_key', 'reason'] as const
   const fields = [...what, 'time', 'attempts', 'bytes', 'last_error'] as const
-  return [...tableLines(itemTable(letters, fields)), `${letters.length} of ${total} dead letters`]
+  return [
+    ...tableLines(itemTable(letters, withTrace(letters, fields))),
+    `${letters.length} of ${total} dead letters`,
+  ]
 }
 
 /** Returns the update as it was pushed: parsing could change a large number. It is the last field of the response. */

@@ -8,7 +8,7 @@ import type { UpdateType } from '../../queue/update-types.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
-import { fieldTable, itemTable } from './cells.ts'
+import { fieldTable, itemTable, withTrace } from './cells.ts'
 import { updateIn } from './dead-letters-commands.ts'
 import { attemptLines } from './queue-commands.ts'
 import { privateApiOf } from './private-api-of.ts'
@@ -109,5 +109,6 @@ function pageLines({
 }: ResultOf<typeof lookBackOperations.listUpdates>): readonly string[] {
   if (updates.length === 0) return ['no such updates']
   const what = ['update_id', 'state', 'type', 'ordering_key'] as const
-  return tableLines(itemTable(updates, [...what, 'accepted', 'left', 'attempts', 'bytes'] as const))
+  const fields = [...what, 'accepted', 'left', 'attempts', 'bytes'] as const
+  return tableLines(itemTable(updates, withTrace(updates, fields)))
 }

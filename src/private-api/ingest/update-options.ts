@@ -10,6 +10,7 @@ import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../../errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../../limits.ts'
 import { idempotencyKeyLengthMax } from '../../operations/limits.ts'
+import { readTraceparent } from '../../tracing/traceparent.ts'
 
 /** The options that both forms have. */
 export interface UpdateOptions {
@@ -121,6 +122,20 @@ export function readIsValidated(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false
   if (value === 'telegram') return true
   throw refusal('validate', '"telegram"')
+}
+
+/**
+ * Validates the place in a trace of a pair.
+ *
+ * @param value - The value of the field.
+ * @returns The place, or undefined if it is absent.
+ * @throws BAD_REQUEST if it is not valid as a `traceparent`.
+ */
+export function readTrace(value: unknown): string | undefined {
+  if (value === undefined || value === null || value === '') return undefined
+  const traceparent = readTraceparent(value)
+  if (traceparent !== undefined) return traceparent
+  throw refusal('traceparent', '00-<32 digits>-<16 digits>-<2 digits>, hexadecimal in lower case')
 }
 
 const printable = new RegExp(`^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`)

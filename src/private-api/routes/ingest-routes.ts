@@ -12,6 +12,7 @@ import { updateOperations } from '../../operations/update-operations.ts'
 import { updateSlackBytes } from '../limits.ts'
 import { checkRows } from '../../queue/check-batch.ts'
 import { UpdateRows } from '../../shard/update-rows.ts'
+import { readTraceparent } from '../../tracing/traceparent.ts'
 import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream, type IngestStreamOptions } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
@@ -27,7 +28,7 @@ import { mib } from '../../limits.ts'
 export interface IngestRoutesOptions
   extends Pick<
     IngestStreamOptions,
-    'bots' | 'clock' | 'counters' | 'updateBytesMax' | 'checkPool'
+    'bots' | 'clock' | 'counters' | 'updateBytesMax' | 'checkPool' | 'tracer'
   > {
   /** The budget for bodies that are read completely, and for what streams have sent only in part. */
   readonly bodies: BodyBudget<IncomingMessage>
@@ -51,7 +52,8 @@ type SinglePush = HandledCall<typeof updateOperations.pushUpdate>
 const longLinesBytesMax = 64 * mib
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
-  const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool, keys } = services
+  const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool, keys, tracer } =
+    services
   const turns = new IngestTurns({ clock })
   const order = new PushOrder()
   const longLines = new LongLines(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
@@ -70,10 +72,13 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const botId = botIdParam(call.params.id)
     const options = readPushQuery(call.query)
     const idempotencyKey = readIdempotencyHeader(request.raw)
+    const { traceparent: place } = request.raw.headers
+    // The standard has a place that is not valid ignored.
+    const traceparent = tracer === undefined ? undefined : readTraceparent(place)
     const prepare = async (): Promise<UpdateRows> => {
       const lease = services.bodies.leaseFor(request.raw)
       const update = await readUpdate(request.raw, { bytesMax: updateBytesMax, lease })
-      const rows = UpdateRows.ofOne(update, botId, { ...options, idempotencyKey })
+      const rows = UpdateRows.ofOne(update, botId, { ...options, idempotencyKey, traceparent })
       if (checkPool.takes(update.length)) await checkPool.check(rows, [0])
       checkRows(rows)
       return rows

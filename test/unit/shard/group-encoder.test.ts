@@ -11,6 +11,7 @@ import type { StoreOperation } from '../../../src/store/store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
 const encoder = new GroupEncoder(true)
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const uint32 = fc.oneof(fc.nat(2 ** 31 - 1), fc.constantFrom(0, 255, 256, 2 ** 31, 2 ** 32 - 1))
 const queue = fc
   .tuple(
@@ -61,6 +62,7 @@ const row = fc.record({
   id: range,
   second: fc.oneof(range, fc.constant([-1, -1])),
   ttlS: fc.nat(2 ** 31 - 1),
+  isTraced: fc.boolean(),
 })
 /** Pushes of rows of one buffer. All of it is ASCII, as keys are. */
 const rowPushes: fc.Arbitrary<PushOperation[]> = fc
@@ -73,8 +75,9 @@ const rowPushes: fc.Arbitrary<PushOperation[]> = fc
   .map(([drawn, text, acceptedAtMs, pushes]) => {
     const numbers = new Int32Array(drawn.length * rowLength)
     const rows = new UpdateRows(Buffer.from(text), numbers, new Float64Array(drawn.length))
-    for (const [nth, { type, text: of, letter, id, second, ttlS }] of drawn.entries()) {
+    for (const [nth, { type, text: of, letter, id, second, ttlS, isTraced }] of drawn.entries()) {
       numbers.set([type, ...of, letter, ...id, ...second, 0, 0, ttlS], nth * rowLength + 4)
+      if (isTraced) rows.setTraceparent(nth, traceparent)
       if (letter === -1) rows.setOrderingKey(nth, `=é${ttlS}`)
     }
     const of = { rows, acceptedAtMs }
