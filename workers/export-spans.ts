@@ -34,7 +34,7 @@ export default async function exportSpans({ protocol, spans }: SpanBatch): Promi
   const result = await new Promise<ExportResult>((resolve) => {
     exporter?.export(readable, resolve)
   })
-  return result.code === 0 ? true : reasonOf(result.error)
+  return result.error === undefined ? true : reasonOf(result.error)
 }
 
 /** What the variables say about this service; its name is postbote if they do not. */

@@ -70,7 +70,7 @@ export class SpanExporter {
     this.#isClosed = true
     await new Promise<void>((resolve) => {
       const timer = this.#options.clock.after(lastSpansMs, resolve)
-      void this.#sendAll().then(() => {
+      void this.#sendAll().finally(() => {
         timer.cancel()
         resolve()
       })

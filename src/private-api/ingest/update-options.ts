@@ -10,6 +10,7 @@ import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../../errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../../limits.ts'
 import { idempotencyKeyLengthMax } from '../../operations/limits.ts'
+import type { RowOptions } from '../../shard/update-rows.ts'
 import { readTraceparent } from '../../tracing/traceparent.ts'
 
 /** The options that both forms have. */
@@ -170,6 +171,21 @@ export function readIdempotencyHeader(request: WithHeaders): string | undefined 
     request.headersDistinct['idempotency-key']?.length === 1
   if (!isOne) throw refusal('idempotency_key', 'a single value')
   return readIdempotencyKey(value)
+}
+
+/**
+ * Reads the options in the headers of a single push.
+ *
+ * @param isTraced - Whether updates are traced. A place in a trace that is not valid is ignored, as the standard says.
+ * @throws BAD_REQUEST as `readIdempotencyHeader`.
+ */
+export function readPushHeaders(
+  request: WithHeaders,
+  isTraced: boolean,
+): Pick<RowOptions, 'idempotencyKey' | 'traceparent'> {
+  const idempotencyKey = readIdempotencyHeader(request)
+  if (!isTraced) return { idempotencyKey }
+  return { idempotencyKey, traceparent: readTraceparent(request.headers['traceparent']) }
 }
 
 /** A longer text may be a token or a key in the wrong field. */

@@ -12,7 +12,6 @@ import { updateOperations } from '../../operations/update-operations.ts'
 import { updateSlackBytes } from '../limits.ts'
 import { checkRows } from '../../queue/check-batch.ts'
 import { UpdateRows } from '../../shard/update-rows.ts'
-import { readTraceparent } from '../../tracing/traceparent.ts'
 import { addOperation, botIdParam, type HandledCall } from './add-operations.ts'
 import { IngestStream, type IngestStreamOptions } from '../ingest/ingest-stream.ts'
 import { IngestTurns } from '../ingest/ingest-turns.ts'
@@ -21,7 +20,7 @@ import type { Owners } from '../owners.ts'
 import { PushOrder } from '../ingest/push-order.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
-import { readIdempotencyHeader, readPushQuery, refusal } from '../ingest/update-options.ts'
+import { readPushHeaders, readPushQuery, refusal } from '../ingest/update-options.ts'
 import { pushOutcomeText } from '../ingest/push-outcome.ts'
 import { mib } from '../../limits.ts'
 
@@ -52,8 +51,7 @@ type SinglePush = HandledCall<typeof updateOperations.pushUpdate>
 const longLinesBytesMax = 64 * mib
 
 export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOptions): void {
-  const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool, keys, tracer } =
-    services
+  const { bots, clock, counters, updateBytesMax, streams, peerStreams, checkPool, keys } = services
   const turns = new IngestTurns({ clock })
   const order = new PushOrder()
   const longLines = new LongLines(Math.max(1, Math.floor(longLinesBytesMax / updateBytesMax)))
@@ -71,14 +69,11 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const { request } = call
     const botId = botIdParam(call.params.id)
     const options = readPushQuery(call.query)
-    const idempotencyKey = readIdempotencyHeader(request.raw)
-    const { traceparent: place } = request.raw.headers
-    // The standard has a place that is not valid ignored.
-    const traceparent = tracer === undefined ? undefined : readTraceparent(place)
+    const ofHeaders = readPushHeaders(request.raw, services.tracer !== undefined)
     const prepare = async (): Promise<UpdateRows> => {
       const lease = services.bodies.leaseFor(request.raw)
       const update = await readUpdate(request.raw, { bytesMax: updateBytesMax, lease })
-      const rows = UpdateRows.ofOne(update, botId, { ...options, idempotencyKey, traceparent })
+      const rows = UpdateRows.ofOne(update, botId, { ...options, ...ofHeaders })
       if (checkPool.takes(update.length)) await checkPool.check(rows, [0])
       checkRows(rows)
       return rows

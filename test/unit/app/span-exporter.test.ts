@@ -19,6 +19,8 @@ const span: Span = {
 
 type Answer = (error: string | undefined) => void
 
+const ignore = (): void => undefined
+
 /** An endpoint that answers when the test wants it. */
 function setUp() {
   const clock = new FakeClock()
@@ -28,7 +30,6 @@ function setUp() {
     observe: () => undefined,
   }
   const warnings: object[] = []
-  const ignore = (): void => undefined
   const log = {
     debug: ignore,
     info: ignore,

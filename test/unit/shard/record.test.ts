@@ -86,10 +86,14 @@ test('the records of version 2 have their documented bytes', () => {
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
+/** Returns the content of a value. */
+function withoutCrc(value: Buffer): string {
+  return value.subarray(1, -4).toString('hex')
+}
+
 /** docs/inside/storage.md shows this layout. */
 test('an update with a trace has version 3, with 25 bytes after the numbers, and all others keep version 2', () => {
   const trace = '0af7651916cd43dd8448eb211c80319cb7ad6b716920333101'
-  const withoutCrc = (value: Buffer): string => value.subarray(1, -4).toString('hex')
   for (const [plain, traced, at] of [
     [encodeUpdate(updateAt, update), encodeUpdate(updateAt, { ...update, traceparent }), 14],
     [
@@ -131,9 +135,9 @@ test('a record of another kind has no version 3', () => {
 })
 
 /** Returns the bytes of a value with the checksum that fits them. */
-function sealedBytes(key: Buffer, bytes: Buffer): Buffer {
+function sealedBytes(at: Buffer, bytes: Buffer): Buffer {
   const crc = Buffer.alloc(4)
-  crc.writeUInt32BE(crc32(bytes, crc32(key)))
+  crc.writeUInt32BE(crc32(bytes, crc32(at)))
   return Buffer.concat([bytes, crc])
 }
 

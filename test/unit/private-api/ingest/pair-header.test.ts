@@ -55,17 +55,19 @@ test('a header may have all fields or only the bot', () => {
   assert.deepEqual(parse(' { "test" : false , "bot_id" : 100 } '), bare)
 })
 
+function tracedLine(place: unknown): Buffer {
+  return Buffer.from(JSON.stringify({ bot_id: 100, traceparent: place }))
+}
+
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
 test('the place in a trace is kept where updates are traced, and else refused as any field that does not exist', () => {
-  const line = (value: unknown): Buffer =>
-    Buffer.from(JSON.stringify({ bot_id: 100, traceparent: value }))
-  assert.deepEqual(parsePairHeader(line(traceparent), 'kept'), { ...bare, traceparent })
+  assert.deepEqual(parsePairHeader(tracedLine(traceparent), 'kept'), { ...bare, traceparent })
   for (const absent of [null, '']) {
     const header = { ...bare, traceparent: undefined }
-    assert.deepEqual(parsePairHeader(line(absent), 'kept'), header)
+    assert.deepEqual(parsePairHeader(tracedLine(absent), 'kept'), header)
   }
-  assert.deepEqual(parsePairHeader(line(traceparent), 'ignored'), bare)
+  assert.deepEqual(parsePairHeader(tracedLine(traceparent), 'ignored'), bare)
   assert.equal(
     refusalOf({ bot_id: 100, traceparent }),
     refusalOf({ bot_id: 100, tracepar_nt: 1 }).replace('tracepar_nt', 'traceparent'),
@@ -74,8 +76,7 @@ test('the place in a trace is kept where updates are traced, and else refused as
 
 test('a place in a trace that is not valid is refused by name', () => {
   for (const bad of [traceparent.toUpperCase(), traceparent.slice(1), 1, {}, [traceparent]]) {
-    const line = Buffer.from(JSON.stringify({ bot_id: 100, traceparent: bad }))
-    assert.throws(() => parsePairHeader(line, 'kept'), {
+    assert.throws(() => parsePairHeader(tracedLine(bad), 'kept'), {
       code: 'BAD_REQUEST',
       message: /traceparent: expected 00-<32 digits>/,
     })
