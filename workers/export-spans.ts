@@ -25,16 +25,22 @@ type Exporter = JsonExporter | ProtobufExporter
 type ReadableSpan = Parameters<Exporter['export']>[0][number]
 type ExportResult = Parameters<Parameters<Exporter['export']>[1]>[0]
 
-let exporter: Exporter | undefined
+/** One for the protocol that is used; it keeps its connection. */
+const exporters = new Map<SpanBatch['protocol'], Exporter>()
 
 /** Returns true, or why the endpoint has not accepted the spans. */
 export default async function exportSpans({ protocol, spans }: SpanBatch): Promise<string | true> {
-  exporter ??= protocol === 'http/json' ? new JsonExporter() : new ProtobufExporter()
+  const exporter = exporters.get(protocol) ?? exporterOf(protocol)
+  exporters.set(protocol, exporter)
   const readable = spans.map((span) => readableSpan(span))
   const result = await new Promise<ExportResult>((resolve) => {
-    exporter?.export(readable, resolve)
+    exporter.export(readable, resolve)
   })
   return result.error === undefined ? true : reasonOf(result.error)
+}
+
+function exporterOf(protocol: SpanBatch['protocol']): Exporter {
+  return protocol === 'http/json' ? new JsonExporter() : new ProtobufExporter()
 }
 
 /** What the variables say about this service; its name is postbote if they do not. */
@@ -75,6 +81,6 @@ function highResolution(ms: number): [number, number] {
 /** The text of an error may have the body of the response, which is the business of the endpoint alone. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'the endpoint did not accept them'
-  const code = 'code' in error ? ` ${String(error.code)}` : ''
-  return `${error.name}${code}`
+  const code = 'code' in error ? error.code : undefined
+  return typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name
 }
