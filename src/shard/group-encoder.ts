@@ -138,7 +138,7 @@ export class GroupEncoder {
   #isEncodedNatively(push: PushOperation): push is RowPush {
     if (this.#native === undefined || !(push instanceof RowPush)) return false
     const { nth, of } = push
-    return of.rows.hasKeyInBytes(nth) && of.rows.traceparentOf(nth) === undefined
+    return of.rows.hasKeyInBytes(nth) && !of.rows.isTraced(nth)
   }
 
   #numbersFor(count: number): Float64Array {

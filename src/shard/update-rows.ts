@@ -45,6 +45,8 @@ const testFlag = 1
 const validatedFlag = 2
 export const headerTooLargeFlag = 4
 export const updateTooLargeFlag = 8
+/** Only JavaScript sets it: the update has a place in a trace. */
+const tracedFlag = 16
 
 /** The options that an update is pushed with. */
 export interface RowOptions {
@@ -149,6 +151,7 @@ export class UpdateRows {
   }
 
   setTraceparent(nth: number, traceparent: string): void {
+    this.numbers[nth * rowLength + flagsColumn] = this.flagsOf(nth) | tracedFlag
     this.#traceparents ??= new Map()
     this.#traceparents.set(nth, traceparent)
   }
@@ -252,9 +255,13 @@ export class UpdateRows {
     return this.#traceparents !== undefined
   }
 
+  isTraced(nth: number): boolean {
+    return (this.flagsOf(nth) & tracedFlag) !== 0
+  }
+
   /** The place in a trace that the update was pushed with. */
   traceparentOf(nth: number): string | undefined {
-    return this.#traceparents?.get(nth)
+    return this.isTraced(nth) ? this.#traceparents?.get(nth) : undefined
   }
 
   #refuse(nth: number, type: number, error: PostboteError): void {

@@ -15,6 +15,8 @@ export const traceBytes = 25
 const flagsKept = 3
 const sampledFlag = 1
 const spanIdBytes = 8
+/** As nearly all places are: such a text is kept as it is, because pieces of another would keep that one in memory. */
+const usualShape = /^00-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-0[0-3]$/
 const shape = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
 
 /**
@@ -24,6 +26,7 @@ const shape = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
  */
 export function readTraceparent(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
+  if (usualShape.test(value)) return value
   const [, version, traceId = '', spanId = '', flags = '', more] = shape.exec(value) ?? []
   if (version === undefined || version === 'ff') return undefined
   if (version === '00' && more !== undefined) return undefined
