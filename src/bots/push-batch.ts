@@ -110,7 +110,7 @@ export class PushBatch {
         .then((commits) => Promise.all(commits))
         .then(() => {
           this.#count()
-          if (this.#rows.hasTraces && this.#services.tracer?.hasSpans === true) this.#trace()
+          if (this.#services.tracer?.hasSpans === true) this.#trace()
           return this.#results
         }),
     }
@@ -214,9 +214,10 @@ export class PushBatch {
     const endMs = clock.nowMs()
     const startMs = endMs - (clock.monotonicMs() - this.#startedMs)
     for (const [index, nth] of this.#nths.entries()) {
+      if (!this.#rows.isTraced(nth) || this.#left.has(index)) continue
       const traceparent = this.#rows.traceparentOf(nth)
       const result = this.#results[index]
-      if (traceparent === undefined || result === undefined || this.#left.has(index)) continue
+      if (traceparent === undefined || result === undefined) continue
       const botId = this.#rows.botOf(nth)
       const isTest = this.#rows.isTest(nth)
       const of = { botId, isTest, queue: queueIdOf(botId, isTest) }

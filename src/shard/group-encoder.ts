@@ -1,8 +1,8 @@
 /**
  * Encodes the records of which a group has the most, updates and the ids and counts of queues, by one native call for the rows
  * that were pushed together, and one for all queues (native-bindings/encode_records.c). The bytes are those of record.ts, to
- * which the tests compare them, and which encodes the pushes that are no rows, have a key that is no range of their bytes, or
- * a trace.
+ * which the tests compare them, and which encodes the pushes that are no rows, or have a key or a trace that is no range of
+ * their bytes.
  *
  * The rows of a group share one buffer. The numbers are written to memory that is reused, and which a group bounds.
  *
@@ -22,6 +22,7 @@ import {
   updateFixedBytes,
 } from './record.ts'
 import { EncodedPut, type StoreOperation } from '../store/store.ts'
+import { traceBytes } from '../tracing/traceparent.ts'
 
 /** How many numbers a record has, as encode_records.c lists them. */
 const updateNumbers = 5
@@ -138,7 +139,8 @@ export class GroupEncoder {
   #isEncodedNatively(push: PushOperation): push is RowPush {
     if (this.#native === undefined || !(push instanceof RowPush)) return false
     const { nth, of } = push
-    return of.rows.hasKeyInBytes(nth) && !of.rows.isTraced(nth)
+    const { rows } = of
+    return rows.hasKeyInBytes(nth) && (!rows.isTraced(nth) || rows.hasTraceInBytes(nth))
   }
 
   #numbersFor(count: number): Float64Array {
@@ -148,7 +150,8 @@ export class GroupEncoder {
 }
 
 function recordBytesMax({ of: { rows }, nth }: RowPush): number {
-  return updateKeyBytes + updateFixedBytes + rows.keyBytesMax(nth) + rows.textBytes(nth)
+  const fixedBytes = updateKeyBytes + updateFixedBytes + (rows.isTraced(nth) ? traceBytes : 0)
+  return fixedBytes + rows.keyBytesMax(nth) + rows.textBytes(nth)
 }
 
 function stateRecord(queue: QueueId, state: Readonly<QueueState>): StoreOperation {

@@ -27,7 +27,7 @@
  *
  * A record is encoded into one buffer that begins with its key, so that one call computes the CRC. A second call into
  * zlib would take longer than the CRC of 20 more bytes. The `u` and `s` records of a group are encoded by native code, which
- * has their layouts of version 2, too (group-encoder.ts).
+ * has their layouts, too (group-encoder.ts).
  */
 import { crc32 } from 'node:zlib'
 import type { StoreEntry } from '../store/store.ts'

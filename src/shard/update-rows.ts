@@ -13,7 +13,7 @@
  *                    -1; `=` stands for a key that the producer has chosen. 0: the key is ''. -1: it is one of the `strings`
  *   12 | 13          the idempotency key; 0 | 0: there is none; -1: it is one of the `strings`
  *   14 ttl           in seconds; 0: that of the type
- *   15 flags         as below
+ *   15 flags         as below, and from bit 8 on the offset in the header of the place in a trace, if it is of the bytes
  *
  * All places are offsets in `bytes`. Native code fills the rows (split_pairs.c, check_updates.c) and encodes them
  * (encode_records.c), so the columns have their numbers there, too. What that code does not decide, JavaScript does.
@@ -45,8 +45,12 @@ const testFlag = 1
 const validatedFlag = 2
 export const headerTooLargeFlag = 4
 export const updateTooLargeFlag = 8
-/** Only JavaScript sets it: the update has a place in a trace. */
+/** The update has a place in a trace. */
 const tracedFlag = 16
+/** The bits of the flags from here on are where that place is in the header; 0 if it is none of the bytes. */
+const traceShift = 8
+/** The length of a place in a trace. */
+const traceLength = 55
 
 /** The options that an update is pushed with. */
 export interface RowOptions {
@@ -71,7 +75,7 @@ export class UpdateRows {
   /** Keys that are no ranges of the bytes, by the position of their column in `numbers`. */
   #strings: Map<number, string> | undefined
   #refusals: Map<number, PostboteError> | undefined
-  /** By the number of the row; undefined if no update has a trace. */
+  /** Places in traces that are none of the bytes, by the number of the row. */
   #traceparents: Map<number, string> | undefined
 
   constructor(bytes: Buffer, numbers: Int32Array, bots: Float64Array) {
@@ -250,18 +254,23 @@ export class UpdateRows {
     return this.#strings?.get(column) ?? this.#range(column)
   }
 
-  /** Whether any update has a trace. */
-  get hasTraces(): boolean {
-    return this.#traceparents !== undefined
-  }
-
+  /** Whether the update has a place in a trace. */
   isTraced(nth: number): boolean {
     return (this.flagsOf(nth) & tracedFlag) !== 0
   }
 
+  /** Whether all that is stored of a trace is in the bytes. */
+  hasTraceInBytes(nth: number): boolean {
+    return this.flagsOf(nth) >>> traceShift !== 0
+  }
+
   /** The place in a trace that the update was pushed with. */
   traceparentOf(nth: number): string | undefined {
-    return this.isTraced(nth) ? this.#traceparents?.get(nth) : undefined
+    if (!this.isTraced(nth)) return undefined
+    const offset = this.flagsOf(nth) >>> traceShift
+    if (offset === 0) return this.#traceparents?.get(nth)
+    const start = this.at(nth, startColumn) + offset
+    return this.bytes.toString('latin1', start, start + traceLength)
   }
 
   #refuse(nth: number, type: number, error: PostboteError): void {

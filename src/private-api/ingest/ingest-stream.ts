@@ -109,6 +109,7 @@ export class IngestStream {
     this.#splitter = new PairSplitter({
       updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
       rowsMax: options.access.slicePairs,
+      isTraced: options.tracer !== undefined,
     })
     this.#share = options.turns.share()
     this.#results = new StreamResults(options.response, this.#share, (isResting) =>

@@ -10,7 +10,7 @@ static void check_range(const int32_t* range, int32_t from, int32_t to) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t length) {
-  const struct limits limits = {150, 300, 100, 4503599627370495, 256, 256, 2592000};
+  const struct limits limits = {150, 300, 100, 4503599627370495, 256, 256, 2592000, 1};
   int32_t rows[pairs_max * row_length], from = 0, before = 0;
   double bots[pairs_max];
   for (;;) {

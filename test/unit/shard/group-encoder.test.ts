@@ -62,7 +62,7 @@ const row = fc.record({
   id: range,
   second: fc.oneof(range, fc.constant([-1, -1])),
   ttlS: fc.nat(2 ** 31 - 1),
-  isTraced: fc.boolean(),
+  trace: fc.constantFrom('none', 'own', 'in bytes'),
 })
 /** Pushes of rows of one buffer. All of it is ASCII, as keys are. */
 const rowPushes: fc.Arbitrary<PushOperation[]> = fc
@@ -74,10 +74,19 @@ const rowPushes: fc.Arbitrary<PushOperation[]> = fc
   )
   .map(([drawn, text, acceptedAtMs, pushes]) => {
     const numbers = new Int32Array(drawn.length * rowLength)
-    const rows = new UpdateRows(Buffer.from(text), numbers, new Float64Array(drawn.length))
-    for (const [nth, { type, text: of, letter, id, second, ttlS, isTraced }] of drawn.entries()) {
+    const rows = new UpdateRows(
+      Buffer.from(`"${traceparent}${text}`),
+      numbers,
+      new Float64Array(drawn.length),
+    )
+    for (const [nth, { type, text: of, letter, id, second, ttlS, trace }] of drawn.entries()) {
       numbers.set([type, ...of, letter, ...id, ...second, 0, 0, ttlS], nth * rowLength + 4)
-      if (isTraced) rows.setTraceparent(nth, traceparent)
+      if (trace === 'own') rows.setTraceparent(nth, traceparent)
+      // The text begins with a place in a trace.
+      if (trace === 'in bytes') {
+        numbers[nth * rowLength] = 0
+        numbers[nth * rowLength + 15] = 16 | (1 << 8)
+      }
       if (letter === -1) rows.setOrderingKey(nth, `=é${ttlS}`)
     }
     const of = { rows, acceptedAtMs }
@@ -149,6 +158,7 @@ test('a number that its field cannot hold, and a place outside of the bytes, is 
     { row: { 10: 3, 11: 2 } },
     { row: { 10: 3, 11: 9 } },
     { row: { 4: 256 } },
+    { row: { 15: 16 | (1 << 8) } },
   ]) {
     assert.throws(() => encoder.encodeUpdates([pushOf(wrong)]), RangeError, JSON.stringify(wrong))
   }

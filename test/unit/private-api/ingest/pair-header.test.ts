@@ -74,6 +74,49 @@ test('the place in a trace is kept where updates are traced, and else refused as
   )
 })
 
+test('native code reads a place in a trace as JavaScript does, and leaves to it what is unusual', () => {
+  const pair = (header: string, isNative: boolean): UpdateRows => {
+    const splitter = new PairSplitter({ updateLineBytesMax: 100, isTraced: true, isNative })
+    const [rows] = splitter.feed(Buffer.from(`\n${header}\n{}\n`))
+    assert(rows !== undefined)
+    return rows
+  }
+  const zero = '0'.repeat(16)
+  let read = 0
+  for (const place of [
+    traceparent,
+    traceparent.replace('-01', '-00'),
+    traceparent.replace('-01', '-03'),
+    traceparent.replace('-01', '-04'),
+    traceparent.replace('00-', '01-'),
+    traceparent.replace('b7ad6b7169203331', zero),
+    traceparent.replace('0af7651916cd43dd8448eb211c80319c', zero + zero),
+    traceparent.replace('b7', 'B7'),
+    traceparent.replace('b7', 'g7'),
+    `${traceparent}0`,
+    traceparent.slice(1),
+    traceparent.replaceAll('-', '_'),
+  ]) {
+    for (const header of [
+      `{"bot_id":100,"traceparent":"${place}"}`,
+      `{"bot_id":100, "ttl":7 , "traceparent" : "${place}" ,"test":true}`,
+      `{"bot_id":100,"traceparent":"${place}","traceparent":"${place}"}`,
+    ]) {
+      const [native, plain] = [pair(header, true), pair(header, false)]
+      if (!Number.isNaN(native.botOf(0))) read += 1
+      for (const rows of [native, plain]) readHeaders(rows, 100, 'kept')
+      assert.equal(native.refusalOf(0)?.message, plain.refusalOf(0)?.message)
+      if (plain.refusalOf(0) !== undefined) continue
+      assert.equal(native.traceparentOf(0), plain.traceparentOf(0), header)
+      assert.deepEqual(
+        [native.isTest(0), native.ttlOf(0), native.isTraced(0)],
+        [plain.isTest(0), plain.ttlOf(0), plain.isTraced(0)],
+      )
+    }
+  }
+  assert.equal(read, 6)
+})
+
 test('a place in a trace that is not valid is refused by name', () => {
   for (const bad of [traceparent.toUpperCase(), traceparent.slice(1), 1, {}, [traceparent]]) {
     assert.throws(() => parsePairHeader(tracedLine(bad), 'kept'), {
