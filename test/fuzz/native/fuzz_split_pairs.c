@@ -23,6 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t length) {
       if (isnan(bots[nth])) continue;
       assert(bots[nth] >= limits.bot_min && bots[nth] <= limits.bot_max && bots[nth] == trunc(bots[nth]));
       assert(row[ttl_column] >= 0 && row[ttl_column] <= limits.ttl_max);
+      if ((row[flags_column] & traced_flag) != 0) {
+        int32_t place = row[start_column] + (row[flags_column] >> trace_shift);
+        const int32_t range[2] = {place, place + 55};
+        check_range(range, row[start_column], row[header_end]);
+      }
       if (row[key_letter] != 0) check_range(row + first_id, row[start_column], row[header_end]);
       if (row[idempotency_key] != 0) check_range(row + idempotency_key, row[start_column], row[header_end]);
     }
