@@ -200,15 +200,18 @@ function assertIntact({ key, value }: StoreEntry, bytesMin: number, mayBeTraced 
   if (crc !== value.readUInt32BE(end)) {
     throw new DamagedRecordError('a matching CRC-32')
   }
-  const isTraced = mayBeTraced && found === tracedVersion
-  if (found !== version && found !== keylessVersion && !isTraced) {
-    throw new UnknownRecordVersionError(found, mayBeTraced ? tracedVersion : version)
-  }
-  const ownTraceBytes = isTraced ? traceBytes : 0
+  const ownTraceBytes = traceBytesIn(found, mayBeTraced)
   if (value.length < bytesMin + ownTraceBytes) {
     throw new DamagedRecordError(`at least ${bytesMin + ownTraceBytes} bytes`)
   }
   return ownTraceBytes
+}
+
+/** @throws UnknownRecordVersionError */
+function traceBytesIn(found: number, mayBeTraced: boolean): number {
+  if (mayBeTraced && found === tracedVersion) return traceBytes
+  if (found === version || found === keylessVersion) return 0
+  throw new UnknownRecordVersionError(found, mayBeTraced ? tracedVersion : version)
 }
 
 /** Writes the trace of an update, if it has one, and returns where the record continues. */

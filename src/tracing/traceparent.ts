@@ -17,7 +17,8 @@ const sampledFlag = 1
 const spanIdBytes = 8
 /** As nearly all places are: such a text is kept as it is, because pieces of another would keep that one in memory. */
 const usualShape = /^00-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-0[0-3]$/
-const shape = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
+const shape =
+  /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/
 
 /**
  * Reads a `traceparent` as the standard says. One of a later version counts as far as it is known.
@@ -28,14 +29,8 @@ export function readTraceparent(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   if (usualShape.test(value)) return value
   const [, version, traceId = '', spanId = '', flags = '', more] = shape.exec(value) ?? []
-  if (version === undefined || version === 'ff') return undefined
-  if (version === '00' && more !== undefined) return undefined
-  if (isZero(traceId) || isZero(spanId)) return undefined
+  if (version === undefined || (version === '00' && more !== undefined)) return undefined
   return `00-${traceId}-${spanId}-${hexOfByte(Number.parseInt(flags, 16) & flagsKept)}`
-}
-
-function isZero(id: string): boolean {
-  return /^0+$/.test(id)
 }
 
 function hexOfByte(byte: number): string {

@@ -74,13 +74,14 @@ test('the place in a trace is kept where updates are traced, and else refused as
   )
 })
 
+function tracedPair(header: string, isNative: boolean): UpdateRows {
+  const splitter = new PairSplitter({ updateLineBytesMax: 100, isTraced: true, isNative })
+  const [rows] = splitter.feed(Buffer.from(`\n${header}\n{}\n`))
+  assert(rows !== undefined)
+  return rows
+}
+
 test('native code reads a place in a trace as JavaScript does, and leaves to it what is unusual', () => {
-  const pair = (header: string, isNative: boolean): UpdateRows => {
-    const splitter = new PairSplitter({ updateLineBytesMax: 100, isTraced: true, isNative })
-    const [rows] = splitter.feed(Buffer.from(`\n${header}\n{}\n`))
-    assert(rows !== undefined)
-    return rows
-  }
   const zero = '0'.repeat(16)
   let read = 0
   for (const place of [
@@ -102,7 +103,7 @@ test('native code reads a place in a trace as JavaScript does, and leaves to it 
       `{"bot_id":100, "ttl":7 , "traceparent" : "${place}" ,"test":true}`,
       `{"bot_id":100,"traceparent":"${place}","traceparent":"${place}"}`,
     ]) {
-      const [native, plain] = [pair(header, true), pair(header, false)]
+      const [native, plain] = [tracedPair(header, true), tracedPair(header, false)]
       if (!Number.isNaN(native.botOf(0))) read += 1
       for (const rows of [native, plain]) readHeaders(rows, 100, 'kept')
       assert.equal(native.refusalOf(0)?.message, plain.refusalOf(0)?.message)
