@@ -29,6 +29,7 @@ const levels = [
   ['store'],
   ['http'],
   ['net'],
+  ['tracing'],
   ['kit'],
 ] as const
 /**

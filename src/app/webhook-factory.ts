@@ -15,14 +15,16 @@ import type { UpstreamReplies } from '../upstream/upstream-replies.ts'
 import type { OperatorEventType, ReportEvent } from '../events/operator-event.ts'
 import { entryFiles } from '../entry-files.ts'
 import { outcomeMetrics } from '../metrics.ts'
+import { isQueued } from '../queue/queued-update.ts'
 import type { WebhookRecord } from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import type { Attempt } from '../webhook/attempt.ts'
+import type { AttemptOutcome } from '../webhook/attempt-log.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
 import { checkCertificates } from '../webhook/certificate.ts'
-import type { ConnectionSetOptions } from '../webhook/connection-set.ts'
+import type { ConnectionSetOptions, TraceOfAttempt } from '../webhook/connection-set.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
@@ -42,6 +44,7 @@ import type { AttemptEvents } from './attempt-events.ts'
 import type { EventDispatcher } from './event-sender.ts'
 import type { EventTarget } from './worker-events.ts'
 import type { Log } from '../surroundings.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import { SharedServerGate } from '../cluster/shared-memory/shared-server-gate.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 
@@ -59,6 +62,8 @@ export interface WebhookFactoryOptions {
   readonly attemptEvents?: Pick<AttemptEvents, 'isWanted' | 'report'>
   /** Set only with `--upstream`. */
   readonly replies: UpstreamReplies | undefined
+  /** Absent if updates are not traced. */
+  readonly tracer?: Tracer | undefined
 }
 
 /**
@@ -215,11 +220,13 @@ export class WebhookFactory implements WebhookServices {
       onAttempt: (attempt, outcome) => {
         if (outcome !== 'delivered') request.onAttemptFailed()
         this.#reportAttempt(request, attempt)
+        if (attempt.traceparent !== undefined) this.#traceAttempt(request, attempt, outcome)
       },
       counters: deliveryCounters(counters),
       attempts: request.attempts,
       replies: this.#repliesOf(request),
       responseTextOf: this.#responseTextOf(request),
+      traceOf: this.#traceOf(request),
     })
   }
 
@@ -275,6 +282,40 @@ export class WebhookFactory implements WebhookServices {
     })
   }
 
+  #traceOf({ queueId, clock }: DispatcherRequest): TraceOfAttempt | undefined {
+    const { tracer } = this.#options
+    if (tracer === undefined) return undefined
+    return (update, failures) => {
+      const { traceparent, updateId } = update
+      if (traceparent === undefined) return undefined
+      if (failures === 0 && tracer.hasSpans && isQueued(update)) {
+        const times = { startMs: update.storedAtMs, endMs: clock.nowMs() }
+        tracer.waited({ ...tracedQueue(queueId), traceparent, updateId, mode: 'webhook', ...times })
+      }
+      return tracer.attempt(traceparent)
+    }
+  }
+
+  #traceAttempt(
+    { queueId, webhook }: DispatcherRequest,
+    attempt: Readonly<Attempt>,
+    outcome: AttemptOutcome,
+  ): void {
+    const { updateId, traceparent, status, atMs: endMs, durationMs } = attempt
+    const { tracer } = this.#options
+    if (traceparent === undefined || tracer?.hasSpans !== true) return
+    tracer.delivered({
+      ...tracedQueue(queueId),
+      traceparent,
+      updateId,
+      outcome,
+      status,
+      host: new URL(webhook.url).host,
+      startMs: endMs - durationMs,
+      endMs,
+    })
+  }
+
   /** Undefined for a webhook that was set while there was no upstream: its bot's token is not known. */
   #repliesOf({ queueId, webhook }: DispatcherRequest): ReplyIntake | undefined {
     const { sealedToken } = webhook
@@ -317,6 +358,10 @@ const openGate: ServerGate = {
 
 function ignore(): void {
   // Nothing to do.
+}
+
+function tracedQueue(queue: QueueId): { queue: QueueId; botId: number; isTest: boolean } {
+  return { queue, botId: botIdOf(queue), isTest: isTestQueue(queue) }
 }
 
 /** Returns `4711-` or, for a /test/ queue, `4711-test-`: followed by the update id, it identifies one delivery. */

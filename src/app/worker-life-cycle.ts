@@ -22,6 +22,7 @@ import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardChecker } from './shard-checker.ts'
 import { ShardSet, type ShardSetOptions } from './shard-set.ts'
+import type { SpanExporter } from './span-exporter.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import type { WorkerEvents } from './worker-events.ts'
 import type { WebhookFactory } from './webhook-factory.ts'
@@ -52,6 +53,8 @@ export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   /** Undefined if nothing limits the room for records. */
   readonly space: StoreSpace | undefined
   readonly webhooks: WebhookFactory
+  /** Sends spans; undefined if there are none. */
+  readonly exporter: SpanExporter | undefined
   /** Thread pools that work for requests. */
   readonly pools: readonly { close(): Promise<void> }[]
   readonly pacing: TokenRefusals
@@ -166,7 +169,9 @@ export class WorkerLifeCycle {
   }
 
   async close(): Promise<void> {
-    const { pools, loopDelay, endingSoon, keys, upstream } = this.#options
+    const { pools, loopDelay, endingSoon, keys, upstream, exporter } = this.#options
+    // The shards do not wait for an endpoint that hangs.
+    const spansSent = exporter?.close()
     keys.sync.close()
     keys.registry.close()
     await keys.audit.writer.close()
@@ -174,7 +179,7 @@ export class WorkerLifeCycle {
     loopDelay.close()
     endingSoon.close()
     await this.#closeShards()
-    await this.#options.events.close()
+    await Promise.all([this.#options.events.close(), spansSent])
   }
 
   /** Ends what works on the shards by itself, and what waits before it is refused. */

@@ -28,6 +28,7 @@ import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import type { Log } from '../surroundings.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
@@ -46,7 +47,7 @@ import type { WebhookServices } from './webhook-services.ts'
 export interface BotQueueServices
   extends Pick<
     UpdateQueueOptions,
-    'clock' | 'counters' | 'random' | 'limits' | 'levels' | 'budget'
+    'clock' | 'counters' | 'random' | 'limits' | 'levels' | 'budget' | 'tracer'
   > {
   /** How long updates that have left are kept, unless the queue has a retention of its own. */
   readonly retention?: Retention | undefined
@@ -397,6 +398,10 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   get counters(): Counters {
     return this.#services.counters
+  }
+
+  get tracer(): Tracer | undefined {
+    return this.#services.tracer
   }
 
   get services(): WebhookServices {

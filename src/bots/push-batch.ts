@@ -11,9 +11,11 @@ import { assertTelegramFields } from '../queue/telegram-fields.ts'
 import { lifeS } from '../queue/time-to-live.ts'
 import { type Operation, type PushedRows, RowPush } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
+import { queueIdOf } from '../shard/record-keys.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import { HeldKey } from '../shard/idempotency-keys.ts'
 import { BatchIdempotencyKeys, type RowsToPush } from './batch-idempotency-keys.ts'
+import type { PushSpan, Tracer } from '../tracing/tracer.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushOutcome, PushReceipt } from './bot-service.ts'
@@ -49,6 +51,8 @@ interface ShardPart {
 export interface PushServices extends Pick<Surroundings, 'clock' | 'counters'> {
   /** By bot; absent if every push that finds no shard is refused. */
   readonly hasLeft?: ((botId: number) => boolean) | undefined
+  /** Absent if updates are not traced. */
+  readonly tracer?: Tracer | undefined
 }
 
 /** One batch of pushes, possibly for several bots and shards. */
@@ -102,6 +106,7 @@ export class PushBatch {
         .then((commits) => Promise.all(commits))
         .then(() => {
           this.#count()
+          if (this.#services.tracer?.hasSpans === true) this.#trace()
           return this.#results
         }),
     }
@@ -202,6 +207,23 @@ export class PushBatch {
     if (duplicate > 0) counters.add('updates_duplicate', duplicate)
   }
 
+  /** Reports the pushes that have a trace. Another owner reports those that are left to it. */
+  #trace(): void {
+    const { clock, tracer } = this.#services
+    const endMs = clock.nowMs()
+    const startMs = endMs - (clock.monotonicMs() - this.#startedMs)
+    for (const [index, nth] of this.#nths.entries()) {
+      if (!this.#rows.isTraced(nth) || this.#left.has(index)) continue
+      const traceparent = this.#rows.traceparentOf(nth)
+      const result = this.#results[index]
+      if (traceparent === undefined || result === undefined) continue
+      const botId = this.#rows.botOf(nth)
+      const isTest = this.#rows.isTest(nth)
+      const of = { botId, isTest, queue: queueIdOf(botId, isTest) }
+      tracer?.pushed({ ...of, ...spanResultOf(result), traceparent, startMs, endMs })
+    }
+  }
+
   #acceptOne({ nth, index, nowMs }: Omit<Place, 'shard'> & { nowMs: number }): PushOutcome {
     const botId = this.#rows.botOf(nth)
     try {
@@ -298,6 +320,16 @@ function refusalOf(error: unknown): PostboteError {
   const refusal = toPostboteError(error)
   if (refusal.code !== 'SHARD_BROKEN') return refusal
   return new PostboteError('STORE_UNAVAILABLE', { cause: refusal })
+}
+
+/** How a push ended, as its span says it. */
+function spanResultOf(result: PushOutcome): Pick<PushSpan, 'updateId' | 'result' | 'isError'> {
+  if (result instanceof PostboteError) {
+    return { updateId: undefined, result: result.code, isError: true }
+  }
+  if (result === 'filtered') return { updateId: undefined, result, isError: false }
+  if (typeof result === 'number') return { updateId: result, result: 'stored', isError: false }
+  return { updateId: result.duplicateOf, result: 'duplicate', isError: false }
 }
 
 function ignore(): undefined {}

@@ -263,8 +263,8 @@ export class BotRegistry implements BotService {
     nths: readonly number[],
     hasLeft?: (botId: number) => boolean,
   ): PushReceipt {
-    const { clock, counters } = this.#services
-    return new PushBatch(this.bots, { clock, counters, hasLeft }, { rows, nths }).receipt()
+    const { clock, counters, tracer } = this.#services
+    return new PushBatch(this.bots, { clock, counters, tracer, hasLeft }, { rows, nths }).receipt()
   }
 
   #open(bot: Bot | undefined, token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {

@@ -150,7 +150,7 @@ function pushAll(
 function pushOf(
   { queue, assertAccepting }: ReplayTarget,
   rules: ReplayRules,
-  { updateId, state, typeNumber, orderingKey, text }: FoundUpdate,
+  { updateId, state, typeNumber, orderingKey, traceparent, text }: FoundUpdate,
 ): PushOperation | 'gone' | 'filtered' | 'tooLarge' {
   const { updates, allowedTypes, clock } = queue
   // A dead letter may have been removed during the read.
@@ -160,5 +160,5 @@ function pushOf(
   if (rules === 'job' && updates.isTooLarge(text.length)) return 'tooLarge'
   if (rules === 'job') updates.assertRoomForReplay(text.length)
   const endsAtS = expiresAtS(typeNumber, undefined, clock.nowMs())
-  return updates.push({ typeNumber, orderingKey, expiresAtS: endsAtS, text })
+  return updates.push({ typeNumber, orderingKey, expiresAtS: endsAtS, traceparent, text })
 }

@@ -105,7 +105,7 @@ function attemptDetails(
 
 /** Everything that is known of an attempt, with the beginning of what the endpoint answered. */
 export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLElement {
-  const { next_retry: retry, response_body: body } = attempt
+  const { next_retry: retry, response_body: body, traceparent } = attempt
   const facts = factList()
   facts.show([
     ['Ended', formatExact(attempt.time)],
@@ -115,6 +115,7 @@ export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLEl
     ['Took', durationText(attempt)],
     ['Error', attempt.error ?? 'none'],
     ['Next try', retry === null ? 'none' : `${formatExact(retry)}, at the earliest`],
+    ...(traceparent === undefined ? [] : ([['Trace', traceparent]] as const)),
   ])
   const answer =
     typeof body === 'string' && body !== ''

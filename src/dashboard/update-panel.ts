@@ -96,6 +96,7 @@ function partsOf(
     ['Size', formatBytes(update.bytes)],
     ['Attempts', formatCount(update.attempts)],
     ['Last error', update.last_error ?? 'none'],
+    ...(update.traceparent === undefined ? [] : ([['Trace', update.traceparent]] as const)),
   ])
   const payload = readableUpdate(update.text)
   return [

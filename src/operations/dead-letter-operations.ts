@@ -9,7 +9,8 @@ import { botPath, declareOperations } from './operation.ts'
 import { replayErrors } from './replay-operations.ts'
 import { updateSchema } from './update-operations.ts'
 
-const { count, listAfter, listLimit, orNull, removedCount, time, updateId } = fieldSchemas
+const { count, listAfter, listLimit, orNull, removedCount, time, traceparent, updateId } =
+  fieldSchemas
 
 const all = `${botPath}/dead-letters` as const
 const one = `${all}/:update_id` as const
@@ -128,5 +129,6 @@ function fields() {
     attempts: count('The number of attempts to deliver it.'),
     last_error: orNull(Type.String()),
     bytes: count('The length of the update without its outer braces.'),
+    traceparent: traceparent('The place in a trace that it was pushed with.'),
   }
 }

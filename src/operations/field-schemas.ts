@@ -33,6 +33,11 @@ export const fieldSchemas = {
         description: `${share} of the updates took no longer. In milliseconds; null without any.`,
       }),
     ),
+  /** A field that only what has a trace has. */
+  traceparent: (description: string) =>
+    Type.Optional(
+      Type.String({ pattern: '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$', description }),
+    ),
   /** How a bot gets its updates. */
   mode: () => Type.Enum(['polling', 'webhook'], { type: 'string' }),
   /** The health of a queue. */

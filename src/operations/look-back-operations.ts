@@ -9,7 +9,8 @@ import { botPath, declareOperations } from './operation.ts'
 import { updateSchema } from './update-operations.ts'
 import { attempt } from './webhook-operations.ts'
 
-const { count, listAfter, listLimit, orNull, preciseTime, time, updateId } = fieldSchemas
+const { count, listAfter, listLimit, orNull, preciseTime, time, traceparent, updateId } =
+  fieldSchemas
 
 const all = `${botPath}/updates` as const
 const one = `${all}/:update_id` as const
@@ -220,5 +221,6 @@ function fields() {
     attempts: orNull(count('The number of attempts to deliver it; null if it is not known.')),
     last_error: orNull(Type.String()),
     bytes: count('The length of the update without its outer braces.'),
+    traceparent: traceparent('The place in a trace that it was pushed with.'),
   }
 }

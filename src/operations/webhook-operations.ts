@@ -8,7 +8,7 @@ import { fieldSchemas } from './field-schemas.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
 
-const { count, listLimit, orNull, preciseTime, time, updateId } = fieldSchemas
+const { count, listLimit, orNull, preciseTime, time, traceparent, updateId } = fieldSchemas
 
 export const webhookOperations = declareOperations('webhooks', {
   listAttempts: {
@@ -144,6 +144,7 @@ export function attempt() {
         }),
       ),
       next_retry: orNull(preciseTime('When the update is tried again at the earliest.')),
+      traceparent: traceparent('The place in its trace that the endpoint got.'),
     },
     { $id: 'Attempt' },
   )

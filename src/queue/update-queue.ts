@@ -7,7 +7,7 @@
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
 import { PostboteError } from '../errors.ts'
-import type { QueueId } from '../shard/record-keys.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import {
   type AdvanceOperation,
   type Operation,
@@ -15,6 +15,7 @@ import {
   textBytesOf,
 } from '../shard/operations.ts'
 import type { Surroundings } from '../surroundings.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import { emptyQueueState, type QueueState } from '../shard/record.ts'
 import type {
   DeliverySource,
@@ -51,6 +52,8 @@ export interface UpdateQueueOptions extends RemovalServices, Pick<Surroundings, 
   readonly limits: QueueLimits
   readonly levels: Pick<QueueLevels, 'note'>
   readonly budget: WindowBudget
+  /** Absent if updates are not traced. */
+  readonly tracer?: Tracer | undefined
 }
 
 /**
@@ -192,6 +195,7 @@ export class UpdateQueue implements DeliverySource {
       orderingKey: update.orderingKey,
       acceptedAtS: Math.floor(this.#options.clock.nowMs() / 1000),
       expiresAtS: update.expiresAtS,
+      ...(update.traceparent === undefined ? {} : { traceparent: update.traceparent }),
       text: update.text,
     }
   }
@@ -426,6 +430,7 @@ export class UpdateQueue implements DeliverySource {
     if (advanced === undefined) return
     this.lastTakenMs = this.#options.clock.monotonicMs()
     void this.#observeConfirmed(advanced)
+    if (advanced.traced !== undefined) this.#traceConfirmed(advanced.traced)
     void this.#commit([this.#advanceOperation('confirm', advanced)], false)
   }
 
@@ -441,6 +446,16 @@ export class UpdateQueue implements DeliverySource {
     const left = observe(stored, unread)
     // At most as old as the last one that was read.
     if (left > 0) observe([{ storedAtMs: stored.at(-1)?.storedAtMs ?? atMs, count: left }], left)
+  }
+
+  #traceConfirmed(traced: readonly WindowEntry[]): void {
+    const { tracer, clock } = this.#options
+    const endMs = clock.nowMs()
+    const of = { queue: this.id, botId: botIdOf(this.id), isTest: isTestQueue(this.id) }
+    for (const { traceparent, updateId, storedAtMs: startMs } of traced) {
+      if (traceparent === undefined) continue
+      tracer?.waited({ ...of, traceparent, updateId, mode: 'polling', startMs, endMs })
+    }
   }
 
   async #commitDrop(to: number): Promise<void> {

@@ -27,4 +27,5 @@ export type AttemptRow = readonly [
   responseBody: number,
   /** Absent without. */
   responseHeaders?: number,
+  traceparent?: number,
 ]

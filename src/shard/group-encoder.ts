@@ -1,7 +1,7 @@
 /**
  * Encodes the records of which a group has the most, updates with their idempotency keys and the ids and counts of queues, by
  * one native call for the rows that were pushed together, and one for all queues (native-bindings/encode_records.c). The bytes are those of record.ts, to
- * which the tests compare them, and which encodes the pushes that are no rows or have a key that is no range of their bytes.
+ * which the tests compare them, and which encodes the pushes that are no rows, or have a key or a trace that is no range of their bytes.
  *
  * The rows of a group share one buffer. The numbers are written to memory that is reused, and which a group bounds.
  *
@@ -33,6 +33,7 @@ import {
   updateFixedBytes,
 } from './record.ts'
 import { EncodedPut, type StoreOperation } from '../store/store.ts'
+import { traceBytes } from '../tracing/traceparent.ts'
 
 /** How many numbers a record has, as encode_records.c lists them. */
 const updateNumbers = 7
@@ -163,8 +164,10 @@ export class GroupEncoder {
   }
 
   #isEncodedNatively(push: PushOperation): push is RowPush {
-    const isRow = this.#native !== undefined && push instanceof RowPush
-    return isRow && push.of.rows.hasKeyInBytes(push.nth)
+    if (this.#native === undefined || !(push instanceof RowPush)) return false
+    const { nth, of } = push
+    const { rows } = of
+    return rows.hasKeyInBytes(nth) && (!rows.isTraced(nth) || rows.hasTraceInBytes(nth))
   }
 
   #numbersFor(count: number): Float64Array {
@@ -175,7 +178,9 @@ export class GroupEncoder {
 
 function recordBytesMax({ of: { rows }, nth }: RowPush): number {
   const keyed = rows.hasIdempotencyKey(nth) ? keyedBytes : 0
-  return updateKeyBytes + updateFixedBytes + rows.keyBytesMax(nth) + rows.textBytes(nth) + keyed
+  const traced = rows.isTraced(nth) ? traceBytes : 0
+  const fixed = updateKeyBytes + updateFixedBytes
+  return fixed + rows.keyBytesMax(nth) + rows.textBytes(nth) + keyed + traced
 }
 
 function encodePush(push: PushOperation, records: StoreOperation[]): void {

@@ -71,6 +71,10 @@ export class RowPush implements PushOperation {
     return this.of.rows.orderingKeyOf(this.nth)
   }
 
+  get traceparent(): string | undefined {
+    return this.of.rows.traceparentOf(this.nth)
+  }
+
   get text(): Buffer {
     return this.of.rows.textOf(this.nth)
   }

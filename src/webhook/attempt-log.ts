@@ -70,6 +70,8 @@ export class AttemptLog {
   #answers: (string | undefined)[] = []
   /** The length of these texts, equal ones counted once. */
   #answerLength = 0
+  /** Empty if no update has a trace. */
+  #traceparents: (string | undefined)[] = []
   #rows = rowsMin
   /** The number of attempts ever written. */
   #count = 0
@@ -200,6 +202,7 @@ export class AttemptLog {
     this.#isHealthOnly = false
     this.#count = 0
     this.#errors = []
+    this.#traceparents = []
     this.#lastFailure = -1
     for (const attempt of attemptsOf(record)) this.#write(attempt, attempt.isRefused)
     this.newEndpoint()
@@ -265,6 +268,7 @@ export class AttemptLog {
     this.#count = 0
     this.#addresses = []
     this.#errors = []
+    this.#traceparents = []
     this.#lastFailure = -1
     for (const { attempt } of left) {
       const isWhole = partOf(attempt) === 'nothing'
@@ -289,6 +293,9 @@ export class AttemptLog {
     numbers[at + 5] = isRefused ? 1 : 0
     this.#addresses[row] = attempt.address
     this.#errors[row] = attempt.error
+    if (this.#traceparents.length > 0 || attempt.traceparent !== undefined) {
+      this.#traceparents[row] = attempt.traceparent
+    }
     const { responseBody: body, responseHeaders: headers } = attempt
     if (this.#answerLength > 0 || body !== undefined || headers !== undefined) {
       this.#writeAnswer(row, [body, headers])
@@ -421,7 +428,9 @@ export class AttemptLog {
     const isRefused = refused === 1
     const [address, error] = [this.#addresses[row], this.#errors[row]]
     const [responseBody, responseHeaders] = [this.#answers[row * 2], this.#answers[row * 2 + 1]]
+    const traceparent = this.#traceparents[row]
     return {
+      ...(traceparent === undefined ? {} : { traceparent }),
       atMs,
       updateId,
       status,

@@ -26,6 +26,8 @@ export interface TriedConnection {
   readonly responseBody?: string | undefined
   /** Its headers (response-headers.ts). */
   readonly responseHeaders?: string | undefined
+  /** The place in its trace that the endpoint got. */
+  readonly traceparent?: string | undefined
 }
 
 export interface FailedAttempt {
@@ -65,6 +67,7 @@ export class AttemptRecorder {
     error: undefined,
     responseBody: undefined,
     responseHeaders: undefined,
+    traceparent: undefined,
   }
 
   constructor(log: AttemptLog, options: AttemptRecorderOptions) {
@@ -127,6 +130,7 @@ export class AttemptRecorder {
     attempt.status = on.status
     attempt.durationMs = Math.max(now.monotonicMs - on.startedMs, 0)
     attempt.address = on.address
+    attempt.traceparent = on.traceparent
     this.#options.counters?.took?.(attempt.durationMs)
   }
 }

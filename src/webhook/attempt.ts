@@ -20,6 +20,8 @@ export interface Attempt {
   responseBody?: string | undefined
   /** Headers of this answer (response-headers.ts), kept if the body is. */
   responseHeaders?: string | undefined
+  /** The place in its trace that the endpoint got; undefined if the update has no trace. */
+  traceparent?: string | undefined
 }
 
 /** An attempt as it is kept. */
@@ -50,7 +52,9 @@ export function attemptsRecord(attempts: readonly KeptAttempt[]): AttemptsRecord
       placeOf(attempt.error),
       placeOf(attempt.responseBody),
     ] as const
-    return attempt.responseHeaders === undefined ? row : [...row, placeOf(attempt.responseHeaders)]
+    const { responseHeaders: headers, traceparent } = attempt
+    if (traceparent !== undefined) return [...row, placeOf(headers), placeOf(traceparent)]
+    return headers === undefined ? row : [...row, placeOf(headers)]
   })
   return { texts: [...places.keys()], rows }
 }
@@ -59,8 +63,8 @@ export function attemptsRecord(attempts: readonly KeptAttempt[]): AttemptsRecord
 export function attemptsOf({ texts, rows }: AttemptsRecord): readonly KeptAttempt[] {
   return rows.map((row) => {
     const [atMs, updateId, status, durationMs, nextRetryMs, refused, ...places] = row
-    const [address, error, responseBody, responseHeaders = none] = places
-    return {
+    const [address, error, responseBody, responseHeaders = none, traceparent = none] = places
+    const attempt = {
       atMs,
       updateId,
       status,
@@ -72,6 +76,7 @@ export function attemptsOf({ texts, rows }: AttemptsRecord): readonly KeptAttemp
       responseBody: texts[responseBody],
       responseHeaders: texts[responseHeaders],
     }
+    return traceparent === none ? attempt : { ...attempt, traceparent: texts[traceparent] }
   })
 }
 

@@ -12,6 +12,7 @@ import { Connection, type ConnectionOptions, type ConnectionOwner } from './conn
 import type { TriedConnection } from './attempt-recorder.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { DeliveryPace } from './delivery-pace.ts'
+import type { PendingUpdate } from './delivery-source.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failureOf, type WebhookFailure } from './failure.ts'
 import { webhookConnectTimeoutMs, webhookResponseTimeoutMs } from './limits.ts'
@@ -61,6 +62,8 @@ export interface ConnectionSetOptions extends Pick<Surroundings, 'clock' | 'rand
   readonly secretHeaderNames: readonly string[]
   /** If absent, deliveries are not signed. */
   readonly signing?: SignatureSource | undefined
+  /** Returns the place in its trace that the endpoint gets with an update; if absent, it gets none. */
+  readonly traceOf?: TraceOfAttempt | undefined
   /** Receives successful responses that name a method; if absent, they are not read. */
   readonly replies?: ReplyIntake | undefined
   /** Which responses that are no success are kept, by the address; if absent, none. */
@@ -75,6 +78,9 @@ export interface ConnectionSetOptions extends Pick<Surroundings, 'clock' | 'rand
   /** Replaces `Connection` if the network is simulated. */
   readonly createConnection?: ((options: ConnectionOptions) => Connection) | undefined
 }
+
+/** @param failures - how often the update has failed before, as far as is known */
+export type TraceOfAttempt = (update: PendingUpdate, failures: number) => string | undefined
 
 /** A connection that is being opened. */
 interface Opening {
@@ -297,8 +303,14 @@ export class ConnectionSet {
     connection.onWritten = this.#options.pace.sent(this.#options.clock)
     const body = update.body()
     const signature = this.#signature?.of(update.updateId, body)
-    if (signature === undefined) connection.send(lane, body)
-    else connection.send(lane, body, [...this.#headers, ...signature])
+    const traceparent = this.#options.traceOf?.(update, lane.failures)
+    connection.traceparent = traceparent
+    if (signature === undefined && traceparent === undefined) {
+      connection.send(lane, body)
+      return
+    }
+    const trace = traceparent === undefined ? [] : ['traceparent', traceparent]
+    connection.send(lane, body, [...this.#headers, ...(signature ?? []), ...trace])
   }
 
   async #open(opening: Opening): Promise<void> {

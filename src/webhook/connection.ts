@@ -93,6 +93,8 @@ export class Connection {
   deliveryOrder: string | undefined
   /** When the present or the last delivery began, monotonic. */
   startedMs = 0
+  /** The place in its trace that the endpoint gets with the present or the last delivery. */
+  traceparent: string | undefined
   /** Called when the next delivery is written. */
   onWritten: (() => void) | undefined
 

@@ -12,6 +12,8 @@ export interface PendingUpdate {
   readonly expiresAtS: number
   /** The length of the stored text in bytes, which is the cost of holding the update. */
   readonly textBytes: number
+  /** The place of its producer in a trace; absent if it has none. */
+  readonly traceparent?: string | undefined
   /** Returns `{"update_id":N,"<type>":{...}}` as one slice. For an update read from disk it is created on each call. */
   body(): Buffer
 }

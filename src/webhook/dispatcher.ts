@@ -377,7 +377,9 @@ export class Dispatcher implements UpdateHolder {
   #onOpenFailure({ lane, failure, address, startedMs }: FailedOpening): void {
     this.#readClocks()
     const { kind, message: error } = failure
-    this.#fail(lane, { on: { address, startedMs, status: 0 }, kind, error })
+    const update = lane?.first
+    const traceparent = update && this.#options.traceOf?.(update, lane?.failures ?? 0)
+    this.#fail(lane, { on: { address, startedMs, status: 0, traceparent }, kind, error })
     this.#proceed()
   }
 

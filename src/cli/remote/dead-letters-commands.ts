@@ -14,7 +14,7 @@ import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, madeResult, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
-import { fieldTable, itemTable } from './cells.ts'
+import { fieldTable, itemTable, withTrace } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
 import type { RemoteApi } from './remote-api.ts'
 import { fieldOption, remoteCommand, updateIdArgument } from './remote-command.ts'
@@ -90,7 +90,10 @@ function pageLines({
   if (letters.length === 0) return [total === 0 ? 'no dead letters' : 'no more dead letters']
   const what = ['update_id', 'type', 'ordering_key', 'reason'] as const
   const fields = [...what, 'time', 'attempts', 'bytes', 'last_error'] as const
-  return [...tableLines(itemTable(letters, fields)), `${letters.length} of ${total} dead letters`]
+  return [
+    ...tableLines(itemTable(letters, withTrace(letters, fields))),
+    `${letters.length} of ${total} dead letters`,
+  ]
 }
 
 /** If one dead letter was replayed, its new id; if all were asked for, those that were replayed. */

@@ -10,7 +10,7 @@ import type { UpdateType } from '../../queue/update-types.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
-import { fieldTable, itemTable } from './cells.ts'
+import { fieldTable, itemTable, withTrace } from './cells.ts'
 import { attemptLines } from './queue-commands.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { fieldOption, orNone, remoteCommand } from './remote-command.ts'
@@ -149,5 +149,6 @@ function pageLines({
 }: ResultOf<typeof lookBackOperations.listUpdates>): readonly string[] {
   if (updates.length === 0) return ['no such updates']
   const what = ['update_id', 'state', 'type', 'ordering_key'] as const
-  return tableLines(itemTable(updates, [...what, 'accepted', 'left', 'attempts', 'bytes'] as const))
+  const fields = [...what, 'accepted', 'left', 'attempts', 'bytes'] as const
+  return tableLines(itemTable(updates, withTrace(updates, fields)))
 }

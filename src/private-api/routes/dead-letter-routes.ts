@@ -9,6 +9,7 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { type DeadLetterSummary, summaryOf } from '../../queue/dead-letters.ts'
 import { updateTypes } from '../../queue/update-types.ts'
 import { addOperations, queueOf } from './add-operations.ts'
+import { fieldValues } from './field-values.ts'
 import { jsonWithUpdate } from './json-with-update.ts'
 import { filterOf } from './look-back-routes.ts'
 
@@ -64,6 +65,7 @@ function summaryJson(deadLetter: DeadLetterSummary): SummaryJson {
     attempts: deadLetter.attempts,
     last_error: deadLetter.lastError === '' ? null : deadLetter.lastError,
     bytes: deadLetter.textBytes,
+    ...fieldValues.trace(deadLetter),
   }
 }
 

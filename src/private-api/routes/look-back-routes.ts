@@ -136,5 +136,6 @@ function summaryJson(update: FoundUpdate): SummaryJson {
     attempts: update.attempts ?? null,
     last_error: update.lastError ?? null,
     bytes: update.text.length,
+    ...fieldValues.trace(update),
   }
 }

@@ -89,6 +89,7 @@ export function attemptJson(attempt: Attempt): AttemptJson {
     next_retry: Number.isNaN(attempt.nextRetryMs)
       ? null
       : fieldValues.preciseTime(attempt.nextRetryMs),
+    ...fieldValues.trace(attempt),
   }
 }
 

@@ -70,7 +70,8 @@ export function differenceOf(chunk: Buffer): string | undefined {
 
 /** Splits the chunk, as if it came in two pieces. */
 function split(chunk: Buffer, cut: number, isNative: boolean): readonly UpdateRows[] {
-  const splitter = new PairSplitter({ updateLineBytesMax: drawnUpdateBytesMax, rowsMax, isNative })
+  const limits = { updateLineBytesMax: drawnUpdateBytesMax, rowsMax }
+  const splitter = new PairSplitter({ ...limits, isTraced: true, isNative })
   const found = [...splitter.feed(chunk.subarray(0, cut)), ...splitter.feed(chunk.subarray(cut))]
   const last = splitter.end()
   if (last !== undefined && last !== 'half') found.push(last)
@@ -78,7 +79,7 @@ function split(chunk: Buffer, cut: number, isNative: boolean): readonly UpdateRo
     if (isNative) {
       for (const bot of rows.bots) decided[Number.isNaN(bot) ? 'unread' : 'read']++
     }
-    readHeaders(rows, drawnUpdateBytesMax)
+    readHeaders(rows, drawnUpdateBytesMax, 'kept')
   }
   return found
 }
@@ -99,7 +100,7 @@ function shownPairs(rows: UpdateRows): string {
   for (let nth = 0; nth < rows.count; nth++) {
     const from = nth * rowLength
     text += `${rows.numbers.subarray(from + startColumn, from + typeColumn + 1).join()} ${rows.botOf(nth)} `
-    text += `${rows.refusalOf(nth)?.message ?? `${rows.orderingKeyOf(nth)} ${rows.idempotencyKeyOf(nth)} ${rows.ttlOf(nth)} ${rows.flagsOf(nth)}`}\n`
+    text += `${rows.refusalOf(nth)?.message ?? `${rows.orderingKeyOf(nth)} ${rows.idempotencyKeyOf(nth)} ${rows.ttlOf(nth)} ${rows.flagsOf(nth) & 31} ${rows.traceparentOf(nth)}`}\n`
   }
   return text
 }

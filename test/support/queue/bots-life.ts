@@ -18,6 +18,7 @@ import { MemoryStore } from '../store/memory-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
+import { type Span, Tracer } from '../../../src/tracing/tracer.ts'
 import type { DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import type { RetryNow } from '../../../src/webhook/state.ts'
@@ -169,6 +170,8 @@ export interface BotsLifeOptions {
 
 /** A registry with shards in memory. Bot N is on shard N modulo their number. */
 export class BotsLife {
+  /** The spans of updates that were pushed with a place in a trace. */
+  readonly spans: Span[] = []
   readonly clock: FakeClock
   readonly counters = new TestCounters()
   readonly webhooks = new FakeWebhooks()
@@ -202,6 +205,7 @@ export class BotsLife {
         levels: new QueueLevels({ clock, limits, report }),
         report,
         webhooks: this.webhooks,
+        tracer: new Tracer((span) => void this.spans.push(span)),
       },
     })
   }

@@ -25,6 +25,7 @@ import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 import { noOptions } from '../../support/queue/pushed-rows.ts'
 
 const encoder = new GroupEncoder(true)
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const uint32 = fc.oneof(fc.nat(2 ** 31 - 1), fc.constantFrom(0, 255, 256, 2 ** 31, 2 ** 32 - 1))
 const queue = fc
   .tuple(
@@ -99,6 +100,7 @@ const row = fc.record({
     range.filter(([start = 0]) => start > 0),
     fc.string({ unit: 'binary', maxLength: 70 }),
   ),
+  trace: fc.constantFrom('none', 'own', 'in bytes'),
 })
 /** Pushes of rows of one buffer. All of it is ASCII, as keys are. */
 const rowPushes: fc.Arbitrary<PushOperation[]> = fc
@@ -110,15 +112,25 @@ const rowPushes: fc.Arbitrary<PushOperation[]> = fc
   )
   .map(([drawn, text, acceptedAtMs, pushes]) => {
     const numbers = new Int32Array(drawn.length * rowLength)
-    const rows = new UpdateRows(Buffer.from(text), numbers, new Float64Array(drawn.length))
+    const rows = new UpdateRows(
+      Buffer.from(`"${traceparent}${text}`),
+      numbers,
+      new Float64Array(drawn.length),
+    )
     for (const [nth, each] of drawn.entries()) {
-      const { type, text: of, letter, id, second, ttlS, idempotencyKey: key } = each
+      const { type, text: of, letter, id, second, ttlS, trace, idempotencyKey: key } = each
       const options = { ...noOptions, idempotencyKey: typeof key === 'string' ? key : undefined }
       rows.setOptions(nth, options)
       const from = nth * rowLength
       numbers.set([type, ...of, letter, ...id, ...second], from + 4)
       if (typeof key === 'object') numbers.set(key, from + 12)
       numbers[from + 14] = ttlS
+      if (trace === 'own') rows.setTraceparent(nth, traceparent)
+      // The text begins with a place in a trace.
+      if (trace === 'in bytes') {
+        numbers[from] = 0
+        numbers[from + 15] = 16 | (1 << 8)
+      }
       if (letter === -1) rows.setOrderingKey(nth, `=é${ttlS}`)
     }
     const of = { rows, acceptedAtMs }
@@ -206,6 +218,7 @@ test('a number that its field cannot hold, and a place outside of the bytes, is 
     { row: { 12: 1, 13: 9 } },
     { row: { 12: 2, 13: 1 } },
     { row: { 12: 1, 13: 2 }, acceptedAtMs: 2 ** 48 },
+    { row: { 15: 16 | (1 << 8) } },
   ]) {
     assert.throws(() => encoder.encodeUpdates([pushOf(wrong)]), RangeError, JSON.stringify(wrong))
   }

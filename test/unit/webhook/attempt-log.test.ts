@@ -333,3 +333,23 @@ test('after attempts were forgotten, those of an earlier endpoint still do not c
   assert.deepEqual(log.recent(startMs + 7), { attempts: 1, failures: 1, refusals: 0 })
   assert.equal(log.stored()?.last.updateId, 5)
 })
+
+test('the place in a trace is kept with its attempt alone, and only then stored', () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const log = new AttemptLog()
+  const whole = (nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt =>
+    attempt(nth, { durationMs: nth, ...more })
+  log.add(whole(1), 'delivered')
+  assert.deepEqual(
+    log.record().rows.map(({ length }) => length),
+    [9],
+  )
+  log.add(whole(2, { traceparent }), 'delivered')
+  log.add(whole(3), 'delivered')
+  assert.deepEqual(log.latest(), [whole(3), whole(2, { traceparent }), whole(1)])
+  const again = new AttemptLog()
+  again.restoreAttempts(JSON.parse(JSON.stringify(log.record())))
+  assert.deepEqual(again.latest(), log.latest())
+  for (let nth = 4; nth < 4 + webhookAttemptsKept; nth++) log.add(whole(nth), 'delivered')
+  assert(log.latest().every((each) => !('traceparent' in each)))
+})
