@@ -207,13 +207,13 @@ export class PushBatch {
     if (duplicate > 0) counters.add('updates_duplicate', duplicate)
   }
 
-  /** Reports the pushes that have a trace. Another owner reports those that are left to it. */
+  /** Reports the pushes whose trace is sampled. Another owner reports those that are left to it. */
   #trace(): void {
     const { clock, tracer } = this.#services
     const endMs = clock.nowMs()
     const startMs = endMs - (clock.monotonicMs() - this.#startedMs)
     for (const [index, nth] of this.#nths.entries()) {
-      if (!this.#rows.isTraced(nth) || this.#left.has(index)) continue
+      if (!this.#rows.isSampled(nth) || this.#left.has(index)) continue
       const traceparent = this.#rows.traceparentOf(nth)
       const result = this.#results[index]
       if (traceparent === undefined || result === undefined) continue

@@ -19,6 +19,7 @@
  * (encode_records.c), so the columns have their numbers there, too. What that code does not decide, JavaScript does.
  */
 import type { PostboteError } from '../errors.ts'
+import { isSampled } from '../tracing/traceparent.ts'
 import { KeyHashes } from './key-hashes.ts'
 
 export const rowLength = 16
@@ -269,6 +270,16 @@ export class UpdateRows {
   /** Whether all that is stored of a trace is in the bytes. */
   hasTraceInBytes(nth: number): boolean {
     return this.flagsOf(nth) >>> traceShift !== 0
+  }
+
+  /** Whether the update has a place in a trace that is sampled, without a text of that place. */
+  isSampled(nth: number): boolean {
+    if (!this.isTraced(nth)) return false
+    const offset = this.flagsOf(nth) >>> traceShift
+    if (offset === 0) return isSampled(this.#traceparents?.get(nth) ?? '')
+    // The last digit is that of a number from 0 to 3, and odd like its character.
+    const last = this.bytes[this.at(nth, startColumn) + offset + traceLength - 1] ?? 0
+    return (last & 1) !== 0
   }
 
   /** The place in a trace that the update was pushed with. */
