@@ -14,8 +14,8 @@ import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
-import type { AttemptsRecord } from './attempts-record.ts'
-import { type AdvanceOperation, type Operation, textBytesOf } from './operations.ts'
+import { operationCost } from './operation-cost.ts'
+import type { AdvanceOperation, Operation } from './operations.ts'
 import { keptOf, keptStateRecord, type KeptCountsOfShard } from './kept-counts.ts'
 import { deleteCopies, purgePayloads } from './payload-purge.ts'
 import { Reclaimer } from './reclaimer.ts'
@@ -37,7 +37,7 @@ import type {
   IdRange,
   UpdatesRead,
 } from './stored.ts'
-import { countedPerReadMax, kib } from '../limits.ts'
+import { countedPerReadMax } from '../limits.ts'
 import { Mutex } from '../kit/mutex.ts'
 
 /** Options of a shard. `Shard.open` opens the `store`. */
@@ -585,40 +585,4 @@ function isUpdateOf(key: Buffer, queues: readonly QueueId[]): boolean {
 
 function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
   return found.map((key) => ({ type: 'del', key }))
-}
-
-/**
- * Returns how much work an operation is for the event loop, with one small push as the unit: the cost of encoding its
- * records and passing them to the database. A group is limited by cost and not by the number of operations, because
- * one operation can delete a thousand records or carry half a megabyte.
- */
-function operationCost(operation: Operation): number {
-  const { kind } = operation
-  if (kind === 'push') return costOfText(textBytesOf(operation))
-  if (kind === 'delete') return operation.updateIds.length + costOfTexts(operation.kept ?? [])
-  if (kind === 'removeDeadLetters') return operation.updateIds.length
-  if (kind === 'forgetKept') {
-    const { runs, updateIds, shrunk } = operation
-    return runs.length + updateIds.length + (shrunk?.updateIds.length ?? 0)
-  }
-  if (kind === 'attempts') return costOfAttempts(operation.record)
-  return kind === 'addDeadLetters' ? costOfTexts(operation.deadLetters) : 1
-}
-
-/**
- * This many bytes of an update add 1 to its cost, because they are copied and summed. Chosen, not measured: with less,
- * groups of large updates become small; with more, they block longer.
- */
-const groupCostBytes = 2 * kib
-
-function costOfTexts(updates: readonly { readonly text: Buffer }[]): number {
-  return updates.reduce((cost, { text }) => cost + costOfText(text.length), 0)
-}
-
-function costOfAttempts(record: AttemptsRecord | null): number {
-  return costOfText(record?.texts.reduce((sum, text) => sum + text.length, 0) ?? 0)
-}
-
-function costOfText(bytes: number): number {
-  return 1 + Math.floor(bytes / groupCostBytes)
 }

@@ -334,11 +334,13 @@ test('after attempts were forgotten, those of an earlier endpoint still do not c
   assert.equal(log.stored()?.last.updateId, 5)
 })
 
+function whole(nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt {
+  return attempt(nth, { durationMs: nth, ...more })
+}
+
 test('the place in a trace is kept with its attempt alone, and only then stored', () => {
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
   const log = new AttemptLog()
-  const whole = (nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt =>
-    attempt(nth, { durationMs: nth, ...more })
   log.add(whole(1), 'delivered')
   assert.deepEqual(
     log.record().rows.map(({ length }) => length),
