@@ -83,6 +83,9 @@ export interface CaseGroup {
   readonly cases: readonly BenchCase[]
 }
 
+/** For cases whose clients or yardsticks must be warm, too: a run of 1 s measures the compiler and no compaction. */
+export const warmPace = { warmUpMs: 3_000, durationMs: 4_000 }
+
 export interface BenchCase {
   readonly name: string
   readonly title: string

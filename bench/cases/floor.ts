@@ -1,7 +1,7 @@
 /** NDJSON ingest beside its lower bound: what is left between the two is what a server does beyond checking and storing. */
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
+import { type BenchCase, type CaseContext, type Contestant, warmPace } from '../contestant.ts'
 import { meterCpu } from '../cpu-meter.ts'
 import { HelperProcess } from '../helper-process.ts'
 import type { FloorQuestion } from '../helpers/floor.ts'
@@ -20,7 +20,7 @@ export const floorCase: BenchCase = {
   operation: 'update',
   targets: [{ kind: 'cpuRatio', against: name, max: 1.3 }],
   charted: { kind: 'cpuRatio', against: name },
-  pace: { warmUpMs: 3_000, durationMs: 4_000 },
+  pace: warmPace,
   async open(context) {
     const own = await ingestContestant(context, { name: 'postbote', shape })
     return context.isAlone ? [own] : [own, await openFloor(context)]

@@ -3,7 +3,7 @@
  * ordering and idempotency keys.
  */
 import { join } from 'node:path'
-import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
+import { type BenchCase, type CaseContext, type Contestant, warmPace } from '../contestant.ts'
 import { meterCpu } from '../cpu-meter.ts'
 import { HelperProcess } from '../helper-process.ts'
 import type { IngestQuestion } from '../helpers/ingest-load.ts'
@@ -49,6 +49,7 @@ export const ingestCases: readonly BenchCase[] = shapes.map((shape) => ({
       : [],
   charted: { kind: 'rateRatio', against: bareName },
   isLong: shape.bots > 1_000,
+  pace: warmPace,
   open: async (context) => {
     const own = await ingestContestant(context, { name: 'postbote', shape })
     if (context.isAlone) return [own]

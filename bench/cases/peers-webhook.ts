@@ -2,7 +2,7 @@
  * Webhook deliveries beside the worker that people write on BullMQ and undici: the shape of the case `webhook`, so one bot
  * with 40 connections. The worker runs in as many processes as Postbote has workers, which share the 40 connections.
  */
-import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
+import { type BenchCase, type CaseContext, type Contestant, warmPace } from '../contestant.ts'
 import { meterCpu } from '../cpu-meter.ts'
 import type { Delays } from '../delays.ts'
 import { HelperProcess } from '../helper-process.ts'
@@ -13,7 +13,6 @@ import { startRedis } from '../peers/redis-server.ts'
 import { ServerUnderTest } from '../server-under-test.ts'
 import { until } from '../until.ts'
 import { asked, openSink, webhookHeaders, webhookPath, type WebhookSink } from '../webhook-fleet.ts'
-import { peerPace } from './peers.ts'
 import { steadyPace, webhookContestant, webhookShape, withSteady } from './webhook.ts'
 
 const name = 'BullMQ and undici'
@@ -28,7 +27,7 @@ export const peersWebhookCase: BenchCase = {
   operation: 'delivery',
   targets: [],
   isExtra: true,
-  pace: peerPace,
+  pace: warmPace,
   charted: { kind: 'cpuRatio', against: name },
   async open(context) {
     const sink = await openSink(context)

@@ -5,7 +5,13 @@
  * Producers and consumers are each one process. A peer whose server or client is not installed is left out with a line
  * that says so.
  */
-import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
+import {
+  type BenchCase,
+  type CaseContext,
+  type Contestant,
+  type Sample,
+  warmPace,
+} from '../contestant.ts'
 import { meterCpu } from '../cpu-meter.ts'
 import type { Delays } from '../delays.ts'
 import { HelperProcess } from '../helper-process.ts'
@@ -19,8 +25,6 @@ const ratePerSecond = 2_000
 const waitMsMax = 60_000
 /** Events that wait for their consumers at most, unless the peer needs too long for them. */
 const waitingEvents = 20_000
-/** The clients are compiled code of Node, too: a run of 20,000 events measures its compiler. */
-export const peerPace = { warmUpMs: 3_000, durationMs: 4_000 }
 const queuesText = `${queues.toLocaleString('en')} ordered queues, 300 B events`
 
 export const peerCases: readonly BenchCase[] = [
@@ -58,7 +62,7 @@ function peerCase(
   obstacleOf: (name: PeerName) => string | undefined = obstacle,
 ): Pick<BenchCase, 'operation' | 'targets' | 'isExtra' | 'pace' | 'open'> {
   return {
-    pace: peerPace,
+    pace: warmPace,
     operation: 'event',
     targets: [],
     isExtra: true,

@@ -2,7 +2,13 @@
  * Two workers beside one. The load shares their CPUs, so on a machine with two CPUs the rate cannot double: the CPU time
  * of an operation shows what the rate would be with more CPUs.
  */
-import type { BenchCase, CaseContext, Contestant, Target } from '../contestant.ts'
+import {
+  type BenchCase,
+  type CaseContext,
+  type Contestant,
+  type Target,
+  warmPace,
+} from '../contestant.ts'
 import { commonNginx, ownContestant } from '../http-contestants.ts'
 import { directPlan, polledBots } from '../poll-plan.ts'
 import { ServerUnderTest } from '../server-under-test.ts'
@@ -49,6 +55,7 @@ function growthCase(): BenchCase {
   const scaling = scalingCase('growth', 'NDJSON ingest, 1,000 bots', openIngest)
   return {
     ...scaling,
+    pace: warmPace,
     title: 'two workers, one and eight: NDJSON ingest, 1,000 bots',
     targets: [
       { kind: 'scaling', against: oneName, times: 2, min: 1.85, isByCpu: true },

@@ -43,16 +43,15 @@ export interface StartedReplay extends StoredReplay {
   readonly isDuplicate: boolean
 }
 
-interface OpenReplays {
+interface ShardReplays {
   readonly jobs: Set<ReplayJob>
   readonly stopping: AbortController
   /** New jobs, and removals of bots: one after the other, so that a key starts one job. */
   readonly changes: Mutex
-}
-
-interface ShardReplays extends OpenReplays {
   /** Resolves when the stored jobs are known, or could not be read; then they are read later. */
-  readonly reading: Promise<void>
+  reading: Promise<void>
+  /** Whether they are known. No job begins before: a read that comes later could run it once more. */
+  isRead: boolean
 }
 
 /** So many jobs of a queue run at once. Chosen: more than a person watches. */
@@ -90,13 +89,15 @@ export class ReplayJobs {
   start(shard: Shard): void {
     const stopped = this.forget(shard)
     if (this.#isClosed) return
-    const of = {
-      jobs: new Set<ReplayJob>(),
+    const of: ShardReplays = {
+      jobs: new Set(),
       stopping: new AbortController(),
       changes: new Mutex(),
+      reading: stopped,
+      isRead: false,
     }
-    const reading = stopped.then(() => this.#read(shard, of))
-    this.#shards.set(shard, { ...of, reading })
+    of.reading = stopped.then(() => this.#read(shard, of))
+    this.#shards.set(shard, of)
   }
 
   /** The shard has left this worker, or its state in memory is void. Resolves when nothing of its jobs is in progress. */
@@ -192,22 +193,20 @@ export class ReplayJobs {
     })
   }
 
-  async #read(shard: Shard, of: OpenReplays): Promise<void> {
+  async #read(shard: Shard, of: ShardReplays): Promise<void> {
     const { signal } = of.stopping
     if (signal.aborted) return
     try {
       for (const stored of await shard.lists.activeReplays()) this.#run(shard, of, stored)
+      of.isRead = true
     } catch {
       // The shard reports that it cannot be read.
       void sleep(this.#options.clock, replayRetryMs, signal).then(() => this.#read(shard, of))
     }
   }
 
-  #run(shard: Shard, { jobs, stopping }: OpenReplays, stored: StoredReplay): void {
-    const isHere = [...jobs].some(
-      (job) => job.stored.queue === stored.queue && job.stored.jobId === stored.jobId,
-    )
-    if (stopping.signal.aborted || isHere) return
+  #run(shard: Shard, { jobs, stopping }: ShardReplays, stored: StoredReplay): void {
+    if (stopping.signal.aborted) return
     const job = new ReplayJob(this.#services, shard, stored)
     jobs.add(job)
     void job.run().finally(() => jobs.delete(job))
@@ -236,7 +235,7 @@ export class ReplayJobs {
     const earlier = startedBefore(all, order)
     if (earlier !== undefined) return earlier
     if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
-    if (of.stopping.signal.aborted) throw new PostboteError('STORE_UNAVAILABLE')
+    if (of.stopping.signal.aborted || !of.isRead) throw new PostboteError('STORE_UNAVAILABLE')
     const running = all.filter((each) => isActive(each.record)).length
     if (running >= replaysRunningMax) {
       throw new PostboteError('TOO_MANY_REPLAYS', { detail: `${running}` })
@@ -246,9 +245,9 @@ export class ReplayJobs {
     const stored = { queue: id, jobId: Math.min(jobId, jobIdMax), record }
     const removals = excessOf(all, startedAtMs).map((each) => removalOf(each))
     await shard.commit([...removals, { kind: 'replay', ...stored }], { waited: true })
-    // The shard may have been read anew meanwhile.
-    const now = this.#shards.get(shard)
-    if (now !== undefined) this.#run(shard, now, stored)
+    if (this.#shards.get(shard) === of) this.#run(shard, of, stored)
+    // The shard was read anew meanwhile, perhaps without this job.
+    else if (this.#shards.has(shard)) this.start(shard)
     return { ...stored, isDuplicate: false }
   }
 
