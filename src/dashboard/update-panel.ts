@@ -89,13 +89,15 @@ function partsOf(
   queue: BotQueueName,
   update: ShownUpdate,
 ): readonly HTMLElement[] {
+  const { latest_attempts: attempts } = update
   const facts = factList()
   facts.show([
     ['Type', update.type],
     ['Ordering key', update.ordering_key || '–'],
     ['Size', formatBytes(update.bytes)],
-    ['Attempts', formatCount(update.attempts)],
-    ['Last error', update.last_error ?? 'none'],
+    // Of one that waits, the server knows the last attempts only.
+    ['Attempts', formatCount(update.attempts ?? attempts.length)],
+    ['Last error', update.last_error ?? attempts[0]?.error ?? 'none'],
     ...(update.traceparent === undefined ? [] : ([['Trace', update.traceparent]] as const)),
   ])
   const payload = readableUpdate(update.text)
