@@ -181,7 +181,7 @@ function troubleRow(
     setElementText(sentence, reason)
     sentence.title = reason
     setElementText(count, formatCount(now.pending))
-    setElementText(age, now.oldest_age === null ? 'waits' : `since ${formatAge(now.oldest_age)}`)
+    setElementText(age, now.oldest_age === null ? 'waiting' : `since ${formatAge(now.oldest_age)}`)
     deliver.hidden = !may('manage') || (bot?.parked_keys ?? 0) === 0
     pause.hidden = !may('manage') || now.mode !== 'webhook'
     curve.show(now.pending ?? 0)
