@@ -2,8 +2,8 @@
  * Erases all payloads of an ordering key, and so of a person, in both queues of a bot: pending, kept and dead updates, attempts,
  * and what the files of the shard still have of them.
  *
- *     rounds     dead letters, kept updates, pending ones; again until a round finds nothing, because an update may go from one to
- *                another meanwhile
+ *     rounds     pending updates, dead letters, kept ones; again until two rounds find nothing, because an update may leave the
+ *                queue meanwhile, or be replayed into it
  *     in flight  an attempt that has begun ends first
  *     attempts   of these updates, and responses whose update is not there any more: nobody can tell whose they are
  *     files      damaged records and their copies; then the store takes what was deleted out of its files
@@ -29,7 +29,9 @@ export interface Erased {
 }
 
 /** So that pushes with the same key, if they go on, do not keep the call busy forever. */
-const eraseRoundsMax = 5
+const eraseRoundsMax = 6
+/** One round alone misses what is replayed after its look at the pending updates, and before that at the others. */
+const quietRounds = 2
 /** An attempt ends within this time: it connects for 10 s, and waits 60 s for the response. */
 const attemptEndsMs = 75_000
 const inFlightPollMs = 50
@@ -65,18 +67,20 @@ async function eraseIn(
     if (webhook.hasAttempt(updateId)) erasedIds.add(updateId)
   }
   const inFlight: PendingUpdate[] = []
-  for (let round = 0; round < eraseRoundsMax; round++) {
+  let quiet = 0
+  for (let round = 0; round < eraseRoundsMax && quiet < quietRounds; round++) {
     const erasing = { hasKey, noted }
-    const dead = await updates.deadLetters.erase(erasing)
-    const kept = await eraseKept({ ...erasing, queue: id, shard, floor: updates.floor })
+    // Pending ones first: those that left the queue before are then found behind it.
     const pending = await updates.erase(erasing)
     inFlight.push(...pending.inFlight)
     await ended(queue, pending.inFlight)
     webhook.retry([...pending.keys])
+    const dead = await updates.deadLetters.erase(erasing)
+    const kept = await eraseKept({ ...erasing, queue: id, shard, floor: updates.floor })
     counts.dead += dead
     counts.kept += kept
     counts.pending += pending.count
-    if (dead + kept + pending.count === 0) break
+    quiet = dead + kept + pending.count === 0 ? quiet + 1 : 0
   }
   for (const { updateId } of inFlight) erasedIds.add(updateId)
   counts.attempts += await forgetAttempts(queue, erasedIds)

@@ -3,7 +3,8 @@
  *
  * The store needs deletions of keys that no record has or ever gets. An id of a queue below its next one that has neither a `u` nor a
  * `v` nor a `d` record has none any more: an update that leaves gets its new record in the group that deletes the old one.
- * Whatever was erased has such an id.
+ * Whatever was erased has such an id. The attempts of a queue have one key, which a later version of them may have: the store gets
+ * deletions of the keys just before and after it, which are no keys of records.
  */
 import type { KeyRange, PurgeOptions, StoreEntry, StoreOperation } from '../store/store.ts'
 import * as keys from './record-keys.ts'
@@ -18,7 +19,6 @@ export interface PurgedShard {
     readonly limit: number
     readonly keysOnly: true
   }): Promise<readonly StoreEntry[]>
-  getMany(wanted: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]>
   /** Writes beside the groups, not synced. */
   write(operations: readonly StoreOperation[]): Promise<void>
   /** Returns the next id of a queue as it was committed, or is about to be. */
@@ -70,10 +70,10 @@ export async function purgePayloads(
   return shard.purge({
     ranges: [...payloads, ...copiesOf(queues)],
     mark: async (range) => {
-      const key = await unusedKey(shard, range)
-      if (key === undefined) return false
-      await shard.write([{ type: 'del', key }])
-      return true
+      const unused = await unusedKeys(shard, range)
+      // By one write, so that they are in one table, which what is between them overlaps.
+      await shard.write(unused.map((key) => ({ type: 'del', key })))
+      return unused.length > 0
     },
   })
 }
@@ -92,11 +92,11 @@ function copiesOf(queues: readonly QueueId[]): readonly KeyRange[] {
   )
 }
 
-async function unusedKey(shard: PurgedShard, range: KeyRange): Promise<Buffer | undefined> {
+async function unusedKeys(shard: PurgedShard, range: KeyRange): Promise<readonly Buffer[]> {
   const { first } = range
-  if (first.length === keys.updateKeyBytes) return unusedId(shard, range)
-  const [value] = await shard.getMany([first])
-  return value === undefined ? first : undefined
+  if (first.length !== keys.updateKeyBytes) return [first.subarray(0, -1), keys.keyAfter(first)]
+  const key = await unusedId(shard, range)
+  return key === undefined ? [] : [key]
 }
 
 /** Returns the key of the first id of a range that no record has. */

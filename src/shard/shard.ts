@@ -386,7 +386,6 @@ export class Shard {
     return {
       purge: (options) => this.#store.purge(options),
       range: (range) => this.#read(() => this.#store.range(range)),
-      getMany: (wanted) => this.#read(() => this.#store.getMany(wanted)),
       write: (operations) => this.#writeBeside(operations, { sync: false }),
       nextIdOf: (queue) => this.stateOf(queue)?.nextId ?? 0,
       settled: () => this.commit([], { waited: true }),

@@ -79,7 +79,7 @@ export interface KeyRange {
 export interface PurgeOptions {
   readonly ranges: readonly KeyRange[]
   /**
-   * Writes a deletion of a key of the range that no entry has, and none will ever have.
+   * Writes a deletion of a key of the range, or of those around it, that no entry has, and none will ever have.
    *
    * @returns false if there is no such key, so that nothing in the range was ever deleted
    */

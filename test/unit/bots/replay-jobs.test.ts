@@ -21,6 +21,7 @@ import { freshState } from '../../support/store/shard-records.ts'
 
 const botId = 100
 const everything: ReplayOrder = { selection: {}, rate: 10_000 }
+const gaveUp = { reason: 'refused', attempts: 1, lastError: undefined } as const
 
 /** A bot that keeps what leaves its queue. */
 async function open(options: BotsLifeOptions = {}) {
@@ -206,6 +207,51 @@ test('what is erased while a job is about to push it has no copy', async () => {
   const left = await pending(queue)
   assert.deepEqual([kept, left.filter((n) => n % 3 === 0)], [10, []])
   assert.equal(copies + left.length, 30)
+})
+
+/** Erases the only update of a queue, and checks that it is gone. */
+async function eraseOne(bots: BotsLife, queue: BotQueue): Promise<void> {
+  const erased = await bots.wait(eraseUpdates([queue], (key) => key.endsWith('k0')))
+  assert.equal(erased.pending + erased.kept + erased.dead, 1)
+  const { updates } = await bots.wait(queue.updates.lookBack.find({}, { after: 0, limit: 9 }))
+  assert.deepEqual(updates, [])
+}
+
+for (const how of ['confirmed', 'given up'] as const) {
+  test(`an update that is ${how} while kept ones are erased is erased, too`, async () => {
+    const { bots, queue } = await open()
+    const { updates, shard } = queue
+    await push(bots, 1)
+    const lost = (await updates.pendingAfter(0, 1)).map((update) => ({ update, ...gaveUp }))
+    await bots.wait(updates.deadLetters.count())
+    const held: (() => void)[] = []
+    const holding = shard.keptChanges.run(() => new Promise<void>((go) => void held.push(go)))
+    const erasing = eraseOne(bots, queue)
+    await Promise.race([erasing, turns(300)])
+    if (how === 'confirmed') await confirm(bots, queue)
+    else updates.addDeadLetters(lost)
+    held[0]?.()
+    await Promise.all([holding, erasing])
+  })
+}
+
+test('a dead letter that is replayed after the look at the pending updates is erased, too', async () => {
+  const { bots, queue } = await open()
+  const { updates } = queue
+  const [updateId = 0] = await push(bots, 1)
+  const lost = (await updates.pendingAfter(0, 1)).map((update) => ({ update, ...gaveUp }))
+  updates.addDeadLetters(lost)
+  const erase = updates.erase.bind(updates)
+  let isReplayed = false
+  Object.defineProperty(updates, 'erase', {
+    value: async (...given: Parameters<typeof erase>) => {
+      const erased = await erase(...given)
+      if (!isReplayed) await bots.registry.replay({ botId, isTest: false, updateId })
+      isReplayed = true
+      return erased
+    },
+  })
+  await eraseOne(bots, queue)
 })
 
 test('a job goes on in the next process where the one before was killed: nothing twice, nothing left out', async () => {
