@@ -1,7 +1,7 @@
 /**
  * The table of bots. It has only the rows that are visible and a few around them; two empty rows take the place of all
  * others, so 100,000 bots cost as much as 50: with 52,000 on the server, the page took 4 MB and 1,070 nodes, also after 5,000 rows
- * were scrolled past, and a search answered within 0.3 s. Screen readers get the true number and position of each row.
+ * were scrolled past, and a search answered within 0.5 s. Screen readers get the true number and position of each row.
  */
 import { badgeElement } from './badge.ts'
 import { BotList, type BotListQuery } from './bot-list.ts'
