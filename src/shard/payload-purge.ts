@@ -21,8 +21,8 @@ export interface PurgedShard {
   }): Promise<readonly StoreEntry[]>
   /** Writes beside the groups, not synced. */
   write(operations: readonly StoreOperation[]): Promise<void>
-  /** Returns the next id of a queue as it was committed, or is about to be. */
-  nextIdOf(queue: QueueId): number
+  /** Returns the next id of a queue as it was committed, or is about to be. Its bot may have left memory meanwhile. */
+  nextIdOf(queue: QueueId): Promise<number>
   /** Resolves when everything committed so far can be read. */
   settled(): Promise<void>
 }
@@ -59,10 +59,11 @@ export async function purgePayloads(
   shard: PurgedShard,
   queues: readonly QueueId[],
 ): Promise<readonly string[]> {
-  const payloads = queues.flatMap((queue) => {
-    const lastId = Math.max(shard.nextIdOf(queue) - 1, 0)
-    return keys.payloadKinds.map((kind) => keys.payloadKeys(kind, queue, lastId))
-  })
+  const payloads: KeyRange[] = []
+  for (const queue of queues) {
+    const lastId = Math.max((await shard.nextIdOf(queue)) - 1, 0)
+    payloads.push(...keys.payloadKinds.map((kind) => keys.payloadKeys(kind, queue, lastId)))
+  }
   // Then every id up to the last one has its record, if it ever gets one.
   await shard.settled()
   // So that no table has but one key, for which no other one could be marked.
@@ -108,7 +109,7 @@ async function unusedId(
   const keyOf = [keys.updateKey, keys.leftUpdateKey, keys.deadLetterKey]
   const lastId = keys.updateIdOfKey(last)
   // The ids of a new numbering are lower, and not used yet.
-  if (shard.nextIdOf(queue) <= lastId) return undefined
+  if ((await shard.nextIdOf(queue)) <= lastId) return undefined
   for (let from = keys.updateIdOfKey(first); from <= lastId; from += keysPerRead) {
     const to = Math.min(from + keysPerRead, lastId + 1)
     const used = new Set<number>()

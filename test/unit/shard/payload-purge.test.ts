@@ -8,6 +8,7 @@ import * as keys from '../../../src/shard/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import type { KeyRange, PurgeOptions } from '../../../src/store/store.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 
 const queue = keys.queueIdOf(123, false)
@@ -28,7 +29,7 @@ class World {
       this.written.push(...operations.map(({ key }) => key))
       return this.store.write(operations, { sync: false })
     },
-    nextIdOf: () => this.nextId,
+    nextIdOf: () => Promise.resolve(this.nextId),
     settled: () => Promise.resolve(),
   }
   readonly written: Buffer[] = []
@@ -118,13 +119,28 @@ test('attempts that later ones have replaced are in no file', async (t) => {
       purge: (options) => store.purge(options),
       range: (range) => store.range(range),
       write: (operations) => store.write(operations, { sync: false }),
-      nextIdOf: () => 100,
+      nextIdOf: () => Promise.resolve(100),
       settled: () => Promise.resolve(),
     },
     [queue],
   )
   assert.equal(hasPayload(), false)
-  assert.equal(`${(await store.getMany([key]))[0]}`, 'other')
+  assert.equal((await store.getMany([key]))[0]?.toString(), 'other')
+})
+
+test('the payloads of a queue whose bot has left memory are purged', async () => {
+  const life = await QueueLife.open()
+  const pushed = await life.push(3)
+  const { shard } = life.life
+  const asked: PurgeOptions[] = []
+  life.store.purge = (options) => {
+    asked.push(options)
+    return Promise.resolve([])
+  }
+  shard.forget(life.id)
+  await life.wait(shard.purge([life.id]))
+  const last = asked[0]?.ranges[0]?.last
+  assert.deepEqual(last, keys.updateKey(life.id, pushed.at(-1) ?? 0))
 })
 
 test('copies of damaged records of these queues that may have payloads are deleted, and no other record', async () => {
