@@ -70,13 +70,28 @@ test('what is marked is an id that no update has or can get', async () => {
   assert.deepEqual(await world.marked(left), keys.leftUpdateKey(queue, 7))
 })
 
-test('ids from the next one on are in no range, and a new numbering ends the marks', async () => {
+test('ids that are about to be used are in no range, and a new numbering ends the marks', async () => {
   const world = await World.open([])
   await purgePayloads(world.shard, [queue])
   const updates = world.asked?.ranges.filter(({ first }) => first[0] === keys.startOf('u')[0])
-  assert.deepEqual(updates, [ids(0, 99)])
+  assert.deepEqual(updates, [ids(0, 99), ids(1_000_100, keys.updateIdEnd - 1)])
   world.nextId = 50
   assert.equal(await world.marked(ids(0, 99)), undefined)
+  world.nextId = 950_000
+  assert.equal(await world.marked(ids(1_000_100, 1_000_200)), undefined)
+})
+
+test('what an earlier numbering has left is purged, and its dead letters stay', async () => {
+  const earlier = [2_147_000_001, 2_147_000_002].map((id) => keys.deadLetterKey(queue, id))
+  const world = await World.open(earlier)
+  await purgePayloads(world.shard, [queue])
+  const [first, last] = [2_147_000_001, 2_147_000_009].map((id) => keys.deadLetterKey(queue, id))
+  assert(first !== undefined && last !== undefined)
+  const isAsked = world.asked?.ranges.some(
+    (range) => Buffer.compare(range.first, first) <= 0 && Buffer.compare(range.last, last) >= 0,
+  )
+  assert.equal(isAsked, true)
+  assert.deepEqual(await world.marked({ first, last }), keys.deadLetterKey(queue, 2_147_000_003))
 })
 
 test('more live ids than one read returns are passed over', async () => {
