@@ -3,8 +3,8 @@
  *
  * The store needs deletions of keys that no record has or ever gets. An id of a queue below its next one that has neither a `u` nor a
  * `v` nor a `d` record has none any more: an update that leaves gets its new record in the group that deletes the old one.
- * Whatever was erased has such an id, or a far higher one of an earlier numbering. The attempts of a queue have one key, which a later version of them may have: the store gets
- * deletions of the keys just before and after it, which are no keys of records.
+ * Whatever was erased has such an id, or a far higher one of an earlier numbering. The attempts of a queue have one key, which a later
+ * version of them may have: the store gets deletions of the keys just before and after it, which are no keys of records.
  */
 import type { KeyRange, PurgeOptions, StoreEntry, StoreOperation } from '../store/store.ts'
 import * as keys from './record-keys.ts'
