@@ -24,7 +24,7 @@ import { checkCertificates } from '../webhook/certificate.ts'
 import type { ConnectionSetOptions } from '../webhook/connection-set.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
-import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
+import { type Endpoint, hostOfWebhook, parseEndpoint } from '../webhook/endpoint.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import type { ReplyIntake } from '../webhook/reply-reader.ts'
@@ -144,7 +144,7 @@ export class WebhookFactory implements WebhookServices {
         timeMs: clock.nowMs(),
         botId: botIdOf(queueId),
         isTest: isTestQueue(queueId),
-        host: new URL(webhook.url).host,
+        host: hostOfWebhook(webhook.url),
         reason,
       })
     }
@@ -226,7 +226,7 @@ export class WebhookFactory implements WebhookServices {
       timeMs: attempt.atMs,
       botId: botIdOf(queueId),
       isTest: isTestQueue(queueId),
-      host: new URL(webhook.url).host,
+      host: hostOfWebhook(webhook.url),
       updateId: updateId === 0 ? undefined : updateId,
       status: status === 0 ? undefined : status,
       durationMs: Math.round(attempt.durationMs),

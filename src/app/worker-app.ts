@@ -429,6 +429,7 @@ function privateApiOf(
     onRefused: (request) => parts.gate.noteRefused(request),
     bodies: parts.bodies.private,
     updateBytesMax: config.maxUpdateBytes,
+    webhookConnectionsMax: config.maxWebhookConnections,
     readiness: async () => ({
       isServed: allServed(parts),
       hasLease: parts.databases.isAnyOn(),

@@ -28,6 +28,7 @@ import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { type NoteSubject, QueueNotes } from './queue-notes.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
+import { hostOfWebhook } from '../webhook/endpoint.ts'
 import type { Polls } from '../webhook/health.ts'
 import {
   type SettingsChange,
@@ -195,7 +196,7 @@ export class BotQueue {
       oldestAgeS: oldestAgeS ?? null,
       deadLetterCount: await this.updates.deadLetters.count(),
       isPollWaiting: this.poller.isWaiting,
-      webhookHost: webhook === undefined ? null : new URL(webhook.url).host,
+      webhookHost: webhook === undefined ? null : hostOfWebhook(webhook.url),
       lastErrorAtS: info.lastErrorDateS ?? null,
       lastErrorMessage: info.lastErrorMessage ?? null,
       isPaused: this.#settings.isPaused ?? false,

@@ -13,3 +13,7 @@ export const deliveriesPerSecondMin = 0.1
 export const deliveriesPerSecondMax = 10_000
 /** A server keeps its counts of this many minutes, a day: 389 kB of shared memory. */
 export const serverHistoryMinutes = 1_440
+/** A list of `allowed_updates` has this many names. Chosen: more than there will be types. */
+export const allowedUpdatesMax = 100
+/** A name in it has this many characters. Chosen: twice the longest name of a type. */
+export const typeNameLengthMax = 64

@@ -26,6 +26,8 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readonly guard: PrivateApiGuard
   readonly keys: WorkerKeys
   readonly log: Pick<Log, 'error'>
+  /** The value of `--max-webhook-connections`. */
+  readonly webhookConnectionsMax: number
   /** The number of shards of the server. */
   readonly shards: number
   /** The name of this server; undefined if it has none, because it is the only one. */

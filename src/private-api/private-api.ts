@@ -107,7 +107,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addHistoryRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options.bots)
-    addWebhookRoutes(jsonRoutes, options.bots)
+    addWebhookRoutes(jsonRoutes, options)
     addDeadLetterRoutes(jsonRoutes, options.bots)
     addLookBackRoutes(jsonRoutes, options.bots)
     addTailRoutes(jsonRoutes, options)
