@@ -21,7 +21,7 @@ import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
 import { checkCertificates } from '../webhook/certificate.ts'
-import type { ConnectionSetOptions } from '../webhook/connection-set.ts'
+import type { ConnectionSetOptions, WebhookSettings } from '../webhook/connection-set.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, hostOfWebhook, parseEndpoint } from '../webhook/endpoint.ts'
@@ -149,7 +149,7 @@ export class WebhookFactory implements WebhookServices {
       })
     }
     return new Dispatcher({
-      settings: request.webhook,
+      settings: settingsOf(request),
       source: request.source,
       addresses: request.addresses,
       clock: request.clock,
@@ -256,6 +256,13 @@ export class WebhookFactory implements WebhookServices {
   async close(): Promise<void> {
     await this.#addresses.close({ force: true })
   }
+}
+
+/** A bot for which nothing is set has the record itself. */
+function settingsOf({ webhook, ofBot }: DispatcherRequest): WebhookSettings {
+  const { headers, retryDelaysS } = ofBot
+  if (headers === undefined && retryDelaysS === undefined) return webhook
+  return { ...webhook, headers, retryDelaysS }
 }
 
 const reservedAddresses = compileBlocklist({ local: false, block: [], allow: [] })

@@ -430,6 +430,7 @@ function privateApiOf(
     bodies: parts.bodies.private,
     updateBytesMax: config.maxUpdateBytes,
     webhookConnectionsMax: config.maxWebhookConnections,
+    secretTokenHeaders: config.secretTokenHeaders,
     readiness: async () => ({
       isServed: allServed(parts),
       hasLease: parts.databases.isAnyOn(),

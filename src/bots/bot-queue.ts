@@ -18,7 +18,12 @@ import type { QueueLevels } from '../queue/queue-levels.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
 import { type OwnRetention, type Retention, retentionOf } from '../queue/retention.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
-import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-record.ts'
+import type {
+  BotRecord,
+  BotSettings,
+  QueueSettings,
+  StoredSigningKey,
+} from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
@@ -397,6 +402,10 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   settings(): QueueSettings {
     return this.#of.settings
+  }
+
+  ofBot(): BotSettings {
+    return this.#of.bot.record
   }
 
   changeSettings(change: SettingsChange): Promise<void> {

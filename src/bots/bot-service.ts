@@ -3,6 +3,7 @@
  * bots of other owners before they get here.
  */
 import type { PostboteError } from '../errors.ts'
+import type { BotRecord, BotSettings } from '../shard/bot-record.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { FleetCounts } from './fleet-counts.ts'
@@ -47,9 +48,27 @@ export interface ShardSums {
   readonly counts: FleetCounts
 }
 
-/** A bot with the state of its two queues. */
-export interface BotReport extends BotSummary {
+type Changed = Partial<Pick<Registration, 'firstName' | 'username'>> &
+  Pick<BotRecord, 'isValidated' | keyof BotSettings>
+
+/** What changes of a bot: a field that is absent stays, and null takes a setting back. */
+export type BotChange = {
+  readonly [Name in keyof Changed]?:
+    | Changed[Name]
+    | (Name extends keyof Registration ? undefined : null | undefined)
+}
+
+/** The settings of a bot as they may be shown: of the headers, only the names. */
+export interface ShownSettings {
   readonly isValidated: boolean
+  readonly ttlS: number | undefined
+  readonly connectionsMax: number | undefined
+  readonly retryDelaysS: readonly number[] | undefined
+  readonly headerNames: readonly string[] | undefined
+}
+
+/** A bot with the state of its two queues. */
+export interface BotReport extends BotSummary, ShownSettings {
   readonly queue: QueueReport
   readonly testQueue: QueueReport
 }
@@ -128,8 +147,12 @@ export interface BotService {
    * @param overlapS - Seconds for which the current token stays valid; 0 ends it immediately.
    */
   renewToken(botId: number, overlapS: number): Promise<IssuedToken>
-  /** Sets whether each push to a bot is checked for the fields that bot frameworks need. */
-  setValidated(botId: number, isValidated: boolean): Promise<void>
+  /**
+   * Changes the names and settings of a bot in one write. When it resolves, they are in effect.
+   *
+   * @returns what the bot has now
+   */
+  change(botId: number, change: BotChange): Promise<ShownSettings>
   /** Removes a bot with its queues. */
   remove(botId: number): Promise<void>
   /** Returns a queue of a bot, loaded into memory. */

@@ -8,7 +8,7 @@
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { deadLettersPerRead } from '../limits.ts'
-import { expiresAtS } from '../queue/time-to-live.ts'
+import { expiresAtS, lifeS } from '../queue/time-to-live.ts'
 import type { PushOperation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredDeadLetter } from '../shard/stored.ts'
@@ -100,10 +100,12 @@ export class DeadLetterReplay {
   #push(deadLetter: StoredDeadLetter): PushOperation {
     const { queue, assertAccepting } = this.#options
     assertAccepting()
+    const { typeNumber } = deadLetter
+    const ttlS = lifeS(typeNumber, undefined, queue.bot.record.ttlS)
     return queue.updates.push({
-      typeNumber: deadLetter.typeNumber,
+      typeNumber,
       orderingKey: deadLetter.orderingKey,
-      expiresAtS: expiresAtS(deadLetter.typeNumber, undefined, queue.clock.nowMs()),
+      expiresAtS: expiresAtS(typeNumber, ttlS, queue.clock.nowMs()),
       text: deadLetter.text,
     })
   }

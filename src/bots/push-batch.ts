@@ -245,7 +245,8 @@ export class PushBatch {
     if (this.#targets.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
     if (key !== undefined) shard.idempotency.assertRoom(key.held, key.fact.acceptedAtMs)
-    rows.setTtl(nth, lifeS(typeNumber, rows.ttlOf(nth) || undefined))
+    const ttlS = lifeS(typeNumber, rows.ttlOf(nth) || undefined, queue.bot.record.ttlS)
+    rows.setTtl(nth, ttlS)
     return this.#accepted(queue, place, key)
   }
 

@@ -5,10 +5,11 @@ import { botIdMax, botIdMin } from '../limits.ts'
 import type { BotRecord } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
-import { type Bot, summaryOf } from './bot.ts'
+import { type Bot, shownSettings, summaryOf } from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
 import type { BotQueue, BotQueueServices, QueueReport } from './bot-queue.ts'
 import type {
+  BotChange,
   BotList,
   BotReport,
   BotService,
@@ -19,6 +20,7 @@ import type {
   Registration,
   ReplayResult,
   ShardSums,
+  ShownSettings,
 } from './bot-service.ts'
 import { Fleet } from './fleet.ts'
 import type { FleetQuery } from './fleet-status.ts'
@@ -106,10 +108,16 @@ export class BotRegistry implements BotService {
     return { botId, token }
   }
 
-  async setValidated(botId: number, isValidated: boolean): Promise<void> {
-    await this.#changeRecord(botId, ({ isValidated: _before, ...rest }) => ({
-      record: isValidated ? { ...rest, isValidated } : rest,
-    }))
+  async change(botId: number, change: BotChange): Promise<ShownSettings> {
+    const { record, changesDeliveries } = await this.#changeRecord(botId, (current) => {
+      const changed = changedRecord(current, change)
+      return {
+        record: changed,
+        changesDeliveries: deliveriesOf(changed) !== deliveriesOf(current),
+      }
+    })
+    if (changesDeliveries) await this.bots.loaded(botId)?.renewDispatchers()
+    return shownSettings(record)
   }
 
   /** Changes run one after the other, because each token must end the previous one. */
@@ -179,7 +187,7 @@ export class BotRegistry implements BotService {
       queue.report(this.fleet.pollsOf(queue))
     return {
       ...summaryOf(botId, bot.record),
-      isValidated: bot.record.isValidated === true,
+      ...shownSettings(bot.record),
       queue: await reportOf(bot.main),
       testQueue: await reportOf(test),
     }
@@ -261,4 +269,26 @@ export class BotRegistry implements BotService {
     const sha256 = secretHash(parseToken(token).secret).toString('base64url')
     return { token, record: { ...record, secrets: [{ sha256 }, ...record.secrets] } }
   }
+}
+
+function changedRecord(record: BotRecord, change: BotChange): BotRecord {
+  const fields: readonly (readonly [string, unknown])[] = Object.entries({
+    ...record,
+    ...withoutUndefined(change),
+  })
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- null, which is left out, is only for what need not be there
+  const kept = Object.fromEntries(
+    fields.filter(([, value]) => value !== null),
+  ) as Partial<BotRecord>
+  const { firstName, username, secrets, createdAtMs } = record
+  return { firstName, username, secrets, createdAtMs, ...kept }
+}
+
+function withoutUndefined(change: BotChange): BotChange {
+  return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
+}
+
+/** What a dispatcher has from the record of its bot, for a comparison. */
+function deliveriesOf({ connectionsMax, retryDelaysS, headers }: BotRecord): string {
+  return JSON.stringify([connectionsMax, retryDelaysS, headers])
 }

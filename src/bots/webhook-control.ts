@@ -16,7 +16,7 @@ import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import { withAllowedTypes } from './allowed-types.ts'
 import { AttemptKeeper } from './attempt-keeper.ts'
-import type { QueueSettings, WebhookRecord } from '../shard/bot-record.ts'
+import type { BotSettings, QueueSettings, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/record-keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -56,6 +56,8 @@ export interface WebhookControlOptions {
   readonly clock: Clock
   readonly shard: Pick<Shard, 'commit'>
   settings(): QueueSettings
+  /** What the operator has set for the bot. */
+  ofBot(): BotSettings
   changeSettings(change: SettingsChange): Promise<void>
   cancelPoll(): void
 }
@@ -89,6 +91,9 @@ const healthStoredPeriodMs = 10_000
  * degraded, so that it is degraded after a restart, too.
  */
 const storedFailureAgeMsMax = 5 * 60_000
+
+/** A change of the operator waits this long for deliveries in flight. Chosen: longer than usual ones take, and short for a call. */
+const renewalDrainMs = 5_000
 
 export class WebhookControl {
   readonly #options: WebhookControlOptions
@@ -193,6 +198,17 @@ export class WebhookControl {
    */
   retry(orderingKeys?: readonly string[]): number {
     return this.#dispatcher?.retry({ orderingKeys, isPastRetryAfter: true }) ?? 0
+  }
+
+  /** Has deliveries use what the operator has changed of the bot. Those in flight may end before, for a moment. */
+  async renewDispatcher(): Promise<void> {
+    const dispatcher = this.#dispatcher
+    if (dispatcher === undefined || this.#isClosed) return
+    await dispatcher.drain(renewalDrainMs)
+    // A setWebhook in the meantime has replaced it.
+    if (this.#dispatcher !== dispatcher) return
+    this.#dispatcher = undefined
+    this.available()
   }
 
   /** Starts or wakes the dispatcher if there is something to deliver. */
@@ -312,7 +328,11 @@ export class WebhookControl {
   /** The webhook with the values in effect. The stored record keeps the bot's own value, for a server with a higher limit. */
   get #webhook(): WebhookRecord | undefined {
     const { webhook } = this.#options.settings()
-    const { connectionsMax } = this.#options.services
+    const { services } = this.#options
+    const connectionsMax = Math.min(
+      services.connectionsMax,
+      this.#options.ofBot().connectionsMax ?? Number.POSITIVE_INFINITY,
+    )
     if (webhook === undefined || webhook.maxConnections <= connectionsMax) return webhook
     return { ...webhook, maxConnections: connectionsMax }
   }
@@ -338,13 +358,14 @@ export class WebhookControl {
   }
 
   #isSetTo(request: SetWebhookRequest): boolean {
-    const { allowedTypes = 'default' } = this.#options.settings()
-    const webhook = this.#webhook
+    const { allowedTypes = 'default', webhook } = this.#options.settings()
+    const { connectionsMax } = this.#options.services
     if (webhook === undefined || request.dropsPending || this.#replacing > 0) return false
     const wanted = request.webhook
     return (
       webhook.url === wanted.url &&
-      webhook.maxConnections === wanted.maxConnections &&
+      // The request is bounded by the server's limit, and not by that of the operator for the bot.
+      Math.min(webhook.maxConnections, connectionsMax) === wanted.maxConnections &&
       webhook.secretToken === wanted.secretToken &&
       webhook.ipAddress === wanted.ipAddress &&
       webhook.certificate === wanted.certificate &&
@@ -432,6 +453,7 @@ export class WebhookControl {
       clock,
       queueId: id,
       webhook,
+      ofBot: this.#options.ofBot(),
       source: queue,
       lease,
       addresses: this.#addressesOf(webhook),

@@ -1,9 +1,16 @@
 /** The calls that register, show, change, list and remove bots. */
 import { Type } from 'typebox'
 import { fleetSorts, fleetStates } from '../bots/fleet-status.ts'
-import { botIdMax, botIdMin } from '../limits.ts'
+import { botIdMax, botIdMin, ttlSMax } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { listedPerPageMax } from './limits.ts'
+import {
+  connectionsCapMax,
+  headersMax,
+  headerValueLengthMax,
+  listedPerPageMax,
+  retryDelaySMax,
+  retryDelaysMax,
+} from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
 
 const {
@@ -27,6 +34,19 @@ const {
  * for a leaked one to end.
  */
 const tokenOverlapSMax = 7 * 86_400
+
+/** The rules of the names of a bot. */
+export const nameRules = {
+  // getMe returns this name: a lone surrogate or a control character would break strict clients there.
+  first_name: {
+    pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$',
+    description: '1 to 64 characters, none of them a control character',
+  },
+  username: {
+    pattern: '^[A-Za-z0-9_]{1,64}$',
+    description: '1 to 64 letters, digits or underscores',
+  },
+} as const
 
 export const botOperations = declareOperations('bots', {
   createBot: {
@@ -66,7 +86,14 @@ export const botOperations = declareOperations('bots', {
         description: 'The state of one queue of a bot, and of its webhook.',
       })
       return Type.Object(
-        { ...botNames(), validate: validation(), ...queue, test },
+        {
+          ...botNames(),
+          validate: validation(),
+          ...settings(),
+          ...headerNames(),
+          ...queue,
+          test,
+        },
         { $id: 'BotState', description: 'The bot with its queue; `test` is its /test/ queue.' },
       )
     },
@@ -76,14 +103,25 @@ export const botOperations = declareOperations('bots', {
     scope: 'manage',
     about: 'bot',
     command: 'bots set',
-    summary: 'Changes a setting of a bot',
+    more: '#settings-of-a-bot',
+    summary: 'Changes names and settings of a bot',
     description:
-      'With `validate`, every push to the bot is checked as with `validate=telegram`; null ends this.',
+      'Fields that are left out stay, and null takes a setting back. With `validate`, every push to the bot is checked as with `validate=telegram`. The values of headers are never shown.',
     checked: 'names',
-    body: () => Type.Object({ validate: validation() }, { additionalProperties: false }),
+    body: () =>
+      Type.Object(
+        {
+          validate: Type.Optional(validation()),
+          first_name: Type.Optional(Type.String(nameRules.first_name)),
+          username: Type.Optional(Type.String(nameRules.username)),
+          ...settings(),
+          headers: Type.Optional(orNull(headerValues())),
+        },
+        { additionalProperties: false },
+      ),
     result: () =>
       Type.Object(
-        { bot_id: botId(), validate: validation() },
+        { bot_id: botId(), validate: validation(), ...settings(), ...headerNames() },
         { $id: 'ChangedBot', description: 'The bot with its settings.' },
       ),
   },
@@ -169,17 +207,69 @@ function registration() {
   return Type.Object(
     {
       bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
-      // getMe returns this name: a lone surrogate or a control character would break strict clients there.
-      first_name: Type.String({
-        pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$',
-        description: '1 to 64 characters, none of them a control character',
-      }),
-      username: Type.String({
-        pattern: '^[A-Za-z0-9_]{1,64}$',
-        description: '1 to 64 letters, digits or underscores',
-      }),
+      first_name: Type.String(nameRules.first_name),
+      username: Type.String(nameRules.username),
     },
     { additionalProperties: false },
+  )
+}
+
+/** What an operator may set for a bot; those that are not set are absent. */
+function settings() {
+  const delay = Type.Integer({ minimum: 0, maximum: retryDelaySMax })
+  return {
+    default_ttl: Type.Optional(
+      orNull(
+        Type.Integer({
+          minimum: 1,
+          maximum: ttlSMax,
+          description:
+            'Seconds after which an update expires whose producer names no time. Types that expire sooner still do.',
+        }),
+      ),
+    ),
+    connections_cap: Type.Optional(
+      orNull(
+        Type.Integer({
+          minimum: 1,
+          maximum: connectionsCapMax,
+          description: 'The most connections of its webhooks, whatever the bot asks for.',
+        }),
+      ),
+    ),
+    retry_delays: Type.Optional(
+      orNull(
+        Type.Array(delay, {
+          minItems: 1,
+          maxItems: retryDelaysMax,
+          description:
+            'Seconds before the next attempt after each failure of an update. The last one repeats, and is drawn between it and its double.',
+        }),
+      ),
+    ),
+  }
+}
+
+function headerNames() {
+  return {
+    headers: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'The names of the headers that each delivery has for the bot.',
+      }),
+    ),
+  }
+}
+
+function headerValues() {
+  return Type.Unsafe<Readonly<Record<string, string>>>(
+    Type.Object(
+      {},
+      {
+        additionalProperties: Type.String({ maxLength: headerValueLengthMax }),
+        maxProperties: headersMax,
+        description: 'Headers of each delivery: Authorization, and names that begin with X-.',
+      },
+    ),
   )
 }
 

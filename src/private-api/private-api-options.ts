@@ -28,6 +28,8 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readonly log: Pick<Log, 'error'>
   /** The value of `--max-webhook-connections`. */
   readonly webhookConnectionsMax: number
+  /** The values of `--secret-token-header`. */
+  readonly secretTokenHeaders: readonly string[]
   /** The number of shards of the server. */
   readonly shards: number
   /** The name of this server; undefined if it has none, because it is the only one. */

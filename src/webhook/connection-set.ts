@@ -36,6 +36,10 @@ export interface WebhookSettings {
   readonly certificate?: string | undefined
   /** The address that setWebhook connected to. */
   readonly verifiedAddress?: string | undefined
+  /** Sent with each delivery beside the usual headers, by their names. The values are secrets. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The delays of retries; undefined for the usual ones. */
+  readonly retryDelaysS?: readonly number[] | undefined
   /** The last value that `onGoneClock` reported. */
   readonly goneSinceMs?: number | undefined
 }
@@ -434,6 +438,11 @@ function prepareHeaders({ endpoint, settings, secretHeaderNames }: ConnectionSet
   if (endpoint.authorization !== undefined) headers.push('Authorization', endpoint.authorization)
   if (secretToken !== undefined) {
     for (const name of secretHeaderNames) headers.push(name, secretToken)
+  }
+  // Those of the server and of the URL come first: a name is never sent twice.
+  const used = new Set([...secretHeaderNames, ...headers].map((name) => name.toLowerCase()))
+  for (const [name, value] of Object.entries(settings.headers ?? {})) {
+    if (!used.has(name.toLowerCase())) headers.push(name, value)
   }
   return headers
 }

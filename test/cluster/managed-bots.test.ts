@@ -9,6 +9,7 @@ import { makeCertificate } from '../support/network/certificates.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
@@ -120,7 +121,7 @@ test('a certificate is given as text, and is the only trust root', async (t) => 
   const sink = await startSink(t, undefined, identity)
   const { botId } = await server.register(freshBotOf(0))
   // A URL without a scheme is https.
-  const fields = { url: `localhost:${sink.port}/`, certificate: String(identity.cert) }
+  const fields = { url: `localhost:${sink.port}/`, certificate: identity.cert }
   const set = await server.admin('PUT', `/v1/bots/${botId}/webhook`, fields)
   assert.deepEqual([set.status, set.body.has_custom_certificate], [200, true], set.text)
   assert.equal(set.body.host, `localhost:${sink.port}`)
@@ -155,6 +156,90 @@ test('the commands set, show and delete a webhook, whose URL and secret come fro
     `bot ${botId}: Webhook was deleted\n`,
     '',
   ])
+})
+
+test('a PATCH renames a bot and sets what its deliveries carry, whose values no page, log or response has', async (t) => {
+  const server = await localServer()
+  const sink = await startSink(t, ({ headers }, response) => {
+    // An endpoint that refuses a request often says what it got.
+    response.statusCode = 500
+    response.end(`got ${headers['x-tenant']} and ${headers['authorization']}`)
+  })
+  const { botId, token } = await server.register(freshBotOf(1))
+  const path = `/v1/bots/${botId}`
+  assert.deepEqual((await server.admin('PATCH', path, { validate: null })).body, {
+    bot_id: botId,
+    validate: null,
+  })
+  const headers = { Authorization: 'Bearer bearer-secret', 'X-Tenant': 'tenant-secret' }
+  const settings = { default_ttl: 100, connections_cap: 2, retry_delays: [60] }
+  const names = { first_name: 'New', username: `new_${botId}` }
+  const patched = await server.admin('PATCH', path, { ...names, ...settings, headers })
+  const shown = { validate: null, ...settings, headers: ['Authorization', 'X-Tenant'] }
+  assert.deepEqual(patched.body, { bot_id: botId, ...shown })
+  const { body } = await server.call(token, 'getMe')
+  assert.deepEqual([body.result.first_name, body.result.username], ['New', names.username])
+  const found = await server.admin('GET', `/v1/bots?prefix=${names.username}`)
+  assert.deepEqual(
+    found.body.bots.map((bot: { bot_id: number }) => bot.bot_id),
+    [botId],
+  )
+
+  await server.admin('PUT', `${path}/webhook`, { url: sink.url('/'), max_connections: 9 })
+  await server.push(botId, { message: { text: 'x' } })
+  await sink.atLeast(1)
+  assert.equal(sink.deliveries[0]?.headers['authorization'], headers.Authorization)
+  assert.equal(sink.deliveries[0]?.headers['x-tenant'], headers['X-Tenant'])
+  const attemptsOf = () => server.admin('GET', `${path}/attempts`)
+  await until(async () => (await attemptsOf()).body.attempts.length > 0)
+  const attempts = await attemptsOf()
+  assert.equal(attempts.body.attempts[0].response_body, 'got *** and Bearer ***')
+  const { time, next_retry: next } = attempts.body.attempts[0]
+  assert.ok(next - time > 59, 'the delays of the bot')
+  const bot = await server.admin('GET', path)
+  assert.deepEqual(
+    Object.fromEntries(Object.keys(shown).map((name) => [name, bot.body[name]])),
+    shown,
+  )
+  assert.equal(bot.body.max_connections, 2)
+
+  // A refused PATCH changes nothing, also of what it has beside the refused field.
+  const refused = { username: 'no', headers: { 'X-Telegram-Bot-Api-Secret-Token': 'other-secret' } }
+  const answer = await server.admin('PATCH', path, refused)
+  assert.equal(answer.status, 400)
+  assert.doesNotMatch(answer.text, /other-secret/)
+  assert.equal((await server.admin('GET', path)).body.username, names.username)
+  const seen = await Promise.all(
+    [path, '/v1/bots', '/v1/events', '/v1/audit', '/metrics', `${path}/attempts`].map((each) =>
+      server.admin('GET', each),
+    ),
+  )
+  const everything = [...seen, patched].map(({ text }) => text).join('') + server.output()
+  assert.doesNotMatch(everything, /bearer-secret|tenant-secret|other-secret/)
+})
+
+test('bots set changes names and settings, with headers from a file, and needs something to change', async () => {
+  const server = await localServer()
+  const { botId } = await server.register(freshBotOf(0))
+  const file = join(server.dir, '..', 'headers')
+  writeFileSync(file, 'Authorization: Bearer in-a-file\nX-A: 1\n')
+  const id = String(botId)
+  const options = ['--headers-file', file, '--default-ttl', '60', '--retry-delays', '0,5']
+  assert.deepEqual(postbote(server, ['bots', 'set', id, '--validate', 'telegram', ...options]), [
+    0,
+    [
+      `validate is telegram for bot ${id}`,
+      `default_ttl is 60 for bot ${id}`,
+      `retry_delays is [0,5] for bot ${id}`,
+      `headers is ["Authorization","X-A"] for bot ${id}`,
+      '',
+    ].join('\n'),
+    '',
+  ])
+  const [code, out] = postbote(server, ['bots', 'set', id, '--default-ttl', 'none'])
+  assert.equal(code, 0)
+  assert.doesNotMatch(out, /default_ttl/)
+  assert.equal(postbote(server, ['bots', 'set', id])[0], 2)
 })
 
 /** Runs a command and returns its exit code and output. */

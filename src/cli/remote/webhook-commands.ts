@@ -1,12 +1,11 @@
 /** `postbote webhook`: sets, shows and removes the webhook of a bot. What may be secret is read from files or standard input. */
-import { readFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import { ConfigError } from '../../config/config.ts'
 import { anyText, path } from '../../config/config-values.ts'
-import { messageOf } from '../../message-of.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { fieldTable } from './cells.ts'
+import { fileText } from './file-text.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { printResult, tableLines } from '../output/print-result.ts'
 import { remoteCommand } from './remote-command.ts'
@@ -68,14 +67,6 @@ export const webhookCommands: readonly ParsedCommand[] = [
     lines: ({ description }, { id }) => [`bot ${id}: ${description}`],
   }),
 ]
-
-async function fileText(file: string): Promise<string> {
-  try {
-    return (await readFile(file, 'utf8')).trim()
-  } catch (error) {
-    throw new ConfigError([`${file}: ${messageOf(error)}`])
-  }
-}
 
 async function standardInput(): Promise<string> {
   if (process.stdin.isTTY) {

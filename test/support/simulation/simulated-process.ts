@@ -57,6 +57,7 @@ export class SimulatedProcess implements ProcessParts {
       queue: this.queue as unknown as UpdateQueue,
       shard: { commit: async () => undefined },
       clock,
+      ofBot: () => ({}),
       settings: () => this.#settings,
       changeSettings: (change) => this.#changeSettings(change),
       cancelPoll: () => undefined,
