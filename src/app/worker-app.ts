@@ -431,6 +431,7 @@ function privateApiOf(
     updateBytesMax: config.maxUpdateBytes,
     webhookConnectionsMax: config.maxWebhookConnections,
     secretTokenHeaders: config.secretTokenHeaders,
+    sealToken: sealerOf(parts),
     readiness: async () => ({
       isServed: allServed(parts),
       hasLease: parts.databases.isAnyOn(),
@@ -456,6 +457,10 @@ function privateApiOf(
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     ownersOf: (request) => ownersOf(parts, request),
   })
+}
+
+function sealerOf({ upstream }: Parts): ((token: string) => string) | undefined {
+  return upstream === undefined ? undefined : (token) => upstream.sealToken(token)
 }
 
 /** Whether every shard is served, here or by another node. Those of a database that is away need not be. */

@@ -8,6 +8,7 @@ import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { FleetCounts } from './fleet-counts.ts'
 import type { FleetQuery, FleetStatus } from './fleet-status.ts'
+import type { SetWebhookRequest } from './webhook-control.ts'
 import type { Token } from './token.ts'
 
 /** What a bot is registered with. */
@@ -23,6 +24,24 @@ export interface IssuedToken {
   /** Returned only here, because only its hash is stored. */
   readonly token: string
 }
+
+/** A registration that may be repeated. */
+export interface KeyedRegistration extends Registration {
+  /** A repetition with this key registers nothing. */
+  readonly idempotencyKey: string
+  /** Set with the registration in one write, if its endpoint can be verified. */
+  readonly webhook?: Pick<SetWebhookRequest, 'webhook' | 'allowedTypes'> | undefined
+  /** Returns the form of the token that may be stored with the webhook. */
+  readonly sealToken?: ((token: string) => string) | undefined
+}
+
+/** A bot that was registered now, or before with the same key. */
+export type KeyedBot =
+  | (IssuedToken & {
+      /** Why it has no webhook, although it was asked for one. */
+      readonly webhookError?: PostboteError
+    })
+  | { readonly botId: number; readonly isDuplicate: true }
 
 /** A bot with its names. */
 export interface BotSummary extends Registration {
@@ -133,6 +152,12 @@ export interface BotService {
    * @throws BOT_NOT_SERVED, BOT_EXISTS.
    */
   register(registration: Registration): Promise<IssuedToken>
+  /**
+   * Registers a bot, unless its registration had the same key. Nothing changes before its webhook is verified.
+   *
+   * @throws BOT_NOT_SERVED; BOT_EXISTS if another bot has the id.
+   */
+  registerOnce(registration: KeyedRegistration): Promise<KeyedBot>
   /**
    * Finds an unused random id for a registration without one.
    *

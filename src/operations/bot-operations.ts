@@ -1,17 +1,21 @@
 /** The calls that register, show, change, list and remove bots. */
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { fleetSorts, fleetStates } from '../bots/fleet-status.ts'
+import type { ErrorCode } from '../errors.ts'
 import { botIdMax, botIdMin, ttlSMax } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import {
   connectionsCapMax,
   headersMax,
   headerValueLengthMax,
+  idempotencyKeyLengthMax,
   listedPerPageMax,
   retryDelaySMax,
   retryDelaysMax,
 } from './limits.ts'
-import { botPath, declareOperations } from './operation.ts'
+import { errorSchema } from './error-schema.ts'
+import { botPath, declareOperations, lines, type Unchanging } from './operation.ts'
+import { webhookFields } from './webhook-operations.ts'
 
 const {
   botId,
@@ -48,6 +52,33 @@ export const nameRules = {
   },
 } as const
 
+/** The codes that a line of registrations can have. */
+const registrationErrors = [
+  'BAD_REQUEST',
+  'BOT_EXISTS',
+  'BOT_NOT_SERVED',
+  'BAD_WEBHOOK',
+  'UNAUTHORIZED',
+  'STORE_UNAVAILABLE',
+  'SHARD_BROKEN',
+  'OUTCOME_UNKNOWN',
+  'REQUEST_TOO_LARGE',
+  'TOO_MANY_BODIES',
+  'UNAVAILABLE',
+  'INTERNAL',
+] as const satisfies readonly ErrorCode[]
+
+const registrationExample = [
+  '{"idempotency_key":"tenant-1","first_name":"Echo","username":"echo_bot"}',
+  '{"idempotency_key":"tenant-2","first_name":"Two","username":"two_bot","webhook":{"url":"https://bot.example/2"}}',
+  '',
+].join('\n')
+const registeredExample = [
+  '{"bot_id":187203400122305,"duplicate":true}',
+  '{"bot_id":93177120044021,"token":"93177120044021:E_ZhRMSsaYr_XEtDv9aBjKUTnJVVpA1kVnU"}',
+  '',
+].join('\n')
+
 export const botOperations = declareOperations('bots', {
   createBot: {
     route: 'POST /v1/bots',
@@ -72,6 +103,36 @@ export const botOperations = declareOperations('bots', {
         { $id: 'RegisteredBot', description: 'A new bot with its token.' },
       ),
     errors: ['BOT_EXISTS', 'BOT_NOT_SERVED'],
+  },
+  registerBots: {
+    route: 'POST /v1/registrations',
+    scope: 'manage',
+    about: 'fleet',
+    more: '#many-bots',
+    summary: 'Registers many bots, each of them once',
+    description:
+      'The body is NDJSON, a line for each bot, and so is the response, in the same order. A bad line fails alone. A repeated line registers nothing and gets no token. If the webhook of a line fails, its bot is registered without one.',
+    checked: 'nothing',
+    bodyContent: () =>
+      lines([registrationLine()], {
+        description: 'A RegistrationLine for each bot.',
+        example: registrationExample,
+      }),
+    results: () => ({
+      200: lines(
+        [
+          Type.Union([
+            keyedBot(),
+            duplicateBot(),
+            errorSchema({ name: 'RegistrationError', codes: registrationErrors }),
+          ]),
+        ],
+        {
+          description: 'One line for each bot: a KeyedBot, a DuplicateBot or a RegistrationError.',
+          example: registeredExample,
+        },
+      ),
+    }),
   },
   getBot: {
     route: `GET ${botPath}`,
@@ -204,13 +265,59 @@ export const botOperations = declareOperations('bots', {
 })
 
 function registration() {
+  return Type.Object({ ...registrationFields() }, { additionalProperties: false })
+}
+
+function registrationFields() {
+  return {
+    bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
+    first_name: Type.String(nameRules.first_name),
+    username: Type.String(nameRules.username),
+  }
+}
+
+/** A line of registrations. */
+export type RegistrationLine = Unchanging<Static<ReturnType<typeof registrationLine>>>
+
+/** Returns the schema of a line of registrations. */
+export function registrationLine() {
+  const { drop_pending_updates: _ofAnOldBot, ...webhook } = webhookFields()
   return Type.Object(
     {
-      bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
-      first_name: Type.String(nameRules.first_name),
-      username: Type.String(nameRules.username),
+      ...registrationFields(),
+      idempotency_key: Type.String({
+        pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`,
+        description: `1 to ${idempotencyKeyLengthMax} printable ASCII characters`,
+      }),
+      webhook: Type.Optional(Type.Object(webhook, { additionalProperties: false })),
     },
-    { additionalProperties: false },
+    {
+      $id: 'RegistrationLine',
+      additionalProperties: false,
+      description: 'A bot with its key, and its webhook as for setWebhook.',
+    },
+  )
+}
+
+function keyedBot() {
+  return Type.Object(
+    {
+      ...issued(),
+      webhook_error: Type.Optional(
+        Type.Object(
+          { code: Type.String(), message: Type.String() },
+          { description: 'Why the bot is registered without its webhook.' },
+        ),
+      ),
+    },
+    { $id: 'KeyedBot', description: 'A new bot with its token.' },
+  )
+}
+
+function duplicateBot() {
+  return Type.Object(
+    { bot_id: botId(), duplicate: Type.Literal(true) },
+    { $id: 'DuplicateBot', description: 'The bot that was registered with this key before.' },
   )
 }
 

@@ -28,6 +28,8 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readonly log: Pick<Log, 'error'>
   /** The value of `--max-webhook-connections`. */
   readonly webhookConnectionsMax: number
+  /** Returns the form of a token that may be stored with a webhook. Set only with `--upstream`. */
+  readonly sealToken?: ((token: string) => string) | undefined
   /** The values of `--secret-token-header`. */
   readonly secretTokenHeaders: readonly string[]
   /** The number of shards of the server. */

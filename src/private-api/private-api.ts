@@ -42,6 +42,7 @@ import { openApiDocument } from './openapi/openapi-document.ts'
 import { addNodeRoutes } from './routes/node-routes.ts'
 import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
 import { privateErrorText } from './private-error.ts'
+import { addRegistrationRoutes } from './routes/registration-routes.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { recordCalls } from './routes/record-calls.ts'
 import { addSessionRoutes } from './routes/session-routes.ts'
@@ -118,7 +119,10 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addSessionRoutes(jsonRoutes, options)
     addAnswers(jsonRoutes, answers, (request) => options.isForwarded(request))
   })
-  void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
+  void app.register(async (rawRoutes) => {
+    addIngestRoutes(rawRoutes, options)
+    addRegistrationRoutes(rawRoutes, options)
+  })
   return app
 }
 

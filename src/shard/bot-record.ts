@@ -25,6 +25,8 @@ export interface BotRecord extends BotSettings {
   /** The current secret first, then at most one old secret that is about to expire. */
   readonly secrets: readonly StoredSecret[]
   readonly createdAtMs: number
+  /** SHA-256 of the idempotency key of its registration, base64url; absent if it had none. */
+  readonly registeredBy?: string
   /** Each push to the bot is checked for the fields that bot frameworks need. */
   readonly isValidated?: true
 }

@@ -13,7 +13,9 @@ import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-const localServer = shared((owner) => startServer(owner, { workers: 2, flags: ['--local'] }))
+const localServer = shared((owner) =>
+  startServer(owner, { workers: 2, flags: ['--local', '--attempt-body-of-reserved'] }),
+)
 
 const noWebhook = {
   host: null,

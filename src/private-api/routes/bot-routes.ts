@@ -9,7 +9,7 @@ import { addOperation, type HandledCall } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
-import { readBotChange, settingsJson } from './bot-settings.ts'
+import { readBotChange, settingsJson } from './read-bot-change.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
 type Options = Pick<PrivateApiOptions, 'bots' | 'isFromWorker' | 'secretTokenHeaders'> &
@@ -25,8 +25,8 @@ export function addBotRoutes(app: FastifyInstance, options: Options): void {
   addOperation(app, botOperations.getBot, async ({ params }) =>
     reportJson(await bots.report(params.id)),
   )
-  const ownHeaders = new Set(options.secretTokenHeaders.map((name) => name.toLowerCase()))
   addOperation(app, botOperations.changeBot, async ({ params: { id }, body }) => {
+    const ownHeaders = new Set(options.secretTokenHeaders.map((name) => name.toLowerCase()))
     const settings = await bots.change(id, readBotChange(body, ownHeaders))
     return { bot_id: id, ...settingsJson(settings) }
   })

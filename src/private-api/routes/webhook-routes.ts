@@ -1,10 +1,9 @@
 /** Routes about the webhook of a bot: the webhook itself, its attempts and their history, pauses, retries at once, and the limit of its rate (docs/use/api.md). */
 import type { FastifyInstance } from 'fastify'
-import { setWebhook, type WebhookParams } from '../../bot-api/methods/set-webhook.ts'
-import { Params } from '../../bot-api/params.ts'
+import { setWebhook } from '../../bot-api/methods/set-webhook.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../operations/limits.ts'
-import type { BodyOf, ResultOf } from '../../operations/operation.ts'
+import type { ResultOf } from '../../operations/operation.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
 import { defaultTypesMask, typesOf } from '../../queue/update-types.ts'
 import { producerKey } from '../../shard/update-rows.ts'
@@ -15,6 +14,7 @@ import { hostOfWebhook } from '../../webhook/endpoint.ts'
 import { deliveryHistoryMinutes } from '../../webhook/limits.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
+import { webhookParams } from './webhook-params.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 import { readOrderingKey, refusal } from '../ingest/update-options.ts'
 
@@ -77,17 +77,6 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
       return historyJson(webhook.lastHour(), clock.nowMs())
     },
   })
-}
-
-type WebhookBody = BodyOf<typeof webhookOperations.setWebhook>
-
-/** Returns the fields of a webhook as setWebhook gets them. */
-function webhookParams(body: WebhookBody): Pick<WebhookParams, 'params' | 'url'> {
-  const { certificate, ...fields } = body
-  const params = new Params()
-  for (const [name, value] of Object.entries(fields)) params.add(name, value)
-  if (certificate !== undefined) params.addFile('certificate', Buffer.from(certificate))
-  return { params, url: body.url }
 }
 
 /** What a webhook has but its secrets. The path of its URL may have the token of its bot. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readBotChange, settingsJson } from '../../../../src/private-api/routes/bot-settings.ts'
+import { readBotChange, settingsJson } from '../../../../src/private-api/routes/read-bot-change.ts'
 
 const ownHeaders = new Set(['x-telegram-bot-api-secret-token'])
 
