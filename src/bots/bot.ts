@@ -73,7 +73,7 @@ export class Bot {
 
   /** Has the deliveries of its queues use the settings of its record. */
   async renewDispatchers(): Promise<void> {
-    await Promise.all([this.main, this.#test].map((queue) => queue?.webhook.renewDispatcher()))
+    await Promise.all([this.main.webhook.renewDispatcher(), this.#test?.webhook.renewDispatcher()])
   }
 
   get loadedTest(): BotQueue | undefined {

@@ -165,7 +165,7 @@ test('a PATCH renames a bot and sets what its deliveries carry, whose values no 
   const sink = await startSink(t, ({ headers }, response) => {
     // An endpoint that refuses a request often says what it got.
     response.statusCode = 500
-    response.end(`got ${headers['x-tenant']} and ${headers['authorization']}`)
+    response.end(`got ${String(headers['x-tenant'])} and ${headers.authorization}`)
   })
   const { botId, token } = await server.register(freshBotOf(1))
   const path = `/v1/bots/${botId}`

@@ -95,22 +95,23 @@ function readHeaders(value: unknown, ownHeaders: ReadonlySet<string>): BotChange
   if (entries.length === 0 || entries.length > headersMax) {
     throw refusal('headers', `an object with 1 to ${headersMax} headers, or null`, value)
   }
-  const seen = new Set<string>()
-  const headers: Record<string, string> = {}
-  for (const [name, text] of entries) {
-    const lower = name.toLowerCase()
-    if (!headerName.test(lower)) {
-      throw refusal('headers', 'the names Authorization and X-..., of letters, digits and hyphens')
-    }
-    if (ownHeaders.has(lower))
-      throw refusal(`headers.${name}`, 'a name that deliveries do not have')
-    if (seen.has(lower)) throw refusal(`headers.${name}`, 'each name once')
-    if (typeof text !== 'string' || !headerValue.test(text)) {
-      const expected = `1 to ${headerValueLengthMax} printable ASCII characters without blanks at the ends`
-      throw refusal(`headers.${name}`, expected)
-    }
-    seen.add(lower)
-    headers[name] = text
+  const names = entries.map(([name]) => name.toLowerCase())
+  const headers = entries.map(([name, text], nth): [string, string] => {
+    assertHeaderName(name, ownHeaders)
+    if (names.indexOf(name.toLowerCase()) !== nth)
+      throw refusal(`headers.${name}`, 'each name once')
+    if (typeof text === 'string' && headerValue.test(text)) return [name, text]
+    const expected = `1 to ${headerValueLengthMax} printable ASCII characters without blanks at the ends`
+    throw refusal(`headers.${name}`, expected)
+  })
+  return Object.fromEntries(headers)
+}
+
+/** Throws BAD_REQUEST, which shows no name that may be something else. */
+function assertHeaderName(name: string, ownHeaders: ReadonlySet<string>): void {
+  const lower = name.toLowerCase()
+  if (!headerName.test(lower)) {
+    throw refusal('headers', 'the names Authorization and X-..., of letters, digits and hyphens')
   }
-  return headers
+  if (ownHeaders.has(lower)) throw refusal(`headers.${name}`, 'a name that deliveries do not have')
 }

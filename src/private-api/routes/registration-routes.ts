@@ -100,7 +100,7 @@ function readLine(line: string, validate: Validate): RegistrationLine {
     throw new PostboteError('BAD_REQUEST', { detail, cause: error })
   }
   if (typeof value !== 'object' || value === null) throw refusal('line', 'a JSON object', value)
-  if (validate(value) !== true) {
+  if (!validate(value)) {
     const problems: FastifyError['validation'] = validate.errors ?? []
     throw new PostboteError('BAD_REQUEST', { detail: validationText(problems, 'body') })
   }
