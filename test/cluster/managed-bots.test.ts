@@ -174,7 +174,7 @@ test('a PATCH renames a bot and sets what its deliveries carry, whose values no 
     validate: null,
   })
   const headers = { Authorization: 'Bearer bearer-secret', 'X-Tenant': 'tenant-secret' }
-  const settings = { default_ttl: 100, connections_cap: 2, retry_delays: [60] }
+  const settings = { default_ttl: 1_000, connections_cap: 2, retry_delays: [60] }
   const names = { first_name: 'New', username: `new_${botId}` }
   const patched = await server.admin('PATCH', path, { ...names, ...settings, headers })
   const shown = { validate: null, ...settings, headers: ['Authorization', 'X-Tenant'] }
