@@ -27,7 +27,7 @@ import { webhookParams } from './webhook-params.ts'
 
 export type RegistrationRoutesOptions = Pick<
   PrivateApiOptions,
-  'bodies' | 'bots' | 'clock' | 'keys' | 'ownersOf' | 'sealToken' | 'webhookConnectionsMax'
+  'bodies' | 'bots' | 'clock' | 'keys' | 'log' | 'ownersOf' | 'sealToken' | 'webhookConnectionsMax'
 >
 
 /** A body of registrations has at most this many bytes. Chosen: 30,000 bots with a webhook each, an eighth of what all bodies may hold. */
@@ -55,7 +55,9 @@ export function addRegistrationRoutes(
     const validate = request.compileValidationSchema(schema)
     const call = { request, owners: options.ownersOf(request) }
     const run = (line: string): Promise<string> =>
-      registered(options, call, () => readLine(line, validate)).catch(privateTextOf)
+      registered(options, call, () => readLine(line, validate)).catch((error: unknown) =>
+        errorText(options, error),
+      )
     return reply.type('application/x-ndjson').send(Readable.from(inOrder(linesOf(body), run)))
   })
 }
@@ -86,8 +88,12 @@ async function* inOrder(
   for (const each of running) yield `${await each}\n`
 }
 
-function privateTextOf(error: unknown): string {
-  return privateErrorText(toPostboteError(error))
+function errorText({ log }: RegistrationRoutesOptions, error: unknown): string {
+  const expected = toPostboteError(error)
+  if (expected.code === 'INTERNAL') {
+    log.error({ cause: String(error) }, 'a registration failed because of a bug')
+  }
+  return privateErrorText(expected)
 }
 
 /** Throws BAD_REQUEST. */
