@@ -74,8 +74,8 @@ const registrationExample = [
   '',
 ].join('\n')
 const registeredExample = [
-  '{"bot_id":187203400122305,"duplicate":true}',
-  '{"bot_id":93177120044021,"token":"93177120044021:E_ZhRMSsaYr_XEtDv9aBjKUTnJVVpA1kVnU"}',
+  '{"bot_id":112215992545863,"duplicate":true}',
+  '{"bot_id":89605318502875,"token":"89605318502875:E_ZhRMSsaYr_XEtDv9aBjKUTnJVVpA1kVnU"}',
   '',
 ].join('\n')
 

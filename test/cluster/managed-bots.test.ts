@@ -212,12 +212,39 @@ test('a PATCH renames a bot and sets what its deliveries carry, whose values no 
   assert.doesNotMatch(answer.text, /other-secret/)
   assert.equal((await server.admin('GET', path)).body.username, names.username)
   const seen = await Promise.all(
-    [path, '/v1/bots', '/v1/events', '/v1/audit', '/metrics', `${path}/attempts`].map((each) =>
+    [path, '/v1/bots', '/v1/audit', '/metrics', `${path}/attempts`].map((each) =>
       server.admin('GET', each),
     ),
   )
   const everything = [...seen, patched].map(({ text }) => text).join('') + server.output()
   assert.doesNotMatch(everything, /bearer-secret|tenant-secret|other-secret/)
+})
+
+test('a running webhook has the headers of a PATCH with its next delivery, and the Authorization of its URL stays', async (t) => {
+  const server = await localServer()
+  const sink = await startSink(t)
+  const { botId } = await server.register(freshBotOf(0))
+  const path = `/v1/bots/${botId}`
+  const url = sink.url('/').replace('//', '//user:pass@')
+  assert.equal((await server.admin('PUT', `${path}/webhook`, { url })).status, 200)
+  await server.push(botId, { message: { text: '1' } })
+  await sink.atLeast(1)
+  const headers = { authorization: 'Bearer other', 'X-A': '1' }
+  await server.admin('PATCH', path, { headers })
+  await server.push(botId, { message: { text: '2' } })
+  await sink.atLeast(2)
+  await server.admin('PATCH', path, { headers: null })
+  await server.push(botId, { message: { text: '3' } })
+  await sink.atLeast(3)
+  const basic = `Basic ${Buffer.from('user:pass').toString('base64')}`
+  assert.deepEqual(
+    sink.deliveries.map((each) => [each.headers.authorization, each.headers['x-a']]),
+    [
+      [basic, undefined],
+      [basic, '1'],
+      [basic, undefined],
+    ],
+  )
 })
 
 test('bots set changes names and settings, with headers from a file, and needs something to change', async () => {
