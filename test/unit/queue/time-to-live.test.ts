@@ -15,8 +15,8 @@ test('without a ttl the life of an update depends on its type', () => {
     ['chosen_inline_result', 600],
   ])
   for (const [typeNumber, type] of updateTypes.entries()) {
-    const lifeS = expiresAtS(typeNumber, undefined, nowMs) - nowMs / 1000
-    assert.equal(lifeS, lives.get(type) ?? 86_400, type)
+    const ownLifeS = expiresAtS(typeNumber, undefined, nowMs) - nowMs / 1000
+    assert.equal(ownLifeS, lives.get(type) ?? 86_400, type)
   }
 })
 
