@@ -268,6 +268,9 @@ test('bots set changes names and settings, with headers from a file, and needs s
   const [code, out] = postbote(server, ['bots', 'set', id, '--default-ttl', 'none'])
   assert.equal(code, 0)
   assert.doesNotMatch(out, /default_ttl/)
+  const [, shown] = postbote(server, ['bots', 'show', id])
+  assert.match(shown, /^retry_delays +\[0,5\]$/m)
+  assert.doesNotMatch(shown, /in-a-file|default_ttl/)
   assert.equal(postbote(server, ['bots', 'set', id])[0], 2)
 })
 

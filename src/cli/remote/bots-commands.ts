@@ -136,7 +136,9 @@ function tokenLines({ token }: { readonly token: string }): readonly string[] {
 
 /** A line for each field, a column for each of the two queues. Fields that a later server adds are shown, too. */
 function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
-  const { bot_id, first_name, username, created_at, validate, test, ...queue } = bot
+  const { bot_id, first_name, username, created_at, validate, test, ...others } = bot
+  const { default_ttl, connections_cap, retry_delays, headers, ...queue } = others
+  const settings = { default_ttl, connections_cap, retry_delays, headers }
   const testFields = new Map<string, unknown>(Object.entries(shownQueue(test)))
   return {
     head: ['field', 'queue', '/test/ queue'],
@@ -146,6 +148,9 @@ function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
       ['username', cell(username)],
       ['registered', fieldCell('created_at', created_at)],
       ['validate', cell(validate)],
+      ...Object.entries(settings)
+        .filter(([, value]) => value !== undefined)
+        .map(([field, value]) => [field, cell(value)]),
       ...Object.entries(shownQueue(queue)).map(([field, value]) => [
         field,
         fieldCell(field, value),
