@@ -6,8 +6,10 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
 import { type Server, startServer } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
+const localServer = shared((owner) => startServer(owner, { workers: 2, flags: ['--local'] }))
 const count = Number(process.env['REGISTRATIONS'] ?? 300)
 
 interface Result {
@@ -53,53 +55,8 @@ function register(
   })
 }
 
-test('bots are registered once, in the order of their lines, also if the server is killed in the middle', async (t) => {
-  const server = await startServer(t, { workers: 2, flags: ['--local'] })
-  const sink = await startSink(t)
-  const lines = Array.from({ length: count }, (_, nth) => ({
-    idempotency_key: `tenant-${nth}`,
-    first_name: `Bot ${nth}`,
-    username: `bot_${nth}`,
-    webhook: { url: sink.url(`/${nth}`), secret_token: 's3cret' },
-  }))
-  let killed: Promise<void> | undefined
-  const first = await register(server, lines, (results) => {
-    if (results >= count / 3) killed ??= server.kill()
-  })
-  await killed
-  assert.ok(first.length < count, 'the server was killed in the middle')
-  const after = await server.restart()
-  const second = await register(after, lines)
-  assert.equal(second.length, count)
-  const repeated = new Map(second.map((each, nth) => [nth, each]))
-  for (const [nth, { bot_id: botId, token }] of first.entries()) {
-    assert.ok(token)
-    assert.deepEqual(repeated.get(nth), { bot_id: botId, duplicate: true })
-  }
-  for (const { token, duplicate, webhook_error: failed, error } of second) {
-    assert.deepEqual([failed, error], [undefined, undefined])
-    assert.ok((token === undefined) === (duplicate === true))
-  }
-  const third = await register(after, lines)
-  assert.deepEqual(
-    third,
-    second.map(({ bot_id: botId }) => ({ bot_id: botId, duplicate: true })),
-  )
-  assert.equal(new Set(second.map(({ bot_id: botId }) => botId)).size, count)
-  const { body } = await after.admin('GET', '/v1/summary')
-  assert.deepEqual([body.bots, body.mode], [count, { polling: 0, webhook: count }])
-
-  // The tokens work, and lost ones are renewed.
-  const [withToken, without] = [first[0], second[count - 1]]
-  const info = await after.call(withToken?.token ?? '', 'getWebhookInfo')
-  assert.equal(info.body.result.url, sink.url('/0'))
-  const renewed = await after.admin('POST', `/v1/bots/${without?.bot_id}/token`)
-  const last = await after.call(renewed.body.token, 'getWebhookInfo')
-  assert.equal(last.body.result.url, sink.url(`/${count - 1}`))
-})
-
-test('a bad line fails alone, and a line whose webhook fails says that its bot has none', async (t) => {
-  const server = await startServer(t, { workers: 2, flags: ['--local'] })
+test('a bad line fails alone, and a line whose webhook fails says that its bot has none', async () => {
+  const server = await localServer()
   const names = { first_name: 'A', username: 'a' }
   const refusedWebhook = { url: 'http://127.0.0.1:1/' }
   const results = await register(server, [
@@ -143,4 +100,50 @@ test('a bad line fails alone, and a line whose webhook fails says that its bot h
   ])
   const { body } = await server.admin('GET', '/v1/summary')
   assert.deepEqual([body.bots, body.mode.webhook], [3, 0])
+})
+
+test('bots are registered once, in the order of their lines, also if the server is killed in the middle', async (t) => {
+  const server = await localServer()
+  const before = (await server.admin('GET', '/v1/summary')).body.bots
+  const sink = await startSink(t)
+  const lines = Array.from({ length: count }, (_, nth) => ({
+    idempotency_key: `tenant-${nth}`,
+    first_name: `Bot ${nth}`,
+    username: `bot_${nth}`,
+    webhook: { url: sink.url(`/${nth}`), secret_token: 's3cret' },
+  }))
+  let killed: Promise<void> | undefined
+  const first = await register(server, lines, (results) => {
+    if (results >= count / 3) killed ??= server.kill()
+  })
+  await killed
+  assert.ok(first.length < count, 'the server was killed in the middle')
+  const after = await server.restart()
+  const second = await register(after, lines)
+  assert.equal(second.length, count)
+  const repeated = new Map(second.map((each, nth) => [nth, each]))
+  for (const [nth, { bot_id: botId, token }] of first.entries()) {
+    assert.ok(token)
+    assert.deepEqual(repeated.get(nth), { bot_id: botId, duplicate: true })
+  }
+  for (const { token, duplicate, webhook_error: failed, error } of second) {
+    assert.deepEqual([failed, error], [undefined, undefined])
+    assert.ok((token === undefined) === (duplicate === true))
+  }
+  const third = await register(after, lines)
+  assert.deepEqual(
+    third,
+    second.map(({ bot_id: botId }) => ({ bot_id: botId, duplicate: true })),
+  )
+  assert.equal(new Set(second.map(({ bot_id: botId }) => botId)).size, count)
+  const { body } = await after.admin('GET', '/v1/summary')
+  assert.deepEqual(body.mode, { polling: before, webhook: count })
+
+  // The tokens work, and lost ones are renewed.
+  const [withToken, without] = [first[0], second[count - 1]]
+  const info = await after.call(withToken?.token ?? '', 'getWebhookInfo')
+  assert.equal(info.body.result.url, sink.url('/0'))
+  const renewed = await after.admin('POST', `/v1/bots/${without?.bot_id}/token`)
+  const last = await after.call(renewed.body.token, 'getWebhookInfo')
+  assert.equal(last.body.result.url, sink.url(`/${count - 1}`))
 })
