@@ -8,6 +8,12 @@ import { cpuUsOf, processTree } from './process-cpu.ts'
 
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url))
 
+export interface PairOptions {
+  readonly hasStandby: boolean
+  /** Further lines of postgresql.conf. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
 export class PostgresPair implements Metered {
   readonly #primary: Postgres
   readonly #standby: Postgres | undefined
@@ -20,9 +26,9 @@ export class PostgresPair implements Metered {
   /** Starts the servers. They end with the case. */
   static async start(
     context: CaseContext,
-    { hasStandby }: { readonly hasStandby: boolean },
+    { hasStandby, settings: more = {} }: PairOptions,
   ): Promise<PostgresPair> {
-    const settings = { fsync: 'on', shared_buffers: '128MB', max_wal_size: '2GB' }
+    const settings = { fsync: 'on', shared_buffers: '128MB', max_wal_size: '2GB', ...more }
     const primary = await Postgres.start({ settings })
     context.atEnd(() => primary.remove())
     const standby = hasStandby ? await primary.standby({ isSynchronous: true }) : undefined
@@ -36,6 +42,10 @@ export class PostgresPair implements Metered {
     const command = [mainFile, 'database', 'init', ...flags, '--shards', `${shards}`]
     execFileSync(process.execPath, command, { stdio: ['ignore', 'ignore', 'inherit'] })
     return flags
+  }
+
+  query(sql: string): ReturnType<Postgres['query']> {
+    return this.#primary.query(sql)
   }
 
   /** Returns the life of the node that owns each shard, by shard. */

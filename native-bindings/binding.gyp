@@ -37,6 +37,12 @@
       "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     },
     {
+      "target_name": "hash_keys",
+      "sources": ["hash_keys.c"],
+      "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],
+      "cflags": ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    },
+    {
       "target_name": "certificate_limits",
       "sources": ["certificate_limits.c"],
       "defines": ["NAPI_VERSION=8"],

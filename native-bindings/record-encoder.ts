@@ -5,6 +5,7 @@ export interface RecordEncoder {
   encodeRows(
     bytes: Buffer,
     rows: Int32Array,
+    hashes: Buffer,
     numbers: Float64Array,
     count: number,
     ends: Int32Array,

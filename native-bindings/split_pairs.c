@@ -7,7 +7,8 @@
  *       the next pair or the first incomplete one begins. Empty lines before a header are skipped. Each pair gets a row of the
  *       Int32Array `rows`, which src/shard/update-rows.ts draws, and its bot in the Float64Array `bots`, which has as many
  *       places as there may be rows. The Float64Array `limits` has the largest header, the largest update line, the smallest
- *       and the largest bot id, and the largest ordering key, idempotency key and time to live.
+ *       and the largest bot id, the largest ordering key, idempotency key and time to live, and whether a header may have a
+ *       place in a trace, of which the row gets the offset in the header.
  *
  * A line that is too large sets a flag of its row. A bot that is NaN leaves the header to JavaScript: it may be refused, or
  * has escapes, fields with null, a field twice, or a value with other characters than printable ASCII. pair-header.ts of
@@ -26,11 +27,11 @@ enum {
   second_id = 10, idempotency_key = 12, ttl_column = 14, flags_column
 };
 enum { unchecked = -2, producer_letter = '=' };
-enum { test_flag = 1, validated_flag = 2, header_too_large = 4, update_too_large = 8 };
-enum { limits_length = 7 };
+enum { test_flag = 1, validated_flag = 2, header_too_large = 4, update_too_large = 8, traced_flag = 16, trace_shift = 8 };
+enum { limits_length = 8 };
 
 struct limits {
-  double header_max, update_max, bot_min, bot_max, ordering_key_max, idempotency_key_max, ttl_max;
+  double header_max, update_max, bot_min, bot_max, ordering_key_max, idempotency_key_max, ttl_max, is_traced;
 };
 
 /* A header that is being read. */
@@ -96,9 +97,37 @@ static const uint8_t* take_ttl(const struct header* header, const uint8_t* at) {
   return at;
 }
 
+/*
+ * Reads a place in a trace of version 00 with the flags that are kept: 00-<32 digits>-<16 digits>-0<0 to 3>. Neither id may be
+ * zero.
+ */
+static const uint8_t* take_trace(const struct header* header, const uint8_t* at) {
+  static const char shape[] = "\"00-11111111111111111111111111111111-2222222222222222-0f\"";
+  size_t length = sizeof shape - 1;
+  if (header->limits->is_traced == 0 || (size_t)(header->end - at) < length) return NULL;
+  bool is_zero[2] = {true, true};
+  for (size_t nth = 0; nth < length; nth++) {
+    uint8_t got = at[nth];
+    char wanted = shape[nth];
+    if (wanted == 'f') {
+      if (got < '0' || got > '3') return NULL;
+    } else if (wanted == '1' || wanted == '2') {
+      if (!((got >= '0' && got <= '9') || (got >= 'a' && got <= 'f'))) return NULL;
+      if (got != '0') is_zero[wanted - '1'] = false;
+    } else if (got != (uint8_t)wanted) {
+      return NULL;
+    }
+  }
+  if (is_zero[0] || is_zero[1]) return NULL;
+  int32_t offset = (int32_t)(at + 1 - header->bytes) - header->row[start_column];
+  header->row[flags_column] |= traced_flag | offset << trace_shift;
+  return at + length;
+}
+
 /* Reads the member whose name begins at `at`. Returns the position after its value, or NULL. */
 static const uint8_t* take_member(const struct header* header, const uint8_t* at, unsigned* seen) {
-  static const char* const names[] = {"\"ordering_key\"", "\"idempotency_key\"", "\"ttl\"", "\"test\"", "\"validate\""};
+  static const char* const names[] = {"\"ordering_key\"", "\"idempotency_key\"", "\"ttl\"", "\"test\"", "\"validate\"",
+                                      "\"traceparent\""};
   const uint8_t *end = header->end, *value = NULL;
   unsigned nth = 0;
   for (; nth < sizeof names / sizeof names[0]; nth++) {
@@ -121,9 +150,11 @@ static const uint8_t* take_member(const struct header* header, const uint8_t* at
       at = after_text(value, end, "true");
       if (at != NULL) header->row[flags_column] |= test_flag;
       return at != NULL ? at : after_text(value, end, "false");
-    default:
+    case 4:
       header->row[flags_column] |= validated_flag;
       return after_text(value, end, "\"telegram\"");
+    default:
+      return take_trace(header, value);
   }
 }
 

@@ -62,7 +62,8 @@ const groups: ReadonlyArray<readonly [title: string, names: string]> = [
     webhookSlowOpeningMs webhookSlowConnectionsMax webhookResolvedForMs webhookCertificatesMax
     webhookCertificatesBytesMax webhookCertificateRsaBitsMax webhookTlsSessionsMax webhookReplyBytesMax
     webhookRepliesPerBotMax upstreamCallsPerBotMax signingKeysMax signingKeyOverlapSMax deadLetterLifeMs
-    deadLettersMax deadLetterBytesMax webhookAttemptsKept webhookHealthRecentMs`,
+    deadLettersMax deadLetterBytesMax webhookAttemptsKept webhookHealthRecentMs shownHeadersMax
+    shownHeadersBytesMax endpointChecksMax`,
   ],
   [
     'Pace of deliveries (§8.12)',

@@ -70,6 +70,15 @@ export const errorKinds = {
     status: 404,
     description: 'No update of this bot with this id is pending or kept',
   },
+  UPDATE_PENDING: {
+    status: 409,
+    description: 'This update is pending, so it is delivered anyway: nothing was replayed',
+  },
+  UNKNOWN_REPLAY: { status: 404, description: 'This bot has no replay with this id' },
+  TOO_MANY_REPLAYS: {
+    status: 409,
+    description: 'Too many replays of this bot run: %s; wait until one has ended, or cancel one',
+  },
   UPDATE_IN_DELIVERY: {
     status: 409,
     description:
@@ -150,6 +159,10 @@ export const errorKinds = {
     status: 409,
     description:
       "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
+  },
+  NO_WEBHOOK: {
+    status: 404,
+    description: 'This bot has no webhook; its own program sets one with setWebhook',
   },
   WEBHOOK_SUPERSEDED: { status: 409, description: 'Conflict: terminated by other setWebhook' },
   INVALID_WEBHOOK_URL: { status: 400, description: 'Bad Request: invalid webhook URL specified' },

@@ -42,6 +42,8 @@ export const botIdMax = 2 ** 52 - 1
 export const updateIdFirstMax = 2 ** 27 - 1
 /** The largest update id: clients hold ids in 32 bits, and the offset that confirms this one is 2^31 - 1. */
 export const updateIdMax = 2 ** 31 - 2
+/** The largest id of a replay, which is the second in which it began or later: a key has 32 bits for it. */
+export const jobIdMax = 2 ** 32 - 2
 
 // getUpdates (protocol.md §5) [ref]
 /**

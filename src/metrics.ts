@@ -153,6 +153,9 @@ const rows = {
     gauge: 'Certificates that this node uses for the others, and that expire within 14 days.',
     isWorst: true,
   },
+  trace_spans_exported: 'Spans that the OTLP endpoint accepted.',
+  trace_spans_dropped:
+    'Spans that were not sent to the OTLP endpoint, because it did not accept them in time.',
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

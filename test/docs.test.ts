@@ -116,7 +116,7 @@ test('options named in the documentation exist', () => {
 test('error codes named in the documentation exist', () => {
   // Environment variables.
   const others =
-    /^POSTBOTE_|^(?:NOTIFY_SOCKET|WATCHDOG_USEC|TELOXIDE_API_URL|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS|BOT_TOKEN|API_ROOT|ADMIN_(?:URL|KEY)|PLATFORM_PORT)$/
+    /^(?:POSTBOTE|OTEL)_|^(?:NOTIFY_SOCKET|WATCHDOG_USEC|TELOXIDE_API_URL|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS|BOT_TOKEN|API_ROOT|ADMIN_(?:URL|KEY)|PLATFORM_PORT)$/
   const unknown = pages.flatMap((page) =>
     matches(page, /(?<=[`"])([A-Z]+_[A-Z_]+)(?=[`"])/g)
       .filter((code) => !(code in errorKinds) && !others.test(code))

@@ -3,6 +3,7 @@ import type { CaseGroup } from '../contestant.ts'
 import { abuseCase } from './abuse.ts'
 import { backlogCases } from './backlog.ts'
 import { clusterCases } from './cluster.ts'
+import { clusterKeptCase } from './cluster-kept.ts'
 import { connectCases } from './connect.ts'
 import { fairnessCases } from './fairness.ts'
 import { fleetCase } from './fleet.ts'
@@ -38,7 +39,7 @@ export const caseGroups: readonly CaseGroup[] = [
   { name: 'backlog', title: 'A deep backlog', cases: [holdsCase, ...backlogCases] },
   { name: 'fleet', title: 'Questions about all bots', cases: [fleetCase] },
   { name: 'scaling', title: 'Two workers and one', cases: scalingCases },
-  { name: 'cluster', title: 'Shards in a database', cases: clusterCases },
+  { name: 'cluster', title: 'Shards in a database', cases: [...clusterCases, clusterKeptCase] },
   { name: 'peers', title: 'Beside other queues', cases: [...peerCases, peersWebhookCase] },
   { name: 'abuse', title: 'Beside a hostile client', cases: [abuseCase] },
   { name: 'fairness', title: 'Beside a sick bot', cases: fairnessCases },

@@ -5,6 +5,7 @@ import { Piscina } from 'piscina'
 import type {
   DispatcherRequest,
   WebhookDispatcher,
+  WebhookOfQueue,
   WebhookServices,
 } from '../bots/webhook-services.ts'
 import type { Clock } from '../clock.ts'
@@ -14,29 +15,40 @@ import type { UpstreamReplies } from '../upstream/upstream-replies.ts'
 import type { OperatorEventType, ReportEvent } from '../events/operator-event.ts'
 import { entryFiles } from '../entry-files.ts'
 import { outcomeMetrics } from '../metrics.ts'
+import { isQueued } from '../queue/queued-update.ts'
 import type { WebhookRecord } from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import type { Attempt } from '../webhook/attempt.ts'
+import type { AttemptOutcome } from '../webhook/attempt-log.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
 import { checkCertificates } from '../webhook/certificate.ts'
-import type { ConnectionSetOptions, WebhookSettings } from '../webhook/connection-set.ts'
+import type {
+  ConnectionSetOptions,
+  TraceOfAttempt,
+  WebhookSettings,
+} from '../webhook/connection-set.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
 import { type Endpoint, hostOfWebhook, parseEndpoint } from '../webhook/endpoint.ts'
+import { checkEndpoint, type EndpointCheck } from '../webhook/endpoint-check.ts'
+import { EndpointChecks } from '../webhook/endpoint-checks.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
 import type { ServerGate } from '../webhook/flood-gate.ts'
 import type { ReplyIntake } from '../webhook/reply-reader.ts'
 import { createHostLookup, systemLookup } from '../webhook/host-lookup.ts'
 import { AddressBook } from '../webhook/known-addresses.ts'
 import { LoadedBytes } from '../webhook/loaded-bytes.ts'
+import { type ShownRequest, shownRequest } from '../webhook/request-headers.ts'
+import type { SignatureSource } from '../webhook/signature.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type Verified, type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { AttemptEvents } from './attempt-events.ts'
 import type { EventDispatcher } from './event-sender.ts'
 import type { EventTarget } from './worker-events.ts'
 import type { Log } from '../surroundings.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import { SharedServerGate } from '../cluster/shared-memory/shared-server-gate.ts'
 import type { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 
@@ -54,6 +66,8 @@ export interface WebhookFactoryOptions {
   readonly attemptEvents?: Pick<AttemptEvents, 'isWanted' | 'report'>
   /** Set only with `--upstream`. */
   readonly replies: UpstreamReplies | undefined
+  /** Absent if updates are not traced. */
+  readonly tracer?: Tracer | undefined
 }
 
 /**
@@ -71,6 +85,7 @@ export class WebhookFactory implements WebhookServices {
   readonly #serverGate: ServerGate
   readonly #addresses: Piscina<unknown, boolean[]>
   readonly #loaded: LoadedBytes
+  readonly #checks = new EndpointChecks()
 
   constructor(options: WebhookFactoryOptions) {
     const { config, clock, log } = options
@@ -135,6 +150,42 @@ export class WebhookFactory implements WebhookServices {
     })
   }
 
+  check(request: Parameters<WebhookServices['check']>[0]): Promise<EndpointCheck> {
+    const { clock, config } = this.#options
+    const { known, ofBot, queueId, signal, webhook } = request
+    return this.#checks.run(queueId, () =>
+      checkEndpoint({
+        ...webhook,
+        headers: ofBot.headers,
+        endpoint: parseEndpoint(webhook.url, { local: true }),
+        secretHeaderNames: config.secretTokenHeaders,
+        signing: this.#signing(request, `${deliveryIdPrefix(queueId)}check-`),
+        known,
+        network: this.#network,
+        clock,
+        signal,
+        refusalOf: (address) =>
+          !config.local && isBlocked(reservedAddresses, address)
+            ? 'it is reserved, and no --allow-cidr permits it'
+            : 'it is in a range of --block-cidr',
+        responseTextOf: this.#responseTextOf(request),
+      }),
+    )
+  }
+
+  requestOf(of: WebhookOfQueue): ShownRequest {
+    const { webhook } = of
+    const { clock, config } = this.#options
+    const nowMs = clock.nowMs()
+    return shownRequest({
+      endpoint: parseEndpoint(webhook.url, { local: true }),
+      secretToken: webhook.secretToken,
+      headers: of.ofBot.headers,
+      secretHeaderNames: config.secretTokenHeaders,
+      isSigned: (of.signingKeys() ?? []).some(({ endsAtMs = Infinity }) => nowMs < endsAtMs),
+    })
+  }
+
   createDispatcher(request: DispatcherRequest): WebhookDispatcher {
     const { clock, config, counters, log, random } = this.#options
     const report = (type: OperatorEventType, reason?: string): void => {
@@ -156,11 +207,7 @@ export class WebhookFactory implements WebhookServices {
       random,
       network: this.#network,
       secretHeaderNames: config.secretTokenHeaders,
-      signing: {
-        idPrefix: deliveryIdPrefix(request.queueId),
-        clock,
-        keys: () => request.signingKeys(),
-      },
+      signing: this.#signing(request, deliveryIdPrefix(request.queueId)),
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
       loaded: this.#loaded,
@@ -179,11 +226,13 @@ export class WebhookFactory implements WebhookServices {
       onAttempt: (attempt, outcome) => {
         if (outcome !== 'delivered') request.onAttemptFailed()
         this.#reportAttempt(request, attempt)
+        if (attempt.traceparent !== undefined) this.#traceAttempt(request, attempt, outcome)
       },
       counters: deliveryCounters(counters),
       attempts: request.attempts,
       replies: this.#repliesOf(request),
       responseTextOf: this.#responseTextOf(request),
+      traceOf: this.#traceOf(request),
     })
   }
 
@@ -217,6 +266,11 @@ export class WebhookFactory implements WebhookServices {
     })
   }
 
+  /** The timestamp is that of this machine, whatever clock the shard has. */
+  #signing(request: WebhookOfQueue, idPrefix: string): SignatureSource {
+    return { idPrefix, clock: this.#options.clock, keys: () => request.signingKeys() }
+  }
+
   #reportAttempt({ queueId, webhook }: DispatcherRequest, attempt: Readonly<Attempt>): void {
     const { attemptEvents } = this.#options
     if (attemptEvents?.isWanted(attempt.atMs) !== true) return
@@ -234,6 +288,40 @@ export class WebhookFactory implements WebhookServices {
     })
   }
 
+  #traceOf({ queueId, clock }: DispatcherRequest): TraceOfAttempt | undefined {
+    const { tracer } = this.#options
+    if (tracer === undefined) return undefined
+    return (update, failures) => {
+      const { traceparent, updateId } = update
+      if (traceparent === undefined) return undefined
+      if (failures === 0 && tracer.hasSpans && isQueued(update)) {
+        const times = { startMs: update.storedAtMs, endMs: clock.nowMs() }
+        tracer.waited({ ...tracedQueue(queueId), traceparent, updateId, mode: 'webhook', ...times })
+      }
+      return tracer.attempt(traceparent)
+    }
+  }
+
+  #traceAttempt(
+    { queueId, webhook }: DispatcherRequest,
+    attempt: Readonly<Attempt>,
+    outcome: AttemptOutcome,
+  ): void {
+    const { updateId, traceparent, status, atMs: endMs, durationMs } = attempt
+    const { tracer } = this.#options
+    if (traceparent === undefined || tracer?.hasSpans !== true) return
+    tracer.delivered({
+      ...tracedQueue(queueId),
+      traceparent,
+      updateId,
+      outcome,
+      status,
+      host: new URL(webhook.url).host,
+      startMs: endMs - durationMs,
+      endMs,
+    })
+  }
+
   /** Undefined for a webhook that was set while there was no upstream: its bot's token is not known. */
   #repliesOf({ queueId, webhook }: DispatcherRequest): ReplyIntake | undefined {
     const { sealedToken } = webhook
@@ -242,7 +330,7 @@ export class WebhookFactory implements WebhookServices {
   }
 
   /** Responses of reserved addresses are not kept by default, or whoever may set a webhook could read pages of this network. */
-  #responseTextOf(request: DispatcherRequest): ConnectionSetOptions['responseTextOf'] {
+  #responseTextOf(request: WebhookOfQueue): ConnectionSetOptions['responseTextOf'] {
     const { attemptBodyBytes: bytesMax, attemptBodyOfReserved } = this.#options.config
     if (bytesMax === 0) return undefined
     const options = {
@@ -283,6 +371,10 @@ const openGate: ServerGate = {
 
 function ignore(): void {
   // Nothing to do.
+}
+
+function tracedQueue(queue: QueueId): { queue: QueueId; botId: number; isTest: boolean } {
+  return { queue, botId: botIdOf(queue), isTest: isTestQueue(queue) }
 }
 
 /** Returns `4711-` or, for a /test/ queue, `4711-test-`: followed by the update id, it identifies one delivery. */

@@ -17,6 +17,7 @@ import { BotRegistry } from '../bots/registry.ts'
 import { isServed } from '../bots/token.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import { otlpSettings } from '../config/otlp-settings.ts'
 import type { Counters } from '../counters.ts'
 import type { BudgetGate } from '../http/budget-gate.ts'
 import { type BotApi, createBotApi } from '../bot-api/bot-api.ts'
@@ -36,6 +37,7 @@ import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
 import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { Log } from '../surroundings.ts'
+import { Tracer } from '../tracing/tracer.ts'
 import { type BodyBudgets, bodyBudgets } from './body-budgets.ts'
 import { Databases } from './databases.ts'
 import { holdConnection, streamPlace } from '../cluster/worker/client-connections.ts'
@@ -55,6 +57,7 @@ import { workerKeys } from './worker-keys.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
+import { SpanExporter } from './span-exporter.ts'
 import { windowBytesOf } from './window-memory.ts'
 import { noStreams, WorkerLifeCycle, type WorkerStreams } from './worker-life-cycle.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
@@ -95,6 +98,8 @@ interface Parts extends WorkerAppContext {
   readonly bodies: BodyBudgets
   /** Set only with `--upstream`. */
   readonly upstream: UpstreamServices | undefined
+  /** Set only if updates are traced. */
+  readonly tracer: Tracer | undefined
 }
 
 /** With an upstream server, a call may take this long to arrive: 50 MB, the most that an upload may have, at 85 KB/s. */
@@ -113,7 +118,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const bodies = bodiesOf(slot, guard, gate)
   const events = workerEvents({ ...context, engine, memory }, slot)
   const made = { memory, engine, databases, slot, map, guard, gate, bodies, upstream, events }
-  const common = { ...context, ...made }
+  const exporter = spanExporterOf(context, slot)
+  const tracer = tracerOf(context, exporter)
+  const common = { ...context, ...made, tracer }
   const parts: Parts = { ...common, router: routerOf(common, (shard) => life.serves(shard)) }
   const { router } = parts
   const space = await spaceOf(parts)
@@ -133,9 +140,11 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     ...parts,
     bots: registry.bots,
     fleet: registry.fleet,
+    replays: registry.replays,
     space,
     webhooks,
     pools: [pool, checkPool],
+    exporter,
     pacing,
     sweepers: sweepersOf(parts, registry, space),
     keys,
@@ -159,6 +168,22 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     ...keyLimitsOf(parts),
     onRefused: () => slot.add('connections_refused', 1),
   })
+}
+
+/** Undefined if no endpoint for spans is set. */
+function spanExporterOf(
+  { clock, log }: WorkerAppContext,
+  counters: Counters,
+): SpanExporter | undefined {
+  const settings = otlpSettings(process.env)
+  return settings && new SpanExporter({ clock, log, counters, settings })
+}
+
+function tracerOf(
+  { settings: { config } }: WorkerAppContext,
+  exporter: SpanExporter | undefined,
+): Tracer | undefined {
+  return config.traceContext || exporter !== undefined ? new Tracer(exporter?.report) : undefined
 }
 
 function bodiesOf(
@@ -196,7 +221,7 @@ function endingSoonOf({ start, ways, clock, slot, guard }: Parts): EndingSoon {
 /** What works on the shards in the background. */
 function sweepersOf(
   { clock, log, settings: { config }, start }: Parts,
-  { bots, fleet }: BotRegistry,
+  { bots, fleet, replays }: BotRegistry,
   space: StoreSpace | undefined,
 ) {
   const kept = new KeptSweeper({
@@ -213,6 +238,7 @@ function sweepersOf(
     new ExpirySweeper({ clock, bots, log }),
     new IdempotencyKeySweeper({ clock, bots, log }),
     fleet,
+    replays,
   ]
 }
 
@@ -338,7 +364,7 @@ function webhooksOf(parts: Parts): WebhookFactory {
 }
 
 function registryOf(
-  { settings: { config }, start, clock, events, log, map, slot }: Parts,
+  { settings: { config }, start, clock, events, log, map, slot, tracer }: Parts,
   webhooks: WebhookFactory,
   space: StoreSpace | undefined,
 ): BotRegistry {
@@ -364,6 +390,7 @@ function registryOf(
       report,
       webhooks,
       log,
+      tracer,
     },
   })
 }
@@ -419,6 +446,7 @@ function privateApiOf(
     bots: own.registry,
     clock,
     counters: parts.slot,
+    tracer: parts.tracer,
     log,
     ...own.streams,
     readEvents: (question) => parts.events.read(question),

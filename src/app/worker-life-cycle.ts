@@ -5,6 +5,7 @@ import { keysShard } from '../private-api/routes/key-routes.ts'
 import type { PrivateApiOptions, WorkerKeys } from '../private-api/private-api-options.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
+import type { ReplayJobs } from '../bots/replay-jobs.ts'
 import { drainMs } from '../limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
 import {
@@ -21,6 +22,7 @@ import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardChecker } from './shard-checker.ts'
 import { ShardSet, type ShardSetOptions } from './shard-set.ts'
+import type { SpanExporter } from './span-exporter.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import type { WorkerEvents } from './worker-events.ts'
 import type { WebhookFactory } from './webhook-factory.ts'
@@ -51,12 +53,15 @@ export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   /** Undefined if nothing limits the room for records. */
   readonly space: StoreSpace | undefined
   readonly webhooks: WebhookFactory
+  /** Sends spans; undefined if there are none. */
+  readonly exporter: SpanExporter | undefined
   /** Thread pools that work for requests. */
   readonly pools: readonly { close(): Promise<void> }[]
   readonly pacing: TokenRefusals
   /** Background tasks that work on the shards. */
   readonly sweepers: readonly { close(): void }[]
   readonly fleet: Fleet
+  readonly replays: Pick<ReplayJobs, 'forget' | 'start'>
   readonly keys: WorkerKeys
   /** Begins to follow the keys; resolves soon (worker-keys.ts). */
   readonly startKeys: () => Promise<void>
@@ -95,6 +100,7 @@ export class WorkerLifeCycle {
       onLeft: (shard) => {
         this.#webhookStarter.forget(shard)
         options.fleet.forget(shard)
+        void options.replays.forget(shard)
       },
     })
     this.#departure = {
@@ -163,7 +169,9 @@ export class WorkerLifeCycle {
   }
 
   async close(): Promise<void> {
-    const { pools, loopDelay, endingSoon, keys, upstream } = this.#options
+    const { pools, loopDelay, endingSoon, keys, upstream, exporter } = this.#options
+    // The shards do not wait for an endpoint that hangs.
+    const spansSent = exporter?.close()
     keys.sync.close()
     keys.registry.close()
     await keys.audit.writer.close()
@@ -171,7 +179,7 @@ export class WorkerLifeCycle {
     loopDelay.close()
     endingSoon.close()
     await this.#closeShards()
-    await this.#options.events.close()
+    await Promise.all([this.#options.events.close(), spansSent])
   }
 
   /** Ends what works on the shards by itself, and what waits before it is refused. */
@@ -188,9 +196,10 @@ export class WorkerLifeCycle {
   }
 
   #served(shard: Shard): void {
-    const { fleet, keys } = this.#options
+    const { fleet, keys, replays } = this.#options
     this.#webhookStarter.start(shard)
     fleet.start(shard)
+    replays.start(shard)
     if (shard.index !== keysShard) return
     // They may have been changed by the worker that had the shard before.
     keys.registry.reset()

@@ -9,8 +9,8 @@
  */
 import { PostboteError } from '../errors.ts'
 import { queueIdOf } from '../shard/record-keys.ts'
-import { type HeldKey, KeyClaim, hash128 } from '../shard/idempotency-keys.ts'
-import type { IdempotencyFact } from '../shard/operations.ts'
+import { type HeldKey, KeyClaim } from '../shard/idempotency-keys.ts'
+import type { PushedRows } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { PushOutcome } from './bot-service.ts'
@@ -21,29 +21,10 @@ export interface RowsToPush {
   readonly nths: readonly number[]
 }
 
-/** A push with a new key. The key is claimed when the push is accepted. */
-export interface NewKey {
-  readonly held: HeldKey
-  readonly fact: IdempotencyFact
-}
-
-export interface ClaimedKey {
-  readonly key: NewKey
-  readonly updateId: number
-}
-
-export type CheckedKey = NewKey | { readonly result: PushOutcome }
-
 /** A push whose result is valid only if `claim` is written. */
 interface Awaited {
   readonly claim: KeyClaim
   readonly index: number
-}
-
-interface Hold {
-  readonly held: HeldKey
-  /** As it was when the key was looked up. */
-  readonly shard: Shard
 }
 
 export interface KeyTargets {
@@ -56,30 +37,34 @@ export class BatchIdempotencyKeys {
   readonly #pushes: RowsToPush
   readonly #targets: KeyTargets
   /** Indexed as the pushes; undefined once the key is claimed. */
-  readonly #holds: (Hold | undefined)[] = []
+  readonly #holds: (HeldKey | undefined)[]
   readonly #claims = new Map<Shard, KeyClaim>()
   readonly #awaited: Awaited[] = []
 
   constructor(pushes: RowsToPush, targets: KeyTargets) {
     this.#pushes = pushes
     this.#targets = targets
+    this.#holds = pushes.nths.map(() => undefined)
   }
 
   /**
-   * Looks up the keys of the pushes whose queues are loaded. Never rejects: `check` reports a failure.
+   * Looks up the keys of the valid pushes whose queues are loaded. Never rejects: `check` reports a failure.
    *
    * @returns undefined if all keys are known already.
    */
   read(): Promise<unknown> | undefined {
     const shards = new Set<Shard>()
     const { rows, nths } = this.#pushes
-    for (const [index, nth] of nths.entries()) {
-      const idempotencyKey = rows.idempotencyKeyOf(nth)
-      if (idempotencyKey === undefined || !this.#targets.isLoaded(nth)) continue
+    for (let index = 0; index < nths.length; index++) {
+      const nth = nths[index] ?? 0
+      if (!rows.hasIdempotencyKey(nth) || rows.typeOf(nth) < 0 || !this.#targets.isLoaded(nth)) {
+        continue
+      }
       const botId = rows.botOf(nth)
       const shard = this.#targets.shardOf(botId)
-      const held = shard.idempotency.hold(queueIdOf(botId, rows.isTest(nth)), idempotencyKey)
-      this.#holds[index] = { held, shard }
+      const queue = queueIdOf(botId, rows.isTest(nth))
+      const held = shard.idempotency.hold(queue, rows.keyHashes, nth)
+      this.#holds[index] = held
       if (held.state === 'wanted') shards.add(shard)
     }
     if (shards.size === 0) return undefined
@@ -87,48 +72,40 @@ export class BatchIdempotencyKeys {
   }
 
   /**
-   * Returns the result of the push at `index` if its key is taken, otherwise the key to claim when the push is
-   * accepted. Throws STORE_UNAVAILABLE if the look-up failed.
+   * Returns the key of the push at `index` if it is new, to be claimed when the push is accepted, otherwise the result of the
+   * push. Throws STORE_UNAVAILABLE if the look-up failed.
    */
-  check(
-    index: number,
-    push: { readonly botId: number; readonly text: Buffer; readonly nowMs: number },
-  ): CheckedKey {
-    const { botId, text, nowMs } = push
-    const { held, shard } = this.#holds[index] ?? {}
+  check(index: number, shard: Shard, nowMs: number): HeldKey | PushOutcome {
+    const held = this.#holds[index]
     // The bot was loaded after the look-up, or its shard was elsewhere since, where another push may have taken the key.
-    if (held === undefined || shard !== this.#targets.shardOf(botId)) {
+    if (held === undefined || held.of !== shard.idempotency) {
       throw new PostboteError('STORE_UNAVAILABLE')
     }
     const prior = shard.idempotency.priorOf(held, nowMs)
-    const textHash = hash128(text)
-    if (prior === undefined) {
-      return { held, fact: { keyHash: held.keyHash, textHash, acceptedAtMs: nowMs } }
-    }
+    if (prior === undefined) return held
     if (held.claim !== undefined) this.#awaited.push({ claim: held.claim, index })
-    return {
-      result:
-        prior.textHash === textHash
-          ? { duplicateOf: prior.updateId }
-          : new PostboteError('IDEMPOTENCY_MISMATCH'),
-    }
+    const { rows, nths } = this.#pushes
+    return prior.textHash === rows.keyHashes.textHash(nths[index] ?? 0)
+      ? { duplicateOf: prior.updateId }
+      : new PostboteError('IDEMPOTENCY_MISMATCH')
   }
 
   /** Claims the key of the push at `index`, which has an id now and is written with the others of the batch in `shard`. */
-  claim(shard: Shard, index: number, { key, updateId }: ClaimedKey): void {
+  claim(shard: Shard, index: number, pushed: PushedRows, updateId: number): void {
+    const held = this.#holds[index]
+    if (held === undefined) return
     let claim = this.#claims.get(shard)
     if (claim === undefined) {
-      claim = new KeyClaim()
+      claim = new KeyClaim(pushed.rows.keyHashes, pushed.acceptedAtMs)
       this.#claims.set(shard, claim)
     }
     this.#holds[index] = undefined
-    const { acceptedAtMs, textHash } = key.fact
-    shard.idempotency.claim(key.held, { updateId, acceptedAtMs, textHash }, claim)
+    shard.idempotency.claim(held, claim, this.#pushes.nths[index] ?? 0, updateId)
   }
 
   /** Releases the keys that the batch has not claimed. Call this after every push of the batch was checked. */
   accepted(): void {
-    for (const hold of this.#holds) hold?.shard.idempotency.release(hold.held)
+    for (const held of this.#holds) held?.of.release(held)
   }
 
   /** Settles the claims in `shard` after the write of the batch has ended. */

@@ -16,7 +16,12 @@ import type { PollConflict } from '../queue/poll.ts'
 import { type TypeMask, allTypesMask, defaultTypesMask } from '../queue/update-types.ts'
 import type { QueueLevels } from '../queue/queue-levels.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
-import { type OwnRetention, type Retention, retentionOf } from '../queue/retention.ts'
+import {
+  longestRetention,
+  type OwnRetention,
+  type Retention,
+  retentionOf,
+} from '../queue/retention.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
 import type {
   BotRecord,
@@ -28,6 +33,7 @@ import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import type { Log } from '../surroundings.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
@@ -47,13 +53,13 @@ import type { WebhookServices } from './webhook-services.ts'
 export interface BotQueueServices
   extends Pick<
     UpdateQueueOptions,
-    'clock' | 'counters' | 'random' | 'limits' | 'levels' | 'budget'
+    'clock' | 'counters' | 'random' | 'limits' | 'levels' | 'budget' | 'tracer'
   > {
   /** How long updates that have left are kept, unless the queue has a retention of its own. */
   readonly retention?: Retention | undefined
   readonly webhooks: WebhookServices
   readonly report: ReportEvent
-  readonly log?: Pick<Log, 'debug'>
+  readonly log?: Pick<Log, 'debug' | 'error'>
 }
 
 /** The state of a queue, as the private API shows it. */
@@ -121,9 +127,8 @@ export class BotQueue {
     this.bot = bot
     this.shard = shard
     this.#services = services
-    // The types that the bot wants are lost with its settings. Accepting all types loses no update.
     this.#settings = stored.areSettingsLost
-      ? { allowedTypes: allTypesMask }
+      ? settingsInPlace(shard.kept.of(id).count > 0)
       : settingsAsStored(stored.settings)
     this.pacer = new RefusalPacer(services.clock)
     const parts = new QueueParts(this, services)
@@ -337,6 +342,11 @@ export class BotQueue {
   }
 }
 
+/** Returns the settings of a queue whose own ones are damaged: those that lose the least, until they are set again. */
+function settingsInPlace(isKeeping: boolean): QueueSettings {
+  return { allowedTypes: allTypesMask, ...(isKeeping ? { retention: longestRetention } : {}) }
+}
+
 /**
  * What the parts of a queue need from it and from each other.
  *
@@ -394,6 +404,10 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   get counters(): Counters {
     return this.#services.counters
+  }
+
+  get tracer(): Tracer | undefined {
+    return this.#services.tracer
   }
 
   get services(): WebhookServices {

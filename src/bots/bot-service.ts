@@ -3,11 +3,14 @@
  * bots of other owners before they get here.
  */
 import type { PostboteError } from '../errors.ts'
+import type { UpdateFilter } from '../queue/look-back.ts'
 import type { BotRecord, BotSettings } from '../shard/bot-record.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { FleetCounts } from './fleet-counts.ts'
 import type { FleetQuery, FleetStatus } from './fleet-status.ts'
+import type { ReplayJobs } from './replay-jobs.ts'
+import type { ReplayedUpdate } from './replay-slice.ts'
 import type { SetWebhookRequest } from './webhook-control.ts'
 import type { Token } from './token.ts'
 
@@ -111,22 +114,16 @@ export interface PushReceipt {
   readonly results: Promise<readonly PushOutcome[]>
 }
 
-/** Identifies a dead letter. */
-export interface DeadLetterName {
+/** Identifies an update, such as a dead letter. */
+export interface UpdateName {
   readonly botId: number
   readonly isTest: boolean
   readonly updateId: number
 }
 
-/** A dead letter that was pushed again as another update. */
-export interface ReplayedDeadLetter {
-  readonly updateId: number
-  readonly newUpdateId: number
-}
-
 /** The outcome of a replay of all dead letters of a queue. */
 export interface ReplayResult {
-  readonly replayed: readonly ReplayedDeadLetter[]
+  readonly replayed: readonly ReplayedUpdate[]
   /** The first dead letter that was refused, with the reason; no later one was replayed. */
   readonly stopped: { readonly updateId: number; readonly error: PostboteError } | undefined
 }
@@ -189,13 +186,22 @@ export interface BotService {
    * @throws UNKNOWN_DEAD_LETTER, and the codes of a push: BOT_NOT_SERVED, QUEUE_FULL, DISK_LOW, ID_SPACE_EXHAUSTED,
    *   UPDATE_TOO_LARGE.
    */
-  replay(deadLetter: DeadLetterName): Promise<number>
+  replay(deadLetter: UpdateName): Promise<number>
   /**
-   * Pushes all dead letters of a queue again, oldest first, up to the first that is refused.
+   * Pushes the dead letters of a queue again that are selected, oldest first, up to the first that is refused.
    *
    * @throws As `replay`, if the first dead letter is refused.
    */
-  replayAll(queue: Omit<DeadLetterName, 'updateId'>): Promise<ReplayResult>
+  replayAll(queue: Omit<UpdateName, 'updateId'>, filter?: UpdateFilter): Promise<ReplayResult>
+  /**
+   * Pushes an update again that has left its queue.
+   *
+   * @returns The new update id, or 'filtered'.
+   * @throws UNKNOWN_UPDATE, UPDATE_PENDING, and the codes of a push as `replay`.
+   */
+  replayUpdate(update: UpdateName): Promise<number | 'filtered'>
+  /** The jobs that push updates again. */
+  readonly replays: Pick<ReplayJobs, 'begin' | 'cancel' | 'count' | 'list'>
   /** Returns the state of a bot and its queues. */
   report(botId: number): Promise<BotReport>
   /**
@@ -205,6 +211,11 @@ export interface BotService {
    * @returns The bots in ascending order of ids. A shard that cannot be read is left out instead of failing the call.
    */
   list(page: { readonly after: number; readonly limit: number }): Promise<BotList>
+  /**
+   * Returns how many updates of a bot have waited in each minute of the last hour, the present minute last; undefined where it was
+   * well, or nobody counted.
+   */
+  pendingOf(queue: BotQueue): readonly (number | undefined)[]
   /**
    * Selects bots of this owner's open shards by their state, from memory. Only the names of those that it returns are read.
    *

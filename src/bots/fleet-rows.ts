@@ -3,19 +3,23 @@
  *
  *   0 queue (double) | 8 pending bytes (double) | 16 pending count (4) | 20 floor (4) | 24 id of the oldest update (4)
  *   | 28 its time (4) | 32 dead letters (4) | 36 flags (1) | 37 length of the username (1) | 38 username (32)
- *   | 70 time of the last poll (4) | 74
+ *   | 70 time of the last poll (4) | 74 length of the first name (1) | 75 first name in lower case, UTF-8 (24) | 99
  *
- * A row takes about 120 bytes with its place in the map. As an object with a string it took 230, and the garbage collector
+ * A row takes about 145 bytes with its place in the map. As an object with a string it took 230, and the garbage collector
  * had all of them to copy: while an index was filled, V8 enlarged its space for young objects, which it then kept.
  */
 import type { QueueId } from '../shard/record-keys.ts'
 
-/** Chosen: a server may have 256 shards, and each takes at least one block of 19 kB. */
+/** Chosen: a server may have 256 shards, and each takes at least one block of 25 kB. */
 const rowsPerBlock = 256
-const rowBytes = 74
+const rowBytes = 99
 const nameBytesMax = 32
 /** Other names are kept beside the rows. */
 const shortName = new RegExp(`^\\w{1,${nameBytesMax}}$`)
+
+/** Chosen: holds nearly all first names. The others are kept beside the rows. */
+const firstNameBytesMax = 24
+const space = 0x20
 
 /** Stands for a number that is not known. No update id and no time in seconds is as large. */
 const unknown = 2 ** 32 - 1
@@ -28,6 +32,8 @@ interface Block {
   readonly bytes: Buffer
   /** The usernames that have no room in their rows, by the place of the row. */
   readonly longNames: Map<number, string>
+  /** Likewise the first names, in lower case. */
+  readonly longFirstNames: Map<number, Buffer>
 }
 
 /** The rows of one shard, each found by its queue. */
@@ -90,7 +96,12 @@ export class FleetRows implements Iterable<Row> {
   #rowOfNewBlock(): Row {
     const bytes = Buffer.alloc(rowsPerBlock * rowBytes)
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    const block = { view, bytes, longNames: new Map<number, string>() }
+    const block = {
+      view,
+      bytes,
+      longNames: new Map<number, string>(),
+      longFirstNames: new Map<number, Buffer>(),
+    }
     this.#blocks.push(block)
     return new Row(block, 0)
   }
@@ -120,6 +131,7 @@ export class Row {
   /** The place becomes free. */
   clear(): void {
     this.#block.longNames.delete(this.#at)
+    this.#block.longFirstNames.delete(this.#at)
     this.#block.bytes.fill(0, this.#at, this.#at + rowBytes)
   }
 
@@ -262,6 +274,32 @@ export class Row {
     return true
   }
 
+  /** Only searched, so it is kept in lower case. */
+  set firstName(name: string | undefined) {
+    const { bytes, longFirstNames } = this.#block
+    const lower = Buffer.from(name?.toLowerCase() ?? '')
+    const isShort = lower.length <= firstNameBytesMax
+    this.#view.setUint8(this.#at + 74, isShort ? lower.length : 0)
+    if (isShort) {
+      lower.copy(bytes, this.#at + 75)
+      longFirstNames.delete(this.#at)
+    } else longFirstNames.set(this.#at, lower)
+  }
+
+  /**
+   * Whether a word of the first name begins with a text, in any case.
+   *
+   * @param lower - the text in lower case, as UTF-8.
+   */
+  hasWordPrefix(lower: Buffer): boolean {
+    const { bytes, longFirstNames } = this.#block
+    const begin = this.#at + 75
+    const length = this.#view.getUint8(this.#at + 74)
+    if (length > 0) return hasWordPrefix({ bytes, begin, end: begin + length }, lower)
+    const long = longFirstNames.get(this.#at)
+    return long !== undefined && hasWordPrefix({ bytes: long, begin: 0, end: long.length }, lower)
+  }
+
   /** Whether the row tells nothing. */
   get isEmpty(): boolean {
     const isNothing = this.pendingCount === 0 && this.deadLetters === 0
@@ -277,6 +315,23 @@ export class Row {
     const flags = this.#view.getUint8(this.#at + 36)
     this.#view.setUint8(this.#at + 36, is ? flags | bit : flags & ~bit)
   }
+}
+
+/** Part of a buffer: a view of it for each row would be one more object each. */
+interface Part {
+  readonly bytes: Buffer
+  readonly begin: number
+  readonly end: number
+}
+
+function hasWordPrefix({ bytes, begin, end }: Part, word: Buffer): boolean {
+  for (let at = begin; at + word.length <= end; at++) {
+    if (at > begin && bytes[at - 1] !== space) continue
+    let same = 0
+    while (same < word.length && bytes[at + same] === word[same]) same++
+    if (same === word.length) return true
+  }
+  return false
 }
 
 function known(stored: number): number | undefined {

@@ -48,6 +48,8 @@ export interface FleetQuery {
   readonly sort?: FleetSort | undefined
   /** The beginning of the bot id's decimal text, or of the username in any case. */
   readonly prefix?: string | undefined
+  /** As `prefix`, or the beginning of a word of the first name in any case. */
+  readonly search?: string | undefined
   /** Only bots with ids above this one. */
   readonly after: number
   readonly limit: number
@@ -88,6 +90,14 @@ export function isInState(status: FleetStatus, state: FleetState): boolean {
 /** Whether the id or the name of a bot begins with the prefix of a query, the name in any case. */
 export function hasPrefix(prefix: string, bot: Pick<FleetRow, 'queue' | 'hasNamePrefix'>): boolean {
   return String(bot.queue).startsWith(prefix) || bot.hasNamePrefix(prefix.toLowerCase())
+}
+
+/** Returns a function that says whether a bot has the prefix of a query, or a word of its first name has it. */
+export function searchFor(
+  search: string,
+): (bot: Pick<FleetRow, 'queue' | 'hasNamePrefix' | 'hasWordPrefix'>) => boolean {
+  const word = Buffer.from(search.toLowerCase())
+  return (bot) => hasPrefix(search, bot) || bot.hasWordPrefix(word)
 }
 
 interface Sortable {

@@ -14,7 +14,7 @@ import { botIdOf, isTestQueue, type QueueId, updateIdEnd } from '../shard/record
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { DeadLetterId } from '../shard/stored.ts'
-import { healthWords, type Polls } from '../webhook/health.ts'
+import { type Health, healthWords, type Polls } from '../webhook/health.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import { summaryOf } from './bot.ts'
 import { botLoadCountMax } from './bot-cache.ts'
@@ -28,7 +28,9 @@ import {
   type FleetStatus,
   hasPrefix,
   isInState,
+  searchFor,
 } from './fleet-status.ts'
+import { PendingCurves } from './pending-curves.ts'
 import { type WebhookStatus, webhookStatus } from './webhook-report.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -100,6 +102,7 @@ export class Fleet {
   readonly #fills = new Mutex()
   readonly #reads = new Mutex()
   readonly #shown = new Map<GaugeName, number>()
+  readonly #curves = new PendingCurves()
   #timer: Timer | undefined
   #isClosed = false
 
@@ -122,8 +125,10 @@ export class Fleet {
 
   /** The shard has left this worker. */
   forget(shard: Shard): void {
+    const index = this.#shards.get(shard)?.index
     this.#shards.get(shard)?.stopping.abort()
     this.#shards.delete(shard)
+    this.#curves.forget((queue) => index?.row(queue) !== undefined)
   }
 
   /** Call this with every group that a shard has committed. */
@@ -151,14 +156,21 @@ export class Fleet {
     return this.#pollsOf({ row: of?.index.row(queue.id), loaded: queue, of })
   }
 
+  /** Returns how many updates have waited in each minute of the last hour, as far as a bot was in trouble. */
+  pendingOf({ id, clock }: Pick<BotQueue, 'id' | 'clock'>): readonly (number | undefined)[] {
+    return this.#curves.of(id, clock.nowMs())
+  }
+
   /** Returns the bots that a query selects, and the numbers of the shards that were searched. */
   async list(query: FleetQuery): Promise<BotList> {
     const searched = await this.#settled()
     const first = new FirstInOrder<Found>(fleetOrder(query.sort), query.limit)
+    const isFound = query.search === undefined ? undefined : searchFor(query.search)
     await this.#visit(searched, (row, of) => {
       const { queue } = row
       if (!row.isRegistered || queue <= query.after) return
       if (query.prefix !== undefined && !hasPrefix(query.prefix, row)) return
+      if (isFound?.(row) === false) return
       const status = this.#statusOf(row, of)
       if (query.state !== undefined && !isInState(status, query.state)) return
       first.offer({ botId: queue, shard: of.shard, status })
@@ -363,6 +375,15 @@ export class Fleet {
     if (row.isPaused) sums.paused += 1
     const { health } = this.#healthOf(seen)
     if (health !== undefined) sums.health[health] += 1
+    this.#noteCurve(seen, health)
+  }
+
+  #noteCurve({ row, loaded, of }: Seen, health: Health | undefined): void {
+    const isTroubled = health === 'failing' || health === 'unpolled' || health === 'degraded'
+    if (!isTroubled && this.#curves.size === 0) return
+    const { queue } = row
+    const pendingCount = loaded?.updates.pendingCount ?? row.pendingCount
+    this.#curves.note({ queue, pendingCount, isTroubled, nowMs: of.shard.clock.nowMs() })
   }
 
   async #showGauges(): Promise<void> {

@@ -5,9 +5,9 @@
  * Bounds of several queues are held by a cutoff that moves from the oldest of all updates towards now: in each step, every queue
  * loses what left before it. A queue that was looked at is not read again before something of it is due.
  */
-import { type Clock, every, type Timer } from '../clock.ts'
+import { type Clock, every, sleep, type Timer } from '../clock.ts'
 import { type KeptBounds, trimKept } from '../queue/kept-trimmer.ts'
-import { type Retention, retentionOf } from '../queue/retention.ts'
+import { longestRetention, noRetention, type Retention, retentionOf } from '../queue/retention.ts'
 import { botIdOf, type QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Log } from '../surroundings.ts'
@@ -16,7 +16,7 @@ import { SweepSlice } from './sweep-slice.ts'
 
 export interface KeptSweeperOptions {
   readonly clock: Clock
-  readonly bots: Pick<BotCache, 'shards'>
+  readonly bots: Pick<BotCache, 'isDoubtful' | 'shards'>
   readonly log: Pick<Log, 'error'>
   /** What a queue keeps that has no retention of its own. */
   readonly retention: Retention
@@ -32,6 +32,8 @@ export interface KeptSweeperOptions {
 const keptSweepPeriodMs = 250
 /** The room is looked at this often: as often as the free space is read. */
 const keptRoomPeriodMs = 1_000
+/** Longer than records that were deleted wait for a group (`reclaimIdleMs`). */
+const keptRoomFreeAfterMs = 250
 /** What is too old is deleted this often, as expired updates are. */
 const keptAgePeriodMs = 60_000
 /** A step of the cutoff deletes what left in the oldest part of the time from the oldest update until now. */
@@ -94,8 +96,17 @@ export class KeptSweeper {
         cutoffMs: 0,
       })
     }
-    // What was deleted frees its room only later, so a sweep takes one step.
-    if (isRoomDue && this.#options.isNearlyLow(shard.index)) await this.#step([shard])
+    if (isRoomDue && this.#options.isNearlyLow(shard.index)) await this.#makeRoom(shard)
+  }
+
+  /** A sweep takes one step, and then has the room freed, which would take as long as it likes otherwise. */
+  async #makeRoom(shard: Shard): Promise<void> {
+    const before = shard.kept.bytes
+    await this.#step([shard])
+    if (shard.kept.bytes >= before) return
+    // The records of runs are deleted in the groups that follow.
+    await sleep(this.#options.clock, keptRoomFreeAfterMs)
+    await shard.freeRoom()
   }
 
   async #holdBound(shards: readonly Shard[]): Promise<void> {
@@ -156,11 +167,15 @@ export class KeptSweeper {
     shard.kept.note(queue, { oldestMs, dueMs: oldestMs + retention.ms })
   }
 
-  /** Reads the settings, so that no queue must be in memory for this. A bot that is gone keeps nothing. */
+  /** Reads the settings, so that no queue must be in memory for this. A bot that is gone keeps nothing, unless its record may be lost. */
   async #retentionOf(shard: Shard, queue: QueueId): Promise<Retention> {
     const [stored, main] = await shard.load([queue, botIdOf(queue)])
     const isGone = main?.bot === undefined && main?.isDamaged !== true
-    if (isGone || stored === undefined) return { ms: 0, bytes: 0 }
+    if (stored === undefined) return noRetention
+    if (isGone) {
+      return this.#options.bots.isDoubtful(botIdOf(queue)) ? longestRetention : noRetention
+    }
+    if (stored.areSettingsLost) return longestRetention
     return retentionOf(stored.settings, this.#options.retention)
   }
 }

@@ -11,13 +11,11 @@ import { assertTelegramFields } from '../queue/telegram-fields.ts'
 import { lifeS } from '../queue/time-to-live.ts'
 import { type Operation, type PushedRows, RowPush } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
+import { queueIdOf } from '../shard/record-keys.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
-import {
-  BatchIdempotencyKeys,
-  type CheckedKey,
-  type NewKey,
-  type RowsToPush,
-} from './batch-idempotency-keys.ts'
+import { HeldKey } from '../shard/idempotency-keys.ts'
+import { BatchIdempotencyKeys, type RowsToPush } from './batch-idempotency-keys.ts'
+import type { PushSpan, Tracer } from '../tracing/tracer.ts'
 import { type Bot, isBotId } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { PushOutcome, PushReceipt } from './bot-service.ts'
@@ -53,6 +51,8 @@ interface ShardPart {
 export interface PushServices extends Pick<Surroundings, 'clock' | 'counters'> {
   /** By bot; absent if every push that finds no shard is refused. */
   readonly hasLeft?: ((botId: number) => boolean) | undefined
+  /** Absent if updates are not traced. */
+  readonly tracer?: Tracer | undefined
 }
 
 /** One batch of pushes, possibly for several bots and shards. */
@@ -106,6 +106,7 @@ export class PushBatch {
         .then((commits) => Promise.all(commits))
         .then(() => {
           this.#count()
+          if (this.#services.tracer?.hasSpans === true) this.#trace()
           return this.#results
         }),
     }
@@ -176,7 +177,10 @@ export class PushBatch {
       const index = this.#results.length
       this.#results.push(this.#acceptOne({ nth, index, nowMs }))
     }
-    const commits = [...this.#parts].map(([shard, part]) => this.#commit(shard, part))
+    const commits: Promise<void>[] = []
+    for (const [shard, part] of this.#parts) {
+      if (part.operations.length > 0) commits.push(this.#commit(shard, part))
+    }
     if (this.#keys !== undefined) {
       this.#keys.accepted()
       commits.push(this.#keys.copyFailures(this.#results))
@@ -201,6 +205,23 @@ export class PushBatch {
     if (pushed > 0) counters.observe('push', clock.monotonicMs() - this.#startedMs, pushed)
     counters.add('updates_filtered', filtered)
     if (duplicate > 0) counters.add('updates_duplicate', duplicate)
+  }
+
+  /** Reports the pushes whose trace is sampled. Another owner reports those that are left to it. */
+  #trace(): void {
+    const { clock, tracer } = this.#services
+    const endMs = clock.nowMs()
+    const startMs = endMs - (clock.monotonicMs() - this.#startedMs)
+    for (const [index, nth] of this.#nths.entries()) {
+      if (!this.#rows.isSampled(nth) || this.#left.has(index)) continue
+      const traceparent = this.#rows.traceparentOf(nth)
+      const result = this.#results[index]
+      if (traceparent === undefined || result === undefined) continue
+      const botId = this.#rows.botOf(nth)
+      const isTest = this.#rows.isTest(nth)
+      const of = { botId, isTest, queue: queueIdOf(botId, isTest) }
+      tracer?.pushed({ ...of, ...spanResultOf(result), traceparent, startMs, endMs })
+    }
   }
 
   #acceptOne({ nth, index, nowMs }: Omit<Place, 'shard'> & { nowMs: number }): PushOutcome {
@@ -238,32 +259,31 @@ export class PushBatch {
     const typeNumber = rows.typeOf(nth)
     const key = rows.hasIdempotencyKey(nth) ? this.#keyOf(place) : undefined
     // This holds even if nothing new is accepted now, because the update is already stored.
-    if (key !== undefined && 'result' in key) return key.result
+    if (key !== undefined && !(key instanceof HeldKey)) return key
     if (rows.isValidated(nth) || queue.bot.record.isValidated === true) {
       assertTelegramFields(typeNumber, rows.textOf(nth))
     }
     if (this.#targets.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
     if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
-    if (key !== undefined) shard.idempotency.assertRoom(key.held, key.fact.acceptedAtMs)
+    if (key !== undefined) {
+      shard.idempotency.assertRoom(key, this.#partOf(shard).pushed.acceptedAtMs)
+    }
     const ttlS = lifeS(typeNumber, rows.ttlOf(nth) || undefined, queue.bot.record.ttlS)
     rows.setTtl(nth, ttlS)
-    return this.#accepted(queue, place, key)
+    return this.#accepted(queue, place)
   }
 
-  #accepted(queue: BotQueue, { nth, shard, index }: Place, key: NewKey | undefined): number {
+  #accepted(queue: BotQueue, { nth, shard, index }: Place): number {
     const updateId = queue.updates.allocate(this.#rows.textBytes(nth))
-    if (key !== undefined) this.#keys?.claim(shard, index, { key, updateId })
     const { pushed, operations, indexes } = this.#partOf(shard)
-    const push = { nth, queue: queue.id, updateId, idempotency: key?.fact }
-    operations.push(new RowPush(pushed, push))
+    this.#keys?.claim(shard, index, pushed, updateId)
+    operations.push(new RowPush(pushed, { nth, queue: queue.id, updateId }))
     indexes.push(index)
     return updateId
   }
 
-  #keyOf({ nth, shard, index }: Place): CheckedKey {
-    const nowMs = shard.clock.nowMs()
-    const botId = this.#rows.botOf(nth)
-    const key = this.#keys?.check(index, { botId, text: this.#rows.textOf(nth), nowMs })
+  #keyOf({ shard, index }: Place): HeldKey | PushOutcome {
+    const key = this.#keys?.check(index, shard, this.#partOf(shard).pushed.acceptedAtMs)
     if (key === undefined) throw new Error('expected the keys to have been looked up')
     return key
   }
@@ -301,6 +321,16 @@ function refusalOf(error: unknown): PostboteError {
   const refusal = toPostboteError(error)
   if (refusal.code !== 'SHARD_BROKEN') return refusal
   return new PostboteError('STORE_UNAVAILABLE', { cause: refusal })
+}
+
+/** How a push ended, as its span says it. */
+function spanResultOf(result: PushOutcome): Pick<PushSpan, 'updateId' | 'result' | 'isError'> {
+  if (result instanceof PostboteError) {
+    return { updateId: undefined, result: result.code, isError: true }
+  }
+  if (result === 'filtered') return { updateId: undefined, result, isError: false }
+  if (typeof result === 'number') return { updateId: result, result: 'stored', isError: false }
+  return { updateId: result.duplicateOf, result: 'duplicate', isError: false }
 }
 
 function ignore(): undefined {}

@@ -1,9 +1,12 @@
 /** What can be done with bots, as the APIs ask for it. This is the only implementation of `BotService`. */
 import { randomBytes } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
+import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
+import type { UpdateFilter } from '../queue/look-back.ts'
 import type { BotRecord, QueueSettings, StoredSecret } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
+import { type QueueId, queueIdOf } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { Verified } from '../webhook/verify.ts'
@@ -17,7 +20,6 @@ import type {
   BotReport,
   BotService,
   IssuedToken,
-  DeadLetterName,
   KeyedBot,
   KeyedRegistration,
   ListedBot,
@@ -26,12 +28,15 @@ import type {
   ReplayResult,
   ShardSums,
   ShownSettings,
+  UpdateName,
 } from './bot-service.ts'
 import { Fleet } from './fleet.ts'
 import type { FleetQuery } from './fleet-status.ts'
-import { DeadLetterReplay } from './dead-letter-replay.ts'
 import { registrationHash } from './derived-bot-id.ts'
 import { PushBatch } from './push-batch.ts'
+import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
+import { ReplayJobs } from './replay-jobs.ts'
+import { replayOne, type ReplayTarget } from './replay-slice.ts'
 import type { SetWebhookRequest } from './webhook-control.ts'
 import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
 
@@ -48,9 +53,11 @@ export class BotRegistry implements BotService {
   readonly bots: BotCache
   /** What is known of all bots of the shards. */
   readonly fleet: Fleet
+  readonly replays: ReplayJobs
   readonly #services: BotQueueServices
   /** Registrations with a key that are in progress, by the ids of their bots. */
   readonly #registering = new Map<number, Promise<unknown>>()
+  readonly #clearing = new Mutex()
 
   constructor(options: BotCacheOptions) {
     this.bots = new BotCache(options)
@@ -60,6 +67,13 @@ export class BotRegistry implements BotService {
       counters: options.services.counters,
       attempts: options.services.webhooks.attempts,
       loadedQueue: (queue) => this.bots.loadedQueue(queue),
+    })
+    this.replays = new ReplayJobs({
+      clock: options.clock,
+      counters: options.services.counters,
+      log: options.services.log,
+      findQueue: (queue) => this.bots.findQueue(queue),
+      assertAccepting: (queue) => this.#assertAccepting(queue),
     })
   }
 
@@ -142,12 +156,20 @@ export class BotRegistry implements BotService {
       of: { readonly token: string; readonly settings: QueueSettings },
     ) => { readonly record: BotRecord; readonly settings?: QueueSettings | undefined },
   ): Promise<IssuedToken> {
-    const [stored] = await shard.load([botId])
+    const queues = [botId, queueIdOf(botId, true)]
+    const [stored] = await shard.load(queues)
+    if (stored === undefined || stored.bot !== undefined) throw new PostboteError('BOT_EXISTS')
+    this.#assertNotLoaded(botId)
     // A damaged record is replaced, because this is the only way to give its bot a token and its queue back.
-    if (stored === undefined || stored.bot !== undefined || this.bots.loaded(botId) !== undefined) {
-      throw new PostboteError('BOT_EXISTS')
+    if (stored.isDamaged !== true) {
+      this.bots.assertAbsent([botId])
+      // The removal of an earlier bot may have been cut off before it has cleared this.
+      await this.#clearing.run(() => {
+        this.#assertNotLoaded(botId)
+        return clearKept(shard, queues)
+      })
+      this.#assertNotLoaded(botId)
     }
-    if (stored.isDamaged !== true) this.bots.assertAbsent([botId])
     const { token, secret } = issue(botId)
     const createdAtMs = shard.clock.nowMs()
     const made = make({ createdAtMs, secrets: [secret] }, { token, settings: stored.settings })
@@ -226,18 +248,25 @@ export class BotRegistry implements BotService {
     try {
       await Promise.all(queues.map((queue) => queue.close()))
       const operations: Operation[] = [{ kind: 'bot', queue: botId, record: null }]
-      for (const { id, updates } of queues) {
+      for (const queue of queues) {
+        const { id, updates } = queue
         operations.push(...(await updates.drop(updates.nextId, { isKept: false })))
-        await shard.clearKept(id)
         operations.push(...(await updates.deadLetters.drop()))
+        operations.push(...(await this.replays.removalOf(queue)))
         operations.push({ kind: 'settings', queue: id, record: null })
         operations.push({ kind: 'attempts', queue: id, record: null })
       }
       await shard.commit(operations, { waited: true })
       ending = 'UNKNOWN_TOKEN'
+      // Not before, so that a bot that stays keeps it. If this fails, the sweep deletes what is left of a bot that is gone.
+      await clearKept(
+        shard,
+        queues.map(({ id }) => id),
+      ).catch(() => undefined)
     } finally {
       // If the removal failed, the next call reads the bot anew.
       this.bots.forget(bot)
+      if (ending === undefined && shard.status === 'serving') this.replays.start(shard)
       for (const end of polls) end?.(ending)
     }
     for (const { id, webhook } of queues) {
@@ -251,12 +280,19 @@ export class BotRegistry implements BotService {
     return isTest ? bot.test() : bot.main
   }
 
-  async replay(deadLetter: DeadLetterName): Promise<number> {
-    return (await this.#replayOf(deadLetter)).one(deadLetter.updateId)
+  async replay(deadLetter: UpdateName): Promise<number> {
+    return replayDeadLetter(await this.#replayTarget(deadLetter), deadLetter.updateId)
   }
 
-  async replayAll(queue: Omit<DeadLetterName, 'updateId'>): Promise<ReplayResult> {
-    return (await this.#replayOf(queue)).all()
+  async replayAll(
+    queue: Omit<UpdateName, 'updateId'>,
+    filter: UpdateFilter = {},
+  ): Promise<ReplayResult> {
+    return replayDeadLetters(await this.#replayTarget(queue), filter)
+  }
+
+  async replayUpdate(update: UpdateName): Promise<number | 'filtered'> {
+    return replayOne(await this.#replayTarget(update), update.updateId)
   }
 
   async report(botId: number): Promise<BotReport> {
@@ -292,6 +328,10 @@ export class BotRegistry implements BotService {
     return { bots: bots.slice(0, page.limit), shards: read }
   }
 
+  pendingOf(queue: BotQueue): readonly (number | undefined)[] {
+    return this.fleet.pendingOf(queue)
+  }
+
   select(query: FleetQuery): Promise<BotList> {
     return this.fleet.list(query)
   }
@@ -309,8 +349,8 @@ export class BotRegistry implements BotService {
     nths: readonly number[],
     hasLeft?: (botId: number) => boolean,
   ): PushReceipt {
-    const { clock, counters } = this.#services
-    return new PushBatch(this.bots, { clock, counters, hasLeft }, { rows, nths }).receipt()
+    const { clock, counters, tracer } = this.#services
+    return new PushBatch(this.bots, { clock, counters, tracer, hasLeft }, { rows, nths }).receipt()
   }
 
   #open(bot: Bot | undefined, token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
@@ -323,24 +363,27 @@ export class BotRegistry implements BotService {
     return isTest ? bot.test() : bot.main
   }
 
+  #assertNotLoaded(botId: number): void {
+    if (this.bots.loaded(botId) !== undefined) throw new PostboteError('BOT_EXISTS')
+  }
+
   async #existing(botId: number): Promise<Bot> {
     const bot = await this.bots.find(botId)
     if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
     return bot
   }
 
-  async #replayOf(of: Omit<DeadLetterName, 'updateId'>): Promise<DeadLetterReplay> {
-    const bot = await this.#existing(of.botId)
+  async #replayTarget(of: Omit<UpdateName, 'updateId'>): Promise<ReplayTarget> {
     const queue = await this.queueOf(of.botId, of.isTest)
-    const shard = this.bots.shardOf(of.botId)
-    const assertAccepting = (): void => {
-      this.bots.assertServed(of.botId)
-      if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
-      if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
-      if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
-    }
     const { counters } = this.#services
-    return new DeadLetterReplay({ queue, shard, counters, assertAccepting })
+    return { queue, counters, assertAccepting: () => this.#assertAccepting(queue) }
+  }
+
+  #assertAccepting({ bot, shard }: BotQueue): void {
+    this.bots.assertServed(bot.botId)
+    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+    if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
+    if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
   }
 }
 
@@ -371,4 +414,11 @@ function withoutUndefined(change: BotChange): BotChange {
 /** What a dispatcher has from the record of its bot, for a comparison. */
 function deliveriesOf({ connectionsMax, retryDelaysS, headers }: BotRecord): string {
   return JSON.stringify([connectionsMax, retryDelaysS, headers])
+}
+
+/** Deletes what queues keep of updates that have left. They must have been read. */
+async function clearKept(shard: Shard, queues: readonly QueueId[]): Promise<void> {
+  for (const queue of queues) {
+    if (shard.kept.of(queue).count > 0) await shard.clearKept(queue)
+  }
 }

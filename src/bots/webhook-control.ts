@@ -25,11 +25,13 @@ import type { Attempt } from '../webhook/attempt.ts'
 import type { AttemptLog } from '../webhook/attempt-log.ts'
 import type { HistoryMinute } from '../webhook/delivery-history.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
+import type { EndpointCheck } from '../webhook/endpoint-check.ts'
 import { isFailing, type Waiting } from '../webhook/health.ts'
 import type { KnownAddresses } from '../webhook/known-addresses.ts'
+import type { ShownRequest } from '../webhook/request-headers.ts'
 import type { Verified } from '../webhook/verify.ts'
 import { type WebhookFacts, type WebhookReport, webhookReport } from './webhook-report.ts'
-import type { WebhookDispatcher, WebhookServices } from './webhook-services.ts'
+import type { WebhookDispatcher, WebhookOfQueue, WebhookServices } from './webhook-services.ts'
 
 /** A change of settings, with operations to commit in the same group. */
 export interface ChangedSettings {
@@ -103,6 +105,8 @@ export class WebhookControl {
   /** Created by the first failure: most webhooks have none. */
   #keeper: AttemptKeeper | undefined
   #verification: AbortController | undefined
+  /** The checks of the endpoint that are under way. */
+  readonly #checks = new Set<AbortController>()
   #lastSetMs = Number.NEGATIVE_INFINITY
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
   /** When a setWebhook last had updates tried at once, monotonic. */
@@ -130,7 +134,7 @@ export class WebhookControl {
     const { webhook, isPaused } = this.#options.settings()
     const isWaiting = isPaused === true && this.#dispatcher === undefined
     const hasWork = webhook !== undefined && !isWaiting && this.#options.queue.pendingCount > 0
-    return !hasWork && this.#verification === undefined
+    return !hasWork && this.#verification === undefined && this.#checks.size === 0
   }
 
   info(): WebhookInfo {
@@ -168,6 +172,58 @@ export class WebhookControl {
   /** Returns the latest attempts, newest first. */
   attempts(limit: number): readonly Attempt[] {
     return this.#log?.latest(limit) ?? []
+  }
+
+  /** Returns the requests of deliveries as operators see them; undefined without a webhook. */
+  request(): ShownRequest | undefined {
+    const webhook = this.#webhook
+    return webhook && this.#options.services.requestOf(this.#ofQueue(webhook))
+  }
+
+  /** Checks the endpoint of the webhook. Rejects with NO_WEBHOOK, TOO_MANY_REQUESTS or UNAVAILABLE. */
+  async check(): Promise<EndpointCheck> {
+    const webhook = this.#webhook
+    if (webhook === undefined) throw new PostboteError('NO_WEBHOOK')
+    if (this.#isClosed) throw new PostboteError('UNAVAILABLE')
+    const check = new AbortController()
+    this.#checks.add(check)
+    try {
+      return await this.#options.services.check({
+        ...this.#ofQueue(webhook),
+        known: this.#addressesOf(webhook),
+        signal: check.signal,
+      })
+    } finally {
+      this.#checks.delete(check)
+    }
+  }
+
+  /** Whether an attempt for this update is known. */
+  hasAttempt(updateId: number): boolean {
+    const { failures } = this.#options.settings().webhook ?? {}
+    return this.#log?.has(updateId) === true || failures?.last.updateId === updateId
+  }
+
+  /**
+   * Forgets attempts of updates that were erased, in memory and as they are stored. It is durable then.
+   *
+   * @param partOf - which part of an attempt is forgotten
+   * @returns how many attempts were forgotten
+   */
+  async forgetAttemptsOf(
+    partOf: (attempt: Pick<Attempt, 'updateId'>) => 'all' | 'answer' | 'nothing',
+  ): Promise<number> {
+    const { id, shard } = this.#options
+    const log = this.#log
+    const count = log?.forget(partOf) ?? 0
+    // Written also if it is the same: then a later version is in the files above all earlier ones, which go.
+    const record = log?.hasErrors === true ? log.record() : null
+    await shard.commit([{ kind: 'attempts', queue: id, record }], { waited: true })
+    const { failures } = this.#options.settings().webhook ?? {}
+    if (failures !== undefined && partOf(failures.last) === 'all') {
+      await this.#options.changeSettings((settings) => ({ settings: withoutLastId(settings) }))
+    }
+    return count
   }
 
   /** Returns the minutes of the last hour that had deliveries, oldest first. */
@@ -308,6 +364,7 @@ export class WebhookControl {
   async drain(deadlineMs: number): Promise<void> {
     this.#isClosed = true
     this.#supersede()
+    this.#endChecks()
     await this.#dispatcher?.drain(deadlineMs)
     this.#healthTimer?.timer.cancel()
     await this.#healthTimer?.store()
@@ -318,6 +375,7 @@ export class WebhookControl {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#supersede()
+    this.#endChecks()
     this.#healthTimer?.timer.cancel()
     const { id, services } = this.#options
     if (this.#ownLog !== undefined) services.attempts.keep(id, this.#ownLog)
@@ -413,6 +471,19 @@ export class WebhookControl {
     this.#verification = undefined
   }
 
+  #endChecks(): void {
+    for (const check of this.#checks) check.abort(new PostboteError('UNAVAILABLE'))
+  }
+
+  #ofQueue(webhook: WebhookRecord): WebhookOfQueue {
+    return {
+      queueId: this.#options.id,
+      webhook,
+      ofBot: this.#options.ofBot(),
+      signingKeys: () => this.#options.settings().signingKeys,
+    }
+  }
+
   /** Replaces the configuration, and drops updates if requested, in one synced commit. */
   async #replace(
     next: (settings: QueueSettings) => QueueSettings,
@@ -450,14 +521,11 @@ export class WebhookControl {
     const generation = this.#generation
     this.#ownLog ??= services.attempts.of(id)
     return services.createDispatcher({
+      ...this.#ofQueue(webhook),
       clock,
-      queueId: id,
-      webhook,
-      ofBot: this.#options.ofBot(),
       source: queue,
       lease,
       addresses: this.#addressesOf(webhook),
-      signingKeys: () => this.#options.settings().signingKeys,
       limit: () => this.#options.settings().deliveriesPerSecond,
       attempts: this.#ownLog,
       onGone: () => {
@@ -542,4 +610,13 @@ export class WebhookControl {
     }
     await this.#options.changeSettings(changed).catch(() => undefined)
   }
+}
+
+/** The last failure stays, because the health depends on it, and names no update any more. */
+function withoutLastId(settings: QueueSettings): QueueSettings {
+  const { webhook } = settings
+  if (webhook?.failures === undefined) return settings
+  const { failures } = webhook
+  const last = { ...failures.last, updateId: 0 }
+  return { ...settings, webhook: { ...webhook, failures: { ...failures, last } } }
 }

@@ -6,7 +6,9 @@ import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryLimit } from '../webhook/delivery-pace.ts'
 import type { Dispatcher, DispatcherOptions } from '../webhook/dispatcher.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
-import type { AddressBook } from '../webhook/known-addresses.ts'
+import type { EndpointCheck } from '../webhook/endpoint-check.ts'
+import type { AddressBook, KnownAddresses } from '../webhook/known-addresses.ts'
+import type { ShownRequest } from '../webhook/request-headers.ts'
 import type { Verified } from '../webhook/verify.ts'
 
 /** What the webhook of a queue needs from the webhook layer. Created once per worker. */
@@ -18,6 +20,16 @@ export interface WebhookServices {
     readonly webhook: WebhookRecord
     readonly signal: AbortSignal
   }): Promise<Verified>
+  /** Checks the endpoint of a webhook that is set. Rejects with TOO_MANY_REQUESTS, or with the reason of the signal. */
+  check(
+    request: WebhookOfQueue & {
+      /** The addresses that deliveries use. */
+      readonly known: KnownAddresses
+      readonly signal: AbortSignal
+    },
+  ): Promise<EndpointCheck>
+  /** Returns the requests of deliveries as operators see them. */
+  requestOf(of: WebhookOfQueue): ShownRequest
   createDispatcher(request: DispatcherRequest): WebhookDispatcher
   /** `--max-webhook-connections`: a larger stored value counts as this one. */
   readonly connectionsMax: number
@@ -40,20 +52,22 @@ export type WebhookDispatcher = Pick<
   | 'waiting'
 >
 
-/** What the webhook decides about its dispatcher. The clock is that of the shard. */
-export interface DispatcherRequest
-  extends Pick<
-    DispatcherOptions,
-    'clock' | 'source' | 'addresses' | 'lease' | 'onGone' | 'onGoneClock'
-  > {
+/** A webhook that is set. */
+export interface WebhookOfQueue {
   readonly queueId: QueueId
   readonly webhook: WebhookRecord
   /** What the operator has set for the bot. */
   readonly ofBot: BotSettings
-  readonly limit: DeliveryLimit
-  readonly attempts: AttemptLog
   /** The keys that deliveries are signed with now. */
   signingKeys(): readonly StoredSigningKey[] | undefined
+}
+
+/** What the webhook decides about its dispatcher. The clock is that of the shard. */
+export interface DispatcherRequest
+  extends WebhookOfQueue,
+    Pick<DispatcherOptions, 'clock' | 'source' | 'addresses' | 'lease' | 'onGone' | 'onGoneClock'> {
+  readonly limit: DeliveryLimit
+  readonly attempts: AttemptLog
   onHealth(): void
   onAttemptFailed(): void
 }

@@ -117,6 +117,7 @@ const ofStreamPush: Names<StreamPushOptions> = {
   isTest: true,
   validate: true,
   idempotencyKey: true,
+  traceparent: true,
 }
 const ofPush: Names<PushOptions> = { ...ofStreamPush, signal: true }
 

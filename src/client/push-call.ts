@@ -14,12 +14,12 @@ import type { PrivateCall } from './server-connection.ts'
  *
  * @param botId - The bot that receives the update.
  * @param update - The update without its id.
- * @param options - Options of the push; the idempotency key becomes a header, the others become query parameters.
+ * @param options - Options of the push; the idempotency key and the trace become headers, the others query parameters.
  * @throws PostboteClientError: BAD_UPDATE for a cycle or a BigInt, BAD_REQUEST for an idempotency key that is not
  *   printable ASCII or has a space at either end.
  */
 export function pushCall(botId: number, update: object, options: StreamPushOptions): PrivateCall {
-  const { orderingKey, ttlS, isTest, validate, idempotencyKey } = options
+  const { orderingKey, ttlS, isTest, validate, idempotencyKey, traceparent } = options
   const query = new URLSearchParams({
     ...(orderingKey === undefined ? {} : { ordering_key: orderingKey }),
     ...(ttlS === undefined ? {} : { ttl: `${ttlS}` }),
@@ -30,7 +30,12 @@ export function pushCall(botId: number, update: object, options: StreamPushOptio
     method: 'POST',
     path: `/v1/bots/${botId}/updates${query === '' ? '' : `?${query}`}`,
     body: updateText(update),
-    headers: idempotencyKey === undefined ? {} : { 'idempotency-key': headerText(idempotencyKey) },
+    headers: {
+      ...(idempotencyKey === undefined
+        ? {}
+        : { 'idempotency-key': headerText('idempotencyKey', idempotencyKey) }),
+      ...(traceparent === undefined ? {} : { traceparent: headerText('traceparent', traceparent) }),
+    },
   }
 }
 
@@ -46,13 +51,14 @@ export function pushCall(botId: number, update: object, options: StreamPushOptio
  * @throws PostboteClientError: BAD_UPDATE for a cycle or a BigInt, BAD_REQUEST for a `ttlS` that is not finite.
  */
 export function pairText(botId: number, update: object, options: StreamPushOptions): string {
-  const { orderingKey, ttlS, isTest, validate, idempotencyKey } = options
+  const { orderingKey, ttlS, isTest, validate, idempotencyKey, traceparent } = options
   let head = `{"bot_id":${Number.isFinite(botId) ? botId : 'null'}`
   if (orderingKey !== undefined) head += `,"ordering_key":${JSON.stringify(orderingKey)}`
   if (idempotencyKey !== undefined) head += `,"idempotency_key":${JSON.stringify(idempotencyKey)}`
   if (ttlS !== undefined) head += `,"ttl":${wireNumber(ttlS)}`
   if (isTest === true) head += ',"test":true'
   if (validate !== undefined) head += `,"validate":${JSON.stringify(validate)}`
+  if (traceparent !== undefined) head += `,"traceparent":${JSON.stringify(traceparent)}`
   return `${head}}\n${updateText(update)}\n`
 }
 
@@ -84,11 +90,9 @@ function wireNumber(ttlS: number): number {
 }
 
 /** HTTP strips spaces from both ends of a header value, so the same key in a stream would be a different one. */
-function headerText(idempotencyKey: string): string {
-  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(idempotencyKey)) return idempotencyKey
-  throw badOption(
-    'idempotencyKey: expected printable ASCII characters without a space at either end',
-  )
+function headerText(option: string, text: string): string {
+  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text)) return text
+  throw badOption(`${option}: expected printable ASCII characters without a space at either end`)
 }
 
 function badOption(message: string): PostboteClientError {

@@ -34,6 +34,8 @@ export interface StreamPushOptions {
    * characters. Default: a random key for each push.
    */
   readonly idempotencyKey?: string | undefined
+  /** The place of the producer in a trace (W3C Trace Context). The server must run with `--trace-context`. Default: none. */
+  readonly traceparent?: string | undefined
 }
 
 /** Options of a single push. */

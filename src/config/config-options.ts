@@ -362,6 +362,13 @@ export const optionTable = {
     sentence:
       'File with the secret that signs these events: `whsec_` and the base64 text of 24 to 64 random bytes. A second line signs, too, while a new secret is rolled out.',
   },
+  traceContext: {
+    name: 'trace-context',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Stores the traceparent of a push with the update and sends it with each delivery, under a new span id. Also on if OTEL_EXPORTER_OTLP_ENDPOINT is set, to which spans are then sent.',
+  },
   logLevel: {
     name: 'log-level',
     kind: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),

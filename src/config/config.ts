@@ -10,6 +10,7 @@ import { noNativeIngestVariable } from '../../native-bindings/native-ingest.ts'
 import { clusterConfigProblems } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
 import { type Kind, path, refused } from './config-values.ts'
+import { otlpProblems } from './otlp-settings.ts'
 import { type Given, readFlags } from './read-flags.ts'
 
 type Rows = typeof optionTable
@@ -90,6 +91,7 @@ export function parseConfig(sources: ConfigSources): Config {
   // `Config` is made of the table's keys and kinds, and TypeScript cannot follow that through a loop.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const config = values as Config
+  problems.push(...otlpProblems(sources.env))
   if (problems.length === 0) checkTogether(config, given, problems)
   if (problems.length > 0) throw new ConfigError(problems)
   return config

@@ -49,8 +49,17 @@ export interface ApiResponse {
 
 type Call = Omit<ApiRequest, 'signal'>
 
+/** What a call sends beside its input. */
+export interface SentCall {
+  /** In place of the body of the input, as it is. */
+  readonly raw?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** Chosen: longer than the server waits for a worker that starts. A call without an end would stop the page. */
 const callMsMax = 20_000
+/** A check of an endpoint goes on for as long as a look-up, a connection and a response may take together. */
+const callsMsMax: { readonly [Id in PageCall]?: number } = { checkWebhook: 100_000 }
 
 /** The server sees by this header that the request comes from its own page. */
 const ownHeader = { 'postbote-dashboard': '1' }
@@ -82,19 +91,31 @@ export class ApiClient {
    *
    * @param id - that of the call in the table of operations
    * @param input - its parameters, query and body
-   * @param raw - sent in place of the body of the input, as it is
+   * @param sent - what differs from that: a body that is sent as it is, and headers
    * @returns the result
    */
   async call<Id extends PageCall>(
     id: Id,
     input: PageInput<Id>,
-    raw?: string,
+    sent?: SentCall,
   ): Promise<ResultShape<Id>> {
+    const { value } = await this.read(id, input, sent)
+    return value
+  }
+
+  /** Makes a call, as `call` does, and returns the text of the response, too. */
+  async read<Id extends PageCall>(
+    id: Id,
+    input: PageInput<Id>,
+    { raw, headers }: SentCall = {},
+  ): Promise<{ readonly text: string; readonly value: ResultShape<Id> }> {
     const { method, target } = pageCall(id, input)
     const body = raw ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
-    const call = { method, headers: ownHeader }
-    const response = await this.#send(target, body === undefined ? call : { ...call, body })
-    return JSON.parse(await response.text())
+    const call = { method, headers: { ...headers, ...ownHeader } }
+    const sent = body === undefined ? call : { ...call, body }
+    const response = await this.#send(target, sent, callsMsMax[id])
+    const text = await response.text()
+    return { text, value: JSON.parse(text) }
   }
 
   /** Returns the counters of the server, in the text format of Prometheus. */
@@ -111,10 +132,10 @@ export class ApiClient {
     this.#options.onTrouble(undefined)
   }
 
-  async #send(path: string, call: Call): Promise<ApiResponse> {
+  async #send(path: string, call: Call, msMax = callMsMax): Promise<ApiResponse> {
     const view = this.#view
     try {
-      const response = await this.#fetch(path, call)
+      const response = await this.#fetch(path, call, msMax)
       if (!response.ok) throw await errorOf(response)
       this.#note({ view, path, trouble: undefined })
       return response
@@ -126,9 +147,9 @@ export class ApiClient {
     }
   }
 
-  async #fetch(path: string, call: Call): Promise<ApiResponse> {
+  async #fetch(path: string, call: Call, msMax: number): Promise<ApiResponse> {
     const late = new AbortController()
-    const cancel = this.#options.clock.after(callMsMax, () => late.abort())
+    const cancel = this.#options.clock.after(msMax, () => late.abort())
     const { signal } = late
     try {
       return await this.#options.fetch(path, { ...call, signal })

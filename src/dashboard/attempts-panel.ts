@@ -1,4 +1,5 @@
 /** The last attempts to deliver, newest first. Equal ones in a row are one line with their number, and each line opens. */
+import { attemptHeaders } from './attempt-headers.ts'
 import { badgeElement } from './badge.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { type Column, dataTable } from './data-table.ts'
@@ -9,9 +10,9 @@ import { foldAttempts, type FoldedAttempts } from './fold-attempts.ts'
 import { formatCount, formatExact } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
-import { botHash } from './page-route.ts'
-import type { AttemptShape, QueueShape } from './shapes.ts'
+import type { AttemptShape, QueueShape, RequestShape } from './shapes.ts'
 import { timeElement } from './time-element.ts'
+import { updateLink } from './update-link.ts'
 
 const pauseMs = 1_000
 
@@ -44,13 +45,18 @@ export function attemptsPanel(
   empty.hidden = true
   polls.hidden = true
   const waiting = element('div', { class: 'skeleton' })
+  let request: RequestShape | null | undefined
   const table = dataTable('Attempts', columns, {
-    more: { keyOf: ({ key }) => key, detailOf: ({ attempts }) => attemptDetails(attempts) },
+    more: {
+      keyOf: ({ key }) => key,
+      detailOf: ({ attempts }) => attemptDetails(attempts, queue, request),
+    },
   })
   let mode: QueueShape['mode'] | undefined
   const hurry = poll(pauseMs, async () => {
     if (mode !== 'webhook') return
-    const { attempts } = await api.call('listAttempts', ofQueue(queue, {}))
+    const { attempts, ...rest } = await api.call('listAttempts', ofQueue(queue, {}))
+    request = rest.request
     waiting.hidden = true
     empty.hidden = attempts.length > 0
     table.show(foldAttempts(attempts))
@@ -75,35 +81,48 @@ function resultOf({ last, attempts }: FoldedAttempts): readonly (HTMLElement | s
 
 function updatesText({ attempts }: FoldedAttempts, queue: BotQueueName): Child {
   const ids = [...new Set(attempts.map((attempt) => attempt.update_id))]
-  const [first] = ids
-  if (ids.length > 1) return `${formatCount(ids.length)} updates`
-  if (first === null || first === undefined) return '–'
-  return element('a', { href: botHash(queue, 'updates', first) }, `${first}`)
+  return ids.length > 1 ? `${formatCount(ids.length)} updates` : updateLink(queue, ids[0])
 }
 
-/** Each attempt of a line, with everything that is known of it. */
-function attemptDetails(attempts: readonly AttemptShape[]): HTMLElement {
-  return element('div', {}, ...attempts.map(attemptFacts))
+/** What requests look like now, and each attempt of a line with everything that is known of it. */
+function attemptDetails(
+  attempts: readonly AttemptShape[],
+  queue: BotQueueName,
+  request: RequestShape | null | undefined,
+): HTMLElement {
+  const [first, ...others] = attempts
+  const each = others.map((attempt) =>
+    element(
+      'details',
+      { class: 'options' },
+      element('summary', {}, `${formatExact(attempt.time)}, update ${attempt.update_id ?? '–'}`),
+      attemptFacts(attempt, queue),
+    ),
+  )
+  const facts = first && attemptFacts(first, queue)
+  return element('div', {}, attemptHeaders(request, undefined), facts, ...each)
 }
 
 /** Everything that is known of an attempt, with the beginning of what the endpoint answered. */
-export function attemptFacts(attempt: AttemptShape): HTMLElement {
-  const { next_retry: retry, response_body: body } = attempt
+export function attemptFacts(attempt: AttemptShape, queue: BotQueueName): HTMLElement {
+  const { next_retry: retry, response_body: body, traceparent } = attempt
   const facts = factList()
   facts.show([
     ['Ended', formatExact(attempt.time)],
-    ['Update', `${attempt.update_id ?? '–'}`],
+    ['Update', updateLink(queue, attempt.update_id)],
     ['Address', attempt.address ?? '–'],
     ['Status', `${attempt.status ?? 'no response'}`],
     ['Took', durationText(attempt)],
     ['Error', attempt.error ?? 'none'],
     ['Next try', retry === null ? 'none' : `${formatExact(retry)}, at the earliest`],
+    ...(traceparent === undefined ? [] : ([['Trace', traceparent]] as const)),
   ])
   const answer =
     typeof body === 'string' && body !== ''
       ? element('pre', { tabindex: 0, 'aria-label': 'Response' }, body)
       : undefined
-  return element('div', { class: 'note' }, facts.root, answer)
+  const headers = attemptHeaders(undefined, attempt.response_headers)
+  return element('div', { class: 'note' }, facts.root, headers, answer)
 }
 
 /** How long an attempt took. */

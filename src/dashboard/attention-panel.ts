@@ -3,14 +3,15 @@
  * however many bots fail: it asks for the bots of the worst states that the sums know, and for the sentence of each.
  */
 import { badge } from './badge.ts'
+import { asSentence, readableSeconds } from './bot-sentence.ts'
 import { botHash } from './page-route.ts'
 import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
 import { formatAge, formatCount } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
+import { pendingCurve } from './pending-curve.ts'
 import { actOnQueue, type QueueAction } from './queue-actions.ts'
 import type { BotShape, ListedBotShape, SummaryShape } from './shapes.ts'
-import { sparkline, sparkPointsMax } from './sparkline.ts'
 
 /** Sentences need not be younger. */
 const pauseMs = 3_000
@@ -54,6 +55,7 @@ export function attentionPanel(
     const ids = new Set(troubled.map(({ listed }) => listed.bot_id))
     for (const [id, row] of rows) {
       if (ids.has(id)) continue
+      row.end()
       row.root.remove()
       rows.delete(id)
     }
@@ -134,18 +136,21 @@ function wellText({ bots, paused, dead_letters: letters }: SummaryShape): string
   return [which, ...notes].join(', ') + '.'
 }
 
-type TroubleRow = PagePart<TroubledBot>
+interface TroubleRow extends PagePart<TroubledBot> {
+  readonly end: () => void
+}
 
 function troubleRow(
   context: PageContext,
   { listed }: TroubledBot,
   onActed: () => void,
 ): TroubleRow {
-  const { clock, may } = context
+  const { may } = context
+  const { context: ofRow, end } = context.part()
   const queue = { botId: String(listed.bot_id), isTest: false }
   const state = badge()
   const sentence = element('div', { class: 'sentence' })
-  const curve = sparkline()
+  const curve = pendingCurve(ofRow, queue)
   const count = element('span')
   const age = element('small')
   const act = (action: QueueAction) => () => void actOnQueue(context, queue, action).then(onActed)
@@ -154,7 +159,7 @@ function troubleRow(
     style: 'small',
   })
   const pause = buttonElement('Pause', act('pauseBot'), { of: listed.bot_id, style: 'quiet small' })
-  const link = element('a', { href: botHash(queue) }, listed.first_name)
+  const link = element('a', { href: botHash(queue), class: 'row-link' }, listed.first_name)
   const root = element(
     'li',
     {},
@@ -170,20 +175,16 @@ function troubleRow(
     curve.root,
     buttonsElement(deliver, pause),
   )
-  let points: readonly number[] = []
-  let lastMs = 0
   const show = ({ state: word, listed: now, bot }: TroubledBot): void => {
     state.show(word)
-    setElementText(sentence, bot?.health_reason ?? '')
-    sentence.title = bot?.health_reason ?? ''
+    const reason = asSentence(readableSeconds(bot?.health_reason ?? ''))
+    setElementText(sentence, reason)
+    sentence.title = reason
     setElementText(count, formatCount(now.pending))
-    setElementText(age, now.oldest_age === null ? '' : formatAge(now.oldest_age))
+    setElementText(age, now.oldest_age === null ? 'waiting' : `since ${formatAge(now.oldest_age)}`)
     deliver.hidden = !may('manage') || (bot?.parked_keys ?? 0) === 0
     pause.hidden = !may('manage') || now.mode !== 'webhook'
-    if (clock.nowMs() - lastMs >= pauseMs / 2) points = [...points, now.pending ?? 0]
-    points = points.slice(-sparkPointsMax)
-    lastMs = clock.nowMs()
-    curve.show(points)
+    curve.show(now.pending ?? 0)
   }
-  return { root, show }
+  return { root, show, end }
 }

@@ -3,8 +3,10 @@ import { badgeElement } from './badge.ts'
 import { type Column, dataTable } from './data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from './element.ts'
 import { emptyState } from './empty-state.ts'
+import type { PageInput } from './page-calls.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import { botHash } from './page-route.ts'
+import { searchField } from './search-field.ts'
 import type { RecordedCallShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
 import { timeElement } from './time-element.ts'
@@ -23,22 +25,15 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
     text: 'Each call that changes a bot, a queue or a key is recorded, whoever makes it.',
     isHidden: true,
   })
-  const bot = element('input', {
-    type: 'search',
-    inputmode: 'numeric',
-    'data-search': '',
-    placeholder: 'Press / to search',
-    onchange: () => ask(),
-  })
-  bot.value = query.get('bot') ?? ''
+  const filters = auditFilters(query, () => ask())
   const first = buttonElement('First page', () => turn(undefined), { style: 'quiet' })
   const next = buttonElement('Next page', () => turn(lastId), { style: 'quiet' })
   const table = dataTable('Audit', columnsOf(clock))
 
   async function refresh(): Promise<string> {
-    const id = bot.value.trim()
-    const input = { bot: id === '' ? undefined : Number(id), before, limit: perPage }
-    const { calls } = await api.call('listAudit', { query: input })
+    const { calls } = await api.call('listAudit', {
+      query: { ...filters.selection(), before, limit: perPage },
+    })
     waiting.hidden = true
     none.hidden = calls.length > 0
     first.hidden = before === undefined
@@ -49,7 +44,7 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
   }
 
   function ask(): void {
-    keepQuery({ bot: bot.value.trim() })
+    keepQuery(filters.address())
     turn(undefined)
   }
 
@@ -59,7 +54,7 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
   }
 
   poll(pauseMs, () => refresh().then(result.say))
-  const controls = [element('label', {}, 'Id of a bot', bot), buttonsElement(first, next)]
+  const controls = [...filters.fields, buttonsElement(first, next)]
   const root = element(
     'div',
     {},
@@ -74,6 +69,44 @@ export function auditView({ api, clock, poll, query, keepQuery }: PageContext): 
     ),
   )
   return { title: 'Audit', root }
+}
+
+interface AuditFilters {
+  readonly fields: readonly HTMLElement[]
+  readonly selection: () => NonNullable<PageInput<'listAudit'>['query']>
+  /** What the address keeps of them. */
+  readonly address: () => Readonly<Record<string, string>>
+}
+
+function auditFilters(query: URLSearchParams, onchange: () => void): AuditFilters {
+  const { root, input: bot } = searchField({
+    label: 'Bot',
+    placeholder: 'Id of a bot',
+    value: query.get('bot'),
+    onchange,
+  })
+  const operation = element('input', { autocomplete: 'off', placeholder: 'removeBot', onchange })
+  const key = element('input', { autocomplete: 'off', placeholder: 'id, or admin', onchange })
+  operation.value = query.get('operation') ?? ''
+  key.value = query.get('key') ?? ''
+  const address = (): Readonly<Record<'bot' | 'operation' | 'key', string>> => ({
+    bot: bot.value.trim(),
+    operation: operation.value.trim(),
+    key: key.value.trim(),
+  })
+  return {
+    fields: [root, element('label', {}, 'Call', operation), element('label', {}, 'Key', key)],
+    selection() {
+      const asked = address()
+      return {
+        // The server says what is wrong with a text that is no number.
+        bot: asked.bot === '' ? undefined : Number(asked.bot),
+        operation: asked.operation || undefined,
+        key: asked.key || undefined,
+      }
+    },
+    address,
+  }
 }
 
 function columnsOf(clock: PageContext['clock']): readonly Column<RecordedCallShape>[] {

@@ -1,6 +1,6 @@
 /**
  * The bots that the table shows. The server selects and sorts them, so the page never holds more than it was asked for:
- * the first ones of a sorted list, or, in the order of ids, as many pages as the reader has scrolled to.
+ * the first ones of a sorted list, or, in the order of ids, as many pages as the reader has scrolled to, up to a bound.
  */
 import type { PageInput } from './page-calls.ts'
 import type { BotListShape, ListedBotShape } from './shapes.ts'
@@ -8,7 +8,7 @@ import type { BotListShape, ListedBotShape } from './shapes.ts'
 type BotState = NonNullable<NonNullable<PageInput<'listBots'>['query']>['state']>
 
 export interface BotListQuery {
-  readonly prefix: string
+  readonly search: string
   readonly state: BotState | ''
   readonly sort: 'id' | NonNullable<NonNullable<PageInput<'listBots'>['query']>['sort']>
 }
@@ -20,10 +20,12 @@ export interface ListApi {
 
 /** Chosen: fills several screens. The table asks for it every few seconds, and the server allows 1,000. */
 const perPage = 200
+/** Chosen: nobody scrolls further, and so many take some 2 MB of the browser. Who looks for another bot searches. */
+export const botsListedMax = 5_000
 
 export class BotList {
   readonly #api: ListApi
-  #query: BotListQuery = { prefix: '', state: '', sort: 'pending' }
+  #query: BotListQuery = { search: '', state: '', sort: 'pending' }
   #bots: readonly ListedBotShape[] = []
   /** The query that the bots are the answer to. */
   #listed: BotListQuery | undefined
@@ -47,6 +49,11 @@ export class BotList {
 
   get hasMore(): boolean {
     return this.#hasMore
+  }
+
+  /** Whether the reader must narrow the list to see others. */
+  get isCut(): boolean {
+    return this.#hasMore && (this.#query.sort !== 'id' || this.#bots.length >= botsListedMax)
   }
 
   /** The shards whose bots are not in the list. */
@@ -79,7 +86,7 @@ export class BotList {
   /** Adds the next page of a list in the order of ids. */
   async more(): Promise<void> {
     const last = this.#bots.at(-1)?.bot_id
-    if (!this.#hasMore || this.#query.sort !== 'id' || last === undefined) return
+    if (!this.#hasMore || this.isCut || last === undefined) return
     const asked = ++this.#asked
     const page = await this.#page(last)
     if (asked !== this.#asked) return
@@ -88,11 +95,11 @@ export class BotList {
   }
 
   #page(after: number): Promise<BotListShape> {
-    const { prefix, state, sort } = this.#query
+    const { search, state, sort } = this.#query
     const query = {
       limit: perPage,
       details: true,
-      prefix: prefix === '' ? undefined : prefix,
+      search: search === '' ? undefined : search,
       state: state === '' ? undefined : state,
       ...(sort === 'id' ? { after } : { sort }),
     }

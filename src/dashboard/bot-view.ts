@@ -6,8 +6,10 @@
 import { isTrouble } from './api-client.ts'
 import { attemptsPanel } from './attempts-panel.ts'
 import { badge } from './badge.ts'
+import { botSentence } from './bot-sentence.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { deadLettersPanel } from './dead-letters-panel.ts'
+import { checkPanel } from './check-panel.ts'
 import { buttonElement, buttonsElement, element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
 import { formatAge, formatBytes, formatCount } from './format.ts'
@@ -15,11 +17,11 @@ import { historyPanel } from './history-panel.ts'
 import type { PageContext, PageView } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
 import { type BotTab, botHash, botTabs, type PageRoute } from './page-route.ts'
+import { pendingCurve } from './pending-curve.ts'
 import { pushPanel } from './push-panel.ts'
 import { actOnQueue, type QueueAction } from './queue-actions.ts'
 import { settingsPanel } from './settings-panel.ts'
 import type { BotShape, QueueShape } from './shapes.ts'
-import { sparkline, sparkPointsMax } from './sparkline.ts'
 import { statusLine } from './status-line.ts'
 import { tailPanel } from './tail-panel.ts'
 import { timeElement } from './time-element.ts'
@@ -37,7 +39,7 @@ export function botView(context: PageContext, first: BotRoute): PageView {
   const { queue } = first
   const { api, poll } = context
   const title = `Bot ${queue.botId}${queue.isTest ? ', /test/ queue' : ''}`
-  const heading = element('h1', {}, title)
+  const heading = element('h1', {}, title, element('span', { class: 'faint' }))
   const state = stateHead(context, queue, () => hurry())
   const tabs = tabLinks(queue)
   const place = element('div', {}, element('div', { class: 'skeleton' }))
@@ -63,6 +65,7 @@ export function botView(context: PageContext, first: BotRoute): PageView {
       bot = await api.call('getBot', { id: queue.botId })
       showNames(heading, queue, bot)
       state.show(bot)
+      sameName.show(bot)
       tabs.root.hidden = false
       showTab()
     } catch (error) {
@@ -74,7 +77,8 @@ export function botView(context: PageContext, first: BotRoute): PageView {
       }
     }
   })
-  const root = element('div', {}, linksOf(queue), state.root, tabs.root, place)
+  const sameName = sameNameNote(context)
+  const root = element('div', {}, linksOf(queue, sameName.root), state.root, tabs.root, place)
   state.root.prepend(element('div', { class: 'heading' }, heading, state.actions))
   return {
     title,
@@ -109,7 +113,12 @@ function unchanging(root: HTMLElement): TabPart {
 function activityTab(context: PageContext, queue: BotQueueName): TabPart {
   const attempts = attemptsPanel(context, queue)
   const charts = historyPanel(context, queue)
-  const root = element('div', {}, element('div', { class: 'row' }, ...charts), attempts.root)
+  const root = element(
+    'div',
+    { class: 'activity' },
+    element('div', { class: 'row' }, ...charts),
+    attempts.root,
+  )
   const show = (bot: BotShape): void => {
     const { mode } = stateOf(bot, queue)
     for (const chart of charts) chart.hidden = mode !== 'webhook'
@@ -128,7 +137,9 @@ function tryTab(context: PageContext, queue: BotQueueName): TabPart {
     const { attempts } = await api.call('listAttempts', ofQueue(queue, {}))
     push.attempted(attempts)
   })
-  return unchanging(element('div', { class: 'pair' }, push.root, tail))
+  const check = checkPanel(context, queue)
+  check.hidden = !may('manage')
+  return unchanging(element('div', {}, element('div', { class: 'pair' }, push.root, tail), check))
 }
 
 function stateOf(bot: BotShape, { isTest }: BotQueueName): QueueShape {
@@ -142,12 +153,12 @@ function showNames(heading: HTMLElement, { isTest }: BotQueueName, bot: BotShape
   heading.replaceChildren(`${bot.first_name} `, element('span', { class: 'faint' }, names))
 }
 
-function linksOf(queue: BotQueueName): HTMLElement {
+function linksOf(queue: BotQueueName, note: HTMLElement): HTMLElement {
   const { isTest } = queue
   const all = element('a', { href: '#/' }, 'Bots')
   const name = isTest ? 'the main queue' : 'the /test/ queue'
   const href = botHash({ ...queue, isTest: !isTest })
-  return element('p', { class: 'crumbs' }, all, ' · ', element('a', { href }, `Show ${name}`))
+  return element('p', { class: 'crumbs' }, all, ' · ', element('a', { href }, `Show ${name}`), note)
 }
 
 function tabLinks(queue: BotQueueName): PagePart<BotTab> {
@@ -174,13 +185,18 @@ interface StateHead extends PagePart<BotShape> {
 
 /** @param onActed - the state may be another one now */
 function stateHead(context: PageContext, queue: BotQueueName, onActed: () => void): StateHead {
-  const { may } = context
+  const { clock, may } = context
   const word = badge()
-  const sentence = element('p')
-  const verdict = element('div', { class: 'verdict' }, word.root, sentence)
+  const sentence = element('p', { class: 'lead-sentence' })
+  const more = element('p', { class: 'faint' })
+  const verdict = element(
+    'div',
+    { class: 'verdict' },
+    word.root,
+    element('div', {}, sentence, more),
+  )
   /** The sentence counts seconds; a screen reader hears only its word. */
   const heard = statusLine('hidden-label')
-  const sameName = sameNameNote(context)
   const figures = figureTiles(context, queue)
   const act = (action: QueueAction): void => void actOnQueue(context, queue, action).then(onActed)
   let isPaused = false
@@ -191,17 +207,18 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
 
   const show = (bot: BotShape): void => {
     const state = stateOf(bot, queue)
-    const hasWebhook = state.mode === 'webhook'
     isPaused = state.paused
-    sameName.show(bot)
-    pause.hidden = !may('manage') || (!hasWebhook && !isPaused)
+    pause.hidden = !may('manage')
     pause.className = isPaused ? 'primary' : ''
     retry.hidden = !may('manage') || isPaused || state.parked_keys === 0
     setElementText(pause, isPaused ? 'Resume deliveries' : 'Pause deliveries')
     word.root.hidden = false
     word.show(state.health ?? state.mode)
-    sentence.className = ''
-    setElementText(sentence, asSentence(state.health_reason ?? ''))
+    const said = botSentence(state, clock.nowMs() / 1_000)
+    sentence.className = 'lead-sentence'
+    setElementText(sentence, said.lead)
+    setElementText(more, said.more)
+    verdict.title = `${said.lead} ${said.more}`
     heard.say(state.health ?? 'polling')
     isKnown = true
     figures.root.hidden = false
@@ -211,28 +228,29 @@ function stateHead(context: PageContext, queue: BotQueueName, onActed: () => voi
     figures.root.hidden = !isKnown
     sentence.className = 'error'
     setElementText(sentence, errorText(error))
+    setElementText(more, '')
   }
   const root = element(
     'div',
     {},
-    element('section', { class: 'card' }, verdict, heard.root, sameName.root),
+    element('section', { class: 'card' }, verdict, heard.root),
     figures.root,
   )
-  return { root, actions: buttonsElement(pause, retry), show, fail }
-}
-
-function asSentence(text: string): string {
-  return text === '' ? text : `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
+  const actions = buttonsElement(pause, retry)
+  // What is below must not move when they appear.
+  if (may('manage')) actions.classList.add('awaited')
+  return { root, actions, show, fail }
 }
 
 /** What waits, and what failed last. */
-function figureTiles({ clock }: PageContext, queue: BotQueueName): PagePart<QueueShape> {
+function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueShape> {
+  const { clock } = context
   const pending = element('dd', {}, '–')
   const oldest = element('dd', {}, '–')
   const letters = element('a', { href: botHash(queue, 'dead-letters') }, '–')
   const taken = element('dd', { class: 'small' }, '–')
   const failed = element('dd', {}, '–')
-  const curve = sparkline()
+  const curve = pendingCurve(context, queue)
   const failure = tile('Last failure', failed)
   const root = element(
     'dl',
@@ -242,9 +260,8 @@ function figureTiles({ clock }: PageContext, queue: BotQueueName): PagePart<Queu
     tile('Dead letters', element('dd', {}, letters)),
     tile('Takes updates by', taken),
     failure,
-    tile('Pending, just now', element('dd', {}, curve.root)),
+    tile('Pending, lately', element('dd', {}, curve.root)),
   )
-  let points: readonly number[] = []
   const show = (state: QueueShape): void => {
     const bytes = element('span', { class: 'small faint' }, ` ${formatBytes(state.pending_bytes)}`)
     pending.replaceChildren(formatCount(state.pending), bytes)
@@ -254,8 +271,7 @@ function figureTiles({ clock }: PageContext, queue: BotQueueName): PagePart<Queu
     taken.title = takenText(state)
     failed.replaceChildren(timeElement(clock, state.last_error_date, 'none'))
     failure.title = state.last_error_message ?? ''
-    points = [...points, state.pending].slice(-sparkPointsMax)
-    curve.show(points)
+    curve.show(state.pending)
   }
   return { root, show }
 }
@@ -271,7 +287,7 @@ function takenText({ mode, webhook_host: host, waiting_poll: isWaiting }: QueueS
 
 /** The server takes a username that another bot has. Looks for one once. */
 function sameNameNote({ api, seesAll }: PageContext): PagePart<BotShape> {
-  const root = element('p', { class: 'degraded', hidden: true })
+  const root = element('span', { class: 'degraded', hidden: true })
   let hasLooked = !seesAll
   const look = async ({ bot_id: id, username }: BotShape): Promise<void> => {
     const { bots } = await api.call('listBots', { query: { prefix: username, limit: 1_000 } })
@@ -280,7 +296,9 @@ function sameNameNote({ api, seesAll }: PageContext): PagePart<BotShape> {
     )
     root.hidden = others.length === 0
     const ids = others.slice(0, 10).map((each) => each.bot_id)
-    setElementText(root, `The username is also that of bot ${ids.join(', ')}.`)
+    const text = `The username is also that of bot ${ids.join(', ')}.`
+    setElementText(root, ` · ${text}`)
+    root.title = text
   }
   const show = (bot: BotShape): void => {
     if (hasLooked) return

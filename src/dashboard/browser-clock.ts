@@ -13,6 +13,12 @@ export function isoTimeOf(unixSeconds: number): string {
   return new Date(unixSeconds * 1_000).toISOString()
 }
 
+/** Returns the Unix seconds of a moment as a field for a date and a time has it, in the time zone of the browser; undefined if it is empty. */
+export function unixSecondsOf(localTime: string): number | undefined {
+  const ms = Date.parse(localTime)
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1_000)
+}
+
 export const browserClock: BrowserClock = {
   nowMs: () => Date.now(),
   after(delayMs, fire) {

@@ -6,6 +6,8 @@ export interface Question {
   readonly title: string
   /** What follows from it. */
   readonly text: string
+  /** What the reader chooses before. */
+  readonly fields?: HTMLElement
   /** The button that does it. */
   readonly action: string
   /** Whether something is lost. */
@@ -18,7 +20,7 @@ export function confirmDialog(question: Question): Promise<boolean> {
 }
 
 function ask(
-  { title, text, action, isDanger = false }: Question,
+  { title, text, fields, action, isDanger = false }: Question,
   resolve: (isWanted: boolean) => void,
 ): void {
   const heading = element('h2', { id: 'question' }, title)
@@ -33,6 +35,7 @@ function ask(
     { 'aria-labelledby': heading.id },
     heading,
     element('p', { class: 'faint' }, text),
+    fields,
     buttonsElement(cancel, act),
   )
   dialog.addEventListener('close', () => {

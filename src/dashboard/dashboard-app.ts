@@ -19,7 +19,7 @@ import type { PageContext, PageView } from './page-context.ts'
 import { type PageRoute, routeOf } from './page-route.ts'
 import { registerView } from './register-view.ts'
 import { rightsView } from './rights-view.ts'
-import { handleRowKeys } from './row-keys.ts'
+import { handleRowKeys, searchSelector } from './row-keys.ts'
 import type { RightsShape } from './shapes.ts'
 import { refreshTimes } from './time-element.ts'
 import { toasts } from './toasts.ts'
@@ -84,7 +84,9 @@ export class DashboardApp {
     window.addEventListener('hashchange', () => {
       if (this.#shown === 'view') this.#show()
     })
-    document.addEventListener('keydown', (event) => handleRowKeys(event, this.#place))
+    document.addEventListener('keydown', (event) =>
+      handleRowKeys(event, { root: this.#place, onSearch: () => this.#search() }),
+    )
     this.#counting = this.#repeat(countsPauseMs, () => this.#count())
     this.#repeat(timesPauseMs, () => {
       refreshTimes(browserClock, this.#place)
@@ -134,6 +136,15 @@ export class DashboardApp {
     this.#counting.hurry()
     // A screen reader begins at the new page.
     this.#place.focus()
+  }
+
+  /** Leads to the search of the first page, if the key may see that. */
+  #search(): void {
+    if (this.#shown !== 'view' || routeOf(location.hash).page === 'bots') return
+    const focus = (): void => this.#place.querySelector<HTMLElement>(searchSelector)?.focus()
+    // After the listener that shows the page.
+    window.addEventListener('hashchange', focus, { once: true })
+    location.hash = '#/'
   }
 
   #viewOf(context: PageContext, route: PageRoute): PageView {

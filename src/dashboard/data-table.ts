@@ -46,20 +46,43 @@ export function dataTable<Row>(
   root.hidden = true
   /** The keys of the rows that are open. */
   const open = new Set<string>()
-  let shown = ''
+  /** The rows that are shown, by their data: a row that is made anew would lose the focus and the selection. */
+  let shown: ReadonlyMap<string, readonly HTMLElement[]> = new Map()
   const rowsOf = (row: Row): readonly HTMLElement[] =>
     more === undefined
       ? [rowElement(row, columns)]
       : openableRows({ row, columns, key: more.keyOf(row), detail: more.detailOf(row), open })
   const show = (rows: readonly Row[]): void => {
     root.hidden = rows.length === 0
-    // A row that is made anew would lose the focus.
-    const text = JSON.stringify(rows)
-    if (text === shown) return
-    shown = text
-    body.replaceChildren(...rows.flatMap(rowsOf))
+    const made = new Map<string, readonly HTMLElement[]>()
+    for (const row of rows) {
+      let text = JSON.stringify(row)
+      while (made.has(text)) text += ' '
+      made.set(text, shown.get(text) ?? rowsOf(row))
+    }
+    const before = [...shown.values()].flat()
+    shown = made
+    replaceRows(body, before, [...made.values()].flat())
   }
   return { root, show }
+}
+
+/** Changes only what differs. A focused link that is made anew has the focus again. */
+function replaceRows(
+  body: HTMLElement,
+  before: readonly HTMLElement[],
+  rows: readonly HTMLElement[],
+): void {
+  const active = document.activeElement
+  const href = body.contains(active) ? (active?.getAttribute('href') ?? undefined) : undefined
+  const wanted = new Set(rows)
+  for (const row of before) if (!wanted.has(row)) row.remove()
+  for (const [nth, row] of rows.entries()) {
+    if (body.children[nth] !== row) body.insertBefore(row, body.children[nth] ?? null)
+  }
+  if (href === undefined || body.contains(document.activeElement)) return
+  const again = [...body.querySelectorAll('a')].find((link) => link.getAttribute('href') === href)
+  again?.focus({ preventScroll: true })
 }
 
 interface Openable<Row> {

@@ -11,6 +11,7 @@ const pauseMs = 30_000
 const secondsPerDay = 86_400
 const shared = {
   spanS: secondsPerDay,
+  spanMinS: 900,
   emptyText: 'The first minute of the server is not over yet.',
 }
 

@@ -1,4 +1,5 @@
 /** The dead letters of a queue: shown with their payload, pushed again, or dropped, one by one or all. */
+import { updateIn } from '../operations/update-in.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import type { Question } from './confirm-dialog.ts'
 import { type Column, dataTable } from './data-table.ts'
@@ -7,9 +8,12 @@ import { emptyState } from './empty-state.ts'
 import { formatBytes, formatCount } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import { botHash } from './page-route.ts'
+import type { Said } from './said.ts'
 import type { DeadLetterShape } from './shapes.ts'
+import { readableUpdate } from './readable-update.ts'
 import { statusLine } from './status-line.ts'
 import { timeElement } from './time-element.ts'
+import { updateLink } from './update-link.ts'
 
 /** Chosen: fits on two screens; the next ones follow on request. */
 const perPage = 50
@@ -38,6 +42,7 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
     buttonsElement(
       first,
       next,
+      may('manage') ? someLink(queue) : undefined,
       ...(may('manage') ? allButtons({ acts, run, totalOf: () => total }) : []),
     ),
   )
@@ -63,7 +68,7 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
   }
 
   /** Acts, if the reader answers the question with yes, and says what was done. */
-  function run(act: () => Promise<string>, question?: Question): void {
+  function run(act: () => Promise<Said>, question?: Question): void {
     count.run(async () => {
       if (question === undefined || (await ask(question))) toast(await act())
       return refresh()
@@ -93,6 +98,12 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
   return cardElement('Dead letters', controls, waiting, none, payload, table.root)
 }
 
+/** The updates have filters, and replays with them. */
+function someLink(queue: BotQueueName): HTMLElement {
+  const href = `${botHash(queue, 'updates')}?state=dead`
+  return element('a', { href, class: 'button' }, 'Replay some')
+}
+
 function noLetters(): HTMLElement {
   return emptyState({
     title: 'No dead letters.',
@@ -104,15 +115,15 @@ function noLetters(): HTMLElement {
 interface DeadLetterActs {
   readonly payloadOf: (id: number) => Promise<string>
   /** Each of these returns what was done. */
-  readonly replay: (id: number) => Promise<string>
-  readonly drop: (id: number) => Promise<string>
-  readonly replayAll: () => Promise<string>
-  readonly dropAll: () => Promise<string>
+  readonly replay: (id: number) => Promise<Said>
+  readonly drop: (id: number) => Promise<Said>
+  readonly replayAll: () => Promise<Said>
+  readonly dropAll: () => Promise<Said>
 }
 
 interface AllButtons {
   readonly acts: DeadLetterActs
-  readonly run: (act: () => Promise<string>, question: Question) => void
+  readonly run: (act: () => Promise<Said>, question: Question) => void
   readonly totalOf: () => number
 }
 
@@ -129,12 +140,12 @@ function deadLetterActs({ api }: PageContext, queue: BotQueueName): DeadLetterAc
   const all = ofQueue(queue, {})
   return {
     async payloadOf(id) {
-      const { update } = await api.call('getDeadLetter', { ...all, update_id: id })
-      return JSON.stringify(update, undefined, 1)
+      const { text } = await api.read('getDeadLetter', { ...all, update_id: id })
+      return readableUpdate(updateIn(text))
     },
     async replay(id) {
       const replayed = await api.call('replayDeadLetter', { ...all, update_id: id })
-      return `Update ${id} is pushed again as ${replayed.update_id}.`
+      return [`Update ${id} is pushed again as `, updateLink(queue, replayed.update_id), '.']
     },
     async drop(id) {
       await api.call('dropDeadLetter', { ...all, update_id: id })
@@ -156,10 +167,8 @@ function columnsOf(
   clock: PageContext['clock'],
   queue: BotQueueName,
 ): readonly Column<DeadLetterShape>[] {
-  const linkOf = ({ update_id: id }: DeadLetterShape): HTMLElement =>
-    element('a', { href: botHash(queue, 'updates', id) }, `${id}`)
   return [
-    { title: 'Update', cell: linkOf, isHead: true },
+    { title: 'Update', cell: ({ update_id: id }) => updateLink(queue, id), isHead: true },
     { title: 'Type', cell: ({ type }) => type, style: 'wide' },
     { title: 'Reason', cell: ({ reason }) => reason, style: 'wide' },
     { title: 'Time', cell: ({ time }) => timeElement(clock, time) },

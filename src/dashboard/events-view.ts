@@ -1,7 +1,7 @@
 /** What the operator should know, of the past and as it happens: the events of all bots, shards and workers. */
 import { badgeElement } from './badge.ts'
 import { type Column, dataTable } from './data-table.ts'
-import { cardElement, element } from './element.ts'
+import { cardElement, type Child, element } from './element.ts'
 import { emptyState } from './empty-state.ts'
 import { formatCount } from './format.ts'
 import { pageCall, type PageInput } from './page-calls.ts'
@@ -10,6 +10,7 @@ import { botHash } from './page-route.ts'
 import { serverEvents } from './server-events.ts'
 import { statusLine } from './status-line.ts'
 import { timeElement } from './time-element.ts'
+import { updateLink } from './update-link.ts'
 
 type EventType = NonNullable<NonNullable<PageInput<'followEvents'>['query']>['type']>
 
@@ -31,6 +32,10 @@ const types = Object.keys(tones).filter((name): name is EventType => name in ton
 /** Chosen: several screens; a longer past is for programs. */
 const shownMax = 200
 
+const connectedText = 'Live: new events appear at the top.'
+/** Chosen: how long events of the past may take. */
+const pastMs = 300
+
 /** The part of an event that the page shows. */
 interface ShownEvent {
   readonly id: number | string
@@ -38,12 +43,14 @@ interface ShownEvent {
   readonly time: number
   readonly text: string
   readonly bot_id?: number
+  /** Of an attempt. */
+  readonly update_id?: number
   readonly test?: boolean
   readonly node?: string
 }
 
 export function eventsView(context: PageContext): PageView {
-  const { clock, query, keepQuery } = context
+  const { atEnd, clock, query, keepQuery } = context
   let events: readonly ShownEvent[] = []
   const type = element(
     'select',
@@ -57,18 +64,19 @@ export function eventsView(context: PageContext): PageView {
     title: 'Nothing has happened.',
     text: 'Webhooks that fail or recover, dead letters, full queues and restarts appear here. A terminal shows the same:',
     command: 'postbote events --last 100',
+    isHidden: true,
   })
-  const columns: readonly Column<ShownEvent>[] = [
-    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
-    { title: 'Event', cell: (event) => badgeElement(event.type, tones[event.type]) },
-    { title: 'What happened', cell: ({ text }) => text, style: 'wrap' },
-    { title: 'Bot', cell: botLinkOf },
-    { title: 'Node', cell: ({ node }) => node ?? '–', style: 'wide' },
-  ]
-  const table = dataTable('Events', columns)
+  const waiting = element('div', { class: 'skeleton' })
+  const table = dataTable('Events', columnsOf(clock))
   const show = (): void => {
+    waiting.hidden = true
     none.hidden = events.length > 0
     table.show(events)
+  }
+  const say = (text: string): void => {
+    state.say(text)
+    // Those of the past come at once, if there are any.
+    if (text === connectedText) atEnd(clock.after(pastMs, show))
   }
   const add = (data: string): void => {
     const event: ShownEvent = JSON.parse(data)
@@ -78,8 +86,8 @@ export function eventsView(context: PageContext): PageView {
   const chosen = (): EventType | undefined => types.find((each) => each === type.value)
   const stream = serverEvents(context, {
     targetOf: () => pageCall('followEvents', { query: { last: shownMax, type: chosen() } }).target,
-    say: state.say,
-    connectedText: 'Live: new events appear at the top.',
+    say,
+    connectedText,
     refusedText: 'The server refused to show its events. Trying again…',
     on: {
       ...Object.fromEntries(types.map((each) => [each, add])),
@@ -105,11 +113,27 @@ export function eventsView(context: PageContext): PageView {
     cardElement(
       'What happened',
       element('div', { class: 'controls' }, ...controls),
+      waiting,
       none,
       table.root,
     ),
   )
   return { title: 'Events', root }
+}
+
+function columnsOf(clock: PageContext['clock']): readonly Column<ShownEvent>[] {
+  return [
+    { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
+    { title: 'Event', cell: (event) => badgeElement(event.type, tones[event.type]) },
+    { title: 'What happened', cell: ({ text }) => text, style: 'wrap' },
+    { title: 'Bot', cell: botLinkOf },
+    { title: 'Update', cell: updateLinkOf, style: 'wide' },
+    { title: 'Node', cell: ({ node }) => node ?? '–', style: 'wide' },
+  ]
+}
+
+function updateLinkOf({ bot_id: id, test = false, update_id: update }: ShownEvent): Child {
+  return id === undefined ? '–' : updateLink({ botId: `${id}`, isTest: test }, update)
 }
 
 function botLinkOf({ bot_id: id, test = false }: ShownEvent): HTMLElement | string {

@@ -1,8 +1,8 @@
-import { element } from './element.ts'
+import { type Child, element } from './element.ts'
 import type { PagePart } from './page-part.ts'
 
 /** Facts with their values, in the order in which they are shown. */
-export type Facts = readonly (readonly [fact: string, value: string])[]
+export type Facts = readonly (readonly [fact: string, value: Child])[]
 
 /** Makes an empty list of facts. */
 export function factList(): PagePart<Facts> {

@@ -41,6 +41,7 @@ export function historyPanel(context: PageContext, queue: BotQueueName): readonl
   const delay = lineChart(context, {
     ...shared,
     title: 'From push to delivery, last hour',
+    emptyText: 'Nothing was delivered in the last hour.',
     lines: [
       { name: 'p50', color: 1 },
       { name: 'p99', color: 4 },

@@ -31,7 +31,7 @@ export function keyForm(
   const result = statusLine('error note', 'alert')
   const create = async (): Promise<string> => {
     const wanted = wantedKey(new FormData(form), Math.floor(clock.nowMs() / 1_000))
-    const issued = await api.call('createKey', {}, JSON.stringify(wanted))
+    const issued = await api.call('createKey', {}, { raw: JSON.stringify(wanted) })
     form.reset()
     onIssued(issued)
     return ''

@@ -30,6 +30,7 @@ export function keysView(context: PageContext): PageView {
   async function refresh(): Promise<void> {
     try {
       const { keys } = await api.call('listKeys', {})
+      listed.classList.remove('arriving')
       controls.hidden = keys.length === 0
       none.hidden = keys.length > 0
       table.show(keys)
@@ -39,10 +40,9 @@ export function keysView(context: PageContext): PageView {
   }
 
   function buttonsOf(key: KeyShape): HTMLElement {
-    const of = key.name
     return buttonsElement(
-      buttonElement('Rotate', () => rotate(key), { of, style: 'small' }),
-      buttonElement('Revoke', () => revoke(key), { of, style: 'danger small' }),
+      buttonElement('Rotate', () => rotate(key), { of: key.name, style: 'small' }),
+      buttonElement('Revoke', () => revoke(key), { of: key.name, style: 'danger small' }),
     )
   }
 
@@ -74,24 +74,28 @@ export function keysView(context: PageContext): PageView {
 
   poll(pauseMs, refresh)
   atEnd(() => issued.show(undefined))
-  const about = 'The admin key is not listed. It may do everything, and it can revoke all keys.'
+  // The form waits for the list, so that it does not jump.
+  const listed = cardElement(
+    'Keys of this server',
+    element('p', { class: 'faint lead' }, about),
+    result.root,
+    issued.root,
+    controls,
+    none,
+    table.root,
+  )
+  listed.classList.add('arriving')
   const root = element(
     'div',
     {},
     element('div', { class: 'heading' }, element('h1', {}, 'Keys')),
-    cardElement(
-      'Keys of this server',
-      element('p', { class: 'faint lead' }, about),
-      result.root,
-      issued.root,
-      controls,
-      none,
-      table.root,
-    ),
+    listed,
     keyForm(context, (key) => result.say(show(key))),
   )
   return { title: 'Keys', root }
 }
+
+const about = 'The admin key is not listed. It may do everything, and it can revoke all keys.'
 
 function noKeys(): HTMLElement {
   return emptyState({

@@ -38,8 +38,8 @@ export function limitPanel(
     return ''
   }
   const put = async (wanted: number | string | null): Promise<void> => {
-    const body = JSON.stringify({ deliveries_per_second: wanted })
-    show(await api.call('setLimits', ofQueue(queue, {}), body))
+    const raw = JSON.stringify({ deliveries_per_second: wanted })
+    show(await api.call('setLimits', ofQueue(queue, {}), { raw }))
   }
   const show = (limits: ResultShape<'getLimits'>): void => {
     present = limits.deliveries_per_second

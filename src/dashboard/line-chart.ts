@@ -20,6 +20,8 @@ export interface LineChartOptions {
   readonly lines: readonly ChartLine[]
   /** The length of the time axis in seconds. It ends at the last time. */
   readonly spanS: number
+  /** It is as short as this while there are no values from before. Default: it always has its length. */
+  readonly spanMinS?: number
   /** Stands in place of the lines while there are none. */
   readonly emptyText: string
   readonly formatValue: (value: number | null | undefined) => string
@@ -57,7 +59,13 @@ export function lineChart(
     plot = frame.hidden
       ? undefined
       : new uPlot(
-          { ...plotOptions(options, (at) => legend.show({ ...data, at })), ...size() },
+          {
+            ...plotOptions(options, {
+              beginS: () => beginOf(data),
+              onPointed: (at) => legend.show({ ...data, at }),
+            }),
+            ...size(),
+          },
           alignedOf(data),
           frame,
         )
@@ -99,7 +107,13 @@ interface LegendData extends LineChartData {
 function chartLegend({ lines, formatValue }: LineChartOptions): PagePart<LegendData> {
   const values = lines.map(() => element('span', { class: 'value' }))
   const items = lines.map(({ name, color }, nth) =>
-    element('li', {}, element('span', { class: `swatch plot-${color}` }), `${name} `, values[nth]),
+    element(
+      'li',
+      { hidden: true },
+      element('span', { class: `swatch plot-${color}` }),
+      `${name} `,
+      values[nth],
+    ),
   )
   const time = element('li')
   const root = element('ul', { class: 'legend', 'aria-hidden': 'true' }, ...items, time)
@@ -115,9 +129,15 @@ function chartLegend({ lines, formatValue }: LineChartOptions): PagePart<LegendD
   return { root, show }
 }
 
+interface Plotted {
+  /** The first time with a value. */
+  readonly beginS: () => number
+  readonly onPointed: (at: number | null | undefined) => void
+}
+
 function plotOptions(
-  { lines, spanS }: LineChartOptions,
-  onPointed: (at: number | null | undefined) => void,
+  { lines, spanS, spanMinS = spanS }: LineChartOptions,
+  { beginS, onPointed }: Plotted,
 ): Omit<uPlot.Options, keyof PlotSize> {
   const style = getComputedStyle(document.documentElement)
   const color = (name: string): string => style.getPropertyValue(`--${name}`).trim()
@@ -137,7 +157,12 @@ function plotOptions(
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, y: false },
     scales: {
-      x: { range: (_plot, _min, max) => [max - spanS, max] },
+      x: {
+        range: (_plot, _min, max) => [
+          Math.max(max - spanS, Math.min(beginS(), max - spanMinS)),
+          max,
+        ],
+      },
       y: { range: (_plot, _min, max) => [0, Math.max(max, 1) * 1.1] },
     },
     axes: [
@@ -147,6 +172,11 @@ function plotOptions(
     series: [{}, ...series],
     hooks: { setCursor: [(plot) => onPointed(plot.cursor.idx)] },
   }
+}
+
+function beginOf({ times, values }: LineChartData): number {
+  const first = times.findIndex((_, nth) => values.some((line) => (line[nth] ?? null) !== null))
+  return times[first] ?? Number.POSITIVE_INFINITY
 }
 
 function hasValue(line: readonly (number | null)[]): boolean {

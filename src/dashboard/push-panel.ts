@@ -2,9 +2,12 @@
 import { durationText } from './attempts-panel.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { buttonElement, cardElement, element } from './element.ts'
+import type { PageInput } from './page-calls.ts'
 import type { PageContext } from './page-context.ts'
+import type { Said } from './said.ts'
 import type { AttemptShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
+import { updateLink } from './update-link.ts'
 
 /** A complete message of a private chat, so that no framework fails on it. */
 function sampleUpdate(nowMs: number): string {
@@ -29,46 +32,97 @@ export interface PushPanel {
   attempted(attempts: readonly AttemptShape[]): void
 }
 
+/** The fields beside the update: what a push can say of it. */
+interface PushOptions {
+  readonly root: HTMLElement
+  readonly query: () => Omit<PageInput<'pushUpdate'>['query'] & object, 'test'>
+  readonly idempotencyKey: () => string
+}
+
 export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): PushPanel {
   /** The update that is on its way. */
   let watched: number | undefined
   const result = statusLine('')
   result.root.id = 'push-result'
   const update = element('textarea', { rows: 8, spellcheck: 'false' }, sampleUpdate(clock.nowMs()))
-  const push = async (): Promise<string> => {
+  const options = pushOptions()
+  const push = async (): Promise<Said> => {
     watched = undefined
     result.say('Pushing…')
-    const input = ofQueue(queue, { validate: 'telegram' as const })
-    const pushed = await api.call('pushUpdate', input, update.value)
+    const key = options.idempotencyKey()
+    const pushed = await api.call('pushUpdate', ofQueue(queue, options.query()), {
+      raw: update.value,
+      headers: key === '' ? {} : { 'idempotency-key': key },
+    })
     if (!('update_id' in pushed)) {
       return 'The bot does not want updates of this type: nothing was stored.'
     }
+    const link = updateLink(queue, pushed.update_id)
+    if (pushed.duplicate === true) return ['Update ', link, ' was stored before, with this key.']
     watched = pushed.update_id
-    return `Update ${watched} is stored and waits for the bot.`
+    return ['Update ', link, ' is stored and waits for the bot.']
   }
   const pushButton = buttonElement('Push', () => result.run(push), { style: 'primary' })
-  const arrived = (text: string): void => {
+  const say = (id: number, text: string): void =>
+    result.say(['Update ', updateLink(queue, id), ` ${text}`])
+  const arrived = (id: number, text: string): void => {
     watched = undefined
-    result.say(text)
+    say(id, text)
   }
   return {
     root: cardElement(
       'Push a test update',
       element('label', {}, 'The update, without update_id', update),
+      options.root,
       element('p', { class: 'note' }, pushButton),
       result.root,
     ),
     isWaiting: () => watched !== undefined,
     confirmedBelow(updateId) {
       if (watched === undefined || watched >= updateId) return
-      arrived(`Update ${watched} was confirmed by the bot.`)
+      arrived(watched, 'was confirmed by the bot.')
     },
     attempted(attempts) {
       const attempt = attempts.find((each) => each.update_id === watched)
       if (watched === undefined || attempt === undefined) return
       if (attempt.error === null) {
-        arrived(`Update ${watched} was delivered in ${durationText(attempt)}.`)
-      } else result.say(`Update ${watched} is stored. Last attempt: ${attempt.error}.`)
+        arrived(watched, `was delivered in ${durationText(attempt)}.`)
+      } else say(watched, `is stored. Last attempt: ${attempt.error}.`)
     },
+  }
+}
+
+function pushOptions(): PushOptions {
+  const key = element('input', { autocomplete: 'off', placeholder: 'derived from the update' })
+  const ttl = element('input', {
+    inputmode: 'numeric',
+    autocomplete: 'off',
+    placeholder: 'by the type of the update',
+  })
+  const idempotencyKey = element('input', { autocomplete: 'off', placeholder: 'none' })
+  const checks = element('input', { type: 'checkbox' })
+  checks.checked = true
+  const root = element(
+    'details',
+    { class: 'options' },
+    element('summary', {}, 'Options'),
+    element(
+      'div',
+      { class: 'controls' },
+      element('label', {}, 'Ordering key', key),
+      element('label', {}, 'Seconds to live', ttl),
+      element('label', {}, 'Idempotency key', idempotencyKey),
+      element('label', { class: 'check' }, checks, 'Refuse what bot frameworks would fail on'),
+    ),
+  )
+  return {
+    root,
+    query: () => ({
+      ordering_key: key.value || undefined,
+      // The server says what is wrong with a text that is no number.
+      ttl: ttl.value === '' ? undefined : Number(ttl.value),
+      validate: checks.checked ? ('telegram' as const) : undefined,
+    }),
+    idempotencyKey: () => idempotencyKey.value,
   }
 }

@@ -4,7 +4,12 @@ import { errorText } from './error-text.ts'
 import { formatCount } from './format.ts'
 import type { PageContext } from './page-context.ts'
 
-export type QueueAction = 'pauseBot' | 'resumeBot' | 'retryBot'
+/** A retry may be of one ordering key. */
+export type QueueAction =
+  | 'pauseBot'
+  | 'resumeBot'
+  | 'retryBot'
+  | { readonly retryBot: string | undefined }
 
 /** Acts, and says so; a pause and its end can be taken back. */
 export async function actOnQueue(
@@ -14,8 +19,10 @@ export async function actOnQueue(
 ): Promise<void> {
   const input = ofQueue(queue, {})
   try {
-    if (action === 'retryBot') {
-      const { retried_keys: keys } = await api.call(action, input)
+    if (typeof action === 'object' || action === 'retryBot') {
+      const key = typeof action === 'object' ? action.retryBot : undefined
+      const retried = await api.call('retryBot', ofQueue(queue, { ordering_key: key }))
+      const { retried_keys: keys } = retried
       toast(`${formatCount(keys)} ${keys === 1 ? 'key is' : 'keys are'} tried now.`)
       return
     }

@@ -23,7 +23,7 @@ export function registerView({ api, atEnd }: PageContext): PageView {
     // The server says what is wrong with a text that is no number.
     const wanted = typeof id === 'string' && /^\d+$/.test(id) ? Number(id) : id
     const body = { ...names, bot_id: wanted }
-    const bot = await api.call('createBot', {}, JSON.stringify(body))
+    const bot = await api.call('createBot', {}, { raw: JSON.stringify(body) })
     token.show(bot.token)
     const href = botHash({ botId: `${bot.bot_id}`, isTest: false })
     const others = bot.same_username ?? []

@@ -1,4 +1,6 @@
 /** How long the updates of a queue stay readable after they left. */
+import { type AmountField, amountField } from './amount-field.ts'
+import { durationUnits, sizeUnits, type Unit } from './amount-in.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { cardElement, element, formElement, submitElement } from './element.ts'
 import { formatAge, formatBytes, formatCount } from './format.ts'
@@ -7,15 +9,13 @@ import type { ResultShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
 
 const pauseMs = 5_000
-const choices = [
-  ['', 'as the server says'],
-  ['0', 'not at all'],
-  ['3600', 'for an hour'],
-  ['86400', 'for a day'],
-  ['604800', 'for a week'],
-] as const
-
 type Retention = ResultShape<'getRetention'>
+
+/** As they are sent: the server also says what is wrong with a text. */
+interface Bounds {
+  readonly retain: number | string | null
+  readonly retain_bytes: number | string | null
+}
 
 export function retentionPanel(
   { api, may, poll, toast }: PageContext,
@@ -25,28 +25,33 @@ export function retentionPanel(
   const result = statusLine('error note', 'alert')
   let present: Retention | undefined
   let isEdited = false
-  const options = choices.map(([value, text]) => element('option', { value }, text))
-  const retain = element('select', { onchange: () => (isEdited = true), disabled: !may('manage') })
-  retain.append(...options)
+  const field = (label: string, units: readonly Unit[]): AmountField =>
+    amountField({
+      label,
+      units,
+      placeholder: 'default',
+      isReadonly: !may('manage'),
+      onEdit: () => {
+        isEdited = true
+      },
+    })
+  const retain = field('Updates that have left stay readable for', durationUnits)
+  const bytes = field('At most', sizeUnits)
   const show = (now: Retention): void => {
     present = now
     state.textContent = retentionText(now)
     if (isEdited) return
-    const value = now.retain === null ? '' : `${now.retain}`
-    if (!choices.some(([each]) => each === value)) {
-      retain.append(element('option', { value }, `for ${formatAge(now.retain)}`))
-    }
-    retain.value = value
+    retain.show(now.retain)
+    bytes.show(now.retain_bytes)
   }
-  const put = async (seconds: number | null): Promise<void> => {
-    // The bound in bytes is set in a terminal, and stays.
-    const body = { retain: seconds, retain_bytes: present?.retain_bytes ?? null }
-    show(await api.call('setRetention', { ...ofQueue(queue, {}), body }))
+  const put = async (wanted: Bounds): Promise<void> => {
+    // The server says what is wrong with a text that is no number.
+    show(await api.call('setRetention', ofQueue(queue, {}), { raw: JSON.stringify(wanted) }))
   }
   const set = async (): Promise<string> => {
-    const before = present?.retain ?? null
+    const before = { retain: present?.retain ?? null, retain_bytes: present?.retain_bytes ?? null }
+    await put({ retain: retain.value(), retain_bytes: bytes.value() })
     isEdited = false
-    await put(retain.value === '' ? null : Number(retain.value))
     toast('What is kept is set.', () => put(before))
     return ''
   }
@@ -56,7 +61,8 @@ export function retentionPanel(
     element(
       'div',
       { class: 'controls' },
-      element('label', {}, 'Updates that have left stay readable', retain),
+      retain.root,
+      bytes.root,
       may('manage') ? submitElement('Set') : undefined,
     ),
     result.root,

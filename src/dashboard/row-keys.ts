@@ -1,16 +1,26 @@
 /**
- * The keyboard of the page: `/` leads to the search of the view, and the arrows move from there through the rows, each of
+ * The keyboard of the page: `/` leads to the search of the view, or to that of the first page, and the arrows move from there through the rows, each of
  * which is a link that Enter follows.
  */
 
-const searchSelector = '[data-search]'
+export const searchSelector = '[data-search]'
 const rowSelector = '.row-link'
 
+export interface RowKeysOptions {
+  readonly root: ParentNode
+  /** The reader wants to search, and the view has nothing to search. */
+  readonly onSearch: () => void
+}
+
 /** Handles a key, unless the reader is typing something. */
-export function handleRowKeys(event: KeyboardEvent, root: ParentNode): void {
+export function handleRowKeys(event: KeyboardEvent, { root, onSearch }: RowKeysOptions): void {
   const { key, ctrlKey, metaKey, altKey } = event
   if (ctrlKey || metaKey || altKey) return
   const target = targetOf(key, root)
+  if (key === '/' && target === undefined && !isTyping()) {
+    event.preventDefault()
+    onSearch()
+  }
   if (target === undefined) return
   event.preventDefault()
   target.focus({ preventScroll: true })
@@ -21,11 +31,31 @@ export function handleRowKeys(event: KeyboardEvent, root: ParentNode): void {
 function targetOf(key: string, root: ParentNode): HTMLElement | undefined {
   const active = document.activeElement
   const search = root.querySelector<HTMLElement>(searchSelector) ?? undefined
-  if (key === '/') return active?.matches('input, textarea, select') === true ? undefined : search
-  if (key !== 'ArrowDown' && key !== 'ArrowUp') return undefined
-  const rows = [...root.querySelectorAll<HTMLElement>(rowSelector)]
+  if (key === '/') return isTyping() ? undefined : search
+  const step = steps[key]
+  return step === undefined ? undefined : rowAt(step, { root, active, search })
+}
+
+const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 }
+
+interface Place {
+  readonly root: ParentNode
+  readonly active: Element | null
+  readonly search: HTMLElement | undefined
+}
+
+/** Returns the row that is this many below the present one; the search is above the first. */
+function rowAt(step: number, { root, active, search }: Place): HTMLElement | undefined {
+  // Another card has other rows.
+  const card = active?.closest('.card') ?? root
+  const rows = [...card.querySelectorAll<HTMLElement>(rowSelector)]
   const at = rows.findIndex((row) => row === active)
   if (at < 0 && active !== search) return undefined
-  const next = at + (key === 'ArrowDown' ? 1 : -1)
-  return next < 0 ? search : rows[next]
+  const next = at + step
+  if (next >= 0) return rows[next]
+  return card.contains(search ?? null) ? search : undefined
+}
+
+function isTyping(): boolean {
+  return document.activeElement?.matches('input, textarea, select') === true
 }

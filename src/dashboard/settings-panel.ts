@@ -1,7 +1,8 @@
 /** What an operator sets of a bot: the limit of its deliveries, the check of its updates, its token and signing keys, and its end. */
 import type { BotQueueName } from './bot-queue-name.ts'
 import { secretField } from './secret-field.ts'
-import { buttonElement, cardElement, element, setElementText } from './element.ts'
+import { buttonElement, cardElement, element, formElement, setElementText } from './element.ts'
+import { eraseKey } from './erase-key.ts'
 import { factList } from './fact-list.ts'
 import { formatCount } from './format.ts'
 import { limitPanel } from './limit-panel.ts'
@@ -20,9 +21,14 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
   const limit = cardElement('Limit of deliveries', limitPanel(context, queue))
   const validation = validationCard(context, queue)
   const cards = may('manage')
-    ? [validation.root, tokenCard(context, queue), removeCard(context, queue)]
+    ? [
+        validation.root,
+        tokenCard(context, queue),
+        eraseCard(context, queue),
+        removeCard(context, queue),
+      ]
     : []
-  const [check, token, remove] = cards
+  const [check, token, erase, remove] = cards
   const root = element(
     'div',
     {},
@@ -30,7 +36,7 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
     element('div', { class: 'pair' }, token, check),
     retentionPanel(context, queue),
     signingKeysPanel(context, queue),
-    remove,
+    element('div', { class: 'pair' }, erase, remove),
   )
   const show = (bot: BotShape): void => {
     const state = queue.isTest ? bot.test : bot
@@ -110,6 +116,24 @@ function tokenCard({ api, ask, atEnd }: PageContext, { botId }: BotQueueName): H
     result.root,
     token.root,
   )
+}
+
+function eraseCard(context: PageContext, queue: BotQueueName): HTMLElement {
+  const result = statusLine('error note', 'alert')
+  const key = element('input', { autocomplete: 'off', placeholder: 'chat.id=42' })
+  const form = formElement(
+    () => result.run(() => eraseKey(context, queue, key.value.trim())),
+    element(
+      'div',
+      { class: 'controls' },
+      element('label', {}, 'Ordering key', key),
+      element('button', { type: 'submit', class: 'danger' }, 'Erase'),
+    ),
+    result.root,
+  )
+  const about =
+    'Removes every payload of a person or a chat from the queues and the files of this bot.'
+  return cardElement('Erase', element('p', { class: 'faint lead' }, about), form)
 }
 
 function removeCard({ api, ask, toast }: PageContext, { botId }: BotQueueName): HTMLElement {

@@ -17,16 +17,22 @@ export type NodeShardShape = NodeShape['shards'][number]
 export type BotListShape = ResultShape<'listBots'>
 export type ListedBotShape = BotListShape['bots'][number]
 export type BotShape = ResultShape<'getBot'>
+type AttemptOfServer = ResultShape<'listAttempts'>['attempts'][number]
 export type QueueShape = BotShape['test']
-/** A server may keep no responses. */
-export type AttemptShape = ResultShape<'listAttempts'>['attempts'][number] & {
-  readonly response_body?: string | null
-}
+/** A server of an earlier version tells no headers. */
+export type AttemptShape = Omit<AttemptOfServer, 'response_headers'> &
+  Partial<Pick<AttemptOfServer, 'response_headers'>>
+export type ShownHeaderShape = NonNullable<AttemptOfServer['response_headers']>[number]
+export type RequestShape = NonNullable<ResultShape<'listAttempts'>['request']>
+export type EndpointCheckShape = ResultShape<'checkWebhook'>
 export type UpdateShape = ResultShape<'listUpdates'>['updates'][number]
 export type WholeUpdateShape = ResultShape<'getUpdate'>
+export type ReplayShape = ResultShape<'cancelReplay'>
 export type ServerHistoryShape = ResultShape<'getServerHistory'>
 export type RecordedCallShape = ResultShape<'listAudit'>['calls'][number]
-export type HistoryShape = ResultShape<'getHistory'>
+type History = ResultShape<'getHistory'>
+/** A worker of an earlier version does not count what waits. */
+export type HistoryShape = Omit<History, 'pending'> & Partial<Pick<History, 'pending'>>
 export type DeadLetterShape = ResultShape<'listDeadLetters'>['dead_letters'][number]
 export type SigningKeyShape = ResultShape<'listSigningKeys'>['signing_keys'][number]
 export type ReadinessShape = ResultShape<'checkReadiness'>

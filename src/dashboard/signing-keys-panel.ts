@@ -14,7 +14,7 @@ const pauseMs = 5_000
 const types = ['hmac-sha256', 'ed25519'] as const
 
 export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTMLElement {
-  const { api, atEnd, ask, clock, may, poll, toast } = context
+  const { api, atEnd, clock, may, poll } = context
   const result = statusLine('note')
   const secret = secretField('What the receiver verifies with, which is shown only now')
   const type = element('select', {}, ...types.map((each) => element('option', {}, each)))
@@ -28,31 +28,31 @@ export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTM
   const columns = columnsOf(clock)
   const table = dataTable('Signing keys', may('manage') ? [...columns, actions] : columns)
 
+  let count = 0
+  const acts = removals(context, queue)
+  const removeAll = buttonElement(
+    'Remove all',
+    () => result.run(() => acts.all(count).then(refreshed)),
+    { style: 'danger' },
+  )
+  removeAll.hidden = true
+
   async function refresh(): Promise<void> {
     const { signing_keys: keys } = await api.call('listSigningKeys', ofQueue(queue, {}))
     none.hidden = keys.length > 0
+    count = keys.length
+    removeAll.hidden = count < 2
     table.show(keys)
   }
 
+  async function refreshed(): Promise<string> {
+    await refresh()
+    return ''
+  }
+
   function removeOf({ key_id: id }: SigningKeyShape): HTMLElement {
-    const remove = async (): Promise<string> => {
-      const isWanted = await ask({
-        title: `Remove the signing key ${id}?`,
-        text: 'Deliveries are not signed with it any more. A receiver that verifies with it refuses them.',
-        action: 'Remove the key',
-        isDanger: true,
-      })
-      if (!isWanted) return ''
-      await api.call('removeSigningKey', { ...ofQueue(queue, {}), key_id: id })
-      toast(`The signing key ${id} is removed.`)
-      await refresh()
-      return ''
-    }
-    const button = buttonElement('Remove', () => result.run(remove), {
-      of: id,
-      style: 'danger small',
-    })
-    return buttonsElement(button)
+    const remove = (): void => result.run(() => acts.one(id).then(refreshed))
+    return buttonsElement(buttonElement('Remove', remove, { of: id, style: 'danger small' }))
   }
 
   const add = async (): Promise<string> => {
@@ -72,7 +72,10 @@ export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTM
     { class: 'controls' },
     element('label', {}, 'Type', type),
     overlap.root,
-    buttonElement('Add a signing key', () => result.run(add), { style: 'primary' }),
+    buttonsElement(
+      removeAll,
+      buttonElement('Add a signing key', () => result.run(add), { style: 'primary' }),
+    ),
   )
   return cardElement(
     'Signing keys',
@@ -82,6 +85,41 @@ export function signingKeysPanel(context: PageContext, queue: BotQueueName): HTM
     none,
     table.root,
   )
+}
+
+interface Removals {
+  readonly one: (id: string) => Promise<void>
+  /** @param count - how many there are */
+  readonly all: (count: number) => Promise<void>
+}
+
+/** What removes keys, after the reader has agreed. */
+function removals({ api, ask, toast }: PageContext, queue: BotQueueName): Removals {
+  const all = ofQueue(queue, {})
+  return {
+    async one(id) {
+      const isWanted = await ask({
+        title: `Remove the signing key ${id}?`,
+        text: 'Deliveries are not signed with it any more. A receiver that verifies with it refuses them.',
+        action: 'Remove the key',
+        isDanger: true,
+      })
+      if (!isWanted) return
+      await api.call('removeSigningKey', { ...all, key_id: id })
+      toast(`The signing key ${id} is removed.`)
+    },
+    async all(count) {
+      const isWanted = await ask({
+        title: `Remove all ${count} signing keys?`,
+        text: 'Deliveries are not signed any more. A receiver that verifies them refuses them.',
+        action: 'Remove all keys',
+        isDanger: true,
+      })
+      if (!isWanted) return
+      const { removed } = await api.call('removeSigningKeys', all)
+      toast(`${removed} signing keys are removed.`)
+    },
+  }
 }
 
 function columnsOf(clock: PageContext['clock']): readonly Column<SigningKeyShape>[] {

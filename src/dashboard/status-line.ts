@@ -1,12 +1,13 @@
-import { element, setElementText } from './element.ts'
+import { element } from './element.ts'
 import { errorText } from './error-text.ts'
+import { type Said, setSaid } from './said.ts'
 
 /** A line that says how something has ended; a screen reader says it, too. */
 export interface StatusLine {
   readonly root: HTMLElement
-  readonly say: (text: string) => void
+  readonly say: (said: Said) => void
   /** Acts, and says what the action returns, or why it failed. */
-  readonly run: (act: () => Promise<string>) => void
+  readonly run: (act: () => Promise<Said>) => void
 }
 
 /**
@@ -17,8 +18,8 @@ export interface StatusLine {
  */
 export function statusLine(style: string, role: 'status' | 'alert' = 'status'): StatusLine {
   const root = element('p', { role, class: style })
-  const say = (text: string): void => setElementText(root, text)
-  const run = (act: () => Promise<string>): void => {
+  const say = (said: Said): void => setSaid(root, said)
+  const run = (act: () => Promise<Said>): void => {
     void act().then(say, (error: unknown) => say(errorText(error)))
   }
   return { root, say, run }

@@ -3,13 +3,14 @@
  * at most once per frame and keeps the last events, so a busy queue cannot fill it.
  */
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
-import { buttonElement, cardElement, element, scrollElement } from './element.ts'
+import { buttonElement, cardElement, type Child, element, scrollElement } from './element.ts'
 import { formatBytes, formatCount, formatTime } from './format.ts'
 import { pageCall } from './page-calls.ts'
 import type { PageContext } from './page-context.ts'
 import type { PushPanel } from './push-panel.ts'
 import { serverEvents } from './server-events.ts'
 import { statusLine } from './status-line.ts'
+import { updateLink } from './update-link.ts'
 
 const shownMax = 200
 
@@ -51,7 +52,10 @@ export function tailPanel(
     refusedText:
       'The tail was refused, because its worker starts, too many tails are open, or the bot is gone. Trying again…',
     on: {
-      update: (data) => add(updateText(JSON.parse(data))),
+      update: (data) => {
+        const event: UpdateEvent = JSON.parse(data)
+        add(updateLink(queue, event.update_id), updateText(event))
+      },
       missed: (data) => {
         const { count }: CountEvent = JSON.parse(data)
         add(`${formatCount(count)} events were left out`)
@@ -72,25 +76,28 @@ export function tailPanel(
 }
 
 /** Returns a function that adds a line at the top of a list, at the next frame. */
-function lineDrawer({ clock, atEnd }: PageContext, list: HTMLElement): (line: string) => void {
+function lineDrawer(
+  { clock, atEnd }: PageContext,
+  list: HTMLElement,
+): (...line: readonly Child[]) => void {
   /** Lines that are not drawn yet, oldest first. */
-  let lines: string[] = []
+  let lines: (readonly Child[])[] = []
   let frame: number | undefined
   const draw = (): void => {
     frame = undefined
-    list.prepend(...lines.toReversed().map((line) => element('li', {}, line)))
+    list.prepend(...lines.toReversed().map((line) => element('li', {}, ...line)))
     lines = []
     while (list.childElementCount > shownMax) list.lastElementChild?.remove()
   }
   atEnd(() => cancelAnimationFrame(frame ?? 0))
-  return (line) => {
-    lines.push(`${formatTime(clock.nowMs() / 1_000)}  ${line}`)
+  return (...line) => {
+    lines.push([`${formatTime(clock.nowMs() / 1_000)}  `, ...line])
     if (lines.length > shownMax) lines.shift()
     frame ??= requestAnimationFrame(draw)
   }
 }
 
-function updateText({ update_id: id, type, bytes, update }: UpdateEvent): string {
+function updateText({ type, bytes, update }: UpdateEvent): string {
   const payload = update === undefined ? '' : `\n${JSON.stringify(update, undefined, 1)}`
-  return `${id}  ${type}  ${formatBytes(bytes)}${payload}`
+  return `  ${type}  ${formatBytes(bytes)}${payload}`
 }

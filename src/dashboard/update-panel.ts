@@ -1,4 +1,5 @@
 /** One update: what became of it, step by step, its payload, and what can be done with it. */
+import { updateIn } from '../operations/update-in.ts'
 import { isTrouble } from './api-client.ts'
 import { attemptFacts } from './attempts-panel.ts'
 import { badgeElement } from './badge.ts'
@@ -10,12 +11,20 @@ import { factList } from './fact-list.ts'
 import { formatBytes, formatCount, formatExact } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import { botHash } from './page-route.ts'
-import type { WholeUpdateShape } from './shapes.ts'
+import type { ResultShape, WholeUpdateShape } from './shapes.ts'
+import { actOnQueue } from './queue-actions.ts'
+import { readableUpdate } from './readable-update.ts'
 import { statusLine } from './status-line.ts'
 import { timeElement } from './time-element.ts'
-import { updateTones } from './updates-panel.ts'
+import { updateTones } from './update-filters.ts'
+import { updateLink } from './update-link.ts'
 
 const pauseMs = 3_000
+
+/** An update with its text as it was pushed. */
+interface ShownUpdate extends WholeUpdateShape {
+  readonly text: string
+}
 
 export function updatePanel(
   context: PageContext,
@@ -27,21 +36,26 @@ export function updatePanel(
   const result = statusLine('error note', 'alert')
   const place = element('div', {}, element('div', { class: 'skeleton' }))
   const title = element('h2', {}, `Update ${updateId}`)
-  let update: WholeUpdateShape | undefined
+  let update: ShownUpdate | undefined
   let shown = ''
   const acts = updateActs(context, { queue, updateId, updateOf: () => update })
   const run = (act: () => Promise<string>) => () => result.run(act)
   const again = buttonElement('Send again', run(acts.sendAgain), { style: 'primary' })
   const copy = buttonElement('Copy as curl', run(acts.copyAsCurl))
   const drop = buttonElement('Remove', run(acts.remove), { style: 'danger' })
-  again.hidden = !may('push')
+  const deliver = buttonElement('Deliver now', run(acts.deliverNow))
+  again.hidden = !may('push') && !may('manage')
+  deliver.hidden = true
   drop.hidden = !may('manage')
   poll(pauseMs, async () => {
     try {
-      update = await api.call('getUpdate', input)
-      const text = JSON.stringify(update)
-      if (text !== shown) place.replaceChildren(...partsOf(context, update))
+      const { text, value } = await api.read('getUpdate', input)
+      update = { ...value, text: updateIn(text) }
+      if (text !== shown) place.replaceChildren(...partsOf(context, queue, update))
       shown = text
+      // What waits for its retry can be tried at once.
+      const isRetried = update.state === 'pending' && update.latest_attempts.length > 0
+      deliver.hidden = !may('manage') || !isRetried
       result.say('')
     } catch (error) {
       if (isTrouble(error)) throw error
@@ -50,11 +64,16 @@ export function updatePanel(
       place.replaceChildren()
       result.say(errorText(error))
     } finally {
-      for (const button of [again, copy, drop]) button.disabled = update === undefined
+      for (const button of [again, copy, drop, deliver]) button.disabled = update === undefined
     }
   })
   const back = element('a', { href: botHash(queue, 'updates') }, 'All updates')
-  const head = element('div', { class: 'heading' }, title, buttonsElement(copy, again, drop))
+  const head = element(
+    'div',
+    { class: 'heading' },
+    title,
+    buttonsElement(deliver, copy, again, drop),
+  )
   return element(
     'section',
     { class: 'card' },
@@ -65,29 +84,40 @@ export function updatePanel(
   )
 }
 
-function partsOf(context: PageContext, update: WholeUpdateShape): readonly HTMLElement[] {
+function partsOf(
+  context: PageContext,
+  queue: BotQueueName,
+  update: ShownUpdate,
+): readonly HTMLElement[] {
+  const { latest_attempts: attempts } = update
   const facts = factList()
   facts.show([
     ['Type', update.type],
-    ['Ordering key', update.ordering_key],
+    ['Ordering key', update.ordering_key || '–'],
     ['Size', formatBytes(update.bytes)],
-    ['Attempts', formatCount(update.attempts)],
-    ['Last error', update.last_error ?? 'none'],
+    // Of one that waits, the server knows the last attempts only.
+    ['Attempts', formatCount(update.attempts ?? attempts.length)],
+    ['Last error', update.last_error ?? attempts[0]?.error ?? 'none'],
+    ...(update.traceparent === undefined ? [] : ([['Trace', update.traceparent]] as const)),
   ])
-  const payload = JSON.stringify(update.update, undefined, 2)
+  const payload = readableUpdate(update.text)
   return [
     element(
       'div',
       { class: 'pair' },
       element('div', {}, facts.root),
-      element('ol', { class: 'timeline' }, ...timelineOf(context, update)),
+      element('ol', { class: 'timeline' }, ...timelineOf(context, queue, update)),
     ),
     element('pre', { tabindex: 0, 'aria-label': 'Payload' }, payload),
   ]
 }
 
 /** From the push on, through each attempt that is known, to how it left. */
-function timelineOf({ clock }: PageContext, update: WholeUpdateShape): readonly HTMLElement[] {
+function timelineOf(
+  { clock }: PageContext,
+  queue: BotQueueName,
+  update: ShownUpdate,
+): readonly HTMLElement[] {
   const { accepted, left, state, latest_attempts: attempts } = update
   const step = (at: number, ...what: readonly (Node | string)[]): HTMLElement =>
     element('li', {}, element('div', {}, ...what), timeElement(clock, at))
@@ -95,7 +125,7 @@ function timelineOf({ clock }: PageContext, update: WholeUpdateShape): readonly 
     const isGood = attempt.error === null
     const word = attempt.status === null ? (isGood ? 'delivered' : 'failed') : `${attempt.status}`
     const more = element('details', {}, element('summary', {}, attempt.error ?? 'delivered'))
-    more.append(attemptFacts(attempt))
+    more.append(attemptFacts(attempt, queue))
     return step(attempt.time, badgeElement(word, isGood ? 'healthy' : 'failing'), more)
   })
   const end = badgeElement(state, updateTones[state])
@@ -106,22 +136,25 @@ function timelineOf({ clock }: PageContext, update: WholeUpdateShape): readonly 
 interface UpdateActs {
   readonly sendAgain: () => Promise<string>
   readonly copyAsCurl: () => Promise<string>
+  readonly deliverNow: () => Promise<string>
   readonly remove: () => Promise<string>
 }
 
 interface ActedOn {
   readonly queue: BotQueueName
   readonly updateId: number
-  readonly updateOf: () => WholeUpdateShape | undefined
+  readonly updateOf: () => ShownUpdate | undefined
 }
 
-function updateActs(
-  { api, ask, toast }: PageContext,
-  { queue, updateId, updateOf }: ActedOn,
-): UpdateActs {
+function updateActs(context: PageContext, { queue, updateId, updateOf }: ActedOn): UpdateActs {
+  const { api, ask, toast } = context
   return {
+    async deliverNow() {
+      await actOnQueue(context, queue, { retryBot: updateOf()?.ordering_key })
+      return ''
+    },
     async sendAgain() {
-      const { update, ordering_key: key } = updateOf() ?? {}
+      const update = updateOf()
       if (update === undefined) return ''
       const isWanted = await ask({
         title: `Push update ${updateId} again?`,
@@ -129,10 +162,9 @@ function updateActs(
         action: 'Send again',
       })
       if (!isWanted) return ''
-      const input = ofQueue(queue, { ordering_key: key })
-      const pushed = await api.call('pushUpdate', input, JSON.stringify(update))
+      const pushed = await pushAgain(context, queue, update)
       if (!('update_id' in pushed)) return 'The bot does not want updates of this type.'
-      toast(`Pushed again as update ${pushed.update_id}.`)
+      toast(['Pushed again as update ', updateLink(queue, pushed.update_id), '.'])
       location.hash = botHash(queue, 'updates', pushed.update_id)
       return ''
     },
@@ -162,11 +194,23 @@ function updateActs(
   }
 }
 
+/** A server that has kept the update pushes it itself; one that waits still is pushed from here. */
+async function pushAgain(
+  { api, may }: PageContext,
+  queue: BotQueueName,
+  { update_id: id, state, text, ordering_key: key }: ShownUpdate,
+): Promise<ResultShape<'pushUpdate'>> {
+  if (state !== 'pending' && may('manage')) {
+    return api.call('replayUpdate', { ...ofQueue(queue, {}), update_id: id })
+  }
+  return api.call('pushUpdate', ofQueue(queue, { ordering_key: key }), { raw: text })
+}
+
 /** The push that would push the update again. The key is not in it: a shell has it in a variable. */
-function curlOf({ botId, isTest }: BotQueueName, update: WholeUpdateShape): string {
+function curlOf({ botId, isTest }: BotQueueName, update: ShownUpdate): string {
   const query = new URLSearchParams({ ordering_key: update.ordering_key })
   if (isTest) query.set('test', 'true')
   const target = `${location.origin}/v1/bots/${botId}/updates?${query.toString()}`
-  const body = JSON.stringify(update.update).replaceAll("'", String.raw`'\''`)
+  const body = update.text.replaceAll("'", String.raw`'\''`)
   return `curl -H "Authorization: Bearer $KEY" --data-binary '${body}' '${target}'`
 }

@@ -1,93 +1,77 @@
 /**
- * The updates of a queue: those that wait, those that are kept after they left, and dead letters, with filters. One call of the
- * server reads a bounded number of updates, so a page may be short although others follow.
+ * The updates of a queue: those that wait, those that are kept after they left, and dead letters, with filters, the newest first.
+ * One call of the server reads a bounded number of updates, so a page may be short although others follow.
  */
 import { badgeElement } from './badge.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { type Column, dataTable } from './data-table.ts'
 import { buttonElement, buttonsElement, cardElement, element } from './element.ts'
 import { emptyState } from './empty-state.ts'
+import { eraseKey } from './erase-key.ts'
 import { formatBytes, formatCount } from './format.ts'
-import type { PageInput } from './page-calls.ts'
 import type { PageContext } from './page-context.ts'
 import { botHash } from './page-route.ts'
+import { replaysPanel } from './replays-panel.ts'
 import type { UpdateShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
 import { timeElement } from './time-element.ts'
+import { updateFilters, updateTones } from './update-filters.ts'
 
 const pauseMs = 5_000
 /** Chosen: fits on two screens; the next ones follow on request. */
 const perPage = 50
-
-type Query = NonNullable<PageInput<'listUpdates'>['query']>
-type UpdateState = NonNullable<Query['state']>
-
-/** How good each state is, as the style knows it. The compiler knows when one is missing. */
-export const updateTones: Readonly<Record<UpdateState, string>> = {
-  pending: 'polling',
-  delivered: 'healthy',
-  confirmed: 'healthy',
-  dropped: 'idle',
-  expired: 'degraded',
-  dead: 'failing',
-}
-const states = Object.keys(updateTones).filter((name): name is UpdateState => name in updateTones)
-const spans = [
-  ['', 'at any time'],
-  ['3600', 'in the last hour'],
-  ['86400', 'in the last day'],
-  ['604800', 'in the last week'],
-] as const
+/** Above all ids. */
+const beforeAll = 2 ** 31 - 1
 
 export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLElement {
-  const { api, clock, poll, query: asked, keepQuery } = context
-  /** The page begins above this id. */
-  let after = 0
+  const { api, clock, may, poll, keepQuery } = context
+  /** The page begins below this id. */
+  let before = beforeAll
   let next: number | null = null
   const result = statusLine('faint')
   const none = noUpdates()
   const waiting = element('div', { class: 'skeleton' })
-  const state = choice([['', 'Any state'], ...states.map((each) => [each, each] as const)])
-  const span = choice(spans)
-  const key = element('input', { placeholder: 'chat.id=42', onchange: () => ask() })
-  const fields = { state, since: span, ordering_key: key }
-  for (const [name, field] of Object.entries(fields)) {
-    field.value = asked.get(name) ?? ''
-    field.addEventListener('change', () => ask())
+  const filters = updateFilters(context, () => ask())
+  const newest = buttonElement('Newest', () => turn(beforeAll), { style: 'quiet' })
+  const older = buttonElement('Older', () => turn(next ?? beforeAll), { style: 'quiet' })
+  const replays = replaysPanel(context, queue)
+  const replay = buttonElement('Replay these', () =>
+    result.run(() => replays.start(filters.selection())),
+  )
+  const erase = buttonElement(
+    'Erase this key',
+    () => result.run(() => eraseKey(context, queue, filters.selection().ordering_key ?? '')),
+    { style: 'danger' },
+  )
+  const showActs = (): void => {
+    const { state, ordering_key: key } = filters.selection()
+    replay.hidden = !may('manage') || state === 'pending'
+    erase.hidden = !may('manage') || key === undefined
   }
-  const first = buttonElement('First page', () => turn(0), { style: 'quiet' })
-  const more = buttonElement('Next page', () => turn(next ?? 0), { style: 'quiet' })
+  showActs()
   const table = dataTable('Updates', columnsOf(clock, queue))
 
   async function refresh(): Promise<string> {
-    const found = await api.call('listUpdates', ofQueue(queue, queryNow()))
+    const query = { ...filters.selection(), limit: perPage, before }
+    const found = await api.call('listUpdates', ofQueue(queue, query))
     next = found.next
     waiting.hidden = true
-    none.hidden = found.updates.length > 0
-    first.hidden = after === 0
-    more.hidden = next === null
+    none.hidden = found.updates.length > 0 || next !== null
+    newest.hidden = before === beforeAll
+    older.hidden = next === null
     table.show(found.updates)
     const isShort = found.updates.length < perPage && next !== null
-    return isShort ? 'Others may follow on the next page.' : ''
-  }
-
-  function queryNow(): Query {
-    return {
-      limit: perPage,
-      after,
-      state: states.find((each) => each === state.value),
-      ordering_key: key.value || undefined,
-      since: span.value === '' ? undefined : Math.floor(clock.nowMs() / 1_000) - Number(span.value),
-    }
+    return isShort ? 'The server has looked at 2,000 updates. Older ones may match, too.' : ''
   }
 
   function ask(): void {
-    keepQuery({ state: state.value, since: span.value, ordering_key: key.value })
-    turn(0)
+    keepQuery(filters.address())
+    showActs()
+    turn(beforeAll)
   }
 
   function turn(to: number): void {
-    after = to
+    before = to
     result.run(refresh)
   }
 
@@ -95,20 +79,11 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   const controls = element(
     'div',
     { class: 'controls' },
-    element('label', {}, 'State', state),
-    element('label', {}, 'Pushed', span),
-    element('label', {}, 'Ordering key', key),
-    buttonsElement(first, more),
+    ...filters.fields,
+    buttonsElement(newest, older, replay, erase),
   )
-  return cardElement('Updates', controls, result.root, waiting, none, table.root)
-}
-
-function choice(options: readonly (readonly [value: string, text: string])[]): HTMLSelectElement {
-  return element(
-    'select',
-    {},
-    ...options.map(([value, text]) => element('option', { value }, text)),
-  )
+  const list = cardElement('Updates', controls, result.root, waiting, none, table.root)
+  return element('div', {}, replays.root, list)
 }
 
 function noUpdates(): HTMLElement {

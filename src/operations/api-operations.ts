@@ -6,6 +6,7 @@ import { eventOperations } from './event-operations.ts'
 import { keyOperations } from './key-operations.ts'
 import { lookBackOperations } from './look-back-operations.ts'
 import type { Operation } from './operation.ts'
+import { replayOperations } from './replay-operations.ts'
 import { serverOperations, sessionOperations, shardOperations } from './server-operations.ts'
 import { signingKeyOperations } from './signing-key-operations.ts'
 import { updateOperations } from './update-operations.ts'
@@ -14,6 +15,7 @@ import { webhookOperations } from './webhook-operations.ts'
 const byId = {
   ...updateOperations,
   ...lookBackOperations,
+  ...replayOperations,
   ...botOperations,
   ...webhookOperations,
   ...deadLetterOperations,

@@ -38,12 +38,13 @@ const {
  * for a leaked one to end.
  */
 const tokenOverlapSMax = 7 * 86_400
+/** getMe returns such a name: a lone surrogate or a control character would break strict clients there. */
+const namePattern = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$'
 
 /** The rules of the names of a bot. */
 export const nameRules = {
-  // getMe returns this name: a lone surrogate or a control character would break strict clients there.
   first_name: {
-    pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$',
+    pattern: namePattern,
     description: '1 to 64 characters, none of them a control character',
   },
   username: {
@@ -239,6 +240,13 @@ export const botOperations = declareOperations('bots', {
           pattern: '^[A-Za-z0-9_]{1,64}$',
           description:
             '1 to 64 letters, digits or underscores, with which the id or the username begins',
+        }),
+      ),
+      search: Type.Optional(
+        Type.String({
+          pattern: namePattern,
+          description:
+            '1 to 64 characters, with which the id, the username or a word of the first name begins',
         }),
       ),
       details: Type.Optional(

@@ -1,23 +1,19 @@
 /** The calls about dead letters: the updates that a webhook could not deliver. */
 import { Type } from 'typebox'
-import type { ErrorCode } from '../errors.ts'
 import { updateIdMax } from '../limits.ts'
 import { updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { listedPerPageMax } from './limits.ts'
+import { selectionInState } from './look-back-operations.ts'
 import { botPath, declareOperations } from './operation.ts'
+import { replayErrors } from './replay-operations.ts'
 import { updateSchema } from './update-operations.ts'
 
-const { count, listAfter, listLimit, orNull, removedCount, time, updateId } = fieldSchemas
+const { count, listAfter, listLimit, orNull, removedCount, time, traceparent, updateId } =
+  fieldSchemas
 
 const all = `${botPath}/dead-letters` as const
 const one = `${all}/:update_id` as const
-const ofReplay = [
-  'BOT_NOT_SERVED',
-  'QUEUE_FULL',
-  'DISK_LOW',
-  'ID_SPACE_EXHAUSTED',
-] as const satisfies readonly ErrorCode[]
 
 export const deadLetterOperations = declareOperations('dead letters', {
   listDeadLetters: {
@@ -75,11 +71,12 @@ export const deadLetterOperations = declareOperations('dead letters', {
     scope: 'manage',
     about: 'queue',
     command: 'dead-letters replay',
-    summary: 'Pushes all dead letters again, the oldest first',
+    summary: 'Pushes all dead letters again, or those that a body selects, the oldest first',
     description:
       'Stops at the first push that is refused. The response is its error if none was replayed.',
+    body: () => orNull(selection()),
     result: () => replayList(),
-    errors: ofReplay,
+    errors: replayErrors,
   },
   replayDeadLetter: {
     route: `POST ${one}/replay`,
@@ -92,9 +89,17 @@ export const deadLetterOperations = declareOperations('dead letters', {
         { update_id: updateId('The new id of the update.') },
         { $id: 'ReplayedUpdate', description: 'The update that was pushed.' },
       ),
-    errors: [...ofReplay, 'UNKNOWN_DEAD_LETTER'],
+    errors: [...replayErrors, 'UNKNOWN_DEAD_LETTER'],
   },
 })
+
+function selection() {
+  return Type.Object(selectionInState(), {
+    $id: 'DeadLetterSelection',
+    additionalProperties: false,
+    description: 'Which dead letters are replayed.',
+  })
+}
 
 function replayList() {
   const stopped = Type.Object({
@@ -124,5 +129,6 @@ function fields() {
     attempts: count('The number of attempts to deliver it.'),
     last_error: orNull(Type.String()),
     bytes: count('The length of the update without its outer braces.'),
+    traceparent: traceparent('The place in a trace that it was pushed with.'),
   }
 }

@@ -1,7 +1,7 @@
 /** Schemas of the fields that several operations have. They are functions, as in all operations (operation.ts). */
 import { type TInteger, type TNumber, type TSchema, type TUnion, type TNull, Type } from 'typebox'
 import { healthWords } from '../webhook/health.ts'
-import { botIdMax, botIdMin, updateIdMax } from '../limits.ts'
+import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../limits.ts'
 
 /** Functions that each return a new schema. */
 export const fieldSchemas = {
@@ -9,6 +9,8 @@ export const fieldSchemas = {
     Type.Integer({ minimum: botIdMin, maximum: botIdMax, description: 'The id of a bot.' }),
   updateId: (description = 'The id of an update.'): TInteger =>
     Type.Integer({ minimum: 1, maximum: updateIdMax, description }),
+  jobId: (): TInteger =>
+    Type.Integer({ minimum: 1, maximum: jobIdMax, description: 'The id of a replay.' }),
   shard: (): TInteger => Type.Integer({ minimum: 0, description: 'The number of a shard.' }),
   /** A number of something. */
   count: (description: string): TInteger =>
@@ -30,6 +32,11 @@ export const fieldSchemas = {
         minimum: 0,
         description: `${share} of the updates took no longer. In milliseconds; null without any.`,
       }),
+    ),
+  /** A field that only what has a trace has. */
+  traceparent: (description: string) =>
+    Type.Optional(
+      Type.String({ pattern: '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$', description }),
     ),
   /** How a bot gets its updates. */
   mode: () => Type.Enum(['polling', 'webhook'], { type: 'string' }),

@@ -7,6 +7,8 @@ export const idempotencyKeyLengthMax = 128
  * records in memory.
  */
 export const listedPerPageMax = 1_000
+/** A replay pushes this many updates in a second at most. Chosen: with 300 bytes each, a tenth of what a worker takes. */
+export const replaysPerSecondMax = 10_000
 /** The smallest limit in deliveries per second: one in ten seconds. To send nothing, the operator pauses the bot. */
 export const deliveriesPerSecondMin = 0.1
 /** The largest limit in deliveries per second, more than one webhook can get from a worker. */

@@ -9,7 +9,8 @@ import { botPath, declareOperations } from './operation.ts'
 import { updateSchema } from './update-operations.ts'
 import { attempt } from './webhook-operations.ts'
 
-const { count, listAfter, listLimit, orNull, preciseTime, time, updateId } = fieldSchemas
+const { count, listAfter, listLimit, orNull, preciseTime, time, traceparent, updateId } =
+  fieldSchemas
 
 const all = `${botPath}/updates` as const
 const one = `${all}/:update_id` as const
@@ -25,15 +26,24 @@ export const lookBackOperations = declareOperations('look back', {
     description:
       'One call reads at most 2,000 updates, so a page may have few or none: `next` says where to continue.',
     query: () => ({
-      ...selection(),
+      ...updateSelection(updateStates),
       after: listAfter(updateIdMax),
+      before: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: updateIdMax + 1,
+          description: 'In place of `after`: lists updates with smaller ids, the newest first.',
+        }),
+      ),
       limit: listLimit(listedPerPageMax, 100),
     }),
     result: () =>
       Type.Object(
         {
           updates: Type.Array(Type.Object(fields(), { $id: 'UpdateSummary' })),
-          next: orNull(updateId('The value of `after` for the next page; null at the end.')),
+          next: orNull(
+            updateId('The value of `after`, or of `before`, for the next page; null at the end.'),
+          ),
         },
         { $id: 'UpdateList', description: 'One page of the list.' },
       ),
@@ -73,6 +83,41 @@ export const lookBackOperations = declareOperations('look back', {
         { $id: 'RemovedUpdate', description: 'The update that was removed.' },
       ),
     errors: ['UNKNOWN_UPDATE', 'UPDATE_IN_DELIVERY'],
+  },
+  eraseUpdates: {
+    route: `DELETE ${all}`,
+    scope: 'manage',
+    about: 'bot',
+    command: 'updates erase',
+    more: '#erasing-a-person',
+    summary: 'Erases all payloads of an ordering key',
+    description:
+      'Removes updates that wait, that are kept or that are dead from both queues of the bot, and what the files of its shard still have of them. An attempt to deliver that has begun ends first, so a response may take a minute. After an error the call can be repeated.',
+    query: () => ({
+      ordering_key: Type.String({
+        maxLength: orderingKeyBytesMax,
+        description: keyText,
+      }),
+    }),
+    result: () =>
+      Type.Object(
+        {
+          removed: Type.Object({
+            pending: count('How many updates have waited.'),
+            kept: count('How many had left their queue and were kept.'),
+            dead: count('How many were dead letters.'),
+          }),
+          attempts: count('How many attempts to deliver them were forgotten.'),
+          unreadable: count(
+            'How many damaged records were removed, because nobody can tell whose they were.',
+          ),
+          files: Type.Array(Type.String(), {
+            description: 'The copies of damaged files that were removed, within `shards/`.',
+          }),
+        },
+        { $id: 'ErasedUpdates', description: 'What was erased.' },
+      ),
+    errors: ['UPDATE_IN_DELIVERY'],
   },
   getRetention: {
     route: `GET ${botPath}/retention`,
@@ -128,23 +173,36 @@ function retentionState() {
   )
 }
 
-/** The fields that select updates. An update must match all that are given. */
-function selection() {
+const keyText =
+  'Selects the key as it was pushed or is stored, or all keys derived from an id: `chat.id=42`.'
+
+/**
+ * The fields that select updates. An update must match all that are given.
+ *
+ * @param states - what can have become of them
+ */
+export function updateSelection<State extends string>(states: readonly State[]) {
   return {
     state: Type.Optional(
-      Type.Enum([...updateStates], {
+      Type.Enum([...states], {
         type: 'string',
         description: 'Selects updates with which this has happened.',
       }),
     ),
+    ...selectionInState(),
+  }
+}
+
+/** The fields that select updates of one state. */
+export function selectionInState() {
+  return {
     type: Type.Optional(
       Type.Enum([...updateTypes], { type: 'string', description: 'Selects updates of this type.' }),
     ),
     ordering_key: Type.Optional(
       Type.String({
         maxLength: orderingKeyBytesMax,
-        description:
-          'Selects the key as it was pushed or is stored, or all keys derived from an id: `chat.id=42`.',
+        description: keyText,
       }),
     ),
     since: Type.Optional(time('Selects updates that were accepted then or later.')),
@@ -163,5 +221,6 @@ function fields() {
     attempts: orNull(count('The number of attempts to deliver it; null if it is not known.')),
     last_error: orNull(Type.String()),
     bytes: count('The length of the update without its outer braces.'),
+    traceparent: traceparent('The place in a trace that it was pushed with.'),
   }
 }

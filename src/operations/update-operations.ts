@@ -11,7 +11,7 @@ import { idempotencyKeyLengthMax } from './limits.ts'
 import { errorSchema } from './error-schema.ts'
 import { botPath, content, declareOperations, lines } from './operation.ts'
 
-const { botId, updateId } = fieldSchemas
+const { botId, traceparent, updateId } = fieldSchemas
 
 /** The codes of a push, in addition to those of every call (protocol.md §9.3). */
 export const pushErrors = [
@@ -59,7 +59,15 @@ export const updateOperations = declareOperations('updates', {
       'An `update_id` in the response means that the update is on disk, synced. The body may be compressed with gzip or deflate.',
     checked: 'nothing',
     query: () => pushOptions(),
-    headers: () => Type.Object({ 'Idempotency-Key': Type.Optional(idempotencyKey()) }),
+    headers: () =>
+      Type.Object({
+        'Idempotency-Key': Type.Optional(idempotencyKey()),
+        traceparent: Type.Optional(
+          Type.String({
+            description: `${traced} It is ignored if it is not valid, and without --trace-context.`,
+          }),
+        ),
+      }),
     body: () => updateSchema(),
     result: () => pushResult(),
     errors: pushErrors,
@@ -114,6 +122,9 @@ export const updateOperations = declareOperations('updates', {
   },
 })
 
+const traced =
+  'The place of the producer in a trace (W3C Trace Context), which the endpoint gets with each delivery.'
+
 /** The options that both forms of a push have. */
 function pushOptions() {
   return {
@@ -162,6 +173,7 @@ export function pairHeader() {
       ...pushOptions(),
       ordering_key: Type.Optional(Type.Union([orderingKey(), Type.Number()])),
       idempotency_key: Type.Optional(idempotencyKey()),
+      traceparent: traceparent(`${traced} Only with --trace-context.`),
     },
     {
       $id: 'PairHeader',
@@ -171,7 +183,8 @@ export function pairHeader() {
   )
 }
 
-function pushResult() {
+/** Returns the schema of what a push returns. */
+export function pushResult() {
   const duplicate = Type.Literal(true, { description: 'An earlier push with this key stored it.' })
   const stored = Type.Object(
     { update_id: updateId(), duplicate: Type.Optional(duplicate) },

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { webhookAttemptsKept } from '../limits.ts'
 import { outcomes } from '../webhook/attempt-log.ts'
+import { checkStates, checkSteps } from '../webhook/check-advice.ts'
 import { deliveryHistoryMinutes, webhookUrlLengthMax } from '../webhook/limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import {
@@ -12,7 +13,7 @@ import {
 } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
 
-const { count, listLimit, orNull, preciseTime, time, updateId } = fieldSchemas
+const { count, listLimit, orNull, preciseTime, time, traceparent, updateId } = fieldSchemas
 
 export const webhookOperations = declareOperations('webhooks', {
   setWebhook: {
@@ -73,9 +74,24 @@ export const webhookOperations = declareOperations('webhooks', {
     query: () => ({ limit: listLimit(webhookAttemptsKept, webhookAttemptsKept) }),
     result: () =>
       Type.Object(
-        { attempts: Type.Array(attempt()) },
-        { $id: 'AttemptList', description: 'The attempts, the newest first.' },
+        { attempts: Type.Array(attempt()), request: orNull(shownRequest()) },
+        {
+          $id: 'AttemptList',
+          description: 'The attempts, the newest first, and what requests look like now.',
+        },
       ),
+  },
+  checkWebhook: {
+    route: `POST ${botPath}/webhook/check`,
+    scope: 'manage',
+    about: 'queue',
+    command: 'webhook check',
+    more: '#check-an-endpoint',
+    summary: 'Goes the way of a delivery once, step by step, and posts an empty update',
+    description:
+      'The check uses the webhook as it is set, with the rules and times of deliveries, so it may take a minute and a half. It is no attempt and delivers nothing. One at a time runs for each queue.',
+    result: () => endpointCheck(),
+    errors: ['NO_WEBHOOK'],
   },
   pauseBot: {
     route: `POST ${botPath}/pause`,
@@ -150,6 +166,9 @@ export const webhookOperations = declareOperations('webhooks', {
           max_ms: responseMs('longest'),
           delivery_p50_ms: deliveryMs('half'),
           delivery_p99_ms: deliveryMs('99 %'),
+          pending: perMinute(
+            orNull(count('The updates that waited; null unless the bot was in trouble.')),
+          ),
         },
         { $id: 'DeliveryHistory', description: 'Lists with one value for each minute.' },
       ),
@@ -230,9 +249,80 @@ export function attempt() {
             'The beginning of the response to an attempt that failed, as text without secrets; null if it is not kept (`--attempt-body`).',
         }),
       ),
+      response_headers: orNull(
+        Type.Array(shownHeader(), {
+          description:
+            'Some headers of this response, without secrets; null if its body would not be kept either.',
+        }),
+      ),
       next_retry: orNull(preciseTime('When the update is tried again at the earliest.')),
+      traceparent: traceparent('The place in its trace that the endpoint got.'),
     },
     { $id: 'Attempt' },
+  )
+}
+
+function shownHeader() {
+  return Type.Object({ name: Type.String(), value: Type.String() }, { $id: 'ShownHeader' })
+}
+
+function shownRequest() {
+  return Type.Object(
+    {
+      method: Type.String(),
+      host: Type.String({ description: 'The host of the URL; its path and query are secret.' }),
+      headers: Type.Array(shownHeader(), {
+        description: 'Besides `Host` and `Content-Length`. Secret values are `***`.',
+      }),
+    },
+    { $id: 'ShownRequest' },
+  )
+}
+
+function endpointCheck() {
+  return Type.Object(
+    {
+      ok: Type.Boolean({ description: 'Whether no step has failed.' }),
+      advice: Type.String({ description: 'What to do, in one sentence.' }),
+      steps: Type.Array(
+        Type.Object({
+          step: Type.Enum([...checkSteps], { type: 'string' }),
+          state: Type.Enum([...checkStates], { type: 'string' }),
+          duration_ms: orNull(count('How long it took, in milliseconds; null if it was skipped.')),
+          text: Type.String({ description: 'How it has ended, or why it was skipped.' }),
+        }),
+        {
+          minItems: checkSteps.length,
+          maxItems: checkSteps.length,
+          description: 'All steps in their order, also those after one that has failed.',
+        },
+      ),
+      addresses: Type.Array(
+        Type.Object({
+          address: Type.String(),
+          refusal: orNull(
+            Type.String({ description: 'Why deliveries never use it; null if they may.' }),
+          ),
+        }),
+      ),
+      tls: orNull(
+        Type.Object(
+          {
+            version: Type.String(),
+            subject: Type.String(),
+            issuer: Type.String(),
+            valid_until: orNull(time('When the certificate ends.')),
+          },
+          { description: 'What the endpoint has shown, also if it was refused.' },
+        ),
+      ),
+      status: orNull(Type.Integer({ minimum: 100, maximum: 999 })),
+      response_headers: orNull(Type.Array(shownHeader())),
+      response_body: orNull(
+        Type.String({ description: 'As that of an attempt: null for a success.' }),
+      ),
+    },
+    { $id: 'EndpointCheck', description: 'How each step has ended.' },
   )
 }
 

@@ -31,6 +31,7 @@ import { addBotRoutes } from './routes/bot-routes.ts'
 import { addDashboardRoutes, DashboardFiles, dashboardPaths } from './routes/dashboard-files.ts'
 import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
 import { addLookBackRoutes } from './routes/look-back-routes.ts'
+import { addReplayRoutes } from './routes/replay-routes.ts'
 import { addEventRoutes } from './routes/event-routes.ts'
 import { addFleetRoutes } from './routes/fleet-routes.ts'
 import { addIngestRoutes } from './routes/ingest-routes.ts'
@@ -111,6 +112,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addWebhookRoutes(jsonRoutes, options)
     addDeadLetterRoutes(jsonRoutes, options.bots)
     addLookBackRoutes(jsonRoutes, options.bots)
+    addReplayRoutes(jsonRoutes, options.bots)
     addTailRoutes(jsonRoutes, options)
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)

@@ -48,6 +48,8 @@ export interface Advanced extends AdvancedRange {
   readonly stored: readonly StoredRun[]
   /** The first id that was not in memory. */
   readonly unreadFrom: number
+  /** Those in memory that have a trace, if any. */
+  readonly traced?: readonly WindowEntry[]
 }
 
 export type IsHeld = (update: WindowEntry) => boolean
@@ -246,7 +248,8 @@ export class Backlog {
     this.#loadedTo = Math.max(this.#loadedTo, this.#floor)
     if (removedCount === 0) return undefined
     const stored = [...removed.stored, ...onDisk.stored]
-    return { from, floor: this.#floor, removedCount, removedBytes, stored, unreadFrom }
+    const advanced = { from, floor: this.#floor, removedCount, removedBytes, stored, unreadFrom }
+    return removed.traced === undefined ? advanced : { ...advanced, traced: removed.traced }
   }
 
   /** Removes those of `updates` that are loaded. */

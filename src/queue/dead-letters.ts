@@ -19,6 +19,7 @@ import type { Shard } from '../shard/shard.ts'
 import type { StoredDeadLetter } from '../shard/stored.ts'
 import type { LostUpdate } from '../webhook/delivery-source.ts'
 import { DeadLetterIndex } from './dead-letter-index.ts'
+import type { Erasing } from './erase-kept.ts'
 import { leftUpdateOf } from './left-update.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 import type { Surroundings } from '../surroundings.ts'
@@ -189,6 +190,28 @@ export class DeadLetters {
     this.#options.counters.add('dead_letters_dropped', 1)
     await this.#options.commit([this.take([updateId])], true)
     return true
+  }
+
+  /**
+   * Removes all dead letters with some ordering keys durably.
+   *
+   * @returns how many there were
+   */
+  async erase({ hasKey, noted }: Erasing): Promise<number> {
+    let count = 0
+    for (let from = 0; from < updateIdEnd; ) {
+      const page = await this.read({ from, to: updateIdEnd, limit: deadLettersPerRead })
+      const found = page.deadLetters.filter(({ orderingKey }) => hasKey(orderingKey))
+      if (found.length > 0) {
+        count += found.length
+        this.#options.counters.add('dead_letters_dropped', found.length)
+        const ids = found.map(({ updateId }) => updateId)
+        for (const id of ids) noted(id)
+        await this.#options.commit([this.take(ids)], true)
+      }
+      from = page.next
+    }
+    return count
   }
 
   /**

@@ -59,6 +59,14 @@ export class HelperThread<Task, Result> {
     await piscina?.close({ force: true })
   }
 
+  /** Ends the thread at once, with what it does. All tasks resolve to undefined. */
+  async destroy(): Promise<void> {
+    this.#isClosed = true
+    const piscina = this.#piscina
+    this.#piscina = undefined
+    await piscina?.destroy()
+  }
+
   #start(): Piscina<Task, Result> {
     const { filename, idleMs, onFailure } = this.#options
     const piscina = new Piscina<Task, Result>({

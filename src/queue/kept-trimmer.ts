@@ -44,7 +44,7 @@ export class KeptTrimmer {
     this.#options = options
   }
 
-  /** Call this when updates are about to be kept. */
+  /** Call this when updates that are kept have been written. */
   mayExceed(): void {
     const { id: queue, shard } = this.#options
     const { bytes } = this.#options.retention()

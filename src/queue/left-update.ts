@@ -16,7 +16,7 @@ export function leftUpdateOf<Reason extends LeaveReason>(
   update: QueuedUpdate,
   { reason, leftAtMs, attempts = 0, lastError = '' }: Leaving<Reason>,
 ): StoredLeftUpdate & { readonly reason: Reason } {
-  const { updateId, typeNumber, acceptedAtS, orderingKey, textBytes } = update
+  const { updateId, typeNumber, acceptedAtS, orderingKey, textBytes, traceparent } = update
   // The body is `{"update_id":N,<text>}`.
   const text = update.body().subarray(-1 - textBytes, -1)
   return {
@@ -28,6 +28,7 @@ export function leftUpdateOf<Reason extends LeaveReason>(
     attempts,
     lastError: lastError.slice(0, webhookErrorLengthMax),
     orderingKey,
+    ...(traceparent === undefined ? {} : { traceparent }),
     text,
   }
 }

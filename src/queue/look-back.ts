@@ -36,6 +36,18 @@ export interface UpdateFilter {
   readonly sinceS?: number | undefined
   /** Accepted before this wall time in seconds. */
   readonly untilS?: number | undefined
+  /** Left at this wall time in milliseconds, or before. No pending update is wanted then. */
+  readonly leftByMs?: number | undefined
+}
+
+/** Where a look begins and ends. */
+export interface LookRange {
+  /** Only ids above this one. */
+  readonly after: number
+  /** Only ids below this one. */
+  readonly before?: number
+  /** The look ends with this many updates. */
+  readonly limit: number
 }
 
 /** Some updates in the order of their ids. */
@@ -49,7 +61,7 @@ export interface LookBackOptions {
   readonly queue: QueueId
   readonly shard: Pick<
     Shard,
-    'readUpdates' | 'readLeftUpdates' | 'readKeptRuns' | 'readDeadLetters'
+    'readUpdates' | 'readLeftUpdates' | 'readKeptRuns' | 'readDeadLetters' | 'highestIdBelow'
   >
   /** Returns the id below which no update is pending. */
   floor(): number
@@ -62,6 +74,8 @@ const lookedAtMax = 2_000
 /** One read returns this many records of each kind, so that a look at a few updates reads no more. */
 const lookPageRecords = 250
 const lookPageBytes = 1 * mib
+/** A look returns this many bytes of texts, or one update more. Chosen: 2,000 usual updates have less. */
+const foundBytesMax = 4 * mib
 
 export class LookBack {
   readonly #options: LookBackOptions
@@ -72,34 +86,81 @@ export class LookBack {
 
   /** Returns the update with this id; undefined if there is none any more. */
   async get(updateId: number): Promise<FoundUpdate | undefined> {
+    if (updateId >= updateIdEnd) return undefined
     await this.#options.settled()
     const { updates } = await this.#page({ from: updateId, to: updateId + 1, limit: 1 })
     return updates[0]
   }
 
   /**
-   * Returns updates with ids above `page.after` that match, in the order of their ids.
+   * Returns updates of a range of ids that match, in the order of their ids.
    *
    * @throws STORE_UNAVAILABLE if the database cannot be read
    */
   async find(
     filter: UpdateFilter,
-    page: { readonly after: number; readonly limit: number },
+    { after, before: to = updateIdEnd, limit }: LookRange,
   ): Promise<FoundPage> {
     await this.#options.settled()
     const updates: FoundUpdate[] = []
-    let from = page.after + 1
-    for (let looked = 0; looked < lookedAtMax && from < updateIdEnd; ) {
-      const read = await this.#page({ from, to: updateIdEnd, limit: lookPageRecords })
+    let bytes = 0
+    let from = after + 1
+    for (let looked = 0; looked < lookedAtMax && from < to; ) {
+      const read = await this.#page({ from, to, limit: lookPageRecords })
       for (const update of read.updates) {
         looked += 1
         if (!isWanted(update, filter)) continue
         updates.push(update)
-        if (updates.length === page.limit) return { updates, after: update.updateId }
+        bytes += update.text.length
+        if (updates.length === limit || bytes >= foundBytesMax) {
+          return { updates, after: update.updateId }
+        }
       }
       from = read.next
     }
-    return { updates, after: from < updateIdEnd ? from - 1 : undefined }
+    return { updates, after: from < to ? from - 1 : undefined }
+  }
+
+  /**
+   * Returns updates with ids below `page.before` that match, the newest first, and the id before which to continue; undefined if
+   * this was the end.
+   *
+   * @throws STORE_UNAVAILABLE if the database cannot be read
+   */
+  async findNewest(
+    filter: UpdateFilter,
+    page: { readonly before: number; readonly limit: number },
+  ): Promise<{ readonly updates: readonly FoundUpdate[]; readonly before: number | undefined }> {
+    const { shard, queue } = this.#options
+    await this.#options.settled()
+    const updates: FoundUpdate[] = []
+    let bytes = 0
+    let to = page.before
+    for (let looked = 0; looked < lookedAtMax; ) {
+      // Ids may be far apart: those of dead letters are.
+      const highest = await shard.highestIdBelow(queue, to)
+      if (highest === undefined) return { updates, before: undefined }
+      to = highest + 1
+      let from = Math.max(0, to - lookPageRecords)
+      let read = await this.#page({ from, to, limit: lookPageRecords })
+      looked += read.updates.length
+      // Large updates end a read early. What was read too early is read again after what is newer.
+      while (read.next < to) {
+        from = read.next
+        read = await this.#page({ from, to, limit: lookPageRecords })
+        looked += read.updates.length
+      }
+      for (const update of read.updates.toReversed()) {
+        if (!isWanted(update, filter)) continue
+        updates.push(update)
+        bytes += update.text.length
+        if (updates.length === page.limit || bytes >= foundBytesMax) {
+          return { updates, before: update.updateId }
+        }
+      }
+      to = from
+    }
+    return { updates, before: to > 0 ? to : undefined }
   }
 
   /** Reads all kinds of records of a range of ids, as far as each of them was read. */
@@ -116,7 +177,7 @@ export class LookBack {
       shard.readDeadLetters(page),
     ])
     const next = Math.min(stored.next, left.next, dead.next)
-    const runs = await this.#runs({ ...page, to: Math.min(next, floor) })
+    const runs = await readRunsOver(shard, { ...page, to: Math.min(next, floor) })
     const found = [
       ...stored.updates.flatMap((update) => pendingOrKept(update, { floor, runs })),
       ...left.updates.map((update) => leftUpdate(update, stateOf[update.reason])),
@@ -124,18 +185,26 @@ export class LookBack {
     ].filter(({ updateId }) => updateId < next)
     return { updates: found.toSorted((a, b) => a.updateId - b.updateId), next }
   }
+}
 
-  /** Reads the runs that have ids of a range. */
-  async #runs({ queue, from, to }: IdRange): Promise<readonly KeptRun[]> {
-    const { shard } = this.#options
-    if (from >= to) return []
-    const [before] = await shard.readKeptRuns(
-      { queue, from: 0, to: from + 1, limit: 1 },
-      { reverse: true },
-    )
-    const runs = await shard.readKeptRuns({ queue, from: from + 1, to, limit: to - from })
-    return before === undefined ? runs : [before, ...runs]
-  }
+/** Reads the runs that may have ids of a range. */
+export async function readRunsOver(
+  shard: Pick<Shard, 'readKeptRuns'>,
+  { queue, from, to }: Pick<IdRange, 'queue' | 'from' | 'to'>,
+): Promise<readonly KeptRun[]> {
+  if (from >= to) return []
+  const [before] = await shard.readKeptRuns(
+    { queue, from: 0, to: from + 1, limit: 1 },
+    { reverse: true },
+  )
+  const runs = await shard.readKeptRuns({ queue, from: from + 1, to, limit: to - from })
+  return before === undefined ? runs : [before, ...runs]
+}
+
+/** Returns the run that has an id; undefined if none has. */
+export function runOf(updateId: number, runs: readonly KeptRun[]): KeptRun | undefined {
+  const run = runs.findLast(({ from }) => from <= updateId)
+  return run === undefined || run.end <= updateId ? undefined : run
 }
 
 const stateOf = {
@@ -153,9 +222,9 @@ function pendingOrKept(
   const unknown = { attempts: undefined, lastError: undefined }
   const { updateId } = update
   if (updateId >= floor) return [{ ...update, ...unknown, state: 'pending', leftAtMs: undefined }]
-  const run = runs.findLast(({ from }) => from <= updateId)
+  const run = runOf(updateId, runs)
   // What no run has is about to be deleted.
-  if (run === undefined || run.end <= updateId) return []
+  if (run === undefined) return []
   return [{ ...update, ...unknown, state: stateOf[run.reason], leftAtMs: run.leftAtMs }]
 }
 
@@ -173,12 +242,17 @@ function leftUpdate(
 }
 
 function isWanted(update: FoundUpdate, filter: UpdateFilter): boolean {
-  const { state, typeNumber, hasKey, sinceS = 0, untilS = Infinity } = filter
+  const { state, typeNumber, hasKey, sinceS = 0, untilS = Infinity, leftByMs } = filter
   return (
     (state === undefined || update.state === state) &&
     (typeNumber === undefined || update.typeNumber === typeNumber) &&
     (hasKey === undefined || hasKey(update.orderingKey)) &&
     update.acceptedAtS >= sinceS &&
-    update.acceptedAtS < untilS
+    update.acceptedAtS < untilS &&
+    (leftByMs === undefined || hasLeftBy(update, leftByMs))
   )
+}
+
+function hasLeftBy({ leftAtMs }: FoundUpdate, ms: number): boolean {
+  return leftAtMs !== undefined && leftAtMs <= ms
 }

@@ -36,6 +36,24 @@ export function assertRoom(limits: QueueLimits, load: QueueLoad, textBytes: numb
   if (load.nextId > updateIdMax) throw new PostboteError('ID_SPACE_EXHAUSTED')
 }
 
+/**
+ * Checks that a replay leaves half of a queue to pushes, which would otherwise be refused for as long as the bot is slower
+ * than the replay. An empty queue takes any update.
+ *
+ * @throws QUEUE_FULL
+ */
+export function assertRoomForReplay(limits: QueueLimits, load: QueueLoad, textBytes: number): void {
+  const half = {
+    ...limits,
+    pendingUpdatesMax: Math.ceil(limits.pendingUpdatesMax / 2),
+    pendingBytesMax: Math.ceil(limits.pendingBytesMax / 2),
+  }
+  if (load.count === 0 || hasRoom(half, load, textBytes)) return
+  throw new PostboteError('QUEUE_FULL', {
+    detail: `a replay leaves half of it to pushes, and ${loadText(limits, load)}`,
+  })
+}
+
 /** Whether an update with a text of this length fits. */
 export function hasRoom(limits: QueueLimits, load: QueueLoad, textBytes: number): boolean {
   const { pendingUpdatesMax, pendingBytesMax } = limits

@@ -12,7 +12,7 @@ import type { Shard } from '../shard/shard.ts'
 import type { LostUpdate, PendingUpdate, UpdateHolder } from '../webhook/delivery-source.ts'
 import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
-import type { KeptTrimmer } from './kept-trimmer.ts'
+import type { Erasing } from './erase-kept.ts'
 import { type Leaving, leftUpdateOf } from './left-update.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
@@ -41,8 +41,8 @@ export interface QueueRemovalsOptions {
   readonly services: RemovalServices
   readonly backlog: Backlog
   reader(): QueueReader
-  /** Trims what the queue keeps. */
-  trimmer(): KeptTrimmer
+  /** Something is about to be kept. */
+  keeps(): void
   /** The dispatcher of an active webhook. */
   holder(): UpdateHolder | undefined
   commit(operations: readonly Operation[], waited: boolean): Promise<void>
@@ -159,12 +159,55 @@ export class QueueRemovals {
     return dropped?.update
   }
 
+  /**
+   * Removes all pending updates with some ordering keys, wherever they are. One that is being delivered is not sent again.
+   *
+   * @returns what was removed; it is durable then
+   * @throws STORE_UNAVAILABLE, OUTCOME_UNKNOWN
+   */
+  async erase(erasing: Erasing): Promise<ErasedPending> {
+    const erased: MutableErased = { count: 0, keys: new Set(), inFlight: [] }
+    const isMeant = ({ orderingKey }: PendingUpdate): boolean => erasing.hasKey(orderingKey)
+    const erase = (updates: readonly QueuedUpdate[]): void => {
+      this.#eraseNow(updates, erased)
+      for (const { updateId } of updates) erasing.noted(updateId)
+    }
+    const loaded = this.#backlog.after(0, Number.POSITIVE_INFINITY).filter(isMeant)
+    await this.#inSlices(loaded, (slice) => erase(slice))
+    const reader = this.#options.reader()
+    await reader.eachUnloaded(async (updates) => {
+      const found = updates.filter(isMeant)
+      if (found.length === 0) return
+      // A dispatcher has loaded a page that it was given when the turn is over.
+      while (found.some(({ updateId }) => reader.isBeingGiven(updateId))) {
+        await nextTurn(this.#services.clock)
+      }
+      erase(found)
+      await this.#options.settled()
+    })
+    await this.#options.settled()
+    return erased
+  }
+
+  #eraseNow(updates: readonly QueuedUpdate[], erased: MutableErased): void {
+    const holder = this.#options.holder()
+    for (const update of updates) {
+      if (holder?.abandon(update) === false) erased.inFlight.push(update)
+      erased.keys.add(update.orderingKey)
+    }
+    const removed = this.#take(updates)
+    erased.count += removed.count
+    this.#services.counters.add('updates_dropped', removed.count)
+    void this.#commitRemoval(removed, {})
+  }
+
   /** The removal is wrapped, so that nobody waits for it while the reader is busy. */
   #dropNow(update: QueuedUpdate): { update: QueuedUpdate; written: Promise<void> } {
     const isGiven = this.#options.reader().isBeingGiven(update.updateId)
     if (isGiven || this.#options.holder()?.release(update) === false) {
       throw new PostboteError('UPDATE_IN_DELIVERY')
     }
+    if (this.#isKept) this.#options.keeps()
     const kept = this.#isKept ? [leftUpdateOf(update, this.#leaving('dropped'))] : undefined
     const removed = this.#take([update])
     this.#services.counters.add('updates_dropped', removed.count)
@@ -249,7 +292,7 @@ export class QueueRemovals {
     },
   ): DeleteOperation['kept'] {
     if (!this.#isKept) return undefined
-    this.#options.trimmer().mayExceed()
+    this.#options.keeps()
     const leaving = this.#leaving(reason)
     const left = new Set(updateIds)
     return updates.flatMap((update, nth) =>
@@ -282,6 +325,21 @@ export class QueueRemovals {
     committed.then(written, written)
     return committed
   }
+}
+
+/** Pending updates that were removed because of their ordering keys. */
+export interface ErasedPending {
+  readonly count: number
+  /** The ordering keys, as they are stored. */
+  readonly keys: ReadonlySet<string>
+  /** Those that were being delivered: an attempt that has begun goes on. */
+  readonly inFlight: readonly PendingUpdate[]
+}
+
+interface MutableErased extends ErasedPending {
+  count: number
+  readonly keys: Set<string>
+  readonly inFlight: PendingUpdate[]
 }
 
 /** What is committed with a removal. */

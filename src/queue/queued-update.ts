@@ -50,6 +50,10 @@ export class DiskEntry implements QueuedUpdate {
     return this.#stored.orderingKey
   }
 
+  get traceparent(): string | undefined {
+    return this.#stored.traceparent
+  }
+
   get textBytes(): number {
     return this.#stored.text.length
   }

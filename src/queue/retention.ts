@@ -1,3 +1,5 @@
+import { retentionBytesMax, retentionMsMax } from '../limits.ts'
+
 /** How long updates that have left a queue are kept to be looked at. */
 export interface Retention {
   /** 0: nothing is kept. */
@@ -10,6 +12,8 @@ export interface Retention {
 export type OwnRetention = Partial<Retention>
 
 export const noRetention: Retention = { ms: 0, bytes: 0 }
+/** That of a queue whose own one cannot be read any more, so that nothing is deleted too early. The server's bound holds. */
+export const longestRetention: Retention = { ms: retentionMsMax, bytes: retentionBytesMax }
 
 /**
  * Returns how much a queue keeps.

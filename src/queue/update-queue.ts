@@ -7,15 +7,15 @@
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
 import { PostboteError } from '../errors.ts'
-import type { QueueId } from '../shard/record-keys.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import {
   type AdvanceOperation,
-  type IdempotencyFact,
   type Operation,
   type PushOperation,
   textBytesOf,
 } from '../shard/operations.ts'
 import type { Surroundings } from '../surroundings.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import { emptyQueueState, type QueueState } from '../shard/record.ts'
 import type {
   DeliverySource,
@@ -25,29 +25,35 @@ import type {
 } from '../webhook/delivery-source.ts'
 import { type Advanced, Backlog } from './backlog.ts'
 import type { DeadLetters } from './dead-letters.ts'
+import type { Erasing } from './erase-kept.ts'
 import { randomFirstId } from './first-id.ts'
 import type { QueueLevels } from './queue-levels.ts'
-import { assertRoom, type QueueLimits } from './queue-limits.ts'
+import {
+  assertRoom,
+  assertRoomForReplay,
+  type QueueLimits,
+  type QueueLoad,
+} from './queue-limits.ts'
 import type { QueueWatcher } from './queue-watcher.ts'
 import { KeptTrimmer } from './kept-trimmer.ts'
 import { LookBack } from './look-back.ts'
 import { QueueReader } from './queue-reader.ts'
-import { QueueRemovals, type RemovalServices } from './queue-removals.ts'
+import { type ErasedPending, QueueRemovals, type RemovalServices } from './queue-removals.ts'
 import { observeLeft, type StoredRun } from './stored-runs.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 import type { WindowEntry, WindowUpdate } from './window.ts'
 import type { WindowBudget } from './window-budget.ts'
 
 /** A checked update that is about to be pushed. */
-export interface AcceptedUpdate extends Omit<WindowUpdate, 'updateId' | 'acceptedAtS'> {
-  readonly idempotency?: IdempotencyFact | undefined
-}
+export type AcceptedUpdate = Omit<WindowUpdate, 'updateId' | 'acceptedAtS'>
 
 /** What a queue needs from its bot and its worker. */
 export interface UpdateQueueOptions extends RemovalServices, Pick<Surroundings, 'random'> {
   readonly limits: QueueLimits
   readonly levels: Pick<QueueLevels, 'note'>
   readonly budget: WindowBudget
+  /** Absent if updates are not traced. */
+  readonly tracer?: Tracer | undefined
 }
 
 /**
@@ -72,8 +78,8 @@ export class UpdateQueue implements DeliverySource {
   #ownReader: QueueReader | undefined
   /** Created on first use: most queues in memory have only updates that polls confirm. */
   #ownRemovals: QueueRemovals | undefined
-  /** Created on first use: without retention there is nothing to trim. */
-  #ownTrimmer: KeptTrimmer | undefined
+  /** Created when something is kept: without retention there is nothing to trim. */
+  #trimmer: KeptTrimmer | undefined
   #nextId: number
   #syncingCount = 0
   #syncingBytes = 0
@@ -118,16 +124,15 @@ export class UpdateQueue implements DeliverySource {
       backlog: this.#backlog,
       reader: () => this.#reader,
       holder: () => this.#holder,
-      trimmer: () => this.#trimmer,
+      keeps: () => this.#keeps(),
       commit: (operations, waited) => this.#commit(operations, waited),
       settled: () => this.#settled(),
     })
     return this.#ownRemovals
   }
 
-  get #trimmer(): KeptTrimmer {
-    this.#ownTrimmer ??= new KeptTrimmer(this.#options)
-    return this.#ownTrimmer
+  #keeps(): void {
+    this.#trimmer ??= new KeptTrimmer(this.#options)
   }
 
   /** The dead letters of this queue. */
@@ -190,8 +195,8 @@ export class UpdateQueue implements DeliverySource {
       orderingKey: update.orderingKey,
       acceptedAtS: Math.floor(this.#options.clock.nowMs() / 1000),
       expiresAtS: update.expiresAtS,
+      ...(update.traceparent === undefined ? {} : { traceparent: update.traceparent }),
       text: update.text,
-      idempotency: update.idempotency,
     }
   }
 
@@ -205,11 +210,7 @@ export class UpdateQueue implements DeliverySource {
     if (this.#backlog.isDetached || this.#renumbering !== undefined) {
       throw new PostboteError('STORE_UNAVAILABLE')
     }
-    const load = {
-      count: this.#backlog.liveCount + this.#syncingCount,
-      bytes: this.#backlog.liveBytes + this.#syncingBytes,
-      nextId: this.#nextId,
-    }
+    const load = this.#load
     this.#options.levels.note(this.id, load, textBytes)
     assertRoom(this.#options.limits, load, textBytes)
     const updateId = this.#nextId
@@ -217,6 +218,24 @@ export class UpdateQueue implements DeliverySource {
     this.#syncingCount += 1
     this.#syncingBytes += textBytes
     return updateId
+  }
+
+  /** Whether an update of this length is larger than the server accepts. */
+  isTooLarge(textBytes: number): boolean {
+    return textBytes > this.#options.limits.updateBytesMax
+  }
+
+  /** Throws QUEUE_FULL if a job that replays updates must wait before it pushes one of this length. */
+  assertRoomForReplay(textBytes: number): void {
+    assertRoomForReplay(this.#options.limits, this.#load, textBytes)
+  }
+
+  get #load(): QueueLoad {
+    return {
+      count: this.#backlog.liveCount + this.#syncingCount,
+      bytes: this.#backlog.liveBytes + this.#syncingBytes,
+      nextId: this.#nextId,
+    }
   }
 
   /**
@@ -362,6 +381,21 @@ export class UpdateQueue implements DeliverySource {
     return this.#removals.dropOne(updateId)
   }
 
+  /** Removes all pending updates with some ordering keys, as `QueueRemovals.erase` describes. */
+  erase(erasing: Erasing): Promise<ErasedPending> {
+    return this.#removals.erase(erasing)
+  }
+
+  /** Whether an update that was erased is still being delivered. */
+  isInFlight(update: PendingUpdate): boolean {
+    return this.#holder?.release(update) === false
+  }
+
+  /** The id below which no update is pending. */
+  get floor(): number {
+    return this.#backlog.floor
+  }
+
   addDeadLetters(lost: readonly LostUpdate[]): void {
     this.#removals.addDeadLetters(lost)
   }
@@ -396,6 +430,7 @@ export class UpdateQueue implements DeliverySource {
     if (advanced === undefined) return
     this.lastTakenMs = this.#options.clock.monotonicMs()
     void this.#observeConfirmed(advanced)
+    if (advanced.traced !== undefined) this.#traceConfirmed(advanced.traced)
     void this.#commit([this.#advanceOperation('confirm', advanced)], false)
   }
 
@@ -413,6 +448,16 @@ export class UpdateQueue implements DeliverySource {
     if (left > 0) observe([{ storedAtMs: stored.at(-1)?.storedAtMs ?? atMs, count: left }], left)
   }
 
+  #traceConfirmed(traced: readonly WindowEntry[]): void {
+    const { tracer, clock } = this.#options
+    const endMs = clock.nowMs()
+    const of = { queue: this.id, botId: botIdOf(this.id), isTest: isTestQueue(this.id) }
+    for (const { traceparent, updateId, storedAtMs: startMs } of traced) {
+      if (traceparent === undefined) continue
+      tracer?.waited({ ...of, traceparent, updateId, mode: 'polling', startMs, endMs })
+    }
+  }
+
   async #commitDrop(to: number): Promise<void> {
     const operations = await this.drop(to)
     if (operations.length > 0) await this.#commit(operations, true)
@@ -427,7 +472,7 @@ export class UpdateQueue implements DeliverySource {
     this.#options.counters.add(counter, advanced.removedCount)
     this.#watcher?.advanced(kind, advanced)
     const keptSinceMs = isKept ? this.#options.clock.nowMs() : undefined
-    if (isKept) this.#trimmer.mayExceed()
+    if (isKept) this.#keeps()
     const { from, floor, removedCount, removedBytes } = advanced
     return { kind, queue: this.id, from, floor, removedCount, removedBytes, keptSinceMs }
   }
@@ -470,6 +515,7 @@ export class UpdateQueue implements DeliverySource {
     const done = this.#options.shard.commit(operations, { waited })
     const settle = (): void => {
       this.#uncommitted -= 1
+      this.#trimmer?.mayExceed()
     }
     done.then(settle, settle)
     return done

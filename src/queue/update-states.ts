@@ -1,12 +1,7 @@
+import { leftStates } from '../shard/replay-record.ts'
+
 /** What can have become of an update that is looked at. */
-export const updateStates = [
-  'pending',
-  'delivered',
-  'confirmed',
-  'dropped',
-  'expired',
-  'dead',
-] as const
+export const updateStates = ['pending', ...leftStates] as const
 
 /** One of the states. */
 export type UpdateState = (typeof updateStates)[number]

@@ -31,6 +31,7 @@ export interface WindowUpdate {
   /** Wall time in seconds. */
   readonly expiresAtS: number
   readonly orderingKey: string
+  readonly traceparent?: string | undefined
   readonly text: Buffer
 }
 
@@ -49,6 +50,7 @@ export class WindowEntry implements QueuedUpdate {
   readonly acceptedAtS: number
   readonly expiresAtS: number
   readonly orderingKey: string
+  readonly traceparent: string | undefined
   /** The length of the text as it was stored, in bytes. */
   readonly textBytes: number
   chunk: Buffer
@@ -66,6 +68,7 @@ export class WindowEntry implements QueuedUpdate {
     this.acceptedAtS = update.acceptedAtS
     this.expiresAtS = update.expiresAtS
     this.orderingKey = update.orderingKey
+    this.traceparent = update.traceparent
     this.textBytes = place.textBytes
     this.chunk = place.chunk
     this.start = place.start
@@ -95,6 +98,8 @@ export interface Removed {
   count: number
   bytes: number
   readonly stored: StoredRun[]
+  /** Those that have a trace, if any. */
+  traced?: WindowEntry[]
 }
 
 /** Removed updates with their ids. */
@@ -301,6 +306,7 @@ export class Window {
     removed.count += 1
     removed.bytes += entry.textBytes
     addStored(removed.stored, entry.storedAtMs)
+    if (entry.traceparent !== undefined) (removed.traced ??= []).push(entry)
     this.#liveCount -= 1
     this.#bytes -= entry.end - entry.start
     this.#holeBytes += entry.end - entry.start

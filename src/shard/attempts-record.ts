@@ -3,7 +3,7 @@
  * than the attempts that are kept, and many of these have the same texts.
  */
 export interface AttemptsRecord {
-  /** The addresses, errors and bodies of responses, each of them once. */
+  /** The addresses, errors, bodies and headers of responses, each of them once. */
   readonly texts: readonly string[]
   /** The oldest attempt first. */
   readonly rows: readonly AttemptRow[]
@@ -25,4 +25,7 @@ export type AttemptRow = readonly [
   address: number,
   error: number,
   responseBody: number,
+  /** Absent without. */
+  responseHeaders?: number,
+  traceparent?: number,
 ]

@@ -28,6 +28,13 @@ export class DamagedRecords {
     this.#options = options
   }
 
+  /** Returns the keys of the records that were named, of those for which `isWanted` returns true, and forgets them. */
+  take(isWanted: (key: Buffer) => boolean): readonly Buffer[] {
+    const taken = [...this.#named].map((name) => Buffer.from(name, 'hex')).filter(isWanted)
+    for (const key of taken) this.#named.delete(key.toString('hex'))
+    return taken
+  }
+
   /** Reports a record. `error` is the error with which decoding failed. */
   found({ key, value }: StoreEntry, error: unknown): void {
     const name = key.toString('hex')

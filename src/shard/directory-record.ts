@@ -3,7 +3,7 @@
  *
  *     {"format":3,"shards":8,"made":true}
  *
- *   format   3 since kept updates, attempts and recorded calls are stored (record-keys.ts), 2 since records have version 2
+ *   format   3 since kept updates, attempts, replays and recorded calls are stored (record-keys.ts), 2 since records have version 2
  *            (record.ts): an older server would take any of them for damage. Formats 1, which Postbote 0.1 wrote, and 2
  *            are read and become 3 at the first start.
  *   shards   the number of shards, which determines the shard of every bot

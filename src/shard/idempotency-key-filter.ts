@@ -29,10 +29,22 @@ export interface KeyPlace {
  * @param keyHash - the hash of the key, 16 bytes as a latin1 string.
  */
 export function keyPlace(queue: QueueId, keyHash: string): KeyPlace {
-  // A producer may send the same key to many bots, and these are different keys. Both multipliers spread small numbers.
-  const start = wordOf(keyHash, 0) ^ Math.imul(queue, 0x9e3779b1)
-  const step = (wordOf(keyHash, 4) ^ Math.imul(queue, 0x85ebca77)) | 1
-  return { start, step }
+  return {
+    start: startOf(queue, wordOf(keyHash, 0)),
+    step: stepOf(queue, wordOf(keyHash, 4)),
+  }
+}
+
+// A producer may send the same key to many bots, and these are different keys. Both multipliers spread small numbers.
+
+/** Returns the `start` of a key whose hash begins with this word. */
+export function startOf(queue: QueueId, word: number): number {
+  return word ^ Math.imul(queue, 0x9e3779b1)
+}
+
+/** Returns the `step` of a key whose hash has this word second. */
+export function stepOf(queue: QueueId, word: number): number {
+  return (word ^ Math.imul(queue, 0x85ebca77)) | 1
 }
 
 /**

@@ -9,6 +9,7 @@ import type { AuditRecord } from './audit-record.ts'
 import type { BotRecord, QueueSettings } from './bot-record.ts'
 import type { QueueId } from './record-keys.ts'
 import type { KeptCounts, QueueState, UpdateRecord } from './record.ts'
+import type { ReplayRecord } from './replay-record.ts'
 import type { KeptRun, StoredDeadLetter, StoredLeftUpdate } from './stored.ts'
 import type { UpdateRows } from './update-rows.ts'
 
@@ -46,14 +47,12 @@ export class RowPush implements PushOperation {
   readonly nth: number
   readonly queue: QueueId
   readonly updateId: number
-  readonly idempotency: IdempotencyFact | undefined
 
-  constructor(of: PushedRows, push: Pick<RowPush, 'nth' | 'queue' | 'updateId' | 'idempotency'>) {
+  constructor(of: PushedRows, push: Pick<RowPush, 'nth' | 'queue' | 'updateId'>) {
     this.of = of
     this.nth = push.nth
     this.queue = push.queue
     this.updateId = push.updateId
-    this.idempotency = push.idempotency
   }
 
   get typeNumber(): number {
@@ -72,9 +71,27 @@ export class RowPush implements PushOperation {
     return this.of.rows.orderingKeyOf(this.nth)
   }
 
+  get traceparent(): string | undefined {
+    return this.of.rows.traceparentOf(this.nth)
+  }
+
   get text(): Buffer {
     return this.of.rows.textOf(this.nth)
   }
+
+  get idempotency(): IdempotencyFact | undefined {
+    const { rows, acceptedAtMs } = this.of
+    if (!rows.hasIdempotencyKey(this.nth)) return undefined
+    const { nth } = this
+    const { keyHashes } = rows
+    return { keyHash: keyHashes.keyHash(nth), textHash: keyHashes.textHash(nth), acceptedAtMs }
+  }
+}
+
+/** Returns when the idempotency key of a push was accepted; undefined if it has none. */
+export function keyedAtMs(push: PushOperation): number | undefined {
+  if (!(push instanceof RowPush)) return push.idempotency?.acceptedAtMs
+  return push.of.rows.hasIdempotencyKey(push.nth) ? push.of.acceptedAtMs : undefined
 }
 
 /** Returns the length of the text of a push, without a view of it. */
@@ -168,6 +185,14 @@ export interface AttemptsOperation {
   readonly record: AttemptsRecord | null
 }
 
+/** Stores how far a replay has come, or removes it (null). The pushes of its last slice are in the same group. */
+export interface ReplayOperation {
+  readonly kind: 'replay'
+  readonly queue: QueueId
+  readonly jobId: number
+  readonly record: ReplayRecord | null
+}
+
 /** Stores a key of the private API, or removes it (null). Only shard 0 has these. */
 export interface AccessKeyOperation {
   readonly kind: 'accessKey'
@@ -198,6 +223,7 @@ export type Operation =
   | BotOperation
   | SettingsOperation
   | AttemptsOperation
+  | ReplayOperation
   | AccessKeyOperation
   | AuditOperation
 
@@ -211,7 +237,8 @@ export function fold(state: QueueState, operation: QueueOperation): void {
     state.nextId = operation.updateId + 1
     state.liveCount += 1
     state.liveBytes += textBytesOf(operation)
-    if (operation.idempotency !== undefined) foldKey(state, operation.idempotency)
+    const keyAtMs = keyedAtMs(operation)
+    if (keyAtMs !== undefined) foldKey(state, keyAtMs)
   } else if (operation.kind === 'renumber') {
     state.nextId = operation.nextId
     state.floor = operation.nextId
@@ -229,7 +256,7 @@ export function dayOf(timeMs: number): number {
   return Math.floor(timeMs / 86_400_000)
 }
 
-function foldKey(state: QueueState, { acceptedAtMs }: IdempotencyFact): void {
+function foldKey(state: QueueState, acceptedAtMs: number): void {
   const day = dayOf(acceptedAtMs)
   state.idempotencyCount = state.idempotencyDay === day ? state.idempotencyCount + 1 : 1
   state.idempotencyDay = day

@@ -9,6 +9,7 @@
  *   l queue_id update_id         updates that have left together, from this id on, whose u records are kept
  *   n queue_id                   how many updates are kept, and their bytes
  *   a queue_id                   the last attempts of a webhook
+ *   j queue_id job_id            a replay
  *   k access_key_id(8)           a key of the private API (shard 0 only)
  *   c time_ms(6) random(4)       a call that changed something (shard 0 only)
  *   q and a complete key         a copy of the damaged record that was found under that key
@@ -61,6 +62,7 @@ export type RecordKind =
   | 'l'
   | 'n'
   | 'a'
+  | 'j'
 
 const prefixes: Readonly<Record<RecordKind, number>> = {
   u: 0x75,
@@ -77,18 +79,20 @@ const prefixes: Readonly<Record<RecordKind, number>> = {
   l: 0x6c,
   n: 0x6e,
   a: 0x61,
+  j: 0x6a,
 }
 
 const queueIdBytes = 8
 /** Exclusive upper bound of update ids: larger than every id that a key can hold. */
 export const updateIdEnd = 2 ** 32 - 1
-/** Length of a `u`, `d`, `v` or `l` key. */
+/** Length of a `u`, `d`, `v`, `l` or `j` key. */
 export const updateKeyBytes = 1 + queueIdBytes + 8
 /** Length of a hash: SHA-256 cut to 16 bytes. */
 export const idempotencyHashBytes = 16
 /** Length of a `b`, `w`, `s`, `n` or `a` key. */
 export const queueKeyBytes = 1 + queueIdBytes
-const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
+/** Length of an `i` key. */
+export const idempotencyKeyBytes = 1 + 4 + queueIdBytes + idempotencyHashBytes
 const halfDayMs = 43_200_000
 
 /** Writes the 8 bytes of a queue id at `offset`. */
@@ -128,7 +132,12 @@ export function keptRunKey(queue: QueueId, firstId: number): Buffer {
   return keyWithId('l', queue, firstId)
 }
 
-function keyWithId(kind: 'u' | 'd' | 'v' | 'l', queue: QueueId, updateId: number): Buffer {
+/** Returns the `j` key of a replay. */
+export function replayKey(queue: QueueId, jobId: number): Buffer {
+  return keyWithId('j', queue, jobId)
+}
+
+function keyWithId(kind: 'u' | 'd' | 'v' | 'l' | 'j', queue: QueueId, updateId: number): Buffer {
   const key = Buffer.allocUnsafe(updateKeyBytes)
   key[0] = prefixes[kind]
   writeQueueId(key, queue, 1)
@@ -137,7 +146,7 @@ function keyWithId(kind: 'u' | 'd' | 'v' | 'l', queue: QueueId, updateId: number
   return key
 }
 
-/** Returns the update id of a `u`, `d`, `v` or `l` key. */
+/** Returns the update id of a `u`, `d`, `v` or `l` key, and the job id of a `j` key. */
 export function updateIdOfKey(key: Buffer): number {
   return key.readUInt32BE(13)
 }
@@ -265,6 +274,19 @@ export function keptKey(key: Buffer): Buffer {
   return Buffer.concat([startOf('q'), key])
 }
 
+/** The kinds of records that may have the payload of an update: the update itself, and responses that repeat it. */
+export const payloadKinds = ['u', 'v', 'd', 'a'] as const
+
+/** Returns the first and the last possible key of a kind with the payloads of a queue, up to this id. */
+export function payloadKeys(
+  kind: (typeof payloadKinds)[number],
+  queue: QueueId,
+  lastId: number,
+): { readonly first: Buffer; readonly last: Buffer } {
+  if (kind === 'a') return { first: queueKey(kind, queue), last: queueKey(kind, queue) }
+  return { first: keyWithId(kind, queue, 0), last: keyWithId(kind, queue, lastId) }
+}
+
 /** What a key says about its record, in the form of log fields. */
 export interface RecordKeyFields {
   readonly record: string
@@ -289,6 +311,7 @@ const recordNames: ReadonlyMap<number, string> = new Map([
   [prefixes.l, 'run of kept updates'],
   [prefixes.n, 'counts of kept updates'],
   [prefixes.a, 'attempts'],
+  [prefixes.j, 'replay'],
 ])
 
 /** The kinds of records that belong to no queue. */
@@ -308,5 +331,6 @@ export function logFieldsOfKey(key: Buffer): RecordKeyFields {
   if (!isOfQueue || key.length < at + queueIdBytes) return { record }
   const queue = readQueueId(key, at)
   const of = { record, botId: botIdOf(queue), isTest: isTestQueue(queue) }
-  return key.length === updateKeyBytes ? { ...of, updateId: updateIdOfKey(key) } : of
+  const hasUpdate = key.length === updateKeyBytes && kind !== prefixes.j
+  return hasUpdate ? { ...of, updateId: updateIdOfKey(key) } : of
 }

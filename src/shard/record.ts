@@ -9,25 +9,35 @@
  *   d, v   0 version | 1 type | 2 reason | 3 left_at_ms(6) | 9 accepted_at_s(4) | 13 attempts(4)
  *       | 17 error_length(2) | 19 key_length(2) | 21 error | ordering key | text | crc(4)
  *   l   0 version | 1 reason | 2 left_at_ms(6) | 8 end(4) | 12 count(4) | 16 bytes(8) | 24 crc(4)
- *   n   0 version | 1 count(4) | 5 bytes(8) | 13 crc(4)
+ *   n   0 version | 1 count(4) | 5 bytes(8) | 13 end(4) | 17 crc(4)
  *   i   0 version | 1 update_id(4) | 5 accepted_at_ms(6) | 11 hash of the text(16) | 27 crc(4)
- *   b, w, k, a   0 version | JSON | crc(4)
+ *   b, w, k, a, j   0 version | JSON | crc(4)
  *   x   0 version | 1 crc(4)
  *
  * In version 1 the CRC covers the bytes before it, and `x` has an empty value. In version 2 the CRC covers the
- * record's key and the bytes before it, so that a damaged key is detected too. Both versions are read; version 2 is
- * written.
+ * record's key and the bytes before it, so that a damaged key is detected too. Version 3 is version 2 of a `u`, `d` or `v`
+ * record with the place of the update in a trace (tracing/traceparent.ts) after its numbers:
+ *
+ *   u   ... | 12 key_length(2) | 14 trace(25) | 39 ordering key | text | crc(4)
+ *   d, v   ... | 19 key_length(2) | 21 trace(25) | 46 error | ordering key | text | crc(4)
+ *
+ *   trace   trace id(16) | span id(8) | flags(1)
+ *
+ * All versions are read. Version 3 is written for updates that have a trace, and version 2 for all others.
  *
  * A record is encoded into one buffer that begins with its key, so that one call computes the CRC. A second call into
- * zlib would take longer than the CRC of 20 more bytes. The `u` and `s` records of a group are encoded by native code, which
+ * zlib would take longer than the CRC of 20 more bytes. The `u`, `i` and `s` records of a group are encoded by native code, which
  * has these layouts, too (group-encoder.ts).
  */
 import { crc32 } from 'node:zlib'
 import type { StoreEntry } from '../store/store.ts'
+import { traceBytes, traceHexOf, traceparentOfHex } from '../tracing/traceparent.ts'
 
 const version = 2
 /** Version 1, whose CRC does not cover the key. */
 const keylessVersion = 1
+/** Version 3, which only `u`, `d` and `v` records have. */
+const tracedVersion = 3
 const crcBytes = 4
 const updateHeaderBytes = 14
 /** Bytes of the value of a `u` record besides its ordering key and text. */
@@ -35,9 +45,10 @@ export const updateFixedBytes = updateHeaderBytes + crcBytes
 /** Length of the value of an `s` record. */
 export const queueStateBytes = 33
 const leftUpdateHeaderBytes = 21
-const keyRecordBytes = 31
+/** Length of the value of an `i` record. */
+export const keyRecordBytes = 31
 const keptRunBytes = 28
-const keptCountsBytes = 17
+const keptStateBytes = 21
 const textHashBytes = 16
 /** Times in seconds have four bytes, which end in 2106. A clock that is later must not keep updates from being stored. */
 export const storedSMax = 2 ** 32 - 1
@@ -79,6 +90,8 @@ export interface UpdateRecord {
   /** Wall time in seconds, stored with millisecond precision. */
   readonly expiresAtS: number
   readonly orderingKey: string
+  /** The place of the update in a trace; absent if its producer has none. */
+  readonly traceparent?: string | undefined
   /** The update's bytes between its outer braces. */
   readonly text: Buffer
 }
@@ -108,6 +121,8 @@ export interface LeftUpdateRecord {
   /** The error of the last attempt; empty if there is none. */
   readonly lastError: string
   readonly orderingKey: string
+  /** The place of the update in a trace; absent if its producer has none. */
+  readonly traceparent?: string | undefined
   /** The update's bytes between its outer braces. */
   readonly text: Buffer
 }
@@ -117,10 +132,16 @@ export interface DeadLetterRecord extends LeftUpdateRecord {
   readonly reason: 'expired' | 'refused'
 }
 
-/** The number of some updates, and the bytes of their texts: the value of an `n` record. */
+/** The number of some updates, and the bytes of their texts. */
 export interface KeptCounts {
   count: number
   bytes: number
+}
+
+/** The value of an `n` record: what a queue keeps. */
+export interface KeptState extends KeptCounts {
+  /** The first id after the last run. As the floor of the queue, it tells what has left if other records are damaged. */
+  end: number
 }
 
 /** The value of an `l` record: a run of updates that left together and whose `u` records are kept. */
@@ -142,9 +163,9 @@ export class DamagedRecordError extends Error {
 
 /** Thrown for a record that is intact but was written by a later version of Postbote. */
 export class UnknownRecordVersionError extends Error {
-  constructor(found: number) {
+  constructor(found: number, known: number) {
     super(
-      `the record has version ${found}, but this version of Postbote knows only versions ${keylessVersion} and ${version}; ` +
+      `the record has version ${found}, but this version of Postbote knows only versions ${keylessVersion} to ${known}; ` +
         'use the version that wrote it, or a later one',
     )
     this.name = 'UnknownRecordVersionError'
@@ -172,10 +193,12 @@ function sealed({ whole, value }: Draft): Buffer {
 }
 
 /**
+ * @param mayBeTraced - whether records of this kind may have version 3
+ * @returns the bytes of the trace in the record; 0 without one
  * @throws DamagedRecordError
  * @throws UnknownRecordVersionError
  */
-function assertIntact({ key, value }: StoreEntry, bytesMin: number): void {
+function assertIntact({ key, value }: StoreEntry, bytesMin: number, mayBeTraced = false): number {
   const end = value.length - crcBytes
   const found = value[0]
   if (end < 1 || found === undefined) throw new DamagedRecordError(`at least ${bytesMin} bytes`)
@@ -184,8 +207,36 @@ function assertIntact({ key, value }: StoreEntry, bytesMin: number): void {
   if (crc !== value.readUInt32BE(end)) {
     throw new DamagedRecordError('a matching CRC-32')
   }
-  if (found !== version && found !== keylessVersion) throw new UnknownRecordVersionError(found)
-  if (value.length < bytesMin) throw new DamagedRecordError(`at least ${bytesMin} bytes`)
+  const ownTraceBytes = traceBytesIn(found, mayBeTraced)
+  if (value.length < bytesMin + ownTraceBytes) {
+    throw new DamagedRecordError(`at least ${bytesMin + ownTraceBytes} bytes`)
+  }
+  return ownTraceBytes
+}
+
+/** @throws UnknownRecordVersionError */
+function traceBytesIn(found: number, mayBeTraced: boolean): number {
+  if (mayBeTraced && found === tracedVersion) return traceBytes
+  if (found === version || found === keylessVersion) return 0
+  throw new UnknownRecordVersionError(found, mayBeTraced ? tracedVersion : version)
+}
+
+/** Writes the trace of an update, if it has one, and returns where the record continues. */
+function writeTrace(value: Buffer, at: number, traceparent: string | undefined): number {
+  if (traceparent === undefined) return at
+  value[0] = tracedVersion
+  return at + value.write(traceHexOf(traceparent), at, 'hex')
+}
+
+/** Returns an update with its trace, if its record has one, which begins at `at`. */
+function withTrace<Update extends object>(
+  update: Update,
+  value: Buffer,
+  at: number,
+  bytes: number,
+): Update & { readonly traceparent?: string } {
+  if (bytes === 0) return update
+  return { ...update, traceparent: traceparentOfHex(value.toString('hex', at, at + bytes)) }
 }
 
 /** Returns whether the checksum of a value is right, whatever the version of its layout. */
@@ -204,15 +255,19 @@ export function isIntact(entry: StoreEntry): boolean {
  * @param key - the record's key, which the CRC covers.
  */
 export function encodeUpdate(key: Buffer, update: UpdateRecord): Buffer {
+  const { traceparent } = update
   const keyBytes = Buffer.byteLength(update.orderingKey)
-  const drafted = draft(key, updateHeaderBytes + keyBytes + update.text.length + crcBytes)
+  const ownTraceBytes = traceparent === undefined ? 0 : traceBytes
+  const fixedBytes = updateHeaderBytes + ownTraceBytes + crcBytes
+  const drafted = draft(key, fixedBytes + keyBytes + update.text.length)
   const { value } = drafted
   value[1] = update.typeNumber
   value.writeUInt32BE(Math.min(update.acceptedAtS, storedSMax), 2)
   value.writeUIntBE(Math.round(update.expiresAtS * 1000), 6, 6)
   value.writeUInt16BE(keyBytes, 12)
-  value.write(update.orderingKey, updateHeaderBytes)
-  value.set(update.text, updateHeaderBytes + keyBytes)
+  const keyStart = writeTrace(value, updateHeaderBytes, traceparent)
+  value.write(update.orderingKey, keyStart)
+  value.set(update.text, keyStart + keyBytes)
   return sealed(drafted)
 }
 
@@ -224,15 +279,17 @@ export function encodeUpdate(key: Buffer, update: UpdateRecord): Buffer {
  */
 export function decodeUpdate(entry: StoreEntry): UpdateRecord {
   const { value } = entry
-  assertIntact(entry, updateHeaderBytes + crcBytes)
-  const textStart = updateHeaderBytes + value.readUInt16BE(12)
-  return {
+  const ownTraceBytes = assertIntact(entry, updateHeaderBytes + crcBytes, true)
+  const keyStart = updateHeaderBytes + ownTraceBytes
+  const textStart = keyStart + value.readUInt16BE(12)
+  const update = {
     typeNumber: value.readUInt8(1),
     acceptedAtS: value.readUInt32BE(2),
     expiresAtS: value.readUIntBE(6, 6) / 1000,
-    orderingKey: value.toString('utf8', updateHeaderBytes, textStart),
+    orderingKey: value.toString('utf8', keyStart, textStart),
     text: value.subarray(textStart, value.length - crcBytes),
   }
+  return withTrace(update, value, updateHeaderBytes, ownTraceBytes)
 }
 
 /**
@@ -241,8 +298,10 @@ export function decodeUpdate(entry: StoreEntry): UpdateRecord {
  * @param key - the record's key, which the CRC covers.
  */
 export function encodeLeftUpdate(key: Buffer, left: LeftUpdateRecord): Buffer {
+  const { traceparent } = left
   const errorBytes = Buffer.byteLength(left.lastError)
-  const keyStart = leftUpdateHeaderBytes + errorBytes
+  const errorStart = leftUpdateHeaderBytes + (traceparent === undefined ? 0 : traceBytes)
+  const keyStart = errorStart + errorBytes
   const textStart = keyStart + Buffer.byteLength(left.orderingKey)
   const drafted = draft(key, textStart + left.text.length + crcBytes)
   const { value } = drafted
@@ -253,7 +312,8 @@ export function encodeLeftUpdate(key: Buffer, left: LeftUpdateRecord): Buffer {
   value.writeUInt32BE(left.attempts, 13)
   value.writeUInt16BE(errorBytes, 17)
   value.writeUInt16BE(textStart - keyStart, 19)
-  value.write(left.lastError, leftUpdateHeaderBytes)
+  writeTrace(value, leftUpdateHeaderBytes, traceparent)
+  value.write(left.lastError, errorStart)
   value.write(left.orderingKey, keyStart)
   value.set(left.text, textStart)
   return sealed(drafted)
@@ -267,19 +327,21 @@ export function encodeLeftUpdate(key: Buffer, left: LeftUpdateRecord): Buffer {
  */
 export function decodeLeftUpdate(entry: StoreEntry): LeftUpdateRecord {
   const { value } = entry
-  assertIntact(entry, leftUpdateHeaderBytes + crcBytes)
-  const keyStart = leftUpdateHeaderBytes + value.readUInt16BE(17)
+  const ownTraceBytes = assertIntact(entry, leftUpdateHeaderBytes + crcBytes, true)
+  const errorStart = leftUpdateHeaderBytes + ownTraceBytes
+  const keyStart = errorStart + value.readUInt16BE(17)
   const textStart = keyStart + value.readUInt16BE(19)
-  return {
+  const left = {
     typeNumber: value.readUInt8(1),
     reason: leaveReasonOf(value.readUInt8(2)),
     leftAtMs: value.readUIntBE(3, 6),
     acceptedAtS: value.readUInt32BE(9),
     attempts: value.readUInt32BE(13),
-    lastError: value.toString('utf8', leftUpdateHeaderBytes, keyStart),
+    lastError: value.toString('utf8', errorStart, keyStart),
     orderingKey: value.toString('utf8', keyStart, textStart),
     text: value.subarray(textStart, value.length - crcBytes),
   }
+  return withTrace(left, value, leftUpdateHeaderBytes, ownTraceBytes)
 }
 
 /**
@@ -333,10 +395,11 @@ export function decodeKeptRun(entry: StoreEntry): KeptRunRecord {
  *
  * @param key - the record's key, which the CRC covers.
  */
-export function encodeKeptCounts(key: Buffer, kept: Readonly<KeptCounts>): Buffer {
-  const drafted = draft(key, keptCountsBytes)
+export function encodeKeptState(key: Buffer, kept: Readonly<KeptState>): Buffer {
+  const drafted = draft(key, keptStateBytes)
   drafted.value.writeUInt32BE(kept.count, 1)
   drafted.value.writeDoubleBE(kept.bytes, 5)
+  drafted.value.writeUInt32BE(kept.end, 13)
   return sealed(drafted)
 }
 
@@ -346,10 +409,14 @@ export function encodeKeptCounts(key: Buffer, kept: Readonly<KeptCounts>): Buffe
  * @throws DamagedRecordError
  * @throws UnknownRecordVersionError
  */
-export function decodeKeptCounts(entry: StoreEntry): KeptCounts {
+export function decodeKeptState(entry: StoreEntry): KeptState {
   const { value } = entry
-  assertIntact(entry, keptCountsBytes)
-  return { count: value.readUInt32BE(1), bytes: value.readDoubleBE(5) }
+  assertIntact(entry, keptStateBytes)
+  return {
+    count: value.readUInt32BE(1),
+    bytes: value.readDoubleBE(5),
+    end: value.readUInt32BE(13),
+  }
 }
 
 function leaveReasonOf(index: number): LeaveReason {

@@ -7,12 +7,18 @@
  * were assigned and then lost must not be assigned again, so the next id skips ahead by more than a lost log could
  * have held.
  */
-import { type QueueId, queueKey, updateIdEnd } from './record-keys.ts'
+import { type QueueId, queueKey, updateIdEnd, updateKey } from './record-keys.ts'
 import { mib, updateIdFirstMax } from '../limits.ts'
 import { recountPageUpdates } from './limits.ts'
 import type { IdMark } from './id-mark.ts'
-import { keptCountsRecord, keptOf, type KeptReader } from './kept-counts.ts'
-import { decodeQueueState, emptyQueueState, encodeQueueState, type QueueState } from './record.ts'
+import { type CountedKept, keptOf, type KeptReader, keptStateRecord } from './kept-counts.ts'
+import {
+  decodeKeptState,
+  decodeQueueState,
+  emptyQueueState,
+  encodeQueueState,
+  type QueueState,
+} from './record.ts'
 import type { IdRange, UpdatesRead } from './stored.ts'
 import type { Store, StoreEntry, StoreOperation } from '../store/store.ts'
 
@@ -71,40 +77,51 @@ export class Recounter {
     const records: StoreOperation[] = []
     let highest = 0
     for (const queue of queues) {
-      const key = queueKey('s', queue)
-      const keptKey = queueKey('n', queue)
-      const [value, known] = await this.#options.store.getMany([key, keptKey])
-      const before = value === undefined ? undefined : readable({ key, value })
-      const kept = await keptOf(this.#options, queue)
-      if (known !== undefined || kept.count > 0) records.push(keptCountsRecord(keptKey, kept))
-      const state = await this.#count(queue, before)
-      if (state !== undefined) {
-        highest = Math.max(highest, state.nextId)
-        records.push({ type: 'put', key, value: encodeQueueState(key, state) })
-      }
+      const counted = await this.#countQueue(queue)
+      highest = Math.max(highest, counted.nextId)
+      records.push(...counted.records)
     }
     if (records.length === 0) return
     await this.#options.idMark?.reserve(highest)
     await this.#options.write(records)
   }
 
+  /** Returns what is to be written of a queue, and its next id. */
+  async #countQueue(
+    queue: QueueId,
+  ): Promise<{ readonly records: readonly StoreOperation[]; readonly nextId: number }> {
+    const [key, keptKey] = [queueKey('s', queue), queueKey('n', queue)]
+    const [value, keptValue] = await this.#options.store.getMany([key, keptKey])
+    const stored = value && readable({ key, value }, decodeQueueState)
+    const known = keptValue && readable({ key: keptKey, value: keptValue }, decodeKeptState)
+    const counted = await keptOf(this.#options, queue)
+    // Each of the three records tells what has left, so that no damage of two of them makes that pending again.
+    const end = Math.max(counted.end, ifRead(known)?.end ?? 0, ifRead(stored)?.floor ?? 0)
+    const kept = { ...counted, end }
+    const { state, dead } = await this.#count(queue, { stored, kept })
+    const records: StoreOperation[] = dead.map((updateId) => ({
+      type: 'del',
+      key: updateKey(queue, updateId),
+    }))
+    if (known !== undefined || kept.count > 0) records.push(keptStateRecord(keptKey, kept))
+    if (state !== undefined) {
+      records.push({ type: 'put', key, value: encodeQueueState(key, state) })
+    }
+    return { records, nextId: state?.nextId ?? 0 }
+  }
+
   async #count(
     queue: QueueId,
-    stored: QueueState | 'damaged' | undefined,
-  ): Promise<QueueState | undefined> {
-    const isLost = stored === 'damaged'
-    const before = isLost ? undefined : stored
-    // What a run keeps is below the floor.
-    const last = { queue, from: 0, to: updateIdEnd, limit: 1 }
-    const [run] = await this.#options.readKeptRuns(last, { reverse: true })
-    const counted = await this.#read(queue, Math.max(before?.floor ?? 0, run?.end ?? 0))
-    const isUsed = counted.floor !== undefined || run !== undefined
-    if (stored === undefined && !isUsed) return undefined
-    const base = before ?? emptyQueueState(0)
-    const known = Math.max(base.nextId, counted.end)
-    const nextId = Math.max(known + recountSkippedIds, this.#leastId(isLost))
+    { stored, kept }: { readonly stored: QueueState | 'damaged' | undefined; kept: CountedKept },
+  ): Promise<Counted> {
+    const { dead, ...counted } = await this.#read(queue, kept.end)
+    const isUsed = counted.floor !== undefined || kept.end > 0
+    if (stored === undefined && !isUsed) return { state: undefined, dead }
+    const base = ifRead(stored) ?? emptyQueueState(0)
+    const known = Math.max(base.nextId, counted.end, kept.next)
+    const nextId = Math.max(known + recountSkippedIds, this.#leastId(stored === 'damaged'))
     const { liveCount, liveBytes, floor = nextId } = counted
-    return { ...base, nextId, floor, liveCount, liveBytes }
+    return { state: { ...base, nextId, floor, liveCount, liveBytes }, dead }
   }
 
   /**
@@ -122,28 +139,56 @@ export class Recounter {
     let floor: number | undefined
     let from = first
     let end = first
+    const dead: number[] = []
     while (from < updateIdEnd) {
-      const page = await this.#options.readUpdates({
-        queue,
-        from,
-        to: updateIdEnd,
-        limit: recountPageUpdates,
-        bytesMax: recountPageBytes,
-      })
-      for (const update of page.updates) liveBytes += update.text.length
-      liveCount += page.updates.length
-      floor ??= page.updates[0]?.updateId
+      const page = await this.#options.readUpdates({ ...pageOf(queue), from })
+      const left = await this.#leftIds({ queue, from, to: page.next })
+      for (const { updateId, text } of page.updates) {
+        if (left.has(updateId)) {
+          dead.push(updateId)
+          continue
+        }
+        liveCount += 1
+        liveBytes += text.length
+        floor ??= updateId
+      }
       from = page.next
       if (from < updateIdEnd) end = from
     }
-    return { liveCount, liveBytes, floor, end }
+    return { liveCount, liveBytes, floor, end, dead }
+  }
+
+  /** Returns the ids of updates that have left alone, and are kept: only their deletion may have been lost. */
+  async #leftIds({ queue, from, to }: Pick<IdRange, 'queue' | 'from' | 'to'>) {
+    const ids = new Set<number>()
+    for (let next = from; next < to; ) {
+      const page = await this.#options.readLeftUpdates({ ...pageOf(queue), from: next, to })
+      for (const { updateId } of page.updates) ids.add(updateId)
+      next = page.next
+    }
+    return ids
   }
 }
 
-function readable(entry: StoreEntry): QueueState | 'damaged' {
+interface Counted {
+  /** Undefined if the queue has never been used. */
+  readonly state: QueueState | undefined
+  /** Updates that have left, and whose records are still there. */
+  readonly dead: readonly number[]
+}
+
+function pageOf(queue: QueueId): Omit<IdRange, 'from'> {
+  return { queue, to: updateIdEnd, limit: recountPageUpdates, bytesMax: recountPageBytes }
+}
+
+function readable<T>(entry: StoreEntry, decode: (entry: StoreEntry) => T): T | 'damaged' {
   try {
-    return decodeQueueState(entry)
+    return decode(entry)
   } catch {
     return 'damaged'
   }
+}
+
+function ifRead<T extends object>(read: T | 'damaged' | undefined): T | undefined {
+  return read === 'damaged' ? undefined : read
 }

@@ -21,13 +21,13 @@ import {
   type BotOperation,
   type DeleteOperation,
   type ForgetKeptOperation,
-  type IdempotencyFact,
   type Operation,
   type PushOperation,
   type QueueOperation,
   type RemoveDeadLettersOperation,
   type SettingsOperation,
   fold,
+  keyedAtMs,
 } from './operations.ts'
 import * as record from './record.ts'
 import type { QueueState } from './record.ts'
@@ -42,6 +42,7 @@ import type {
   StoredDeadLetter,
   StoredLeftUpdate,
   StoredQueue,
+  StoredReplay,
   StoredUpdate,
 } from './stored.ts'
 
@@ -49,6 +50,8 @@ interface TrackedQueue {
   readonly state: QueueState
   /** Minutes whose expiry bucket was written, so that it is written once and not for every update. */
   buckets: Set<number> | undefined
+  /** Idempotency keys that pushes have claimed which are not encoded yet. */
+  keysClaimed: number
 }
 
 /** Encodes the operations of one shard and decodes its records. */
@@ -67,13 +70,24 @@ export class ShardCodec {
   /** Starts to fold operations of a queue into a copy of `state`. Has no effect on a queue that is tracked. */
   track(queue: QueueId, state: QueueState): void {
     if (!this.#tracked.has(queue)) {
-      this.#tracked.set(queue, { state: { ...state }, buckets: undefined })
+      this.#tracked.set(queue, { state: { ...state }, buckets: undefined, keysClaimed: 0 })
     }
   }
 
   /** Returns the folded state of a queue; undefined if the queue is not tracked. */
   stateOf(queue: QueueId): Readonly<QueueState> | undefined {
     return this.#tracked.get(queue)?.state
+  }
+
+  /** Counts an idempotency key of a push that will be encoded. */
+  claimKey(queue: QueueId): void {
+    this.#trackedQueue(queue).keysClaimed += 1
+  }
+
+  /** Returns how many idempotency keys a queue has on a UTC day, with those that are not encoded yet. */
+  keysOn(queue: QueueId, day: number): number {
+    const { state, keysClaimed } = this.#trackedQueue(queue)
+    return keysClaimed + (state.idempotencyDay === day ? state.idempotencyCount : 0)
   }
 
   /** The largest `nextId` of all queues that were encoded so far. */
@@ -106,8 +120,7 @@ export class ShardCodec {
   encode(operations: readonly Operation[]): StoreOperation[] {
     const batch: StoreOperation[] = []
     const changed = new Map<QueueId, TrackedQueue>()
-    const updates = this.#encoder.encodeUpdates(operations.filter(isPush))
-    let pushes = 0
+    const updates = { records: this.#encoder.encodeUpdates(operations.filter(isPush)), taken: 0 }
     for (const operation of operations) {
       this.kept.fold(operation)
       if (isJson(operation)) {
@@ -116,6 +129,9 @@ export class ShardCodec {
         batch.push(encodeJsonAt(keys.accessKeyKey(operation.id), operation.record))
       } else if (operation.kind === 'audit') {
         batch.push(encodeJsonAt(keys.auditKey(operation.id), operation.record))
+      } else if (operation.kind === 'replay') {
+        const { queue, jobId } = operation
+        batch.push(encodeJsonAt(keys.replayKey(queue, jobId), operation.record))
       } else if (operation.kind === 'addDeadLetters') {
         encodeBurial(operation, this.#tracked.get(operation.queue), batch)
       } else if (operation.kind === 'removeDeadLetters') {
@@ -126,9 +142,9 @@ export class ShardCodec {
         const tracked = this.#trackedQueue(operation.queue)
         changed.set(operation.queue, tracked)
         if (operation.kind === 'push') {
-          const update = updates[pushes++]
-          if (update !== undefined) batch.push(update)
-          encodeBesideUpdate(operation, tracked, batch)
+          takeRecords(operation, tracked, updates, batch)
+          const { queue, expiresAtS } = operation
+          encodeBucket({ queue, minute: Math.ceil(expiresAtS / 60) }, tracked, batch)
         }
         encodeLeaving(operation, batch)
         fold(tracked.state, operation)
@@ -180,17 +196,22 @@ export class ShardCodec {
   /**
    * Takes over `n` records, as far as newer counts are not in memory.
    *
-   * @returns the queues whose record is damaged
+   * @returns the queues whose record is damaged, and which are not known
    */
   readKeptCounts(entries: readonly StoreEntry[]): QueueId[] {
     const damaged: QueueId[] = []
     for (const entry of entries) {
       const queue = keys.queueIdOfKey(entry.key)
-      const counts = this.#decode(entry, record.decodeKeptCounts)
-      if (counts === undefined) damaged.push(queue)
-      else this.kept.read(queue, counts)
+      const counts = this.#decode(entry, record.decodeKeptState)
+      if (counts !== undefined) this.kept.read(queue, counts)
+      else if (!this.kept.has(queue)) damaged.push(queue)
     }
     return damaged
+  }
+
+  /** Returns the keys of damaged records that were found, and forgets them. */
+  takeDamaged(isWanted: (key: Buffer) => boolean): readonly Buffer[] {
+    return this.#damaged.take(isWanted)
   }
 
   /** Decodes an `i` record. Returns undefined for a damaged one: its update is then pushed again rather than lost. */
@@ -226,6 +247,15 @@ export class ShardCodec {
     }))
   }
 
+  /** Decodes `j` records; leaves out damaged ones, so those jobs have ended. */
+  decodeReplays(entries: readonly StoreEntry[]): StoredReplay[] {
+    return this.#decodeEach(entries, (entry) => ({
+      queue: keys.queueIdOfKey(entry.key),
+      jobId: keys.updateIdOfKey(entry.key),
+      record: record.decodeJson(entry),
+    }))
+  }
+
   /**
    * Decodes `x` records. Also returns damaged ones, because sweeping a queue in which nothing expires is harmless.
    */
@@ -247,7 +277,6 @@ export class ShardCodec {
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
     const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
-    if (found.n !== undefined) this.readKeptCounts([found.n])
     const tracked = this.#tracked.get(queue)?.state
     return {
       state: tracked ?? state,
@@ -255,9 +284,15 @@ export class ShardCodec {
       bot,
       ...this.#attemptsOf(found.a),
       ...(tracked === undefined && isLost(found.s, state) ? { isStateLost: true } : {}),
+      ...this.#keptOf(found.n),
       ...(isLost(found.w, settings) ? { areSettingsLost: true } : {}),
       ...(isLost(found.b, bot) ? { isDamaged: true } : {}),
     }
+  }
+
+  #keptOf(entry: StoreEntry | undefined): Pick<StoredQueue, 'isKeptLost'> {
+    if (entry === undefined || this.readKeptCounts([entry]).length === 0) return {}
+    return { isKeptLost: true }
   }
 
   #attemptsOf(entry: StoreEntry | undefined): Pick<StoredQueue, 'attempts'> {
@@ -300,23 +335,22 @@ function isPush(operation: Operation): operation is PushOperation {
   return operation.kind === 'push'
 }
 
-/** Call this after the update: if damage cuts the batch off between the two, a key without its update would lose that update. */
-function encodeBesideUpdate(
-  operation: PushOperation,
+/**
+ * Takes the records of the next push. A key comes after its update: if damage cut the batch off between the two, a key alone would
+ * lose that update.
+ */
+function takeRecords(
+  push: PushOperation,
   tracked: TrackedQueue,
+  from: { readonly records: readonly StoreOperation[]; taken: number },
   batch: StoreOperation[],
 ): void {
-  const { queue, expiresAtS, idempotency } = operation
-  if (idempotency !== undefined) batch.push(encodeIdempotency(operation, idempotency))
-  encodeBucket({ queue, minute: Math.ceil(expiresAtS / 60) }, tracked, batch)
-}
-
-function encodeIdempotency(
-  { queue, updateId }: PushOperation,
-  { keyHash, textHash, acceptedAtMs }: IdempotencyFact,
-): StoreOperation {
-  const key = keys.idempotencyKey(keys.halfDayOf(acceptedAtMs), queue, keyHash)
-  return { type: 'put', key, value: record.encodeKey(key, { updateId, acceptedAtMs, textHash }) }
+  const isKeyed = keyedAtMs(push) !== undefined
+  if (isKeyed && tracked.keysClaimed > 0) tracked.keysClaimed -= 1
+  for (const end = from.taken + (isKeyed ? 2 : 1); from.taken < end; from.taken++) {
+    const put = from.records[from.taken]
+    if (put !== undefined) batch.push(put)
+  }
 }
 
 function encodeBurial(

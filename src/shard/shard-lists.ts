@@ -1,11 +1,12 @@
 /**
  * Lists what a shard stores of many queues, page by page, in the order of their ids: bots, settings, ids and counts, dead
- * letters, expiry buckets, and the keys of the private API. Damaged records are logged and left out.
+ * letters, expiry buckets, replays, and the keys of the private API. Damaged records are logged and left out.
  */
 import { accessKeysMax } from '../limits.ts'
 import type { RecordedCall } from './audit-record.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
+import { isActive } from './replay-record.ts'
 import type { ShardCodec } from './shard-codec.ts'
 import type { RangeOptions, StoreEntry } from '../store/store.ts'
 import type {
@@ -15,12 +16,18 @@ import type {
   ListedRecord,
   QueuesPage,
   StoredAccessKey,
+  StoredReplay,
 } from './stored.ts'
 
 export interface ShardListsOptions {
   readonly codec: Pick<
     ShardCodec,
-    'decodeAccessKeys' | 'decodeCalls' | 'decodeBuckets' | 'decodeListed' | 'readKeptCounts'
+    | 'decodeAccessKeys'
+    | 'decodeBuckets'
+    | 'decodeCalls'
+    | 'decodeListed'
+    | 'decodeReplays'
+    | 'readKeptCounts'
   >
   /** Rejects with STORE_UNAVAILABLE, as all methods of the lists then do. */
   range(range: RangeOptions): Promise<readonly StoreEntry[]>
@@ -28,6 +35,9 @@ export interface ShardListsOptions {
 
 /** One read returns this many ids of recorded calls. Chosen: 11 kB of keys; all of them are ten reads. */
 const callIdsPerReadMax = 1_000
+
+/** One read returns this many replays. Chosen: some 200 KB. */
+const replaysPerReadMax = 500
 
 /** The lists of one shard. Like the shard, they reject with PostboteError STORE_UNAVAILABLE if the database fails. */
 export class ShardLists {
@@ -127,6 +137,33 @@ export class ShardLists {
         : keys.keyAfter(keys.expiryKey(after.minute, after.queue))
     const entries = await this.#options.range({ gte, lt: keys.expiryKey(minute + 1, 0), limit })
     return this.#options.codec.decodeBuckets(entries)
+  }
+
+  /** Reads the replays of one queue, in the order of their ids. */
+  replaysOf(queue: QueueId): Promise<readonly StoredReplay[]> {
+    const [gte, lt] = [keys.replayKey(queue, 0), keys.replayKey(queue, keys.updateIdEnd)]
+    return this.#replays({ gte, lt }, () => true)
+  }
+
+  /** Reads the replays of all queues that have not ended. */
+  activeReplays(): Promise<readonly StoredReplay[]> {
+    return this.#replays({ gte: keys.startOf('j'), lt: keys.endOf('j') }, ({ record }) =>
+      isActive(record),
+    )
+  }
+
+  async #replays(
+    range: Pick<RangeOptions, 'gte' | 'lt'>,
+    isWanted: (replay: StoredReplay) => boolean,
+  ): Promise<readonly StoredReplay[]> {
+    const replays: StoredReplay[] = []
+    for (let { gte } = range; ; ) {
+      const entries = await this.#options.range({ ...range, gte, limit: replaysPerReadMax })
+      replays.push(...this.#options.codec.decodeReplays(entries).filter(isWanted))
+      const last = entries.at(-1)
+      if (last === undefined || entries.length < replaysPerReadMax) return replays
+      gte = keys.keyAfter(last.key)
+    }
   }
 
   /** Reads all keys of the private API, in the order of their ids. There are at most `accessKeysMax`. */

@@ -18,7 +18,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   d: { keyBytes: 17, name: 'dead letter', decode: record.decodeDeadLetter },
   v: { keyBytes: 17, name: 'kept update', decode: record.decodeLeftUpdate },
   l: { keyBytes: 17, name: 'run of kept updates from', decode: record.decodeKeptRun },
-  n: { keyBytes: 9, name: 'counts of kept updates', decode: record.decodeKeptCounts },
+  n: { keyBytes: 9, name: 'counts of kept updates', decode: record.decodeKeptState },
   s: { keyBytes: 9, name: 'ids and counts', decode: record.decodeQueueState },
   b: { keyBytes: 9, name: 'registration', decode: record.decodeJson },
   w: { keyBytes: 9, name: 'settings', decode: record.decodeJson },
@@ -27,6 +27,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   k: { keyBytes: 9, name: 'access key', decode: record.decodeJson },
   c: { keyBytes: 11, name: 'recorded call', decode: record.decodeJson },
   a: { keyBytes: 9, name: 'attempts', decode: record.decodeJson },
+  j: { keyBytes: 17, name: 'replay', decode: record.decodeJson },
 }
 
 /**

@@ -14,9 +14,10 @@ import type { IdMark } from './id-mark.ts'
 import { IdempotencyKeys } from './idempotency-keys.ts'
 import * as keys from './record-keys.ts'
 import type { QueueId } from './record-keys.ts'
-import type { AttemptsRecord } from './attempts-record.ts'
-import { type AdvanceOperation, type Operation, textBytesOf } from './operations.ts'
-import { keptCountsRecord, keptOf, type KeptCountsOfShard } from './kept-counts.ts'
+import { operationCost } from './operation-cost.ts'
+import type { AdvanceOperation, Operation } from './operations.ts'
+import { keptOf, keptStateRecord, type KeptCountsOfShard } from './kept-counts.ts'
+import { deleteCopies, purgePayloads } from './payload-purge.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
 import type { QueueState } from './record.ts'
@@ -36,7 +37,7 @@ import type {
   IdRange,
   UpdatesRead,
 } from './stored.ts'
-import { countedPerReadMax, kib } from '../limits.ts'
+import { countedPerReadMax } from '../limits.ts'
 import { Mutex } from '../kit/mutex.ts'
 
 /** Options of a shard. `Shard.open` opens the `store`. */
@@ -73,6 +74,8 @@ export class Shard {
   readonly lists: ShardLists
   /** Whoever reads what queues keep, and then deletes some of it, does so alone. */
   readonly keptChanges = new Mutex()
+  /** Counts what damaged records told, one time after the other, so that no result is written over what is newer. */
+  readonly #counting = new Mutex()
   readonly #options: ShardOptions
   readonly #store: Store
   readonly #codec: ShardCodec
@@ -81,6 +84,8 @@ export class Shard {
   readonly #recovery: ShardRecovery
   /** Set if the logs were damaged, so that every queue must be recounted. */
   #recounter: Recounter | undefined
+  /** The copies of damaged records that are being written. */
+  #copying: Promise<unknown> = Promise.resolve()
 
   constructor(options: ShardOptions) {
     this.index = options.index
@@ -91,7 +96,10 @@ export class Shard {
     this.#codec = new ShardCodec({
       ...options,
       // If the copy cannot be written, the shard is poisoned, and that is reported.
-      keep: (copy) => void this.#writeBeside([copy], { sync: false }).catch(() => undefined),
+      keep: (copy) => {
+        const writing = this.#writeBeside([copy], { sync: false }).catch(() => undefined)
+        this.#copying = Promise.all([this.#copying, writing])
+      },
     })
     this.lists = new ShardLists({
       codec: this.#codec,
@@ -104,7 +112,7 @@ export class Shard {
     this.idempotency = new IdempotencyKeys({
       clock: options.clock,
       keysPerDayMax: options.idempotencyKeysPerDayMax,
-      stateOf: (queue) => this.#codec.stateOf(queue),
+      counts: this.#codec,
       getMany: (wanted) => this.#read(() => this.#store.getMany(wanted)),
       range: (range) => this.#read(() => this.#store.range(range)),
       decode: (entry) => this.#codec.decodeKey(entry),
@@ -154,7 +162,7 @@ export class Shard {
   }
 
   /**
-   * Reads what is stored of `queues`. Recounts a queue first if its `s` record is damaged or the shard is distrusted.
+   * Reads what is stored of `queues`. Counts a queue again first if its `s` or `n` record is damaged, or the shard is distrusted.
    *
    * @returns one entry for each queue, in the given order. Call `track` before the first `commit` of a queue.
    * @throws PostboteError STORE_UNAVAILABLE if a record cannot be read.
@@ -162,10 +170,8 @@ export class Shard {
   async load(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {
     await this.#read(async () => this.#recounter?.recount(queues))
     const stored = await this.#loadStored(queues)
-    const lost = queues.filter((_queue, index) => stored[index]?.isStateLost)
-    if (lost.length === 0) return stored
-    await this.#read(() => this.#newRecounter().recount(lost))
-    return this.#loadStored(queues)
+    const isWhole = stored.every(({ isStateLost, isKeptLost }) => !isStateLost && !isKeptLost)
+    return isWhole ? stored : this.#counting.run(() => this.#loadCounted(queues))
   }
 
   /** Marks all ids and counts as unreliable because of damaged logs: queues are recounted before they are loaded. */
@@ -254,18 +260,27 @@ export class Shard {
     if (kept.isRead) return
     for (let after: QueueId = 0; ; ) {
       const page = await this.lists.keptCounts({ after, limit: countedPerReadMax })
-      for (const queue of page.damaged) await this.#countKept(queue)
+      if (page.damaged.length > 0) await this.load(page.damaged)
       if (page.last === undefined) break
       after = page.last
     }
     kept.isRead = true
   }
 
+  /** Frees the room on the disk that updates still take which were deleted, pending or kept. */
+  async freeRoom(): Promise<void> {
+    for (const kind of ['u', 'v'] as const) {
+      const range = { gte: keys.startOf(kind), lt: keys.endOf(kind) }
+      await this.#read(async () => this.#store.freeRoom?.(range))
+    }
+  }
+
   /** Deletes all that a queue keeps of updates that have left it, with the updates below its floor, before its ids are used anew. */
   async clearKept(queue: QueueId): Promise<void> {
     await this.keptChanges.run(async () => {
       await this.commit([], { waited: true })
-      const floor = this.stateOf(queue)?.floor ?? 0
+      const [stored] = this.stateOf(queue) === undefined ? await this.load([queue]) : []
+      const floor = (this.stateOf(queue) ?? stored?.state)?.floor ?? 0
       const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
       const options = { sync: false }
       await this.#deleteAll(all, options, keys.keptRunKey)
@@ -282,6 +297,17 @@ export class Shard {
   async readNewestIds(range: IdRange): Promise<readonly number[]> {
     const found = await this.#updateKeys(range, { reverse: true })
     return found.map((key) => keys.updateIdOfKey(key))
+  }
+
+  /** Returns the highest id below another one that an update of a queue has, pending or not; undefined if there is none. */
+  async highestIdBelow(queue: QueueId, below: number): Promise<number | undefined> {
+    const range = { queue, from: 0, to: below, limit: 1 }
+    const kinds = [keys.updateKey, keys.leftUpdateKey, keys.deadLetterKey]
+    const found = await Promise.all(
+      kinds.map((keyOf) => this.#updateKeys(range, { reverse: true }, keyOf)),
+    )
+    const ids = found.flat().map((key) => keys.updateIdOfKey(key))
+    return ids.length === 0 ? undefined : Math.max(...ids)
   }
 
   /** Lists bots (`b`) or queues that have settings (`w`), as `ShardLists.records` describes. */
@@ -333,6 +359,39 @@ export class Shard {
     await this.#deleteAll(all, { sync: true })
   }
 
+  /**
+   * Deletes the damaged records of queues that were found and may have payloads, with all copies of such records: nobody can tell
+   * whose they are.
+   *
+   * @returns how many records were damaged
+   */
+  async eraseDamaged(queues: readonly QueueId[]): Promise<number> {
+    await this.#copying
+    const damaged = this.#codec.takeDamaged((key) => isUpdateOf(key, queues))
+    await this.#writeBeside(deletionsOf(damaged), { sync: true })
+    const copied = await deleteCopies(this.#purged, queues)
+    return new Set([...damaged, ...copied].map((key) => key.toString('hex'))).size
+  }
+
+  /**
+   * Takes payloads of queues that were deleted out of the files of the shard.
+   *
+   * @returns the paths of the copies of damaged files that were removed, relative to the directory of the shards
+   */
+  async purge(queues: readonly QueueId[]): Promise<readonly string[]> {
+    return this.#read(() => purgePayloads(this.#purged, queues))
+  }
+
+  get #purged(): Parameters<typeof purgePayloads>[0] {
+    return {
+      purge: (options) => this.#store.purge(options),
+      range: (range) => this.#read(() => this.#store.range(range)),
+      write: (operations) => this.#writeBeside(operations, { sync: false }),
+      nextIdOf: (queue) => this.stateOf(queue)?.nextId ?? 0,
+      settled: () => this.commit([], { waited: true }),
+    }
+  }
+
   /** The store can be used no more: the shard opens it again, as after a failed write, and does not wait for one. */
   storeEnded(error: unknown): void {
     if (this.status === 'serving') this.#groups.fail(error)
@@ -374,12 +433,21 @@ export class Shard {
     })
   }
 
-  /** Counts what a queue keeps, because its record is damaged. */
-  async #countKept(queue: QueueId): Promise<void> {
-    const counts = await keptOf(this, queue)
-    const key = keys.queueKey('n', queue)
-    await this.#writeBeside([keptCountsRecord(key, counts)], { sync: false })
-    this.#codec.kept.read(queue, counts)
+  /** Reads what is stored of queues after what was damaged is counted. Another call may have done that meanwhile. */
+  async #loadCounted(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {
+    const damaged = await this.#loadStored(queues)
+    const lost = queues.filter((_queue, index) => damaged[index]?.isStateLost)
+    if (lost.length > 0) await this.#read(() => this.#newRecounter().recount(lost))
+    for (const [index, { isKeptLost, isStateLost, state }] of damaged.entries()) {
+      const queue = queues[index]
+      if (queue === undefined || !isKeptLost || isStateLost) continue
+      const kept = await keptOf(this, queue)
+      // Everything below the floor has left.
+      const end = Math.max(kept.end, state?.floor ?? 0)
+      const record = keptStateRecord(keys.queueKey('n', queue), { ...kept, end })
+      await this.#writeBeside([record], { sync: false })
+    }
+    return this.#loadStored(queues)
   }
 
   #newRecounter(): Recounter {
@@ -508,42 +576,12 @@ function nextIdOf(entries: readonly StoreEntry[], { to }: IdRange): number {
   return last === undefined ? to : keys.updateIdOfKey(last.key) + 1
 }
 
+function isUpdateOf(key: Buffer, queues: readonly QueueId[]): boolean {
+  const [kind] = key
+  const isUpdate = ['u', 'v', 'd'].includes(String.fromCharCode(kind ?? 0))
+  return isUpdate && key.length === keys.updateKeyBytes && queues.includes(keys.queueIdOfKey(key))
+}
+
 function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
   return found.map((key) => ({ type: 'del', key }))
-}
-
-/**
- * Returns how much work an operation is for the event loop, with one small push as the unit: the cost of encoding its
- * records and passing them to the database. A group is limited by cost and not by the number of operations, because
- * one operation can delete a thousand records or carry half a megabyte.
- */
-function operationCost(operation: Operation): number {
-  const { kind } = operation
-  if (kind === 'push') return costOfText(textBytesOf(operation))
-  if (kind === 'delete') return operation.updateIds.length + costOfTexts(operation.kept ?? [])
-  if (kind === 'removeDeadLetters') return operation.updateIds.length
-  if (kind === 'forgetKept') {
-    const { runs, updateIds, shrunk } = operation
-    return runs.length + updateIds.length + (shrunk?.updateIds.length ?? 0)
-  }
-  if (kind === 'attempts') return costOfAttempts(operation.record)
-  return kind === 'addDeadLetters' ? costOfTexts(operation.deadLetters) : 1
-}
-
-/**
- * This many bytes of an update add 1 to its cost, because they are copied and summed. Chosen, not measured: with less,
- * groups of large updates become small; with more, they block longer.
- */
-const groupCostBytes = 2 * kib
-
-function costOfTexts(updates: readonly { readonly text: Buffer }[]): number {
-  return updates.reduce((cost, { text }) => cost + costOfText(text.length), 0)
-}
-
-function costOfAttempts(record: AttemptsRecord | null): number {
-  return costOfText(record?.texts.reduce((sum, text) => sum + text.length, 0) ?? 0)
-}
-
-function costOfText(bytes: number): number {
-  return 1 + Math.floor(bytes / groupCostBytes)
 }

@@ -10,6 +10,7 @@ import type {
   QueueState,
   UpdateRecord,
 } from './record.ts'
+import type { ReplayRecord } from './replay-record.ts'
 
 /** An update as it was stored. */
 export interface StoredUpdate extends UpdateRecord {
@@ -67,6 +68,13 @@ export interface DeadLettersRead {
   readonly next: number
 }
 
+/** A replay as it was stored. */
+export interface StoredReplay {
+  readonly queue: QueueId
+  readonly jobId: number
+  readonly record: ReplayRecord
+}
+
 /** A key of the private API as it was stored. */
 export interface StoredAccessKey {
   /** 16 hexadecimal digits. */
@@ -85,6 +93,8 @@ export interface StoredQueue {
   readonly attempts?: AttemptsRecord
   /** True if the `s` record cannot be read. `Shard.load` then recounts the queue and never returns this. */
   readonly isStateLost?: true
+  /** True if the `n` record cannot be read. `Shard.load` then counts what the queue keeps and never returns this. */
+  readonly isKeptLost?: true
   /** True if the `w` record cannot be read. `settings` are then those of a queue for which none were ever set. */
   readonly areSettingsLost?: true
   /** True if the `b` record cannot be read, so the bot's token is unknown. */

@@ -13,12 +13,14 @@
  *                    -1; `=` stands for a key that the producer has chosen. 0: the key is ''. -1: it is one of the `strings`
  *   12 | 13          the idempotency key; 0 | 0: there is none; -1: it is one of the `strings`
  *   14 ttl           in seconds; 0: that of the type
- *   15 flags         as below
+ *   15 flags         as below, and from bit 8 on the offset in the header of the place in a trace, if it is of the bytes
  *
  * All places are offsets in `bytes`. Native code fills the rows (split_pairs.c, check_updates.c) and encodes them
  * (encode_records.c), so the columns have their numbers there, too. What that code does not decide, JavaScript does.
  */
 import type { PostboteError } from '../errors.ts'
+import { isSampled } from '../tracing/traceparent.ts'
+import { KeyHashes } from './key-hashes.ts'
 
 export const rowLength = 16
 export const startColumn = 0
@@ -45,6 +47,12 @@ const testFlag = 1
 const validatedFlag = 2
 export const headerTooLargeFlag = 4
 export const updateTooLargeFlag = 8
+/** The update has a place in a trace. */
+const tracedFlag = 16
+/** The bits of the flags from here on are where that place is in the header; 0 if it is none of the bytes. */
+const traceShift = 8
+/** The length of a place in a trace. */
+const traceLength = 55
 
 /** The options that an update is pushed with. */
 export interface RowOptions {
@@ -56,6 +64,8 @@ export interface RowOptions {
   readonly isTest: boolean
   /** Whether the update must have the fields that bot frameworks need; otherwise only the setting of the bot counts. */
   readonly isValidated: boolean
+  /** The place of the producer in its trace. */
+  readonly traceparent?: string | undefined
 }
 
 /** Updates of one buffer. */
@@ -67,6 +77,9 @@ export class UpdateRows {
   /** Keys that are no ranges of the bytes, by the position of their column in `numbers`. */
   #strings: Map<number, string> | undefined
   #refusals: Map<number, PostboteError> | undefined
+  #keyHashes: KeyHashes | undefined
+  /** Places in traces that are none of the bytes, by the number of the row. */
+  #traceparents: Map<number, string> | undefined
 
   constructor(bytes: Buffer, numbers: Int32Array, bots: Float64Array) {
     this.bytes = bytes
@@ -141,6 +154,13 @@ export class UpdateRows {
     this.numbers[from + ttlColumn] = options.ttlS ?? 0
     this.numbers[from + flagsColumn] =
       (options.isTest ? testFlag : 0) | (options.isValidated ? validatedFlag : 0)
+    if (options.traceparent !== undefined) this.setTraceparent(nth, options.traceparent)
+  }
+
+  setTraceparent(nth: number, traceparent: string): void {
+    this.numbers[nth * rowLength + flagsColumn] = this.flagsOf(nth) | tracedFlag
+    this.#traceparents ??= new Map()
+    this.#traceparents.set(nth, traceparent)
   }
 
   /** Sets an ordering key in its stored form that is no range of the bytes. */
@@ -235,6 +255,40 @@ export class UpdateRows {
     if (!this.hasIdempotencyKey(nth)) return undefined
     const column = nth * rowLength + idempotencyKeyColumn
     return this.#strings?.get(column) ?? this.#range(column)
+  }
+
+  /** The hashes of the idempotency keys. Ask for them once the updates are checked. */
+  get keyHashes(): KeyHashes {
+    return (this.#keyHashes ??= new KeyHashes(this))
+  }
+
+  /** Whether the update has a place in a trace. */
+  isTraced(nth: number): boolean {
+    return (this.flagsOf(nth) & tracedFlag) !== 0
+  }
+
+  /** Whether all that is stored of a trace is in the bytes. */
+  hasTraceInBytes(nth: number): boolean {
+    return this.flagsOf(nth) >>> traceShift !== 0
+  }
+
+  /** Whether the update has a place in a trace that is sampled, without a text of that place. */
+  isSampled(nth: number): boolean {
+    if (!this.isTraced(nth)) return false
+    const offset = this.flagsOf(nth) >>> traceShift
+    if (offset === 0) return isSampled(this.#traceparents?.get(nth) ?? '')
+    // The last digit is that of a number from 0 to 3, and odd like its character.
+    const last = this.bytes[this.at(nth, startColumn) + offset + traceLength - 1] ?? 0
+    return (last & 1) !== 0
+  }
+
+  /** The place in a trace that the update was pushed with. */
+  traceparentOf(nth: number): string | undefined {
+    if (!this.isTraced(nth)) return undefined
+    const offset = this.flagsOf(nth) >>> traceShift
+    if (offset === 0) return this.#traceparents?.get(nth)
+    const start = this.at(nth, startColumn) + offset
+    return this.bytes.toString('latin1', start, start + traceLength)
   }
 
   #refuse(nth: number, type: number, error: PostboteError): void {

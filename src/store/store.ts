@@ -69,6 +69,23 @@ export interface RangeOptions {
   readonly keysOnly?: boolean
 }
 
+/** A range of keys, up to and including `last`. */
+export interface KeyRange {
+  readonly first: Buffer
+  readonly last: Buffer
+}
+
+/** What `purge` needs. */
+export interface PurgeOptions {
+  readonly ranges: readonly KeyRange[]
+  /**
+   * Writes a deletion of a key of the range, or of those around it, that no entry has, and none will ever have.
+   *
+   * @returns false if there is no such key, so that nothing in the range was ever deleted
+   */
+  readonly mark: (range: KeyRange) => Promise<boolean>
+}
+
 /** One consistent view of all entries of a store, read in steps. Writes after its creation do not change it. */
 export interface StoreSnapshot {
   /**
@@ -127,6 +144,19 @@ export interface Store {
    * @returns a view of one moment between the call and its result.
    */
   snapshot(): Promise<StoreSnapshot>
+  /**
+   * Takes what was deleted or overwritten in some ranges out of the files, where it otherwise stays for a while. Snapshots that are
+   * open end, because they would keep it. The copies of damaged files go, too, because nobody can tell what is in them.
+   *
+   * @returns the paths of the removed copies, relative to the directory that holds the shards
+   * @throws the error of the database, or Error if a file could not be replaced.
+   */
+  purge(options: PurgeOptions): Promise<readonly string[]>
+  /**
+   * Frees the room on the disk that deleted entries of a range still take. Absent if the database does so by itself. It reads
+   * and writes what the range has, which may take seconds.
+   */
+  freeRoom?(range: Pick<RangeOptions, 'gte' | 'lt'>): Promise<void>
   /** Waits for calls in progress, then refuses every later call. Idempotent. */
   close(): Promise<void>
 }

@@ -11,7 +11,8 @@
  *
  * All times are wall time. An endpoint that refuses an update for good works as its bot wants, so this is no failure.
  *
- * The bodies of responses have a bound for all logs of a worker (`BodyRoom`), because endpoints decide how many of them differ.
+ * What responses said, their bodies and headers, has a bound for all logs of a worker (`AnswerRoom`), because endpoints decide how
+ * much of it differs.
  *
  * An endpoint that was just set has no failures yet. Attempts from before `newEndpoint` remain readable but no longer
  * count for the health.
@@ -45,8 +46,8 @@ export type AttemptOutcome = Exclude<Outcome, 'expired'>
 /** A number for each outcome. */
 export type OutcomeCounts = Readonly<Record<Outcome, number>>
 
-/** How many characters the bodies of responses take in all logs of a worker, and how many they may take. */
-export interface BodyRoom {
+/** How many characters the bodies and headers of responses take in all logs of a worker, and how many they may take. */
+export interface AnswerRoom {
   used: number
   readonly max: number
 }
@@ -61,13 +62,16 @@ export interface RecentAttempts {
 
 /** The attempts of one queue. */
 export class AttemptLog {
-  readonly #room: BodyRoom
+  readonly #room: AnswerRoom
   #numbers = new Float64Array(rowsMin * columns)
   #addresses: (string | undefined)[] = []
   #errors: (string | undefined)[] = []
-  #bodies: (string | undefined)[] = []
-  /** The length of the bodies, equal ones counted once. */
-  #bodyLength = 0
+  /** The bodies and the headers of responses in turn: those of a row are at twice its number. */
+  #answers: (string | undefined)[] = []
+  /** The length of these texts, equal ones counted once. */
+  #answerLength = 0
+  /** Empty if no update has a trace. */
+  #traceparents: (string | undefined)[] = []
   #rows = rowsMin
   /** The number of attempts ever written. */
   #count = 0
@@ -88,7 +92,7 @@ export class AttemptLog {
   #lastErrorMs: number | undefined
 
   /** @param room - shared by all logs of a worker; without one there is no bound */
-  constructor(room: BodyRoom = { used: 0, max: Number.POSITIVE_INFINITY }) {
+  constructor(room: AnswerRoom = { used: 0, max: Number.POSITIVE_INFINITY }) {
     this.#room = room
   }
 
@@ -194,10 +198,11 @@ export class AttemptLog {
 
   /** Takes over the attempts that another process has stored, in place of those here. Their outcomes are not counted. */
   restoreAttempts(record: AttemptsRecord): void {
-    this.forgetBodies()
+    this.forgetAnswers()
     this.#isHealthOnly = false
     this.#count = 0
     this.#errors = []
+    this.#traceparents = []
     this.#lastFailure = -1
     for (const attempt of attemptsOf(record)) this.#write(attempt, attempt.isRefused)
     this.newEndpoint()
@@ -211,7 +216,7 @@ export class AttemptLog {
     if (this.#count === 0) this.#isHealthOnly = true
     if (this.#newestMs < last.atMs) {
       const { address } = last
-      this.#write({ ...last, address, nextRetryMs: Number.NaN, responseBody: undefined }, false)
+      this.#write({ ...last, address, nextRetryMs: Number.NaN }, false)
     }
     this.#failuresInRow = inRow
     this.#failingSinceMs = sinceMs
@@ -233,11 +238,46 @@ export class AttemptLog {
     }
   }
 
-  /** Forgets the bodies of responses, because their room is needed or the log is not kept any more. */
-  forgetBodies(): void {
-    this.#bodies = []
-    this.#room.used -= this.#bodyLength
-    this.#bodyLength = 0
+  /** Forgets what responses said, because the room is needed or the log is not kept any more. */
+  forgetAnswers(): void {
+    this.#answers = []
+    this.#room.used -= this.#answerLength
+    this.#answerLength = 0
+  }
+
+  /** Whether an attempt for this update is kept. */
+  has(updateId: number): boolean {
+    for (let index = this.#firstKept; index < this.#count; index++) {
+      if (this.#numbers[(index % this.#rows) * columns + 1] === updateId) return true
+    }
+    return false
+  }
+
+  /**
+   * Forgets attempts, or their responses, which may repeat what was sent. What is counted stays.
+   *
+   * @param partOf - which part of an attempt is forgotten
+   * @returns how many attempts were forgotten
+   */
+  forget(partOf: (attempt: Attempt) => 'all' | 'answer' | 'nothing'): number {
+    const first = this.#firstKept
+    const kept = this.#kept().map((attempt, nth) => ({ attempt, index: first + nth }))
+    const left = kept.filter(({ attempt }) => partOf(attempt) !== 'all')
+    this.#endpointFrom = left.filter(({ index }) => index < this.#endpointFrom).length
+    this.forgetAnswers()
+    this.#count = 0
+    this.#addresses = []
+    this.#errors = []
+    this.#traceparents = []
+    this.#lastFailure = -1
+    for (const { attempt } of left) {
+      const isWhole = partOf(attempt) === 'nothing'
+      const withoutAnswer = { ...attempt, responseBody: undefined, responseHeaders: undefined }
+      this.#write(isWhole ? attempt : withoutAnswer, attempt.isRefused)
+      const hasFailed = attempt.error !== undefined && !attempt.isRefused
+      if (hasFailed && this.#count > this.#endpointFrom) this.#lastFailure = this.#count - 1
+    }
+    return kept.length - left.length
   }
 
   #write(attempt: Attempt, isRefused: boolean): void {
@@ -253,28 +293,43 @@ export class AttemptLog {
     numbers[at + 5] = isRefused ? 1 : 0
     this.#addresses[row] = attempt.address
     this.#errors[row] = attempt.error
-    if (this.#bodyLength > 0 || attempt.responseBody !== undefined) {
-      this.#writeBody(row, attempt.responseBody)
+    if (this.#traceparents.length > 0 || attempt.traceparent !== undefined) {
+      this.#traceparents[row] = attempt.traceparent
+    }
+    const { responseBody: body, responseHeaders: headers } = attempt
+    if (this.#answerLength > 0 || body !== undefined || headers !== undefined) {
+      this.#writeAnswer(row, [body, headers])
     }
   }
 
-  /** Equal bodies share one text, because a failing endpoint mostly answers the same. */
-  #writeBody(row: number, body: string | undefined): void {
-    const before = this.#bodies[row]
-    this.#bodies[row] = undefined
-    if (before !== undefined && !this.#bodies.includes(before)) this.#useRoom(-before.length)
-    if (body === undefined) return
-    const kept = this.#bodies.find((other) => other === body)
-    if (kept === undefined) {
-      // Each webhook keeps the newest of them in any case.
-      if (this.#room.used + body.length > this.#room.max) this.forgetBodies()
-      this.#useRoom(body.length)
-    }
-    this.#bodies[row] = kept ?? body
+  #writeAnswer(row: number, texts: readonly (string | undefined)[]): void {
+    const first = row * texts.length
+    for (const nth of texts.keys()) this.#dropText(first + nth)
+    const added = texts.reduce(
+      (sum, text) => sum + (this.#answers.includes(text) ? 0 : (text?.length ?? 0)),
+      0,
+    )
+    // Each webhook keeps the newest of them in any case.
+    if (added > 0 && this.#room.used + added > this.#room.max) this.forgetAnswers()
+    for (const [nth, text] of texts.entries()) this.#keepText(first + nth, text)
+  }
+
+  #dropText(place: number): void {
+    const before = this.#answers[place]
+    this.#answers[place] = undefined
+    if (before !== undefined && !this.#answers.includes(before)) this.#useRoom(-before.length)
+  }
+
+  /** Equal texts are kept once, because a failing endpoint mostly answers the same. */
+  #keepText(place: number, text: string | undefined): void {
+    if (text === undefined) return
+    const kept = this.#answers.find((other) => other === text)
+    if (kept === undefined) this.#useRoom(text.length)
+    this.#answers[place] = kept ?? text
   }
 
   #useRoom(length: number): void {
-    this.#bodyLength += length
+    this.#answerLength += length
     this.#room.used += length
   }
 
@@ -372,8 +427,10 @@ export class AttemptLog {
       this.#numbers.subarray(at, at + columns)
     const isRefused = refused === 1
     const [address, error] = [this.#addresses[row], this.#errors[row]]
-    const responseBody = this.#bodies[row]
+    const [responseBody, responseHeaders] = [this.#answers[row * 2], this.#answers[row * 2 + 1]]
+    const traceparent = this.#traceparents[row]
     return {
+      ...(traceparent === undefined ? {} : { traceparent }),
       atMs,
       updateId,
       status,
@@ -382,6 +439,7 @@ export class AttemptLog {
       address,
       error,
       responseBody,
+      responseHeaders,
       isRefused,
     }
   }

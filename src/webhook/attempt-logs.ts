@@ -8,7 +8,7 @@ import type { AttemptsRecord } from '../shard/attempts-record.ts'
 import type { StoredFailures } from '../shard/bot-record.ts'
 import { mib } from '../limits.ts'
 import { webhookHealthRecentMs } from './limits.ts'
-import { AttemptLog, type BodyRoom } from './attempt-log.ts'
+import { AttemptLog, type AnswerRoom } from './attempt-log.ts'
 
 /**
  * The attempts of this many webhooks are kept per worker: 66 MB if all of them are busy and failing, of which 26 MB are
@@ -16,10 +16,10 @@ import { AttemptLog, type BodyRoom } from './attempt-log.ts'
  */
 export const webhookAttemptLogsMax = 10_000
 /**
- * The bodies of responses in all these logs have at most this many characters, and one for each log beyond that. Chosen: 650
- * webhooks whose last 50 responses all differ; most failing ones repeat theirs, which is kept once.
+ * The bodies and headers of responses in all these logs have at most this many characters, and those of one response for each log
+ * beyond that. Chosen: 330 webhooks whose last 50 responses all differ; most failing ones repeat theirs, which is kept once.
  */
-export const webhookBodyLengthMax = 32 * mib
+export const webhookAnswerLengthMax = 32 * mib
 
 /** What an earlier process has stored of a webhook. */
 export interface StoredWebhook {
@@ -30,7 +30,7 @@ export interface StoredWebhook {
 
 export class AttemptLogs {
   readonly #max: number
-  readonly #room: BodyRoom = { used: 0, max: webhookBodyLengthMax }
+  readonly #room: AnswerRoom = { used: 0, max: webhookAnswerLengthMax }
   /** The most recently used log is last. */
   readonly #logs = new Map<number, AttemptLog>()
 
@@ -73,7 +73,7 @@ export class AttemptLogs {
   }
 
   forget(queue: number): void {
-    this.#logs.get(queue)?.forgetBodies()
+    this.#logs.get(queue)?.forgetAnswers()
     this.#logs.delete(queue)
   }
 }

@@ -24,6 +24,10 @@ export interface TriedConnection {
   readonly status: number
   /** The beginning of the body of a response that was no success, without secrets. */
   readonly responseBody?: string | undefined
+  /** Its headers (response-headers.ts). */
+  readonly responseHeaders?: string | undefined
+  /** The place in its trace that the endpoint got. */
+  readonly traceparent?: string | undefined
 }
 
 export interface FailedAttempt {
@@ -62,6 +66,8 @@ export class AttemptRecorder {
     address: undefined,
     error: undefined,
     responseBody: undefined,
+    responseHeaders: undefined,
+    traceparent: undefined,
   }
 
   constructor(log: AttemptLog, options: AttemptRecorderOptions) {
@@ -82,6 +88,7 @@ export class AttemptRecorder {
     attempt.nextRetryMs = Number.NaN
     attempt.error = undefined
     attempt.responseBody = undefined
+    attempt.responseHeaders = undefined
     this.#add('delivered')
   }
 
@@ -94,6 +101,7 @@ export class AttemptRecorder {
     attempt.nextRetryMs = now.wallMs + (nextRetryMs - now.monotonicMs)
     attempt.error = error
     attempt.responseBody = on.responseBody
+    attempt.responseHeaders = on.responseHeaders
     this.#add(outcome)
     this.#options.counters?.add(outcome, 1)
   }
@@ -122,6 +130,7 @@ export class AttemptRecorder {
     attempt.status = on.status
     attempt.durationMs = Math.max(now.monotonicMs - on.startedMs, 0)
     attempt.address = on.address
+    attempt.traceparent = on.traceparent
     this.#options.counters?.took?.(attempt.durationMs)
   }
 }

@@ -18,6 +18,10 @@ export interface Attempt {
   error: string | undefined
   /** The beginning of what the endpoint answered to a failed attempt, without secrets; undefined if it is not kept. */
   responseBody?: string | undefined
+  /** Headers of this answer (response-headers.ts), kept if the body is. */
+  responseHeaders?: string | undefined
+  /** The place in its trace that the endpoint got; undefined if the update has no trace. */
+  traceparent?: string | undefined
 }
 
 /** An attempt as it is kept. */
@@ -37,7 +41,7 @@ export function attemptsRecord(attempts: readonly KeptAttempt[]): AttemptsRecord
   }
   const rows = attempts.map((attempt): AttemptRow => {
     const { nextRetryMs } = attempt
-    return [
+    const row = [
       Math.round(attempt.atMs),
       attempt.updateId,
       attempt.status,
@@ -47,15 +51,20 @@ export function attemptsRecord(attempts: readonly KeptAttempt[]): AttemptsRecord
       placeOf(attempt.address),
       placeOf(attempt.error),
       placeOf(attempt.responseBody),
-    ]
+    ] as const
+    const { responseHeaders: headers, traceparent } = attempt
+    if (traceparent !== undefined) return [...row, placeOf(headers), placeOf(traceparent)]
+    return headers === undefined ? row : [...row, placeOf(headers)]
   })
   return { texts: [...places.keys()], rows }
 }
 
 /** Returns the attempts, the oldest first. */
 export function attemptsOf({ texts, rows }: AttemptsRecord): readonly KeptAttempt[] {
-  return rows.map(
-    ([atMs, updateId, status, durationMs, nextRetryMs, refused, address, error, responseBody]) => ({
+  return rows.map((row) => {
+    const [atMs, updateId, status, durationMs, nextRetryMs, refused, ...places] = row
+    const [address, error, responseBody, responseHeaders = none, traceparent = none] = places
+    const attempt = {
       atMs,
       updateId,
       status,
@@ -65,8 +74,10 @@ export function attemptsOf({ texts, rows }: AttemptsRecord): readonly KeptAttemp
       address: texts[address],
       error: texts[error],
       responseBody: texts[responseBody],
-    }),
-  )
+      responseHeaders: texts[responseHeaders],
+    }
+    return traceparent === none ? attempt : { ...attempt, traceparent: texts[traceparent] }
+  })
 }
 
 /** The place of a text that there is not. */

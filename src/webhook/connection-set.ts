@@ -12,12 +12,15 @@ import { Connection, type ConnectionOptions, type ConnectionOwner } from './conn
 import type { TriedConnection } from './attempt-recorder.ts'
 import { connectTarget, type ConnectTarget } from './connector.ts'
 import type { DeliveryPace } from './delivery-pace.ts'
+import type { PendingUpdate } from './delivery-source.ts'
 import type { Endpoint } from './endpoint.ts'
 import { failureOf, type WebhookFailure } from './failure.ts'
+import { webhookConnectTimeoutMs, webhookResponseTimeoutMs } from './limits.ts'
 import { FloodGate, type ServerGate } from './flood-gate.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 import type { Lane } from './lane.ts'
 import type { ReplyIntake } from './reply-reader.ts'
+import { requestHeaders } from './request-headers.ts'
 import { HostAddresses } from './resolve.ts'
 import type { ResponseTextOptions } from './response-text.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
@@ -63,6 +66,8 @@ export interface ConnectionSetOptions extends Pick<Surroundings, 'clock' | 'rand
   readonly secretHeaderNames: readonly string[]
   /** If absent, deliveries are not signed. */
   readonly signing?: SignatureSource | undefined
+  /** Returns the place in its trace that the endpoint gets with an update; if absent, it gets none. */
+  readonly traceOf?: TraceOfAttempt | undefined
   /** Receives successful responses that name a method; if absent, they are not read. */
   readonly replies?: ReplyIntake | undefined
   /** Which responses that are no success are kept, by the address; if absent, none. */
@@ -78,6 +83,9 @@ export interface ConnectionSetOptions extends Pick<Surroundings, 'clock' | 'rand
   readonly createConnection?: ((options: ConnectionOptions) => Connection) | undefined
 }
 
+/** @param failures - how often the update has failed before, as far as is known */
+export type TraceOfAttempt = (update: PendingUpdate, failures: number) => string | undefined
+
 /** A connection that is being opened. */
 interface Opening {
   lane: Lane | undefined
@@ -92,16 +100,6 @@ export interface FailedOpening extends Omit<TriedConnection, 'status'> {
   readonly failure: WebhookFailure
 }
 
-/**
- * A connection to a webhook, with its TLS handshake, may take this long. Chosen: a lost SYN is repeated after 1, 3 and 7
- * s, so three losses are survived.
- */
-const webhookConnectTimeoutMs = 10_000
-/**
- * Writing a delivery, and receiving its complete response, may take this long: frameworks such as aiogram hold a request
- * for up to 55 s and rely on 60 s.
- */
-const webhookResponseTimeoutMs = 60_000
 /**
  * An idle connection to a webhook is kept this long: more than the 60 s of most servers, so that the other side closes it
  * first.
@@ -146,7 +144,7 @@ export class ConnectionSet {
     // Each connection being opened adds a listener and removes it later; there may be many at a time.
     setMaxListeners(0, this.#aborter.signal)
     this.#floodGate = new FloodGate(settings.maxConnections)
-    this.#headers = prepareHeaders(options)
+    this.#headers = requestHeaders({ ...options, ...settings })
     if (options.signing !== undefined) {
       this.#signature = new SignatureHeaders(options.signing, clock)
     }
@@ -309,8 +307,14 @@ export class ConnectionSet {
     connection.onWritten = this.#options.pace.sent(this.#options.clock)
     const body = update.body()
     const signature = this.#signature?.of(update.updateId, body)
-    if (signature === undefined) connection.send(lane, body)
-    else connection.send(lane, body, [...this.#headers, ...signature])
+    const traceparent = this.#options.traceOf?.(update, lane.failures)
+    connection.traceparent = traceparent
+    if (signature === undefined && traceparent === undefined) {
+      connection.send(lane, body)
+      return
+    }
+    const trace = traceparent === undefined ? [] : ['traceparent', traceparent]
+    connection.send(lane, body, [...this.#headers, ...(signature ?? []), ...trace])
   }
 
   async #open(opening: Opening): Promise<void> {
@@ -426,23 +430,4 @@ export class ConnectionSet {
       if (connection.isIdle) this.#discard(connection)
     }
   }
-}
-
-/**
- * Returns the headers of a delivery that are the same for all updates of a webhook: names and values in alternation, as
- * `Client.dispatch` takes them. undici adds Host, Connection and Content-Length.
- */
-function prepareHeaders({ endpoint, settings, secretHeaderNames }: ConnectionSetOptions): string[] {
-  const { secretToken } = settings
-  const headers = ['Content-Type', 'application/json']
-  if (endpoint.authorization !== undefined) headers.push('Authorization', endpoint.authorization)
-  if (secretToken !== undefined) {
-    for (const name of secretHeaderNames) headers.push(name, secretToken)
-  }
-  // Those of the server and of the URL come first: a name is never sent twice.
-  const used = new Set([...secretHeaderNames, ...headers].map((name) => name.toLowerCase()))
-  for (const [name, value] of Object.entries(settings.headers ?? {})) {
-    if (!used.has(name.toLowerCase())) headers.push(name, value)
-  }
-  return headers
 }

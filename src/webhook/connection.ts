@@ -93,6 +93,8 @@ export class Connection {
   deliveryOrder: string | undefined
   /** When the present or the last delivery began, monotonic. */
   startedMs = 0
+  /** The place in its trace that the endpoint gets with the present or the last delivery. */
+  traceparent: string | undefined
   /** Called when the next delivery is written. */
   onWritten: (() => void) | undefined
 
@@ -152,6 +154,11 @@ export class Connection {
   /** The beginning of the body of the last response if it was no success, without secrets of the request. */
   get responseBody(): string | undefined {
     return this.#text?.read(this.#options)
+  }
+
+  /** The headers of the last response if it was no success (response-headers.ts). */
+  get responseHeaders(): string | undefined {
+    return this.#text?.readHeaders(this.#options)
   }
 
   /** True if another delivery can be sent on it. */

@@ -41,6 +41,15 @@ export interface ConnectRequest {
   readonly address: string
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  readonly watch?: ConnectWatch | undefined
+}
+
+/** Learns how far an opening has come. */
+export interface ConnectWatch {
+  /** The endpoint is connected, through the proxy if there is one. */
+  onTransport(): void
+  /** The endpoint has shown its certificate, which nothing has judged yet. */
+  onCertificate(socket: TLSSocket): void
 }
 
 /** Resolves to a socket that is ready for HTTP. Rejects with a WebhookFailure and leaves nothing open. */
@@ -134,6 +143,7 @@ function openConnection(request: ConnectRequest, means: Means): Promise<Socket> 
     })
 
     function onTransport(): void {
+      request.watch?.onTransport()
       if (!target.endpoint.secure) {
         succeed()
         return
@@ -194,7 +204,7 @@ export const webhookTlsSessionBytesMax = 16 * kib
 
 function startTls(
   raw: Socket,
-  { target, address }: ConnectRequest,
+  { target, address, watch }: ConnectRequest,
   { usualTrust, clock }: Means,
 ): TLSSocket {
   const { endpoint, sessions } = target
@@ -208,6 +218,8 @@ function startTls(
     secureContext: target.trust ?? usualTrust(),
     ...(session === undefined ? {} : { session }),
   })
+  // Node judges the certificate when this event arrives, and then forgets one that is refused.
+  if (watch !== undefined) socket.prependListener('secure', () => watch.onCertificate(socket))
   let sessionsSent = 0
   socket.on('session', (latest) => {
     sessionsSent++

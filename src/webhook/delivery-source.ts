@@ -12,6 +12,8 @@ export interface PendingUpdate {
   readonly expiresAtS: number
   /** The length of the stored text in bytes, which is the cost of holding the update. */
   readonly textBytes: number
+  /** The place of its producer in a trace; absent if it has none. */
+  readonly traceparent?: string | undefined
   /** Returns `{"update_id":N,"<type>":{...}}` as one slice. For an update read from disk it is created on each call. */
   body(): Buffer
 }
@@ -41,6 +43,12 @@ export interface UpdateHolder {
    * @returns false if the update is being delivered, or was delivered
    */
   release(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
+  /**
+   * Lets go of an update that leaves the queue in any case. If it is being delivered, it is not sent again.
+   *
+   * @returns false as long as it is being delivered, or was delivered and is about to be removed
+   */
+  abandon(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
   /** Tells whether it holds this update, in constant time. */
   holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean
 }

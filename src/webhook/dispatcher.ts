@@ -179,6 +179,15 @@ export class Dispatcher implements UpdateHolder {
     return !isDelivered && this.#state.release(update)
   }
 
+  /** Sends nothing, because other updates that the caller removes may still be in the queue. */
+  abandon(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
+    if (this.release(update)) return true
+    this.#state.abandon(update)
+    // A connection that is being opened would send it.
+    for (const lane of this.#connections.disownOpenings()) this.#state.returned(lane)
+    return this.release(update)
+  }
+
   renumbered(): void {
     this.#state.renumbered()
     this.#pump()
@@ -369,7 +378,9 @@ export class Dispatcher implements UpdateHolder {
   #onOpenFailure({ lane, failure, address, startedMs }: FailedOpening): void {
     this.#readClocks()
     const { kind, message: error } = failure
-    this.#fail(lane, { on: { address, startedMs, status: 0 }, kind, error })
+    const update = lane?.first
+    const traceparent = update && this.#options.traceOf?.(update, lane?.failures ?? 0)
+    this.#fail(lane, { on: { address, startedMs, status: 0, traceparent }, kind, error })
     this.#proceed()
   }
 

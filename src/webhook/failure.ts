@@ -89,6 +89,24 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
   },
 }
 
+/** What is wrong with a certificate, as far as the owner of the endpoint can tell and mend it. */
+export type CertificateFault = 'expired' | 'untrusted' | 'other_host'
+
+const faultsByCode: ReadonlyMap<string, CertificateFault> = new Map([
+  ['CERT_HAS_EXPIRED', 'expired'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'untrusted'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'untrusted'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'untrusted'],
+  ['UNABLE_TO_GET_ISSUER_CERT', 'untrusted'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'untrusted'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'other_host'],
+])
+
+/** Returns what is wrong with the certificate if that is why a connection has failed. */
+export function certificateFaultOf(failure: WebhookFailure): CertificateFault | undefined {
+  return faultsByCode.get(codeOf(failure.cause))
+}
+
 interface Words {
   readonly kind: FailureKind
   readonly text: string

@@ -61,6 +61,8 @@ export class Lane {
   dueMs = 0
   /** Whether the endpoint has asked for this time, with Retry-After. */
   isAskedToWait = false
+  /** Whether `first`, which is in flight, is not sent again, because it has left the queue. */
+  isAbandoned = false
 
   constructor(first: PendingUpdate) {
     this.key = first.orderingKey
@@ -94,6 +96,7 @@ export class Lane {
 
   /** Removes the first update. */
   dropFirst(): void {
+    this.isAbandoned = false
     this.bytes -= this.first?.textBytes ?? 0
     this.first = this.rest?.shift()
     this.#forgetFailures()

@@ -6,6 +6,16 @@ import { parameterBytesMax } from '../limits.ts'
  * server may send hundreds.
  */
 export const webhookAddressesMax = 32
+/**
+ * A connection to a webhook, with its TLS handshake, may take this long. Chosen: a lost SYN is repeated after 1, 3 and 7
+ * s, so three losses are survived.
+ */
+export const webhookConnectTimeoutMs = 10_000
+/**
+ * Writing a delivery, and receiving its complete response, may take this long: frameworks such as aiogram hold a request
+ * for up to 55 s and rely on 60 s.
+ */
+export const webhookResponseTimeoutMs = 60_000
 /** A webhook's response that may name a method is read up to this size: as many parameters as a call may have. */
 export const webhookReplyBytesMax = parameterBytesMax
 /** The outcomes and response times of this many minutes are kept: 3,120 bytes for each webhook with deliveries. */

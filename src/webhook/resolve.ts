@@ -28,6 +28,12 @@ export interface ResolvePorts {
   readonly judge: AddressJudge
 }
 
+/** All addresses that may not be connected to, and the first ones that may. */
+export interface JudgedAddresses {
+  readonly allowed: readonly string[]
+  readonly blocked: readonly string[]
+}
+
 /**
  * Resolves and judges a host. Returns all addresses that may not be connected to, and the first ones that may; throws a
  * WebhookFailure if the look-up fails. Every address is judged, because one in a thousand may be forbidden. A name has at
@@ -36,9 +42,16 @@ export interface ResolvePorts {
 export async function resolveHost(
   target: HostToResolve,
   ports: ResolvePorts,
-): Promise<{ readonly allowed: readonly string[]; readonly blocked: readonly string[] }> {
-  const found = await findAddresses(target, ports.lookup)
-  const verdicts = await ports.judge(found)
+): Promise<JudgedAddresses> {
+  return judgeAddresses(await findAddresses(target, ports.lookup), ports.judge)
+}
+
+/** Judges the addresses of a host, as `resolveHost` does. */
+export async function judgeAddresses(
+  found: readonly string[],
+  judge: AddressJudge,
+): Promise<JudgedAddresses> {
+  const verdicts = await judge(found)
   return {
     allowed: found
       .filter((_address, index) => verdicts[index] === true)
@@ -47,7 +60,8 @@ export async function resolveHost(
   }
 }
 
-async function findAddresses(
+/** Returns all addresses of a host, before they are judged. Throws a WebhookFailure if the look-up fails. */
+export async function findAddresses(
   target: HostToResolve,
   hostLookup: HostLookup,
 ): Promise<readonly string[]> {
@@ -85,7 +99,7 @@ export interface HostAddressesOptions extends Pick<Surroundings, 'clock' | 'rand
 }
 
 /** Resolved addresses are used this long, plus up to 10 % so that look-ups spread. [ref] */
-const webhookResolvedForMs = 30 * 60_000
+export const webhookResolvedForMs = 30 * 60_000
 /** After a failed background look-up the last addresses stay in use, and the next look-up comes this much later. */
 const webhookResolveRetryMs = 60_000
 

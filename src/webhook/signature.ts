@@ -29,6 +29,13 @@ interface PreparedKey {
   readonly endsAtMs: number
 }
 
+/** The headers of a signed delivery. */
+export const signatureHeaderNames = [
+  'webhook-id',
+  'webhook-timestamp',
+  'webhook-signature',
+] as const
+
 /** Creates the signature headers of one webhook's deliveries. */
 export class SignatureHeaders {
   readonly #source: SignatureSource
@@ -64,14 +71,8 @@ export class SignatureHeaders {
       if (nowMs < key.endsAtMs) signatures.push(signatureOf(key, head, body))
     }
     if (signatures.length === 0) return undefined
-    return [
-      'webhook-id',
-      id,
-      'webhook-timestamp',
-      `${timestamp}`,
-      'webhook-signature',
-      signatures.join(' '),
-    ]
+    const [idName, timestampName, signatureName] = signatureHeaderNames
+    return [idName, id, timestampName, `${timestamp}`, signatureName, signatures.join(' ')]
   }
 }
 

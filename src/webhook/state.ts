@@ -237,6 +237,10 @@ export class DeliveryState {
 
   /** Puts a lane back because nothing was sent, as if it had not been taken. */
   returned(lane: Lane): void {
+    if (lane.isAbandoned) {
+      this.#advance(lane)
+      return
+    }
     lane.to('ready')
     this.#ready.push(lane)
   }
@@ -253,6 +257,10 @@ export class DeliveryState {
     lane.failures++
     lane.turn = 'failed'
     this.#hasLastFailed = true
+    if (lane.isAbandoned) {
+      this.#advance(lane)
+      return
+    }
     const failure = { failures: lane.failures, retryAfterMs, delaysS: this.#retryDelaysS }
     const delayMs = retryDelayMs(failure, this.#random)
     if (now.wallMs + delayMs >= update.expiresAtS * 1_000) {
@@ -322,6 +330,12 @@ export class DeliveryState {
       return this.#goOn(lane)
     })
     return true
+  }
+
+  /** The update is in flight and leaves the queue meanwhile: whatever becomes of it, it is not sent again. */
+  abandon({ updateId, orderingKey }: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): void {
+    const lane = this.#lanes.get(orderingKey)
+    if (lane?.first?.updateId === updateId) lane.isAbandoned = true
   }
 
   /** Returns the updates that were given up because they expired, since the last call. */

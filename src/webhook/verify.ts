@@ -4,8 +4,9 @@
  * immediately and leaves no connection open.
  */
 
+import type { Socket } from 'node:net'
 import { sleep, type Clock } from '../clock.ts'
-import { connectTarget, type Connector } from './connector.ts'
+import { connectTarget, type Connector, type ConnectRequest } from './connector.ts'
 import { badWebhook, type Endpoint } from './endpoint.ts'
 import { failureOf, noNameServerAnswer, WebhookFailure } from './failure.ts'
 import { isPlainAddress } from '../net/ip-address.ts'
@@ -85,16 +86,39 @@ async function connectOnce(
   onResolved()
   if (blocked[0] !== undefined) throw reservedAddress(blocked[0])
   const target = connectTarget(endpoint, verification.certificate)
+  const { socket, address } = await connectToFirst({
+    addresses: allowed,
+    endMs,
+    clock,
+    signal,
+    connect: (request) => network.connect({ ...request, target, signal }),
+  })
+  // Pending writes go out first; otherwise the endpoint would see a broken handshake.
+  socket.destroySoon()
+  return { address, addresses: [address, ...allowed.filter((other) => other !== address)] }
+}
+
+interface Connecting {
+  readonly addresses: readonly string[]
+  /** Monotonic. */
+  readonly endMs: number
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  connect(request: Pick<ConnectRequest, 'address' | 'timeoutMs'>): Promise<Socket>
+}
+
+/** Connects to the first of these addresses that lets this server do so. Rejects with the failure of the first one. */
+export async function connectToFirst(
+  connecting: Connecting,
+): Promise<{ readonly socket: Socket; readonly address: string }> {
+  const { addresses, endMs, clock, signal } = connecting
   let failure: unknown
-  for (const [index, address] of allowed.entries()) {
+  for (const [index, address] of addresses.entries()) {
     if (signal.aborted) break
     try {
       // An address that does not respond must leave time for those after it.
-      const timeoutMs = (endMs - clock.monotonicMs()) / (allowed.length - index)
-      const socket = await network.connect({ target, address, timeoutMs, signal })
-      // Pending writes go out first; otherwise the endpoint would see a broken handshake.
-      socket.destroySoon()
-      return { address, addresses: [address, ...allowed.filter((other) => other !== address)] }
+      const timeoutMs = (endMs - clock.monotonicMs()) / (addresses.length - index)
+      return { socket: await connecting.connect({ address, timeoutMs }), address }
     } catch (error) {
       // The first failure is the most useful one: later addresses often belong to a family for which this machine has no
       // route.

@@ -15,10 +15,10 @@ const pathPartLengthMin = 8
 
 /** Returns the printable characters of a text, with `***` in place of each secret. */
 export function withoutSecrets(text: string, secrets: RequestSecrets): string {
-  const printable = text.replaceAll(/[^\u0020-\u007e]/g, '')
-  if (printable === '') return ''
+  const ascii = text.replaceAll(/[^\u0020-\u007e]/g, '')
+  if (ascii === '') return ''
   const longestFirst = [...secretsOf(secrets)].toSorted((a, b) => b.length - a.length)
-  return longestFirst.reduce((shown, secret) => shown.replaceAll(secret, '***'), printable)
+  return longestFirst.reduce((shown, secret) => shown.replaceAll(secret, '***'), ascii)
 }
 
 /** Returns the secrets, in each form in which an endpoint may show them. */
@@ -49,4 +49,70 @@ function decoded(part: string): string {
   } catch {
     return part
   }
+}
+
+/**
+ * Returns a text in which secrets, each in the forms in which an endpoint may show it, and tokens of bots are blanked out. It has
+ * one line, and its length in bytes remains, so that what follows may be cut off with `shownBytes`.
+ */
+export function blankedText(text: string, secrets: readonly string[]): string {
+  return blankedTexts([text], secrets)[0] ?? ''
+}
+
+/** Does the same with several texts at once. */
+export function blankedTexts(
+  texts: readonly string[],
+  secrets: readonly string[],
+): readonly string[] {
+  const forms = secrets.flatMap((secret) => formsOf(secret))
+  return blanked(texts.map((text) => printable(text)).join('\n'), forms).split('\n')
+}
+
+/** Returns the beginning of a blanked text, with `***` in place of each secret. */
+export function shownBytes(blankedOut: string, bytesMax: number): string {
+  return collapsed(firstBytes(blankedOut, bytesMax))
+}
+
+/**
+ * Returns a text in one line: line ends and tabs become blanks. Other characters that a terminal may act upon become the one
+ * that also stands for invalid UTF-8.
+ */
+function printable(text: string): string {
+  return text.replaceAll(/[\t\n\r]/g, ' ').replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
+}
+
+/** Stands for one byte of a secret. The text has no such character any more. */
+const blank = '\u0000'
+/** A token of a bot, whichever. The server itself does not know it. */
+const botToken = /\d+(?::|%3a)[\w-]{30,}/gi
+
+function blanked(text: string, secrets: readonly string[]): string {
+  const longestFirst = [...secrets].toSorted((a, b) => b.length - a.length)
+  return longestFirst
+    .reduce((shown, secret) => shown.replaceAll(secret, blanks), text)
+    .replaceAll(botToken, blanks)
+}
+
+function blanks(secret: string): string {
+  return blank.repeat(Buffer.byteLength(secret))
+}
+
+/** A secret, which may be in base64: also in base64url, without padding, and with the slashes as PHP writes them in JSON. */
+function formsOf(key: string): readonly string[] {
+  const bare = key.replace(/=+$/, '')
+  const url = bare.replaceAll('+', '-').replaceAll('/', '_')
+  return [key, bare, url, bare.replaceAll('/', String.raw`\/`)]
+}
+
+function firstBytes(text: string, bytesMax: number): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= bytesMax) return text
+  let end = bytesMax
+  // Not within a character: its further bytes begin with the bits 10.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}
+
+function collapsed(text: string): string {
+  return text.split(/\0+/).join('***')
 }

@@ -270,6 +270,20 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
   const attempts = await postbote(server, ['attempts', bot])
   assert.match(attempts.out, /^time +update_id +address +status +ms +next_retry +error\n/)
   assert.match(attempts.out, new RegExp(`Z  ${updateId} +127\\.0\\.0\\.1 +400 `))
+  const headers = await postbote(server, ['attempts', bot, '--headers'])
+  assert.match(headers.out, /^time .* response_headers\n/)
+  assert.match(
+    headers.out,
+    /\n\nrequests are now: POST to 127\.0\.0\.1:\d+ with Content-Type: application\/json\n$/,
+  )
+  const checked = await postbote(server, ['webhook', 'check', bot])
+  assert.match(
+    checked.out,
+    /^step +state +ms +text\nname +skipped +- .*\n(.*\n){3}post +failed +\d+ +Wrong response from the webhook: 400 Bad Request\n\nPush a test update.*\.\n$/,
+  )
+  assert.deepEqual([checked.code, checked.err], [1, ''])
+  const asJson = await postbote(server, ['webhook', 'check', bot, '--json'])
+  assert.deepEqual([asJson.code, JSON.parse(asJson.out).status], [1, 400])
 
   assert.equal(
     (await postbote(server, ['pause', bot])).out,

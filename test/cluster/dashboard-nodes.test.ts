@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
-import { startCluster } from '../support/server/cluster.ts'
+import { startCluster, type TestCluster } from '../support/server/cluster.ts'
 import {
   appearances,
   assertAccessible,
@@ -36,6 +36,17 @@ function whole(page: Page, node: string): Locator {
   return rowOf(page, node).filter({ hasText: new RegExp(`^${node}serving[1-8]0\\.\\d s ago2`) })
 }
 
+/** Each of the three has a third of the shards, so that of eight bots no node has all. */
+async function findsBotsOfAllNodes(page: Page, cluster: TestCluster): Promise<void> {
+  const ids = Array.from({ length: 8 }, (_, nth) => 20_001 + nth)
+  for (const id of ids) {
+    const bot = { bot_id: id, first_name: 'Corner Bakery', username: `b${id}` }
+    assert.equal((await cluster.node('a').admin('POST', '/v1/bots', bot)).status, 200)
+  }
+  await page.evaluate(`location.hash = '#/?search=bakery'`)
+  await page.getByText('8 bots.', { exact: true }).waitFor()
+}
+
 test('the page of nodes shows each node of a cluster, and those that are gone', {
   skip,
 }, async (t) => {
@@ -62,6 +73,8 @@ test('the page of nodes shows each node of a cluster, and those that are gone', 
   const dashboard = await openDashboard(t, { browser, server })
   const { page } = dashboard
   await openNodes(dashboard)
+  await findsBotsOfAllNodes(page, cluster)
+  await page.evaluate(`location.hash = '#/nodes'`)
   for (const node of names) await whole(page, node).waitFor()
   assert.equal(await page.getByRole('region', { name: 'Workers' }).count(), 0)
 

@@ -1,13 +1,14 @@
 /** The dashboard in a real browser, with more bots than its table shows. `picture` in ../support/programs/dashboard.ts writes pictures of it. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   answer,
   appearances,
   assertAccessible,
   assertFits,
+  assertStill,
   type Dashboard,
   logIn,
   openBot,
@@ -132,6 +133,7 @@ for (const { name, colorScheme, viewport } of appearances) {
       .first()
       .waitFor()
     await picture(page, `overview-${name}`)
+    await assertStill(page, 'overview')
     await assertAccessible(page)
     await assertFits(page)
     await page.evaluate(`location.hash = '#/bots/${brokenId}'`)
@@ -140,12 +142,14 @@ for (const { name, colorScheme, viewport } of appearances) {
       .first()
       .waitFor()
     await picture(page, `bot-${name}`)
+    await assertStill(page, 'bot')
     await assertAccessible(page)
     await assertFits(page)
     for (const [path, sign] of otherPages) {
       await page.evaluate(`location.hash = '#/${path}'`)
       await page.getByText(sign).first().waitFor()
       await picture(page, `${path.replaceAll('/', '-')}-${name}`)
+      await assertStill(page, path)
       await assertFits(page)
       // The colors are the same in all sizes.
       if (viewport.width < 500) await assertAccessible(page)
@@ -158,8 +162,21 @@ test('the table has few rows of many bots, and finds one by its id', { skip }, a
   await page.getByRole('button', { name: 'Bot', exact: true }).click()
   await page.getByText(/^The first 200 bots\./).waitFor()
   assert((await page.locator('tbody tr').count()) < 80)
-  await page.getByLabel('Id or username begins with').fill(String(firstId + 277))
+  await page.getByLabel('Search').fill(String(firstId + 277))
   await page.getByRole('link', { name: String(firstId + 277) }).waitFor()
+})
+
+test('a search finds bots of all workers by a word of their names', { skip }, async () => {
+  const { page, server } = await openOverview()
+  const ids = [20_001, 20_002, 20_003, 20_004, 20_005, 20_006]
+  for (const id of ids) {
+    const bot = { bot_id: id, first_name: `Corner Bakery ${id}`, username: 'x_bot' }
+    assert.equal((await server.admin('POST', '/v1/bots', bot)).status, 200)
+  }
+  await page.getByLabel('Search').fill('baKER')
+  await page.getByText('6 bots.', { exact: true }).waitFor()
+  for (const id of ids) await page.getByRole('link', { name: `${id}`, exact: true }).waitFor()
+  assert.match(page.url(), /#\/\?search=baKER$/)
 })
 
 test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, async (t) => {
@@ -169,7 +186,7 @@ test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, 
   await page.getByRole('button', { name: 'Pause deliveries' }).click()
   await page.getByText('Paused by the operator.').waitFor()
   // The other bots of the test have the same one.
-  await page.getByText(/^The username is also that of bot 1\d{4}, /).waitFor()
+  await page.getByText(/The username is also that of bot 1\d{4}, /).waitFor()
   await page.getByRole('button', { name: 'Push' }).click()
   await page.getByText(/^Update \d+ is stored/).waitFor()
   await page.getByText(/\d+ {2}message {2}\d+ B/).waitFor()
@@ -184,6 +201,32 @@ test('a test update is pushed, seen in the tail, and seen to arrive', { skip }, 
   await picture(page, 'delivered')
 })
 
+test('an endpoint is checked step by step, and its attempts say what requests look like', {
+  skip,
+}, async (t) => {
+  const dashboard = await openOverview()
+  const { page, server } = dashboard
+  const { botId } = await openBotWithWebhook(t, dashboard, ({ update }, response) => {
+    response.writeHead(update.update_id === 0 ? 404 : 500).end()
+  })
+  await openTab(dashboard, 'Try')
+  await page.getByRole('button', { name: 'Check', exact: true }).click()
+  await page.getByText('Check the path of the URL: the endpoint takes no POST there.').waitFor()
+  const steps = page.getByRole('region', { name: 'Steps of the check' }).locator('tbody tr')
+  assert.equal(await steps.count(), 5)
+  const last = (await steps.last().textContent()) ?? ''
+  assert.match(last, /^POSTfailed\d+ msWrong response from the webhook: 404 Not Found$/)
+  await page.getByText('127.0.0.1: allowed').waitFor()
+  await picture(page, 'check')
+  await server.push(botId, { message: {} })
+  await openTab(dashboard, 'Activity')
+  await page.locator('main button.toggle').first().click()
+  await page.getByText(/^to 127\.0\.0\.1:\d+$/).waitFor()
+  await page.getByText('application/json').waitFor()
+  // Other tests count the bots that fail.
+  await server.admin('DELETE', `/v1/bots/${botId}`)
+})
+
 test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => {
   const dashboard = await openOverview()
   const { page, server } = dashboard
@@ -193,7 +236,7 @@ test('a limit of deliveries is set, shown, and removed', { skip }, async (t) => 
   await limit.fill('2.5')
   await page.getByRole('button', { name: 'Set limit' }).click()
   await page.getByText('The limit is 2.5 per second now.').waitFor()
-  await page.getByText(/limited to 2\.5 deliveries a second by the operator/).waitFor()
+  await page.getByText(/Limited to 2\.5 deliveries a second by the operator/).waitFor()
   await page.reload()
   await until(async () => (await limit.inputValue()) === '2.5')
   await limit.fill('')
@@ -209,7 +252,7 @@ test('the overview begins with the bots in trouble, and the title counts those t
   const { page } = await openOverview()
   const trouble = page.getByRole('listitem').filter({ hasText: String(brokenId) })
   await trouble.getByText('500 Internal Server Error').waitFor()
-  await page.waitForFunction(`document.title === '(1) Overview – Postbote'`)
+  await until(async () => (await page.title()) === '(1) Overview – Postbote')
   await trouble.getByRole('button', { name: `Pause ${brokenId}` }).click()
   await page.getByText('Deliveries are paused.').waitFor()
   await trouble.waitFor({ state: 'detached' })
@@ -251,9 +294,60 @@ test('an update is found, read, sent again and removed, and the audit says who r
   await answer(dashboard, 'Remove it')
   await page.getByText(`Update ${id + 1} is removed.`).waitFor()
   await page.getByRole('link', { name: 'Audit' }).click()
-  await page.getByLabel('Id of a bot').fill(String(botId))
+  await page.getByPlaceholder('Id of a bot').fill(String(botId))
   await page.keyboard.press('Enter')
   await page.getByRole('row').filter({ hasText: 'dropUpdate' }).getByText('ok').waitFor()
+})
+
+test('what has left is counted, replayed by a job with a bar, and a key is erased after a question that says how many', {
+  skip,
+}, async (t) => {
+  const dashboard = await openOverview()
+  const { page, server } = dashboard
+  const { botId, sink } = await openBotWithWebhook(t, dashboard)
+  const retention = { retain: 3_600, retain_bytes: null }
+  await server.admin('PUT', `/v1/bots/${botId}/retention`, retention)
+  for (const id of [42, 42, 43]) {
+    await server.push(botId, { message: { chat: { id, type: 'private' }, text: 'again' } })
+  }
+  await until(() => sink.deliveries.length === 3)
+  await openTab(dashboard, 'Updates')
+  await page.getByText('delivered', { exact: true }).nth(2).waitFor()
+  await page.getByLabel('Ordering key').fill('chat.id=42')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Replay these' }).click()
+  await page.getByRole('heading', { name: 'Replay 2 updates?' }).waitFor()
+  await picture(page, 'replay-question')
+  await answer(dashboard, 'Replay 2 updates')
+  await page.getByText('2 of 2 pushed again').waitFor()
+  await until(() => sink.deliveries.length === 5)
+  await picture(page, 'replay-done')
+  await page.getByRole('button', { name: 'Erase this key' }).click()
+  await page.getByRole('heading', { name: 'Erase 4 updates of chat.id=42?' }).waitFor()
+  await answer(dashboard, 'Erase 4 updates')
+  await page.getByText('4 updates are erased.').waitFor()
+  const { body } = await server.admin('GET', `/v1/bots/${botId}/updates`)
+  assert.equal(body.updates.length, 1)
+})
+
+test('how long updates are kept is set in any unit, and taken back', { skip }, async (t) => {
+  const dashboard = await openOverview()
+  const { page, server } = dashboard
+  const { botId } = await openBotWithWebhook(t, dashboard)
+  await openTab(dashboard, 'Settings')
+  const fieldOf = (name: string): Locator => page.getByRole('textbox', { name, exact: true })
+  await fieldOf('Updates that have left stay readable for').fill('90')
+  await page.getByLabel('Unit of: Updates that have left').selectOption('minutes')
+  await fieldOf('At most').fill('1.5')
+  await page.getByLabel('Unit of: At most').selectOption('MiB')
+  await page.getByRole('button', { name: 'Set', exact: true }).click()
+  await page.getByText('What is kept is set.').waitFor()
+  const path = `/v1/bots/${botId}/retention`
+  const { body } = await server.admin('GET', path)
+  assert.deepEqual([body.retain, body.retain_bytes], [5_400, 1_572_864])
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('Taken back.').waitFor()
+  assert.equal((await server.admin('GET', path)).body.retain, null)
 })
 
 test('a bot is registered, gets a new token and a signing key, and is removed', {

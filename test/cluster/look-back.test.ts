@@ -1,5 +1,6 @@
 /** Updates that have left a queue, seen from outside: listed, shown and removed, and complete after kill -9. */
 import assert from 'node:assert/strict'
+import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { databaseWorld, postbote } from '../support/server/database.ts'
@@ -7,7 +8,11 @@ import { type RegisteredBot, type Server, startServer } from '../support/server/
 import { shared } from '../support/server/shared-server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { temporaryRoot } from '../support/kit/temporary-root.ts'
 import { until } from '../support/kit/until.ts'
+
+/** The largest value of `--disk-reserve`. */
+const diskReserveMibMax = 1_048_576
 
 interface Row {
   readonly update_id: number
@@ -211,6 +216,20 @@ test('10,000 updates that were polled and 10,000 that were delivered are listed 
     )
     assert(rows.every((row) => row.state === state && (row.left ?? 0) > 1e9))
   }
+})
+
+test('while little more than the reserve of the disk is free, what is kept goes, and no push is refused', async (t) => {
+  const { bavail, bsize } = statfsSync(temporaryRoot)
+  const reserveMib = Math.floor((bavail * bsize) / 1.5 / 2 ** 20)
+  if (reserveMib > diskReserveMibMax) return t.skip('the disk is larger than any reserve')
+  const flags = ['--retain=1h', `--disk-reserve=${reserveMib}`]
+  const server = await startServer(t, { flags })
+  const bot = await server.register()
+  await pushTo(server, bot)
+  const last = await pushTo(server, bot)
+  await server.call(bot.token, 'getUpdates', { offset: last })
+  await until(async () => (await statesOf(server, bot)).join() === 'pending')
+  await pushTo(server, bot)
 })
 
 const world = databaseWorld()

@@ -12,7 +12,11 @@ import { until } from '../support/kit/until.ts'
 const world = databaseWorld()
 const skip = world.obstacle
 const startedCluster = shared(async (owner) =>
-  startCluster(owner, await world.database('nodes'), { nodes: ['a'], workers: 2 }),
+  startCluster(owner, await world.database('nodes'), {
+    nodes: ['a'],
+    workers: 2,
+    flags: ['--trace-context'],
+  }),
 )
 
 function get(path: string, rest = ' HTTP/1.1\r\nHost: x'): string {
@@ -42,6 +46,29 @@ test('any node takes any request, and shards are handed over to a node that join
     await server.push(registered.botId, { message: {} })
     const { body: updates } = await cluster.any().call(registered.token, 'getUpdates')
     assert.equal(updates.result.length, 1)
+  }
+})
+
+test('the place in a trace crosses from any node to the owner, with a push and in a stream', {
+  skip,
+}, async () => {
+  const cluster = await startedCluster()
+  const bots = await botsOfAllShards(cluster.any())
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  for (const server of cluster.nodes) {
+    for (const { botId } of bots) {
+      const path = `/v1/bots/${botId}/updates`
+      await server.admin('POST', path, { message: {} }, { traceparent })
+      const header = JSON.stringify({ bot_id: botId, traceparent })
+      await server.admin('POST', '/v1/updates', `${header}\n{"message":{}}\n`)
+    }
+  }
+  for (const { botId } of bots) {
+    const { body } = await cluster.any().admin('GET', `/v1/bots/${botId}/updates`)
+    assert.deepEqual(
+      body.updates.map((update: Record<string, string>) => update['traceparent']),
+      Array.from({ length: 2 * cluster.nodes.length }, () => traceparent),
+    )
   }
 })
 

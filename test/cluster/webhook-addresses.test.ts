@@ -335,7 +335,21 @@ async function afterRestart(life: Life): Promise<void> {
     String((await infoOf(life, bot))['last_error_message']),
     /^IP address (127.0.0.1|::1) is reserved$/,
   )
+  life.dns.names.set(name, ['127.0.0.1', blockedAddress])
+  const check = `/v1/bots/${bot.botId}/webhook/check`
+  const refused = (await life.server.admin('POST', check)).body
+  assert.deepEqual(
+    [refused.ok, refused.addresses],
+    [
+      false,
+      [
+        { address: '127.0.0.1', refusal: 'it is reserved, and no --allow-cidr permits it' },
+        { address: blockedAddress, refusal: 'it is in a range of --block-cidr' },
+      ],
+    ],
+  )
   life.dns.names.set(name, [publicAddress])
+  assert.equal((await life.server.admin('POST', check)).body.ok, true)
   await delivered
 }
 

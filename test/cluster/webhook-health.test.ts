@@ -137,6 +137,7 @@ test('attempts, health and metrics say why a webhook gets nothing', async (t) =>
           duration_ms: 0,
           error: 'Wrong response from the webhook: 500 Internal Server Error',
           response_body: null,
+          response_headers: null,
           next_retry: 0,
         },
       )
@@ -285,5 +286,8 @@ async function wrongCalls(server: Server): Promise<void> {
   }
   const noKey = await server.admin('GET', '/metrics', undefined, { authorization: '' })
   assert.equal(noKey.status, 401)
-  assert.deepEqual(await get(server, `/v1/bots/${botId}/attempts`), { attempts: [] })
+  assert.deepEqual(await get(server, `/v1/bots/${botId}/attempts`), {
+    attempts: [],
+    request: null,
+  })
 }

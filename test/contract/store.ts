@@ -32,6 +32,8 @@ async function isRefusing(store: Store): Promise<void> {
   await assert.rejects(store.getMany([key('a')]), refused)
   await assert.rejects(store.range(everything), refused)
   await assert.rejects(store.range({ ...everything, limit: 0 }), refused)
+  const purge = { ranges: [], mark: () => Promise.resolve(false) }
+  await assert.rejects(store.purge(purge), refused)
 }
 
 async function names(store: Store, options: Partial<RangeOptions>): Promise<string> {
@@ -187,6 +189,29 @@ export function storeContract(
         entries.map((entry) => String(entry.value)),
         Array.from({ length: 50 }, (_, at) => `${at}`),
       )
+      await store.close()
+    })
+
+    test('a purge leaves every entry, and the store goes on', async () => {
+      const store = await opened()
+      await store.write([put('u1', 'a'), put('u2', 'b'), put('u3', 'c'), put('v1', 'd')], synced)
+      await store.write([del('u2'), put('u3', 'e')], synced)
+      const marked: string[] = []
+      const copies = await store.purge({
+        ranges: [{ first: key('u0'), last: key('u9') }],
+        mark: async ({ first }) => {
+          marked.push(first.toString())
+          await store.write([del('u2')], synced)
+          return true
+        },
+      })
+      assert.deepEqual(copies, [])
+      assert.equal(await names(store, {}), 'u1 u3 v1')
+      const [value] = await store.getMany([key('u3')])
+      assert.equal(value?.toString(), 'e')
+      assert(marked.every((first) => first >= 'u0' && first <= 'u9'))
+      await store.write([put('u4', 'f')], synced)
+      assert.equal(await names(store, {}), 'u1 u3 u4 v1')
       await store.close()
     })
 

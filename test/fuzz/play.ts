@@ -101,9 +101,14 @@ class Client {
     }
     if (this.#isLate) return `hangs: ${this.answered} answers to ${cases.length} cases`
     if (this.#failure !== undefined) throw this.#failure
-    const isTimeOut = this.#reader.answers.at(-1)?.status === 408
-    if (this.#tookLong && (isTimeOut || this.answered < wholeCount)) return undefined
+    if (this.#wasTooSlow(wholeCount)) return undefined
     return complaintAbout(this.#conversation, this.#reader.answers, this.#isRepeated)
+  }
+
+  /** Whether the server may have ended the connection because this process has written a head too slowly. */
+  #wasTooSlow(wholeCount: number): boolean {
+    if (!this.#tookLong) return false
+    return this.answered < wholeCount || this.#reader.answers.at(-1)?.status === 408
   }
 
   /** Writes until everything is written or the server has ended the connection. */

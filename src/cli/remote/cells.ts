@@ -21,6 +21,7 @@ export function ageCell(ageS: number | null | undefined): string {
 const times: ReadonlySet<string> = new Set([
   'accepted',
   'created_at',
+  'ended',
   'expires',
   'last_taken',
   'last_poll',
@@ -29,6 +30,7 @@ const times: ReadonlySet<string> = new Set([
   'left',
   'next_attempt',
   'next_retry',
+  'started',
   'time',
 ])
 /** Names that are shorter in a head, where the column says the rest. */
@@ -58,7 +60,7 @@ export function itemTable<Item extends object>(
   fields: readonly (keyof Item & string)[],
   others: 'others' | 'only these' = 'only these',
 ): TableRows {
-  const more = others === 'others' ? Object.keys(items[0] ?? {}) : []
+  const more = others === 'others' ? items.flatMap((item) => Object.keys(item)) : []
   const shown = [...new Set<string>([...fields, ...more])]
   return {
     head: shown.map((field) => heads.get(field) ?? field),
@@ -67,6 +69,15 @@ export function itemTable<Item extends object>(
       return shown.map((field) => fieldCell(field, values.get(field)))
     }),
   }
+}
+
+/** Returns the fields, and `traceparent` if some item has one: most servers trace no updates. */
+export function withTrace<Field extends string>(
+  items: readonly { readonly traceparent?: string | undefined }[],
+  fields: readonly Field[],
+): readonly (Field | 'traceparent')[] {
+  const isTraced = items.some(({ traceparent }) => traceparent !== undefined)
+  return isTraced ? [...fields, 'traceparent'] : fields
 }
 
 /** Returns a table with a line for each field of one item. */

@@ -7,15 +7,17 @@ import { botOperations } from '../../operations/bot-operations.ts'
 import type { CallResult, InputOf } from '../../operations/target-of.ts'
 import { deadLetterOperations } from '../../operations/dead-letter-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
+import { updateIn } from '../../operations/update-in.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
+import type { UpdateType } from '../../queue/update-types.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, madeResult, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
-import { fieldTable, itemTable } from './cells.ts'
+import { fieldTable, itemTable, withTrace } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
 import type { RemoteApi } from './remote-api.ts'
-import { remoteCommand, updateIdArgument } from './remote-command.ts'
+import { fieldOption, remoteCommand, updateIdArgument } from './remote-command.ts'
 import { type Outcome, replayOutcomes } from './replay-outcomes.ts'
 
 const oneOrAllArgument = {
@@ -28,6 +30,12 @@ const waitOption = {
   name: 'wait',
   kind: onOff,
   sentence: 'Waits for up to a minute and says what became of the updates.',
+} as const
+
+const any = { defaultShown: 'any' } as const
+const typeOption = {
+  ...fieldOption<UpdateType>(deadLetterOperations.replayDeadLetters, 'type', any),
+  name: 'update-type',
 } as const
 
 export const deadLettersCommands: readonly ParsedCommand[] = [
@@ -63,7 +71,8 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
   remoteCommand(deadLetterOperations.replayDeadLetters, {
     sentence: 'pushes a dead letter again, or all, the oldest first',
     arguments: [oneOrAllArgument],
-    options: [allOption, waitOption],
+    fields: { ordering_key: any, since: any, until: { defaultShown: 'now' } },
+    options: [typeOption, allOption, waitOption],
     run: replay,
   }),
   remoteCommand(deadLetterOperations.dropDeadLetters, {
@@ -81,13 +90,10 @@ function pageLines({
   if (letters.length === 0) return [total === 0 ? 'no dead letters' : 'no more dead letters']
   const what = ['update_id', 'type', 'ordering_key', 'reason'] as const
   const fields = [...what, 'time', 'attempts', 'bytes', 'last_error'] as const
-  return [...tableLines(itemTable(letters, fields)), `${letters.length} of ${total} dead letters`]
-}
-
-/** Returns the update as it was pushed: parsing could change a large number. It is the last field of the response. */
-export function updateIn(response: string): string {
-  const mark = ',"update":'
-  return response.slice(response.indexOf(mark) + mark.length, -1)
+  return [
+    ...tableLines(itemTable(letters, withTrace(letters, fields))),
+    `${letters.length} of ${total} dead letters`,
+  ]
 }
 
 /** If one dead letter was replayed, its new id; if all were asked for, those that were replayed. */
@@ -101,12 +107,19 @@ type AskedQueue = InputOf<typeof deadLetterOperations.dropDeadLetters>
 type ReplayedOne = ResultOf<typeof deadLetterOperations.replayDeadLetter>
 type ReplayedAll = ResultOf<typeof deadLetterOperations.replayDeadLetters>
 
-async function replay(call: CommandCall, queue: AskedQueue): Promise<void> {
+async function replay(
+  call: CommandCall,
+  { body, ...queue }: InputOf<typeof deadLetterOperations.replayDeadLetters>,
+): Promise<void> {
   const chosen = choiceOf(call, 'replay')
+  const selection = { ...body, type: call.get(typeOption) }
+  if (chosen !== undefined && Object.values(selection).some((value) => value !== undefined)) {
+    throw new ConfigError(['dead-letters replay: expected options that select only with --all'])
+  }
   const api = await privateApiOf(call)
   const result: CallResult & { readonly value: Replayed } =
     chosen === undefined
-      ? await api.call(deadLetterOperations.replayDeadLetters, queue)
+      ? await api.call(deadLetterOperations.replayDeadLetters, { ...queue, body: selection })
       : await api.call(deadLetterOperations.replayDeadLetter, { ...queue, update_id: chosen })
   const told = call.has(waitOption)
     ? madeResult(await withOutcomes(api, queue, result.value))

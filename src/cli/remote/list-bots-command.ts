@@ -28,6 +28,11 @@ const namePart: Kind<string> = {
   placeholder: 'TEXT',
   parse: (text) => (/^[A-Za-z0-9_]{1,64}$/.test(text) ? text : refused),
 }
+const searched: Kind<string> = {
+  expected: '1 to 64 characters',
+  placeholder: 'TEXT',
+  parse: (text) => (text.length > 0 && text.length <= 64 ? text : refused),
+}
 const limitOption = {
   name: 'limit',
   kind: wholeNumber(1, botsListedMax),
@@ -45,6 +50,11 @@ export const listBotsCommand: ParsedCommand = remoteCommand(botOperations.listBo
         'Lists the bots with the most pending updates, with the oldest one, or with the most dead letters, first.',
     },
     prefix: { kind: namePart, sentence: 'Lists only bots whose id or username begins with this.' },
+    search: {
+      kind: searched,
+      sentence:
+        'Lists only bots whose id, username or a word of whose first name begins with this, in any case.',
+    },
     after: { sentence: 'Lists only bots with larger ids than this one.' },
     details: { sentence: 'Shows the dead letters and the last activity of each bot, too.' },
     limit: limitOption,

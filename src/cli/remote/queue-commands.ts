@@ -1,4 +1,4 @@
-/** `postbote push`, `attempts`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
+/** `postbote push`, `attempts`, `webhook check`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
 import { text as textOf } from 'node:stream/consumers'
 import { ConfigError } from '../../config/config.ts'
 import { anyText, oneOf, onOff } from '../../config/config-values.ts'
@@ -27,6 +27,12 @@ const bodiesOption = {
   name: 'bodies',
   kind: onOff,
   sentence: 'Also shows the beginning of the responses to attempts that failed.',
+} as const
+const headersOption = {
+  name: 'headers',
+  kind: onOff,
+  sentence:
+    'Also shows the headers of the requests, and those of the responses to failed attempts.',
 } as const
 const deliveriesOption = fieldOption<number | null>(
   webhookOperations.setLimits,
@@ -77,12 +83,24 @@ export const queueCommands: readonly ParsedCommand[] = [
   remoteCommand(webhookOperations.listAttempts, {
     sentence: 'shows the last attempts to deliver to the webhook of a bot, the newest first',
     fields: { limit: { sentence: 'Shows this many attempts at most.' } },
-    options: [bodiesOption],
+    options: [bodiesOption, headersOption],
     async run(call, input) {
       const api = await privateApiOf(call)
       const listed = await api.call(webhookOperations.listAttempts, input)
       const hasBodies = call.get(bodiesOption) === true
-      printResult(call, listed, ({ attempts }) => attemptLines({ attempts, hasBodies }))
+      const hasHeaders = call.get(headersOption) === true
+      printResult(call, listed, ({ attempts, request }) => [
+        ...attemptLines({ attempts, hasBodies, hasHeaders }),
+        ...(hasHeaders ? requestLines(request) : []),
+      ])
+    },
+  }),
+  remoteCommand(webhookOperations.checkWebhook, {
+    sentence:
+      'checks the endpoint of a bot: its name, addresses, TLS, and its response to an empty update',
+    lines: checkLines,
+    remark({ ok }) {
+      if (!ok) process.exitCode = 1
     },
   }),
   remoteCommand(webhookOperations.pauseBot, {
@@ -127,16 +145,54 @@ export const queueCommands: readonly ParsedCommand[] = [
 export function attemptLines({
   attempts,
   hasBodies = false,
-}: ResultOf<typeof webhookOperations.listAttempts> & {
+  hasHeaders = false,
+}: Pick<ResultOf<typeof webhookOperations.listAttempts>, 'attempts'> & {
   readonly hasBodies?: boolean
+  readonly hasHeaders?: boolean
 }): readonly string[] {
   if (attempts.length === 0) return ['no attempts']
   const result = ['status', 'duration_ms', 'next_retry', 'error'] as const
   const fields = ['time', 'update_id', 'address', ...result] as const
-  const shown = attempts.map(({ response_body: body, ...rest }) =>
-    hasBodies ? { ...rest, response_body: body } : rest,
-  )
+  const shown = attempts.map(({ response_body: body, response_headers: headers, ...rest }) => ({
+    ...rest,
+    ...(hasHeaders ? { response_headers: headersText(headers) } : {}),
+    ...(hasBodies ? { response_body: body } : {}),
+  }))
   return tableLines(itemTable(shown, fields, 'others'))
+}
+
+type Headers = NonNullable<
+  ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]['response_headers']
+>
+
+function headersText(headers: Headers | null | undefined): string | null {
+  if (headers === null || headers === undefined) return null
+  return headers.map(({ name, value }) => `${name}: ${value}`).join('; ')
+}
+
+/** A server of an earlier version does not tell what its requests look like. */
+function requestLines(
+  request: ResultOf<typeof webhookOperations.listAttempts>['request'] | undefined,
+): readonly string[] {
+  if (request === null || request === undefined) return []
+  const { method, host, headers } = request
+  return ['', `requests are now: ${method} to ${host} with ${headersText(headers)}`]
+}
+
+function checkLines({
+  advice,
+  response_body: body,
+  response_headers: headers,
+  steps,
+}: ResultOf<typeof webhookOperations.checkWebhook>): readonly string[] {
+  const response = { 'response headers': headersText(headers), 'response body': body }
+  const shown = Object.entries(response).filter(([, value]) => value !== null)
+  return [
+    ...tableLines(itemTable(steps, ['step', 'state', 'duration_ms', 'text'])),
+    ...shown.map(([name, value]) => `${name}: ${value}`),
+    '',
+    advice,
+  ]
 }
 
 async function standardInput(): Promise<string> {

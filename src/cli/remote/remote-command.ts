@@ -19,7 +19,7 @@ import {
   wholeNumber,
 } from '../../config/config-values.ts'
 import type { OptionRow } from '../../config/config-options.ts'
-import { botIdMax, botIdMin, updateIdMax } from '../../limits.ts'
+import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../../limits.ts'
 import {
   type BodyOf,
   type Operation,
@@ -49,6 +49,11 @@ const keyIdArgument = {
   kind: anyText,
   sentence: 'Id of the key, the part after pbk_.',
 } as const
+const jobIdArgument = {
+  name: '<job_id>',
+  kind: wholeNumber(1, jobIdMax),
+  sentence: 'Id of the replay, as `updates replay` has printed it.',
+} as const
 const testOption = {
   name: 'test',
   kind: onOff,
@@ -60,6 +65,7 @@ const pathArguments = new Map<string, ArgumentRow>([
   ['id', botIdArgument],
   ['update_id', updateIdArgument],
   ['key_id', keyIdArgument],
+  ['job_id', jobIdArgument],
 ])
 
 /** What an option says in place of the schema of its field. */

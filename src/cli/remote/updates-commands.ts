@@ -1,15 +1,16 @@
 /** `postbote updates`: lists, shows and removes the updates of a bot, also those that have left its queue and are kept. */
-import { byteSize, duration } from '../../config/config-values.ts'
+import { ConfigError } from '../../config/config.ts'
+import { byteSize, duration, onOff } from '../../config/config-values.ts'
 import { retentionBytesMax, retentionMsMax } from '../../limits.ts'
 import { lookBackOperations } from '../../operations/look-back-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
+import { updateIn } from '../../operations/update-in.ts'
 import type { UpdateState } from '../../queue/update-states.ts'
 import type { UpdateType } from '../../queue/update-types.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
-import { fieldTable, itemTable } from './cells.ts'
-import { updateIn } from './dead-letters-commands.ts'
+import { fieldTable, itemTable, withTrace } from './cells.ts'
 import { attemptLines } from './queue-commands.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { fieldOption, orNone, remoteCommand } from './remote-command.ts'
@@ -39,6 +40,12 @@ const retainBytesOption = {
   sentence: 'How much of them is kept at most; none follows the option of the server.',
 } as const
 
+const yesOption = {
+  name: 'yes',
+  kind: onOff,
+  sentence: 'Confirms that the payloads are erased. Required.',
+} as const
+
 export const updatesCommands: readonly ParsedCommand[] = [
   remoteCommand(lookBackOperations.listUpdates, {
     sentence: 'lists the updates of a bot: those that wait, and those that are kept',
@@ -47,6 +54,10 @@ export const updatesCommands: readonly ParsedCommand[] = [
       since: any,
       until: any,
       after: { sentence: 'Lists only updates with larger ids than this one.' },
+      before: {
+        defaultShown: 'the oldest come first',
+        sentence: 'Lists only updates with smaller ids than this one, the newest first.',
+      },
       limit: { sentence: 'Lists this many updates at most.' },
     },
     options: [stateOption, typeOption],
@@ -56,7 +67,10 @@ export const updatesCommands: readonly ParsedCommand[] = [
       const result = await api.call(lookBackOperations.listUpdates, { ...input, query })
       printResult(call, result, pageLines)
       const { next } = result.value
-      if (next !== null && !call.has(jsonOption)) tell(`there may be more: --after ${next}`)
+      if (next !== null && !call.has(jsonOption))
+        tell(
+          `there may be more: --${input.query?.before === undefined ? 'after' : 'before'} ${next}`,
+        )
     },
   }),
   remoteCommand(lookBackOperations.getUpdate, {
@@ -79,6 +93,20 @@ export const updatesCommands: readonly ParsedCommand[] = [
   remoteCommand(lookBackOperations.dropUpdate, {
     sentence: 'removes an update, whether it waits, is kept or is a dead letter',
     lines: ({ update_id: id }) => [`dropped ${id}`],
+  }),
+  remoteCommand(lookBackOperations.eraseUpdates, {
+    sentence: 'erases all payloads of an ordering key, and so of a person',
+    fields: { ordering_key: {} },
+    options: [yesOption],
+    async run(call, input) {
+      if (!call.has(yesOption)) {
+        throw new ConfigError([
+          `updates erase: expected --yes, because what is erased of bot ${input.id} cannot be restored`,
+        ])
+      }
+      const api = await privateApiOf(call)
+      printResult(call, await api.call(lookBackOperations.eraseUpdates, input), erasedLines)
+    },
   }),
   remoteCommand(lookBackOperations.getRetention, {
     sentence: 'shows how much is kept of updates that have left a bot, or sets it',
@@ -104,10 +132,23 @@ export const updatesCommands: readonly ParsedCommand[] = [
   }),
 ]
 
+function erasedLines({
+  removed,
+  files,
+  ...rest
+}: ResultOf<typeof lookBackOperations.eraseUpdates>): readonly string[] {
+  const counts = Object.entries({ ...removed, ...rest })
+  return [
+    ...counts.map(([what, count]) => `erased ${count} ${what}`),
+    ...files.map((file) => `removed shards/${file}`),
+  ]
+}
+
 function pageLines({
   updates,
 }: ResultOf<typeof lookBackOperations.listUpdates>): readonly string[] {
   if (updates.length === 0) return ['no such updates']
   const what = ['update_id', 'state', 'type', 'ordering_key'] as const
-  return tableLines(itemTable(updates, [...what, 'accepted', 'left', 'attempts', 'bytes'] as const))
+  const fields = [...what, 'accepted', 'left', 'attempts', 'bytes'] as const
+  return tableLines(itemTable(updates, withTrace(updates, fields)))
 }

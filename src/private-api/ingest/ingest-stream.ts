@@ -31,12 +31,13 @@ import { Mutex } from '../../kit/mutex.ts'
 import type { LongLines } from './long-lines.ts'
 import { type FeedTo, OwnerFeed } from './owner-feed.ts'
 import type { Owners } from '../owners.ts'
-import { readHeaders } from './pair-header.ts'
+import { type HeaderTraces, readHeaders } from './pair-header.ts'
 import { PairSplitter } from './pair-splitter.ts'
 import type { ResultBatch } from './result-batch.ts'
 import type { StreamAccess } from './stream-access.ts'
 import { StreamResults, weightOf } from './stream-results.ts'
 import type { Surroundings } from '../../surroundings.ts'
+import type { Tracer } from '../../tracing/tracer.ts'
 
 export interface IngestStreamOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly request: IncomingMessage
@@ -53,6 +54,8 @@ export interface IngestStreamOptions extends Pick<Surroundings, 'clock' | 'count
   /** Whether another worker forwarded the stream. */
   readonly isForwarded: boolean
   readonly access: StreamAccess
+  /** Absent if updates are not traced. */
+  readonly tracer?: Tracer | undefined
   /** Called when the stream begins or ends to rest: without a pair in flight it may give way to another connection. */
   rests?(isResting: boolean): void
 }
@@ -106,6 +109,7 @@ export class IngestStream {
     this.#splitter = new PairSplitter({
       updateLineBytesMax: options.updateBytesMax + updateSlackBytes,
       rowsMax: options.access.slicePairs,
+      isTraced: options.tracer !== undefined,
     })
     this.#share = options.turns.share()
     this.#results = new StreamResults(options.response, this.#share, (isResting) =>
@@ -253,11 +257,17 @@ export class IngestStream {
     const size = { pairs: rows.count, bytes: rows.lineBytes }
     const turn = this.#share.take(weightOf(size))
     if (turn !== undefined) await turn
-    readHeaders(rows, updateBytesMax)
+    readHeaders(rows, updateBytesMax, this.#traces)
     await this.#send({ rows, batch: this.#results.open(size) })
     const room = this.#results.untilRoom()
     if (room !== undefined) await room
     return true
+  }
+
+  get #traces(): HeaderTraces {
+    const { tracer, isForwarded } = this.#options
+    if (tracer !== undefined) return 'kept'
+    return isForwarded ? 'ignored' : 'refused'
   }
 
   /** Resolves when the next slice may follow. Reading goes on while a thread checks large updates. */

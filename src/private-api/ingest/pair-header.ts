@@ -21,6 +21,7 @@ import {
   readIsTest,
   readIsValidated,
   readOrderingKey,
+  readTrace,
   readTtlS,
   refusal,
   refuseUnknown,
@@ -39,6 +40,7 @@ const headerFields = [
   'test',
   'validate',
 ] as const
+const tracedFields = [...headerFields, 'traceparent'] as const
 const botIdName = Buffer.from('bot_id')
 const orderingKeyName = Buffer.from('ordering_key')
 
@@ -48,7 +50,11 @@ const orderingKeyName = Buffer.from('ordering_key')
  *
  * @param updateBytesMax - The limit for an update that the error tells.
  */
-export function readHeaders(rows: UpdateRows, updateBytesMax: number): void {
+export function readHeaders(
+  rows: UpdateRows,
+  updateBytesMax: number,
+  traces: HeaderTraces = 'refused',
+): void {
   for (let nth = 0; nth < rows.count; nth++) {
     if (!Number.isNaN(rows.botOf(nth))) continue
     const flags = rows.flagsOf(nth)
@@ -58,7 +64,7 @@ export function readHeaders(rows: UpdateRows, updateBytesMax: number): void {
     }
     const line = rows.headerOf(nth)
     try {
-      const header = parsePairHeader(line)
+      const header = parsePairHeader(line, traces)
       rows.bots[nth] = header.botId
       rows.setOptions(nth, header)
     } catch (error) {
@@ -75,18 +81,24 @@ function tooLargeError(flags: number, updateBytesMax: number): PostboteError {
 }
 
 /**
+ * What becomes of the field `traceparent`: it is kept with the update, or refused as a field that does not exist, because
+ * updates are not traced here. Another worker, whose options are newer or older, has taken a field that is ignored.
+ */
+export type HeaderTraces = 'kept' | 'ignored' | 'refused'
+
+/**
  * Parses a header line.
  *
  * @param line - The line without its end.
  * @returns The fields; those that are absent are undefined, or false for `isTest` and `isValidated`.
  * @throws BAD_REQUEST that names the field and what is expected.
  */
-export function parsePairHeader(line: Buffer): PairHeader {
+export function parsePairHeader(line: Buffer, traces: HeaderTraces = 'refused'): PairHeader {
   const fields = fieldsIn(line)
   if (Object.keys(fields).some((field) => updateTypeNumber.has(field))) {
     throw refusal('header', 'bot_id and options on a line of their own, before that of the update')
   }
-  refuseUnknown(fields, headerFields)
+  refuseUnknown(fields, traces === 'refused' ? headerFields : tracedFields)
   const botId = fields['bot_id']
   if (!isBotId(botId)) {
     throw refusal('bot_id', `a whole number from ${botIdMin} to ${botIdMax}`, botId)
@@ -101,6 +113,7 @@ export function parsePairHeader(line: Buffer): PairHeader {
     idempotencyKey: readIdempotencyKey(fields['idempotency_key']),
     isTest: readIsTest(fields['test']),
     isValidated: readIsValidated(fields['validate']),
+    ...(traces === 'kept' ? { traceparent: readTrace(fields['traceparent']) } : {}),
   }
 }
 

@@ -34,6 +34,8 @@ export interface PairSplitterOptions {
   readonly updateLineBytesMax: number
   /** This many pairs are together at most; 256 without it. */
   readonly rowsMax?: number
+  /** Whether headers may have places in traces. Default: false. */
+  readonly isTraced?: boolean
   /** Default: `usesNativeIngest`. */
   readonly isNative?: boolean
 }
@@ -84,6 +86,7 @@ export class PairSplitter {
       orderingKeyBytesMax,
       idempotencyKeyLengthMax,
       ttlSMax,
+      options.isTraced === true ? 1 : 0,
     )
   }
 

@@ -10,6 +10,8 @@ import type { IncomingMessage } from 'node:http'
 import { PostboteError } from '../../errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../../limits.ts'
 import { idempotencyKeyLengthMax } from '../../operations/limits.ts'
+import type { RowOptions } from '../../shard/update-rows.ts'
+import { readTraceparent } from '../../tracing/traceparent.ts'
 
 /** The options that both forms have. */
 export interface UpdateOptions {
@@ -123,6 +125,20 @@ export function readIsValidated(value: unknown): boolean {
   throw refusal('validate', '"telegram"')
 }
 
+/**
+ * Validates the place in a trace of a pair.
+ *
+ * @param value - The value of the field.
+ * @returns The place, or undefined if it is absent.
+ * @throws BAD_REQUEST if it is not valid as a `traceparent`.
+ */
+export function readTrace(value: unknown): string | undefined {
+  if (value === undefined || value === null || value === '') return undefined
+  const traceparent = readTraceparent(value)
+  if (traceparent !== undefined) return traceparent
+  throw refusal('traceparent', '00-<32 digits>-<16 digits>-<2 digits>, hexadecimal in lower case')
+}
+
 const printable = new RegExp(`^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`)
 
 /**
@@ -155,6 +171,21 @@ export function readIdempotencyHeader(request: WithHeaders): string | undefined 
     request.headersDistinct['idempotency-key']?.length === 1
   if (!isOne) throw refusal('idempotency_key', 'a single value')
   return readIdempotencyKey(value)
+}
+
+/**
+ * Reads the options in the headers of a single push.
+ *
+ * @param isTraced - Whether updates are traced. A place in a trace that is not valid is ignored, as the standard says.
+ * @throws BAD_REQUEST as `readIdempotencyHeader`.
+ */
+export function readPushHeaders(
+  request: WithHeaders,
+  isTraced: boolean,
+): Pick<RowOptions, 'idempotencyKey' | 'traceparent'> {
+  const idempotencyKey = readIdempotencyHeader(request)
+  if (!isTraced) return { idempotencyKey }
+  return { idempotencyKey, traceparent: readTraceparent(request.headers['traceparent']) }
 }
 
 /** A longer text may be a token or a key in the wrong field. */

@@ -21,11 +21,12 @@ const parameterTexts: Readonly<Record<string, string>> = {
   after: 'The list starts above this id.',
   limit: 'The list has at most this many entries.',
 }
-const { botId, shard, updateId } = fieldSchemas
+const { botId, jobId, shard, updateId } = fieldSchemas
 /** The parameters in paths. */
 const pathSchemas: Readonly<Record<string, () => TSchema>> = {
   id: () => ({ ...botId(), description: 'The id of the bot.' }),
-  update_id: () => updateId('The id of the update that became a dead letter.'),
+  update_id: () => updateId('The id of the update.'),
+  job_id: () => ({ ...jobId(), description: 'The id of the replay.' }),
   key_id: () => Type.String({ description: 'The id of the key.' }),
   shard: () => ({ ...shard(), description: 'The number of the shard.' }),
 }

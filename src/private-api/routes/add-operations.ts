@@ -31,7 +31,7 @@ export interface HandledCall<Row extends Operation = Operation> {
   readonly params: {
     readonly [Name in ParamNames<Row['route']>]: Row['checked'] extends 'nothing'
       ? string
-      : Name extends 'id' | 'update_id'
+      : Name extends 'id' | 'update_id' | 'job_id'
         ? number
         : string
   }
@@ -134,7 +134,8 @@ function readParams(params: unknown): object {
   const read: Record<string, unknown> = {}
   for (const [name, text] of Object.entries(Object(params))) {
     if (name === 'id') read[name] = botIdParam(String(text))
-    else if (name === 'update_id') read[name] = updateIdParam(String(text))
+    else if (name === 'update_id') read[name] = idParam('update id', String(text))
+    else if (name === 'job_id') read[name] = idParam('job id', String(text))
     else read[name] = text
   }
   return read
@@ -152,7 +153,7 @@ export function botIdParam(text: string): number {
   throw refusal('bot id', `a whole number from ${botIdMin} to ${botIdMax}`, text)
 }
 
-function updateIdParam(text: string): number {
+function idParam(name: string, text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text)
-  throw new PostboteError('BAD_REQUEST', { detail: 'update id: expected a whole number' })
+  throw new PostboteError('BAD_REQUEST', { detail: `${name}: expected a whole number` })
 }

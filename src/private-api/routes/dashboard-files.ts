@@ -32,7 +32,7 @@ export const dashboardPaths: readonly string[] = Object.keys(names)
 
 /**
  * Scripts and styles come only from the files above, and no script can turn text into HTML (trusted types). `data:` is
- * for the empty icon, without which a browser would ask for /favicon.ico.
+ * for the icon, for which a browser would otherwise ask at /favicon.ico.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",

@@ -9,7 +9,9 @@ import type { ResultOf } from '../../operations/operation.ts'
 import { type DeadLetterSummary, summaryOf } from '../../queue/dead-letters.ts'
 import { updateTypes } from '../../queue/update-types.ts'
 import { addOperations, queueOf } from './add-operations.ts'
+import { fieldValues } from './field-values.ts'
 import { jsonWithUpdate } from './json-with-update.ts'
+import { filterOf } from './look-back-routes.ts'
 
 type Replayed = ResultOf<typeof deadLetterOperations.replayDeadLetters>
 type SummaryJson = ResultOf<typeof deadLetterOperations.listDeadLetters>['dead_letters'][number]
@@ -41,8 +43,9 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
       if (!(await deadLetters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
       return { update_id: updateId, removed: true as const }
     },
-    async replayDeadLetters({ params: { id }, query }) {
-      return replayJson(await bots.replayAll({ botId: id, isTest: query.test }))
+    async replayDeadLetters({ params: { id }, query, body }) {
+      const filter = filterOf(body ?? {})
+      return replayJson(await bots.replayAll({ botId: id, isTest: query.test }, filter))
     },
     async replayDeadLetter({ params: { id, update_id: updateId }, query }) {
       return { update_id: await bots.replay({ botId: id, isTest: query.test, updateId }) }
@@ -62,6 +65,7 @@ function summaryJson(deadLetter: DeadLetterSummary): SummaryJson {
     attempts: deadLetter.attempts,
     last_error: deadLetter.lastError === '' ? null : deadLetter.lastError,
     bytes: deadLetter.textBytes,
+    ...fieldValues.trace(deadLetter),
   }
 }
 

@@ -11,6 +11,9 @@ export const fieldValues = {
   preciseTime: (ms: number): number => Math.round(ms) / 1_000,
   nextAttempt: (ms: number | undefined): number | null =>
     ms === undefined ? null : fieldValues.preciseTime(ms),
+  /** Absent without a trace. */
+  trace: ({ traceparent }: { readonly traceparent?: string | undefined }) =>
+    traceparent === undefined ? {} : { traceparent },
   /** A list that an answer has only if it is not empty. */
   someOf: <Item>(list: readonly Item[]): readonly Item[] | undefined =>
     list.length > 0 ? list : undefined,

@@ -73,8 +73,8 @@ async function listBots(
 }
 
 /** Without a new parameter, only the names are read, in the order in which they are stored. */
-export function isPlain({ state, sort, prefix }: FleetQuery): boolean {
-  return state === undefined && sort === undefined && prefix === undefined
+export function isPlain({ state, sort, prefix, search }: FleetQuery): boolean {
+  return [state, sort, prefix, search].every((field) => field === undefined)
 }
 
 async function summarize(options: Options, request: FastifyRequest): Promise<SummaryJson> {

@@ -20,14 +20,14 @@ import type { Owners } from '../owners.ts'
 import { PushOrder } from '../ingest/push-order.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { StreamAccess, type StreamAccessOptions } from '../ingest/stream-access.ts'
-import { readIdempotencyHeader, readPushQuery, refusal } from '../ingest/update-options.ts'
+import { readPushHeaders, readPushQuery, refusal } from '../ingest/update-options.ts'
 import { pushOutcomeText } from '../ingest/push-outcome.ts'
 import { mib } from '../../limits.ts'
 
 export interface IngestRoutesOptions
   extends Pick<
     IngestStreamOptions,
-    'bots' | 'clock' | 'counters' | 'updateBytesMax' | 'checkPool'
+    'bots' | 'clock' | 'counters' | 'updateBytesMax' | 'checkPool' | 'tracer'
   > {
   /** The budget for bodies that are read completely, and for what streams have sent only in part. */
   readonly bodies: BodyBudget<IncomingMessage>
@@ -69,11 +69,11 @@ export function addIngestRoutes(app: FastifyInstance, services: IngestRoutesOpti
     const { request } = call
     const botId = botIdParam(call.params.id)
     const options = readPushQuery(call.query)
-    const idempotencyKey = readIdempotencyHeader(request.raw)
+    const ofHeaders = readPushHeaders(request.raw, services.tracer !== undefined)
     const prepare = async (): Promise<UpdateRows> => {
       const lease = services.bodies.leaseFor(request.raw)
       const update = await readUpdate(request.raw, { bytesMax: updateBytesMax, lease })
-      const rows = UpdateRows.ofOne(update, botId, { ...options, idempotencyKey })
+      const rows = UpdateRows.ofOne(update, botId, { ...options, ...ofHeaders })
       if (checkPool.takes(update.length)) await checkPool.check(rows, [0])
       checkRows(rows)
       return rows

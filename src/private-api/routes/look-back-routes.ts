@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { BotService } from '../../bots/bot-service.ts'
+import { eraseUpdates } from '../../bots/erase-updates.ts'
 import { PostboteError } from '../../errors.ts'
 import { retentionBytesMax, retentionMsMax, webhookAttemptsKept } from '../../limits.ts'
 import { lookBackOperations } from '../../operations/look-back-operations.ts'
@@ -23,9 +24,15 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
   addOperations(app, lookBackOperations, {
     async listUpdates(call) {
       const filter = filterOf(call.query)
+      const { after: from, before, limit } = call.query
+      if (before !== undefined && from > 0) throw refusal('before', 'none with after', before)
       const { lookBack } = (await queueOf(bots, call)).updates
-      const { updates, after } = await lookBack.find(filter, call.query)
-      return { updates: updates.map((update) => summaryJson(update)), next: after ?? null }
+      if (before !== undefined) {
+        const page = await lookBack.findNewest(filter, { before, limit })
+        return listJson(page.updates, page.before)
+      }
+      const { updates, after } = await lookBack.find(filter, { after: from, limit })
+      return listJson(updates, after)
     },
     async getUpdate(call) {
       const { update_id: updateId } = call.params
@@ -46,6 +53,14 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
       const { update_id: updateId } = call.params
       await (await queueOf(bots, call)).dropUpdate(updateId)
       return { update_id: updateId, removed: true as const }
+    },
+    async eraseUpdates({ params: { id }, query }) {
+      const key = readOrderingKey(query.ordering_key)
+      if (key === undefined)
+        throw refusal('ordering_key', 'a key of at least one character', query.ordering_key)
+      const queues = [await bots.queueOf(id, false), await bots.queueOf(id, true)]
+      const { pending, kept, dead, ...rest } = await eraseUpdates(queues, keysMeantBy(key))
+      return { removed: { pending, kept, dead }, ...rest }
     },
     async getRetention(call) {
       return retentionJson(await queueOf(bots, call))
@@ -89,8 +104,9 @@ function retentionJson({ id, retention, settings, shard }: BotQueue): RetentionJ
   }
 }
 
-/** Throws BAD_REQUEST. */
-function filterOf({ state, type, ordering_key: text, since, until }: Selection): UpdateFilter {
+/** Returns what finds the updates that a call selects. Throws BAD_REQUEST. */
+export function filterOf(selection: Partial<Selection>): UpdateFilter {
+  const { state, type, ordering_key: text, since, until } = selection
   const key = readOrderingKey(text)
   return {
     state,
@@ -99,6 +115,13 @@ function filterOf({ state, type, ordering_key: text, since, until }: Selection):
     sinceS: since,
     untilS: until,
   }
+}
+
+function listJson(
+  updates: readonly FoundUpdate[],
+  next: number | undefined,
+): ResultOf<typeof lookBackOperations.listUpdates> {
+  return { updates: updates.map((update) => summaryJson(update)), next: next ?? null }
 }
 
 function summaryJson(update: FoundUpdate): SummaryJson {
@@ -113,5 +136,6 @@ function summaryJson(update: FoundUpdate): SummaryJson {
     attempts: update.attempts ?? null,
     last_error: update.lastError ?? null,
     bytes: update.text.length,
+    ...fieldValues.trace(update),
   }
 }

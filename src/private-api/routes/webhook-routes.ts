@@ -9,9 +9,11 @@ import { defaultTypesMask, typesOf } from '../../queue/update-types.ts'
 import { producerKey } from '../../shard/update-rows.ts'
 import type { Attempt } from '../../webhook/attempt.ts'
 import { outcomes } from '../../webhook/attempt-log.ts'
+import type { EndpointCheck } from '../../webhook/endpoint-check.ts'
 import type { HistoryMinute } from '../../webhook/delivery-history.ts'
 import { hostOfWebhook } from '../../webhook/endpoint.ts'
 import { deliveryHistoryMinutes } from '../../webhook/limits.ts'
+import { shownHeadersIn } from '../../webhook/response-headers.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { webhookParams } from './webhook-params.ts'
@@ -51,7 +53,12 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
     },
     async listAttempts(call) {
       const { webhook } = await queueOf(bots, call)
-      return { attempts: webhook.attempts(call.query.limit).map((each) => attemptJson(each)) }
+      const attempts = webhook.attempts(call.query.limit).map((each) => attemptJson(each))
+      return { attempts, request: webhook.request() ?? null }
+    },
+    async checkWebhook(call) {
+      const { webhook } = await queueOf(bots, call)
+      return checkJson(await webhook.check())
     },
     pauseBot: (call) => setPaused(call, true),
     resumeBot: (call) => setPaused(call, false),
@@ -73,8 +80,10 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
       return { deliveries_per_second: limit }
     },
     async getHistory(call) {
-      const { clock, webhook } = await queueOf(bots, call)
-      return historyJson(webhook.lastHour(), clock.nowMs())
+      const queue = await queueOf(bots, call)
+      const { clock, webhook } = queue
+      const history = historyJson(webhook.lastHour(), clock.nowMs())
+      return { ...history, pending: bots.pendingOf(queue).map((count) => count ?? null) }
     },
   })
 }
@@ -113,17 +122,50 @@ export function attemptJson(attempt: Attempt): AttemptJson {
     duration_ms: Math.round(attempt.durationMs),
     error: attempt.error ?? null,
     response_body: attempt.responseBody ?? null,
+    response_headers:
+      attempt.responseHeaders === undefined ? null : shownHeadersIn(attempt.responseHeaders),
     next_retry: Number.isNaN(attempt.nextRetryMs)
       ? null
       : fieldValues.preciseTime(attempt.nextRetryMs),
+    ...fieldValues.trace(attempt),
   }
+}
+
+function checkJson(check: EndpointCheck): ResultOf<typeof webhookOperations.checkWebhook> {
+  const { addresses, advice, responseBody, responseHeaders, status, steps, tls } = check
+  return {
+    ok: steps.every(({ state }) => state !== 'failed'),
+    advice,
+    steps: steps.map(({ step, state, durationMs, text }) => ({
+      step,
+      state,
+      duration_ms: durationMs === undefined ? null : Math.round(durationMs),
+      text,
+    })),
+    addresses: addresses.map((each) => ({
+      address: each.address,
+      refusal: each.refusal ?? null,
+    })),
+    tls: tls === undefined ? null : tlsJson(tls),
+    status: status === 0 ? null : status,
+    response_headers: responseHeaders ?? null,
+    response_body: responseBody ?? null,
+  }
+}
+
+function tlsJson({
+  validUntilMs,
+  ...shown
+}: NonNullable<EndpointCheck['tls']>): ResultOf<typeof webhookOperations.checkWebhook>['tls'] {
+  const validUntil = validUntilMs === undefined ? null : Math.floor(validUntilMs / 1_000)
+  return { ...shown, valid_until: validUntil }
 }
 
 /** As columns, because a chart takes these. Minutes without deliveries have zeros, and a time without responses is null. */
 function historyJson(
   minutes: readonly HistoryMinute[],
   nowMs: number,
-): ResultOf<typeof webhookOperations.getHistory> {
+): Omit<ResultOf<typeof webhookOperations.getHistory>, 'pending'> {
   const first = Math.floor(nowMs / 60_000) - deliveryHistoryMinutes + 1
   const byMinute = new Map(minutes.map((each) => [each.minute, each]))
   const rows = Array.from({ length: deliveryHistoryMinutes }, (_, nth) => byMinute.get(first + nth))

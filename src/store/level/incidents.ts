@@ -8,7 +8,7 @@
  * function returns.
  */
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { exists } from '../exists.ts'
 import { numbersIn } from '../numbers-in.ts'
 import { syncDirectory, syncFile } from '../write-file.ts'
@@ -61,6 +61,36 @@ export async function damagedCopies(directory: string): Promise<readonly string[
   const names = await readdir(incidents).catch(() => [])
   return names.map((name) => join(incidents, name))
 }
+
+/**
+ * Removes everything that was kept of damaged or torn files of a shard, also the shard as it was before a repair. What could be read of
+ * it is in the shard, which must be open.
+ *
+ * @returns the paths, relative to the directory that holds the shards
+ */
+export async function removeCopies(directory: string): Promise<readonly string[]> {
+  const shards = dirname(directory)
+  const repaired = (await readdir(shards)).filter((name) =>
+    name.startsWith(`${basename(directory)}.damaged-`),
+  )
+  const own = (await readdir(directory)).filter((name) => name === tornEnd)
+  const found = [
+    ...(await damagedCopies(directory)),
+    ...own.map((name) => join(directory, name)),
+    ...repaired.map((name) => join(shards, name)),
+  ]
+  for (const path of [...found, incidentsOf(directory)]) {
+    await rm(path, { recursive: true, force: true })
+  }
+  if (found.length > 0) {
+    await syncDirectory(directory)
+    await syncDirectory(shards)
+  }
+  return found.map((path) => relative(shards, path))
+}
+
+/** The file in the directory of a shard that keeps an end that was cut off. */
+export const tornEnd = 'torn-end'
 
 function incidentsOf(directory: string): string {
   return join(directory, 'damaged')

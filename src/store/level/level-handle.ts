@@ -30,6 +30,8 @@ export interface LevelHandle {
     done: (error: Error | null | undefined, values: (Buffer | undefined)[]) => void,
   ): void
   iterator(options: LevelIteratorOptions): LevelIterator
+  /** Writes what is in memory to tables, then moves the tables with keys from `start` to `end` to the last level that has such. */
+  compactRange(start: Buffer, end: Buffer, done: Done): void
   close(done: Done): void
 }
 

@@ -16,10 +16,14 @@ import { sleep } from '../../clock.ts'
 import { rangeReadBytesMax } from '../limits.ts'
 import { recordClose } from './close-record.ts'
 import { DirectorySync } from './directory-sync.ts'
+import { removeCopies } from './incidents.ts'
 import type { LevelHandle, LevelOptions } from './level-handle.ts'
 import { openLevel } from './level-handle.ts'
+import { purgeLevel } from './level-purge.ts'
 import {
   EncodedPut,
+  type KeyRange,
+  type PurgeOptions,
   type RangeOptions,
   type Store,
   type StoreEntry,
@@ -29,6 +33,7 @@ import {
 import { LevelSnapshot } from './level-snapshot.ts'
 import { readRange } from './read-range.ts'
 import { StoreLifeCycle } from '../store-life-cycle.ts'
+import { Mutex } from '../../kit/mutex.ts'
 import { messageOf } from '../../message-of.ts'
 
 export interface LevelStoreOptions {
@@ -43,6 +48,13 @@ export interface LevelStoreOptions {
   readonly mayCreate?: () => Promise<boolean>
   /** Replaces fsync of the directory in tests. */
   readonly syncDirectory?: (directory: string) => Promise<void>
+}
+
+/** Calls in progress. */
+interface Calls {
+  count: number
+  /** Called when the last of them has ended. */
+  ended: (() => void) | undefined
 }
 
 /** Each shard is kept small, because a worker holds several and a machine up to 256. */
@@ -74,6 +86,9 @@ export class LevelStore implements Store {
   readonly #life: StoreLifeCycle
   readonly #names: DirectorySync
   readonly #snapshots = new Set<LevelSnapshot>()
+  readonly #purges = new Mutex()
+  /** The calls that have begun since the last purge asked, except for snapshots. */
+  #calls: Calls = { count: 0, ended: undefined }
   #handle: LevelHandle | undefined
   /** Whether a write has failed since the database was opened: its log may have ended in the middle of a record. */
   #hasFailed = false
@@ -130,6 +145,7 @@ export class LevelStore implements Store {
     return new Promise((resolve, reject) => {
       const handle = this.#enter(reject)
       if (handle === undefined) return
+      const calls = this.#begin()
       const iterator = handle.iterator({
         gte: options.gte,
         lt: options.lt,
@@ -142,7 +158,7 @@ export class LevelStore implements Store {
       readRange(iterator, { limit: options.limit, valueBytesMax, keysOnly }, (error, entries) => {
         // The caller gets the entries before the iterator has ended, which takes another call on the thread pool.
         // `close` waits for that end.
-        iterator.end(() => this.#life.leave())
+        iterator.end(() => this.#end(calls))
         if (error) reject(error)
         else resolve(entries)
       })
@@ -161,6 +177,60 @@ export class LevelStore implements Store {
     })
   }
 
+  freeRoom({ gte, lt }: Pick<RangeOptions, 'gte' | 'lt'>): Promise<void> {
+    return this.#compact({ first: gte, last: lt })
+  }
+
+  purge(options: PurgeOptions): Promise<readonly string[]> {
+    return this.#purges.run(() => this.#purge(options))
+  }
+
+  /** Each step is a call of its own, so `close` waits for one of them only. */
+  async #purge(options: PurgeOptions): Promise<readonly string[]> {
+    const { directory } = this.#options
+    await purgeLevel({
+      directory,
+      ranges: options.ranges,
+      mark: options.mark,
+      compact: (range) => this.#compact(range),
+      readsEnded: () => this.#readsEnded(),
+    })
+    return this.#call((_handle, resolve, reject) => {
+      removeCopies(directory).then(resolve, reject)
+    })
+  }
+
+  #compact({ first, last }: KeyRange): Promise<void> {
+    return this.#call<void>((handle, resolve, reject) => {
+      handle.compactRange(first, last, (error) => {
+        if (error) reject(error)
+        else resolve()
+      })
+    })
+  }
+
+  /** Ends the snapshots, and waits for the calls that are in progress. */
+  async #readsEnded(): Promise<void> {
+    await Promise.all(Array.from(this.#snapshots, (snapshot) => snapshot.close()))
+    const calls = this.#calls
+    if (calls.count === 0) return
+    this.#calls = { count: 0, ended: undefined }
+    await new Promise<void>((resolve) => {
+      calls.ended = resolve
+    })
+  }
+
+  #begin(): Calls {
+    this.#calls.count += 1
+    return this.#calls
+  }
+
+  #end(calls: Calls): void {
+    calls.count -= 1
+    if (calls.count === 0) calls.ended?.()
+    this.#life.leave()
+  }
+
   /** Admits a call, and releases it when it settles. */
   #call<T>(
     start: (
@@ -172,14 +242,15 @@ export class LevelStore implements Store {
     return new Promise((resolve, reject) => {
       const handle = this.#enter(reject)
       if (handle === undefined) return
+      const calls = this.#begin()
       start(
         handle,
         (value) => {
-          this.#life.leave()
+          this.#end(calls)
           resolve(value)
         },
         (error) => {
-          this.#life.leave()
+          this.#end(calls)
           reject(error)
         },
       )

@@ -37,7 +37,7 @@ import {
   newerThan,
 } from './files/level-manifest.ts'
 import { userKeyOf } from './files/table-block.ts'
-import { makeIncident, pendingIncidents, settleIncident } from './incidents.ts'
+import { makeIncident, pendingIncidents, settleIncident, tornEnd } from './incidents.ts'
 import { type ClosedLengths, closeRecordName, readCloseRecord } from './close-record.ts'
 import { decodeLevelBatch, type LevelBatch } from './level-batch.ts'
 import { judgeLevelLog, type LevelLog } from './level-log.ts'
@@ -225,7 +225,7 @@ async function cutOff(
   const at = begun?.offset ?? offset
   const torn = (await readFile(path)).subarray(at)
   // Kept for inspection. On a full disk it is not kept.
-  await writeFile(join(dirname(path), 'torn-end'), torn, { mode: 0o600 }).catch(() => undefined)
+  await writeFile(join(dirname(path), tornEnd), torn, { mode: 0o600 }).catch(() => undefined)
   const file = await open(path, 'r+')
   try {
     await file.truncate(at)

@@ -50,6 +50,11 @@ export function getManyStatement(shard: number): NamedStatement {
   return { name: `get-many-${shard}`, text: parts.join('\nUNION ALL\n') }
 }
 
+/** Clears deleted rows of the tables that have updates. */
+export function vacuumStatement(shard: number): string {
+  return `VACUUM ${tableName('u', shard)}, ${tableName('r', shard)}`
+}
+
 function pairs(at: number): string {
   return `SELECT t.k, t.v FROM unnest($${at}::bytea[], $${at + 1}::bytea[]) t(k, v), o`
 }

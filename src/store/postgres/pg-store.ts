@@ -33,6 +33,7 @@ import {
   groupStatement,
   type NamedStatement,
   rangeStatement,
+  vacuumStatement,
 } from './named-statement.ts'
 import type { PgUrl } from './pg-url.ts'
 
@@ -162,6 +163,25 @@ export class PgStore implements Store {
       })
       this.#snapshots.add(snapshot)
       return snapshot
+    })
+  }
+
+  /**
+   * Has the database clear the rows that were deleted, for as long as that takes. Their bytes stay in free space of its files until
+   * that is used again, and in its WAL; the owner of the database decides about those. So it is no failure if it does not.
+   */
+  purge(): Promise<readonly string[]> {
+    return this.#call(async ({ writer: { server } }) => {
+      await Promise.all(Array.from(this.#snapshots, (snapshot) => snapshot.close()))
+      const { database, shard, owner } = this.#options
+      const name = `postbote/${owner.node}/purge`
+      const connection = await PgConnection.open({ database, name, server })
+      try {
+        await connection.runScript(vacuumStatement(shard)).catch(() => undefined)
+      } finally {
+        connection.close()
+      }
+      return []
     })
   }
 

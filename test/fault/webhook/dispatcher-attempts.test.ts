@@ -39,7 +39,8 @@ test('every attempt is recorded with its time, update, address, outcome, and the
   await until(() => setup.attempts.failuresInRow === 3)
   await clock.advance(4_000)
   await until(() => setup.source.updates.length === 0)
-  const response = { address: '127.0.0.1', status: 500, durationMs: 0, responseBody: undefined }
+  const kept = { responseBody: undefined, responseHeaders: undefined }
+  const response = { ...kept, address: '127.0.0.1', status: 500, durationMs: 0 }
   const failure = { ...response, updateId: 7, error: error500, isRefused: false }
   assert.deepEqual(setup.attempts.latest(), [
     { ...failure, atMs: startMs + 6_000, status: 204, nextRetryMs: Number.NaN, error: undefined },

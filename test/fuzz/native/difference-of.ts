@@ -13,8 +13,20 @@ import { checkUpdate } from '../../../src/queue/check-update.ts'
 import { deriveOrderingKey } from '../../../src/queue/ordering-key.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
 import { RowPush } from '../../../src/shard/operations.ts'
-import { encodeQueueState, encodeUpdate, type QueueState } from '../../../src/shard/record.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
+import { KeyHashes } from '../../../src/shard/key-hashes.ts'
+import {
+  encodeKey,
+  encodeQueueState,
+  encodeUpdate,
+  type QueueState,
+} from '../../../src/shard/record.ts'
+import {
+  halfDayOf,
+  idempotencyKey,
+  queueIdOf,
+  queueKey,
+  updateKey,
+} from '../../../src/shard/record-keys.ts'
 import {
   endColumn,
   rowLength,
@@ -58,7 +70,8 @@ export function differenceOf(chunk: Buffer): string | undefined {
 
 /** Splits the chunk, as if it came in two pieces. */
 function split(chunk: Buffer, cut: number, isNative: boolean): readonly UpdateRows[] {
-  const splitter = new PairSplitter({ updateLineBytesMax: drawnUpdateBytesMax, rowsMax, isNative })
+  const limits = { updateLineBytesMax: drawnUpdateBytesMax, rowsMax }
+  const splitter = new PairSplitter({ ...limits, isTraced: true, isNative })
   const found = [...splitter.feed(chunk.subarray(0, cut)), ...splitter.feed(chunk.subarray(cut))]
   const last = splitter.end()
   if (last !== undefined && last !== 'half') found.push(last)
@@ -66,7 +79,7 @@ function split(chunk: Buffer, cut: number, isNative: boolean): readonly UpdateRo
     if (isNative) {
       for (const bot of rows.bots) decided[Number.isNaN(bot) ? 'unread' : 'read']++
     }
-    readHeaders(rows, drawnUpdateBytesMax)
+    readHeaders(rows, drawnUpdateBytesMax, 'kept')
   }
   return found
 }
@@ -87,7 +100,7 @@ function shownPairs(rows: UpdateRows): string {
   for (let nth = 0; nth < rows.count; nth++) {
     const from = nth * rowLength
     text += `${rows.numbers.subarray(from + startColumn, from + typeColumn + 1).join()} ${rows.botOf(nth)} `
-    text += `${rows.refusalOf(nth)?.message ?? `${rows.orderingKeyOf(nth)} ${rows.idempotencyKeyOf(nth)} ${rows.ttlOf(nth)} ${rows.flagsOf(nth)}`}\n`
+    text += `${rows.refusalOf(nth)?.message ?? `${rows.orderingKeyOf(nth)} ${rows.idempotencyKeyOf(nth)} ${rows.ttlOf(nth)} ${rows.flagsOf(nth) & 31} ${rows.traceparentOf(nth)}`}\n`
   }
   return text
 }
@@ -178,16 +191,14 @@ function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
   for (let nth = 0; nth < rows.count; nth++) {
     if (rows.typeOf(nth) < 0) continue
     rows.setTtl(nth, luck.int(0, 2 ** 20))
-    const numbers = { queue: drawQueue(luck), updateId: drawUint32(luck), idempotency: undefined }
+    const numbers = { queue: drawQueue(luck), updateId: drawUint32(luck) }
     pushes.push(new RowPush(of, { nth, ...numbers }))
   }
+  const plainHashes = new KeyHashes(rows, false)
   const queues = new Map(pushes.map(({ queue }) => [queue, { state: drawState(luck) }]))
   const got = [...encoder.encodeUpdates(pushes), ...encoder.encodeQueueStates(queues)].map(hexOf)
   const expected = [
-    ...pushes.map((push) => {
-      const key = updateKey(push.queue, push.updateId)
-      return hexOf({ type: 'put', key, value: encodeUpdate(key, push) })
-    }),
+    ...pushes.flatMap((push) => recordsOf(push, plainHashes)),
     ...Array.from(queues, ([queue, { state }]) => {
       const key = queueKey('s', queue)
       return hexOf({ type: 'put', key, value: encodeQueueState(key, state) })
@@ -196,6 +207,18 @@ function differenceOfRecords(rows: UpdateRows, luck: Luck): string | undefined {
   const at = expected.findIndex((each, nth) => got[nth] !== each)
   if (at < 0 && got.length === expected.length) return undefined
   return `wrote ${got[at] ?? got.length}, JavaScript ${expected[at] ?? expected.length}`
+}
+
+/** Returns what JavaScript writes for a push. */
+function recordsOf(push: RowPush, hashes: KeyHashes): string[] {
+  const { queue, updateId, nth, of } = push
+  const key = updateKey(queue, updateId)
+  const update = hexOf({ type: 'put', key, value: encodeUpdate(key, push) })
+  if (!of.rows.hasIdempotencyKey(nth)) return [update]
+  const { acceptedAtMs } = of
+  const place = idempotencyKey(halfDayOf(acceptedAtMs), queue, hashes.keyHash(nth))
+  const value = encodeKey(place, { updateId, acceptedAtMs, textHash: hashes.textHash(nth) })
+  return [update, hexOf({ type: 'put', key: place, value })]
 }
 
 function hexOf(operation: StoreOperation): string {

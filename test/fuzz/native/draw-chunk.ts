@@ -145,11 +145,14 @@ const oddNumbers = (
   '01 - 1. .5 +1 1e 1e+ 0x1 --1 00 -01'
 ).split(' ')
 const oddBotIds = [...oddNumbers, '99', '100', '4503599627370495', '1e2', '100.0', '-100', '0100']
-const fields = '"ordering_key" "idempotency_key" "ttl" "test" "validate" "x" "bot_id"'.split(' ')
+const fields =
+  '"ordering_key" "idempotency_key" "ttl" "test" "validate" "x" "bot_id" "traceparent"'.split(' ')
+const ids = '0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331'
 const fieldValues = [
   ...'true false null 60 1 31536000 31536001 "telegram" "x" "" "a~" "a\u007f" "a\u001f" [] 100 0 7'.split(
     ' ',
   ),
+  ...[`00-${ids}-01`, `00-${ids}-04`, `01-${ids}-00`, `00-${ids}-0`].map((place) => `"${place}"`),
   ...[127, 128, 129, 255, 256, 257].map((length) => `"${'k'.repeat(length)}"`),
 ]
 /** Texts are strings of bytes, so that they may have invalid UTF-8. */

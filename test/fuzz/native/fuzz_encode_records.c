@@ -46,6 +46,11 @@ int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t length) {
   size_t written = put_update(&source, input.row, input.numbers, out, out + room);
   assert(written <= room);
   if (written > 0) check_crc(out, written);
+  if (length - sizeof input >= 2 * hash_bytes) {
+    written = put_keyed(source.bytes, input.numbers, out, out + room);
+    assert(written <= room);
+    if (written > 0) check_crc(out, written);
+  }
   free(out);
 
   uint8_t* state = malloc(queue_state_bytes);

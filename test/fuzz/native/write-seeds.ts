@@ -27,7 +27,8 @@ for (let nth = 0; nth < chunks; nth++) {
   write('encode_records', `${nth}`, Buffer.from(numbers))
 }
 const names = idPaths.flat().flatMap((path) => path.split('.'))
-const headers = ['bot_id', 'ordering_key', 'idempotency_key', 'ttl', 'test', 'validate', 'telegram']
+const fields = ['bot_id', 'ordering_key', 'idempotency_key', 'ttl', 'test', 'validate', 'telegram']
+const headers = [...fields, 'traceparent']
 const words = [...updateTypes, ...names, ...headers].map((name) => `\\"${name}\\"`)
 const dictionary = [...words, 'true', 'false', 'null', '\\\\ud83d\\\\ude00'].map(
   (word) => `"${word}"`,

@@ -28,7 +28,7 @@ export interface DashboardOptions<Of extends DashboardServer> extends BrowserCon
 export const appearances = (['light', 'dark'] as const).flatMap((colorScheme) =>
   [
     { size: 'wide', viewport: { width: 1_280, height: 900 } },
-    { size: 'phone', viewport: { width: 375, height: 720 } },
+    { size: 'phone', viewport: { width: 390, height: 844 } },
   ].map((screen) => ({ ...screen, colorScheme, name: `${colorScheme}-${screen.size}` })),
 )
 
@@ -36,6 +36,16 @@ const axeSource = readFileSync(
   createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
   'utf8',
 )
+
+/** Adds up what moves without the reader's doing, as Chromium measures it: 1 is the whole window by its whole height. */
+const shiftObserver = `
+  window.shifts = []
+  new PerformanceObserver((list) => {
+    for (const { hadRecentInput, value, sources } of list.getEntries()) {
+      const moved = sources.map(({ node }) => node?.outerHTML?.slice(0, 120) ?? node?.nodeName)
+      if (!hadRecentInput) window.shifts.push({ value, moved })
+    }
+  }).observe({ type: 'layout-shift', buffered: true })`
 
 /** Opens a page whose errors, and whose requests to anything but the server, fail the test. */
 export async function openDashboard<Of extends DashboardServer>(
@@ -45,6 +55,7 @@ export async function openDashboard<Of extends DashboardServer>(
   const context = await browser.newContext(options)
   t.after(() => context.close())
   const page = await context.newPage()
+  await page.addInitScript(shiftObserver)
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
   page.on('console', (message) => {
@@ -118,6 +129,19 @@ export async function assertFits(page: Page): Promise<void> {
     'document.documentElement.scrollWidth - document.documentElement.clientWidth',
   )
   assert.equal(overflow, 0)
+}
+
+/** Chosen: a line that becomes two lines is more. */
+const shiftMax = 0.01
+
+/** Nothing has moved under the reader's hands since the page was opened, or since the last call. */
+export async function assertStill(page: Page, where: string): Promise<void> {
+  const shifts =
+    await page.evaluate<readonly { value: number; moved: readonly string[] }[]>(
+      'window.shifts.splice(0)',
+    )
+  const sum = shifts.reduce((all, { value }) => all + value, 0)
+  assert(sum <= shiftMax, `${where}: ${sum} ${JSON.stringify(shifts, undefined, 1)}`)
 }
 
 export async function picture(page: Page, name: string): Promise<void> {

@@ -11,16 +11,19 @@ import { readToken } from '../../../src/bots/token.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import type { BotQueue } from '../../../src/bots/bot-queue.ts'
 import { QueueLevels } from '../../../src/queue/queue-levels.ts'
+import type { QueueLimits } from '../../../src/queue/queue-limits.ts'
 import type { Retention } from '../../../src/queue/retention.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
 import { MemoryStore } from '../store/memory-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { AttemptLogs } from '../../../src/webhook/attempt-logs.ts'
+import { type Span, Tracer } from '../../../src/tracing/tracer.ts'
 import type { DispatcherInfo } from '../../../src/webhook/dispatcher.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import type { RetryNow } from '../../../src/webhook/state.ts'
 import type { Polls, Waiting } from '../../../src/webhook/health.ts'
+import type { EndpointCheck } from '../../../src/webhook/endpoint-check.ts'
 import { AddressBook } from '../../../src/webhook/known-addresses.ts'
 import type { Verified } from '../../../src/webhook/verify.ts'
 import { FakeClock } from '../kit/fake-clock.ts'
@@ -125,6 +128,20 @@ export class FakeWebhooks implements WebhookServices {
     })
   }
 
+  /** The checks that are under way. */
+  readonly checks: { end(check: EndpointCheck): void }[] = []
+
+  check({ signal }: Parameters<WebhookServices['check']>[0]): Promise<EndpointCheck> {
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+      this.checks.push({ end: resolve })
+    })
+  }
+
+  requestOf(): ReturnType<WebhookServices['requestOf']> {
+    return { method: 'POST', host: 'example.com', headers: [] }
+  }
+
   createDispatcher(request: DispatcherRequest): FakeDispatcher {
     const dispatcher = new FakeDispatcher(request)
     this.dispatchers.push(dispatcher)
@@ -147,10 +164,14 @@ export interface BotsLifeOptions {
   readonly aside?: readonly number[]
   /** How much queues keep of updates that have left. */
   readonly retention?: Retention
+  /** Those that are not the usual ones of these tests. */
+  readonly limits?: Partial<QueueLimits>
 }
 
 /** A registry with shards in memory. Bot N is on shard N modulo their number. */
 export class BotsLife {
+  /** The spans of updates that were pushed with a place in a trace. */
+  readonly spans: Span[] = []
   readonly clock: FakeClock
   readonly counters = new TestCounters()
   readonly webhooks = new FakeWebhooks()
@@ -163,9 +184,11 @@ export class BotsLife {
   /** Whether `--filter` includes a bot. */
   isServed = (_botId: number): boolean => true
 
-  private constructor(shards: number, clock: FakeClock, retention?: Retention) {
+  private constructor(shards: number, clock: FakeClock, options: BotsLifeOptions) {
     this.clock = clock
-    const limits = { updateBytesMax: 1_000, pendingUpdatesMax: 5, pendingBytesMax: 10_000 }
+    const { retention } = options
+    const usual = { updateBytesMax: 1_000, pendingUpdatesMax: 5, pendingBytesMax: 10_000 }
+    const limits = { ...usual, ...options.limits }
     const report = (event: NewOperatorEvent): void => void this.events.push(event)
     this.registry = new BotRegistry({
       clock,
@@ -182,13 +205,14 @@ export class BotsLife {
         levels: new QueueLevels({ clock, limits, report }),
         report,
         webhooks: this.webhooks,
+        tracer: new Tracer((span) => void this.spans.push(span)),
       },
     })
   }
 
   static async open(options: BotsLifeOptions = {}): Promise<BotsLife> {
     const { shards = 1, store = () => new MemoryStore(), clock = new FakeClock() } = options
-    const bots = new BotsLife(shards, clock, options.retention)
+    const bots = new BotsLife(shards, clock, options)
     bots.webhooks.connectionsMax = options.connectionsMax ?? bots.webhooks.connectionsMax
     for (let index = 0; index < shards; index++) {
       if (options.aside?.includes(index) === true) bots.registry.bots.setAside(index)
@@ -207,18 +231,22 @@ export class BotsLife {
     life.onReset = () => void this.resetShard(life.shard)
     await life.shard.open()
     this.registry.bots.addShard(life.shard)
+    this.registry.replays.start(life.shard)
     this.lives.push(life)
   }
 
   /** Drops a shard with its bots, as when another node takes it over. */
   async dropShard(index: number): Promise<void> {
     const shard = this.registry.bots.shardAt(index)
+    void this.registry.replays.forget(shard)
     await this.registry.bots.removeShard(shard)
     await this.wait(shard.close())
   }
 
   async resetShard(shard: Shard): Promise<void> {
-    await this.registry.bots.resetShard(shard)
+    const reset = this.registry.bots.resetShard(shard)
+    this.registry.replays.start(shard)
+    await reset
     await this.registry.bots.startWebhooks(shard)
   }
 

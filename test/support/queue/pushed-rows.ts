@@ -1,5 +1,6 @@
 /** Rows of updates, as the private API makes them from what it receives. */
 import { checkRows } from '../../../src/queue/check-batch.ts'
+import type { KeyHashes } from '../../../src/shard/key-hashes.ts'
 import {
   endColumn,
   rowLength,
@@ -51,6 +52,13 @@ export function rowsOf(requests: readonly PushRequest[]): UpdateRows {
   }
   checkRows(rows)
   return rows
+}
+
+/** The hashes of a row with this idempotency key and text. */
+export function keyHashesOf(idempotencyKey: string, text = 'text'): KeyHashes {
+  const rows = UpdateRows.ofOne(Buffer.from(text), 1, { ...noOptions, idempotencyKey })
+  rows.setText(0, 0, 0, text.length)
+  return rows.keyHashes
 }
 
 /** The numbers of all rows. */

@@ -75,6 +75,8 @@ export class SimulatedProcess implements ProcessParts {
             timeoutMs: verifyTimeoutMs,
             signal,
           }),
+        check: () => Promise.reject(new Error('nobody checks here')),
+        requestOf: () => ({ method: 'POST', host: 'example.com', headers: [] }),
         createDispatcher: (request) => {
           const watch = new DispatcherWatch(this, request)
           this.watch = watch

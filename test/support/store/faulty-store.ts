@@ -1,4 +1,5 @@
 import type {
+  PurgeOptions,
   RangeOptions,
   Store,
   StoreEntry,
@@ -37,6 +38,8 @@ export class FaultyStore implements Store {
   readonly writes: { readonly operations: readonly StoreOperation[]; readonly sync: boolean }[] = []
   opens = 0
   lost = 0
+  /** How often room was freed. */
+  freed = 0
 
   constructor(
     store: Store & { loseUnsynced?(): void },
@@ -112,8 +115,16 @@ export class FaultyStore implements Store {
     return this.#store.range(options)
   }
 
+  purge(options: PurgeOptions): Promise<readonly string[]> {
+    return this.#store.purge(options)
+  }
+
   snapshot(): Promise<StoreSnapshot> {
     return this.#store.snapshot()
+  }
+
+  async freeRoom(): Promise<void> {
+    this.freed++
   }
 
   async #write(

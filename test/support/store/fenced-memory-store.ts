@@ -81,6 +81,10 @@ export class FencedMemoryStore implements Store {
     return this.#call(() => this.#shard.records.range(options))
   }
 
+  purge(): Promise<readonly string[]> {
+    return this.#call(() => this.#shard.records.purge())
+  }
+
   snapshot(): Promise<StoreSnapshot> {
     return this.#call(async () => {
       const snapshot = await this.#shard.records.snapshot()

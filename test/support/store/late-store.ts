@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type {
+  PurgeOptions,
   RangeOptions,
   Store,
   StoreEntry,
@@ -40,6 +41,10 @@ export class LateStore implements Store {
 
   range(options: RangeOptions): Promise<readonly StoreEntry[]> {
     return this.#travel(() => this.#store.range(options))
+  }
+
+  purge(options: PurgeOptions): Promise<readonly string[]> {
+    return this.#travel(() => this.#store.purge(options))
   }
 
   snapshot(): Promise<StoreSnapshot> {

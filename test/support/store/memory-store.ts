@@ -93,6 +93,11 @@ export class MemoryStore implements Store {
     })
   }
 
+  /** What is deleted is gone at once. */
+  purge(): Promise<readonly string[]> {
+    return this.#call(() => [])
+  }
+
   snapshot(): Promise<StoreSnapshot> {
     return this.#call(() => {
       // Entries are replaced and never changed, so a copy of the array is a view of this moment.

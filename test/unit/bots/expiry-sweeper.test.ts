@@ -106,6 +106,7 @@ test('updates that a webhook is sending when they expire are swept again until i
   updates.heldBy({
     holds: () => true,
     release: () => false,
+    abandon: () => false,
     giveUpExpired: () => undefined,
     renumbered: () => undefined,
   })

@@ -59,6 +59,25 @@ test('the prefix of a username is found in any case, of short names and of long 
   assert(!rows.of(101).hasNamePrefix('a'))
 })
 
+test('a word of a first name is found in any case, of short names and of long ones', () => {
+  const rows = new FleetRows()
+  const find = (text: string): boolean =>
+    rows.of(100).hasWordPrefix(Buffer.from(text.toLowerCase()))
+  for (const tail of ['', ' and more words than a row has room for']) {
+    rows.of(100).firstName = `Süße ТЕНЬ shop${tail}`
+    for (const word of ['süße', 'SÜ', 'тень', 'shop', 'süße тень s']) assert(find(word), word)
+    for (const word of ['üße', 'hop', 'shopx', 'тенm', 'süße  ']) assert(!find(word), word)
+  }
+  rows.of(100).firstName = 'A'
+  assert(find('a') && !find('and'), 'a long name has left')
+  for (const name of ['Another', 'Another name that is too long for a row']) {
+    rows.of(101).firstName = name
+    rows.remove(101)
+    assert(!rows.of(102).hasWordPrefix(Buffer.from('another')))
+    rows.remove(102)
+  }
+})
+
 test('the place of a removed row is used again and shows nothing of that row', () => {
   const rows = new FleetRows()
   for (const queue of [100, 101, 102]) {

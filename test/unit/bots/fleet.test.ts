@@ -205,6 +205,45 @@ test('a prefix is the beginning of the id or of the username in any case', async
   assert.deepEqual(await select(bots, { prefix: '12', state: 'stuck' }), [])
 })
 
+test('what waits is counted minute by minute while a bot is in trouble, and not of others', async () => {
+  const bots = await open()
+  const token = await bots.register(100)
+  await bots.register(101)
+  await setWebhook(bots, token)
+  await bots.push(bots.request(100), bots.request(101))
+  attempt(bots, 100, 'Connection refused')
+  await bots.clock.advance(60_000)
+  for (let nth = 0; nth < 2; nth++) attempt(bots, 100, 'Connection refused')
+  await bots.push(bots.request(100))
+  await bots.clock.advance(60_000)
+  const queue = await bots.registry.queueOf(100, false)
+  const curve = bots.registry.pendingOf(queue)
+  assert.equal(curve.length, 60)
+  assert.deepEqual(curve.filter((count) => count !== undefined).slice(0, 3), [1, 2, 2])
+  const other = bots.registry.pendingOf(await bots.registry.queueOf(101, false))
+  assert.equal(other[0], undefined)
+})
+
+test('a search finds the id, the username, and each word of the first name', async () => {
+  const bots = await open({ shards: 2 })
+  const names = new Map([
+    [1_234, ['Corner Shop', 'a_bot']],
+    [12_999, ['Écho', 'shop_bot']],
+    [5_123, ['Workshop', 'b_bot']],
+  ] as const)
+  for (const [botId, [firstName, username]] of names) {
+    await bots.registry.register({ botId, firstName, username })
+  }
+  assert.deepEqual(await select(bots, { search: '12' }), [1_234, 12_999])
+  assert.deepEqual(await select(bots, { search: 'SHOP' }), [1_234, 12_999])
+  assert.deepEqual(await select(bots, { search: 'éc' }), [12_999])
+  assert.deepEqual(await select(bots, { search: 'work' }), [5_123])
+  assert.deepEqual(await select(bots, { search: 'shop', prefix: 'shop' }), [12_999])
+  assert.deepEqual(await select(bots, { search: 'shop', after: 1_234 }), [12_999])
+  await bots.registry.remove(1_234)
+  assert.deepEqual(await select(bots, { search: 'corner' }), [])
+})
+
 test('the sums cover both queues of all bots, and dead letters', async () => {
   const bots = await open({ shards: 2 })
   const token = await bots.register(100)

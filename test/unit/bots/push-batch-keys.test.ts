@@ -57,6 +57,32 @@ test('a repeated key returns the first update and stores nothing, and other bots
   assert.equal(bots.counters.counts.updates_refused, undefined)
 })
 
+test('a batch of repetitions writes nothing', async () => {
+  const store = new FaultyStore(new MemoryStore())
+  const { bots, keyed } = await open({ store: () => store })
+  const [first] = await bots.push(keyed('k'))
+  const { length } = store.writes
+  assert.deepEqual(await bots.push(keyed('k'), keyed('k', '{"poll":{}}')), [
+    `duplicate of ${first}`,
+    'IDEMPOTENCY_MISMATCH',
+  ])
+  assert.equal(store.writes.length, length)
+})
+
+test('keys of a queue whose hashes begin alike are different keys', async () => {
+  const { bots, keyed } = await open()
+  // Both hashes begin with 189442ef.
+  const [one, other] = [keyed('order-19537'), keyed('order-32133')]
+  const results = await bots.push(one, other, other, one)
+  const first = Number(results[0])
+  assert.deepEqual(results, [
+    first,
+    first + 1,
+    `duplicate of ${first + 1}`,
+    `duplicate of ${first}`,
+  ])
+})
+
 test('a repeated key with another update is refused, but white space around it, ordering key and ttl may differ', async () => {
   const { bots, keyed, pending } = await open()
   const [first] = await bots.push(keyed('k'))

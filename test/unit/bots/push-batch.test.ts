@@ -81,6 +81,54 @@ test('an update without the fields that frameworks need is refused if the push o
   assert.equal(typeof (await bots.push(bots.request(100, unkeyed)))[0], 'number')
 })
 
+test('each push of a sampled trace has a span with its result, and no other push has one', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const keyed = { traceparent, idempotencyKey: 'k' }
+  const results = await bots.push(
+    bots.request(100, keyed),
+    bots.request(100),
+    bots.request(100, { traceparent: traceparent.replace(/1$/, '0') }),
+    bots.request(100, keyed),
+    bots.request(100, { traceparent, update: Buffer.from('{"chat_member":{}}') }),
+    bots.request(101, { traceparent }),
+  )
+  const stored = [results[0], results[0], undefined, undefined]
+  assert.deepEqual(
+    bots.spans.map(({ name, isError, attributes }) => [
+      name,
+      isError,
+      attributes['postbote.result'],
+      attributes['postbote.update_id'],
+    ]),
+    ['stored', 'duplicate', 'filtered', 'UNKNOWN_BOT'].map((result, nth) => [
+      'push',
+      nth === 3,
+      result,
+      stored[nth],
+    ]),
+  )
+})
+
+test('the wait of an update that a poll confirms has a span, from when it was stored', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const [id] = await bots.push(bots.request(100, { traceparent }), bots.request(100))
+  const { updates } = await bots.registry.queueOf(100, false)
+  await updates.page(100)
+  const storedMs = bots.clock.nowMs()
+  await bots.clock.advance(2_500)
+  await updates.advance(Number(id) + 2, 'confirm')
+  const [, wait] = bots.spans
+  assert.equal(bots.spans.length, 2)
+  assert.deepEqual(
+    [wait?.name, wait?.startMs, wait?.endMs, wait?.attributes['postbote.mode']],
+    ['wait', storedMs, storedMs + 2_500, 'polling'],
+  )
+})
+
 test('a push whose write fails is counted as refused, and not as stored', async () => {
   const store = new FaultyStore(new MemoryStore())
   const bots = await BotsLife.open({ store: () => store })

@@ -511,3 +511,33 @@ test('attempts survive the process and the end of the bot in memory, and are rem
   await again.registry.remove(100)
   assert.equal(await storedCount(), 0)
 })
+
+test('a check of the endpoint needs a webhook, is of what is set, and keeps its bot in memory', async () => {
+  const { bots, queue } = await open()
+  await assert.rejects(queue.webhook.check(), { code: 'NO_WEBHOOK' })
+  assert.equal(queue.webhook.request(), undefined)
+  await queue.webhook.set(to(url))
+  assert.equal(queue.webhook.request()?.host, 'example.com')
+  assert.equal(queue.webhook.isQuiet, true)
+  const checked = queue.webhook.check()
+  assert.equal(queue.webhook.isQuiet, false)
+  const nothing = { steps: [], addresses: [], tls: undefined, status: 0, advice: 'none' }
+  bots.webhooks.checks[0]?.end({ ...nothing, responseBody: undefined, responseHeaders: undefined })
+  assert.equal((await checked).advice, 'none')
+  assert.equal(queue.webhook.isQuiet, true)
+})
+
+test('a check ends at once when its worker lets go of the bot', async () => {
+  const ends = [
+    ({ webhook }: BotQueue) => webhook.close(),
+    ({ webhook }: BotQueue) => webhook.drain(0),
+  ]
+  for (const end of ends) {
+    const { queue } = await open()
+    await queue.webhook.set(to(url))
+    const outcome = assert.rejects(queue.webhook.check(), { code: 'UNAVAILABLE' })
+    await end(queue)
+    await outcome
+    await assert.rejects(queue.webhook.check(), { code: 'UNAVAILABLE' })
+  }
+})

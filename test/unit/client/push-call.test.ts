@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pairText } from '../../../src/client/push-call.ts'
+import { pairText, pushCall } from '../../../src/client/push-call.ts'
 import type { StreamPushOptions } from '../../../src/client/pushed-update.ts'
 
 const odd = ['', '42', 'a"b', 'back\\slash', 'line\nend', 'tab\t', '\0', 'é😀', '\ud800', '\u2028']
@@ -33,4 +33,16 @@ test('an option that is no number of seconds is refused before anything is sent'
   for (const ttlS of [Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.throws(() => pairText(1, { poll: {} }, { ttlS }), { code: 'BAD_REQUEST' })
   }
+})
+
+test('the place in a trace is a field of a pair and a header of a single push', () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const text = pairText(1, { poll: {} }, { traceparent })
+  assert.equal(text, `{"bot_id":1,"traceparent":"${traceparent}"}\n{"poll":{}}\n`)
+  assert.deepEqual(pushCall(1, { poll: {} }, { traceparent }).headers, { traceparent })
+  assert.deepEqual(pushCall(1, { poll: {} }, {}).headers, {})
+  assert.throws(() => pushCall(1, { poll: {} }, { traceparent: 'a\r\nb: c' }), {
+    code: 'BAD_REQUEST',
+    message: /traceparent/,
+  })
 })

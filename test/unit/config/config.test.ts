@@ -89,6 +89,7 @@ test('without any source every option has its default', () => {
     retainMs: 0,
     retainBytes: 67_108_864,
     retainTotalBytes: 1_073_741_824,
+    traceContext: false,
     diskReserveBytes: 268_435_456,
     eventsUrl: undefined,
     eventsSecretFile: undefined,
@@ -250,6 +251,7 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['webhook-gone-timeout', '0'],
   ['attempt-body', '-1', '4097', '1k', ''],
   ['attempt-body-of-reserved', 'maybe', ''],
+  ['trace-context', 'maybe', ''],
   ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host'],
   ['proxy', 'p:80', 'https://p:80', 'http://p', 'http://p:0', 'http://p:80/x', 'http://%:%@p:80'],
   [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BotList } from '../../../src/dashboard/bot-list.ts'
+import { BotList, botsListedMax } from '../../../src/dashboard/bot-list.ts'
 import { pageCall, type PageInput } from '../../../src/dashboard/page-calls.ts'
 import type { BotListShape, ListedBotShape } from '../../../src/dashboard/shapes.ts'
 
@@ -26,7 +26,7 @@ class FakeApi {
     const bots: ListedBotShape[] = Array.from({ length }, (_, nth) => ({
       bot_id: after + nth + 1,
       first_name: 'Test',
-      username: query.get('prefix') ?? '',
+      username: query.get('search') ?? '',
       created_at: 0,
       mode: null,
       pending: null,
@@ -42,10 +42,10 @@ class FakeApi {
 test('a sorted list is one page, which the server selects', async () => {
   const api = new FakeApi(5_000)
   const list = new BotList(api)
-  await list.ask({ prefix: 'shop', state: 'failing', sort: 'oldest_age' })
+  await list.ask({ search: 'shop', state: 'failing', sort: 'oldest_age' })
   await list.more()
   assert.deepEqual(api.asked, [
-    '/v1/bots?limit=200&details=true&prefix=shop&state=failing&sort=oldest_age',
+    '/v1/bots?limit=200&details=true&search=shop&state=failing&sort=oldest_age',
   ])
   assert.equal(list.bots.length, 200)
   assert.equal(list.hasMore, true)
@@ -54,7 +54,7 @@ test('a sorted list is one page, which the server selects', async () => {
 test('a list in the order of ids grows to its end, and keeps its pages when it is refreshed', async () => {
   const api = new FakeApi(2_500)
   const list = new BotList(api)
-  await list.ask({ prefix: '', state: '', sort: 'id' })
+  await list.ask({ search: '', state: '', sort: 'id' })
   while (list.hasMore) await list.more()
   assert.deepEqual(
     list.bots.map((bot) => bot.bot_id),
@@ -65,13 +65,23 @@ test('a list in the order of ids grows to its end, and keeps its pages when it i
   assert.equal(list.hasMore, false)
 })
 
+test('a list in the order of ids has a bound, after which the reader must search', async () => {
+  const list = new BotList(new FakeApi(botsListedMax + 1_000))
+  await list.ask({ search: '', state: '', sort: 'id' })
+  while (!list.isCut) await list.more()
+  await list.more()
+  assert.equal(list.bots.length, botsListedMax)
+  await list.refresh()
+  assert.equal(list.isCut, true)
+})
+
 test('a new list has no bots of the one before', async () => {
   const api = new FakeApi(600)
   const list = new BotList(api)
-  const query = { prefix: '', state: '', sort: 'id' } as const
+  const query = { search: '', state: '', sort: 'id' } as const
   await list.ask(query)
   while (list.hasMore) await list.more()
-  await list.ask({ ...query, prefix: 'shop' })
+  await list.ask({ ...query, search: 'shop' })
   assert.equal(list.bots.length, 200)
   assert.equal(list.hasMore, true)
 })
@@ -81,9 +91,9 @@ test('the response to an earlier question is dropped', async () => {
   const list = new BotList(api)
   let open: (() => void) | undefined
   api.gate = new Promise((resolve) => (open = resolve))
-  const slow = list.ask({ prefix: 'a', state: '', sort: 'id' })
+  const slow = list.ask({ search: 'a', state: '', sort: 'id' })
   api.gate = Promise.resolve()
-  await list.ask({ prefix: 'ab', state: '', sort: 'id' })
+  await list.ask({ search: 'ab', state: '', sort: 'id' })
   open?.()
   await slow
   assert.equal(list.bots[0]?.username, 'ab')

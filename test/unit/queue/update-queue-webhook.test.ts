@@ -21,6 +21,7 @@ class Webhook {
     life.queue.heldBy({
       holds: (update) => this.state.holds(update),
       release: (update) => this.state.release(update),
+      abandon: (update) => this.state.release(update),
       renumbered: () => undefined,
       giveUpExpired: () => {
         this.state.expire(life.clock.nowMs())

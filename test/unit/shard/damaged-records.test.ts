@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { updateIdFirstMax } from '../../../src/limits.ts'
-import { expiryKey, queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
+import {
+  deadLetterKey,
+  expiryKey,
+  keptKey,
+  queueIdOf,
+  queueKey,
+  updateKey,
+} from '../../../src/shard/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import {
@@ -107,4 +114,35 @@ test('a damaged expiry record is named, and its queue is still searched', async 
   await store.write([{ type: 'put', key: expiryKey(7, queue), value }], { sync: true })
   assert.deepEqual(await shard.dueQueues({ minute: 9, limit: 10 }), [{ queue, minute: 7 }])
   assert.deepEqual([life.details[0]?.['record'], life.details[0]?.['botId']], ['expiry', 123])
+})
+
+test('damaged updates of a queue and the copies of damaged records are erased, and nothing of another queue', async () => {
+  const { store, shard } = await openShard(new MemoryStore())
+  const other = queueIdOf(124, false)
+  const broken = [queue, other].flatMap((id) => [updateKey(id, 7), deadLetterKey(id, 8)])
+  const puts = broken.map((key) => ({ type: 'put', key, value: Buffer.from('broken') }) as const)
+  await store.write(puts, { sync: true })
+  await shard.commit([push(1_000)], waited)
+  for (const id of [queue, other]) {
+    const all = { queue: id, from: 0, to: 2_000, limit: 9 }
+    await shard.readUpdates(all)
+    await shard.readDeadLetters(all)
+  }
+  // The copy of a record that is gone by now.
+  const gone = keptKey(updateKey(queue, 6))
+  await store.write([{ type: 'put', key: gone, value: Buffer.from('broken') }], { sync: true })
+  assert.equal(await shard.eraseDamaged([queue]), 3)
+  assert.equal(await shard.eraseDamaged([queue]), 0)
+  const [update = gone, dead = gone, ...stay] = broken
+  const erased = [update, dead, keptKey(update), keptKey(dead), gone]
+  assert.deepEqual(
+    await store.getMany(erased),
+    erased.map(() => undefined),
+  )
+  const left = await store.getMany([
+    ...stay,
+    ...stay.map((key) => keptKey(key)),
+    updateKey(queue, 1_000),
+  ])
+  assert(left.every((value) => value !== undefined))
 })

@@ -2,15 +2,30 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { keyHasher } from '../../../native-bindings/key-hasher.ts'
 import { GroupEncoder } from '../../../src/shard/group-encoder.ts'
-import { queueIdOf, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
+import { KeyHashes } from '../../../src/shard/key-hashes.ts'
+import {
+  halfDayOf,
+  idempotencyKey,
+  queueIdOf,
+  queueKey,
+  updateKey,
+} from '../../../src/shard/record-keys.ts'
 import { type PushOperation, RowPush } from '../../../src/shard/operations.ts'
 import { rowLength, UpdateRows } from '../../../src/shard/update-rows.ts'
-import { encodeQueueState, encodeUpdate, type QueueState } from '../../../src/shard/record.ts'
+import {
+  encodeKey,
+  encodeQueueState,
+  encodeUpdate,
+  type QueueState,
+} from '../../../src/shard/record.ts'
 import type { StoreOperation } from '../../../src/store/store.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
+import { noOptions } from '../../support/queue/pushed-rows.ts'
 
 const encoder = new GroupEncoder(true)
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const uint32 = fc.oneof(fc.nat(2 ** 31 - 1), fc.constantFrom(0, 255, 256, 2 ** 31, 2 ** 32 - 1))
 const queue = fc
   .tuple(
@@ -31,6 +46,14 @@ const push: fc.Arbitrary<PushOperation> = fc.record({
   orderingKey: fc.oneof(
     fc.string({ unit: 'binary', maxLength: 20 }),
     fc.constantFrom('', '\ud800', '\ude00\ud83d', '😀', '\uffff'.repeat(85), 'x'.repeat(257), '\0'),
+  ),
+  idempotency: fc.option(
+    fc.record({
+      keyHash: fc.string({ unit: 'binary', minLength: 16, maxLength: 16 }),
+      textHash: fc.string({ unit: 'binary', minLength: 16, maxLength: 16 }),
+      acceptedAtMs: fc.oneof(fc.nat(2 ** 41), fc.constantFrom(0, 2 ** 47)),
+    }),
+    { nil: undefined },
   ),
   text: fc
     .oneof(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ minLength: 300, maxLength: 400 }))
@@ -53,6 +76,17 @@ function shown(operations: readonly StoreOperation[]): string[] {
   )
 }
 
+/** The records of a push, by record.ts. */
+function recordsOf(each: PushOperation): StoreOperation[] {
+  const key = updateKey(each.queue, each.updateId)
+  const update = { type: 'put' as const, key, value: encodeUpdate(key, each) }
+  if (each.idempotency === undefined) return [update]
+  const { keyHash, acceptedAtMs } = each.idempotency
+  const place = idempotencyKey(halfDayOf(acceptedAtMs), each.queue, keyHash)
+  const value = encodeKey(place, { ...each.idempotency, updateId: each.updateId })
+  return [update, { type: 'put', key: place, value }]
+}
+
 const range = fc.tuple(fc.nat(400), fc.nat(400)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)])
 const row = fc.record({
   type: fc.nat(255),
@@ -61,6 +95,12 @@ const row = fc.record({
   id: range,
   second: fc.oneof(range, fc.constant([-1, -1])),
   ttlS: fc.nat(2 ** 31 - 1),
+  idempotencyKey: fc.oneof(
+    { weight: 2, arbitrary: fc.constant(undefined) },
+    range.filter(([start = 0]) => start > 0),
+    fc.string({ unit: 'binary', maxLength: 70 }),
+  ),
+  trace: fc.constantFrom('none', 'own', 'in bytes'),
 })
 /** Pushes of rows of one buffer. All of it is ASCII, as keys are. */
 const rowPushes: fc.Arbitrary<PushOperation[]> = fc
@@ -72,15 +112,31 @@ const rowPushes: fc.Arbitrary<PushOperation[]> = fc
   )
   .map(([drawn, text, acceptedAtMs, pushes]) => {
     const numbers = new Int32Array(drawn.length * rowLength)
-    const rows = new UpdateRows(Buffer.from(text), numbers, new Float64Array(drawn.length))
-    for (const [nth, { type, text: of, letter, id, second, ttlS }] of drawn.entries()) {
-      numbers.set([type, ...of, letter, ...id, ...second, 0, 0, ttlS], nth * rowLength + 4)
+    const rows = new UpdateRows(
+      Buffer.from(`"${traceparent}${text}`),
+      numbers,
+      new Float64Array(drawn.length),
+    )
+    for (const [nth, each] of drawn.entries()) {
+      const { type, text: of, letter, id, second, ttlS, trace, idempotencyKey: key } = each
+      const options = { ...noOptions, idempotencyKey: typeof key === 'string' ? key : undefined }
+      rows.setOptions(nth, options)
+      const from = nth * rowLength
+      numbers.set([type, ...of, letter, ...id, ...second], from + 4)
+      if (typeof key === 'object') numbers.set(key, from + 12)
+      numbers[from + 14] = ttlS
+      if (trace === 'own') rows.setTraceparent(nth, traceparent)
+      // The text begins with a place in a trace.
+      if (trace === 'in bytes') {
+        numbers[from] = 0
+        numbers[from + 15] = 16 | (1 << 8)
+      }
       if (letter === -1) rows.setOrderingKey(nth, `=é${ttlS}`)
     }
     const of = { rows, acceptedAtMs }
     return pushes.map(([nth, id, updateId]) => {
       const which = nth % drawn.length
-      return new RowPush(of, { nth: which, queue: id, updateId, idempotency: undefined })
+      return new RowPush(of, { nth: which, queue: id, updateId })
     })
   })
 
@@ -92,14 +148,27 @@ test('updates are encoded to the bytes of record.ts, whether they are rows or no
   fc.assert(
     fc.property(fc.array(anyPushes, { maxLength: 6 }), (drawn) => {
       const pushes = drawn.flat()
-      const expected = pushes.map((each) => {
-        const key = updateKey(each.queue, each.updateId)
-        return { type: 'put' as const, key, value: encodeUpdate(key, each) }
-      })
+      const expected = pushes.flatMap((each) => recordsOf(each))
       assert.deepEqual(shown(encoder.encodeUpdates(pushes)), shown(expected))
     }),
     { numRuns: drawnRuns(1_000) },
   )
+})
+
+test('keys and texts are hashed to the bytes of the hash of Node.js', () => {
+  fc.assert(
+    fc.property(rowPushes, (pushes) => {
+      for (const { of, nth } of pushes.filter((each) => each instanceof RowPush)) {
+        if (!of.rows.hasIdempotencyKey(nth)) continue
+        const { keyHashes } = of.rows
+        const plain = new KeyHashes(of.rows, false)
+        assert.equal(keyHashes.keyHash(nth), plain.keyHash(nth))
+        assert.equal(keyHashes.textHash(nth), plain.textHash(nth))
+      }
+    }),
+    { numRuns: drawnRuns(200) },
+  )
+  assert.ok(keyHasher() !== undefined)
 })
 
 test('ids and counts are encoded to the bytes of record.ts', () => {
@@ -121,7 +190,7 @@ const pushOf = ({ queue: id = 1, updateId = 1, acceptedAtMs = 1, row: change = {
   const usual = { 4: 0, 5: 0, 6: 8, 7: 0x3d, 8: 1, 9: 2, 10: -1, 11: -1, 14: 1 }
   for (const [at, number] of Object.entries({ ...usual, ...change })) numbers[Number(at)] = number
   const rows = new UpdateRows(Buffer.alloc(8), numbers, new Float64Array(1))
-  const more = { nth: 0, queue: id, updateId, idempotency: undefined }
+  const more = { nth: 0, queue: id, updateId }
   return new RowPush({ rows, acceptedAtMs }, more)
 }
 
@@ -146,6 +215,10 @@ test('a number that its field cannot hold, and a place outside of the bytes, is 
     { row: { 10: 3, 11: 2 } },
     { row: { 10: 3, 11: 9 } },
     { row: { 4: 256 } },
+    { row: { 12: 1, 13: 9 } },
+    { row: { 12: 2, 13: 1 } },
+    { row: { 12: 1, 13: 2 }, acceptedAtMs: 2 ** 48 },
+    { row: { 15: 16 | (1 << 8) } },
   ]) {
     assert.throws(() => encoder.encodeUpdates([pushOf(wrong)]), RangeError, JSON.stringify(wrong))
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { hash128 } from '../../../src/shard/idempotency-keys.ts'
+import { hash128 } from '../../../src/shard/key-hashes.ts'
 import {
   IdempotencyKeyFilter,
   type KeyPlace,

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IdempotencyKeySweeper } from '../../../src/bots/idempotency-key-sweeper.ts'
 import {
-  hash128,
   type HeldKey,
   idempotencySweepKeys,
   KeyClaim,
 } from '../../../src/shard/idempotency-keys.ts'
+import { startOf as placeOf } from '../../../src/shard/idempotency-key-filter.ts'
+import { hash128 } from '../../../src/shard/key-hashes.ts'
 import {
   endOf,
   halfDayOf,
@@ -20,6 +21,7 @@ import { encodeKey } from '../../../src/shard/record.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { keyHashesOf, noOptions, rowsOf } from '../../support/queue/pushed-rows.ts'
 import { openShard, push, queue, reread, waited } from '../../support/store/shard-records.ts'
 
 const nowMs = 1_800_000_000_000
@@ -30,7 +32,7 @@ function fact(key: string, acceptedAtMs = nowMs): IdempotencyFact {
 }
 
 async function priorOf(shard: Shard, key: string, atMs = nowMs) {
-  const held = shard.idempotency.hold(queue, key)
+  const held = shard.idempotency.hold(queue, keyHashesOf(key), 0)
   await shard.idempotency.read(atMs)
   try {
     return shard.idempotency.priorOf(held, atMs)
@@ -145,7 +147,7 @@ test('keys that are held at the same time are read together, and during a read t
   store.range = (options) => (options.limit === 1 ? range(options) : new Promise(() => undefined))
   const held: HeldKey[] = []
   const hold = (key: string): Promise<void> => {
-    held.push(shard.idempotency.hold(queue, key))
+    held.push(shard.idempotency.hold(queue, keyHashesOf(key), 0))
     return shard.idempotency.read(nowMs)
   }
   await Promise.all([hold('a'), hold('b'), hold('a')])
@@ -177,7 +179,7 @@ test('once the stored keys were read, a new key is known without a look-up, and 
   assert.deepEqual(places, ['-1', '0'])
   await clock.advance(100)
   places.length = 0
-  const held = shard.idempotency.hold(queue, 'new')
+  const held = shard.idempotency.hold(queue, keyHashesOf('new'), 0)
   assert.equal(held.state, 'known')
   shard.idempotency.release(held)
   assert.equal((await priorOf(shard, 'a'))?.updateId, 1_001)
@@ -189,9 +191,9 @@ test('a key that was claimed after the stored keys were read is found after its 
   const { shard, clock } = await openShard(new MemoryStore())
   await priorOf(shard, 'other')
   await clock.advance(100)
-  const held = shard.idempotency.hold(queue, 'a')
-  const claim = new KeyClaim()
-  shard.idempotency.claim(held, { ...fact('a'), updateId: 1_000 }, claim)
+  const held = shard.idempotency.hold(queue, keyHashesOf('a'), 0)
+  const claim = new KeyClaim(keyHashesOf('a'), nowMs)
+  shard.idempotency.claim(held, claim, 0, 1_000)
   await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
   shard.idempotency.settle(claim, undefined)
   assert.equal((await priorOf(shard, 'a'))?.updateId, 1_000)
@@ -219,7 +221,7 @@ test('a read of the stored keys that failed is repeated by the next sweep', asyn
   await clock.advance(100)
   store.range = range
   const isKnown = (key: string): boolean => {
-    const held = shard.idempotency.hold(queue, key)
+    const held = shard.idempotency.hold(queue, keyHashesOf(key), 0)
     const isNew = held.state === 'known'
     shard.idempotency.release(held)
     return isNew
@@ -236,7 +238,7 @@ test('a failed read is repeated for the next caller', async () => {
   await shard.commit([push(1_000, { idempotency: fact('a') })], waited)
   const range = store.range.bind(store)
   store.range = () => Promise.reject(new Error('EIO'))
-  const held = shard.idempotency.hold(queue, 'a')
+  const held = shard.idempotency.hold(queue, keyHashesOf('a'), 0)
   await shard.idempotency.read(nowMs)
   assert.throws(() => shard.idempotency.priorOf(held, nowMs), { code: 'STORE_UNAVAILABLE' })
   store.range = range
@@ -247,20 +249,111 @@ test('a failed read is repeated for the next caller', async () => {
 test('a key is in memory only while a caller holds it', async () => {
   const { shard } = await openShard(new MemoryStore())
   const { idempotency } = shard
-  const [first, second] = [idempotency.hold(queue, 'a'), idempotency.hold(queue, 'a')]
+  const [first, second] = [
+    idempotency.hold(queue, keyHashesOf('a'), 0),
+    idempotency.hold(queue, keyHashesOf('a'), 0),
+  ]
   assert.equal(first, second)
   await idempotency.read(nowMs)
-  const claim = new KeyClaim()
-  idempotency.claim(first, { updateId: 1_000, acceptedAtMs: nowMs, textHash: 't' }, claim)
+  const claim = new KeyClaim(keyHashesOf('a'), nowMs)
+  idempotency.claim(first, claim, 0, 1_000)
   assert.equal(second.claim, claim)
   idempotency.settle(claim, undefined)
   assert.equal(await claim.settled, undefined)
-  assert.equal(idempotency.hold(queue, 'a'), second)
+  assert.equal(idempotency.hold(queue, keyHashesOf('a'), 0), second)
   idempotency.release(second)
   idempotency.release(second)
-  const third = idempotency.hold(queue, 'a')
+  const third = idempotency.hold(queue, keyHashesOf('a'), 0)
   assert.notEqual(third, second)
   idempotency.release(third)
+})
+
+test('a key stands for the text of the push that claimed it, whoever held it first', async () => {
+  const { shard } = await openShard(new MemoryStore())
+  const { idempotency } = shard
+  const update = Buffer.from('{"message":{}}')
+  const keyed = (key: string) => ({ ...noOptions, botId: 1, update, idempotencyKey: key })
+  const { keyHashes } = rowsOf([keyed('other'), keyed('a')])
+  const held = idempotency.hold(queue, keyHashesOf('a', 'refused'), 0)
+  assert.equal(idempotency.hold(queue, keyHashes, 1), held)
+  await idempotency.read(nowMs)
+  const claim = new KeyClaim(keyHashes, nowMs)
+  idempotency.claim(held, claim, 1, 1_000)
+  const textHash = hash128('"message":{}')
+  const expected = { updateId: 1_000, acceptedAtMs: nowMs, textHash }
+  assert.deepEqual(idempotency.priorOf(held, nowMs), expected)
+  idempotency.settle(claim, undefined)
+  assert.deepEqual(idempotency.priorOf(held, nowMs), expected)
+  assert.equal(idempotency.hold(queue, keyHashesOf('a'), 0), held)
+  idempotency.release(held)
+  idempotency.release(held)
+})
+
+test('a key that is claimed again after 24 hours while it is still being written stands for the later push', async () => {
+  const { shard } = await openShard(new MemoryStore())
+  const { idempotency } = shard
+  const laterMs = nowMs + 86_400_000
+  const [held, , third] = Array.from({ length: 3 }, () =>
+    idempotency.hold(queue, keyHashesOf('a'), 0),
+  )
+  assert.ok(held !== undefined && held === third)
+  await idempotency.read(nowMs)
+  const [claim, later] = [nowMs, laterMs].map((atMs) => new KeyClaim(keyHashesOf('a'), atMs))
+  assert.ok(claim !== undefined && later !== undefined)
+  idempotency.claim(held, claim, 0, 1_000)
+  assert.equal(idempotency.priorOf(held, laterMs), undefined)
+  idempotency.claim(held, later, 0, 1_001)
+  for (const each of [claim, later]) {
+    idempotency.settle(each, undefined)
+    assert.deepEqual(idempotency.priorOf(held, laterMs), {
+      updateId: 1_001,
+      acceptedAtMs: laterMs,
+      textHash: hash128('text'),
+    })
+  }
+  idempotency.release(held)
+})
+
+test('keys of several queues at one place are held apart, whichever is released first', async () => {
+  const { shard } = await openShard(new MemoryStore())
+  const { idempotency } = shard
+  const names = ['a', 'b', 'c'] as const
+  const first = placeOf(queue, keyHashesOf('a').word(0, 0))
+  // The multiplier is odd, so that each key has a queue that brings it to the place of the first one.
+  const inverse = 0x0e8b2f51
+  assert.equal(Math.imul(inverse, placeOf(1, 0)), 1)
+  const queues = names.map((name) => Math.imul(first ^ keyHashesOf(name).word(0, 0), inverse) >>> 0)
+  const hold = (nth: number): HeldKey =>
+    idempotency.hold(queues[nth] ?? 0, keyHashesOf(names[nth] ?? ''), 0)
+  for (const order of [
+    [0, 1, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [1, 0, 2],
+  ]) {
+    const held = [hold(0), hold(1), hold(2)]
+    assert.equal(new Set(held.map(({ start }) => start)).size, 1)
+    assert.equal(new Set(held).size, 3)
+    for (const [at, nth] of order.entries()) {
+      const key = held[nth]
+      assert.ok(key !== undefined)
+      idempotency.release(key)
+      for (const left of order.slice(at + 1)) {
+        const again = hold(left)
+        assert.equal(again, held[left])
+        idempotency.release(again)
+      }
+      const anew = hold(nth)
+      assert.notEqual(anew, key)
+      idempotency.release(anew)
+    }
+  }
+  const held = [hold(0), hold(1)]
+  idempotency.reset()
+  assert.deepEqual(
+    held.map(({ state }) => state),
+    ['void', 'void'],
+  )
 })
 
 async function openOld(count: number) {

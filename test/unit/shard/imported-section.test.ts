@@ -120,12 +120,12 @@ test('a record of a later version is refused: a kind, a layout, a reason or a ty
   } as const
   const known = { key, value: encodeUpdate(key, { ...update, typeNumber: 21 }) }
   assert.deepEqual(section.take(known).entry, known)
-  const layout = resealed({ key, value: Buffer.from(known.value) }, 0, 3)
+  const layout = resealed({ key, value: Buffer.from(known.value) }, 0, 4)
   const buried = encodeLeftUpdate(dead, { ...letter, lastError: '' })
   for (const [entry, told] of [
     [{ key: Buffer.from('z12345678'), value: known.value }, /a key of no known kind/],
     [{ key, value: encodeUpdate(key, { ...update, typeNumber: 22 }) }, /the unknown type 22/],
-    [layout, /update 7 of bot 101: the record has version 3/],
+    [layout, /update 7 of bot 101: the record has version 4/],
     [resealed({ key: dead, value: buried }, 2, 9), /expected a known reason/],
   ] as const) {
     assert.throws(() => section.take(entry), told)

@@ -6,6 +6,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { shardPath } from '../../../src/shard/data-directory.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
+import { keyHashesOf } from '../../support/queue/pushed-rows.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { oldData, oldDataFacts } from '../../support/server/old-data.ts'
 import { ShardLife } from '../../support/store/shard-life.ts'
@@ -34,7 +35,7 @@ test('the idempotency keys that version 0.1 wrote still lead to their updates', 
   const nowMs = oldDataFacts.madeAtMs + 60_000
   await shard.load([100])
   for (const key of ['key-0', 'key-1'] as const) {
-    const held = shard.idempotency.hold(100, key)
+    const held = shard.idempotency.hold(100, keyHashesOf(key), 0)
     await shard.idempotency.read(nowMs)
     assert.equal(shard.idempotency.priorOf(held, nowMs)?.updateId, oldDataFacts.keyedIds[key])
     shard.idempotency.release(held)

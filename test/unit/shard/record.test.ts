@@ -84,6 +84,63 @@ test('the records of version 2 have their documented bytes', () => {
   ])
 })
 
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+
+/** Returns the content of a value. */
+function withoutCrc(value: Buffer): string {
+  return value.subarray(1, -4).toString('hex')
+}
+
+/** docs/inside/storage.md shows this layout. */
+test('an update with a trace has version 3, with 25 bytes after the numbers, and all others keep version 2', () => {
+  const trace = '0af7651916cd43dd8448eb211c80319cb7ad6b716920333101'
+  for (const [plain, traced, at] of [
+    [encodeUpdate(updateAt, update), encodeUpdate(updateAt, { ...update, traceparent }), 14],
+    [
+      encodeLeftUpdate(letterAt, deadLetter),
+      encodeLeftUpdate(letterAt, { ...deadLetter, traceparent }),
+      21,
+    ],
+  ] as const) {
+    assert.deepEqual([plain[0], traced[0]], [2, 3])
+    const numbers = 2 * (at - 1)
+    const hex = withoutCrc(plain)
+    assert.equal(withoutCrc(traced), hex.slice(0, numbers) + trace + hex.slice(numbers))
+  }
+})
+
+test('an update and a dead letter with a trace are read as they were written, and damage to them is found', () => {
+  const traced = { ...update, traceparent }
+  const letter = { ...deadLetter, traceparent }
+  const [value, buried] = [encodeUpdate(updateAt, traced), encodeLeftUpdate(letterAt, letter)]
+  assert.deepEqual(decodeUpdate(entry(updateAt, value)), traced)
+  assert.deepEqual(decodeDeadLetter(entry(letterAt, buried)), letter)
+  for (let at = 0; at < value.length; at++) {
+    const damaged = Buffer.from(value)
+    damaged[at] = (damaged[at] ?? 0) ^ 1
+    assert.throws(() => decodeUpdate(entry(updateAt, damaged)), DamagedRecordError)
+  }
+  const other = updateKey(100, 2_000_002)
+  assert.throws(() => decodeUpdate(entry(other, value)), DamagedRecordError)
+  const short = sealedBytes(updateAt, Buffer.from([3, ...Buffer.alloc(20)]))
+  assert.throws(() => decodeUpdate(entry(updateAt, short)), DamagedRecordError)
+})
+
+test('a record of another kind has no version 3', () => {
+  const value = sealedBytes(stateAt, Buffer.from([3, ...Buffer.alloc(28)]))
+  assert.throws(() => decodeQueueState(entry(stateAt, value)), {
+    name: 'UnknownRecordVersionError',
+    message: /knows only versions 1 to 2/,
+  })
+})
+
+/** Returns the bytes of a value with the checksum that fits them. */
+function sealedBytes(at: Buffer, bytes: Buffer): Buffer {
+  const crc = Buffer.alloc(4)
+  crc.writeUInt32BE(crc32(bytes, crc32(at)))
+  return Buffer.concat([bytes, crc])
+}
+
 test('a decoded record has the values that it was made of', () => {
   assert.deepEqual(decodeUpdate(entry(updateAt, encodeUpdate(updateAt, update))), update)
   assert.deepEqual(decodeQueueState(entry(stateAt, encodeQueueState(stateAt, state))), state)
@@ -171,13 +228,13 @@ test('any changed bit of a value or of its key, and any missing end, is detected
 
 test('a record of a later version is distinguished from a damaged one', () => {
   const value = encodeUpdate(updateAt, update)
-  value[0] = 3
+  value[0] = 4
   assert.throws(() => decodeUpdate({ key: updateAt, value }), DamagedRecordError)
   const end = value.length - 4
   value.writeUInt32BE(crc32(Buffer.concat([updateAt, value.subarray(0, end)])), end)
   assert.throws(() => decodeUpdate({ key: updateAt, value }), {
     name: 'UnknownRecordVersionError',
-    message: /has version 3, but this version of Postbote knows only versions 1 and 2/,
+    message: /has version 4, but this version of Postbote knows only versions 1 to 3/,
   })
 })
 

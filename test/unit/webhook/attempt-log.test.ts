@@ -17,6 +17,7 @@ function attempt(nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt {
     address: '192.0.2.1',
     error: undefined,
     responseBody: undefined,
+    responseHeaders: undefined,
     isRefused: false,
     ...more,
   }
@@ -255,6 +256,102 @@ test('bodies have a bound for all logs, within which each keeps the newest', () 
   }
   assert.deepEqual([room.used, bodies(first), bodies(second)], [0, 0, 0])
   addFailure(first, 1, { responseBody: 'x' })
-  first.forgetBodies()
+  first.forgetAnswers()
   assert.equal(room.used, 0)
+})
+
+test('headers share the room of bodies, equal ones are kept once, and both of the newest attempt are kept', () => {
+  const room = { used: 0, max: 1_000 }
+  const log = new AttemptLog(room)
+  const responseHeaders = 'server: nginx'
+  for (let nth = 0; nth < 60; nth++) {
+    addFailure(log, nth, { responseHeaders, responseBody: 'same' })
+  }
+  assert.equal(room.used, responseHeaders.length + 4)
+  const newest = { responseHeaders: 'h'.repeat(600), responseBody: 'b'.repeat(600) }
+  addFailure(log, 60, newest)
+  assert.equal(room.used, 1_200)
+  const [first, second] = log.latest()
+  assert.deepEqual(
+    [first?.responseHeaders, first?.responseBody],
+    [newest.responseHeaders, newest.responseBody],
+  )
+  assert.deepEqual([second?.responseHeaders, second?.responseBody], [undefined, undefined])
+  for (let nth = 0; nth < webhookAttemptsKept; nth++) log.add(attempt(nth), 'delivered')
+  assert.equal(room.used, 0)
+})
+
+test('an attempt without headers is stored as before them, and one that was stored so is read', () => {
+  const log = new AttemptLog()
+  addFailure(log, 2, { responseBody: 'no' })
+  addFailure(log, 4, { responseHeaders: 'server: nginx' })
+  const record = log.record()
+  assert.deepEqual(
+    record.rows.map((row) => row.length),
+    [9, 10],
+  )
+  const again = new AttemptLog()
+  again.restoreAttempts(JSON.parse(JSON.stringify(record)))
+  assert.deepEqual(again.latest(), log.latest())
+  assert.deepEqual(again.record(), record)
+})
+
+test('attempts are forgotten, or only what the endpoint has answered to them', () => {
+  const log = new AttemptLog()
+  for (let nth = 1; nth <= 60; nth++) {
+    addFailure(log, nth, { responseBody: `body ${nth}`, responseHeaders: `nth: ${nth}` })
+  }
+  const before = log.latest()
+  assert.equal(log.has(15), true)
+  const count = log.forget(({ updateId }) =>
+    updateId % 2 === 0 ? 'all' : updateId === 33 ? 'answer' : 'nothing',
+  )
+  assert.equal(count, 25)
+  const left = before.filter(({ updateId }) => updateId % 2 === 1)
+  assert.deepEqual(
+    log.latest(),
+    left.map((each) =>
+      each.updateId === 33
+        ? { ...each, responseBody: undefined, responseHeaders: undefined }
+        : each,
+    ),
+  )
+  assert.deepEqual([log.has(14), log.has(15), log.failuresInRow], [false, true, 60])
+  assert.equal(log.stored()?.last.updateId, 59)
+  assert.deepEqual(log.recent(startMs + 61), { attempts: 25, failures: 25, refusals: 0 })
+  log.forget(() => 'all')
+  assert.deepEqual([log.latest(), log.hasErrors, log.stored()], [[], false, undefined])
+})
+
+test('after attempts were forgotten, those of an earlier endpoint still do not count', () => {
+  const log = new AttemptLog()
+  for (let nth = 1; nth <= 4; nth++) addFailure(log, nth)
+  log.newEndpoint()
+  addFailure(log, 5)
+  addFailure(log, 6)
+  log.forget(({ updateId }) => (updateId === 2 || updateId === 6 ? 'all' : 'nothing'))
+  assert.deepEqual(log.recent(startMs + 7), { attempts: 1, failures: 1, refusals: 0 })
+  assert.equal(log.stored()?.last.updateId, 5)
+})
+
+function whole(nth: number, more: Partial<KeptAttempt> = {}): KeptAttempt {
+  return attempt(nth, { durationMs: nth, ...more })
+}
+
+test('the place in a trace is kept with its attempt alone, and only then stored', () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  const log = new AttemptLog()
+  log.add(whole(1), 'delivered')
+  assert.deepEqual(
+    log.record().rows.map(({ length }) => length),
+    [9],
+  )
+  log.add(whole(2, { traceparent }), 'delivered')
+  log.add(whole(3), 'delivered')
+  assert.deepEqual(log.latest(), [whole(3), whole(2, { traceparent }), whole(1)])
+  const again = new AttemptLog()
+  again.restoreAttempts(JSON.parse(JSON.stringify(log.record())))
+  assert.deepEqual(again.latest(), log.latest())
+  for (let nth = 4; nth < 4 + webhookAttemptsKept; nth++) log.add(whole(nth), 'delivered')
+  assert(log.latest().every((each) => !('traceparent' in each)))
 })

@@ -373,3 +373,28 @@ test('a key that has failed waits until it is tried again, even when it is due',
   assert.equal(state.take(now)?.first?.updateId, 1)
   assert.equal(state.waitingLanes, 0)
 })
+
+test('an abandoned update in flight is not sent again, whatever becomes of it, and its key goes on', () => {
+  for (const end of ['delivered', 'failed', 'asked to wait', 'returned'] as const) {
+    const state = new DeliveryState({ maxConnections: 2, random: () => 0, afterId: 0 })
+    feed(state, [update(1, 'a'), update(2, 'a'), update(3, 'b')])
+    const lane = state.take(now)!
+    assert.equal(state.release(update(1, 'a')), false)
+    state.abandon(update(1, 'a'))
+    // It does not concern an update that is not in flight.
+    state.abandon(update(3, 'b'))
+    if (end === 'delivered') state.delivered(lane)
+    else if (end === 'failed') state.failed(lane, undefined, now)
+    else if (end === 'asked to wait') state.failed(lane, 60_000, now)
+    else state.returned(lane)
+    assert.deepEqual(expiredIds(state), [])
+    const next = [state.take(now), state.take(now)].map((taken) => taken?.first?.updateId)
+    assert.deepEqual(
+      next.toSorted((a, b) => Number(a) - Number(b)),
+      [2, 3],
+      end,
+    )
+    assert.equal(state.release(update(1, 'a')), true)
+    assert.equal(state.waitingLanes, 0)
+  }
+})

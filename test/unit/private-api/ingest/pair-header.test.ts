@@ -55,6 +55,78 @@ test('a header may have all fields or only the bot', () => {
   assert.deepEqual(parse(' { "test" : false , "bot_id" : 100 } '), bare)
 })
 
+function tracedLine(place: unknown): Buffer {
+  return Buffer.from(JSON.stringify({ bot_id: 100, traceparent: place }))
+}
+
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+
+test('the place in a trace is kept where updates are traced, and else refused as any field that does not exist', () => {
+  assert.deepEqual(parsePairHeader(tracedLine(traceparent), 'kept'), { ...bare, traceparent })
+  for (const absent of [null, '']) {
+    const header = { ...bare, traceparent: undefined }
+    assert.deepEqual(parsePairHeader(tracedLine(absent), 'kept'), header)
+  }
+  assert.deepEqual(parsePairHeader(tracedLine(traceparent), 'ignored'), bare)
+  assert.equal(
+    refusalOf({ bot_id: 100, traceparent }),
+    refusalOf({ bot_id: 100, tracepar_nt: 1 }).replace('tracepar_nt', 'traceparent'),
+  )
+})
+
+function tracedPair(header: string, isNative: boolean): UpdateRows {
+  const splitter = new PairSplitter({ updateLineBytesMax: 100, isTraced: true, isNative })
+  const [rows] = splitter.feed(Buffer.from(`\n${header}\n{}\n`))
+  assert(rows !== undefined)
+  return rows
+}
+
+test('native code reads a place in a trace as JavaScript does, and leaves to it what is unusual', () => {
+  const zero = '0'.repeat(16)
+  let read = 0
+  for (const place of [
+    traceparent,
+    traceparent.replace('-01', '-00'),
+    traceparent.replace('-01', '-03'),
+    traceparent.replace('-01', '-04'),
+    traceparent.replace('00-', '01-'),
+    traceparent.replace('b7ad6b7169203331', zero),
+    traceparent.replace('0af7651916cd43dd8448eb211c80319c', zero + zero),
+    traceparent.replace('b7', 'B7'),
+    traceparent.replace('b7', 'g7'),
+    `${traceparent}0`,
+    traceparent.slice(1),
+    traceparent.replaceAll('-', '_'),
+  ]) {
+    for (const header of [
+      `{"bot_id":100,"traceparent":"${place}"}`,
+      `{"bot_id":100, "ttl":7 , "traceparent" : "${place}" ,"test":true}`,
+      `{"bot_id":100,"traceparent":"${place}","traceparent":"${place}"}`,
+    ]) {
+      const [native, plain] = [tracedPair(header, true), tracedPair(header, false)]
+      if (!Number.isNaN(native.botOf(0))) read += 1
+      for (const rows of [native, plain]) readHeaders(rows, 100, 'kept')
+      assert.equal(native.refusalOf(0)?.message, plain.refusalOf(0)?.message)
+      if (plain.refusalOf(0) !== undefined) continue
+      assert.equal(native.traceparentOf(0), plain.traceparentOf(0), header)
+      assert.deepEqual(
+        [native.isTest(0), native.ttlOf(0), native.isTraced(0)],
+        [plain.isTest(0), plain.ttlOf(0), plain.isTraced(0)],
+      )
+    }
+  }
+  assert.equal(read, 6)
+})
+
+test('a place in a trace that is not valid is refused by name', () => {
+  for (const bad of [traceparent.toUpperCase(), traceparent.slice(1), 1, {}, [traceparent]]) {
+    assert.throws(() => parsePairHeader(tracedLine(bad), 'kept'), {
+      code: 'BAD_REQUEST',
+      message: /traceparent: expected 00-<32 digits>/,
+    })
+  }
+})
+
 test('null and an empty text mean an absent field', () => {
   assert.deepEqual(
     parse({

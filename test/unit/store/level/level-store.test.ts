@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../../../src/clock.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
+import { until } from '../../../support/kit/until.ts'
 
 const writer = fileURLToPath(new URL('../../../support/store/store-writer.js', import.meta.url))
 let directory: string
@@ -136,5 +138,31 @@ test('a write writes its own operations to disk and none of another write', asyn
     .filter((name) => name.endsWith('.log'))
     .reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
   assert.ok(logBytes > 800_000 && logBytes < 810_000, `${logBytes}`)
+  await store.close()
+})
+
+test('what was deleted takes no room after it was freed, and what is left can be read', async () => {
+  const store = new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+  await store.open()
+  const keys = Array.from({ length: 100 }, (_, at) =>
+    Buffer.from(`u${String(at).padStart(3, '0')}`),
+  )
+  for (const key of keys) {
+    await store.write([{ type: 'put', key, value: randomBytes(100_000) }], { sync: false })
+  }
+  const [kept, ...deleted] = keys
+  assert(kept !== undefined)
+  await store.write(
+    deleted.map((key) => ({ type: 'del', key })),
+    { sync: false },
+  )
+  const bytes = (): number =>
+    readdirSync(directory).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
+  assert.ok(bytes() > 5_000_000, `${bytes()}`)
+  await store.freeRoom({ gte: Buffer.from('u'), lt: Buffer.from('v') })
+  // LevelDB deletes the files of a compaction a moment later.
+  await until(() => bytes() < 1_000_000)
+  const [value] = await store.getMany([kept])
+  assert.equal(value?.length, 100_000)
   await store.close()
 })

@@ -1,0 +1,123 @@
+/**
+ * Deletes what a queue keeps of updates that have left it, of those with some ordering keys: single ones, those out of the runs
+ * that they left with, and those below the floor that nobody keeps and that are about to be deleted.
+ */
+import { mib } from '../limits.ts'
+import type { ForgetKeptOperation } from '../shard/operations.ts'
+import { type QueueId, updateIdEnd } from '../shard/record-keys.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { KeptRun, StoredUpdate } from '../shard/stored.ts'
+import { emptyForget } from './kept-trimmer.ts'
+import { readRunsOver, runOf } from './look-back.ts'
+
+/** Which updates are erased. */
+export interface Erasing {
+  /** Tells whether an ordering key as it is stored is meant. */
+  readonly hasKey: (storedKey: string) => boolean
+  /** Called with the id of each update that is removed. */
+  readonly noted: (updateId: number) => void
+}
+
+export interface EraseKeptOptions extends Erasing {
+  readonly queue: QueueId
+  readonly shard: Pick<
+    Shard,
+    'commit' | 'keptChanges' | 'readKeptRuns' | 'readLeftUpdates' | 'readUpdates'
+  >
+  /** The id below which no update is pending. */
+  readonly floor: number
+}
+
+/** One step reads this much, and commits what it has found: so a long queue holds up nothing else. */
+const erasedPageUpdates = 250
+const erasedPageBytes = 1 * mib
+
+/**
+ * Deletes them. It is durable then.
+ *
+ * @returns how many were kept
+ * @throws STORE_UNAVAILABLE, OUTCOME_UNKNOWN
+ */
+export async function eraseKept(options: EraseKeptOptions): Promise<number> {
+  const { shard, floor } = options
+  // What was committed can be read then.
+  await shard.commit([], { waited: true })
+  let count = 0
+  for (const { end, step } of [
+    { end: updateIdEnd, step: leftStep },
+    { end: floor, step: runStep },
+  ]) {
+    for (let from = 0; from < end; ) {
+      const at = from
+      const { next, operation } = await shard.keptChanges.run(async () => {
+        const found = await step(options, { from: at, to: end })
+        for (const updateId of found.updateIds) options.noted(updateId)
+        if (found.operation !== undefined) await shard.commit([found.operation], { waited: true })
+        return found
+      })
+      count += operation?.count ?? 0
+      from = next
+    }
+  }
+  return count
+}
+
+interface IdSpan {
+  readonly from: number
+  readonly to: number
+}
+
+interface Step {
+  /** The id at which to continue. */
+  readonly next: number
+  readonly updateIds: readonly number[]
+  /** Undefined if nothing was found. */
+  readonly operation: ForgetKeptOperation | undefined
+}
+
+async function leftStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
+  const { queue, shard } = options
+  const { updates, next } = await shard.readLeftUpdates(pageOf(queue, span))
+  const found = updates.filter(({ orderingKey }) => options.hasKey(orderingKey))
+  if (found.length === 0) return { next, updateIds: [], operation: undefined }
+  const updateIds = found.map(({ updateId }) => updateId)
+  const operation = { ...emptyForget(queue), updateIds, ...countsOf(found) }
+  return { next, updateIds, operation }
+}
+
+async function runStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
+  const { queue, shard } = options
+  const { updates, next } = await shard.readUpdates(pageOf(queue, span))
+  const found = updates.filter(({ orderingKey }) => options.hasKey(orderingKey))
+  if (found.length === 0) return { next, updateIds: [], operation: undefined }
+  const over = await readRunsOver(shard, { queue, from: span.from, to: next })
+  const kept = new Map<KeptRun, StoredUpdate[]>()
+  for (const update of found) {
+    const run = runOf(update.updateId, over)
+    if (run !== undefined) kept.set(run, [...(kept.get(run) ?? []), update])
+  }
+  const runs: KeptRun[] = []
+  const shrunk: KeptRun[] = []
+  for (const [run, own] of kept) {
+    const { count, bytes } = countsOf(own)
+    const rest = { ...run, count: run.count - count, bytes: run.bytes - bytes }
+    // A run without updates goes.
+    if (rest.count <= 0) runs.push(run)
+    else shrunk.push(rest)
+  }
+  const updateIds = found.map(({ updateId }) => updateId)
+  const counts = countsOf([...kept.values()].flat())
+  const operation = { ...emptyForget(queue), runs, shrunk: { runs: shrunk, updateIds }, ...counts }
+  return { next, updateIds, operation }
+}
+
+function pageOf(queue: QueueId, span: IdSpan): Parameters<Shard['readUpdates']>[0] {
+  return { ...span, queue, limit: erasedPageUpdates, bytesMax: erasedPageBytes }
+}
+
+function countsOf(updates: readonly { readonly text: Buffer }[]): {
+  readonly count: number
+  readonly bytes: number
+} {
+  return { count: updates.length, bytes: updates.reduce((sum, { text }) => sum + text.length, 0) }
+}

@@ -1,0 +1,132 @@
+/**
+ * Takes payloads that were deleted out of the files of a shard: out of those of the store, and out of the copies of damaged records.
+ *
+ * The store needs deletions of keys that no record has or ever gets. An id of a queue below its next one that has neither a `u` nor a
+ * `v` nor a `d` record has none any more: an update that leaves gets its new record in the group that deletes the old one.
+ * Whatever was erased has such an id. The attempts of a queue have one key, which a later version of them may have: the store gets
+ * deletions of the keys just before and after it, which are no keys of records.
+ */
+import type { KeyRange, PurgeOptions, StoreEntry, StoreOperation } from '../store/store.ts'
+import * as keys from './record-keys.ts'
+import type { QueueId } from './record-keys.ts'
+
+/** The parts of a shard that are used. */
+export interface PurgedShard {
+  purge(options: PurgeOptions): Promise<readonly string[]>
+  range(range: {
+    readonly gte: Buffer
+    readonly lt: Buffer
+    readonly limit: number
+    readonly keysOnly: true
+  }): Promise<readonly StoreEntry[]>
+  /** Writes beside the groups, not synced. */
+  write(operations: readonly StoreOperation[]): Promise<void>
+  /** Returns the next id of a queue as it was committed, or is about to be. */
+  nextIdOf(queue: QueueId): number
+  /** Resolves when everything committed so far can be read. */
+  settled(): Promise<void>
+}
+
+/** One read looks for so many keys: it is short, and most tables have an unused id at their beginning. */
+const keysPerRead = 1_000
+
+/**
+ * Deletes the copies of damaged records of queues that may have payloads.
+ *
+ * @returns the keys of the records that were damaged
+ */
+export async function deleteCopies(
+  shard: Pick<PurgedShard, 'range' | 'write'>,
+  queues: readonly QueueId[],
+): Promise<readonly Buffer[]> {
+  const found: Buffer[] = []
+  for (const { first, last } of copiesOf(queues)) {
+    for (let gte = first; ; ) {
+      const lt = keys.keyAfter(last)
+      const entries = await shard.range({ gte, lt, limit: keysPerRead, keysOnly: true })
+      const end = entries.at(-1)
+      if (end === undefined) break
+      await shard.write(entries.map(({ key }) => ({ type: 'del', key })))
+      found.push(...entries.map(({ key }) => key.subarray(1)))
+      gte = keys.keyAfter(end.key)
+    }
+  }
+  return found
+}
+
+/** Has the store purge the payloads of queues. Returns the paths of the copies of files that were removed. */
+export async function purgePayloads(
+  shard: PurgedShard,
+  queues: readonly QueueId[],
+): Promise<readonly string[]> {
+  const payloads = queues.flatMap((queue) => {
+    const lastId = Math.max(shard.nextIdOf(queue) - 1, 0)
+    return keys.payloadKinds.map((kind) => keys.payloadKeys(kind, queue, lastId))
+  })
+  // Then every id up to the last one has its record, if it ever gets one.
+  await shard.settled()
+  // So that no table has but one key, for which no other one could be marked.
+  await shard.write(payloads.flatMap(({ first }) => deletionOf(first) ?? []))
+  return shard.purge({
+    ranges: [...payloads, ...copiesOf(queues)],
+    mark: async (range) => {
+      const unused = await unusedKeys(shard, range)
+      // By one write, so that they are in one table, which what is between them overlaps.
+      await shard.write(unused.map((key) => ({ type: 'del', key })))
+      return unused.length > 0
+    },
+  })
+}
+
+/** Ids begin at 1, so the first key of updates is that of none. */
+function deletionOf(first: Buffer): StoreOperation | undefined {
+  return first.length === keys.updateKeyBytes ? { type: 'del', key: first } : undefined
+}
+
+function copiesOf(queues: readonly QueueId[]): readonly KeyRange[] {
+  return queues.flatMap((queue) =>
+    keys.payloadKinds.map((kind) => {
+      const { first, last } = keys.payloadKeys(kind, queue, keys.updateIdEnd)
+      return { first: keys.keptKey(first), last: keys.keptKey(last) }
+    }),
+  )
+}
+
+async function unusedKeys(shard: PurgedShard, range: KeyRange): Promise<readonly Buffer[]> {
+  const { first } = range
+  if (first.length !== keys.updateKeyBytes) return [first.subarray(0, -1), keys.keyAfter(first)]
+  const key = await unusedId(shard, range)
+  return key === undefined ? [] : [key]
+}
+
+/** Returns the key of the first id of a range that no record has. */
+async function unusedId(
+  shard: PurgedShard,
+  { first, last }: KeyRange,
+): Promise<Buffer | undefined> {
+  const queue = keys.queueIdOfKey(first)
+  const keyOf = [keys.updateKey, keys.leftUpdateKey, keys.deadLetterKey]
+  const lastId = keys.updateIdOfKey(last)
+  // The ids of a new numbering are lower, and not used yet.
+  if (shard.nextIdOf(queue) <= lastId) return undefined
+  for (let from = keys.updateIdOfKey(first); from <= lastId; from += keysPerRead) {
+    const to = Math.min(from + keysPerRead, lastId + 1)
+    const used = new Set<number>()
+    // In this order, because an update that leaves meanwhile is then found under its later key.
+    for (const key of keyOf) {
+      const page = { gte: key(queue, from), lt: key(queue, to), limit: keysPerRead }
+      const entries = await shard.range({ ...page, keysOnly: true })
+      for (const entry of entries) used.add(keys.updateIdOfKey(entry.key))
+    }
+    for (let id = from; id < to; id++) {
+      if (!used.has(id)) return Buffer.concat([first.subarray(0, 13), idBytes(id)])
+    }
+  }
+  return undefined
+}
+
+function idBytes(id: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(id)
+  return bytes
+}

@@ -1,0 +1,86 @@
+/**
+ * The Piscina task that sends spans to an OTLP endpoint, with the library of OpenTelemetry. It alone loads that library, so a
+ * server that sends no spans never does. The exporter reads the standard variables itself: where to, with which headers, and
+ * how long a request may take. It repeats a request that the endpoint asks it to, within that time.
+ */
+import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api'
+import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from '@opentelemetry/resources'
+import type { SpanBatch } from '../src/app/span-exporter.ts'
+import type { Span } from '../src/tracing/tracer.ts'
+
+const kinds = {
+  push: SpanKind.PRODUCER,
+  wait: SpanKind.INTERNAL,
+  deliver: SpanKind.CLIENT,
+} as const satisfies Readonly<Record<Span['name'], SpanKind>>
+
+type Exporter = JsonExporter | ProtobufExporter
+type ReadableSpan = Parameters<Exporter['export']>[0][number]
+type ExportResult = Parameters<Parameters<Exporter['export']>[1]>[0]
+
+/** One for the protocol that is used; it keeps its connection. */
+const exporters = new Map<SpanBatch['protocol'], Exporter>()
+
+/** Returns true, or why the endpoint has not accepted the spans. */
+export default async function exportSpans({ protocol, spans }: SpanBatch): Promise<string | true> {
+  const exporter = exporters.get(protocol) ?? exporterOf(protocol)
+  exporters.set(protocol, exporter)
+  const readable = spans.map((span) => readableSpan(span))
+  const result = await new Promise<ExportResult>((resolve) => {
+    exporter.export(readable, resolve)
+  })
+  return result.error === undefined ? true : reasonOf(result.error)
+}
+
+function exporterOf(protocol: SpanBatch['protocol']): Exporter {
+  return protocol === 'http/json' ? new JsonExporter() : new ProtobufExporter()
+}
+
+/** What the variables say about this service; its name is postbote if they do not. */
+const resource = defaultResource()
+  .merge(resourceFromAttributes({ 'service.name': 'postbote' }))
+  .merge(detectResources({ detectors: [envDetector] }))
+
+function readableSpan(span: Span): ReadableSpan {
+  const { name, traceId, spanId, parentId, startMs, endMs, isError, attributes } = span
+  const traceFlags = TraceFlags.SAMPLED
+  return {
+    name,
+    kind: kinds[name],
+    spanContext: () => ({ traceId, spanId, traceFlags }),
+    parentSpanContext: { traceId, spanId: parentId, traceFlags, isRemote: true },
+    startTime: highResolution(startMs),
+    endTime: highResolution(endMs),
+    duration: highResolution(Math.max(endMs - startMs, 0)),
+    status: { code: isError ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
+    attributes,
+    links: [],
+    events: [],
+    ended: true,
+    resource,
+    instrumentationScope: { name: 'postbote' },
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  }
+}
+
+/** Seconds and nanoseconds. */
+function highResolution(ms: number): [number, number] {
+  const seconds = Math.floor(ms / 1_000)
+  return [seconds, Math.round((ms - seconds * 1_000) * 1e6)]
+}
+
+/** The text of an error may have the body of the response, which is the business of the endpoint alone. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'the endpoint did not accept them'
+  const code = 'code' in error ? error.code : undefined
+  return typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name
+}
