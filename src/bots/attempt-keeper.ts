@@ -44,7 +44,9 @@ export class AttemptKeeper {
   close(): void {
     this.#timer?.cancel()
     const { log } = this.#options
-    if (log.written !== this.#stored && log.hasErrors) this.#store()
+    // After an erasure, the number may be as before.
+    const isBehind = this.#timer !== undefined || log.written !== this.#stored
+    if (isBehind && log.hasErrors) this.#store()
   }
 
   #store(): void {

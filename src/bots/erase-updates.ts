@@ -99,13 +99,16 @@ async function forgetAttempts(
   { updates, webhook }: BotQueue,
   erasedIds: ReadonlySet<number>,
 ): Promise<number> {
-  const known = new Set<number>()
+  // An attempt that is made during these reads is that of an update which is there.
+  const seen = new Set<number>()
+  const gone = new Set<number>()
   for (const { updateId, responseBody, responseHeaders } of webhook.attempts(Infinity)) {
-    if ((responseBody ?? responseHeaders) === undefined || known.has(updateId)) continue
-    if ((await updates.lookBack.get(updateId)) !== undefined) known.add(updateId)
+    if ((responseBody ?? responseHeaders) === undefined || seen.has(updateId)) continue
+    seen.add(updateId)
+    if ((await updates.lookBack.get(updateId)) === undefined) gone.add(updateId)
   }
   return webhook.forgetAttemptsOf(({ updateId }) => {
     if (erasedIds.has(updateId)) return 'all'
-    return known.has(updateId) ? 'nothing' : 'answer'
+    return gone.has(updateId) ? 'answer' : 'nothing'
   })
 }

@@ -46,7 +46,9 @@ async function replay(
   const replayed: ReplayedUpdate[] = []
   let stopped: ReplayResult['stopped']
   const end = (ids.at(-1) ?? 0) + 1
-  for (let from = ids[0] ?? end; from < end && stopped === undefined; ) {
+  // From dead letter to dead letter: there may be millions of other updates between two of them.
+  const firstFrom = (id: number): number => ids.find((each) => each >= id) ?? end
+  for (let from = firstFrom(0); from < end && stopped === undefined; ) {
     await renumberIfDue(target.queue)
     const range = {
       filter: { ...filter, state: 'dead' },
@@ -58,10 +60,10 @@ async function replay(
       const slice = await replaySlice(target, 'dead letters', range)
       replayed.push(...slice.replayed)
       stopped = slice.refused
-      from = slice.next
+      from = firstFrom(slice.next)
     } catch (error) {
       if (!(error instanceof PostboteError)) throw error
-      stopped = { updateId: ids.find((id) => id >= from) ?? from, error }
+      stopped = { updateId: from, error }
     }
   }
   if (stopped !== undefined && replayed.length === 0) throw stopped.error

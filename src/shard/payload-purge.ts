@@ -3,7 +3,7 @@
  *
  * The store needs deletions of keys that no record has or ever gets. An id of a queue below its next one that has neither a `u` nor a
  * `v` nor a `d` record has none any more: an update that leaves gets its new record in the group that deletes the old one.
- * Whatever was erased has such an id. The attempts of a queue have one key, which a later version of them may have: the store gets
+ * Whatever was erased has such an id, or a far higher one of an earlier numbering. The attempts of a queue have one key, which a later version of them may have: the store gets
  * deletions of the keys just before and after it, which are no keys of records.
  */
 import type { KeyRange, PurgeOptions, StoreEntry, StoreOperation } from '../store/store.ts'
@@ -21,12 +21,16 @@ export interface PurgedShard {
   }): Promise<readonly StoreEntry[]>
   /** Writes beside the groups, not synced. */
   write(operations: readonly StoreOperation[]): Promise<void>
-  /** Returns the next id of a queue as it was committed, or is about to be. */
-  nextIdOf(queue: QueueId): number
+  /** Returns the next id of a queue as it was committed, or is about to be. Its bot may have left memory meanwhile. */
+  nextIdOf(queue: QueueId): Promise<number>
   /** Resolves when everything committed so far can be read. */
   settled(): Promise<void>
 }
 
+/** An earlier numbering may have left ids that are higher than the next one by this many: they are not used again soon. */
+const idsAhead = 1_000_000
+/** While a mark is looked for and written, fewer ids than this are used. Chosen: a second of pushes to one queue. */
+const idsUsedMeanwhile = 100_000
 /** One read looks for so many keys: it is short, and most tables have an unused id at their beginning. */
 const keysPerRead = 1_000
 
@@ -59,16 +63,24 @@ export async function purgePayloads(
   shard: PurgedShard,
   queues: readonly QueueId[],
 ): Promise<readonly string[]> {
-  const payloads = queues.flatMap((queue) => {
-    const lastId = Math.max(shard.nextIdOf(queue) - 1, 0)
-    return keys.payloadKinds.map((kind) => keys.payloadKeys(kind, queue, lastId))
-  })
+  const payloads: KeyRange[] = []
+  const earlier: KeyRange[] = []
+  for (const queue of queues) {
+    const nextId = await shard.nextIdOf(queue)
+    for (const kind of keys.payloadKinds) {
+      payloads.push(keys.payloadKeys(kind, queue, Math.max(nextId - 1, 0)))
+      const { first, last } = keys.payloadKeys(kind, queue, keys.updateIdEnd - 1)
+      const from = nextId + idsAhead
+      if (kind !== 'a' && from < keys.updateIdEnd)
+        earlier.push({ first: withId(first, from), last })
+    }
+  }
   // Then every id up to the last one has its record, if it ever gets one.
   await shard.settled()
   // So that no table has but one key, for which no other one could be marked.
   await shard.write(payloads.flatMap(({ first }) => deletionOf(first) ?? []))
   return shard.purge({
-    ranges: [...payloads, ...copiesOf(queues)],
+    ranges: [...payloads, ...earlier, ...copiesOf(queues)],
     mark: async (range) => {
       const unused = await unusedKeys(shard, range)
       // By one write, so that they are in one table, which what is between them overlaps.
@@ -106,10 +118,11 @@ async function unusedId(
 ): Promise<Buffer | undefined> {
   const queue = keys.queueIdOfKey(first)
   const keyOf = [keys.updateKey, keys.leftUpdateKey, keys.deadLetterKey]
-  const lastId = keys.updateIdOfKey(last)
+  const [firstId, lastId] = [keys.updateIdOfKey(first), keys.updateIdOfKey(last)]
+  const nextId = await shard.nextIdOf(queue)
   // The ids of a new numbering are lower, and not used yet.
-  if (shard.nextIdOf(queue) <= lastId) return undefined
-  for (let from = keys.updateIdOfKey(first); from <= lastId; from += keysPerRead) {
+  if (nextId <= lastId && firstId < nextId + idsUsedMeanwhile) return undefined
+  for (let from = firstId; from <= lastId; from += keysPerRead) {
     const to = Math.min(from + keysPerRead, lastId + 1)
     const used = new Set<number>()
     // In this order, because an update that leaves meanwhile is then found under its later key.
@@ -119,14 +132,15 @@ async function unusedId(
       for (const entry of entries) used.add(keys.updateIdOfKey(entry.key))
     }
     for (let id = from; id < to; id++) {
-      if (!used.has(id)) return Buffer.concat([first.subarray(0, 13), idBytes(id)])
+      if (!used.has(id)) return withId(first, id)
     }
   }
   return undefined
 }
 
-function idBytes(id: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32BE(id)
-  return bytes
+/** Returns the key of an update with another id. */
+function withId(key: Buffer, id: number): Buffer {
+  const changed = Buffer.from(key)
+  changed.writeUInt32BE(id, keys.updateKeyBytes - 4)
+  return changed
 }

@@ -279,8 +279,7 @@ export class Shard {
   async clearKept(queue: QueueId): Promise<void> {
     await this.keptChanges.run(async () => {
       await this.commit([], { waited: true })
-      const [stored] = this.stateOf(queue) === undefined ? await this.load([queue]) : []
-      const floor = (this.stateOf(queue) ?? stored?.state)?.floor ?? 0
+      const floor = (await this.#stateOf(queue))?.floor ?? 0
       const all = { queue, from: 0, to: keys.updateIdEnd, limit: leftoversPerWriteMax }
       const options = { sync: false }
       await this.#deleteAll(all, options, keys.keptRunKey)
@@ -338,8 +337,7 @@ export class Shard {
 
   /** Deletes dead records below the floor: left behind by a crash, or the few of a long and sparse range. */
   async reclaimLeftovers(queue: QueueId): Promise<void> {
-    const [stored] = this.#codec.stateOf(queue) === undefined ? await this.load([queue]) : []
-    const floor = (this.#codec.stateOf(queue) ?? stored?.state)?.floor ?? 0
+    const floor = (await this.#stateOf(queue))?.floor ?? 0
     const below = { queue, from: 0, to: floor, limit: 1 }
     const [first] = await this.#updateKeys(below)
     if (first === undefined) return
@@ -387,7 +385,7 @@ export class Shard {
       purge: (options) => this.#store.purge(options),
       range: (range) => this.#read(() => this.#store.range(range)),
       write: (operations) => this.#writeBeside(operations, { sync: false }),
-      nextIdOf: (queue) => this.stateOf(queue)?.nextId ?? 0,
+      nextIdOf: async (queue) => (await this.#stateOf(queue))?.nextId ?? 0,
       settled: () => this.commit([], { waited: true }),
     }
   }
@@ -405,6 +403,12 @@ export class Shard {
     await this.#recovery.stopped()
     await this.#reclaimer.close()
     await this.#store.close()
+  }
+
+  /** Returns the ids and counts of a queue, tracked or not. */
+  async #stateOf(queue: QueueId): Promise<Readonly<QueueState> | undefined> {
+    const [stored] = this.stateOf(queue) === undefined ? await this.load([queue]) : []
+    return this.stateOf(queue) ?? stored?.state
   }
 
   async #loadStored(queues: readonly QueueId[]): Promise<readonly StoredQueue[]> {

@@ -20,7 +20,7 @@ function setUp() {
     keeper.failed()
   }
   const rows = (): readonly number[] => stored.map((record) => record.rows.length)
-  return { clock, keeper, fail, succeed: () => add(undefined), rows }
+  return { clock, keeper, log, fail, succeed: () => add(undefined), rows }
 }
 
 test('a failure is stored at once, and those of the next second together', async () => {
@@ -76,4 +76,13 @@ test('without a failure among what is kept, the end stores nothing', () => {
   for (let nth = 0; nth < 50; nth++) succeed()
   keeper.close()
   assert.deepEqual(rows(), [1])
+})
+
+test('a failure after an erasure is stored at the end, although there are as many attempts as before', () => {
+  const { keeper, log, fail, rows } = setUp()
+  fail()
+  log.forget(() => 'all')
+  fail()
+  keeper.close()
+  assert.deepEqual(rows(), [1, 1])
 })

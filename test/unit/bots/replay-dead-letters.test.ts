@@ -109,6 +109,35 @@ test('all dead letters are replayed in their order, regardless of the types that
   })
 })
 
+test('a replay of all reads the dead letters, and not all updates between them', async () => {
+  const store = new MemoryStore()
+  const bots = await BotsLife.open({
+    store: () => store,
+    retention: { ms: 3_600_000, bytes: 1_000_000 },
+    limits: { pendingUpdatesMax: 10_000, pendingBytesMax: 1_000_000 },
+  })
+  await bots.register(botId)
+  const { updates } = await bots.registry.queueOf(botId, false)
+  const ids = await addDeadLetters(bots, updates, 1)
+  for (let n = 0; n < 6; n++) {
+    await bots.push(...Array.from({ length: 1_000 }, () => bots.request(botId)))
+  }
+  await bots.wait(Promise.resolve(updates.advance(updates.nextId, 'confirm')))
+  ids.push(...(await addDeadLetters(bots, updates, 1)))
+  const range = store.range.bind(store)
+  let reads = 0
+  store.range = (options) => {
+    reads += 1
+    return range(options)
+  }
+  const { replayed } = await bots.wait(bots.registry.replayAll(main))
+  assert.deepEqual(
+    replayed.map(({ updateId }) => updateId),
+    ids,
+  )
+  assert(reads < 60, `${reads}`)
+})
+
 test('a replay ends at the first dead letter for which there is no room, and fails if that is the first of all', async () => {
   const { bots, updates, ids } = await open(4)
   await bots.push(...Array.from({ length: 3 }, () => bots.request(botId)))

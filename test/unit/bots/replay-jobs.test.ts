@@ -254,6 +254,32 @@ test('a dead letter that is replayed after the look at the pending updates is er
   await eraseOne(bots, queue)
 })
 
+test('the answer to an attempt that is made while an erasure looks for answers stays', async () => {
+  const { bots, queue } = await open()
+  const [erased = 0, updateId = 0] = await push(bots, 2)
+  const log = bots.webhooks.attempts.of(queue.id)
+  const attempt = { atMs: 1, status: 500, durationMs: 1, nextRetryMs: 2, address: '::1' }
+  const add = (id: number): void =>
+    log.add({ ...attempt, updateId: id, error: 'no', responseBody: 'why' }, 'rejected')
+  const gone = erased - 1
+  add(gone)
+  const { lookBack } = queue.updates
+  const get = lookBack.get.bind(lookBack)
+  Object.defineProperty(queue.updates, 'lookBack', { value: lookBack })
+  Object.defineProperty(lookBack, 'get', {
+    value: (id: number) => {
+      add(updateId)
+      return get(id)
+    },
+  })
+  await bots.wait(eraseUpdates([queue], (key) => key.endsWith('k0')))
+  const answers = log.latest(9).map((each) => [each.updateId, each.responseBody])
+  assert.deepEqual(answers, [
+    [updateId, 'why'],
+    [gone, undefined],
+  ])
+})
+
 test('a job goes on in the next process where the one before was killed: nothing twice, nothing left out', async () => {
   const store = new MemoryStore()
   let disk = new FaultyStore(store)

@@ -8,6 +8,7 @@ import * as keys from '../../../src/shard/record-keys.ts'
 import { LevelStore } from '../../../src/store/level/level-store.ts'
 import type { KeyRange, PurgeOptions } from '../../../src/store/store.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
+import { QueueLife } from '../../support/queue/queue-life.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 
 const queue = keys.queueIdOf(123, false)
@@ -28,7 +29,7 @@ class World {
       this.written.push(...operations.map(({ key }) => key))
       return this.store.write(operations, { sync: false })
     },
-    nextIdOf: () => this.nextId,
+    nextIdOf: () => Promise.resolve(this.nextId),
     settled: () => Promise.resolve(),
   }
   readonly written: Buffer[] = []
@@ -69,13 +70,28 @@ test('what is marked is an id that no update has or can get', async () => {
   assert.deepEqual(await world.marked(left), keys.leftUpdateKey(queue, 7))
 })
 
-test('ids from the next one on are in no range, and a new numbering ends the marks', async () => {
+test('ids that are about to be used are in no range, and a new numbering ends the marks', async () => {
   const world = await World.open([])
   await purgePayloads(world.shard, [queue])
   const updates = world.asked?.ranges.filter(({ first }) => first[0] === keys.startOf('u')[0])
-  assert.deepEqual(updates, [ids(0, 99)])
+  assert.deepEqual(updates, [ids(0, 99), ids(1_000_100, keys.updateIdEnd - 1)])
   world.nextId = 50
   assert.equal(await world.marked(ids(0, 99)), undefined)
+  world.nextId = 950_000
+  assert.equal(await world.marked(ids(1_000_100, 1_000_200)), undefined)
+})
+
+test('what an earlier numbering has left is purged, and its dead letters stay', async () => {
+  const earlier = [2_147_000_001, 2_147_000_002].map((id) => keys.deadLetterKey(queue, id))
+  const world = await World.open(earlier)
+  await purgePayloads(world.shard, [queue])
+  const [first, last] = [2_147_000_001, 2_147_000_009].map((id) => keys.deadLetterKey(queue, id))
+  assert(first !== undefined && last !== undefined)
+  const isAsked = world.asked?.ranges.some(
+    (range) => Buffer.compare(range.first, first) <= 0 && Buffer.compare(range.last, last) >= 0,
+  )
+  assert.equal(isAsked, true)
+  assert.deepEqual(await world.marked({ first, last }), keys.deadLetterKey(queue, 2_147_000_003))
 })
 
 test('more live ids than one read returns are passed over', async () => {
@@ -118,13 +134,28 @@ test('attempts that later ones have replaced are in no file', async (t) => {
       purge: (options) => store.purge(options),
       range: (range) => store.range(range),
       write: (operations) => store.write(operations, { sync: false }),
-      nextIdOf: () => 100,
+      nextIdOf: () => Promise.resolve(100),
       settled: () => Promise.resolve(),
     },
     [queue],
   )
   assert.equal(hasPayload(), false)
-  assert.equal(`${(await store.getMany([key]))[0]}`, 'other')
+  assert.equal((await store.getMany([key]))[0]?.toString(), 'other')
+})
+
+test('the payloads of a queue whose bot has left memory are purged', async () => {
+  const life = await QueueLife.open()
+  const pushed = await life.push(3)
+  const { shard } = life.life
+  const asked: PurgeOptions[] = []
+  life.store.purge = (options) => {
+    asked.push(options)
+    return Promise.resolve([])
+  }
+  shard.forget(life.id)
+  await life.wait(shard.purge([life.id]))
+  const last = asked[0]?.ranges[0]?.last
+  assert.deepEqual(last, keys.updateKey(life.id, pushed.at(-1) ?? 0))
 })
 
 test('copies of damaged records of these queues that may have payloads are deleted, and no other record', async () => {
