@@ -41,11 +41,8 @@ import { type NoteSubject, QueueNotes } from './queue-notes.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import { hostOfWebhook } from '../webhook/endpoint.ts'
 import type { Polls } from '../webhook/health.ts'
-import {
-  type SettingsChange,
-  WebhookControl,
-  type WebhookControlOptions,
-} from './webhook-control.ts'
+import type { SettingsChange } from './settings-change.ts'
+import { WebhookControl, type WebhookControlOptions } from './webhook-control.ts'
 import type { WebhookReport } from './webhook-report.ts'
 import type { WebhookServices } from './webhook-services.ts'
 

@@ -11,7 +11,7 @@ import type { FleetCounts } from './fleet-counts.ts'
 import type { FleetQuery, FleetStatus } from './fleet-status.ts'
 import type { ReplayJobs } from './replay-jobs.ts'
 import type { ReplayedUpdate } from './replay-slice.ts'
-import type { SetWebhookRequest } from './webhook-control.ts'
+import type { SetWebhookRequest } from './set-webhook-request.ts'
 import type { Token } from './token.ts'
 
 /** What a bot is registered with. */

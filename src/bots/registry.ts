@@ -37,7 +37,7 @@ import { PushBatch } from './push-batch.ts'
 import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
 import { ReplayJobs } from './replay-jobs.ts'
 import { replayOne, type ReplayTarget } from './replay-slice.ts'
-import type { SetWebhookRequest } from './webhook-control.ts'
+import type { SetWebhookRequest } from './set-webhook-request.ts'
 import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
 
 /** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */

@@ -13,12 +13,10 @@ import type { Clock, Timer } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
-import type { AllowedTypes } from '../queue/filter.ts'
 import { withAllowedTypes } from './allowed-types.ts'
 import { AttemptKeeper } from './attempt-keeper.ts'
 import type { BotSettings, QueueSettings, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/record-keys.ts'
-import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import type { Attempt } from '../webhook/attempt.ts'
@@ -30,25 +28,15 @@ import { isFailing, type Waiting } from '../webhook/health.ts'
 import type { KnownAddresses } from '../webhook/known-addresses.ts'
 import type { ShownRequest } from '../webhook/request-headers.ts'
 import type { Verified } from '../webhook/verify.ts'
-import { type WebhookFacts, type WebhookReport, webhookReport } from './webhook-report.ts'
+import type { SettingsChange } from './settings-change.ts'
+import type { SetWebhookRequest } from './set-webhook-request.ts'
+import {
+  type WebhookFacts,
+  type WebhookInfo,
+  type WebhookReport,
+  webhookReport,
+} from './webhook-report.ts'
 import type { WebhookDispatcher, WebhookOfQueue, WebhookServices } from './webhook-services.ts'
-
-/** A change of settings, with operations to commit in the same group. */
-export interface ChangedSettings {
-  readonly settings: QueueSettings
-  readonly alongside?: readonly Operation[]
-}
-
-export type SettingsChange = (settings: QueueSettings) => ChangedSettings | Promise<ChangedSettings>
-
-/** What getWebhookInfo shows. */
-export interface WebhookInfo {
-  readonly ipAddress: string | undefined
-  readonly lastErrorDateS: number | undefined
-  readonly lastErrorMessage: string | undefined
-  /** The value in effect; undefined without a webhook. */
-  readonly maxConnections: number | undefined
-}
 
 export interface WebhookControlOptions {
   readonly id: QueueId
@@ -62,13 +50,6 @@ export interface WebhookControlOptions {
   ofBot(): BotSettings
   changeSettings(change: SettingsChange): Promise<void>
   cancelPoll(): void
-}
-
-/** A setWebhook call whose syntax was checked. */
-export interface SetWebhookRequest {
-  readonly webhook: WebhookRecord
-  readonly allowedTypes: AllowedTypes
-  readonly dropsPending: boolean
 }
 
 /** A bot may call setWebhook with a url once in this time. [ref] */
@@ -261,8 +242,7 @@ export class WebhookControl {
     const dispatcher = this.#dispatcher
     if (dispatcher === undefined || this.#isClosed) return
     await dispatcher.drain(renewalDrainMs)
-    // A setWebhook in the meantime has replaced it.
-    if (this.#dispatcher !== dispatcher) return
+    if (this.#dispatcher !== dispatcher) return // A setWebhook in the meantime has replaced it.
     this.#dispatcher = undefined
     this.available()
   }
@@ -387,10 +367,8 @@ export class WebhookControl {
   get #webhook(): WebhookRecord | undefined {
     const { webhook } = this.#options.settings()
     const { services } = this.#options
-    const connectionsMax = Math.min(
-      services.connectionsMax,
-      this.#options.ofBot().connectionsMax ?? Number.POSITIVE_INFINITY,
-    )
+    const { connectionsMax: ofBot = Number.POSITIVE_INFINITY } = this.#options.ofBot()
+    const connectionsMax = Math.min(services.connectionsMax, ofBot)
     if (webhook === undefined || webhook.maxConnections <= connectionsMax) return webhook
     return { ...webhook, maxConnections: connectionsMax }
   }

@@ -3,7 +3,7 @@
  * to. bots/webhook-control.ts does the rest. The private API sets webhooks by the same rules (private-api/routes/webhook-routes.ts).
  */
 import type { BotQueue } from '../../bots/bot-queue.ts'
-import type { SetWebhookRequest } from '../../bots/webhook-control.ts'
+import type { SetWebhookRequest } from '../../bots/set-webhook-request.ts'
 import { PostboteError } from '../../errors.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { readCertificates } from '../../webhook/certificate.ts'

@@ -4,7 +4,8 @@
  * remains.
  */
 
-import { type SettingsChange, WebhookControl } from '../../../src/bots/webhook-control.ts'
+import type { SettingsChange } from '../../../src/bots/settings-change.ts'
+import { WebhookControl } from '../../../src/bots/webhook-control.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import type { UpdateQueue } from '../../../src/queue/update-queue.ts'
 import { defaultTypesMask } from '../../../src/queue/update-types.ts'
