@@ -24,10 +24,14 @@ import { AttemptLogs } from '../webhook/attempt-logs.ts'
 import type { DeliveryCounters } from '../webhook/attempt-recorder.ts'
 import { compileBlocklist, isBlocked } from '../net/blocklist.ts'
 import { checkCertificates } from '../webhook/certificate.ts'
-import type { ConnectionSetOptions, TraceOfAttempt } from '../webhook/connection-set.ts'
+import type {
+  ConnectionSetOptions,
+  TraceOfAttempt,
+  WebhookSettings,
+} from '../webhook/connection-set.ts'
 import { createConnector } from '../webhook/connector.ts'
 import { Dispatcher } from '../webhook/dispatcher.ts'
-import { type Endpoint, parseEndpoint } from '../webhook/endpoint.ts'
+import { type Endpoint, hostOfWebhook, parseEndpoint } from '../webhook/endpoint.ts'
 import { checkEndpoint, type EndpointCheck } from '../webhook/endpoint-check.ts'
 import { EndpointChecks } from '../webhook/endpoint-checks.ts'
 import type { DeliverySource } from '../webhook/delivery-source.ts'
@@ -148,10 +152,11 @@ export class WebhookFactory implements WebhookServices {
 
   check(request: Parameters<WebhookServices['check']>[0]): Promise<EndpointCheck> {
     const { clock, config } = this.#options
-    const { known, queueId, signal, webhook } = request
+    const { known, ofBot, queueId, signal, webhook } = request
     return this.#checks.run(queueId, () =>
       checkEndpoint({
         ...webhook,
+        headers: ofBot.headers,
         endpoint: parseEndpoint(webhook.url, { local: true }),
         secretHeaderNames: config.secretTokenHeaders,
         signing: this.#signing(request, `${deliveryIdPrefix(queueId)}check-`),
@@ -175,6 +180,7 @@ export class WebhookFactory implements WebhookServices {
     return shownRequest({
       endpoint: parseEndpoint(webhook.url, { local: true }),
       secretToken: webhook.secretToken,
+      headers: of.ofBot.headers,
       secretHeaderNames: config.secretTokenHeaders,
       isSigned: (of.signingKeys() ?? []).some(({ endsAtMs = Infinity }) => nowMs < endsAtMs),
     })
@@ -189,12 +195,12 @@ export class WebhookFactory implements WebhookServices {
         timeMs: clock.nowMs(),
         botId: botIdOf(queueId),
         isTest: isTestQueue(queueId),
-        host: new URL(webhook.url).host,
+        host: hostOfWebhook(webhook.url),
         reason,
       })
     }
     return new Dispatcher({
-      settings: request.webhook,
+      settings: settingsOf(request),
       source: request.source,
       addresses: request.addresses,
       clock: request.clock,
@@ -274,7 +280,7 @@ export class WebhookFactory implements WebhookServices {
       timeMs: attempt.atMs,
       botId: botIdOf(queueId),
       isTest: isTestQueue(queueId),
-      host: new URL(webhook.url).host,
+      host: hostOfWebhook(webhook.url),
       updateId: updateId === 0 ? undefined : updateId,
       status: status === 0 ? undefined : status,
       durationMs: Math.round(attempt.durationMs),
@@ -338,6 +344,13 @@ export class WebhookFactory implements WebhookServices {
   async close(): Promise<void> {
     await this.#addresses.close({ force: true })
   }
+}
+
+/** A bot for which nothing is set has the record itself. */
+function settingsOf({ webhook, ofBot }: DispatcherRequest): WebhookSettings {
+  const { headers, retryDelaysS } = ofBot
+  if (headers === undefined && retryDelaysS === undefined) return webhook
+  return { ...webhook, headers, retryDelaysS }
 }
 
 const reservedAddresses = compileBlocklist({ local: false, block: [], allow: [] })

@@ -457,6 +457,9 @@ function privateApiOf(
     onRefused: (request) => parts.gate.noteRefused(request),
     bodies: parts.bodies.private,
     updateBytesMax: config.maxUpdateBytes,
+    webhookConnectionsMax: config.maxWebhookConnections,
+    secretTokenHeaders: config.secretTokenHeaders,
+    sealToken: sealerOf(parts),
     readiness: async () => ({
       isServed: allServed(parts),
       hasLease: parts.databases.isAnyOn(),
@@ -482,6 +485,10 @@ function privateApiOf(
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     ownersOf: (request) => ownersOf(parts, request),
   })
+}
+
+function sealerOf({ upstream }: Parts): ((token: string) => string) | undefined {
+  return upstream === undefined ? undefined : (token) => upstream.sealToken(token)
 }
 
 /** Whether every shard is served, here or by another node. Those of a database that is away need not be. */

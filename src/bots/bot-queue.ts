@@ -23,7 +23,12 @@ import {
   retentionOf,
 } from '../queue/retention.ts'
 import type { WindowBudget } from '../queue/window-budget.ts'
-import type { BotRecord, QueueSettings, StoredSigningKey } from '../shard/bot-record.ts'
+import type {
+  BotRecord,
+  BotSettings,
+  QueueSettings,
+  StoredSigningKey,
+} from '../shard/bot-record.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
@@ -34,12 +39,10 @@ import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { type NoteSubject, QueueNotes } from './queue-notes.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
+import { hostOfWebhook } from '../webhook/endpoint.ts'
 import type { Polls } from '../webhook/health.ts'
-import {
-  type SettingsChange,
-  WebhookControl,
-  type WebhookControlOptions,
-} from './webhook-control.ts'
+import type { SettingsChange } from './settings-change.ts'
+import { WebhookControl, type WebhookControlOptions } from './webhook-control.ts'
 import type { WebhookReport } from './webhook-report.ts'
 import type { WebhookServices } from './webhook-services.ts'
 
@@ -200,7 +203,7 @@ export class BotQueue {
       oldestAgeS: oldestAgeS ?? null,
       deadLetterCount: await this.updates.deadLetters.count(),
       isPollWaiting: this.poller.isWaiting,
-      webhookHost: webhook === undefined ? null : new URL(webhook.url).host,
+      webhookHost: webhook === undefined ? null : hostOfWebhook(webhook.url),
       lastErrorAtS: info.lastErrorDateS ?? null,
       lastErrorMessage: info.lastErrorMessage ?? null,
       isPaused: this.#settings.isPaused ?? false,
@@ -410,6 +413,10 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   settings(): QueueSettings {
     return this.#of.settings
+  }
+
+  ofBot(): BotSettings {
+    return this.#of.bot.record
   }
 
   changeSettings(change: SettingsChange): Promise<void> {

@@ -4,12 +4,14 @@
  */
 import type { PostboteError } from '../errors.ts'
 import type { UpdateFilter } from '../queue/look-back.ts'
+import type { BotRecord, BotSettings } from '../shard/bot-record.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { FleetCounts } from './fleet-counts.ts'
 import type { FleetQuery, FleetStatus } from './fleet-status.ts'
 import type { ReplayJobs } from './replay-jobs.ts'
 import type { ReplayedUpdate } from './replay-slice.ts'
+import type { SetWebhookRequest } from './set-webhook-request.ts'
 import type { Token } from './token.ts'
 
 /** What a bot is registered with. */
@@ -25,6 +27,24 @@ export interface IssuedToken {
   /** Returned only here, because only its hash is stored. */
   readonly token: string
 }
+
+/** A registration that may be repeated. */
+export interface KeyedRegistration extends Registration {
+  /** A repetition with this key registers nothing. */
+  readonly idempotencyKey: string
+  /** Set with the registration in one write, if its endpoint can be verified. */
+  readonly webhook?: Pick<SetWebhookRequest, 'webhook' | 'allowedTypes'> | undefined
+  /** Returns the form of the token that may be stored with the webhook. */
+  readonly sealToken?: ((token: string) => string) | undefined
+}
+
+/** A bot that was registered now, or before with the same key. */
+export type KeyedBot =
+  | (IssuedToken & {
+      /** Why it has no webhook, although it was asked for one. */
+      readonly webhookError?: PostboteError
+    })
+  | { readonly botId: number; readonly isDuplicate: true }
 
 /** A bot with its names. */
 export interface BotSummary extends Registration {
@@ -50,9 +70,27 @@ export interface ShardSums {
   readonly counts: FleetCounts
 }
 
-/** A bot with the state of its two queues. */
-export interface BotReport extends BotSummary {
+type Changed = Partial<Pick<Registration, 'firstName' | 'username'>> &
+  Pick<BotRecord, 'isValidated' | keyof BotSettings>
+
+/** What changes of a bot: a field that is absent stays, and null takes a setting back. */
+export type BotChange = {
+  readonly [Name in keyof Changed]?:
+    | Changed[Name]
+    | (Name extends keyof Registration ? undefined : null | undefined)
+}
+
+/** The settings of a bot as they may be shown: of the headers, only the names. */
+export interface ShownSettings {
   readonly isValidated: boolean
+  readonly ttlS: number | undefined
+  readonly connectionsMax: number | undefined
+  readonly retryDelaysS: readonly number[] | undefined
+  readonly headerNames: readonly string[] | undefined
+}
+
+/** A bot with the state of its two queues. */
+export interface BotReport extends BotSummary, ShownSettings {
   readonly queue: QueueReport
   readonly testQueue: QueueReport
 }
@@ -112,6 +150,12 @@ export interface BotService {
    */
   register(registration: Registration): Promise<IssuedToken>
   /**
+   * Registers a bot, unless its registration had the same key. Nothing changes before its webhook is verified.
+   *
+   * @throws BOT_NOT_SERVED; BOT_EXISTS if another bot has the id.
+   */
+  registerOnce(registration: KeyedRegistration): Promise<KeyedBot>
+  /**
    * Finds an unused random id for a registration without one.
    *
    * @param accepts - Returns whether an id is acceptable.
@@ -125,8 +169,12 @@ export interface BotService {
    * @param overlapS - Seconds for which the current token stays valid; 0 ends it immediately.
    */
   renewToken(botId: number, overlapS: number): Promise<IssuedToken>
-  /** Sets whether each push to a bot is checked for the fields that bot frameworks need. */
-  setValidated(botId: number, isValidated: boolean): Promise<void>
+  /**
+   * Changes the names and settings of a bot in one write. When it resolves, they are in effect.
+   *
+   * @returns what the bot has now
+   */
+  change(botId: number, change: BotChange): Promise<ShownSettings>
   /** Removes a bot with its queues. */
   remove(botId: number): Promise<void>
   /** Returns a queue of a bot, loaded into memory. */

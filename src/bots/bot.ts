@@ -6,7 +6,7 @@ import { queueIdOf } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import { BotQueue, type BotQueueServices } from './bot-queue.ts'
-import type { BotSummary } from './bot-service.ts'
+import type { BotSummary, ShownSettings } from './bot-service.ts'
 import { TokenVerifier } from './token.ts'
 import { Mutex } from '../kit/mutex.ts'
 
@@ -71,6 +71,11 @@ export class Bot {
     }
   }
 
+  /** Has the deliveries of its queues use the settings of its record. */
+  async renewDispatchers(): Promise<void> {
+    await Promise.all([this.main.webhook.renewDispatcher(), this.#test?.webhook.renewDispatcher()])
+  }
+
   get loadedTest(): BotQueue | undefined {
     return this.#test
   }
@@ -123,6 +128,13 @@ export class Bot {
 export function summaryOf(botId: number, record: BotRecord): BotSummary {
   const { firstName, username, createdAtMs } = record
   return { botId, firstName, username, createdAtMs }
+}
+
+/** Returns the settings of a bot without the values of its headers, which are secrets. */
+export function shownSettings(record: BotRecord): ShownSettings {
+  const { isValidated = false, ttlS, connectionsMax, retryDelaysS, headers } = record
+  const headerNames = headers === undefined ? undefined : Object.keys(headers)
+  return { isValidated, ttlS, connectionsMax, retryDelaysS, headerNames }
 }
 
 /** Whether a number is in the range of bot ids (protocol.md §2). */

@@ -268,7 +268,8 @@ export class PushBatch {
     if (key !== undefined) {
       shard.idempotency.assertRoom(key, this.#partOf(shard).pushed.acceptedAtMs)
     }
-    rows.setTtl(nth, lifeS(typeNumber, rows.ttlOf(nth) || undefined))
+    const ttlS = lifeS(typeNumber, rows.ttlOf(nth) || undefined, queue.bot.record.ttlS)
+    rows.setTtl(nth, ttlS)
     return this.#accepted(queue, place)
   }
 

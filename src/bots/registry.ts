@@ -4,32 +4,40 @@ import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import type { UpdateFilter } from '../queue/look-back.ts'
-import type { BotRecord } from '../shard/bot-record.ts'
+import type { BotRecord, QueueSettings, StoredSecret } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
 import { type QueueId, queueIdOf } from '../shard/record-keys.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
-import { type Bot, summaryOf } from './bot.ts'
+import type { Verified } from '../webhook/verify.ts'
+import { withAllowedTypes } from './allowed-types.ts'
+import { type Bot, shownSettings, summaryOf } from './bot.ts'
 import { BotCache, type BotCacheOptions } from './bot-cache.ts'
 import type { BotQueue, BotQueueServices, QueueReport } from './bot-queue.ts'
 import type {
+  BotChange,
   BotList,
   BotReport,
   BotService,
   IssuedToken,
+  KeyedBot,
+  KeyedRegistration,
   ListedBot,
   PushReceipt,
   Registration,
   ReplayResult,
   ShardSums,
+  ShownSettings,
   UpdateName,
 } from './bot-service.ts'
 import { Fleet } from './fleet.ts'
 import type { FleetQuery } from './fleet-status.ts'
+import { registrationHash } from './derived-bot-id.ts'
 import { PushBatch } from './push-batch.ts'
 import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
 import { ReplayJobs } from './replay-jobs.ts'
 import { replayOne, type ReplayTarget } from './replay-slice.ts'
+import type { SetWebhookRequest } from './set-webhook-request.ts'
 import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
 
 /** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */
@@ -47,6 +55,8 @@ export class BotRegistry implements BotService {
   readonly fleet: Fleet
   readonly replays: ReplayJobs
   readonly #services: BotQueueServices
+  /** Registrations with a key that are in progress, by the ids of their bots. */
+  readonly #registering = new Map<number, Promise<unknown>>()
   readonly #clearing = new Mutex()
 
   constructor(options: BotCacheOptions) {
@@ -77,9 +87,75 @@ export class BotRegistry implements BotService {
   }
 
   async register(registration: Registration): Promise<IssuedToken> {
-    const botId = registration.botId
+    const { botId, firstName, username } = registration
     this.bots.assertServed(botId)
     const shard = this.bots.shardOf(botId)
+    return this.#add({ botId, shard }, (record) => ({
+      record: { firstName, username, ...record },
+    }))
+  }
+
+  async registerOnce(registration: KeyedRegistration): Promise<KeyedBot> {
+    const { botId } = registration
+    // What another one with this id has registered may not be on disk yet.
+    while (this.#registering.has(botId)) await this.#registering.get(botId)?.catch(() => undefined)
+    const registering = this.#registerOnce(registration)
+    this.#registering.set(botId, registering)
+    try {
+      return await registering
+    } finally {
+      this.#registering.delete(botId)
+    }
+  }
+
+  async #registerOnce(registration: KeyedRegistration): Promise<KeyedBot> {
+    const { botId, firstName, username, idempotencyKey, webhook, sealToken } = registration
+    this.bots.assertServed(botId)
+    const shard = this.bots.shardOf(botId)
+    const registeredBy = registrationHash(idempotencyKey)
+    const [before] = await shard.load([botId])
+    if (before?.bot?.registeredBy === registeredBy) return { botId, isDuplicate: true }
+    if (before?.bot !== undefined) throw new PostboteError('BOT_EXISTS')
+    const verified = webhook === undefined ? undefined : await this.#verified(webhook)
+    const issued = await this.#add({ botId, shard }, (record, { token, settings }) => ({
+      record: { firstName, username, ...record, registeredBy },
+      settings:
+        webhook === undefined || verified === undefined || verified instanceof PostboteError
+          ? undefined
+          : {
+              ...withAllowedTypes(settings, webhook.allowedTypes),
+              webhook: {
+                ...webhook.webhook,
+                ...(sealToken === undefined ? {} : { sealedToken: sealToken(token) }),
+                verifiedAddress: verified.address,
+              },
+            },
+    }))
+    return verified instanceof PostboteError ? { ...issued, webhookError: verified } : issued
+  }
+
+  /** Returns why a webhook cannot be set, or where its endpoint was reached. */
+  async #verified({
+    webhook,
+  }: Pick<SetWebhookRequest, 'webhook'>): Promise<Verified | PostboteError> {
+    const { webhooks } = this.#services
+    try {
+      const endpoint = webhooks.parseEndpoint(webhook.url)
+      return await webhooks.verify({ endpoint, webhook, signal: new AbortController().signal })
+    } catch (error) {
+      if (error instanceof PostboteError) return error
+      throw error
+    }
+  }
+
+  /** Adds a bot that does not exist, with its record and, if it has any, the settings of its queue in one write. */
+  async #add(
+    { botId, shard }: { readonly botId: number; readonly shard: Shard },
+    make: (
+      record: Pick<BotRecord, 'createdAtMs' | 'secrets'>,
+      of: { readonly token: string; readonly settings: QueueSettings },
+    ) => { readonly record: BotRecord; readonly settings?: QueueSettings | undefined },
+  ): Promise<IssuedToken> {
     const queues = [botId, queueIdOf(botId, true)]
     const [stored] = await shard.load(queues)
     if (stored === undefined || stored.bot !== undefined) throw new PostboteError('BOT_EXISTS')
@@ -94,15 +170,17 @@ export class BotRegistry implements BotService {
       })
       this.#assertNotLoaded(botId)
     }
-    const { token, record } = this.#issue(botId, {
-      firstName: registration.firstName,
-      username: registration.username,
-      createdAtMs: shard.clock.nowMs(),
-      secrets: [],
-    })
-    const bot = this.bots.adopt(botId, shard, { ...stored, bot: record })
+    const { token, secret } = issue(botId)
+    const createdAtMs = shard.clock.nowMs()
+    const made = make({ createdAtMs, secrets: [secret] }, { token, settings: stored.settings })
+    const { record, settings = stored.settings } = made
+    const bot = this.bots.adopt(botId, shard, { ...stored, bot: record, settings })
+    const operations: Operation[] = [{ kind: 'bot', queue: botId, record }]
+    if (made.settings !== undefined) {
+      operations.push({ kind: 'settings', queue: botId, record: made.settings })
+    }
     try {
-      await shard.commit([{ kind: 'bot', queue: botId, record }], { waited: true })
+      await shard.commit(operations, { waited: true })
     } catch (error) {
       this.bots.forget(bot)
       throw error
@@ -124,15 +202,23 @@ export class BotRegistry implements BotService {
     const { token } = await this.#changeRecord(botId, (current) => {
       const endsAtMs = this.bots.shardOf(botId).clock.nowMs() + overlapS * 1000
       const outgoing = current.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
-      return this.#issue(botId, { ...current, secrets: overlapS > 0 ? outgoing : [] })
+      const { token: issued, secret } = issue(botId)
+      const secrets = overlapS > 0 ? [secret, ...outgoing] : [secret]
+      return { token: issued, record: { ...current, secrets } }
     })
     return { botId, token }
   }
 
-  async setValidated(botId: number, isValidated: boolean): Promise<void> {
-    await this.#changeRecord(botId, ({ isValidated: _before, ...rest }) => ({
-      record: isValidated ? { ...rest, isValidated } : rest,
-    }))
+  async change(botId: number, change: BotChange): Promise<ShownSettings> {
+    const { record, changesDeliveries } = await this.#changeRecord(botId, (current) => {
+      const changed = changedRecord(current, change)
+      return {
+        record: changed,
+        changesDeliveries: deliveriesOf(changed) !== deliveriesOf(current),
+      }
+    })
+    if (changesDeliveries) await this.bots.loaded(botId)?.renewDispatchers()
+    return shownSettings(record)
   }
 
   /** Changes run one after the other, because each token must end the previous one. */
@@ -216,7 +302,7 @@ export class BotRegistry implements BotService {
       queue.report(this.fleet.pollsOf(queue))
     return {
       ...summaryOf(botId, bot.record),
-      isValidated: bot.record.isValidated === true,
+      ...shownSettings(bot.record),
       queue: await reportOf(bot.main),
       testQueue: await reportOf(test),
     }
@@ -299,12 +385,35 @@ export class BotRegistry implements BotService {
     if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
     if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
   }
+}
 
-  #issue(botId: number, record: BotRecord): { readonly token: string; readonly record: BotRecord } {
-    const token = makeToken(botId, randomBytes)
-    const sha256 = secretHash(parseToken(token).secret).toString('base64url')
-    return { token, record: { ...record, secrets: [{ sha256 }, ...record.secrets] } }
-  }
+/** Makes a token, and what is stored of it. */
+function issue(botId: number): { readonly token: string; readonly secret: StoredSecret } {
+  const token = makeToken(botId, randomBytes)
+  const sha256 = secretHash(parseToken(token).secret).toString('base64url')
+  return { token, secret: { sha256 } }
+}
+
+function changedRecord(record: BotRecord, change: BotChange): BotRecord {
+  const fields: readonly (readonly [string, unknown])[] = Object.entries({
+    ...record,
+    ...withoutUndefined(change),
+  })
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- null, which is left out, is only for what need not be there
+  const kept = Object.fromEntries(
+    fields.filter(([, value]) => value !== null),
+  ) as Partial<BotRecord>
+  const { firstName, username, secrets, createdAtMs } = record
+  return { firstName, username, secrets, createdAtMs, ...kept }
+}
+
+function withoutUndefined(change: BotChange): BotChange {
+  return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
+}
+
+/** What a dispatcher has from the record of its bot, for a comparison. */
+function deliveriesOf({ connectionsMax, retryDelaysS, headers }: BotRecord): string {
+  return JSON.stringify([connectionsMax, retryDelaysS, headers])
 }
 
 /** Deletes what queues keep of updates that have left. They must have been read. */

@@ -7,7 +7,7 @@ import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { isAllowed } from '../queue/filter.ts'
 import type { FoundUpdate, UpdateFilter } from '../queue/look-back.ts'
-import { expiresAtS } from '../queue/time-to-live.ts'
+import { expiresAtS, lifeS } from '../queue/time-to-live.ts'
 import type { Operation, PushOperation } from '../shard/operations.ts'
 import type { BotQueue } from './bot-queue.ts'
 
@@ -159,6 +159,7 @@ function pushOf(
   assertAccepting()
   if (rules === 'job' && updates.isTooLarge(text.length)) return 'tooLarge'
   if (rules === 'job') updates.assertRoomForReplay(text.length)
-  const endsAtS = expiresAtS(typeNumber, undefined, clock.nowMs())
+  const ttlS = lifeS(typeNumber, undefined, queue.bot.record.ttlS)
+  const endsAtS = expiresAtS(typeNumber, ttlS, clock.nowMs())
   return updates.push({ typeNumber, orderingKey, expiresAtS: endsAtS, traceparent, text })
 }

@@ -13,12 +13,10 @@ import type { Clock, Timer } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
-import type { AllowedTypes } from '../queue/filter.ts'
 import { withAllowedTypes } from './allowed-types.ts'
 import { AttemptKeeper } from './attempt-keeper.ts'
-import type { QueueSettings, WebhookRecord } from '../shard/bot-record.ts'
+import type { BotSettings, QueueSettings, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/record-keys.ts'
-import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { StoredQueue } from '../shard/stored.ts'
 import type { Attempt } from '../webhook/attempt.ts'
@@ -30,25 +28,15 @@ import { isFailing, type Waiting } from '../webhook/health.ts'
 import type { KnownAddresses } from '../webhook/known-addresses.ts'
 import type { ShownRequest } from '../webhook/request-headers.ts'
 import type { Verified } from '../webhook/verify.ts'
-import { type WebhookFacts, type WebhookReport, webhookReport } from './webhook-report.ts'
+import type { SettingsChange } from './settings-change.ts'
+import type { SetWebhookRequest } from './set-webhook-request.ts'
+import {
+  type WebhookFacts,
+  type WebhookInfo,
+  type WebhookReport,
+  webhookReport,
+} from './webhook-report.ts'
 import type { WebhookDispatcher, WebhookOfQueue, WebhookServices } from './webhook-services.ts'
-
-/** A change of settings, with operations to commit in the same group. */
-export interface ChangedSettings {
-  readonly settings: QueueSettings
-  readonly alongside?: readonly Operation[]
-}
-
-export type SettingsChange = (settings: QueueSettings) => ChangedSettings | Promise<ChangedSettings>
-
-/** What getWebhookInfo shows. */
-export interface WebhookInfo {
-  readonly ipAddress: string | undefined
-  readonly lastErrorDateS: number | undefined
-  readonly lastErrorMessage: string | undefined
-  /** The value in effect; undefined without a webhook. */
-  readonly maxConnections: number | undefined
-}
 
 export interface WebhookControlOptions {
   readonly id: QueueId
@@ -58,15 +46,10 @@ export interface WebhookControlOptions {
   readonly clock: Clock
   readonly shard: Pick<Shard, 'commit'>
   settings(): QueueSettings
+  /** What the operator has set for the bot. */
+  ofBot(): BotSettings
   changeSettings(change: SettingsChange): Promise<void>
   cancelPoll(): void
-}
-
-/** A setWebhook call whose syntax was checked. */
-export interface SetWebhookRequest {
-  readonly webhook: WebhookRecord
-  readonly allowedTypes: AllowedTypes
-  readonly dropsPending: boolean
 }
 
 /** A bot may call setWebhook with a url once in this time. [ref] */
@@ -91,6 +74,9 @@ const healthStoredPeriodMs = 10_000
  * degraded, so that it is degraded after a restart, too.
  */
 const storedFailureAgeMsMax = 5 * 60_000
+
+/** A change of the operator waits this long for deliveries in flight. Chosen: longer than usual ones take, and short for a call. */
+const renewalDrainMs = 5_000
 
 export class WebhookControl {
   readonly #options: WebhookControlOptions
@@ -251,6 +237,16 @@ export class WebhookControl {
     return this.#dispatcher?.retry({ orderingKeys, isPastRetryAfter: true }) ?? 0
   }
 
+  /** Has deliveries use what the operator has changed of the bot. Those in flight may end before, for a moment. */
+  async renewDispatcher(): Promise<void> {
+    const dispatcher = this.#dispatcher
+    if (dispatcher === undefined || this.#isClosed) return
+    await dispatcher.drain(renewalDrainMs)
+    if (this.#dispatcher !== dispatcher) return // A setWebhook in the meantime has replaced it.
+    this.#dispatcher = undefined
+    this.available()
+  }
+
   /** Starts or wakes the dispatcher if there is something to deliver. */
   available(): void {
     const webhook = this.#webhook
@@ -370,7 +366,9 @@ export class WebhookControl {
   /** The webhook with the values in effect. The stored record keeps the bot's own value, for a server with a higher limit. */
   get #webhook(): WebhookRecord | undefined {
     const { webhook } = this.#options.settings()
-    const { connectionsMax } = this.#options.services
+    const { services } = this.#options
+    const { connectionsMax: ofBot = Number.POSITIVE_INFINITY } = this.#options.ofBot()
+    const connectionsMax = Math.min(services.connectionsMax, ofBot)
     if (webhook === undefined || webhook.maxConnections <= connectionsMax) return webhook
     return { ...webhook, maxConnections: connectionsMax }
   }
@@ -396,13 +394,14 @@ export class WebhookControl {
   }
 
   #isSetTo(request: SetWebhookRequest): boolean {
-    const { allowedTypes = 'default' } = this.#options.settings()
-    const webhook = this.#webhook
+    const { allowedTypes = 'default', webhook } = this.#options.settings()
+    const { connectionsMax } = this.#options.services
     if (webhook === undefined || request.dropsPending || this.#replacing > 0) return false
     const wanted = request.webhook
     return (
       webhook.url === wanted.url &&
-      webhook.maxConnections === wanted.maxConnections &&
+      // The request is bounded by the server's limit, and not by that of the operator for the bot.
+      Math.min(webhook.maxConnections, connectionsMax) === wanted.maxConnections &&
       webhook.secretToken === wanted.secretToken &&
       webhook.ipAddress === wanted.ipAddress &&
       webhook.certificate === wanted.certificate &&
@@ -458,6 +457,7 @@ export class WebhookControl {
     return {
       queueId: this.#options.id,
       webhook,
+      ofBot: this.#options.ofBot(),
       signingKeys: () => this.#options.settings().signingKeys,
     }
   }

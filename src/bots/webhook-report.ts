@@ -11,6 +11,15 @@ import {
   type Waiting,
 } from '../webhook/health.ts'
 
+/** What getWebhookInfo shows. */
+export interface WebhookInfo {
+  readonly ipAddress: string | undefined
+  readonly lastErrorDateS: number | undefined
+  readonly lastErrorMessage: string | undefined
+  /** The value in effect; undefined without a webhook. */
+  readonly maxConnections: number | undefined
+}
+
 /** The state of the deliveries of a queue. */
 export interface WebhookReport extends Waiting {
   /** Undefined for a queue without a webhook that is polled, or has nothing to take. */

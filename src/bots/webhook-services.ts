@@ -1,5 +1,5 @@
 /** The port from a queue's webhook settings (webhook-control.ts) to the webhook layer, which app/webhook-factory.ts fills. */
-import type { StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
+import type { BotSettings, StoredSigningKey, WebhookRecord } from '../shard/bot-record.ts'
 import type { QueueId } from '../shard/record-keys.ts'
 import type { AttemptLog } from '../webhook/attempt-log.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
@@ -56,6 +56,8 @@ export type WebhookDispatcher = Pick<
 export interface WebhookOfQueue {
   readonly queueId: QueueId
   readonly webhook: WebhookRecord
+  /** What the operator has set for the bot. */
+  readonly ofBot: BotSettings
   /** The keys that deliveries are signed with now. */
   signingKeys(): readonly StoredSigningKey[] | undefined
 }

@@ -1,10 +1,21 @@
 /** The calls that register, show, change, list and remove bots. */
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { fleetSorts, fleetStates } from '../bots/fleet-status.ts'
-import { botIdMax, botIdMin } from '../limits.ts'
+import type { ErrorCode } from '../errors.ts'
+import { botIdMax, botIdMin, ttlSMax } from '../limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { listedPerPageMax } from './limits.ts'
-import { botPath, declareOperations } from './operation.ts'
+import {
+  connectionsCapMax,
+  headersMax,
+  headerValueLengthMax,
+  idempotencyKeyLengthMax,
+  listedPerPageMax,
+  retryDelaySMax,
+  retryDelaysMax,
+} from './limits.ts'
+import { errorSchema } from './error-schema.ts'
+import { botPath, declareOperations, lines, type Unchanging } from './operation.ts'
+import { webhookFields } from './webhook-operations.ts'
 
 const {
   botId,
@@ -29,6 +40,45 @@ const {
 const tokenOverlapSMax = 7 * 86_400
 /** getMe returns such a name: a lone surrogate or a control character would break strict clients there. */
 const namePattern = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]{1,64}$'
+
+/** The rules of the names of a bot. */
+export const nameRules = {
+  first_name: {
+    pattern: namePattern,
+    description: '1 to 64 characters, none of them a control character',
+  },
+  username: {
+    pattern: '^[A-Za-z0-9_]{1,64}$',
+    description: '1 to 64 letters, digits or underscores',
+  },
+} as const
+
+/** The codes that a line of registrations can have. */
+const registrationErrors = [
+  'BAD_REQUEST',
+  'BOT_EXISTS',
+  'BOT_NOT_SERVED',
+  'BAD_WEBHOOK',
+  'UNAUTHORIZED',
+  'STORE_UNAVAILABLE',
+  'SHARD_BROKEN',
+  'OUTCOME_UNKNOWN',
+  'REQUEST_TOO_LARGE',
+  'TOO_MANY_BODIES',
+  'UNAVAILABLE',
+  'INTERNAL',
+] as const satisfies readonly ErrorCode[]
+
+const registrationExample = [
+  '{"idempotency_key":"tenant-1","first_name":"Echo","username":"echo_bot"}',
+  '{"idempotency_key":"tenant-2","first_name":"Two","username":"two_bot","webhook":{"url":"https://bot.example/2"}}',
+  '',
+].join('\n')
+const registeredExample = [
+  '{"bot_id":112215992545863,"duplicate":true}',
+  '{"bot_id":89605318502875,"token":"89605318502875:E_ZhRMSsaYr_XEtDv9aBjKUTnJVVpA1kVnU"}',
+  '',
+].join('\n')
 
 export const botOperations = declareOperations('bots', {
   createBot: {
@@ -55,6 +105,36 @@ export const botOperations = declareOperations('bots', {
       ),
     errors: ['BOT_EXISTS', 'BOT_NOT_SERVED'],
   },
+  registerBots: {
+    route: 'POST /v1/registrations',
+    scope: 'manage',
+    about: 'fleet',
+    more: '#many-bots',
+    summary: 'Registers many bots, each of them once',
+    description:
+      'The body is NDJSON, a line for each bot, and so is the response, in the same order. A bad line fails alone. A repeated line registers nothing and gets no token. If the webhook of a line fails, its bot is registered without one.',
+    checked: 'nothing',
+    bodyContent: () =>
+      lines([registrationLine()], {
+        description: 'A RegistrationLine for each bot.',
+        example: registrationExample,
+      }),
+    results: () => ({
+      200: lines(
+        [
+          Type.Union([
+            keyedBot(),
+            duplicateBot(),
+            errorSchema({ name: 'RegistrationError', codes: registrationErrors }),
+          ]),
+        ],
+        {
+          description: 'One line for each bot: a KeyedBot, a DuplicateBot or a RegistrationError.',
+          example: registeredExample,
+        },
+      ),
+    }),
+  },
   getBot: {
     route: `GET ${botPath}`,
     scope: 'read',
@@ -68,7 +148,14 @@ export const botOperations = declareOperations('bots', {
         description: 'The state of one queue of a bot, and of its webhook.',
       })
       return Type.Object(
-        { ...botNames(), validate: validation(), ...queue, test },
+        {
+          ...botNames(),
+          validate: validation(),
+          ...settings(),
+          ...headerNames(),
+          ...queue,
+          test,
+        },
         { $id: 'BotState', description: 'The bot with its queue; `test` is its /test/ queue.' },
       )
     },
@@ -78,14 +165,25 @@ export const botOperations = declareOperations('bots', {
     scope: 'manage',
     about: 'bot',
     command: 'bots set',
-    summary: 'Changes a setting of a bot',
+    more: '#settings-of-a-bot',
+    summary: 'Changes names and settings of a bot',
     description:
-      'With `validate`, every push to the bot is checked as with `validate=telegram`; null ends this.',
+      'Fields that are left out stay, and null takes a setting back. With `validate`, every push to the bot is checked as with `validate=telegram`. The values of headers are never shown.',
     checked: 'names',
-    body: () => Type.Object({ validate: validation() }, { additionalProperties: false }),
+    body: () =>
+      Type.Object(
+        {
+          validate: Type.Optional(validation()),
+          first_name: Type.Optional(Type.String(nameRules.first_name)),
+          username: Type.Optional(Type.String(nameRules.username)),
+          ...settings(),
+          headers: Type.Optional(orNull(headerValues())),
+        },
+        { additionalProperties: false },
+      ),
     result: () =>
       Type.Object(
-        { bot_id: botId(), validate: validation() },
+        { bot_id: botId(), validate: validation(), ...settings(), ...headerNames() },
         { $id: 'ChangedBot', description: 'The bot with its settings.' },
       ),
   },
@@ -175,19 +273,118 @@ export const botOperations = declareOperations('bots', {
 })
 
 function registration() {
+  return Type.Object({ ...registrationFields() }, { additionalProperties: false })
+}
+
+function registrationFields() {
+  return {
+    bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
+    first_name: Type.String(nameRules.first_name),
+    username: Type.String(nameRules.username),
+  }
+}
+
+/** A line of registrations. */
+export type RegistrationLine = Unchanging<Static<ReturnType<typeof registrationLine>>>
+
+/** Returns the schema of a line of registrations. */
+export function registrationLine() {
+  const { drop_pending_updates: _ofAnOldBot, ...webhook } = webhookFields()
   return Type.Object(
     {
-      bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
-      first_name: Type.String({
-        pattern: namePattern,
-        description: '1 to 64 characters, none of them a control character',
+      ...registrationFields(),
+      idempotency_key: Type.String({
+        pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`,
+        description: `1 to ${idempotencyKeyLengthMax} printable ASCII characters`,
       }),
-      username: Type.String({
-        pattern: '^[A-Za-z0-9_]{1,64}$',
-        description: '1 to 64 letters, digits or underscores',
-      }),
+      webhook: Type.Optional(Type.Object(webhook, { additionalProperties: false })),
     },
-    { additionalProperties: false },
+    {
+      $id: 'RegistrationLine',
+      additionalProperties: false,
+      description: 'A bot with its key, and its webhook as for setWebhook.',
+    },
+  )
+}
+
+function keyedBot() {
+  return Type.Object(
+    {
+      ...issued(),
+      webhook_error: Type.Optional(
+        Type.Object(
+          { code: Type.String(), message: Type.String() },
+          { description: 'Why the bot is registered without its webhook.' },
+        ),
+      ),
+    },
+    { $id: 'KeyedBot', description: 'A new bot with its token.' },
+  )
+}
+
+function duplicateBot() {
+  return Type.Object(
+    { bot_id: botId(), duplicate: Type.Literal(true) },
+    { $id: 'DuplicateBot', description: 'The bot that was registered with this key before.' },
+  )
+}
+
+/** What an operator may set for a bot; those that are not set are absent. */
+function settings() {
+  const delay = Type.Integer({ minimum: 0, maximum: retryDelaySMax })
+  return {
+    default_ttl: Type.Optional(
+      orNull(
+        Type.Integer({
+          minimum: 1,
+          maximum: ttlSMax,
+          description:
+            'Seconds after which an update expires whose producer names no time. Types that expire sooner still do.',
+        }),
+      ),
+    ),
+    connections_cap: Type.Optional(
+      orNull(
+        Type.Integer({
+          minimum: 1,
+          maximum: connectionsCapMax,
+          description: 'The most connections of its webhooks, whatever the bot asks for.',
+        }),
+      ),
+    ),
+    retry_delays: Type.Optional(
+      orNull(
+        Type.Array(delay, {
+          minItems: 1,
+          maxItems: retryDelaysMax,
+          description:
+            'Seconds before the next attempt after each failure of an update. The last one repeats, and is drawn between it and its double.',
+        }),
+      ),
+    ),
+  }
+}
+
+function headerNames() {
+  return {
+    headers: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'The names of the headers that each delivery has for the bot.',
+      }),
+    ),
+  }
+}
+
+function headerValues() {
+  return Type.Unsafe<Readonly<Record<string, string>>>(
+    Type.Object(
+      {},
+      {
+        additionalProperties: Type.String({ maxLength: headerValueLengthMax }),
+        maxProperties: headersMax,
+        description: 'Headers of each delivery: Authorization, and names that begin with X-.',
+      },
+    ),
   )
 }
 

@@ -15,3 +15,19 @@ export const deliveriesPerSecondMin = 0.1
 export const deliveriesPerSecondMax = 10_000
 /** A server keeps its counts of this many minutes, a day: 389 kB of shared memory. */
 export const serverHistoryMinutes = 1_440
+/** A list of `allowed_updates` has this many names. Chosen: more than there will be types. */
+export const allowedUpdatesMax = 100
+/** A name in it has this many characters. Chosen: twice the longest name of a type. */
+export const typeNameLengthMax = 64
+/** A cap of a bot's connections is at most this: as much as `--max-webhook-connections` may be. */
+export const connectionsCapMax = 1_000
+/** A retry of a bot waits at most this many seconds: as long as a Retry-After of its endpoint may have it wait. */
+export const retryDelaySMax = 3_600
+/** A bot has at most this many delays. Chosen: the usual schedule has seven. */
+export const retryDelaysMax = 16
+/** A bot has at most this many headers of its own. Chosen: one for authorization and a few for the routes of a platform. */
+export const headersMax = 5
+/** The value of one has at most this many characters: room for a signed token. */
+export const headerValueLengthMax = 1_024
+/** The name of one has at most this many characters. Chosen: more than any usual name. */
+export const headerNameLengthMax = 64

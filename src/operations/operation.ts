@@ -147,6 +147,15 @@ export function content(type: string, description: string): Content {
   return { [type]: { schema: Type.String({ description }) } }
 }
 
+/** Returns the content of a body in NDJSON, with the schemas of its lines, which repeat. */
+export function lines(
+  schemas: readonly TSchema[],
+  { description, example }: { readonly description: string; readonly example: string },
+): Content {
+  const mediaType = { schema: Type.String({ description }), example, 'x-ndjson-lines': schemas }
+  return { 'application/x-ndjson': mediaType }
+}
+
 /**
  * Returns the schema of the query of a call; undefined if its fields are not declared. Of a call about a queue it has `test`:
  * unknown parameters are refused, because with a misspelled `test` the call would affect the queue of real users.

@@ -2,14 +2,14 @@
  * The calls that push updates, one at a time or as a stream of pairs, and the one that shows live what is pushed. The
  * handlers of pushes read their requests by themselves (update-options.ts, pair-header.ts).
  */
-import { type TSchema, type TUnsafe, Type } from 'typebox'
+import { type TUnsafe, Type } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../limits.ts'
 import { type UpdateType, updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { idempotencyKeyLengthMax } from './limits.ts'
 import { errorSchema } from './error-schema.ts'
-import { botPath, type Content, content, declareOperations } from './operation.ts'
+import { botPath, content, declareOperations, lines } from './operation.ts'
 
 const { botId, traceparent, updateId } = fieldSchemas
 
@@ -215,12 +215,4 @@ export function updateSchema(): TUnsafe<AnyUpdate> {
       additionalProperties: false,
     }),
   )
-}
-
-function lines(
-  schemas: readonly TSchema[],
-  { description, example }: { readonly description: string; readonly example: string },
-): Content {
-  const mediaType = { schema: Type.String({ description }), example, 'x-ndjson-lines': schemas }
-  return { 'application/x-ndjson': mediaType }
 }

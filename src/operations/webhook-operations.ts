@@ -1,16 +1,70 @@
-/** The calls about the webhook of a bot: its attempts and their history, pauses, and the limit of its rate. */
+/** The calls about the webhook of a bot: the webhook itself, its attempts and their history, pauses, and the limit of its rate. */
 import { Type } from 'typebox'
 import { webhookAttemptsKept } from '../limits.ts'
 import { outcomes } from '../webhook/attempt-log.ts'
 import { checkStates, checkSteps } from '../webhook/check-advice.ts'
-import { deliveryHistoryMinutes } from '../webhook/limits.ts'
+import { deliveryHistoryMinutes, webhookUrlLengthMax } from '../webhook/limits.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { deliveriesPerSecondMax, deliveriesPerSecondMin } from './limits.ts'
+import {
+  allowedUpdatesMax,
+  deliveriesPerSecondMax,
+  deliveriesPerSecondMin,
+  typeNameLengthMax,
+} from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
 
 const { count, listLimit, orNull, preciseTime, time, traceparent, updateId } = fieldSchemas
 
 export const webhookOperations = declareOperations('webhooks', {
+  setWebhook: {
+    route: `PUT ${botPath}/webhook`,
+    scope: 'manage',
+    about: 'queue',
+    command: 'webhook set',
+    more: '#webhooks',
+    summary: 'Sets the webhook of a bot, as its setWebhook would',
+    description:
+      'The endpoint is verified first, and nothing changes if that fails. It replaces the present webhook with all of its fields: what is left out gets the default of setWebhook.',
+    body: () => Type.Object({ ...webhookFields() }, { additionalProperties: false }),
+    result: () => {
+      const description = Type.String({ description: 'What setWebhook says.' })
+      return Type.Object(
+        { ...webhookState(), description },
+        { $id: 'SetWebhook', description: 'The webhook after the call. It is on disk.' },
+      )
+    },
+    errors: ['INVALID_WEBHOOK_URL', 'BAD_WEBHOOK', 'WEBHOOK_SUPERSEDED'],
+  },
+  getWebhook: {
+    route: `GET ${botPath}/webhook`,
+    scope: 'read',
+    about: 'queue',
+    command: 'webhook show',
+    more: '#webhooks',
+    summary: 'Returns the webhook of a bot without its secrets',
+    result: () =>
+      Type.Object(webhookState(), {
+        $id: 'WebhookState',
+        description:
+          'The webhook. Neither the secret nor the path of the URL, which may be one, is shown.',
+      }),
+  },
+  deleteWebhook: {
+    route: `DELETE ${botPath}/webhook`,
+    scope: 'manage',
+    about: 'queue',
+    command: 'webhook delete',
+    more: '#webhooks',
+    summary: 'Removes the webhook of a bot, as its deleteWebhook would',
+    query: () => ({ drop_pending_updates: dropPending() }),
+    result: () => {
+      const description = Type.String({ description: 'What deleteWebhook says.' })
+      return Type.Object(
+        { description },
+        { $id: 'DeletedWebhook', description: 'The webhook is gone, on disk.' },
+      )
+    },
+  },
   listAttempts: {
     route: `GET ${botPath}/attempts`,
     scope: 'read',
@@ -120,6 +174,64 @@ export const webhookOperations = declareOperations('webhooks', {
       ),
   },
 })
+
+/** The fields of setWebhook. */
+export function webhookFields() {
+  return {
+    url: Type.String({
+      minLength: 1,
+      maxLength: webhookUrlLengthMax,
+      description: 'The URL of the endpoint.',
+    }),
+    certificate: Type.Optional(
+      Type.String({ description: 'Certificates as PEM, which are then the only trust root.' }),
+    ),
+    ip_address: Type.Optional(
+      Type.String({ description: 'Deliveries go to this address, whatever the name resolves to.' }),
+    ),
+    max_connections: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'At most `--max-webhook-connections`, which a larger number counts as.',
+      }),
+    ),
+    allowed_updates: Type.Optional(
+      Type.Array(Type.String({ maxLength: typeNameLengthMax }), {
+        minItems: 0,
+        maxItems: allowedUpdatesMax,
+        description: 'The types that the bot wants. Unknown ones are ignored.',
+      }),
+    ),
+    drop_pending_updates: dropPending(),
+    secret_token: Type.Optional(
+      Type.String({ description: 'A secret that each delivery carries in a header.' }),
+    ),
+  }
+}
+
+function dropPending() {
+  return Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether updates that wait are dropped.' }),
+  )
+}
+
+function webhookState() {
+  return {
+    host: orNull(Type.String({ description: 'The host of the URL; null without a webhook.' })),
+    ip_address: orNull(Type.String({ description: 'Where deliveries go, if that is known.' })),
+    max_connections: orNull(count('How many connections it may have now.')),
+    allowed_updates: orNull(
+      Type.Array(Type.String(), {
+        description: 'The types that the bot wants; null for the default set.',
+      }),
+    ),
+    has_secret_token: Type.Boolean({ description: 'Whether deliveries carry a secret.' }),
+    has_custom_certificate: Type.Boolean({
+      description: 'Whether it has a certificate of its own.',
+    }),
+  }
+}
 
 /** Returns the schema of an attempt. */
 export function attempt() {

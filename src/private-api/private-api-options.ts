@@ -26,6 +26,12 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readonly guard: PrivateApiGuard
   readonly keys: WorkerKeys
   readonly log: Pick<Log, 'error'>
+  /** The value of `--max-webhook-connections`. */
+  readonly webhookConnectionsMax: number
+  /** Returns the form of a token that may be stored with a webhook. Set only with `--upstream`. */
+  readonly sealToken?: ((token: string) => string) | undefined
+  /** The values of `--secret-token-header`. */
+  readonly secretTokenHeaders: readonly string[]
   /** The number of shards of the server. */
   readonly shards: number
   /** The name of this server; undefined if it has none, because it is the only one. */

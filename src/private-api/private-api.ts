@@ -43,6 +43,7 @@ import { openApiDocument } from './openapi/openapi-document.ts'
 import { addNodeRoutes } from './routes/node-routes.ts'
 import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
 import { privateErrorText } from './private-error.ts'
+import { addRegistrationRoutes } from './routes/registration-routes.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { recordCalls } from './routes/record-calls.ts'
 import { addSessionRoutes } from './routes/session-routes.ts'
@@ -108,7 +109,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addHistoryRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options.bots)
-    addWebhookRoutes(jsonRoutes, options.bots)
+    addWebhookRoutes(jsonRoutes, options)
     addDeadLetterRoutes(jsonRoutes, options.bots)
     addLookBackRoutes(jsonRoutes, options.bots)
     addReplayRoutes(jsonRoutes, options.bots)
@@ -120,7 +121,10 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addSessionRoutes(jsonRoutes, options)
     addAnswers(jsonRoutes, answers, (request) => options.isForwarded(request))
   })
-  void app.register(async (rawRoutes) => addIngestRoutes(rawRoutes, options))
+  void app.register(async (rawRoutes) => {
+    addIngestRoutes(rawRoutes, options)
+    addRegistrationRoutes(rawRoutes, options)
+  })
   return app
 }
 

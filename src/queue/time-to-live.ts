@@ -30,7 +30,17 @@ export function expiresAtS(typeNumber: number, ttlS: number | undefined, nowMs: 
   return (nowMs + lifeS(typeNumber, ttlS) * 1000) / 1000
 }
 
-/** Returns how long an update is worth delivering, in seconds. The parameters are those of `expiresAtS`. */
-export function lifeS(typeNumber: number, ttlS: number | undefined): number {
-  return Math.min(ttlS ?? ttlSByNumber[typeNumber] ?? ttlSOtherwise, ttlSMax)
+/**
+ * Returns how long an update is worth delivering, in seconds. The parameters are those of `expiresAtS`.
+ *
+ * @param botTtlS - what the bot has in place of the day that most types have; types that expire sooner than it still do
+ */
+export function lifeS(typeNumber: number, ttlS: number | undefined, botTtlS?: number): number {
+  return Math.min(ttlS ?? ttlSOfBot(typeNumber, botTtlS), ttlSMax)
+}
+
+function ttlSOfBot(typeNumber: number, botTtlS: number | undefined): number {
+  const ttlS = ttlSByNumber[typeNumber] ?? ttlSOtherwise
+  if (botTtlS === undefined) return ttlS
+  return ttlS === ttlSOtherwise ? botTtlS : Math.min(ttlS, botTtlS)
 }

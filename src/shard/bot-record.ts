@@ -7,12 +7,26 @@ export interface StoredSecret {
   readonly endsAtMs?: number
 }
 
-export interface BotRecord {
+/** What the operator has set for the deliveries and updates of a bot; a field is absent if the bot follows the server. */
+export interface BotSettings {
+  /** The time to live of updates whose producer names none. */
+  readonly ttlS?: number
+  /** Its webhooks have at most this many connections. */
+  readonly connectionsMax?: number
+  /** The delay after each failure of an update; the last one repeats. */
+  readonly retryDelaysS?: readonly number[]
+  /** Sent with each delivery, by their names. The values are secrets. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface BotRecord extends BotSettings {
   readonly firstName: string
   readonly username: string
   /** The current secret first, then at most one old secret that is about to expire. */
   readonly secrets: readonly StoredSecret[]
   readonly createdAtMs: number
+  /** SHA-256 of the idempotency key of its registration, base64url; absent if it had none. */
+  readonly registeredBy?: string
   /** Each push to the bot is checked for the fields that bot frameworks need. */
   readonly isValidated?: true
 }

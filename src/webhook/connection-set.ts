@@ -39,6 +39,10 @@ export interface WebhookSettings {
   readonly certificate?: string | undefined
   /** The address that setWebhook connected to. */
   readonly verifiedAddress?: string | undefined
+  /** Sent with each delivery beside the usual headers, by their names. The values are secrets. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The delays of retries; undefined for the usual ones. */
+  readonly retryDelaysS?: readonly number[] | undefined
   /** The last value that `onGoneClock` reported. */
   readonly goneSinceMs?: number | undefined
 }
@@ -140,7 +144,7 @@ export class ConnectionSet {
     // Each connection being opened adds a listener and removes it later; there may be many at a time.
     setMaxListeners(0, this.#aborter.signal)
     this.#floodGate = new FloodGate(settings.maxConnections)
-    this.#headers = requestHeaders({ ...options, secretToken: settings.secretToken })
+    this.#headers = requestHeaders({ ...options, ...settings })
     if (options.signing !== undefined) {
       this.#signature = new SignatureHeaders(options.signing, clock)
     }

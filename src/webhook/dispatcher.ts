@@ -263,7 +263,8 @@ export class Dispatcher implements UpdateHolder {
 
   #newState(afterId: number): DeliveryState {
     const { settings, random, loaded, parts } = this.#options
-    const options = { maxConnections: settings.maxConnections, random, afterId, loaded }
+    const { maxConnections, retryDelaysS } = settings
+    const options = { maxConnections, retryDelaysS, random, afterId, loaded }
     return parts?.createState(options) ?? new DeliveryState(options)
   }
 

@@ -78,6 +78,7 @@ export interface EndpointCheckOptions {
   /** PEM, as `readCertificates` returned it. */
   readonly certificate?: string | undefined
   readonly secretToken?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
   readonly secretHeaderNames: readonly string[]
   readonly signing: SignatureSource
   /** The addresses that deliveries use. */

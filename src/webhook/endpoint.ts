@@ -7,6 +7,7 @@
 
 import { isIP } from 'node:net'
 import { PostboteError } from '../errors.ts'
+import { webhookUrlLengthMax } from './limits.ts'
 
 export interface Endpoint {
   /** Scheme, host and port, as in the Host header. */
@@ -28,12 +29,6 @@ export interface EndpointRules {
 }
 
 const publicPorts: ReadonlySet<number> = new Set([80, 88, 443, 8443])
-
-/**
- * A webhook url may have this many characters. Chosen: usual urls are far shorter; the url is in memory and on disk for
- * every webhook.
- */
-const webhookUrlLengthMax = 2_048
 
 /** Reads a webhook URL by the rules of setWebhook. Throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
 export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
@@ -59,6 +54,11 @@ export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
     path: `${url.pathname}${url.search}`,
     authorization: basicAuthorization(url),
   }
+}
+
+/** Returns the host and port of a URL that setWebhook accepted, without the rest, which may be secret. */
+export function hostOfWebhook(url: string): string {
+  return parseUrl(url).host
 }
 
 /** Treats a URL without a scheme as https, as the reference server does. */

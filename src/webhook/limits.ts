@@ -27,3 +27,8 @@ export const webhookHealthRecentMs = 15 * 60_000
  * would report a failing webhook later.
  */
 export const webhookFailingMin = 3
+/**
+ * A webhook url may have this many characters. Chosen: usual urls are far shorter; the url is in memory and on disk for
+ * every webhook.
+ */
+export const webhookUrlLengthMax = 2_048

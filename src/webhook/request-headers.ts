@@ -18,7 +18,9 @@ export interface ShownRequest {
 
 export interface RequestHeadersOptions {
   readonly endpoint: Pick<Endpoint, 'authorization'>
-  readonly secretToken: string | undefined
+  readonly secretToken?: string | undefined
+  /** What the operator has set for the bot, by their names. The values are secrets. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** The headers that carry the secret: our own and the one that unmodified frameworks expect. */
   readonly secretHeaderNames: readonly string[]
 }
@@ -33,11 +35,17 @@ export function requestHeaders({
   endpoint,
   secretToken,
   secretHeaderNames,
+  headers: ofBot = {},
 }: RequestHeadersOptions): string[] {
   const headers: string[] = [...contentType]
   if (endpoint.authorization !== undefined) headers.push('Authorization', endpoint.authorization)
   if (secretToken !== undefined) {
     for (const name of secretHeaderNames) headers.push(name, secretToken)
+  }
+  // Those of the server and of the URL come first: a name is never sent twice.
+  const used = new Set([...secretHeaderNames, ...headers].map((name) => name.toLowerCase()))
+  for (const [name, value] of Object.entries(ofBot)) {
+    if (!used.has(name.toLowerCase())) headers.push(name, value)
   }
   return headers
 }

@@ -11,6 +11,8 @@ export interface Failure {
   readonly failures: number
   /** The delay the endpoint asked for, as `parseRetryAfter` returns it. */
   readonly retryAfterMs: number | undefined
+  /** What the operator has set for the bot in place of the usual delays: one for each failure, of which the last repeats. */
+  readonly delaysS?: readonly number[] | undefined
 }
 
 /** The delay between attempts never exceeds a cap that is drawn at random each time, from this value. [ref] */
@@ -25,10 +27,17 @@ const webhookRetryCapMsMax = 120_000
  */
 export function retryDelayMs(failure: Failure, random: () => number): number {
   if (failure.retryAfterMs !== undefined) return failure.retryAfterMs
+  if (failure.delaysS !== undefined) return ownDelayMs(failure.failures, failure.delaysS, random)
   if (failure.failures <= 1) return 0
   const capMs = webhookRetryCapMsMin + random() * (webhookRetryCapMsMax - webhookRetryCapMsMin)
   // 2 ** 7 s is above any cap; without this limit the delay of an update that fails for long would reach Infinity.
   return Math.min(1_000 * 2 ** Math.min(failure.failures - 1, 7), capMs)
+}
+
+/** The last delay is spread as the usual cap is, so that bots whose endpoints failed together do not return together. */
+function ownDelayMs(failures: number, delaysS: readonly number[], random: () => number): number {
+  const delayMs = 1_000 * (delaysS[Math.min(failures, delaysS.length) - 1] ?? 0)
+  return failures < delaysS.length ? delayMs : delayMs * (1 + random())
 }
 
 /** A Retry-After of a webhook counts up to this many seconds. [ref] */

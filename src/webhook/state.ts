@@ -30,6 +30,8 @@ import { retryDelayMs } from './retry.ts'
 /** The settings and limits of a `DeliveryState`. */
 export interface DeliveryStateOptions extends LaneWindowOptions {
   readonly random: () => number
+  /** The delays of retries; undefined for the usual ones. */
+  readonly retryDelaysS?: readonly number[] | undefined
   readonly lanesMax?: number
   /** Updates up to this id are ignored. */
   readonly afterId: number
@@ -73,6 +75,7 @@ export const webhookReadUpdatesMax = 200
  */
 export class DeliveryState {
   readonly #random: () => number
+  readonly #retryDelaysS: readonly number[] | undefined
   readonly #maxConnections: number
   readonly #lanesMax: number
 
@@ -99,6 +102,7 @@ export class DeliveryState {
   constructor(options: DeliveryStateOptions) {
     const { maxConnections } = options
     this.#random = options.random
+    this.#retryDelaysS = options.retryDelaysS
     this.#maxConnections = maxConnections
     this.#window = new LaneWindow(options)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
@@ -257,7 +261,8 @@ export class DeliveryState {
       this.#advance(lane)
       return
     }
-    const delayMs = retryDelayMs({ failures: lane.failures, retryAfterMs }, this.#random)
+    const failure = { failures: lane.failures, retryAfterMs, delaysS: this.#retryDelaysS }
+    const delayMs = retryDelayMs(failure, this.#random)
     if (now.wallMs + delayMs >= update.expiresAtS * 1_000) {
       this.#lose(update, lane)
       this.#advance(lane)

@@ -7,13 +7,14 @@ import { type Operation, querySchema } from '../../src/operations/operation.ts'
 import { KeyUser } from '../support/server/key-user.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { startServer } from '../support/server/server.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const botId = 4711
 const unknownBotId = 999
 const update = '{"message":{"text":"hello"}}'
 
 /** Bodies that the calls accept; the others need none. */
-const bodies: Readonly<Record<string, string>> = {
+const bodies: Record<string, string> = {
   createBot: '{"first_name":"A","username":"a_bot"}',
   createKey: '{"name":"another","scopes":["push"]}',
   changeBot: '{"validate":null}',
@@ -22,13 +23,16 @@ const bodies: Readonly<Record<string, string>> = {
   startReplay: '{}',
   addSigningKey: '{"type":"ed25519"}',
   pushUpdate: update,
+  registerBots: '{"idempotency_key":"a","first_name":"A","username":"a_bot"}',
 }
 
 /** The fields of queries that calls need. */
 const queries: Readonly<Record<string, string>> = { eraseUpdates: 'ordering_key=7' }
 
 const world = shared(async (owner) => {
-  const server = await startServer(owner, { workers: 2 })
+  const server = await startServer(owner, { workers: 2, flags: ['--local'] })
+  const sink = await startSink(owner)
+  bodies['setWebhook'] = JSON.stringify({ url: sink.url('/') })
   const { status } = await server.admin('POST', '/v1/bots', {
     bot_id: botId,
     first_name: 'A',

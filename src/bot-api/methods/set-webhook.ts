@@ -1,7 +1,9 @@
 /**
  * setWebhook (protocol.md §6): reads and checks the parameters, so that syntax errors are reported before anything is connected
- * to. bots/webhook-control.ts does the rest.
+ * to. bots/webhook-control.ts does the rest. The private API sets webhooks by the same rules (private-api/routes/webhook-routes.ts).
  */
+import type { BotQueue } from '../../bots/bot-queue.ts'
+import type { SetWebhookRequest } from '../../bots/set-webhook-request.ts'
 import { PostboteError } from '../../errors.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { readCertificates } from '../../webhook/certificate.ts'
@@ -24,35 +26,56 @@ export interface SetWebhookOptions {
 export function makeSetWebhook(options: SetWebhookOptions): Method {
   return async ({ params, queue, token }: MethodCall): Promise<ResultReply> => {
     const url = params.text('url')
-    const dropsPending = params.boolean('drop_pending_updates')
     if (url === undefined) {
+      const dropsPending = params.boolean('drop_pending_updates')
       return { result: 'true', description: await queue.webhook.delete(dropsPending) }
     }
-    const certificate = certificateOf(params)
-    const secretToken = secretTokenOf(params)
-    const ipAddress = params.text('ip_address')
-    if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
-      throw badWebhook('Invalid IP address specified')
-    }
-    const types = params.text('allowed_updates')
-    const description = await queue.webhook.set({
-      dropsPending,
-      allowedTypes: allowedUpdatesOfWebhook(types),
-      webhook: {
-        url,
-        maxConnections: params.integer('max_connections', {
-          default: Math.min(connectionsDefault, options.webhookConnectionsMax),
-          min: 1,
-          max: options.webhookConnectionsMax,
-        }),
-        ...(secretToken === undefined ? {} : { secretToken }),
-        ...(options.sealToken === undefined ? {} : { sealedToken: options.sealToken(token) }),
-        ...(ipAddress === undefined ? {} : { ipAddress }),
-        ...(certificate === undefined ? {} : { certificate: readCertificates(certificate) }),
-      },
-    })
-    queue.note('allowed_updates', typesNote(types ?? ''))
+    const sealedToken = options.sealToken?.(token)
+    const { webhookConnectionsMax } = options
+    const description = await setWebhook(queue, { params, url, webhookConnectionsMax, sealedToken })
     return { result: 'true', description }
+  }
+}
+
+/** A webhook as its parameters tell it. */
+export interface WebhookParams extends Pick<SetWebhookOptions, 'webhookConnectionsMax'> {
+  /** Those of setWebhook. */
+  readonly params: Params
+  readonly url: string
+  readonly sealedToken?: string | undefined
+}
+
+/** Sets the webhook of a queue and returns the description of protocol.md §6. Rejects as `WebhookControl.set`. */
+export async function setWebhook(queue: BotQueue, webhook: WebhookParams): Promise<string> {
+  const description = await queue.webhook.set(readWebhook(webhook))
+  queue.note('allowed_updates', typesNote(webhook.params.text('allowed_updates') ?? ''))
+  return description
+}
+
+/** Checks the syntax of a webhook. Throws BAD_WEBHOOK, BAD_REQUEST or REQUEST_TOO_LARGE. */
+export function readWebhook(given: WebhookParams): SetWebhookRequest {
+  const { params, url, webhookConnectionsMax, sealedToken } = given
+  const certificate = certificateOf(params)
+  const secretToken = secretTokenOf(params)
+  const ipAddress = params.text('ip_address')
+  if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
+    throw badWebhook('Invalid IP address specified')
+  }
+  return {
+    dropsPending: params.boolean('drop_pending_updates'),
+    allowedTypes: allowedUpdatesOfWebhook(params.text('allowed_updates')),
+    webhook: {
+      url,
+      maxConnections: params.integer('max_connections', {
+        default: Math.min(connectionsDefault, webhookConnectionsMax),
+        min: 1,
+        max: webhookConnectionsMax,
+      }),
+      ...(secretToken === undefined ? {} : { secretToken }),
+      ...(sealedToken === undefined ? {} : { sealedToken }),
+      ...(ipAddress === undefined ? {} : { ipAddress }),
+      ...(certificate === undefined ? {} : { certificate: readCertificates(certificate) }),
+    },
   }
 }
 

@@ -16,6 +16,7 @@ import { replaysCommands } from '../remote/replays-commands.ts'
 import { summaryCommand } from '../remote/summary-command.ts'
 import { tailCommand } from '../remote/tail-command.ts'
 import { updatesCommands } from '../remote/updates-commands.ts'
+import { webhookCommands } from '../remote/webhook-commands.ts'
 import { databaseCommands, serverCommands } from './server-commands.ts'
 
 /** In the order in which the help lists them. */
@@ -29,6 +30,7 @@ export const commandTable: readonly CommandRow[] = [
   ...botsCommands,
   summaryCommand,
   historyCommand,
+  ...webhookCommands,
   ...queueCommands,
   tailCommand,
   ...updatesCommands,

@@ -1,13 +1,14 @@
 /** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
 import { ConfigError, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
-import { onOff, wholeNumber } from '../../config/config-values.ts'
+import { onOff, path, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { type TableRows, textTable } from '../output/text-table.ts'
 import { cell, fieldCell } from './cells.ts'
 import type { ResultOf } from '../../operations/operation.ts'
+import { fileText } from './file-text.ts'
 import { listBotsCommand } from './list-bots-command.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { printResult, tell } from '../output/print-result.ts'
@@ -22,6 +23,13 @@ const yesOption = {
   name: 'yes',
   kind: onOff,
   sentence: 'Confirms the removal of the bot with its updates and dead letters. Required.',
+} as const
+
+const headersFileOption = {
+  name: 'headers-file',
+  kind: path,
+  sentence:
+    'File with the headers that each delivery has for the bot, one "Name: value" in a line; an empty file takes them back.',
 } as const
 
 const registerBotCommand = remoteCommand(botOperations.createBot, {
@@ -67,13 +75,34 @@ export const botsCommands: readonly ParsedCommand[] = [
     lines: tokenLines,
   }),
   remoteCommand(botOperations.changeBot, {
-    sentence: 'changes a setting of a bot',
+    sentence:
+      'changes names and settings of a bot; what is not given stays, and none takes it back',
     fields: {
       validate: {
         sentence: 'telegram refuses each push that lacks a field that bot frameworks need.',
       },
+      first_name: { sentence: 'Name of the bot for people.' },
+      username: { sentence: 'User name of the bot.' },
+      default_ttl: {},
+      connections_cap: {},
+      retry_delays: { sentence: 'Seconds before each further attempt, separated by commas.' },
     },
-    lines: ({ bot_id: id, validate }) => [`validate is ${validate ?? 'none'} for bot ${id}`],
+    options: [headersFileOption],
+    async run(call, input) {
+      const headersFile = call.get(headersFileOption)
+      const headers = headersFile === undefined ? undefined : await headersIn(headersFile)
+      const body = { ...input.body, headers }
+      if (Object.values(body).every((value) => value === undefined)) {
+        throw new ConfigError(['bots set: expected an option that says what to change'])
+      }
+      const api = await privateApiOf(call)
+      const result = await api.call(botOperations.changeBot, { ...input, body })
+      printResult(call, result, ({ bot_id: id, ...settings }) =>
+        Object.entries(settings).map(
+          ([name, value]) => `${name} is ${value === null ? 'none' : cell(value)} for bot ${id}`,
+        ),
+      )
+    },
   }),
   remoteCommand(botOperations.removeBot, {
     sentence: 'removes a bot with its updates and dead letters',
@@ -91,13 +120,25 @@ export const botsCommands: readonly ParsedCommand[] = [
   }),
 ]
 
+/** Returns the headers in a file; null if there are none. */
+async function headersIn(file: string): Promise<Readonly<Record<string, string>> | null> {
+  const lines = (await fileText(file)).split('\n').filter((line) => line.trim() !== '')
+  const headers = lines.map((line): [string, string] => {
+    const colon = line.indexOf(':')
+    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()]
+  })
+  return headers.length === 0 ? null : Object.fromEntries(headers)
+}
+
 function tokenLines({ token }: { readonly token: string }): readonly string[] {
   return [token]
 }
 
 /** A line for each field, a column for each of the two queues. Fields that a later server adds are shown, too. */
 function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
-  const { bot_id, first_name, username, created_at, validate, test, ...queue } = bot
+  const { bot_id, first_name, username, created_at, validate, test, ...others } = bot
+  const { default_ttl, connections_cap, retry_delays, headers, ...queue } = others
+  const settings = { default_ttl, connections_cap, retry_delays, headers }
   const testFields = new Map<string, unknown>(Object.entries(shownQueue(test)))
   return {
     head: ['field', 'queue', '/test/ queue'],
@@ -107,6 +148,9 @@ function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
       ['username', cell(username)],
       ['registered', fieldCell('created_at', created_at)],
       ['validate', cell(validate)],
+      ...Object.entries(settings)
+        .filter(([, value]) => value !== undefined)
+        .map(([field, value]) => [field, cell(value)]),
       ...Object.entries(shownQueue(queue)).map(([field, value]) => [
         field,
         fieldCell(field, value),

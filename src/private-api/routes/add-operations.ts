@@ -123,7 +123,10 @@ export function queueOf(
 function bodySchema({ body, checked }: Operation): TSchema | undefined {
   const schema = body?.()
   if (schema === undefined || checked !== 'names' || !Type.IsObject(schema)) return schema
-  const names = Object.keys(schema.properties).map((name) => [name, Type.Unknown()])
+  const names = Object.entries(schema.properties).map(([name, each]) => [
+    name,
+    Type.IsOptional(each) ? Type.Optional(Type.Unknown()) : Type.Unknown(),
+  ])
   return Type.Object(Object.fromEntries(names), { additionalProperties: false })
 }
 

@@ -9,10 +9,11 @@ import { addOperation, type HandledCall } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
-import { readIsValidated } from '../ingest/update-options.ts'
+import { readBotChange, settingsJson } from './read-bot-change.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'bots' | 'isFromWorker'> & AskingRoute<'botsNamed'>
+type Options = Pick<PrivateApiOptions, 'bots' | 'isFromWorker' | 'secretTokenHeaders'> &
+  AskingRoute<'botsNamed'>
 
 type Registration = BodyOf<typeof botOperations.createBot>
 type IssuedToken = ResultOf<typeof botOperations.rotateToken>
@@ -25,9 +26,9 @@ export function addBotRoutes(app: FastifyInstance, options: Options): void {
     reportJson(await bots.report(params.id)),
   )
   addOperation(app, botOperations.changeBot, async ({ params: { id }, body }) => {
-    const isValidated = readIsValidated(body.validate)
-    await bots.setValidated(id, isValidated)
-    return { bot_id: id, validate: validationJson(isValidated) }
+    const ownHeaders = new Set(options.secretTokenHeaders.map((name) => name.toLowerCase()))
+    const settings = await bots.change(id, readBotChange(body, ownHeaders))
+    return { bot_id: id, ...settingsJson(settings) }
   })
   addOperation(app, botOperations.removeBot, async ({ params: { id } }) => {
     await bots.remove(id)
@@ -135,14 +136,10 @@ function registerAt(
 function reportJson(bot: BotReport): BotJson {
   return {
     ...fieldValues.botNames(bot),
-    validate: validationJson(bot.isValidated),
+    ...settingsJson(bot),
     ...queueJson(bot.queue),
     test: queueJson(bot.testQueue),
   }
-}
-
-function validationJson(isValidated: boolean): 'telegram' | null {
-  return isValidated ? 'telegram' : null
 }
 
 function queueJson(queue: BotReport['queue']): BotJson['test'] {

@@ -1,23 +1,32 @@
-/** Routes about the webhook of a bot: its attempts and their history, pauses, retries at once, and the limit of its rate (docs/use/api.md). */
+/** Routes about the webhook of a bot: the webhook itself, its attempts and their history, pauses, retries at once, and the limit of its rate (docs/use/api.md). */
 import type { FastifyInstance } from 'fastify'
-import type { BotService } from '../../bots/bot-service.ts'
+import { setWebhook } from '../../bot-api/methods/set-webhook.ts'
+import type { BotQueue } from '../../bots/bot-queue.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../operations/limits.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
+import { defaultTypesMask, typesOf } from '../../queue/update-types.ts'
 import { producerKey } from '../../shard/update-rows.ts'
 import type { Attempt } from '../../webhook/attempt.ts'
 import { outcomes } from '../../webhook/attempt-log.ts'
 import type { EndpointCheck } from '../../webhook/endpoint-check.ts'
 import type { HistoryMinute } from '../../webhook/delivery-history.ts'
+import { hostOfWebhook } from '../../webhook/endpoint.ts'
 import { deliveryHistoryMinutes } from '../../webhook/limits.ts'
 import { shownHeadersIn } from '../../webhook/response-headers.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
+import { webhookParams } from './webhook-params.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
 import { readOrderingKey, refusal } from '../ingest/update-options.ts'
 
+type WebhookJson = ResultOf<typeof webhookOperations.getWebhook>
 type AttemptJson = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
 
-export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
+type Options = Pick<PrivateApiOptions, 'bots' | 'webhookConnectionsMax'>
+
+export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
+  const { bots, webhookConnectionsMax } = options
   const setPaused = async (
     call: HandledCall<typeof webhookOperations.pauseBot>,
     paused: boolean,
@@ -27,6 +36,21 @@ export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
     return { paused }
   }
   addOperations(app, webhookOperations, {
+    async setWebhook(call) {
+      const queue = await queueOf(bots, call)
+      // Nobody but the bot can give its token, which a reply of its endpoint needs: the one that it gave stays.
+      const { sealedToken } = queue.settings.webhook ?? {}
+      const given = { ...webhookParams(call.body), webhookConnectionsMax, sealedToken }
+      const description = await setWebhook(queue, given)
+      return { ...webhookJson(queue), description }
+    },
+    async getWebhook(call) {
+      return webhookJson(await queueOf(bots, call))
+    },
+    async deleteWebhook(call) {
+      const { webhook } = await queueOf(bots, call)
+      return { description: await webhook.delete(call.query.drop_pending_updates === true) }
+    },
     async listAttempts(call) {
       const { webhook } = await queueOf(bots, call)
       const attempts = webhook.attempts(call.query.limit).map((each) => attemptJson(each))
@@ -62,6 +86,20 @@ export function addWebhookRoutes(app: FastifyInstance, bots: BotService): void {
       return { ...history, pending: bots.pendingOf(queue).map((count) => count ?? null) }
     },
   })
+}
+
+/** What a webhook has but its secrets. The path of its URL may have the token of its bot. */
+function webhookJson({ settings, webhook }: BotQueue): WebhookJson {
+  const { webhook: stored, allowedTypes = defaultTypesMask } = settings
+  const { ipAddress, maxConnections } = webhook.info()
+  return {
+    host: stored === undefined ? null : hostOfWebhook(stored.url),
+    ip_address: stored?.ipAddress ?? ipAddress ?? null,
+    max_connections: maxConnections ?? null,
+    allowed_updates: allowedTypes === defaultTypesMask ? null : typesOf(allowedTypes),
+    has_secret_token: stored?.secretToken !== undefined,
+    has_custom_certificate: stored?.certificate !== undefined,
+  }
 }
 
 /** Throws BAD_REQUEST. */

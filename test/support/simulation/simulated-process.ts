@@ -4,7 +4,8 @@
  * remains.
  */
 
-import { type SettingsChange, WebhookControl } from '../../../src/bots/webhook-control.ts'
+import type { SettingsChange } from '../../../src/bots/settings-change.ts'
+import { WebhookControl } from '../../../src/bots/webhook-control.ts'
 import { PostboteError } from '../../../src/errors.ts'
 import type { UpdateQueue } from '../../../src/queue/update-queue.ts'
 import { defaultTypesMask } from '../../../src/queue/update-types.ts'
@@ -57,6 +58,7 @@ export class SimulatedProcess implements ProcessParts {
       queue: this.queue as unknown as UpdateQueue,
       shard: { commit: async () => undefined },
       clock,
+      ofBot: () => ({}),
       settings: () => this.#settings,
       changeSettings: (change) => this.#changeSettings(change),
       cancelPoll: () => undefined,

@@ -71,13 +71,13 @@ test('an update without the fields that frameworks need is refused if the push o
   assert.deepEqual(await bots.push(bots.request(100, { ...unkeyed, isValidated: true })), [
     'BAD_UPDATE',
   ])
-  await bots.registry.setValidated(100, true)
+  await bots.registry.change(100, { isValidated: true })
   assert.equal((await bots.registry.report(100)).isValidated, true)
   const again = await bots.push(bots.request(100, unkeyed), bots.request(100, bare))
   assert.deepEqual(again, ['BAD_UPDATE', `duplicate of ${id}`])
   await bots.registry.renewToken(100, 0)
   assert.deepEqual(await bots.push(bots.request(100, unkeyed)), ['BAD_UPDATE'])
-  await bots.registry.setValidated(100, false)
+  await bots.registry.change(100, { isValidated: null })
   assert.equal(typeof (await bots.push(bots.request(100, unkeyed)))[0], 'number')
 })
 

@@ -236,6 +236,10 @@ test('a report describes both queues', async () => {
     username: 'a_bot',
     createdAtMs: 1_800_000_000_000,
     isValidated: false,
+    ttlS: undefined,
+    connectionsMax: undefined,
+    retryDelaysS: undefined,
+    headerNames: undefined,
   })
   assert.equal(queue.pendingCount, 1)
   assert.equal(queue.oldestAgeS, 5)

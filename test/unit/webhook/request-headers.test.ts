@@ -37,3 +37,21 @@ test('a header that deliveries do not have is not shown', () => {
   ])
   assert.deepEqual(requestHeaders(options), ['Content-Type', 'application/json'])
 })
+
+test('headers of the operator follow, without their values for operators, and no name is sent twice', () => {
+  const endpoint = parseEndpoint(url, { local: false })
+  const headers = { authorization: 'Bearer own', 'x-service-token': 'own', 'X-A': 'tenant' }
+  const options = { endpoint, secretHeaderNames, headers }
+  const basic = `Basic ${Buffer.from('user:pa55word').toString('base64')}`
+  assert.deepEqual(requestHeaders(options), [
+    'Content-Type',
+    'application/json',
+    'Authorization',
+    basic,
+    'X-A',
+    'tenant',
+  ])
+  const shown = shownRequest({ ...options, isSigned: false })
+  assert.deepEqual(shown.headers.at(-1), { name: 'X-A', value: '***' })
+  assert.doesNotMatch(JSON.stringify(shown), /tenant|Bearer/)
+})

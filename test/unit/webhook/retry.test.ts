@@ -73,3 +73,18 @@ test('dates agree with the calendar on leap days and at turns of centuries', () 
     assert.equal(parseRetryAfter(text, ms - 1_000), 1_000, text)
   }
 })
+
+test('delays of the operator replace the usual ones, and the last one repeats between it and its double', () => {
+  const delaysS = [0, 3, 10]
+  const delayMs = (failures: number, drawn: number): number =>
+    retryDelayMs({ failures, ...none, delaysS }, () => drawn)
+  assert.deepEqual(
+    [1, 2, 3, 4, 100].map((failures) => delayMs(failures, 0)),
+    [0, 3_000, 10_000, 10_000, 10_000],
+  )
+  assert.deepEqual([delayMs(2, 0.5), delayMs(3, 0.5), delayMs(9, 0.5)], [3_000, 15_000, 15_000])
+  assert.equal(
+    retryDelayMs({ failures: 1, retryAfterMs: 7_000, delaysS }, () => 0),
+    7_000,
+  )
+})

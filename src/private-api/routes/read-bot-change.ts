@@ -1,0 +1,117 @@
+/** Reads what a PATCH of a bot changes, and shows the settings of a bot. The schemas of Fastify would take a text for a number, or null for 0. */
+import type { BotChange, ShownSettings } from '../../bots/bot-service.ts'
+import { ttlSMax } from '../../limits.ts'
+import { type botOperations, nameRules } from '../../operations/bot-operations.ts'
+import {
+  connectionsCapMax,
+  headerNameLengthMax,
+  headersMax,
+  headerValueLengthMax,
+  retryDelaySMax,
+  retryDelaysMax,
+} from '../../operations/limits.ts'
+import type { BodyOf, ResultOf } from '../../operations/operation.ts'
+import { readIsValidated, refusal } from '../ingest/update-options.ts'
+
+type Fields = { readonly [Name in keyof BodyOf<typeof botOperations.changeBot>]: unknown }
+
+/** The fields of a bot that show its settings. */
+export type SettingsJson = Omit<ResultOf<typeof botOperations.changeBot>, 'bot_id'>
+
+/**
+ * Reads the body of a PATCH.
+ *
+ * @param ownHeaders - the names of headers that deliveries have already, in lower case
+ * @throws BAD_REQUEST that names the first field that is refused
+ */
+export function readBotChange(body: Fields, ownHeaders: ReadonlySet<string>): BotChange {
+  if (Object.keys(body).length === 0) throw refusal('body', 'at least one field')
+  const { validate, first_name: firstName, username, headers } = body
+  const { default_ttl: ttl, connections_cap: cap, retry_delays: delays } = body
+  return {
+    isValidated: validate === undefined ? undefined : readIsValidated(validate) || null,
+    firstName: readName('first_name', firstName),
+    username: readName('username', username),
+    ttlS: readNumber('default_ttl', ttl, ttlSMax),
+    connectionsMax: readNumber('connections_cap', cap, connectionsCapMax),
+    retryDelaysS: readDelays(delays),
+    headers: readHeaders(headers, ownHeaders),
+  }
+}
+
+/** A setting that is not set has no field. */
+export function settingsJson(settings: ShownSettings): SettingsJson {
+  return {
+    validate: settings.isValidated ? 'telegram' : null,
+    default_ttl: settings.ttlS,
+    connections_cap: settings.connectionsMax,
+    retry_delays: settings.retryDelaysS,
+    headers: settings.headerNames,
+  }
+}
+
+function readName(field: keyof typeof nameRules, value: unknown): string | undefined {
+  if (value === undefined) return undefined
+  const { pattern, description } = nameRules[field]
+  if (typeof value === 'string' && new RegExp(pattern).test(value)) return value
+  throw refusal(field, description, value)
+}
+
+function readNumber(field: string, value: unknown, max: number): number | null | undefined {
+  if (value === undefined || value === null || isWhole(value, 1, max)) return value
+  throw refusal(field, `a whole number from 1 to ${max}, or null`, value)
+}
+
+function isWhole(value: unknown, min: number, max: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+}
+
+/** Without a delay, an endpoint that always fails would be asked without end, so only the first attempt may be repeated at once. */
+function readDelays(value: unknown): readonly number[] | null | undefined {
+  if (value === undefined || value === null) return value
+  const isList = Array.isArray(value) && value.length >= 1 && value.length <= retryDelaysMax
+  const delays: readonly unknown[] = isList ? value : []
+  const isFirst = (nth: number): boolean => nth === 0 && delays.length > 1
+  const checked = delays.flatMap((each, nth) =>
+    isWhole(each, isFirst(nth) ? 0 : 1, retryDelaySMax) ? [each] : [],
+  )
+  if (isList && checked.length === value.length) return checked
+  throw refusal(
+    'retry_delays',
+    `a list of 1 to ${retryDelaysMax} whole numbers of seconds from 1 to ${retryDelaySMax}, of which the first may be 0 if others follow, or null`,
+    value,
+  )
+}
+
+const headerName = new RegExp(`^(?=.{1,${headerNameLengthMax}}$)(?:authorization|x-[a-z0-9-]+)$`)
+/** Neither control characters, which could begin another header, nor blanks at an end, which get lost. */
+const headerValue = new RegExp(`^(?=.{1,${headerValueLengthMax}}$)[!-~](?:[ -~]*[!-~])?$`)
+
+/** No error shows a value. */
+function readHeaders(value: unknown, ownHeaders: ReadonlySet<string>): BotChange['headers'] {
+  if (value === undefined || value === null) return value
+  const entries: readonly (readonly [string, unknown])[] =
+    typeof value === 'object' && !Array.isArray(value) ? Object.entries(value) : []
+  if (entries.length === 0 || entries.length > headersMax) {
+    throw refusal('headers', `an object with 1 to ${headersMax} headers, or null`, value)
+  }
+  const names = entries.map(([name]) => name.toLowerCase())
+  const headers = entries.map(([name, text], nth): [string, string] => {
+    assertHeaderName(name, ownHeaders)
+    if (names.indexOf(name.toLowerCase()) !== nth)
+      throw refusal(`headers.${name}`, 'each name once')
+    if (typeof text === 'string' && headerValue.test(text)) return [name, text]
+    const expected = `1 to ${headerValueLengthMax} printable ASCII characters without blanks at the ends`
+    throw refusal(`headers.${name}`, expected)
+  })
+  return Object.fromEntries(headers)
+}
+
+/** Throws BAD_REQUEST, which shows no name that may be something else. */
+function assertHeaderName(name: string, ownHeaders: ReadonlySet<string>): void {
+  const lower = name.toLowerCase()
+  if (!headerName.test(lower)) {
+    throw refusal('headers', 'the names Authorization and X-..., of letters, digits and hyphens')
+  }
+  if (ownHeaders.has(lower)) throw refusal(`headers.${name}`, 'a name that deliveries do not have')
+}

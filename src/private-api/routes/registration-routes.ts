@@ -1,0 +1,158 @@
+/**
+ * The route that registers many bots, one a line of NDJSON. The body is read completely, so that a slow verification never
+ * holds up its arrival; some lines are worked on at once, and their results go out in the order of the lines. Each line is
+ * registered by the owner of its bot, which gets it as a body of one line.
+ */
+import { Readable } from 'node:stream'
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
+import type { KeyedBot } from '../../bots/bot-service.ts'
+import { derivedBotId } from '../../bots/derived-bot-id.ts'
+import { readWebhook } from '../../bot-api/methods/set-webhook.ts'
+import { PostboteError, toPostboteError } from '../../errors.ts'
+import { readBody } from '../../http/body.ts'
+import { mib } from '../../limits.ts'
+import {
+  botOperations,
+  type RegistrationLine,
+  registrationLine,
+} from '../../operations/bot-operations.ts'
+import { requestAccess } from '../access/request-access.ts'
+import { refusal } from '../ingest/update-options.ts'
+import { type Owners, postToOwner } from '../owners.ts'
+import type { PrivateApiOptions } from '../private-api-options.ts'
+import { privateErrorText } from '../private-error.ts'
+import { validationText } from '../validation-text.ts'
+import { addOperation } from './add-operations.ts'
+import { webhookParams } from './webhook-params.ts'
+
+export type RegistrationRoutesOptions = Pick<
+  PrivateApiOptions,
+  'bodies' | 'bots' | 'clock' | 'keys' | 'log' | 'ownersOf' | 'sealToken' | 'webhookConnectionsMax'
+>
+
+/** A body of registrations has at most this many bytes. Chosen: 30,000 bots with a webhook each, an eighth of what all bodies may hold. */
+const registrationBytesMax = 8 * mib
+/**
+ * This many lines of a body are worked on at once. Chosen: enough for the groups of a disk, and few enough that the verifications
+ * of one body do not crowd out those of bots.
+ */
+const registrationsAtOnce = 32
+
+/** The call in which a line arrived. */
+interface Call {
+  readonly request: FastifyRequest
+  readonly owners: Owners
+}
+
+export function addRegistrationRoutes(
+  app: FastifyInstance,
+  options: RegistrationRoutesOptions,
+): void {
+  const schema = registrationLine()
+  addOperation(app, botOperations.registerBots, async ({ request, reply }) => {
+    const lease = options.bodies.leaseFor(request.raw)
+    const body = await readBody(request.raw, { bytesMax: registrationBytesMax, lease })
+    const validate = request.compileValidationSchema(schema)
+    const call = { request, owners: options.ownersOf(request) }
+    const run = (line: string): Promise<string> =>
+      registered(options, call, () => readLine(line, validate)).catch((error: unknown) =>
+        errorText(options, error),
+      )
+    return reply.type('application/x-ndjson').send(Readable.from(inOrder(linesOf(body), run)))
+  })
+}
+
+type Validate = ReturnType<FastifyRequest['compileValidationSchema']>
+
+function* linesOf(body: Buffer): Generator<string> {
+  for (let start = 0; start < body.length; ) {
+    const newline = body.indexOf(0x0a, start)
+    const end = newline === -1 ? body.length : newline
+    const line = body.toString('utf8', start, end)
+    if (line.trim() !== '') yield line
+    start = end + 1
+  }
+}
+
+/** Runs some at once, and yields their results in the order of the lines. */
+async function* inOrder(
+  lines: Iterable<string>,
+  run: (line: string) => Promise<string>,
+): AsyncGenerator<string> {
+  const running: Promise<string>[] = []
+  for (const line of lines) {
+    running.push(run(line))
+    const first = running.length < registrationsAtOnce ? undefined : running.shift()
+    if (first !== undefined) yield `${await first}\n`
+  }
+  for (const each of running) yield `${await each}\n`
+}
+
+function errorText({ log }: RegistrationRoutesOptions, error: unknown): string {
+  const expected = toPostboteError(error)
+  if (expected.code === 'INTERNAL') {
+    log.error({ cause: String(error) }, 'a registration failed because of a bug')
+  }
+  return privateErrorText(expected)
+}
+
+/** Throws BAD_REQUEST. */
+function readLine(line: string, validate: Validate): RegistrationLine {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch (error) {
+    const detail = 'expected a JSON object as the line, got what is no JSON'
+    throw new PostboteError('BAD_REQUEST', { detail, cause: error })
+  }
+  if (typeof value !== 'object' || value === null) throw refusal('line', 'a JSON object', value)
+  if (!validate(value)) {
+    const problems: FastifyError['validation'] = validate.errors ?? []
+    throw new PostboteError('BAD_REQUEST', { detail: validationText(problems, 'body') })
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema has checked it
+  return value as RegistrationLine
+}
+
+/** Returns the result of a line as JSON. */
+async function registered(
+  options: RegistrationRoutesOptions,
+  { request, owners }: Call,
+  read: () => RegistrationLine,
+): Promise<string> {
+  // The earlier lines took time.
+  if (!options.keys.ring.isCurrent(requestAccess(request))) throw new PostboteError('UNAUTHORIZED')
+  const line = read()
+  const botId = line.bot_id ?? derivedBotId(line.idempotency_key)
+  const owner = owners.ownerOf(botId)
+  if (!owners.isOwn(owner)) {
+    const { path } = botOperations.registerBots
+    const body = JSON.stringify({ ...line, bot_id: botId })
+    const open = () => owners.openStream(owner, path)
+    return (await postToOwner(options.clock, open, { body })).text.trim()
+  }
+  const { webhookConnectionsMax, sealToken } = options
+  const { webhook } = line
+  return JSON.stringify(
+    keyedBotJson(
+      await options.bots.registerOnce({
+        botId,
+        firstName: line.first_name,
+        username: line.username,
+        idempotencyKey: line.idempotency_key,
+        webhook:
+          webhook === undefined
+            ? undefined
+            : readWebhook({ ...webhookParams(webhook), webhookConnectionsMax }),
+        sealToken,
+      }),
+    ),
+  )
+}
+
+function keyedBotJson(bot: KeyedBot): object {
+  if ('isDuplicate' in bot) return { bot_id: bot.botId, duplicate: true }
+  const { botId, token, webhookError: error } = bot
+  if (error === undefined) return { bot_id: botId, token }
+  return { bot_id: botId, token, webhook_error: { code: error.code, message: error.message } }
+}

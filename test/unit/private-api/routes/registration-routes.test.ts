@@ -1,0 +1,127 @@
+/** The route of registrations without a server: this worker has some of the bots, and another one answers as the test writes. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import Fastify from 'fastify'
+import { derivedBotId } from '../../../../src/bots/derived-bot-id.ts'
+import { addRequestAccess } from '../../../../src/private-api/access/request-access.ts'
+import {
+  addRegistrationRoutes,
+  type RegistrationRoutesOptions,
+} from '../../../../src/private-api/routes/registration-routes.ts'
+import { settle } from '../../../support/kit/fake-clock.ts'
+import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
+import { BotsLife } from '../../../support/queue/bots-life.ts'
+
+const names = { first_name: 'A', username: 'a' }
+
+async function setUp({ isOwn = (_botId: number): boolean => true } = {}) {
+  const bots = await BotsLife.open({ shards: 2 })
+  const asked: FakeOwnerStream[] = []
+  const key = { isCurrent: true }
+  const app = Fastify()
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  addRequestAccess(app)
+  app.addHook('onRequest', async (request) => {
+    request.access = 'root'
+  })
+  const own = {
+    bots: bots.registry,
+    bodies: { leaseFor: () => undefined },
+    clock: bots.clock,
+    keys: { ring: { isCurrent: () => key.isCurrent } },
+    webhookConnectionsMax: 100,
+    ownersOf: () => ({
+      self: 0,
+      others: [1],
+      isOtherNode: () => false,
+      ownerOf: (botId: number) => (isOwn(botId) ? 0 : 1),
+      isOwn: (owner: number) => owner === 0,
+      hasLeft: false,
+      hangs: () => 0,
+      openStream: () => {
+        const stream = new FakeOwnerStream()
+        asked.push(stream)
+        return stream
+      },
+    }),
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the route uses no more
+  addRegistrationRoutes(app, own as unknown as RegistrationRoutesOptions)
+  await app.ready()
+  const send = async (lines: readonly object[]): Promise<Record<string, unknown>[]> => {
+    const { body } = await app.inject({
+      method: 'POST',
+      url: '/v1/registrations',
+      headers: { 'content-type': 'application/x-ndjson' },
+      payload: lines.map((line) => JSON.stringify(line)).join('\n'),
+    })
+    return body
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line))
+  }
+  return { bots, asked, key, send }
+}
+
+test('thousands of bots with webhooks that are sent twice are registered once, in the order of their lines', async () => {
+  const { bots, send } = await setUp()
+  const lines = Array.from({ length: 1_000 }, (_, nth) => ({
+    ...names,
+    idempotency_key: `k${nth}`,
+    webhook: { url: `https://bot.example/${nth}` },
+  }))
+  const first = await send(lines)
+  assert.deepEqual(
+    first.map(({ bot_id: botId }) => botId),
+    lines.map(({ idempotency_key: key }) => derivedBotId(key)),
+  )
+  assert.ok(first.every(({ token }) => typeof token === 'string'))
+  assert.deepEqual(
+    await send(lines),
+    first.map(({ bot_id: botId }) => ({ bot_id: botId, duplicate: true })),
+  )
+  assert.equal(bots.webhooks.verified.length, 1_000)
+  const registered = bots.lives.flatMap(({ committed }) => committed)
+  assert.equal(registered.filter(({ kind }) => kind === 'bot').length, 1_000)
+})
+
+test('some webhooks are verified at once, and not all', async () => {
+  const { bots, send } = await setUp()
+  bots.webhooks.isHolding = true
+  const lines = Array.from({ length: 100 }, (_, nth) => ({
+    ...names,
+    idempotency_key: `k${nth}`,
+    webhook: { url: 'https://bot.example/' },
+  }))
+  const sent = send(lines)
+  for (let turns = 0; turns < 20; turns++) await settle()
+  assert.equal(bots.webhooks.held.length, 32)
+  bots.webhooks.isHolding = false
+  for (const each of bots.webhooks.held) each.succeed()
+  assert.equal((await sent).length, 100)
+})
+
+test('a line goes to the owner of its bot with the id that follows from its key, and its answer is passed on', async () => {
+  const otherId = derivedBotId('other')
+  const { asked, send } = await setUp({ isOwn: (botId) => botId !== otherId })
+  const line = { ...names, idempotency_key: 'other', webhook: { url: 'https://bot.example/' } }
+  const sent = send([line, { ...names, idempotency_key: 'own' }, line])
+  for (let turns = 0; turns < 20; turns++) await settle()
+  const [first, second] = asked
+  assert.deepEqual(JSON.parse(first?.written ?? ''), { ...line, bot_id: otherId })
+  second?.answer().end('{"error":{"code":"STORE_UNAVAILABLE","message":"m"}}')
+  first?.answer().end(`{"bot_id":${otherId},"token":"t"}\n`)
+  const [one, own, two] = await sent
+  assert.deepEqual(one, { bot_id: otherId, token: 't' })
+  assert.equal(own?.['bot_id'], derivedBotId('own'))
+  assert.deepEqual(two, { error: { code: 'STORE_UNAVAILABLE', message: 'm' } })
+})
+
+test('when the key of the call has ended, the lines that are left are refused', async () => {
+  const { bots, key, send } = await setUp()
+  key.isCurrent = false
+  const [refused] = await send([{ ...names, idempotency_key: 'a' }])
+  assert.deepEqual(Object(refused?.['error']).code, 'UNAUTHORIZED')
+  assert.deepEqual((await bots.registry.list({ after: 0, limit: 9 })).bots, [])
+})
