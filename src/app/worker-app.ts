@@ -314,7 +314,12 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
     hangsOf: (worker) => memory.shardTable.hangs(worker),
     hasUpstream,
     onRefused: (request) => gate.noteRefused(request),
-    judge: new BodyFilter({ guard, filter: settings.config.filter, hasUpstream }),
+    judge: new BodyFilter({
+      guard,
+      filter: settings.config.filter,
+      takesForeignTokens: settings.config.foreignTokens,
+      hasUpstream,
+    }),
     bodies,
   })
 }
@@ -365,6 +370,7 @@ function registryOf(
       levels: new QueueLevels({ clock, limits, report }),
       report,
       webhooks,
+      takesForeignTokens: config.foreignTokens,
       log,
     },
   })

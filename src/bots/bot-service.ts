@@ -102,15 +102,25 @@ export interface BotService {
    * Finds the queue that a token, whose shape was checked, grants access to.
    *
    * @returns The queue; a promise only if the bot or its /test/ queue is not loaded.
-   * @throws INVALID_TOKEN if the checksum is wrong, UNKNOWN_TOKEN if it is not a current token of a bot.
+   * @throws INVALID_TOKEN if the secret cannot be one, UNKNOWN_TOKEN if it is not a current token of a bot. With
+   *   `--foreign-tokens` the latter takes the same time whether the bot exists or not.
    */
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue>
   /**
+   * Reads a token that another server has made.
+   *
+   * @param botId - The bot that it must belong to, if that is known.
+   * @returns The token, or undefined if this server does not take such tokens.
+   * @throws BAD_REQUEST if it is not such a token, or that of another bot.
+   */
+  foreignToken(text: string, botId?: number): Token | undefined
+  /**
    * Registers a bot. Its id must belong to this owner.
    *
+   * @param token - A token of `foreignToken`; a new one if it is absent.
    * @throws BOT_NOT_SERVED, BOT_EXISTS.
    */
-  register(registration: Registration): Promise<IssuedToken>
+  register(registration: Registration, token?: Token): Promise<IssuedToken>
   /**
    * Finds an unused random id for a registration without one.
    *
@@ -123,8 +133,9 @@ export interface BotService {
    * Issues a new token for a bot.
    *
    * @param overlapS - Seconds for which the current token stays valid; 0 ends it immediately.
+   * @param token - A token of `foreignToken`; a new one if it is absent.
    */
-  renewToken(botId: number, overlapS: number): Promise<IssuedToken>
+  renewToken(botId: number, overlapS: number, token?: Token): Promise<IssuedToken>
   /** Sets whether each push to a bot is checked for the fields that bot frameworks need. */
   setValidated(botId: number, isValidated: boolean): Promise<void>
   /** Removes a bot with its queues. */

@@ -1,5 +1,6 @@
 /** What can be done with bots, as the APIs ask for it. This is the only implementation of `BotService`. */
 import { randomBytes } from 'node:crypto'
+import { sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
@@ -30,7 +31,15 @@ import { PushBatch } from './push-batch.ts'
 import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
 import { ReplayJobs } from './replay-jobs.ts'
 import { replayOne, type ReplayTarget } from './replay-slice.ts'
-import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
+import {
+  type Token,
+  assertIntact,
+  foreignTokenPattern,
+  makeToken,
+  parseToken,
+  storedSecretOf,
+  TokenVerifier,
+} from './token.ts'
 
 /** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */
 const randomBotIdsCount = 9_999_999_900
@@ -39,6 +48,13 @@ const randomBotIdsCount = 9_999_999_900
  * with a `--filter`; a draw takes 2 us.
  */
 const randomBotIdTriesMax = 10_000
+/**
+ * With `--foreign-tokens`, a wrong token is refused this long after its call arrived. Anybody can then guess at any bot, so the
+ * time must not say whether the bot exists. Chosen: far more than the one read that the refusal waits for, and less than
+ * anybody notices.
+ */
+const foreignRefusalMs = 20
+const foreignToken = new RegExp(foreignTokenPattern)
 
 export class BotRegistry implements BotService {
   /** The bots in memory, and the shards that they are in. */
@@ -69,6 +85,7 @@ export class BotRegistry implements BotService {
 
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
     const loaded = this.bots.loaded(token.botId)
+    if (this.#takesForeignTokens) return this.#authorizeForeign(loaded, token, isTest)
     if (loaded !== undefined) return this.#open(loaded, token, isTest)
     assertIntact(token)
     return this.bots
@@ -76,7 +93,57 @@ export class BotRegistry implements BotService {
       .then(() => this.#open(this.bots.loaded(token.botId), token, isTest))
   }
 
-  async register(registration: Registration): Promise<IssuedToken> {
+  /**
+   * Does the same for every token that is refused: the same records are read, and the refusal comes after the same time. The
+   * bot of a wrong token is neither loaded nor marked as used.
+   */
+  #authorizeForeign(
+    loaded: Bot | undefined,
+    token: Token,
+    isTest: boolean,
+  ): BotQueue | Promise<BotQueue> {
+    const nowMs = (loaded?.main.clock ?? this.#services.clock).nowMs()
+    if ((loaded ?? nobody).accepts(token.secret, nowMs)) return this.#open(loaded, token, isTest)
+    assertIntact(token, true)
+    return this.#authorizeStored(token, isTest)
+  }
+
+  async #authorizeStored(token: Token, isTest: boolean): Promise<BotQueue> {
+    const { botId, secret } = token
+    const wait = new AbortController()
+    // Before the read, so that its end does not depend on what is read.
+    const refusal = sleep(this.#services.clock, foreignRefusalMs, wait.signal)
+    const shard = this.bots.shardOf(botId)
+    const [stored] = await shard.load([botId])
+    if (stored?.isDamaged === true) throw new PostboteError('STORE_UNAVAILABLE')
+    const verifier = new TokenVerifier(stored?.bot?.secrets ?? nobodysSecrets, true)
+    if (verifier.accepts(secret, shard.clock.nowMs())) {
+      wait.abort()
+      await this.bots.load([botId])
+      return this.#open(this.bots.loaded(botId), token, isTest)
+    }
+    await refusal
+    this.bots.assertAbsent([botId])
+    throw new PostboteError('UNKNOWN_TOKEN')
+  }
+
+  get #takesForeignTokens(): boolean {
+    return this.#services.takesForeignTokens === true
+  }
+
+  foreignToken(text: string, botId?: number): Token | undefined {
+    if (!this.#takesForeignTokens) return undefined
+    if (!foreignToken.test(text)) {
+      const detail = 'token: expected <bot_id>:<secret> with 35 to 60 letters, digits, _ and -'
+      throw new PostboteError('BAD_REQUEST', { detail })
+    }
+    const token = parseToken(text, undefined, true)
+    if (botId === undefined || token.botId === botId) return token
+    const detail = `token: expected a token of bot ${botId}, got one of bot ${token.botId}`
+    throw new PostboteError('BAD_REQUEST', { detail })
+  }
+
+  async register(registration: Registration, given?: Token): Promise<IssuedToken> {
     const botId = registration.botId
     this.bots.assertServed(botId)
     const shard = this.bots.shardOf(botId)
@@ -94,7 +161,7 @@ export class BotRegistry implements BotService {
       })
       this.#assertNotLoaded(botId)
     }
-    const { token, record } = this.#issue(botId, {
+    const { token, record } = this.#issue(given ?? newToken(botId), {
       firstName: registration.firstName,
       username: registration.username,
       createdAtMs: shard.clock.nowMs(),
@@ -120,11 +187,12 @@ export class BotRegistry implements BotService {
     throw new PostboteError('STORE_UNAVAILABLE')
   }
 
-  async renewToken(botId: number, overlapS: number): Promise<IssuedToken> {
+  async renewToken(botId: number, overlapS: number, given?: Token): Promise<IssuedToken> {
     const { token } = await this.#changeRecord(botId, (current) => {
       const endsAtMs = this.bots.shardOf(botId).clock.nowMs() + overlapS * 1000
-      const outgoing = current.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
-      return this.#issue(botId, { ...current, secrets: overlapS > 0 ? outgoing : [] })
+      const outgoing = current.secrets.slice(0, 1).map((secret) => ({ ...secret, endsAtMs }))
+      const secrets = overlapS > 0 ? outgoing : []
+      return this.#issue(given ?? newToken(botId), { ...current, secrets })
     })
     return { botId, token }
   }
@@ -299,11 +367,18 @@ export class BotRegistry implements BotService {
     if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
   }
 
-  #issue(botId: number, record: BotRecord): { readonly token: string; readonly record: BotRecord } {
-    const token = makeToken(botId, randomBytes)
-    const sha256 = secretHash(parseToken(token).secret).toString('base64url')
-    return { token, record: { ...record, secrets: [{ sha256 }, ...record.secrets] } }
+  #issue(token: Token, record: BotRecord): { readonly token: string; readonly record: BotRecord } {
+    const secrets = [storedSecretOf(token), ...record.secrets]
+    return { token: `${token.botId}:${token.secret}`, record: { ...record, secrets } }
   }
+}
+
+/** What the token of a bot that does not exist is compared with: nothing has this hash. */
+const nobodysSecrets = [{ sha256: Buffer.alloc(32).toString('base64url') }]
+const nobody = new TokenVerifier(nobodysSecrets)
+
+function newToken(botId: number): Token {
+  return parseToken(makeToken(botId, randomBytes))
 }
 
 /** Deletes what queues keep of updates that have left. They must have been read. */

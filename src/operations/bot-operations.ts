@@ -38,7 +38,7 @@ export const botOperations = declareOperations('bots', {
     command: 'bots register',
     summary: 'Registers a bot',
     description:
-      'Without `bot_id`, the server chooses a free id. `first_name` and `username` are what getMe returns.',
+      'Without `bot_id`, the server chooses a free id. `first_name` and `username` are what getMe returns. With `--foreign-tokens`, `token` is one that another server has made.',
     body: () => registration(),
     result: () =>
       Type.Object(
@@ -107,9 +107,15 @@ export const botOperations = declareOperations('bots', {
     about: 'bot',
     command: 'bots token',
     summary: 'Issues a new token',
-    description: 'The old token stays valid for `overlap` seconds. Default: 0, not at all.',
+    description:
+      'The old token stays valid for `overlap` seconds. Default: 0, not at all. With `--foreign-tokens`, `token` is one that another server has made for this bot.',
     body: () =>
-      orNull(Type.Object({ overlap: overlap(tokenOverlapSMax) }, { additionalProperties: false })),
+      orNull(
+        Type.Object(
+          { overlap: overlap(tokenOverlapSMax), token: foreignToken() },
+          { additionalProperties: false },
+        ),
+      ),
     result: () =>
       Type.Object(issued(), { $id: 'IssuedToken', description: 'A bot with its new token.' }),
   },
@@ -186,8 +192,19 @@ function registration() {
         pattern: '^[A-Za-z0-9_]{1,64}$',
         description: '1 to 64 letters, digits or underscores',
       }),
+      token: foreignToken(),
     },
     { additionalProperties: false },
+  )
+}
+
+/** Checked by the handler, so that no error shows a token. */
+function foreignToken() {
+  return Type.Optional(
+    Type.String({
+      description:
+        'With `--foreign-tokens`: a token that another server has made, `<bot_id>:` and 35 to 60 characters. Absent: a new one.',
+    }),
   )
 }
 

@@ -9,7 +9,8 @@ import { addOperation, type HandledCall } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
-import { readIsValidated } from '../ingest/update-options.ts'
+import { onlyFields, readIsValidated } from '../ingest/update-options.ts'
+import type { Token } from '../../bots/token.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
 type Options = Pick<PrivateApiOptions, 'bots' | 'isFromWorker'> & AskingRoute<'botsNamed'>
@@ -34,7 +35,8 @@ export function addBotRoutes(app: FastifyInstance, options: Options): void {
     return { bot_id: id, removed: true as const }
   })
   addOperation(app, botOperations.rotateToken, async ({ params: { id }, body }) => {
-    const issued = await bots.renewToken(id, body?.overlap ?? 0)
+    const token = givenToken(options, body?.token, { botId: id, otherFields: ['overlap'] })
+    const issued = await bots.renewToken(id, body?.overlap ?? 0, token)
     return { bot_id: issued.botId, token: issued.token }
   })
 }
@@ -52,6 +54,18 @@ async function register(
   return reply.code(response.status).type('application/json').send(response.text)
 }
 
+/** Returns the token of a body. A server that does not take such tokens knows no such field. */
+function givenToken(
+  { bots }: Options,
+  text: string | undefined,
+  of: { readonly botId: number | undefined; readonly otherFields: readonly string[] },
+): Token | undefined {
+  if (text === undefined) return undefined
+  const token = bots.foreignToken(text, of.botId)
+  if (token !== undefined) return token
+  throw new PostboteError('BAD_REQUEST', { detail: onlyFields('token', of.otherFields) })
+}
+
 /** Returns the code of an error of another worker. */
 function codeIn({ text }: CompleteResponse): string {
   const body: { readonly error?: { readonly code?: string } } = JSON.parse(text)
@@ -64,7 +78,10 @@ async function registerAtOwner(
   body: Registration,
 ): Promise<CompleteResponse> {
   const { bots, clock } = options
-  const { bot_id: asked, first_name: firstName, username } = body
+  const { first_name: firstName, username } = body
+  const given = { botId: body.bot_id, otherFields: ['bot_id', 'first_name', 'username'] }
+  const token = givenToken(options, body.token, given)
+  const asked = body.bot_id ?? token?.botId
   const owners = options.ownersOf(request)
   const owner = asked === undefined ? undefined : owners.ownerOf(asked)
   if (owner !== undefined && !owners.isOwn(owner)) {
@@ -73,7 +90,7 @@ async function registerAtOwner(
   try {
     const id =
       asked ?? (await bots.freeBotId((candidate) => owners.isOwn(owners.ownerOf(candidate))))
-    const issued = await bots.register({ botId: id, firstName, username })
+    const issued = await bots.register({ botId: id, firstName, username }, token)
     const text = JSON.stringify({ bot_id: issued.botId, token: issued.token })
     return { status: 200, retryAfter: undefined, text }
   } catch (error) {

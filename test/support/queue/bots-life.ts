@@ -163,6 +163,8 @@ export interface BotsLifeOptions {
   readonly aside?: readonly number[]
   /** How much queues keep of updates that have left. */
   readonly retention?: Retention
+  /** The value of `--foreign-tokens`. */
+  readonly takesForeignTokens?: boolean
   /** Those that are not the usual ones of these tests. */
   readonly limits?: Partial<QueueLimits>
 }
@@ -202,6 +204,7 @@ export class BotsLife {
         levels: new QueueLevels({ clock, limits, report }),
         report,
         webhooks: this.webhooks,
+        ...(options.takesForeignTokens === true ? { takesForeignTokens: true } : {}),
       },
     })
   }
