@@ -338,7 +338,7 @@ export class BotRegistry implements BotService {
     const { clock } = this.#services
     if (bot !== undefined) bot.lastUsedMs = clock.monotonicMs()
     if (bot?.accepts(token.secret, bot.main.clock.nowMs()) !== true || bot.isRemoved) {
-      assertIntact(token)
+      assertIntact(token, this.#takesForeignTokens)
       throw new PostboteError('UNKNOWN_TOKEN')
     }
     return isTest ? bot.test() : bot.main
