@@ -425,6 +425,7 @@ function privateApiOf(
   const { config } = settings
   return createPrivateApi({
     bots: own.registry,
+    takesForeignTokens: config.foreignTokens,
     clock,
     counters: parts.slot,
     log,

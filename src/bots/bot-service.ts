@@ -110,10 +110,9 @@ export interface BotService {
    * Reads a token that another server has made.
    *
    * @param botId - The bot that it must belong to, if that is known.
-   * @returns The token, or undefined if this server does not take such tokens.
    * @throws BAD_REQUEST if it is not such a token, or that of another bot.
    */
-  foreignToken(text: string, botId?: number): Token | undefined
+  foreignToken(text: string, botId?: number): Token
   /**
    * Registers a bot. Its id must belong to this owner.
    *

@@ -131,8 +131,7 @@ export class BotRegistry implements BotService {
     return this.#services.takesForeignTokens === true
   }
 
-  foreignToken(text: string, botId?: number): Token | undefined {
-    if (!this.#takesForeignTokens) return undefined
+  foreignToken(text: string, botId?: number): Token {
     if (!foreignToken.test(text)) {
       const detail = 'token: expected <bot_id>:<secret> with 35 to 60 letters, digits, _ and -'
       throw new PostboteError('BAD_REQUEST', { detail })

@@ -92,6 +92,22 @@ test('guesses at known and unknown bots take the same slots and get the same tex
   for (const each of texts) assert.match(each[20] ?? '', /429/)
 })
 
+test('without the option no call has such a field', async (t) => {
+  const server = await startServer(t)
+  const { botId } = await server.register()
+  const names = { first_name: 'A', username: 'a_bot' }
+  for (const [path, body, fields] of [
+    ['/v1/bots', { ...names, token: foreign(freshBotOf(0)) }, 'bot_id, first_name, username'],
+    [`/v1/bots/${botId}/token`, { token: foreign(botId) }, 'overlap'],
+  ] as const) {
+    const answer = await server.admin('POST', path, body)
+    assert.equal(answer.status, 400)
+    assert.match(answer.text, new RegExp(`expected only the fields ${fields}"`))
+  }
+  assert.equal((await server.admin('POST', `/v1/bots/${botId}/token`, { overlap: 1 })).status, 200)
+  assert.equal((await server.admin('POST', `/v1/bots/${botId}/token`)).status, 200)
+})
+
 test('the command line takes such a token from a file', async (t) => {
   const server = await started()
   const token = foreign(freshBotOf(0))

@@ -1,19 +1,21 @@
 /** Routes that register, show and remove bots (protocol.md §9). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type TSchema, Type } from 'typebox'
 import type { BotReport } from '../../bots/bot-service.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
-import type { BodyOf, ResultOf } from '../../operations/operation.ts'
+import type { BodyOf, Operation, ResultOf } from '../../operations/operation.ts'
 import { addOperation, type HandledCall } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
-import { onlyFields, readIsValidated } from '../ingest/update-options.ts'
+import { readIsValidated } from '../ingest/update-options.ts'
 import type { Token } from '../../bots/token.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'bots' | 'isFromWorker'> & AskingRoute<'botsNamed'>
+type Options = Pick<PrivateApiOptions, 'bots' | 'isFromWorker' | 'takesForeignTokens'> &
+  AskingRoute<'botsNamed'>
 
 type Registration = BodyOf<typeof botOperations.createBot>
 type IssuedToken = ResultOf<typeof botOperations.rotateToken>
@@ -21,7 +23,9 @@ type BotJson = ResultOf<typeof botOperations.getBot>
 
 export function addBotRoutes(app: FastifyInstance, options: Options): void {
   const { bots } = options
-  addOperation(app, botOperations.createBot, (call) => register(options, call))
+  const served = <Row extends Operation>(row: Row): Row =>
+    options.takesForeignTokens === true ? row : withoutToken(row)
+  addOperation(app, served(botOperations.createBot), (call) => register(options, call))
   addOperation(app, botOperations.getBot, async ({ params }) =>
     reportJson(await bots.report(params.id)),
   )
@@ -34,8 +38,8 @@ export function addBotRoutes(app: FastifyInstance, options: Options): void {
     await bots.remove(id)
     return { bot_id: id, removed: true as const }
   })
-  addOperation(app, botOperations.rotateToken, async ({ params: { id }, body }) => {
-    const token = givenToken(options, body?.token, { botId: id, otherFields: ['overlap'] })
+  addOperation(app, served(botOperations.rotateToken), async ({ params: { id }, body }) => {
+    const token = givenToken(options, body?.token, id)
     const issued = await bots.renewToken(id, body?.overlap ?? 0, token)
     return { bot_id: issued.botId, token: issued.token }
   })
@@ -54,16 +58,25 @@ async function register(
   return reply.code(response.status).type('application/json').send(response.text)
 }
 
-/** Returns the token of a body. A server that does not take such tokens knows no such field. */
+/** A server that does not take such tokens knows no such field. */
+function withoutToken<Row extends Operation>(row: Row): Row {
+  const body = (): TSchema => schemaWithoutToken(row.body?.() ?? {})
+  return { ...row, body }
+}
+
+function schemaWithoutToken(schema: TSchema): TSchema {
+  if (Type.IsUnion(schema)) return { ...schema, anyOf: schema.anyOf.map(schemaWithoutToken) }
+  if (!Type.IsObject(schema)) return schema
+  const { token: _token, ...properties } = schema.properties
+  return { ...schema, properties }
+}
+
 function givenToken(
   { bots }: Options,
   text: string | undefined,
-  of: { readonly botId: number | undefined; readonly otherFields: readonly string[] },
+  botId: number | undefined,
 ): Token | undefined {
-  if (text === undefined) return undefined
-  const token = bots.foreignToken(text, of.botId)
-  if (token !== undefined) return token
-  throw new PostboteError('BAD_REQUEST', { detail: onlyFields('token', of.otherFields) })
+  return text === undefined ? undefined : bots.foreignToken(text, botId)
 }
 
 /** Returns the code of an error of another worker. */
@@ -79,8 +92,7 @@ async function registerAtOwner(
 ): Promise<CompleteResponse> {
   const { bots, clock } = options
   const { first_name: firstName, username } = body
-  const given = { botId: body.bot_id, otherFields: ['bot_id', 'first_name', 'username'] }
-  const token = givenToken(options, body.token, given)
+  const token = givenToken(options, body.token, body.bot_id)
   const asked = body.bot_id ?? token?.botId
   const owners = options.ownersOf(request)
   const owner = asked === undefined ? undefined : owners.ownerOf(asked)
