@@ -338,7 +338,12 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
     hangsOf: (worker) => memory.shardTable.hangs(worker),
     hasUpstream,
     onRefused: (request) => gate.noteRefused(request),
-    judge: new BodyFilter({ guard, filter: settings.config.filter, hasUpstream }),
+    judge: new BodyFilter({
+      guard,
+      filter: settings.config.filter,
+      takesForeignTokens: settings.config.foreignTokens,
+      hasUpstream,
+    }),
     bodies,
   })
 }
@@ -389,6 +394,7 @@ function registryOf(
       levels: new QueueLevels({ clock, limits, report }),
       report,
       webhooks,
+      takesForeignTokens: config.foreignTokens,
       log,
       tracer,
     },
@@ -444,6 +450,7 @@ function privateApiOf(
   const { config } = settings
   return createPrivateApi({
     bots: own.registry,
+    takesForeignTokens: config.foreignTokens,
     clock,
     counters: parts.slot,
     tracer: parts.tracer,

@@ -55,6 +55,8 @@ export interface BotQueueServices
   /** How long updates that have left are kept, unless the queue has a retention of its own. */
   readonly retention?: Retention | undefined
   readonly webhooks: WebhookServices
+  /** The value of `--foreign-tokens`: whether bots may have tokens that another server has made. */
+  readonly takesForeignTokens?: boolean
   readonly report: ReportEvent
   readonly log?: Pick<Log, 'debug' | 'error'>
 }

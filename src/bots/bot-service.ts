@@ -140,15 +140,24 @@ export interface BotService {
    * Finds the queue that a token, whose shape was checked, grants access to.
    *
    * @returns The queue; a promise only if the bot or its /test/ queue is not loaded.
-   * @throws INVALID_TOKEN if the checksum is wrong, UNKNOWN_TOKEN if it is not a current token of a bot.
+   * @throws INVALID_TOKEN if the secret cannot be one, UNKNOWN_TOKEN if it is not a current token of a bot. With
+   *   `--foreign-tokens` the latter takes the same time whether the bot exists or not.
    */
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue>
   /**
+   * Reads a token that another server has made.
+   *
+   * @param botId - The bot that it must belong to, if that is known.
+   * @throws BAD_REQUEST if it is not such a token, or that of another bot.
+   */
+  foreignToken(text: string, botId?: number): Token
+  /**
    * Registers a bot. Its id must belong to this owner.
    *
+   * @param token - A token of `foreignToken`; a new one if it is absent.
    * @throws BOT_NOT_SERVED, BOT_EXISTS.
    */
-  register(registration: Registration): Promise<IssuedToken>
+  register(registration: Registration, token?: Token): Promise<IssuedToken>
   /**
    * Registers a bot, unless its registration had the same key. Nothing changes before its webhook is verified.
    *
@@ -167,8 +176,9 @@ export interface BotService {
    * Issues a new token for a bot.
    *
    * @param overlapS - Seconds for which the current token stays valid; 0 ends it immediately.
+   * @param token - A token of `foreignToken`; a new one if it is absent.
    */
-  renewToken(botId: number, overlapS: number): Promise<IssuedToken>
+  renewToken(botId: number, overlapS: number, token?: Token): Promise<IssuedToken>
   /**
    * Changes the names and settings of a bot in one write. When it resolves, they are in effect.
    *

@@ -43,7 +43,7 @@ export class Bot {
     this.botId = botId
     this.#home = home
     this.#record = stored.bot
-    this.#verifier = new TokenVerifier(stored.bot.secrets)
+    this.#verifier = new TokenVerifier(stored.bot.secrets, services.takesForeignTokens)
     this.lastUsedMs = services.clock.monotonicMs()
     this.main = new BotQueue(queueIdOf(botId, false), { bot: this, shard, stored, services })
     home.attach(this.main)
@@ -63,7 +63,7 @@ export class Bot {
     const isSameToken = record.secrets === this.#record.secrets
     this.#record = record
     if (isSameToken) return
-    this.#verifier = new TokenVerifier(record.secrets)
+    this.#verifier = new TokenVerifier(record.secrets, this.#home.services.takesForeignTokens)
     const hasOverlap = record.secrets.length > 1
     for (const queue of [this.main, this.#test]) {
       if (hasOverlap) queue?.poller.end()

@@ -1,5 +1,6 @@
 /** What can be done with bots, as the APIs ask for it. This is the only implementation of `BotService`. */
 import { randomBytes } from 'node:crypto'
+import { sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
@@ -38,7 +39,15 @@ import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
 import { ReplayJobs } from './replay-jobs.ts'
 import { replayOne, type ReplayTarget } from './replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
-import { type Token, assertIntact, makeToken, parseToken, secretHash } from './token.ts'
+import {
+  type Token,
+  assertIntact,
+  foreignTokenPattern,
+  makeToken,
+  parseToken,
+  storedSecretOf,
+  TokenVerifier,
+} from './token.ts'
 
 /** Random ids are drawn from this many: all from botIdMin to 9,999,999,999, so that an id has at most ten digits. */
 const randomBotIdsCount = 9_999_999_900
@@ -47,6 +56,13 @@ const randomBotIdsCount = 9_999_999_900
  * with a `--filter`; a draw takes 2 us.
  */
 const randomBotIdTriesMax = 10_000
+/**
+ * With `--foreign-tokens`, a wrong token is refused this long after its call arrived. Anybody can then guess at any bot, so the
+ * time must not say whether the bot exists. Chosen: far more than the one read that the refusal waits for, and less than
+ * anybody notices.
+ */
+const foreignRefusalMs = 20
+const foreignToken = new RegExp(foreignTokenPattern)
 
 export class BotRegistry implements BotService {
   /** The bots in memory, and the shards that they are in. */
@@ -79,6 +95,7 @@ export class BotRegistry implements BotService {
 
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
     const loaded = this.bots.loaded(token.botId)
+    if (this.#takesForeignTokens) return this.#authorizeForeign(loaded, token, isTest)
     if (loaded !== undefined) return this.#open(loaded, token, isTest)
     assertIntact(token)
     return this.bots
@@ -86,11 +103,60 @@ export class BotRegistry implements BotService {
       .then(() => this.#open(this.bots.loaded(token.botId), token, isTest))
   }
 
-  async register(registration: Registration): Promise<IssuedToken> {
+  /**
+   * Does the same for every token that is refused: the same records are read, and the refusal comes after the same time. The
+   * bot of a wrong token is neither loaded nor marked as used.
+   */
+  #authorizeForeign(
+    loaded: Bot | undefined,
+    token: Token,
+    isTest: boolean,
+  ): BotQueue | Promise<BotQueue> {
+    const nowMs = (loaded?.main.clock ?? this.#services.clock).nowMs()
+    if ((loaded ?? nobody).accepts(token.secret, nowMs)) return this.#open(loaded, token, isTest)
+    assertIntact(token, true)
+    return this.#authorizeStored(token, isTest)
+  }
+
+  async #authorizeStored(token: Token, isTest: boolean): Promise<BotQueue> {
+    const { botId, secret } = token
+    const wait = new AbortController()
+    // Before the read, so that its end does not depend on what is read.
+    const refusal = sleep(this.#services.clock, foreignRefusalMs, wait.signal)
+    const shard = this.bots.shardOf(botId)
+    const [stored] = await shard.load([botId])
+    if (stored?.isDamaged === true) throw new PostboteError('STORE_UNAVAILABLE')
+    const verifier = new TokenVerifier(stored?.bot?.secrets ?? nobodysSecrets, true)
+    if (verifier.accepts(secret, shard.clock.nowMs())) {
+      wait.abort()
+      await this.bots.load([botId])
+      return this.#open(this.bots.loaded(botId), token, isTest)
+    }
+    await refusal
+    this.bots.assertAbsent([botId])
+    throw new PostboteError('UNKNOWN_TOKEN')
+  }
+
+  get #takesForeignTokens(): boolean {
+    return this.#services.takesForeignTokens === true
+  }
+
+  foreignToken(text: string, botId?: number): Token {
+    if (!foreignToken.test(text)) {
+      const detail = 'token: expected <bot_id>:<secret> with 35 to 60 letters, digits, _ and -'
+      throw new PostboteError('BAD_REQUEST', { detail })
+    }
+    const token = parseToken(text, undefined, true)
+    if (botId === undefined || token.botId === botId) return token
+    const detail = `token: expected a token of bot ${botId}, got one of bot ${token.botId}`
+    throw new PostboteError('BAD_REQUEST', { detail })
+  }
+
+  async register(registration: Registration, given?: Token): Promise<IssuedToken> {
     const { botId, firstName, username } = registration
     this.bots.assertServed(botId)
     const shard = this.bots.shardOf(botId)
-    return this.#add({ botId, shard }, (record) => ({
+    return this.#add({ botId, shard, given }, (record) => ({
       record: { firstName, username, ...record },
     }))
   }
@@ -150,7 +216,11 @@ export class BotRegistry implements BotService {
 
   /** Adds a bot that does not exist, with its record and, if it has any, the settings of its queue in one write. */
   async #add(
-    { botId, shard }: { readonly botId: number; readonly shard: Shard },
+    {
+      botId,
+      shard,
+      given,
+    }: { readonly botId: number; readonly shard: Shard; readonly given?: Token | undefined },
     make: (
       record: Pick<BotRecord, 'createdAtMs' | 'secrets'>,
       of: { readonly token: string; readonly settings: QueueSettings },
@@ -170,7 +240,7 @@ export class BotRegistry implements BotService {
       })
       this.#assertNotLoaded(botId)
     }
-    const { token, secret } = issue(botId)
+    const { token, secret } = issue(given ?? newToken(botId))
     const createdAtMs = shard.clock.nowMs()
     const made = make({ createdAtMs, secrets: [secret] }, { token, settings: stored.settings })
     const { record, settings = stored.settings } = made
@@ -198,11 +268,11 @@ export class BotRegistry implements BotService {
     throw new PostboteError('STORE_UNAVAILABLE')
   }
 
-  async renewToken(botId: number, overlapS: number): Promise<IssuedToken> {
+  async renewToken(botId: number, overlapS: number, given?: Token): Promise<IssuedToken> {
     const { token } = await this.#changeRecord(botId, (current) => {
       const endsAtMs = this.bots.shardOf(botId).clock.nowMs() + overlapS * 1000
-      const outgoing = current.secrets.slice(0, 1).map(({ sha256 }) => ({ sha256, endsAtMs }))
-      const { token: issued, secret } = issue(botId)
+      const outgoing = current.secrets.slice(0, 1).map((secret) => ({ ...secret, endsAtMs }))
+      const { token: issued, secret } = issue(given ?? newToken(botId))
       const secrets = overlapS > 0 ? [secret, ...outgoing] : [secret]
       return { token: issued, record: { ...current, secrets } }
     })
@@ -357,7 +427,7 @@ export class BotRegistry implements BotService {
     const { clock } = this.#services
     if (bot !== undefined) bot.lastUsedMs = clock.monotonicMs()
     if (bot?.accepts(token.secret, bot.main.clock.nowMs()) !== true || bot.isRemoved) {
-      assertIntact(token)
+      assertIntact(token, this.#takesForeignTokens)
       throw new PostboteError('UNKNOWN_TOKEN')
     }
     return isTest ? bot.test() : bot.main
@@ -387,11 +457,9 @@ export class BotRegistry implements BotService {
   }
 }
 
-/** Makes a token, and what is stored of it. */
-function issue(botId: number): { readonly token: string; readonly secret: StoredSecret } {
-  const token = makeToken(botId, randomBytes)
-  const sha256 = secretHash(parseToken(token).secret).toString('base64url')
-  return { token, secret: { sha256 } }
+/** Returns the text of a token, and what is stored of it. */
+function issue(token: Token): { readonly token: string; readonly secret: StoredSecret } {
+  return { token: `${token.botId}:${token.secret}`, secret: storedSecretOf(token) }
 }
 
 function changedRecord(record: BotRecord, change: BotChange): BotRecord {
@@ -414,6 +482,14 @@ function withoutUndefined(change: BotChange): BotChange {
 /** What a dispatcher has from the record of its bot, for a comparison. */
 function deliveriesOf({ connectionsMax, retryDelaysS, headers }: BotRecord): string {
   return JSON.stringify([connectionsMax, retryDelaysS, headers])
+}
+
+/** What the token of a bot that does not exist is compared with: nothing has this hash. */
+const nobodysSecrets = [{ sha256: Buffer.alloc(32).toString('base64url') }]
+const nobody = new TokenVerifier(nobodysSecrets)
+
+function newToken(botId: number): Token {
+  return parseToken(makeToken(botId, randomBytes))
 }
 
 /** Deletes what queues keep of updates that have left. They must have been read. */

@@ -8,6 +8,9 @@
  * only the SHA-256 of the secret, stored with the bot, does. Bots have tokens in this format in their configuration: do
  * not change it.
  *
+ * With `--foreign-tokens`, a bot may have a token that another server has made: a secret of 35 to 60 characters without a
+ * checksum. A mistyped token then costs a look-up, as any guess does.
+ *
  * A token never appears in an error, a log line or a metric: write `bot<id>` instead.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
@@ -41,6 +44,11 @@ export function isServed(botId: number | string, { remainder, modulus }: TokenFi
 const secretLength = 35
 const randomLength = 29
 const secretShape = /^[A-Za-z0-9_-]{35}$/
+/** Bots of the public service have 35 characters. Chosen: some more, so that a longer secret needs no new version. */
+const foreignSecretLengthMax = 60
+const foreignSecretShape = new RegExp(`^[A-Za-z0-9_-]{${secretLength},${foreignSecretLengthMax}}$`)
+/** The pattern of a whole token that another server has made. */
+export const foreignTokenPattern = `^[1-9][0-9]{2,15}:[A-Za-z0-9_-]{${secretLength},${foreignSecretLengthMax}}$`
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
 /**
@@ -54,10 +62,10 @@ export function makeToken(botId: number, randomBytes: (count: number) => Buffer)
   return checked + checksum(checked)
 }
 
-/** As `readToken`, and checks the checksum as `assertIntact`. The result may still not be the token of any bot. */
-export function parseToken(text: string, filter?: TokenFilter): Token {
+/** As `readToken`, and checks the secret as `assertIntact`. The result may still not be the token of any bot. */
+export function parseToken(text: string, filter?: TokenFilter, isForeignAllowed = false): Token {
   const token = readToken(text, filter)
-  assertIntact(token)
+  assertIntact(token, isForeignAllowed)
   return token
 }
 
@@ -87,12 +95,27 @@ export function readToken(text: string, filter?: TokenFilter): Token {
   return { botId, secret: text.slice(colon + 1) }
 }
 
-/** Throws INVALID_TOKEN if the checksum of a secret is wrong, which avoids a look-up for a mistyped token. */
-export function assertIntact({ botId, secret }: Token): void {
-  const isIntact =
+/**
+ * Throws INVALID_TOKEN if the checksum of a secret is wrong, which avoids a look-up for a mistyped token.
+ *
+ * @param isForeignAllowed - Whether a secret of another server, which has no checksum, passes as well.
+ */
+export function assertIntact(token: Token, isForeignAllowed = false): void {
+  const isRight = isForeignAllowed ? foreignSecretShape.test(token.secret) : isIntact(token)
+  if (!isRight) throw new PostboteError('INVALID_TOKEN')
+}
+
+function isIntact({ botId, secret }: Token): boolean {
+  return (
     secretShape.test(secret) &&
     checksum(`${botId}:${secret.slice(0, randomLength)}`) === secret.slice(randomLength)
-  if (!isIntact) throw new PostboteError('INVALID_TOKEN')
+  )
+}
+
+/** Returns what is stored of a token: no more than its hash, and whether only `--foreign-tokens` lets it in. */
+export function storedSecretOf(token: Token): StoredSecret {
+  const sha256 = secretHash(token.secret).toString('base64url')
+  return isIntact(token) ? { sha256 } : { sha256, isForeign: true }
 }
 
 /** Returns the hash of a secret that is stored: its SHA-256, 32 bytes. */
@@ -116,18 +139,22 @@ export class TokenVerifier {
   #lastBytes: Uint8Array | undefined
   #lastEndsAtMs = 0
 
-  constructor(secrets: readonly StoredSecret[]) {
-    this.#secrets = secrets
+  /** @param isForeignAllowed - Whether secrets that another server has made count. */
+  constructor(secrets: readonly StoredSecret[], isForeignAllowed = false) {
+    const areAllAllowed = isForeignAllowed || secrets.every(isOwn)
+    this.#secrets = areAllAllowed ? secrets : secrets.filter(isOwn)
   }
 
   /** Whether a secret is valid at a wall time. */
   accepts(secret: string, nowMs: number): boolean {
-    if (secret.length !== secretLength) return false
+    const { length } = secret
+    if (length < secretLength || length > foreignSecretLengthMax) return false
     const last = this.#lastBytes
-    if (last !== undefined && nowMs < this.#lastEndsAtMs) {
+    if (last?.length === length && nowMs < this.#lastEndsAtMs) {
+      const { scratch, lastCopy } = scratchOf(length)
       lastCopy.set(last)
       // As many bytes as characters means that all are ASCII, so nothing is left of an earlier secret.
-      const isWritten = scratch.write(secret) === secretLength
+      const isWritten = scratch.write(secret) === length
       if (isWritten && timingSafeEqual(scratch, lastCopy)) return true
     }
     return this.#acceptsByHash(secret, nowMs)
@@ -143,16 +170,35 @@ export class TokenVerifier {
       }
     }
     if (found === undefined) return false
+    const { scratch } = scratchOf(secret.length)
     scratch.write(secret)
-    this.#lastBytes = new Uint8Array(secretLength)
+    this.#lastBytes = new Uint8Array(secret.length)
     this.#lastBytes.set(scratch)
     this.#lastEndsAtMs = found.endsAtMs ?? Infinity
     return true
   }
 }
 
-const scratch = Buffer.alloc(secretLength)
-const lastCopy = Buffer.alloc(secretLength)
+function isOwn({ isForeign }: StoredSecret): boolean {
+  return isForeign !== true
+}
+
+interface Scratch {
+  readonly scratch: Buffer
+  readonly lastCopy: Buffer
+}
+
+/** By the length of the secret, because only arrays of one length can be compared in constant time. */
+const scratches: Scratch[] = []
+for (let length = secretLength; length <= foreignSecretLengthMax; length++) {
+  scratches.push({ scratch: Buffer.alloc(length), lastCopy: Buffer.alloc(length) })
+}
+
+function scratchOf(length: number): Scratch {
+  const found = scratches[length - secretLength]
+  if (found === undefined) throw new Error(`expected the length of a secret, got ${length}`)
+  return found
+}
 
 function checksum(text: string): string {
   let rest = crc32(text)

@@ -283,6 +283,14 @@ export const optionTable = {
     defaultShown: 'every bot',
     sentence: 'Serves only the bots whose id divided by M leaves the remainder R.',
   },
+  foreignTokens: {
+    name: 'foreign-tokens',
+    needsRestart: true,
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Lets bots be registered with tokens that another server has made. All servers of a database need the same value.',
+  },
   compressOverBytes: {
     name: 'compress',
     kind: orOff(integer(0, 4_096, { unit: 'KiB', bytes: kib })),

@@ -88,7 +88,7 @@ export const botOperations = declareOperations('bots', {
     command: 'bots register',
     summary: 'Registers a bot',
     description:
-      'Without `bot_id`, the server chooses a free id. `first_name` and `username` are what getMe returns.',
+      'Without `bot_id`, the server chooses a free id. `first_name` and `username` are what getMe returns. With `--foreign-tokens`, `token` is one that another server has made.',
     body: () => registration(),
     result: () =>
       Type.Object(
@@ -205,9 +205,15 @@ export const botOperations = declareOperations('bots', {
     about: 'bot',
     command: 'bots token',
     summary: 'Issues a new token',
-    description: 'The old token stays valid for `overlap` seconds. Default: 0, not at all.',
+    description:
+      'The old token stays valid for `overlap` seconds. Default: 0, not at all. With `--foreign-tokens`, `token` is one that another server has made for this bot.',
     body: () =>
-      orNull(Type.Object({ overlap: overlap(tokenOverlapSMax) }, { additionalProperties: false })),
+      orNull(
+        Type.Object(
+          { overlap: overlap(tokenOverlapSMax), token: foreignToken() },
+          { additionalProperties: false },
+        ),
+      ),
     result: () =>
       Type.Object(issued(), { $id: 'IssuedToken', description: 'A bot with its new token.' }),
   },
@@ -273,7 +279,10 @@ export const botOperations = declareOperations('bots', {
 })
 
 function registration() {
-  return Type.Object({ ...registrationFields() }, { additionalProperties: false })
+  return Type.Object(
+    { ...registrationFields(), token: foreignToken() },
+    { additionalProperties: false },
+  )
 }
 
 function registrationFields() {
@@ -385,6 +394,16 @@ function headerValues() {
         description: 'Headers of each delivery: Authorization, and names that begin with X-.',
       },
     ),
+  )
+}
+
+/** Checked by the handler, so that no error shows a token. */
+function foreignToken() {
+  return Type.Optional(
+    Type.String({
+      description:
+        'With `--foreign-tokens`: a token that another server has made, `<bot_id>:` and 35 to 60 characters. Absent: a new one.',
+    }),
   )
 }
 

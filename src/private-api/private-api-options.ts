@@ -22,6 +22,8 @@ import type { ServerMinute } from './server-minute.ts'
 import type { IngestRoutesOptions } from './routes/ingest-routes.ts'
 
 export interface PrivateApiOptions extends IngestRoutesOptions {
+  /** The value of `--foreign-tokens`. */
+  readonly takesForeignTokens?: boolean
   readonly bots: BotService
   readonly guard: PrivateApiGuard
   readonly keys: WorkerKeys

@@ -5,6 +5,8 @@ export interface StoredSecret {
   readonly sha256: string
   /** Wall time from which the secret is refused; absent for the current secret. */
   readonly endsAtMs?: number
+  /** Another server has made it, so it has no checksum. It is accepted only with `--foreign-tokens`. */
+  readonly isForeign?: true
 }
 
 /** What the operator has set for the deliveries and updates of a bot; a field is absent if the bot follows the server. */

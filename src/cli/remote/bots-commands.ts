@@ -1,9 +1,12 @@
 /** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
+import { readFileSync } from 'node:fs'
 import { ConfigError, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
 import { onOff, path, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
+import type { CommandCall } from '../commands/command-call.ts'
+import { messageOf } from '../../message-of.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { type TableRows, textTable } from '../output/text-table.ts'
 import { cell, fieldCell } from './cells.ts'
@@ -18,6 +21,13 @@ const newBotIdArgument = {
   name: '[bot_id]',
   kind: wholeNumber(botIdMin, botIdMax),
   sentence: 'Id of the bot. Without it, the server chooses a free one.',
+} as const
+/** A command line would show the token to every user of the machine. */
+const tokenFileOption = {
+  name: 'token-file',
+  kind: path,
+  defaultShown: 'a new token',
+  sentence: 'File with a token that another server has made, for a server with --foreign-tokens.',
 } as const
 const yesOption = {
   name: 'yes',
@@ -39,10 +49,14 @@ const registerBotCommand = remoteCommand(botOperations.createBot, {
     first_name: { sentence: 'Name of the bot for people.' },
     username: { sentence: 'User name of the bot.' },
   },
-  lines: tokenLines,
-  remark({ same_username: others = [] }, { body }) {
+  options: [tokenFileOption],
+  async run(call, input) {
+    const api = await privateApiOf(call)
+    const result = await api.call(botOperations.createBot, withToken(call, input))
+    printResult(call, result, tokenLines)
+    const { same_username: others = [] } = result.value
     if (others.length === 0) return
-    tell(`the username ${body?.username} is also that of bot ${others.join(', ')}`)
+    tell(`the username ${input.body?.username} is also that of bot ${others.join(', ')}`)
   },
 })
 
@@ -52,7 +66,7 @@ export const registerCommand: ParsedCommand = {
   name: 'register',
   sentence: 'registers a bot with a running server and prints its token',
   options: [
-    ...registerBotCommand.options.slice(0, 2),
+    ...registerBotCommand.options.slice(0, 3),
     optionTable.dir,
     optionTable.adminPort,
     configFileOption,
@@ -72,7 +86,12 @@ export const botsCommands: readonly ParsedCommand[] = [
     fields: {
       overlap: { default: '0', sentence: 'The old token stays valid for this many seconds.' },
     },
-    lines: tokenLines,
+    options: [tokenFileOption],
+    async run(call, input) {
+      const api = await privateApiOf(call)
+      const result = await api.call(botOperations.rotateToken, withToken(call, input))
+      printResult(call, result, tokenLines)
+    },
   }),
   remoteCommand(botOperations.changeBot, {
     sentence:
@@ -128,6 +147,21 @@ async function headersIn(file: string): Promise<Readonly<Record<string, string>>
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()]
   })
   return headers.length === 0 ? null : Object.fromEntries(headers)
+}
+
+/** Adds the token of the file, if one is named, to the body of a call. */
+function withToken<Input extends { readonly body?: object | null | undefined }>(
+  call: CommandCall,
+  input: Input,
+): Input {
+  const file = call.get(tokenFileOption)
+  if (file === undefined) return input
+  try {
+    const token = readFileSync(file, 'utf8').trim()
+    return { ...input, body: { ...input.body, token } }
+  } catch (error) {
+    throw new ConfigError([`--token-file: cannot be read: ${messageOf(error)}`])
+  }
 }
 
 function tokenLines({ token }: { readonly token: string }): readonly string[] {

@@ -1,18 +1,23 @@
 /** Routes that register, show and remove bots (protocol.md §9). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type TSchema, Type } from 'typebox'
 import type { BotReport } from '../../bots/bot-service.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
-import type { BodyOf, ResultOf } from '../../operations/operation.ts'
+import type { BodyOf, Operation, ResultOf } from '../../operations/operation.ts'
 import { addOperation, type HandledCall } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
+import type { Token } from '../../bots/token.ts'
 import { readBotChange, settingsJson } from './read-bot-change.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'bots' | 'isFromWorker' | 'secretTokenHeaders'> &
+type Options = Pick<
+  PrivateApiOptions,
+  'bots' | 'isFromWorker' | 'secretTokenHeaders' | 'takesForeignTokens'
+> &
   AskingRoute<'botsNamed'>
 
 type Registration = BodyOf<typeof botOperations.createBot>
@@ -21,7 +26,9 @@ type BotJson = ResultOf<typeof botOperations.getBot>
 
 export function addBotRoutes(app: FastifyInstance, options: Options): void {
   const { bots } = options
-  addOperation(app, botOperations.createBot, (call) => register(options, call))
+  const served = <Row extends Operation>(row: Row): Row =>
+    options.takesForeignTokens === true ? row : withoutToken(row)
+  addOperation(app, served(botOperations.createBot), (call) => register(options, call))
   addOperation(app, botOperations.getBot, async ({ params }) =>
     reportJson(await bots.report(params.id)),
   )
@@ -34,8 +41,9 @@ export function addBotRoutes(app: FastifyInstance, options: Options): void {
     await bots.remove(id)
     return { bot_id: id, removed: true as const }
   })
-  addOperation(app, botOperations.rotateToken, async ({ params: { id }, body }) => {
-    const issued = await bots.renewToken(id, body?.overlap ?? 0)
+  addOperation(app, served(botOperations.rotateToken), async ({ params: { id }, body }) => {
+    const token = givenToken(options, body?.token, id)
+    const issued = await bots.renewToken(id, body?.overlap ?? 0, token)
     return { bot_id: issued.botId, token: issued.token }
   })
 }
@@ -53,6 +61,27 @@ async function register(
   return reply.code(response.status).type('application/json').send(response.text)
 }
 
+/** A server that does not take such tokens knows no such field. */
+function withoutToken<Row extends Operation>(row: Row): Row {
+  const body = (): TSchema => schemaWithoutToken(row.body?.() ?? {})
+  return { ...row, body }
+}
+
+function schemaWithoutToken(schema: TSchema): TSchema {
+  if (Type.IsUnion(schema)) return { ...schema, anyOf: schema.anyOf.map(schemaWithoutToken) }
+  if (!Type.IsObject(schema)) return schema
+  const { token: _token, ...properties } = schema.properties
+  return { ...schema, properties }
+}
+
+function givenToken(
+  { bots }: Options,
+  text: string | undefined,
+  botId: number | undefined,
+): Token | undefined {
+  return text === undefined ? undefined : bots.foreignToken(text, botId)
+}
+
 /** Returns the code of an error of another worker. */
 function codeIn({ text }: CompleteResponse): string {
   const body: { readonly error?: { readonly code?: string } } = JSON.parse(text)
@@ -65,7 +94,9 @@ async function registerAtOwner(
   body: Registration,
 ): Promise<CompleteResponse> {
   const { bots, clock } = options
-  const { bot_id: asked, first_name: firstName, username } = body
+  const { first_name: firstName, username } = body
+  const token = givenToken(options, body.token, body.bot_id)
+  const asked = body.bot_id ?? token?.botId
   const owners = options.ownersOf(request)
   const owner = asked === undefined ? undefined : owners.ownerOf(asked)
   if (owner !== undefined && !owners.isOwn(owner)) {
@@ -74,7 +105,7 @@ async function registerAtOwner(
   try {
     const id =
       asked ?? (await bots.freeBotId((candidate) => owners.isOwn(owners.ownerOf(candidate))))
-    const issued = await bots.register({ botId: id, firstName, username })
+    const issued = await bots.register({ botId: id, firstName, username }, token)
     const text = JSON.stringify({ bot_id: issued.botId, token: issued.token })
     return { status: 200, retryAfter: undefined, text }
   } catch (error) {

@@ -164,6 +164,8 @@ export interface BotsLifeOptions {
   readonly aside?: readonly number[]
   /** How much queues keep of updates that have left. */
   readonly retention?: Retention
+  /** The value of `--foreign-tokens`. */
+  readonly takesForeignTokens?: boolean
   /** Those that are not the usual ones of these tests. */
   readonly limits?: Partial<QueueLimits>
 }
@@ -206,6 +208,7 @@ export class BotsLife {
         report,
         webhooks: this.webhooks,
         tracer: new Tracer((span) => void this.spans.push(span)),
+        ...(options.takesForeignTokens === true ? { takesForeignTokens: true } : {}),
       },
     })
   }

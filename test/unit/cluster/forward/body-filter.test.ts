@@ -46,6 +46,20 @@ test('a body for the bot API is read for an own method with a token that a bot m
   assert.equal(judge.isWanted('bot', put), false)
 })
 
+test('with --foreign-tokens, a body is read with a token that another server may have made', () => {
+  const foreign = `1000:${'x'.repeat(46)}`
+  const url = `/bot${foreign}/getUpdates`
+  assert.equal(judge.isWanted('bot', requestOf(url)), false)
+  const wide = new BodyFilter({
+    guard,
+    filter: undefined,
+    takesForeignTokens: true,
+    hasUpstream: false,
+  })
+  assert.equal(wide.isWanted('bot', requestOf(url)), true)
+  assert.equal(wide.isWanted('bot', requestOf(`/bot1000:${'x'.repeat(34)}/getUpdates`)), false)
+})
+
 test("a body for another server's bot is not read, and one for the upstream server is", () => {
   const filtered = new BodyFilter({
     guard,
