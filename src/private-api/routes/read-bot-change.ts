@@ -53,7 +53,8 @@ export function settingsJson(settings: ShownSettings): SettingsJson {
 function readName(field: keyof typeof nameRules, value: unknown): string | undefined {
   if (value === undefined) return undefined
   const { pattern, description } = nameRules[field]
-  if (typeof value === 'string' && new RegExp(pattern).test(value)) return value
+  // As a registration reads it: a character outside of the basic plane is one character, and no surrogate.
+  if (typeof value === 'string' && new RegExp(pattern, 'u').test(value)) return value
   throw refusal(field, description, value)
 }
 

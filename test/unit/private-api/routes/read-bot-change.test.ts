@@ -15,6 +15,8 @@ test('a field that is left out stays, and null takes a setting back', () => {
     firstName: 'Ä b',
     username: 'b_1',
   })
+  const faces = '\u{1f916}'.repeat(64)
+  assert.deepEqual(change({ first_name: faces }), { firstName: faces })
   const all = {
     validate: null,
     default_ttl: null,
@@ -46,7 +48,7 @@ test('a field that is left out stays, and null takes a setting back', () => {
 test('a field that is out of its bounds is refused by its name', () => {
   const six = Object.fromEntries([1, 2, 3, 4, 5, 6].map((nth) => [`X-${nth}`, 'v']))
   for (const [field, values] of Object.entries({
-    first_name: [null, '', 'a\nb', 'x'.repeat(65), 5],
+    first_name: [null, '', 'a\nb', 'x'.repeat(65), '\u{1f916}'.repeat(65), '\ud83e', 5],
     username: [null, '', 'a b', 'ä', 'x'.repeat(65)],
     validate: ['other', 1],
     default_ttl: [0, 1.5, '60', 31_536_001, true, []],
