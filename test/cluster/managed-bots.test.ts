@@ -272,6 +272,12 @@ test('bots set changes names and settings, with headers from a file, and needs s
   assert.match(shown, /^retry_delays +\[0,5\]$/m)
   assert.doesNotMatch(shown, /in-a-file|default_ttl/)
   assert.equal(postbote(server, ['bots', 'set', id])[0], 2)
+  writeFileSync(file, 'X-in-a-file\n')
+  const args = ['bots', 'set', id, '--headers-file', file]
+  const [refusedCode, refusedOut, refusedText] = postbote(server, args)
+  assert.equal(refusedCode, 2)
+  assert.match(refusedText ?? '', /expected one "Name: value" in each line/)
+  assert.doesNotMatch(`${refusedOut}${refusedText}`, /X-in/)
 })
 
 /** Runs a command and returns its exit code and output. */

@@ -144,6 +144,8 @@ async function headersIn(file: string): Promise<Readonly<Record<string, string>>
   const lines = (await fileText(file)).split('\n').filter((line) => line.trim() !== '')
   const headers = lines.map((line): [string, string] => {
     const colon = line.indexOf(':')
+    // Otherwise a part of a value would be the name, which is shown.
+    if (colon < 1) throw new ConfigError([`${file}: expected one "Name: value" in each line`])
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()]
   })
   return headers.length === 0 ? null : Object.fromEntries(headers)

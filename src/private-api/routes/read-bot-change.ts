@@ -84,7 +84,11 @@ function readDelays(value: unknown): readonly number[] | null | undefined {
   )
 }
 
-const headerName = new RegExp(`^(?=.{1,${headerNameLengthMax}}$)(?:authorization|x-[a-z0-9-]+)$`)
+/** Not after `toLowerCase`, which makes an ASCII letter of the Kelvin sign: a delivery with such a name cannot be sent. */
+const headerName = new RegExp(
+  `^(?=.{1,${headerNameLengthMax}}$)(?:authorization|x-[a-z0-9-]+)$`,
+  'i',
+)
 /** Neither control characters, which could begin another header, nor blanks at an end, which get lost. */
 const headerValue = new RegExp(`^(?=.{1,${headerValueLengthMax}}$)[!-~](?:[ -~]*[!-~])?$`)
 
@@ -94,7 +98,7 @@ function readHeaders(value: unknown, ownHeaders: ReadonlySet<string>): BotChange
   const entries: readonly (readonly [string, unknown])[] =
     typeof value === 'object' && !Array.isArray(value) ? Object.entries(value) : []
   if (entries.length === 0 || entries.length > headersMax) {
-    throw refusal('headers', `an object with 1 to ${headersMax} headers, or null`, value)
+    throw refusal('headers', `an object with 1 to ${headersMax} headers, or null`)
   }
   const names = entries.map(([name]) => name.toLowerCase())
   const headers = entries.map(([name, text], nth): [string, string] => {
@@ -110,9 +114,10 @@ function readHeaders(value: unknown, ownHeaders: ReadonlySet<string>): BotChange
 
 /** Throws BAD_REQUEST, which shows no name that may be something else. */
 function assertHeaderName(name: string, ownHeaders: ReadonlySet<string>): void {
-  const lower = name.toLowerCase()
-  if (!headerName.test(lower)) {
+  if (!headerName.test(name)) {
     throw refusal('headers', 'the names Authorization and X-..., of letters, digits and hyphens')
   }
-  if (ownHeaders.has(lower)) throw refusal(`headers.${name}`, 'a name that deliveries do not have')
+  if (ownHeaders.has(name.toLowerCase())) {
+    throw refusal(`headers.${name}`, 'a name that deliveries do not have')
+  }
 }

@@ -76,6 +76,7 @@ test('headers are Authorization and X- names that deliveries do not have, withou
       'X-',
       'X-a b',
       'X-a:b',
+      'X-\u212aey',
       'Cookie',
     ].map((name) => ({ [name]: 's3cret' })),
     { [`X-${'a'.repeat(63)}`]: 's3cret' },
@@ -88,6 +89,12 @@ test('headers are Authorization and X- names that deliveries do not have, withou
       () => change({ headers }),
       ({ code, message }) => code === 'BAD_REQUEST' && !/s3cret|X-B/.test(message),
       JSON.stringify(headers),
+    )
+  }
+  for (const headers of ['X-A: s3cret', ['s3cret'], 5]) {
+    assert.throws(
+      () => change({ headers }),
+      ({ message }) => !/s3cret|5,|got/.test(message),
     )
   }
   const longest = { [`X-${'a'.repeat(62)}`]: 'x'.repeat(1_024) }
