@@ -30,10 +30,16 @@ export function secretsOf({ path, headers }: RequestSecrets): ReadonlySet<string
   })
   const spellings = [path, decoded(path)]
   const parts = spellings.flatMap((all) => [all, ...all.split(/[/?&=]/), ...all.split(/[/?&=:]/)])
-  return new Set([
+  const secrets = [
     ...values.filter(({ length }) => length >= headerLengthMin),
     ...parts.filter(({ length }) => length >= pathPartLengthMin),
-  ])
+  ]
+  return new Set(secrets.flatMap((secret) => [secret, inJson(secret)]))
+}
+
+/** An endpoint that repeats a header in JSON escapes the quotation marks and backslashes of its value. */
+function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
 }
 
 /** Of `Basic <base64 of user:password>`, all forms that an endpoint may show. */

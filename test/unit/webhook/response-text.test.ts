@@ -86,6 +86,16 @@ test('credentials and headers are blanked out with escaped slashes and without p
   assert.equal(text.read({ path: '/', headers }), '{"got":"***=","key":"***"}***')
 })
 
+test('headers with quotation marks and backslashes are blanked out in JSON, too', () => {
+  const digest = String.raw`username="bot", response="5c\af"`
+  const headers = ['Authorization', `Digest ${digest}`, 'X-Key', '{"tenant":"abc"}']
+  const text = new ResponseText({ bytesMax: 1_024, secrets: () => [] })
+  text.begin(401, {})
+  text.add(Buffer.from(JSON.stringify({ got: `Digest ${digest}`, key: headers[3] })))
+  text.add(Buffer.from(` ${digest}`))
+  assert.equal(text.read({ path: '/', headers }), '{"got":"Digest ***","key":"***"} ***')
+})
+
 test('no part of a secret is shown, wherever the text is cut', () => {
   const body = `${`${secretToken} `.repeat(600)}99:${'A'.repeat(35)}`
   for (let bytesMax = 1; bytesMax < 1_100; bytesMax++) {
