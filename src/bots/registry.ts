@@ -124,9 +124,9 @@ export class BotRegistry implements BotService {
     // Before the read, so that its end does not depend on what is read.
     const refusal = sleep(this.#services.clock, foreignRefusalMs, wait.signal)
     const shard = this.bots.shardOf(botId)
-    const [stored] = await shard.load([botId])
-    if (stored?.isDamaged === true) throw new PostboteError('STORE_UNAVAILABLE')
-    const verifier = new TokenVerifier(stored?.bot?.secrets ?? nobodysSecrets, true)
+    const { bot, isDamaged } = await shard.readBot(botId)
+    if (isDamaged === true) throw new PostboteError('STORE_UNAVAILABLE')
+    const verifier = new TokenVerifier(bot?.secrets ?? nobodysSecrets, true)
     if (verifier.accepts(secret, shard.clock.nowMs())) {
       wait.abort()
       await this.bots.load([botId])
@@ -179,9 +179,9 @@ export class BotRegistry implements BotService {
     this.bots.assertServed(botId)
     const shard = this.bots.shardOf(botId)
     const registeredBy = registrationHash(idempotencyKey)
-    const [before] = await shard.load([botId])
-    if (before?.bot?.registeredBy === registeredBy) return { botId, isDuplicate: true }
-    if (before?.bot !== undefined) throw new PostboteError('BOT_EXISTS')
+    const { bot: before } = await shard.readBot(botId)
+    if (before?.registeredBy === registeredBy) return { botId, isDuplicate: true }
+    if (before !== undefined) throw new PostboteError('BOT_EXISTS')
     const verified = webhook === undefined ? undefined : await this.#verified(webhook)
     const issued = await this.#add({ botId, shard }, (record, { token, settings }) => ({
       record: { firstName, username, ...record, registeredBy },

@@ -276,18 +276,22 @@ export class ShardCodec {
   ): StoredQueue {
     const state = found.s && this.#decode(found.s, record.decodeQueueState)
     const settings = found.w && this.#decode<QueueSettings>(found.w, record.decodeJson)
-    const bot = found.b && this.#decode<BotRecord>(found.b, record.decodeJson)
     const tracked = this.#tracked.get(queue)?.state
     return {
       state: tracked ?? state,
       settings: settings ?? {},
-      bot,
       ...this.#attemptsOf(found.a),
       ...(tracked === undefined && isLost(found.s, state) ? { isStateLost: true } : {}),
       ...this.#keptOf(found.n),
       ...(isLost(found.w, settings) ? { areSettingsLost: true } : {}),
-      ...(isLost(found.b, bot) ? { isDamaged: true } : {}),
+      ...this.decodeBot(found.b),
     }
+  }
+
+  /** Decodes the `b` record of a bot. */
+  decodeBot(entry: StoreEntry | undefined): Pick<StoredQueue, 'bot' | 'isDamaged'> {
+    const bot = entry && this.#decode<BotRecord>(entry, record.decodeJson)
+    return { bot, ...(isLost(entry, bot) ? { isDamaged: true } : {}) }
   }
 
   #keptOf(entry: StoreEntry | undefined): Pick<StoredQueue, 'isKeptLost'> {

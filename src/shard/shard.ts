@@ -174,6 +174,13 @@ export class Shard {
     return isWhole ? stored : this.#counting.run(() => this.#loadCounted(queues))
   }
 
+  /** Reads the record of a bot alone. Its queues may be in memory, where what is known of them is newer. */
+  async readBot(botId: number): Promise<Pick<StoredQueue, 'bot' | 'isDamaged'>> {
+    const key = keys.queueKey('b', botId)
+    const [value] = await this.#read(() => this.#store.getMany([key]))
+    return this.#codec.decodeBot(value && { key, value })
+  }
+
   /** Marks all ids and counts as unreliable because of damaged logs: queues are recounted before they are loaded. */
   distrust(): void {
     this.#recounter ??= this.#newRecounter()

@@ -143,8 +143,9 @@ test('a wrong token reads the same and is refused after the same time, whether i
   }
   assert.equal(seen.length, 8)
   for (const each of seen) assert.deepEqual(each, seen[0])
-  assert.equal(seen[0]?.[0].length, 1)
-  assert.equal(seen[0][1], 20)
+  // Not what is stored of its queues, which a known bot has, and which may be in memory.
+  assert.match(seen[0]?.[0].join() ?? '', /^b\d+$/)
+  assert.equal(seen[0]?.[1], 20)
   // Guesses do not keep a bot in memory either.
   assert.equal(registry.bots.loaded(100)?.lastUsedMs, used)
 })
