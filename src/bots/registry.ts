@@ -241,6 +241,8 @@ export class BotRegistry implements BotService {
       this.#assertNotLoaded(botId)
     }
     const { token, secret } = issue(given ?? newToken(botId))
+    // The shard may have left this worker meanwhile, and its bots with it.
+    if (this.bots.shardOf(botId) !== shard) throw new PostboteError('STORE_UNAVAILABLE')
     const createdAtMs = shard.clock.nowMs()
     const made = make({ createdAtMs, secrets: [secret] }, { token, settings: stored.settings })
     const { record, settings = stored.settings } = made

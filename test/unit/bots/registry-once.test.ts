@@ -80,6 +80,17 @@ test('the webhook is verified first, and stored with its bot in one write', asyn
   assert.equal(bots.webhooks.last.request.webhook.url, webhook.webhook.url)
 })
 
+test('a shard that leaves during the verification gets no bot, and the worker keeps none of it', async () => {
+  const bots = await BotsLife.open()
+  bots.webhooks.isHolding = true
+  const registering = bots.registry.registerOnce(registration({ webhook }))
+  await settle()
+  await bots.registry.bots.removeShard(bots.registry.bots.shardAt(0))
+  bots.webhooks.held[0]?.succeed()
+  await assert.rejects(registering, { code: 'STORE_UNAVAILABLE' })
+  assert.equal(bots.registry.bots.loaded(100), undefined)
+})
+
 test('a bot whose webhook fails is registered without one, and says so', async () => {
   const bots = await BotsLife.open()
   bots.webhooks.isRefusing = true
