@@ -142,7 +142,8 @@ export class BotRegistry implements BotService {
   }
 
   foreignToken(text: string, botId?: number): Token {
-    if (!foreignToken.test(text)) {
+    // parseToken would refuse a larger id as the token of a bot that calls, with 401.
+    if (!foreignToken.test(text) || Number.parseInt(text, 10) > botIdMax) {
       const detail = 'token: expected <bot_id>:<secret> with 35 to 60 letters, digits, _ and -'
       throw new PostboteError('BAD_REQUEST', { detail })
     }
@@ -240,9 +241,9 @@ export class BotRegistry implements BotService {
       })
       this.#assertNotLoaded(botId)
     }
-    const { token, secret } = issue(given ?? newToken(botId))
     // The shard may have left this worker meanwhile, and its bots with it.
     if (this.bots.shardOf(botId) !== shard) throw new PostboteError('STORE_UNAVAILABLE')
+    const { token, secret } = issue(given ?? newToken(botId))
     const createdAtMs = shard.clock.nowMs()
     const made = make({ createdAtMs, secrets: [secret] }, { token, settings: stored.settings })
     const { record, settings = stored.settings } = made
@@ -275,7 +276,10 @@ export class BotRegistry implements BotService {
       const endsAtMs = this.bots.shardOf(botId).clock.nowMs() + overlapS * 1000
       const outgoing = current.secrets.slice(0, 1).map((secret) => ({ ...secret, endsAtMs }))
       const { token: issued, secret } = issue(given ?? newToken(botId))
-      const secrets = overlapS > 0 ? [secret, ...outgoing] : [secret]
+      // A repetition must not end the overlap of the token before.
+      const isRepeated = current.secrets[0]?.sha256 === secret.sha256
+      const overlapping = isRepeated ? current.secrets : [secret, ...outgoing]
+      const secrets = overlapS > 0 ? overlapping : [secret]
       return { token: issued, record: { ...current, secrets } }
     })
     return { botId, token }

@@ -67,7 +67,8 @@ test('what is no such token, or that of another bot, is refused without showing 
   ]) {
     assert.throws(
       () => registry.foreignToken(text),
-      ({ message }: PostboteError) => !message.includes(secret.slice(1, 10)),
+      ({ code, message }: PostboteError) =>
+        code === 'BAD_REQUEST' && !message.includes(secret.slice(1, 10)),
       text,
     )
   }
@@ -111,6 +112,21 @@ test('a renewal takes a token of another server or makes one, and the old one en
   await assertRefused(bots, second, unknownToken)
   await bots.queueOf(own)
   assert.deepEqual(parseToken(own).botId, 100)
+})
+
+test('a renewal that is repeated with its token leaves the token before its overlap', async () => {
+  const bots = await BotsLife.open({ takesForeignTokens: true })
+  const { registry } = bots
+  const [first, second] = [`100:${secretOf(35)}`, `100:${secretOf(35)}`]
+  await registerForeign(bots, first)
+  const renew = () => registry.renewToken(100, 60, registry.foreignToken(second, 100))
+  await renew()
+  await bots.clock.advance(30_000)
+  assert.equal((await renew()).token, second)
+  await bots.queueOf(first)
+  await bots.clock.advance(30_000)
+  await assertRefused(bots, first, unknownToken)
+  await bots.queueOf(second)
 })
 
 test('a wrong token reads the same and is refused after the same time, whether its bot is known or not', async () => {
