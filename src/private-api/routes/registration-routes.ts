@@ -58,7 +58,11 @@ export function addRegistrationRoutes(
       registered(options, call, () => readLine(line, validate)).catch((error: unknown) =>
         errorText(options, error),
       )
-    return reply.type('application/x-ndjson').send(Readable.from(inOrder(linesOf(body), run)))
+    // It was counted while it arrived. It stays in memory for as long as webhooks and the reader of the results take.
+    if (!lease.hold(body.length)) throw new PostboteError('TOO_MANY_BODIES')
+    const results = Readable.from(inOrder(linesOf(body), run))
+    results.once('close', () => lease.end())
+    return reply.type('application/x-ndjson').send(results)
   })
 }
 

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import { derivedBotId } from '../../../../src/bots/derived-bot-id.ts'
+import { BodyBudget } from '../../../../src/http/body-budget.ts'
+import { kib, mib } from '../../../../src/limits.ts'
 import { addRequestAccess } from '../../../../src/private-api/access/request-access.ts'
 import {
   addRegistrationRoutes,
@@ -11,12 +13,18 @@ import {
 import { settle } from '../../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
+import { TestCounters } from '../../../support/store/shard-life.ts'
 
 const names = { first_name: 'A', username: 'a' }
 
-async function setUp({ isOwn = (_botId: number): boolean => true } = {}) {
+async function setUp({ isOwn = (_botId: number): boolean => true, bodiesBytesMax = 1 * mib } = {}) {
   const bots = await BotsLife.open({ shards: 2 })
   const asked: FakeOwnerStream[] = []
+  const bodies = new BodyBudget({
+    bytesMax: bodiesBytesMax,
+    counters: new TestCounters(),
+    senderOf: () => ({ address: 'a', shareBytesMax: bodiesBytesMax }),
+  })
   const key = { isCurrent: true }
   const app = Fastify()
   app.removeAllContentTypeParsers()
@@ -27,7 +35,7 @@ async function setUp({ isOwn = (_botId: number): boolean => true } = {}) {
   })
   const own = {
     bots: bots.registry,
-    bodies: { leaseFor: () => undefined },
+    bodies,
     clock: bots.clock,
     keys: { ring: { isCurrent: () => key.isCurrent } },
     webhookConnectionsMax: 100,
@@ -61,7 +69,7 @@ async function setUp({ isOwn = (_botId: number): boolean => true } = {}) {
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line))
   }
-  return { bots, asked, key, send }
+  return { bots, asked, bodies, key, send }
 }
 
 test('thousands of bots with webhooks that are sent twice are registered once, in the order of their lines', async () => {
@@ -100,6 +108,26 @@ test('some webhooks are verified at once, and not all', async () => {
   bots.webhooks.isHolding = false
   for (const each of bots.webhooks.held) each.succeed()
   assert.equal((await sent).length, 100)
+})
+
+test('a body counts as one that is held until its last line has its result, so that slow webhooks fill no memory', async () => {
+  const { bodies, bots, send } = await setUp({ bodiesBytesMax: 24 * kib })
+  bots.webhooks.isHolding = true
+  const lines = Array.from({ length: 150 }, (_, nth) => ({
+    ...names,
+    idempotency_key: `k${nth}`,
+    webhook: { url: 'https://bot.example/' },
+  }))
+  const sent = send(lines)
+  for (let turns = 0; turns < 20; turns++) await settle()
+  assert.equal(bodies.held, lines.map((line) => JSON.stringify(line)).join('\n').length)
+  const [refused] = await send(lines)
+  assert.equal(refused?.['code'], 'TOO_MANY_BODIES')
+  bots.webhooks.isHolding = false
+  for (const each of bots.webhooks.held) each.succeed()
+  assert.equal((await sent).length, 150)
+  await settle()
+  assert.equal(bodies.held, 0)
 })
 
 test('a line goes to the owner of its bot with the id that follows from its key, and its answer is passed on', async () => {
