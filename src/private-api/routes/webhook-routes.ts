@@ -1,11 +1,12 @@
 /** Routes about the webhook of a bot: the webhook itself, its attempts and their history, pauses, retries at once, and the limit of its rate (docs/use/api.md). */
 import type { FastifyInstance } from 'fastify'
-import { setWebhook } from '../../bot-api/methods/set-webhook.ts'
+import { readWebhook, setWebhook } from '../../bot-api/methods/set-webhook.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../operations/limits.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
 import { defaultTypesMask, typesOf } from '../../queue/update-types.ts'
+import type { WebhookRecord } from '../../shard/bot-record.ts'
 import { producerKey } from '../../shard/update-rows.ts'
 import type { Attempt } from '../../webhook/attempt.ts'
 import { outcomes } from '../../webhook/attempt-log.ts'
@@ -38,10 +39,9 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
   addOperations(app, webhookOperations, {
     async setWebhook(call) {
       const queue = await queueOf(bots, call)
-      // Nobody but the bot can give its token, which a reply of its endpoint needs: the one that it gave stays.
-      const { sealedToken } = queue.settings.webhook ?? {}
-      const given = { ...webhookParams(call.body), webhookConnectionsMax, sealedToken }
-      const description = await setWebhook(queue, given)
+      const given = { ...webhookParams(call.body), webhookConnectionsMax }
+      const sealedToken = sealedTokenFor(readWebhook(given).webhook, queue.settings.webhook)
+      const description = await setWebhook(queue, { ...given, sealedToken })
       return { ...webhookJson(queue), description }
     },
     async getWebhook(call) {
@@ -86,6 +86,21 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
       return { ...history, pending: bots.pendingOf(queue).map((count) => count ?? null) }
     },
   })
+}
+
+/**
+ * Nobody but the bot can give its token, which a reply of its endpoint needs. The one that it gave stays for the endpoint that it
+ * named: with another one, a key could act as the bot at the upstream server.
+ */
+function sealedTokenFor(
+  wanted: WebhookRecord,
+  stored: WebhookRecord | undefined,
+): string | undefined {
+  const isSameEndpoint =
+    stored?.url === wanted.url &&
+    stored.ipAddress === wanted.ipAddress &&
+    stored.certificate === wanted.certificate
+  return isSameEndpoint ? stored.sealedToken : undefined
 }
 
 /** What a webhook has but its secrets. The path of its URL may have the token of its bot. */
