@@ -16,11 +16,11 @@ import {
   openDashboard,
   openTab,
   picture,
+  registerFailing,
 } from '../support/programs/dashboard.ts'
-import { type EndingTest, type Server, startServer } from '../support/server/server.ts'
+import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
-import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const obstacle = chromiumObstacle()
 const skip = obstacle ?? false
@@ -42,22 +42,9 @@ const world = shared(async (owner): Promise<World> => {
   for (let at = 0; at < botsCount; at += 50) {
     await Promise.all(ids.slice(at, at + 50).map((id) => server.register(id)))
   }
-  await breakWebhook(owner, server)
+  await registerFailing(owner, server, brokenId)
   return { server, browser }
 })
-
-/** Gives the last bot a webhook with everything that its page can show: attempts, failures, dead letters, a limit. */
-async function breakWebhook(owner: EndingTest, server: Server): Promise<void> {
-  const { token } = await server.register(brokenId)
-  const sink = await startSink(owner, ({ update }, response) => {
-    const isLost = update.message?.['text'] === 'lost'
-    response.writeHead(isLost ? 400 : 500, isLost ? { 'Webhook-Delivery': 'abort-message' } : {})
-    response.end()
-  })
-  await server.call(token, 'setWebhook', { url: sink.url('/') })
-  await server.admin('PUT', `/v1/bots/${brokenId}/limits`, { deliveries_per_second: 50 })
-  for (const text of ['lost', 'kept']) await server.push(brokenId, { message: { text } })
-}
 
 async function openPage(t: TestContext, options: BrowserContextOptions = {}): Promise<Dashboard> {
   return openDashboard(t, { ...(await world()), ...options })

@@ -113,6 +113,23 @@ export async function openBotWithWebhook(
   return { botId, sink }
 }
 
+/** Registers a bot whose webhook has everything that its page can show: attempts, failures, dead letters, a limit. */
+export async function registerFailing(
+  owner: EndingTest,
+  server: Server,
+  botId: number,
+): Promise<void> {
+  const { token } = await server.register(botId)
+  const sink = await startSink(owner, ({ update }, response) => {
+    const isLost = update.message?.['text'] === 'lost'
+    response.writeHead(isLost ? 400 : 500, isLost ? { 'Webhook-Delivery': 'abort-message' } : {})
+    response.end()
+  })
+  await server.call(token, 'setWebhook', { url: sink.url('/') })
+  await server.admin('PUT', `/v1/bots/${botId}/limits`, { deliveries_per_second: 50 })
+  for (const text of ['lost', 'kept']) await server.push(botId, { message: { text } })
+}
+
 /** The policy of the page forbids the script of axe, so the page needs `bypassCSP`. */
 export async function assertAccessible(page: Page): Promise<void> {
   await page.addScriptTag({ content: axeSource })
