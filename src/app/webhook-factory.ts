@@ -316,7 +316,7 @@ export class WebhookFactory implements WebhookServices {
       updateId,
       outcome,
       status,
-      host: new URL(webhook.url).host,
+      host: hostOfWebhook(webhook.url),
       startMs: endMs - durationMs,
       endMs,
     })

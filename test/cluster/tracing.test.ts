@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../support/kit/until.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { makeCertificate } from '../support/network/certificates.ts'
 import { startCollector } from '../support/network/span-collector.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { postbote } from '../support/server/database.ts'
@@ -124,6 +125,27 @@ test('no span has a payload, a token or the path of a URL', async () => {
   for (const secret of [secretText, token, '/fails', server.key]) {
     assert(!told.includes(secret), secret)
   }
+})
+
+test('the delivery to a url without a scheme, which means https, has its span', async (t) => {
+  const { server, collector } = await traced()
+  const identity = makeCertificate('localhost')
+  const secure = await startSink(t, receive, identity)
+  const bot = await server.register(freshBotOf(0))
+  const webhook = {
+    url: secure.url('/hook').replace('https://', ''),
+    certificate: identity.cert,
+  }
+  const { status, text } = await server.admin('PUT', `/v1/bots/${bot.botId}/webhook`, webhook)
+  assert.equal(status, 200, text)
+  const { traceId, traceparent } = placeOf()
+  await pushTraced(server, bot.botId, traceparent)
+  const spans = await collector.atLeast(3, traceId)
+  const deliver = spans.find(({ name }) => name === 'deliver')
+  assert.deepEqual(deliver?.attributes.find(({ key }) => key === 'server.address')?.value, {
+    stringValue: `localhost:${secure.port}`,
+  })
+  await secure.atLeast(1)
 })
 
 test('a trace that is not sampled is passed on, and has no spans', async () => {
