@@ -143,6 +143,7 @@ export class ReplayJob {
     }
     const limit = Math.max(1, Math.round((rate * replaySlicePeriodMs) / 1_000))
     let after = this.#record
+    let isStored = false
     const slice = await replaySlice(
       target,
       'job',
@@ -150,10 +151,11 @@ export class ReplayJob {
       (pushed) => {
         assertOwn()
         after = recordAfter(this.#record, pushed, this.#shard.clock.nowMs())
-        return this.#isWorthStoring(after) ? [this.#operation(after)] : []
+        isStored = this.#isWorthStoring(after)
+        return isStored ? [this.#operation(after)] : []
       },
     )
-    if (this.#isWorthStoring(after)) this.#storedMs = this.#services.clock.monotonicMs()
+    if (isStored) this.#storedMs = this.#services.clock.monotonicMs()
     this.#record = after
     if (slice.refused !== undefined) return replayRetryMs
     return slice.replayed.length === 0 ? replayRestMs : (slice.replayed.length / rate) * 1_000
