@@ -14,6 +14,7 @@ import { sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { type Erasing, eraseKept } from '../queue/erase-kept.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
+import { webhookConnectTimeoutMs, webhookResponseTimeoutMs } from '../webhook/limits.ts'
 import type { BotQueue } from './bot-queue.ts'
 
 /** What was erased. */
@@ -32,8 +33,8 @@ export interface Erased {
 const eraseRoundsMax = 6
 /** One round alone misses what is replayed after its look at the pending updates, and before that at the others. */
 const quietRounds = 2
-/** An attempt ends within this time: it connects for 10 s, and waits 60 s for the response. */
-const attemptEndsMs = 75_000
+/** An attempt ends within this time. Chosen: its own bounds, and 5 s for a busy worker. */
+const attemptEndsMs = webhookConnectTimeoutMs + webhookResponseTimeoutMs + 5_000
 const inFlightPollMs = 50
 
 type Counts = { -readonly [Name in 'pending' | 'kept' | 'dead' | 'attempts']: Erased[Name] }
