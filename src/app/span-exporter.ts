@@ -55,14 +55,13 @@ export class SpanExporter {
 
   /** Takes a span that has ended. */
   readonly report = (span: Span): void => {
-    const { clock, counters, settings } = this.#options
+    const { counters, settings } = this.#options
     if (this.#isClosed || this.#waiting.length >= settings.queueMax) {
       counters.add('trace_spans_dropped', 1)
       return
     }
     this.#waiting.push(span)
-    if (this.#waiting.length >= settings.batchMax) this.#flush()
-    else this.#timer ??= clock.after(settings.delayMs, () => this.#flush())
+    this.#flushSoon()
   }
 
   /** Sends what waits, for up to `lastSpansMs`, and ends the thread. */
@@ -89,17 +88,22 @@ export class SpanExporter {
     }
   }
 
+  /** At once if a batch is full. */
+  #flushSoon(): void {
+    const { clock, settings } = this.#options
+    if (this.#waiting.length >= settings.batchMax) this.#flush()
+    else if (this.#waiting.length > 0) {
+      this.#timer ??= clock.after(settings.delayMs, () => this.#flush())
+    }
+  }
+
   #flush(): void {
     this.#timer?.cancel()
     this.#timer = undefined
     if (this.#sending !== undefined || this.#waiting.length === 0) return
     this.#sending = this.#sendOne().finally(() => {
       this.#sending = undefined
-      const { clock, settings } = this.#options
-      if (this.#waiting.length >= settings.batchMax) this.#flush()
-      else if (this.#waiting.length > 0) {
-        this.#timer ??= clock.after(settings.delayMs, () => this.#flush())
-      }
+      this.#flushSoon()
     })
   }
 

@@ -427,9 +427,8 @@ function botApiOf(
     filter: config.filter,
     bodies: parts.bodies.bot,
     webhookConnectionsMax: config.maxWebhookConnections,
-    ...(upstream === undefined
-      ? {}
-      : { upstream: upstream.proxy, sealToken: (token: string) => upstream.sealToken(token) }),
+    upstream: upstream?.proxy,
+    sealToken: sealerOf(parts),
     clientAddressOf,
     budget: parts.gate,
     holding: (request) => holdConnection(request.socket),

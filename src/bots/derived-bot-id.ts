@@ -7,7 +7,7 @@
  *
  * Do not change this: keys of earlier versions would register their bots again.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 const prefix = 'postbote registration '
 /** The first id that no registration without a key gets by chance. */
@@ -25,7 +25,5 @@ export function derivedBotId(key: string): number {
 }
 
 function digestOf(key: string): Buffer {
-  return createHash('sha256')
-    .update(prefix + key)
-    .digest()
+  return hash('sha256', prefix + key, 'buffer')
 }

@@ -17,8 +17,7 @@ const pathPartLengthMin = 8
 export function withoutSecrets(text: string, secrets: RequestSecrets): string {
   const ascii = text.replaceAll(/[^\u0020-\u007e]/g, '')
   if (ascii === '') return ''
-  const longestFirst = [...secretsOf(secrets)].toSorted((a, b) => b.length - a.length)
-  return longestFirst.reduce((shown, secret) => shown.replaceAll(secret, '***'), ascii)
+  return replaced(ascii, [...secretsOf(secrets)], () => '***')
 }
 
 /** Returns the secrets, in each form in which an endpoint may show them. */
@@ -93,10 +92,17 @@ const blank = '\u0000'
 const botToken = /\d+(?::|%3a)[\w-]{30,}/gi
 
 function blanked(text: string, secrets: readonly string[]): string {
-  const longestFirst = [...secrets].toSorted((a, b) => b.length - a.length)
-  return longestFirst
-    .reduce((shown, secret) => shown.replaceAll(secret, blanks), text)
-    .replaceAll(botToken, blanks)
+  return replaced(text, secrets, blanks).replaceAll(botToken, blanks)
+}
+
+/** The longest first, because another one may be a part of it. */
+function replaced(
+  text: string,
+  secrets: readonly string[],
+  substitute: (secret: string) => string,
+): string {
+  const longestFirst = secrets.toSorted((a, b) => b.length - a.length)
+  return longestFirst.reduce((shown, secret) => shown.replaceAll(secret, substitute), text)
 }
 
 function blanks(secret: string): string {
