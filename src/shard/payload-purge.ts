@@ -117,7 +117,6 @@ async function unusedId(
   { first, last }: KeyRange,
 ): Promise<Buffer | undefined> {
   const queue = keys.queueIdOfKey(first)
-  const keyOf = [keys.updateKey, keys.leftUpdateKey, keys.deadLetterKey]
   const [firstId, lastId] = [keys.updateIdOfKey(first), keys.updateIdOfKey(last)]
   const nextId = await shard.nextIdOf(queue)
   // The ids of a new numbering are lower, and not used yet.
@@ -126,7 +125,7 @@ async function unusedId(
     const to = Math.min(from + keysPerRead, lastId + 1)
     const used = new Set<number>()
     // In this order, because an update that leaves meanwhile is then found under its later key.
-    for (const key of keyOf) {
+    for (const key of keys.keysOfUpdate) {
       const page = { gte: key(queue, from), lt: key(queue, to), limit: keysPerRead }
       const entries = await shard.range({ ...page, keysOnly: true })
       for (const entry of entries) used.add(keys.updateIdOfKey(entry.key))

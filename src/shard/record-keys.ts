@@ -277,6 +277,9 @@ export function keptKey(key: Buffer): Buffer {
 /** The kinds of records that may have the payload of an update: the update itself, and responses that repeat it. */
 export const payloadKinds = ['u', 'v', 'd', 'a'] as const
 
+/** The keys that an update may have, in the order in which it may get them. */
+export const keysOfUpdate = [updateKey, leftUpdateKey, deadLetterKey] as const
+
 /** Returns the first and the last possible key of a kind with the payloads of a queue, up to this id. */
 export function payloadKeys(
   kind: (typeof payloadKinds)[number],

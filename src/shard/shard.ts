@@ -308,9 +308,8 @@ export class Shard {
   /** Returns the highest id below another one that an update of a queue has, pending or not; undefined if there is none. */
   async highestIdBelow(queue: QueueId, below: number): Promise<number | undefined> {
     const range = { queue, from: 0, to: below, limit: 1 }
-    const kinds = [keys.updateKey, keys.leftUpdateKey, keys.deadLetterKey]
     const found = await Promise.all(
-      kinds.map((keyOf) => this.#updateKeys(range, { reverse: true }, keyOf)),
+      keys.keysOfUpdate.map((keyOf) => this.#updateKeys(range, { reverse: true }, keyOf)),
     )
     const ids = found.flat().map((key) => keys.updateIdOfKey(key))
     return ids.length === 0 ? undefined : Math.max(...ids)
@@ -589,8 +588,9 @@ function nextIdOf(entries: readonly StoreEntry[], { to }: IdRange): number {
 
 function isUpdateOf(key: Buffer, queues: readonly QueueId[]): boolean {
   const [kind] = key
-  const isUpdate = ['u', 'v', 'd'].includes(String.fromCharCode(kind ?? 0))
-  return isUpdate && key.length === keys.updateKeyBytes && queues.includes(keys.queueIdOfKey(key))
+  const hasPayload = keys.payloadKinds.some((each) => each === String.fromCharCode(kind ?? 0))
+  // The attempts of a queue have a shorter key.
+  return hasPayload && key.length === keys.updateKeyBytes && queues.includes(keys.queueIdOfKey(key))
 }
 
 function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
