@@ -17,7 +17,7 @@ import { entryFiles } from '../entry-files.ts'
 import { outcomeMetrics } from '../metrics.ts'
 import { isQueued } from '../queue/queued-update.ts'
 import type { WebhookRecord } from '../shard/bot-record.ts'
-import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
+import { botIdOf, isTestQueue, type QueueId, queueParts } from '../shard/record-keys.ts'
 import type { Attempt } from '../webhook/attempt.ts'
 import type { AttemptOutcome } from '../webhook/attempt-log.ts'
 import { AttemptLogs } from '../webhook/attempt-logs.ts'
@@ -296,7 +296,7 @@ export class WebhookFactory implements WebhookServices {
       if (traceparent === undefined) return undefined
       if (failures === 0 && tracer.hasSpans && isQueued(update)) {
         const times = { startMs: update.storedAtMs, endMs: clock.nowMs() }
-        tracer.waited({ ...tracedQueue(queueId), traceparent, updateId, mode: 'webhook', ...times })
+        tracer.waited({ ...queueParts(queueId), traceparent, updateId, mode: 'webhook', ...times })
       }
       return tracer.attempt(traceparent)
     }
@@ -311,7 +311,7 @@ export class WebhookFactory implements WebhookServices {
     const { tracer } = this.#options
     if (traceparent === undefined || tracer?.hasSpans !== true) return
     tracer.delivered({
-      ...tracedQueue(queueId),
+      ...queueParts(queueId),
       traceparent,
       updateId,
       outcome,
@@ -371,10 +371,6 @@ const openGate: ServerGate = {
 
 function ignore(): void {
   // Nothing to do.
-}
-
-function tracedQueue(queue: QueueId): { queue: QueueId; botId: number; isTest: boolean } {
-  return { queue, botId: botIdOf(queue), isTest: isTestQueue(queue) }
 }
 
 /** Returns `4711-` or, for a /test/ queue, `4711-test-`: followed by the update id, it identifies one delivery. */

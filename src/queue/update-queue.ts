@@ -7,7 +7,7 @@
  * group is synced (`committed`), so no crash can reassign its id to another update.
  */
 import { PostboteError } from '../errors.ts'
-import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
+import { type QueueId, queueParts } from '../shard/record-keys.ts'
 import {
   type AdvanceOperation,
   type Operation,
@@ -451,7 +451,7 @@ export class UpdateQueue implements DeliverySource {
   #traceConfirmed(traced: readonly WindowEntry[]): void {
     const { tracer, clock } = this.#options
     const endMs = clock.nowMs()
-    const of = { queue: this.id, botId: botIdOf(this.id), isTest: isTestQueue(this.id) }
+    const of = queueParts(this.id)
     for (const { traceparent, updateId, storedAtMs: startMs } of traced) {
       if (traceparent === undefined) continue
       tracer?.waited({ ...of, traceparent, updateId, mode: 'polling', startMs, endMs })

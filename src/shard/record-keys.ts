@@ -46,6 +46,15 @@ export function isTestQueue(queue: QueueId): boolean {
   return queue >= testNamespace
 }
 
+/** Returns a queue with what it says of itself. */
+export function queueParts(queue: QueueId): {
+  readonly queue: QueueId
+  readonly botId: number
+  readonly isTest: boolean
+} {
+  return { queue, botId: botIdOf(queue), isTest: isTestQueue(queue) }
+}
+
 /** The first letter of a key, which is the kind of its record. */
 export type RecordKind =
   | 'u'
