@@ -19,7 +19,7 @@
  * (encode_records.c), so the columns have their numbers there, too. What that code does not decide, JavaScript does.
  */
 import type { PostboteError } from '../errors.ts'
-import { isSampled } from '../tracing/traceparent.ts'
+import { isSampled, traceparentLength } from '../tracing/traceparent.ts'
 import { KeyHashes } from './key-hashes.ts'
 
 export const rowLength = 16
@@ -51,8 +51,6 @@ export const updateTooLargeFlag = 8
 const tracedFlag = 16
 /** The bits of the flags from here on are where that place is in the header; 0 if it is none of the bytes. */
 const traceShift = 8
-/** The length of a place in a trace. */
-const traceLength = 55
 
 /** The options that an update is pushed with. */
 export interface RowOptions {
@@ -278,7 +276,7 @@ export class UpdateRows {
     const offset = this.flagsOf(nth) >>> traceShift
     if (offset === 0) return isSampled(this.#traceparents?.get(nth) ?? '')
     // The last digit is that of a number from 0 to 3, and odd like its character.
-    const last = this.bytes[this.at(nth, startColumn) + offset + traceLength - 1] ?? 0
+    const last = this.bytes[this.at(nth, startColumn) + offset + traceparentLength - 1] ?? 0
     return (last & 1) !== 0
   }
 
@@ -288,7 +286,7 @@ export class UpdateRows {
     const offset = this.flagsOf(nth) >>> traceShift
     if (offset === 0) return this.#traceparents?.get(nth)
     const start = this.at(nth, startColumn) + offset
-    return this.bytes.toString('latin1', start, start + traceLength)
+    return this.bytes.toString('latin1', start, start + traceparentLength)
   }
 
   #refuse(nth: number, type: number, error: PostboteError): void {

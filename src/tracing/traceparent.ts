@@ -12,6 +12,8 @@ import { hash, randomFillSync } from 'node:crypto'
 
 /** The trace id, the span id and the flags. */
 export const traceBytes = 25
+/** The characters of the text. */
+export const traceparentLength = 55
 const flagsKept = 3
 const sampledFlag = 1
 const spanIdBytes = 8
