@@ -7,6 +7,7 @@ import type { SetWebhookRequest } from '../../bots/set-webhook-request.ts'
 import { PostboteError } from '../../errors.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { readCertificates } from '../../webhook/certificate.ts'
+import type { WebhookRecord } from '../../shard/bot-record.ts'
 import { badWebhook } from '../../webhook/endpoint.ts'
 import { isPlainAddress } from '../../net/ip-address.ts'
 import type { Method, MethodCall, ResultReply } from '../method-call.ts'
@@ -30,9 +31,10 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
       const dropsPending = params.boolean('drop_pending_updates')
       return { result: 'true', description: await queue.webhook.delete(dropsPending) }
     }
-    const sealedToken = options.sealToken?.(token)
     const { webhookConnectionsMax } = options
-    const description = await setWebhook(queue, { params, url, webhookConnectionsMax, sealedToken })
+    const sealedTokenFor = (): string | undefined => options.sealToken?.(token)
+    const given = { params, url, webhookConnectionsMax, sealedTokenFor }
+    const description = await setWebhook(queue, given)
     return { result: 'true', description }
   }
 }
@@ -42,8 +44,12 @@ export interface WebhookParams extends Pick<SetWebhookOptions, 'webhookConnectio
   /** Those of setWebhook. */
   readonly params: Params
   readonly url: string
-  readonly sealedToken?: string | undefined
+  /** Returns the token of the bot as it is stored with this endpoint; undefined if it is not. */
+  sealedTokenFor?(endpoint: NamedEndpoint): string | undefined
 }
+
+/** What a bot says of its endpoint. */
+export type NamedEndpoint = Pick<WebhookRecord, 'url' | 'ipAddress' | 'certificate'>
 
 /** Sets the webhook of a queue and returns the description of protocol.md §6. Rejects as `WebhookControl.set`. */
 export async function setWebhook(queue: BotQueue, webhook: WebhookParams): Promise<string> {
@@ -54,27 +60,34 @@ export async function setWebhook(queue: BotQueue, webhook: WebhookParams): Promi
 
 /** Checks the syntax of a webhook. Throws BAD_WEBHOOK, BAD_REQUEST or REQUEST_TOO_LARGE. */
 export function readWebhook(given: WebhookParams): SetWebhookRequest {
-  const { params, url, webhookConnectionsMax, sealedToken } = given
+  const { params, url, webhookConnectionsMax } = given
   const certificate = certificateOf(params)
   const secretToken = secretTokenOf(params)
   const ipAddress = params.text('ip_address')
   if (ipAddress !== undefined && !isPlainAddress(ipAddress)) {
     throw badWebhook('Invalid IP address specified')
   }
+  const dropsPending = params.boolean('drop_pending_updates')
+  const allowedTypes = allowedUpdatesOfWebhook(params.text('allowed_updates'))
+  const maxConnections = params.integer('max_connections', {
+    default: Math.min(connectionsDefault, webhookConnectionsMax),
+    min: 1,
+    max: webhookConnectionsMax,
+  })
+  const endpoint = {
+    ...(ipAddress === undefined ? {} : { ipAddress }),
+    ...(certificate === undefined ? {} : { certificate: readCertificates(certificate) }),
+  }
+  const sealedToken = given.sealedTokenFor?.({ url, ...endpoint })
   return {
-    dropsPending: params.boolean('drop_pending_updates'),
-    allowedTypes: allowedUpdatesOfWebhook(params.text('allowed_updates')),
+    dropsPending,
+    allowedTypes,
     webhook: {
       url,
-      maxConnections: params.integer('max_connections', {
-        default: Math.min(connectionsDefault, webhookConnectionsMax),
-        min: 1,
-        max: webhookConnectionsMax,
-      }),
+      maxConnections,
       ...(secretToken === undefined ? {} : { secretToken }),
       ...(sealedToken === undefined ? {} : { sealedToken }),
-      ...(ipAddress === undefined ? {} : { ipAddress }),
-      ...(certificate === undefined ? {} : { certificate: readCertificates(certificate) }),
+      ...endpoint,
     },
   }
 }

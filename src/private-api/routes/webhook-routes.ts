@@ -1,6 +1,9 @@
-/** Routes about the webhook of a bot: the webhook itself, its attempts and their history, pauses, retries at once, and the limit of its rate (docs/use/api.md). */
+/**
+ * Routes about the webhook of a bot: the webhook itself, its attempts and their history, pauses, retries at once, and the limit
+ * of its rate (docs/use/api.md).
+ */
 import type { FastifyInstance } from 'fastify'
-import { readWebhook, setWebhook } from '../../bot-api/methods/set-webhook.ts'
+import { type NamedEndpoint, setWebhook } from '../../bot-api/methods/set-webhook.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../operations/limits.ts'
 import type { ResultOf } from '../../operations/operation.ts'
@@ -39,9 +42,11 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
   addOperations(app, webhookOperations, {
     async setWebhook(call) {
       const queue = await queueOf(bots, call)
-      const given = { ...webhookParams(call.body), webhookConnectionsMax }
-      const sealedToken = sealedTokenFor(readWebhook(given).webhook, queue.settings.webhook)
-      const description = await setWebhook(queue, { ...given, sealedToken })
+      const description = await setWebhook(queue, {
+        ...webhookParams(call.body),
+        webhookConnectionsMax,
+        sealedTokenFor: (endpoint) => sealedTokenFor(endpoint, queue.settings.webhook),
+      })
       return { ...webhookJson(queue), description }
     },
     async getWebhook(call) {
@@ -89,11 +94,11 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
 }
 
 /**
- * Nobody but the bot can give its token, which a reply of its endpoint needs. The one that it gave stays for the endpoint that it
- * named: with another one, a key could act as the bot at the upstream server.
+ * Nobody but the bot can give its token, which a reply of its endpoint needs. The one that it gave stays for the endpoint that
+ * it named: with another one, a key could act as the bot at the upstream server.
  */
 function sealedTokenFor(
-  wanted: WebhookRecord,
+  wanted: NamedEndpoint,
   stored: WebhookRecord | undefined,
 ): string | undefined {
   const isSameEndpoint =
