@@ -9,7 +9,6 @@ import { deadLetterOperations } from '../../operations/dead-letter-operations.ts
 import type { ResultOf } from '../../operations/operation.ts'
 import { updateIn } from '../../operations/update-in.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
-import type { UpdateType } from '../../queue/update-types.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, madeResult, printResult, tableLines, tell } from '../output/print-result.ts'
@@ -17,7 +16,7 @@ import { textTable } from '../output/text-table.ts'
 import { fieldTable, itemTable, withTrace } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
 import type { RemoteApi } from './remote-api.ts'
-import { fieldOption, remoteCommand, updateIdArgument } from './remote-command.ts'
+import { anyValue, remoteCommand, updateIdArgument, updateTypeOption } from './remote-command.ts'
 import { type Outcome, replayOutcomes } from './replay-outcomes.ts'
 
 const oneOrAllArgument = {
@@ -32,11 +31,7 @@ const waitOption = {
   sentence: 'Waits for up to a minute and says what became of the updates.',
 } as const
 
-const any = { defaultShown: 'any' } as const
-const typeOption = {
-  ...fieldOption<UpdateType>(deadLetterOperations.replayDeadLetters, 'type', any),
-  name: 'update-type',
-} as const
+const typeOption = updateTypeOption(deadLetterOperations.replayDeadLetters)
 
 export const deadLettersCommands: readonly ParsedCommand[] = [
   remoteCommand(deadLetterOperations.listDeadLetters, {
@@ -71,7 +66,7 @@ export const deadLettersCommands: readonly ParsedCommand[] = [
   remoteCommand(deadLetterOperations.replayDeadLetters, {
     sentence: 'pushes a dead letter again, or all, the oldest first',
     arguments: [oneOrAllArgument],
-    fields: { ordering_key: any, since: any, until: { defaultShown: 'now' } },
+    fields: { ordering_key: anyValue, since: anyValue, until: { defaultShown: 'now' } },
     options: [typeOption, allOption, waitOption],
     run: replay,
   }),

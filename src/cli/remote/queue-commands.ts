@@ -1,6 +1,4 @@
 /** `postbote push`, `attempts`, `webhook check`, `pause`, `resume`, `retry` and `limits`: one queue of a bot. */
-import { text as textOf } from 'node:stream/consumers'
-import { ConfigError } from '../../config/config.ts'
 import { anyText, oneOf, onOff } from '../../config/config-values.ts'
 import { orderingKeyBytesMax } from '../../limits.ts'
 import type { ResultOf } from '../../operations/operation.ts'
@@ -11,6 +9,7 @@ import { itemTable } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { printResult, tableLines } from '../output/print-result.ts'
 import { fieldOption, orNone, remoteCommand } from './remote-command.ts'
+import { standardInput } from './standard-input.ts'
 
 const updateArgument = {
   name: '[update]',
@@ -67,7 +66,7 @@ export const queueCommands: readonly ParsedCommand[] = [
     async run(call, input) {
       const api = await privateApiOf(call)
       // The server delivers it byte for byte.
-      const raw = call.get(updateArgument) ?? (await standardInput())
+      const raw = call.get(updateArgument) ?? (await standardInput('push: expected an update'))
       const key = call.get(idempotencyKeyOption)
       const headers = key === undefined ? {} : { 'idempotency-key': key }
       const result = await api.call(updateOperations.pushUpdate, input, { raw, headers })
@@ -193,13 +192,6 @@ function checkLines({
     '',
     advice,
   ]
-}
-
-async function standardInput(): Promise<string> {
-  if (process.stdin.isTTY) {
-    throw new ConfigError(['push: expected an update as an argument or on standard input'])
-  }
-  return textOf(process.stdin)
 }
 
 function pausedLines(

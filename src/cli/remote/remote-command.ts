@@ -29,6 +29,7 @@ import {
   type ResultOf,
 } from '../../operations/operation.ts'
 import type { InputOf } from '../../operations/target-of.ts'
+import type { UpdateType } from '../../queue/update-types.ts'
 import type { CommandCall, ValueRow } from '../commands/command-call.ts'
 import type { ArgumentRow, ParsedCommand } from '../commands/command-row.ts'
 import { printResult } from '../output/print-result.ts'
@@ -151,6 +152,16 @@ export function fieldOption<T>(
 ): ValueRow<T> & Omit<OptionRow, 'kind'> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller names the type of the field
   return optionOf(field, schemasOf(operation), texts) as ValueRow<T> & OptionRow
+}
+
+/** Of a field that selects: without it, all values are. */
+export const anyValue = { defaultShown: 'any' } as const
+
+/** The field `type` of a call as an option. An option has the same values in all commands, and `--type` is that of events. */
+export function updateTypeOption(
+  operation: Operation,
+): ValueRow<UpdateType> & Omit<OptionRow, 'kind'> {
+  return { ...fieldOption<UpdateType>(operation, 'type', anyValue), name: 'update-type' }
 }
 
 interface Schemas {

@@ -3,20 +3,24 @@ import { ConfigError } from '../../config/config.ts'
 import { onOff } from '../../config/config-values.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { replayOperations } from '../../operations/replay-operations.ts'
-import type { UpdateType } from '../../queue/update-types.ts'
 import type { LeftState } from '../../shard/replay-record.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { printResult, tableLines } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
 import { fieldTable, itemTable } from './cells.ts'
 import { privateApiOf } from './private-api-of.ts'
-import { fieldOption, remoteCommand, updateIdArgument } from './remote-command.ts'
+import {
+  anyValue,
+  fieldOption,
+  remoteCommand,
+  updateIdArgument,
+  updateTypeOption,
+} from './remote-command.ts'
 
 const { startReplay, replayUpdate, listReplays, getReplay, cancelReplay } = replayOperations
 
 type ReplayJob = ResultOf<typeof getReplay>
 
-const any = { defaultShown: 'any' } as const
 const oneArgument = {
   name: '[update_id]',
   kind: updateIdArgument.kind,
@@ -28,21 +32,18 @@ const allOption = {
   sentence: 'All updates that have left and are kept.',
 } as const
 const stateOption = {
-  ...fieldOption<LeftState>(startReplay, 'state', any),
+  ...fieldOption<LeftState>(startReplay, 'state', anyValue),
   name: 'left-state',
 } as const
-const typeOption = {
-  ...fieldOption<UpdateType>(startReplay, 'type', any),
-  name: 'update-type',
-} as const
+const typeOption = updateTypeOption(startReplay)
 
 export const replaysCommands: readonly ParsedCommand[] = [
   remoteCommand(startReplay, {
     sentence: 'pushes an update again that has left its queue, or starts a job that pushes many',
     arguments: [oneArgument],
     fields: {
-      ordering_key: any,
-      since: any,
+      ordering_key: anyValue,
+      since: anyValue,
       until: { defaultShown: 'now' },
       rate: {},
       dry_run: { sentence: 'Only counts the updates.' },
@@ -100,7 +101,8 @@ function countLine({
   bytes,
   is_complete: isComplete,
 }: Extract<ResultOf<typeof startReplay>, { readonly dry_run: true }>): string {
-  const counted = `${count} updates of ${bytes} bytes would be replayed`
+  const updates = count === 1 ? 'update' : 'updates'
+  const counted = `${count} ${updates} of ${bytes} bytes would be replayed`
   return isComplete ? counted : `${counted}, and more: the count has ended after 10 s`
 }
 

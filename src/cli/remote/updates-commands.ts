@@ -6,26 +6,20 @@ import { lookBackOperations } from '../../operations/look-back-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { updateIn } from '../../operations/update-in.ts'
 import type { UpdateState } from '../../queue/update-states.ts'
-import type { UpdateType } from '../../queue/update-types.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printResult, tableLines, tell } from '../output/print-result.ts'
 import { textTable } from '../output/text-table.ts'
 import { fieldTable, itemTable, withTrace } from './cells.ts'
 import { attemptLines } from './queue-commands.ts'
 import { privateApiOf } from './private-api-of.ts'
-import { fieldOption, orNone, remoteCommand } from './remote-command.ts'
-
-const any = { defaultShown: 'any' } as const
+import { anyValue, fieldOption, orNone, remoteCommand, updateTypeOption } from './remote-command.ts'
 
 /** An option has the same values in all commands, and these are not the states of bots and the types of events. */
 const stateOption = {
-  ...fieldOption<UpdateState>(lookBackOperations.listUpdates, 'state', any),
+  ...fieldOption<UpdateState>(lookBackOperations.listUpdates, 'state', anyValue),
   name: 'update-state',
 } as const
-const typeOption = {
-  ...fieldOption<UpdateType>(lookBackOperations.listUpdates, 'type', any),
-  name: 'update-type',
-} as const
+const typeOption = updateTypeOption(lookBackOperations.listUpdates)
 const unchanged = { defaultShown: 'not changed' } as const
 const retainOption = {
   name: 'retain',
@@ -50,9 +44,9 @@ export const updatesCommands: readonly ParsedCommand[] = [
   remoteCommand(lookBackOperations.listUpdates, {
     sentence: 'lists the updates of a bot: those that wait, and those that are kept',
     fields: {
-      ordering_key: any,
-      since: any,
-      until: any,
+      ordering_key: anyValue,
+      since: anyValue,
+      until: anyValue,
       after: { sentence: 'Lists only updates with larger ids than this one.' },
       before: {
         defaultShown: 'the oldest come first',

@@ -1,6 +1,4 @@
 /** `postbote webhook`: sets, shows and removes the webhook of a bot. What may be secret is read from files or standard input. */
-import { text as textOf } from 'node:stream/consumers'
-import { ConfigError } from '../../config/config.ts'
 import { anyText, path } from '../../config/config-values.ts'
 import { webhookOperations } from '../../operations/webhook-operations.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
@@ -9,6 +7,7 @@ import { fileText } from './file-text.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { printResult, tableLines } from '../output/print-result.ts'
 import { remoteCommand } from './remote-command.ts'
+import { standardInput } from './standard-input.ts'
 
 const endpointArgument = {
   name: '[endpoint]',
@@ -48,7 +47,8 @@ export const webhookCommands: readonly ParsedCommand[] = [
       ]
       const body = {
         ...input.body,
-        url: call.get(endpointArgument) ?? (await standardInput()),
+        url:
+          call.get(endpointArgument) ?? (await standardInput('webhook set: expected a URL')).trim(),
         secret_token: secretFile === undefined ? undefined : await fileText(secretFile),
         certificate: certificateFile === undefined ? undefined : await fileText(certificateFile),
       }
@@ -67,10 +67,3 @@ export const webhookCommands: readonly ParsedCommand[] = [
     lines: ({ description }, { id }) => [`bot ${id}: ${description}`],
   }),
 ]
-
-async function standardInput(): Promise<string> {
-  if (process.stdin.isTTY) {
-    throw new ConfigError(['webhook set: expected a URL as an argument or on standard input'])
-  }
-  return (await textOf(process.stdin)).trim()
-}
