@@ -8,7 +8,6 @@ import {
   connectionsCapMax,
   headersMax,
   headerValueLengthMax,
-  idempotencyKeyLengthMax,
   listedPerPageMax,
   retryDelaySMax,
   retryDelaysMax,
@@ -22,6 +21,7 @@ const {
   botNames,
   count,
   health,
+  idempotencyKey,
   listAfter,
   listLimit,
   mode,
@@ -302,10 +302,7 @@ export function registrationLine() {
   return Type.Object(
     {
       ...registrationFields(),
-      idempotency_key: Type.String({
-        pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`,
-        description: `1 to ${idempotencyKeyLengthMax} printable ASCII characters`,
-      }),
+      idempotency_key: idempotencyKey(),
       webhook: Type.Optional(Type.Object(webhook, { additionalProperties: false })),
     },
     {

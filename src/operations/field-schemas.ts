@@ -1,7 +1,16 @@
 /** Schemas of the fields that several operations have. They are functions, as in all operations (operation.ts). */
-import { type TInteger, type TNumber, type TSchema, type TUnion, type TNull, Type } from 'typebox'
+import {
+  type TInteger,
+  type TNumber,
+  type TSchema,
+  type TString,
+  type TUnion,
+  type TNull,
+  Type,
+} from 'typebox'
 import { healthWords } from '../webhook/health.ts'
 import { botIdMax, botIdMin, jobIdMax, updateIdMax } from '../limits.ts'
+import { idempotencyKeyLengthMax } from './limits.ts'
 
 /** Functions that each return a new schema. */
 export const fieldSchemas = {
@@ -33,6 +42,10 @@ export const fieldSchemas = {
         description: `${share} of the updates took no longer. In milliseconds; null without any.`,
       }),
     ),
+  idempotencyKey: (
+    description = `1 to ${idempotencyKeyLengthMax} printable ASCII characters`,
+  ): TString =>
+    Type.String({ pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`, description }),
   /** A field that only what has a trace has. */
   traceparent: (description: string) =>
     Type.Optional(

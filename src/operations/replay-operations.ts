@@ -4,12 +4,12 @@ import type { ErrorCode } from '../errors.ts'
 import { updateTypes } from '../queue/update-types.ts'
 import { leftStates, replayStates } from '../shard/replay-record.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { idempotencyKeyLengthMax, replaysPerSecondMax } from './limits.ts'
+import { replaysPerSecondMax } from './limits.ts'
 import { updateSelection } from './look-back-operations.ts'
 import { botPath, declareOperations } from './operation.ts'
 import { pushResult } from './update-operations.ts'
 
-const { count, jobId, orNull, preciseTime, time } = fieldSchemas
+const { count, idempotencyKey, jobId, orNull, preciseTime, time } = fieldSchemas
 
 const all = `${botPath}/replays` as const
 const one = `${all}/:job_id` as const
@@ -59,12 +59,7 @@ export const replayOperations = declareOperations('look back', {
             default: false,
             description: 'Whether the updates are only counted.',
           }),
-          idempotency_key: Type.Optional(
-            Type.String({
-              pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`,
-              description: `1 to ${idempotencyKeyLengthMax} printable ASCII characters`,
-            }),
-          ),
+          idempotency_key: Type.Optional(idempotencyKey()),
         },
         { $id: 'ReplayOrder', additionalProperties: false, description: 'What is replayed.' },
       ),

@@ -7,7 +7,6 @@ import type { ErrorCode } from '../errors.ts'
 import { orderingKeyBytesMax, ttlSMax } from '../limits.ts'
 import { type UpdateType, updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { idempotencyKeyLengthMax } from './limits.ts'
 import { errorSchema } from './error-schema.ts'
 import { botPath, content, declareOperations, lines } from './operation.ts'
 
@@ -159,10 +158,9 @@ function orderingKey() {
 }
 
 function idempotencyKey() {
-  return Type.String({
-    pattern: `^[\\x20-\\x7e]{1,${idempotencyKeyLengthMax}}$`,
-    description: 'A push with the same key is stored only once within 24 hours.',
-  })
+  return fieldSchemas.idempotencyKey(
+    'A push with the same key is stored only once within 24 hours.',
+  )
 }
 
 /** The first line of a pair. */
