@@ -1,6 +1,6 @@
 /** Erases all that the server has of an ordering key of a bot, after the reader has seen how much that is. */
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
-import { formatCount } from './format.ts'
+import { formatCount, formatUpdates } from './format.ts'
 import type { PageContext } from './page-context.ts'
 
 /** Chosen: 100 responses of some 2,000 updates each. What is beyond is erased, too, but not counted before. */
@@ -19,7 +19,7 @@ export async function eraseKey(
   )
   const count = counts.reduce((sum, each) => sum + each.count, 0)
   const isComplete = counts.every((each) => each.isComplete)
-  const updates = `${isComplete ? '' : 'more than '}${formatCount(count)} ${count === 1 ? 'update' : 'updates'}`
+  const updates = formatUpdates(count, isComplete)
   const isWanted = await ask({
     title: `Erase ${updates} of ${key}?`,
     text: 'Those that wait, those that are kept, dead letters and attempts, in both queues of the bot. Nothing of it can be restored. Backups and the write-ahead log of a database keep what they have.',

@@ -10,6 +10,12 @@ export function formatCount(count: Shown): string {
   return typeof count === 'number' ? counts.format(count) : none
 }
 
+/** For example `1 update` or, of a count that has not ended, `more than 12,345 updates`. */
+export function formatUpdates(count: number, isComplete: boolean): string {
+  const updates = `${formatCount(count)} ${count === 1 ? 'update' : 'updates'}`
+  return isComplete ? updates : `more than ${updates}`
+}
+
 /** For example `0.4` or `1,234`. */
 export function formatRate(perSecond: Shown): string {
   if (typeof perSecond !== 'number') return none

@@ -6,7 +6,7 @@ import { badgeElement } from './badge.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { buttonElement, cardElement, element, setElementText } from './element.ts'
 import { errorText } from './error-text.ts'
-import { formatBytes, formatCount, formatExact } from './format.ts'
+import { formatBytes, formatCount, formatExact, formatUpdates } from './format.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
 import { replayProgress } from './replay-progress.ts'
@@ -85,7 +85,7 @@ async function startReplay(
   if (!('count' in counted)) return ''
   const { count, bytes, is_complete: isComplete } = counted
   if (count === 0) return 'No update that is kept matches, so there is nothing to replay.'
-  const updates = `${isComplete ? '' : 'more than '}${formatCount(count)} ${count === 1 ? 'update' : 'updates'}`
+  const updates = formatUpdates(count, isComplete)
   const rate = element('input', { inputmode: 'numeric', autocomplete: 'off', value: rateUsual })
   const isWanted = await ask({
     title: `Replay ${updates}?`,
