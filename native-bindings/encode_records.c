@@ -1,9 +1,9 @@
 /*
  * Encodes the records of a group, keys and values, one after the other into one Buffer. Plain N-API.
  *
- * src/shard/keys.ts and src/shard/record.ts draw the layouts and decode them. Like there, all numbers are big-endian, a queue
- * is one exact number (its bot, plus 2^52 for the /test/ namespace), and the CRC-32 at the end covers the key and the
- * value before it.
+ * src/shard/record-keys.ts and src/shard/record.ts draw the layouts and decode them. Like there, all numbers are big-endian, a
+ * queue is one exact number (its bot, plus 2^52 for the /test/ namespace), and the CRC-32 at the end covers the key and the value
+ * before it.
  *
  *   encodeRows(bytes, rows, hashes, numbers, count, ends, out, at) -> the position after the last record
  *       Writes `count` `u` records of updates to `out` from `at` on, each followed by the `i` record of its idempotency key if
@@ -156,7 +156,8 @@ static size_t put_update(const struct source* source, const int32_t* row, const 
   bool has_trace = row[flags_column] > 0 && (row[flags_column] & traced_flag) != 0;
   const uint8_t* trace = has_trace ? trace_of(source, row) : NULL;
   if (has_trace && trace == NULL) return 0;
-  size_t length = (has_trace ? trace_bytes : 0) + update_key_bytes + update_header_bytes + key_length + (size_t)(text[1] - text[0]) + crc_bytes;
+  size_t text_length = (size_t)(text[1] - text[0]);
+  size_t length = (has_trace ? trace_bytes : 0) + update_key_bytes + update_header_bytes + key_length + text_length + crc_bytes;
   if (key_length > ordering_key_bytes_max || (size_t)(end - at) < length) return 0;
   struct record record = {at, at, false};
   *record.at++ = 'u';

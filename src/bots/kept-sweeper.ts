@@ -28,7 +28,10 @@ export interface KeptSweeperOptions {
   isNearlyLow(shard: number): boolean
 }
 
-/** The bound of the server is looked at this often. Measured: with 9,000 updates of 270 bytes a second and a bound of 8 MiB, a second was too long. */
+/**
+ * The bound of the server is looked at this often. Measured: with 9,000 updates of 270 bytes a second and a bound of 8 MiB, a
+ * second was too long.
+ */
 const keptSweepPeriodMs = 250
 /** The room is looked at this often: as often as the free space is read. */
 const keptRoomPeriodMs = 1_000
@@ -167,7 +170,10 @@ export class KeptSweeper {
     shard.kept.note(queue, { oldestMs, dueMs: oldestMs + retention.ms })
   }
 
-  /** Reads the settings, so that no queue must be in memory for this. A bot that is gone keeps nothing, unless its record may be lost. */
+  /**
+   * Reads the settings, so that no queue must be in memory for this. A bot that is gone keeps nothing, unless its record may be
+   * lost.
+   */
   async #retentionOf(shard: Shard, queue: QueueId): Promise<Retention> {
     const [stored, main] = await shard.load([queue, botIdOf(queue)])
     const isGone = main?.bot === undefined && main?.isDamaged !== true

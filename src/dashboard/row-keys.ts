@@ -1,6 +1,6 @@
 /**
- * The keyboard of the page: `/` leads to the search of the view, or to that of the first page, and the arrows move from there through the rows, each of
- * which is a link that Enter follows.
+ * The keyboard of the page: `/` leads to the search of the view, or to that of the first page. The arrows move from there through
+ * the rows, each of which is a link that Enter follows.
  */
 
 export const searchSelector = '[data-search]'

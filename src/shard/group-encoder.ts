@@ -1,7 +1,8 @@
 /**
- * Encodes the records of which a group has the most, updates with their idempotency keys and the ids and counts of queues, by
- * one native call for the rows that were pushed together, and one for all queues (native-bindings/encode_records.c). The bytes are those of record.ts, to
- * which the tests compare them, and which encodes the pushes that are no rows, or have a key or a trace that is no range of their bytes.
+ * Encodes the records of which a group has the most, updates with their idempotency keys and the ids and counts of queues: by one
+ * native call for the rows that were pushed together, and one for all queues (native-bindings/encode_records.c). The bytes are
+ * those of record.ts. The tests compare the two, and record.ts encodes the pushes that are no rows, and those whose key or trace
+ * is no range of their bytes.
  *
  * The rows of a group share one buffer. The numbers are written to memory that is reused, and which a group bounds.
  *

@@ -2,8 +2,8 @@
 import { PostboteError } from '../errors.ts'
 
 /**
- * A worker checks this many endpoints at a time, each of another queue. Chosen: people make one at a time. A check may take a minute and a half, and as much of a worker as a delivery with a full
- * handshake.
+ * A worker checks this many endpoints at a time, each of another queue. Chosen: a person starts one after the other. A check may
+ * take a minute and a half, and costs a worker as much as a delivery with a full handshake.
  */
 export const endpointChecksMax = 8
 /** Most checks end in less than this. */

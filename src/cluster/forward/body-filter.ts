@@ -4,8 +4,8 @@
  * the same in text and pacing. A request to the private API is refused here.
  *
  * These are the checks that the owner makes before it reads a body. For the bot API: the shape, filter and checksum (unless
- * another server may have made it) of the token, the verb, and the method name. For the private API: the Host and the key. What only the owner knows is not
- * checked here, such as whether a well-formed token belongs to a bot.
+ * another server may have made it) of the token, the verb, and the method name. For the private API: the Host and the key. What
+ * only the owner knows is not checked here, such as whether a well-formed token belongs to a bot.
  */
 import type { IncomingMessage } from 'node:http'
 import type { PrivateApiGuard } from '../../private-api/access/private-api-guard.ts'

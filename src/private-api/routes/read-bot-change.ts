@@ -1,4 +1,7 @@
-/** Reads what a PATCH of a bot changes, and shows the settings of a bot. The schemas of Fastify would take a text for a number, or null for 0. */
+/**
+ * Reads what a PATCH of a bot changes, and shows the settings of a bot. Not by the schemas of Fastify, which would take a text
+ * for a number, and null for 0.
+ */
 import type { BotChange, ShownSettings } from '../../bots/bot-service.ts'
 import { ttlSMax } from '../../limits.ts'
 import { type botOperations, nameRules } from '../../operations/bot-operations.ts'
