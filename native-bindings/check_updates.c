@@ -3,7 +3,7 @@
  *
  *   updateChecker(types, nestingMax, idBytesMax) -> check
  *       `types` has one line for each update type, in the order of their numbers: the letter of its ordering keys, its name
- *       and the paths of the one or two ids in its payload, such as `b business_message business_connection_id chat.id`. All
+ *       and the paths of the one or two ids in its payload, if it has any, such as `b business_message business_connection_id chat.id`. All
  *       texts are ASCII.
  *
  *   check(bytes, rows, count) -> how many rows are left to JavaScript
@@ -30,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { types_max = 31, paths_max = 2, names_max = 3, table_bytes_max = 4096, row_length = 16 };
+enum { types_max = 64, paths_max = 2, names_max = 4, table_bytes_max = 8192, row_length = 16 };
 /* The columns of a row that the check reads and writes. Ids have two each. */
 enum { update_start = 2, update_end, type_column, text_start, text_end_column, key_letter, first_id };
 enum { unchecked = -2, undecided = -3 };

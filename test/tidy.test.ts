@@ -48,6 +48,7 @@ const clusterImports: Readonly<Record<string, readonly string[]>> = {
 }
 /** Files directly in src/ that every folder may import. */
 const foundations = [
+  'added-type',
   'clock',
   'counters',
   'entry-files',

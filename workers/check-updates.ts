@@ -3,7 +3,14 @@
  * process.
  */
 
+import { workerData } from 'node:worker_threads'
+import type { AddedType } from '../src/added-type.ts'
 import { type CheckedBatch, checkBatch, type UpdateBatch } from '../src/queue/check-batch.ts'
+import { setAddedTypes } from '../src/queue/update-types.ts'
+
+// check-pool.ts has given them.
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+setAddedTypes(workerData as readonly AddedType[])
 
 export default function checkUpdates(batch: UpdateBatch): CheckedBatch {
   return checkBatch(batch)

@@ -7,6 +7,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { keysShard } from '../private-api/routes/key-routes.ts'
 import { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
+import type { AddedType } from '../added-type.ts'
 import { createPrivateApi } from '../private-api/private-api.ts'
 import type { WorkerKeys } from '../private-api/private-api-options.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
@@ -58,6 +59,7 @@ import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
 import { SpanExporter } from './span-exporter.ts'
+import { setAddedTypes } from '../queue/update-types.ts'
 import { windowBytesOf } from './window-memory.ts'
 import { noStreams, WorkerLifeCycle, type WorkerStreams } from './worker-life-cycle.ts'
 import type { WorkerStart } from '../cluster/channel/worker-control.ts'
@@ -67,6 +69,8 @@ import type { Ways, WorkerApp } from '../cluster/worker/worker.ts'
 export interface WorkerSettings {
   readonly config: Config
   readonly dataDir: string
+  /** In the order of their numbers. */
+  readonly addedTypes: readonly AddedType[]
   readonly adminKey: string
   readonly eventSecrets: readonly string[]
   /** The file of the shared memory. */
@@ -107,6 +111,7 @@ const uploadTimeoutMs = 600_000
 
 export async function prepareWorkerApp(context: WorkerAppContext): Promise<WorkerApp> {
   const { start, settings, clock, log } = context
+  setAddedTypes(settings.addedTypes)
   const memory = SharedMemory.attach(settings.regionPath)
   const slot = memory.slot(start.worker, start.generation)
   const map = new ShardMap({ shards: start.shardCount, workers: start.workers })

@@ -13,7 +13,7 @@ import { dropKept } from '../queue/drop-kept.ts'
 import { UpdateQueue, type UpdateQueueOptions } from '../queue/update-queue.ts'
 import type { AllowedTypes } from '../queue/filter.ts'
 import type { PollConflict } from '../queue/poll.ts'
-import { type TypeMask, allTypesMask, defaultTypesMask } from '../queue/update-types.ts'
+import { type TypeMask, allTypes, defaultTypesMask } from '../queue/update-types.ts'
 import type { QueueLevels } from '../queue/queue-levels.ts'
 import type { QueueLimits } from '../queue/queue-limits.ts'
 import {
@@ -343,7 +343,7 @@ export class BotQueue {
 
 /** Returns the settings of a queue whose own ones are damaged: those that lose the least, until they are set again. */
 function settingsInPlace(isKeeping: boolean): QueueSettings {
-  return { allowedTypes: allTypesMask, ...(isKeeping ? { retention: longestRetention } : {}) }
+  return { allowedTypes: allTypes(), ...(isKeeping ? { retention: longestRetention } : {}) }
 }
 
 /**

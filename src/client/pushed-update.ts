@@ -1,23 +1,31 @@
 /**
- * The types of what a producer pushes: one of the 22 update types with the payload of the producer's own types.
+ * The types of what a producer pushes: one of the update types with the payload of the producer's own types.
  *
  * A type parameter names the payloads: `PostboteClient<Update>` with the `Update` of @grammyjs/types, or `PostboteClient<{
- * message: MyMessage }>`. A type that it does not name cannot be pushed. By default, any object is a payload.
+ * message: MyMessage }>`. A type that it does not name cannot be pushed. By default, any object is a payload of the 22 types;
+ * `PostboteClient<AnyPayloads & { order: Order }>` also pushes a type that the server has added.
  */
 import type { UpdateType } from '../queue/update-types.ts'
 
-/** The payload type of each update type. */
-export type UpdatePayloads = { readonly [Type in UpdateType]?: object }
+/** The payload type of each update type, those that a server has added included. */
+export type UpdatePayloads =
+  | { readonly [Type in UpdateType]?: object }
+  | { readonly [added: string]: object | undefined }
 
 /** The default payloads, for a producer without its own types. */
 export type AnyPayloads = { readonly [Type in UpdateType]: object }
 
 /** An update without its id: exactly one of the update types that `Payloads` names. */
 export type PushedUpdate<Payloads extends UpdatePayloads = AnyPayloads> = {
-  [Type in UpdateType & keyof Payloads]: {
+  [Type in TypeIn<Payloads>]: {
     readonly [Key in Type]: NonNullable<Payloads[Key]>
-  } & { readonly [Key in Exclude<UpdateType, Type>]?: never }
-}[UpdateType & keyof Payloads]
+  } & { readonly [Key in Exclude<UpdateType | TypeIn<Payloads>, Type>]?: never }
+}[TypeIn<Payloads>]
+
+/** The names whose values are payloads. An `Update` also has its id. */
+type TypeIn<Payloads> = {
+  [Key in keyof Payloads & string]-?: NonNullable<Payloads[Key]> extends object ? Key : never
+}[keyof Payloads & string]
 
 /** Options of one push in a stream. */
 export interface StreamPushOptions {

@@ -4,7 +4,9 @@
  *
  * A default is the text that a user would give and goes through the same parser, so it cannot be out of range.
  */
+import { versionsOfReference } from '../added-type.ts'
 import {
+  addedTypeList,
   botFilter,
   byteSize,
   cidr,
@@ -290,6 +292,23 @@ export const optionTable = {
     default: 'false',
     sentence:
       'Lets bots be registered with tokens that another server has made. All servers of a database need the same value.',
+  },
+  updateTypes: {
+    name: 'update-type',
+    needsRestart: true,
+    kind: addedTypeList,
+    default: '',
+    defaultShown: 'none',
+    sentence:
+      'Adds a type of updates to the 22. Bots get it if they name it in allowed_updates. The data directory, or the cluster, keeps a type for ever, so it must be named at each later start.',
+  },
+  updateTypesOf: {
+    name: 'update-types-of',
+    needsRestart: true,
+    kind: oneOf(versionsOfReference),
+    defaultShown: 'none',
+    sentence:
+      'Adds the types that this version of the Telegram Bot API has besides the 22, as --update-type would.',
   },
   compressOverBytes: {
     name: 'compress',

@@ -6,6 +6,8 @@
  * value came from and writes the error.
  */
 import { databasesMax, kib, mib } from '../limits.ts'
+import { type AddedType, addedTypeForm, addedTypesMax, parseAddedType } from '../added-type.ts'
+import { contractTypes } from '../queue/update-types.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
@@ -274,6 +276,25 @@ export const headerName: Kind<string> = {
   parse(text) {
     const isToken = /^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/i.test(text)
     return isToken && !takenHeaders.has(text.toLowerCase()) ? text : refused
+  },
+}
+
+/** In any order: their numbers are stored by name. */
+export const addedTypeList: Kind<readonly AddedType[]> = {
+  expected: `${addedTypeForm}, each name once and at most ${addedTypesMax} of them (repeatable, or several separated by commas)`,
+  placeholder: 'TYPE',
+  separator: ',',
+  parse(text) {
+    const names = new Set<string>(contractTypes)
+    const types: AddedType[] = []
+    for (const part of text.split(',')) {
+      if (part.trim() === '') continue
+      const type = parseAddedType(part.trim())
+      if (type === undefined || names.has(type.name)) return refused
+      names.add(type.name)
+      types.push(type)
+    }
+    return types.length > addedTypesMax ? refused : types
   },
 }
 

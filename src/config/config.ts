@@ -6,6 +6,7 @@
  * error that names it as it was given. All errors are reported together. A message never contains a secret, and never the
  * text after an unknown flag, because that may be a secret whose flag was mistyped.
  */
+import { addedTypesMax, givenTypes } from '../added-type.ts'
 import { noNativeIngestVariable } from '../../native-bindings/native-ingest.ts'
 import { clusterConfigProblems } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
@@ -196,6 +197,12 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
   if (config.demo && config.upstream !== undefined) {
     problems.push(
       `${sourceOf('demo')}: expected it without upstream, which answers the methods of the demo`,
+    )
+  }
+  const types = givenTypes(config.updateTypes, config.updateTypesOf)
+  if (types.length > addedTypesMax) {
+    problems.push(
+      `${sourceOf('update-type')}: expected at most ${addedTypesMax} added types with those of update-types-of, got ${types.length}`,
     )
   }
   problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))

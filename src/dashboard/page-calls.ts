@@ -18,6 +18,7 @@ export const pageCalls = {
   getServerHistory: 'GET /v1/history',
   listAudit: 'GET /v1/audit',
   listNodes: 'GET /v1/nodes',
+  listUpdateTypes: 'GET /v1/update-types',
   getMetrics: 'GET /metrics',
   checkReadiness: 'GET /readyz',
   getBot: `GET ${bot}`,

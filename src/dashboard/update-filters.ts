@@ -11,7 +11,6 @@ import { searchField } from './search-field.ts'
 type Query = NonNullable<PageInput<'listUpdates'>['query']>
 export type UpdateSelection = Pick<Query, 'state' | 'type' | 'ordering_key' | 'since' | 'until'>
 type UpdateState = NonNullable<Query['state']>
-type UpdateType = NonNullable<Query['type']>
 
 /** How good each state is, as the style knows it. The compiler knows when one is missing. */
 export const updateTones: Readonly<Record<UpdateState, string>> = {
@@ -22,35 +21,9 @@ export const updateTones: Readonly<Record<UpdateState, string>> = {
   expired: 'degraded',
   dead: 'failing',
 }
-/** The compiler knows when one is missing. */
-const types: Readonly<Record<UpdateType, true>> = {
-  message: true,
-  edited_message: true,
-  channel_post: true,
-  edited_channel_post: true,
-  business_message: true,
-  edited_business_message: true,
-  deleted_business_messages: true,
-  callback_query: true,
-  inline_query: true,
-  chosen_inline_result: true,
-  chat_join_request: true,
-  chat_member: true,
-  my_chat_member: true,
-  shipping_query: true,
-  pre_checkout_query: true,
-  poll: true,
-  poll_answer: true,
-  business_connection: true,
-  chat_boost: true,
-  removed_chat_boost: true,
-  message_reaction_count: true,
-  message_reaction: true,
-}
 const stateNames = Object.keys(updateTones).filter(
   (name): name is UpdateState => name in updateTones,
 )
-const typeNames = Object.keys(types).filter((name): name is UpdateType => name in types)
 const between = 'between'
 const spans = [
   ['', 'at any time'],
@@ -70,7 +43,7 @@ export interface UpdateFilters {
 
 /** @param onChange - the reader wants others */
 export function updateFilters(
-  { clock, query: asked }: Pick<PageContext, 'clock' | 'query'>,
+  { api, clock, query: asked }: Pick<PageContext, 'api' | 'clock' | 'query'>,
   onChange: () => void,
 ): UpdateFilters {
   const changed = (): void => {
@@ -78,7 +51,13 @@ export function updateFilters(
     onChange()
   }
   const state = choice([['', 'Any state'], ...stateNames.map(twice)], changed)
-  const type = choice([['', 'Any type'], ...typeNames.map(twice)], changed)
+  // The server knows the types. Until it has told them, only the one that the address names can be chosen.
+  const type = choice([], changed)
+  const showTypes = (names: readonly string[]): void => {
+    const chosen = type.value
+    type.replaceChildren(...optionsOf([['', 'Any type'], ...names.map(twice)]))
+    type.value = names.includes(chosen) ? chosen : ''
+  }
   const span = choice(spans, changed)
   const [from, to] = [timeField(changed), timeField(changed)]
   const key = searchField({
@@ -89,6 +68,8 @@ export function updateFilters(
   })
   const times = element('label', {}, 'From', from)
   const ends = element('label', {}, 'Until', to)
+  const askedType = asked.get('type') ?? ''
+  showTypes(askedType === '' ? [] : [askedType])
   const kept = { state, type, pushed: span, from, until: to }
   for (const [name, field] of Object.entries(kept)) field.value = asked.get(name) ?? ''
   function showTimes(): void {
@@ -96,6 +77,11 @@ export function updateFilters(
     ends.hidden = times.hidden
   }
   showTimes()
+  // A page without the list shows all types, and the poll of the panel says that the server is in trouble.
+  api.call('listUpdateTypes', {}).then(
+    ({ types }) => showTypes(types.map((each) => each.type)),
+    () => undefined,
+  )
   return {
     fields: [
       element('label', {}, 'State', state),
@@ -107,7 +93,7 @@ export function updateFilters(
     ],
     selection: () => ({
       state: stateNames.find((each) => each === state.value),
-      type: typeNames.find((each) => each === type.value),
+      type: type.value || undefined,
       ordering_key: key.input.value || undefined,
       ...timesOf(span.value, { nowS: clock.nowMs() / 1_000, from: from.value, to: to.value }),
     }),
@@ -145,9 +131,11 @@ function choice(
   options: readonly (readonly [value: string, text: string])[],
   onchange: () => void,
 ): HTMLSelectElement {
-  return element(
-    'select',
-    { onchange },
-    ...options.map(([value, text]) => element('option', { value }, text)),
-  )
+  return element('select', { onchange }, ...optionsOf(options))
+}
+
+function optionsOf(
+  options: readonly (readonly [value: string, text: string])[],
+): HTMLOptionElement[] {
+  return options.map(([value, text]) => element('option', { value }, text))
 }

@@ -90,6 +90,20 @@ export const serverOperations = declareOperations('server', {
     summary: 'Returns this document',
     results: () => ({ 200: json(Type.Object({}, { description: 'A document of OpenAPI 3.1.' })) }),
   },
+  listUpdateTypes: {
+    route: 'GET /v1/update-types',
+    scope: 'any',
+    about: 'nobody',
+    command: 'types',
+    more: 'protocol.md#73-added-types',
+    summary: 'Returns the types of updates that the server knows',
+    description: 'The types of the contract, then those that the server was started with.',
+    result: () =>
+      Type.Object(
+        { types: Type.Array(knownType(), { description: 'In the order of their numbers.' }) },
+        { $id: 'UpdateTypeList', description: 'The types.' },
+      ),
+  },
   listNodes: {
     route: 'GET /v1/nodes',
     scope: 'read',
@@ -327,4 +341,22 @@ function fileDamage<More extends TProperties>(more: More) {
     offset: Type.Optional(count('Where the damage is in the file, in bytes.')),
     reason: Type.String({ description: 'What was found.' }),
   })
+}
+
+/** A type of updates that the server knows. */
+function knownType() {
+  return Type.Object(
+    {
+      type: Type.String({ description: 'Its name.' }),
+      is_added: Type.Boolean({ description: 'Whether an option has added it.' }),
+      is_default: Type.Boolean({
+        description: 'Whether bots that set no allowed_updates receive it.',
+      }),
+      key_paths: Type.Array(Type.String(), {
+        description: 'The places of the ids in its payload from which ordering keys are derived.',
+      }),
+      ttl: Type.Integer({ description: 'How many seconds its updates are worth delivering.' }),
+    },
+    { $id: 'UpdateType', description: 'A type of updates.' },
+  )
 }

@@ -203,7 +203,7 @@ type AnyUpdate = { readonly [Type in UpdateType]?: object }
 
 /** Returns the schema of an update without its id. */
 export function updateSchema(): TUnsafe<AnyUpdate> {
-  const types = updateTypes.map((type: UpdateType) => [type, Type.Optional(Type.Object({}))])
+  const types = updateTypes.map((type) => [type, Type.Optional(Type.Object({}))])
   return Type.Unsafe<AnyUpdate>(
     Type.Object(Object.fromEntries(types), {
       $id: 'Update',

@@ -51,6 +51,7 @@ import { addShardRoutes } from './routes/shard-routes.ts'
 import { addSigningKeyRoutes } from './routes/signing-key-routes.ts'
 import { addTailRoutes } from './routes/tail-routes.ts'
 import { validationText } from './validation-text.ts'
+import { addTypeRoutes } from './routes/type-routes.ts'
 import { addWebhookRoutes } from './routes/webhook-routes.ts'
 
 /**
@@ -108,6 +109,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addFleetRoutes(jsonRoutes, options)
     addHistoryRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
+    addTypeRoutes(jsonRoutes)
     addSigningKeyRoutes(jsonRoutes, options.bots)
     addWebhookRoutes(jsonRoutes, options)
     addDeadLetterRoutes(jsonRoutes, options.bots)

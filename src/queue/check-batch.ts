@@ -27,7 +27,7 @@ import {
 } from '../shard/update-rows.ts'
 import { checkUpdate, updateNestingMax } from './check-update.ts'
 import { deriveOrderingKey, idLengthMax, idPaths, keyLetters } from './ordering-key.ts'
-import { updateTypes } from './update-types.ts'
+import { followAddedTypes, updateTypes } from './update-types.ts'
 
 /** Updates in one shared memory, with their rows. */
 export interface UpdateBatch {
@@ -95,16 +95,21 @@ const secondIdEndColumn = 11
 const nothing: Verdicts = { refusals: new Map(), unusualKeys: new Map() }
 
 let native: UpdateChecker | undefined
+followAddedTypes(() => {
+  native = undefined
+})
 
-/** For each type, as check_updates.c reads it: the letter of its keys, its name, and the paths of its ids. */
-export const typeLines: readonly string[] = updateTypes.map((type, number) =>
-  [keyLetters[number], type, ...(idPaths[number] ?? [])].join(' '),
-)
+/** Returns for each type, as check_updates.c reads it, the letter of its keys, its name, and the paths of its ids. */
+export function typeLines(): readonly string[] {
+  return updateTypes.map((type, number) =>
+    [keyLetters[number], type, ...(idPaths[number] ?? [])].join(' '),
+  )
+}
 
 /** Returns the native code alone. It is loaded at the first check, as all addons are at their first call. */
 export function loadNativeCheck(): UpdateChecker {
   return updateChecker({
-    types: typeLines,
+    types: typeLines(),
     nestingMax: updateNestingMax,
     idBytesMax: idLengthMax,
   })

@@ -26,6 +26,7 @@ import {
 } from '../shard/update-rows.ts'
 import { type CheckedBatch, setChecked, type UpdateBatch } from './check-batch.ts'
 import { HelperThread } from './helper-thread.ts'
+import { addedTypes } from './update-types.ts'
 import { SharedScratch } from './shared-scratch.ts'
 import { kib, mib } from '../limits.ts'
 
@@ -74,6 +75,7 @@ export class CheckPool {
       pendingMax,
       idleMs,
       onFailure,
+      data: addedTypes(),
     })
   }
 

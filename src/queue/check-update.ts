@@ -3,7 +3,7 @@
  * client at every poll.
  *
  * An update is valid UTF-8 and JSON without lone surrogate escapes, nested at most 64 levels deep: an object with exactly
- * one key, whose name is one of the 22 types written without escapes and whose value is an object. The check is one pass
+ * one key, whose name is one of the types written without escapes and whose value is an object. The check is one pass
  * over the bytes, without recursion; it allocates only the result. json-automaton.ts has the table.
  *
  * Updates that are pushed are checked by native code, which has the same rules (check-batch.ts). This check says why it has
@@ -32,7 +32,7 @@ import {
   value,
 } from './json-automaton.ts'
 import { skipSpace } from './json-scan.ts'
-import { updateTypes } from './update-types.ts'
+import { byType, contractTypes, updateTypes } from './update-types.ts'
 
 /** An update that has passed the check. */
 export interface CheckedUpdate {
@@ -130,25 +130,32 @@ function expectedAt(state: number, depth: number): string {
   return opened[depth] === openObject ? '"," or "}"' : '"," or "]"'
 }
 
-/** Returns the end of a run of `a` to `z` and `_`, the only characters in the names of types. */
+/** Returns the end of a run of `a` to `z`, `_` and digits, the only characters in the names of types. */
 function skipName(bytes: Buffer, from: number): number {
   let at = from
-  for (;;) {
-    const byte = bytes[at]
-    if (byte === undefined || byte < 0x5f || byte > 0x7a || byte === 0x60) return at
-    at++
-  }
+  while (isOfName(bytes[at])) at++
+  return at
 }
 
-/** No two types have the same length and first letter, so one table access and one comparison find a type. */
+function isOfName(byte = 0): boolean {
+  return (byte >= 0x5f && byte <= 0x7a && byte !== 0x60) || (byte >= 0x30 && byte <= 0x39)
+}
+
+/**
+ * No two types of the contract have the same length and first letter, so one table access and one comparison find such a
+ * type. An added type is looked for among the others.
+ */
 const typeBySlot = new Int8Array(32 << 5).fill(-1)
-const typeNames = updateTypes.map((type) => Buffer.from(type))
-for (const [typeNumber, name] of typeNames.entries()) {
-  const slot = slotOf(name.length, name[0])
-  const other = updateTypes[typeBySlot[slot] ?? -1]
+const typeNames = byType(
+  (type) => Buffer.from(type),
+  ({ name }) => Buffer.from(name),
+)
+for (const [typeNumber, type] of contractTypes.entries()) {
+  const slot = slotOf(type.length, type.charCodeAt(0))
+  const other = contractTypes[typeBySlot[slot] ?? -1]
   if (other !== undefined) {
     throw new Error(
-      `the types ${other} and ${updateTypes[typeNumber]} have the same length and first letter: let slotOf, and its call in typeNumberAt, tell them apart by one more byte`,
+      `the types ${other} and ${type} have the same length and first letter: let slotOf, and its call in typeNumberAt, tell them apart by one more byte`,
     )
   }
   typeBySlot[slot] = typeNumber
@@ -163,11 +170,19 @@ function typeNumberAt(bytes: Buffer, start: number, end: number): number {
   if (length === 0 || length > 31 || bytes[end] !== 0x22) return -1
   const typeNumber = typeBySlot[slotOf(length, bytes[start])] ?? -1
   const name = typeNames[typeNumber]
-  if (name === undefined) return -1
-  for (let at = 0; at < length; at++) {
-    if (bytes[start + at] !== name[at]) return -1
+  if (name !== undefined && isAt(bytes, start, name)) return typeNumber
+  for (let number = contractTypes.length; number < typeNames.length; number++) {
+    const other = typeNames[number]
+    if (other?.length === length && isAt(bytes, start, other)) return number
   }
-  return typeNumber
+  return -1
+}
+
+function isAt(bytes: Buffer, start: number, name: Buffer): boolean {
+  for (let at = 0; at < name.length; at++) {
+    if (bytes[start + at] !== name[at]) return false
+  }
+  return true
 }
 
 function typeRefusal(bytes: Buffer, keyStart: number): PostboteError {

@@ -7,7 +7,7 @@
  */
 
 import { PostboteError } from '../errors.ts'
-import { type TypeMask, updateTypeNumber } from './update-types.ts'
+import { isInMask, maskOfNumbers, type TypeMask, updateTypeNumber } from './update-types.ts'
 import { kib } from '../limits.ts'
 
 /** A set of types, or `default`: whatever this version of the server delivers to a bot that named none. */
@@ -57,17 +57,13 @@ export function unknownTypesIn(text: string): readonly string[] {
  * @param typeNumber - the index of the type in `updateTypes`
  */
 export function isAllowed(mask: TypeMask, typeNumber: number): boolean {
-  return (mask & (1 << typeNumber)) !== 0
+  return isInMask(mask, typeNumber)
 }
 
 /** Falls back to the default set if no name is known, so that a bot never silently receives nothing. */
 function maskOfNames(names: readonly string[]): AllowedTypes {
-  let mask = 0
-  for (const name of names) {
-    const typeNumber = updateTypeNumber.get(name.toLowerCase())
-    if (typeNumber !== undefined) mask |= 1 << typeNumber
-  }
-  return mask === 0 ? 'default' : mask
+  const numbers = names.flatMap((name) => updateTypeNumber.get(name.toLowerCase()) ?? [])
+  return numbers.length === 0 ? 'default' : maskOfNumbers(numbers)
 }
 
 /**

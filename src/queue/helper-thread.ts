@@ -12,6 +12,8 @@ export interface HelperThreadOptions {
   /** The maximum number of tasks that wait or run. */
   readonly pendingMax: number
   readonly idleMs: number
+  /** What the thread has as `workerData`, cloned when it starts. */
+  readonly data?: unknown
   /** Called with every failure of the thread, but not if it is full or closed. */
   readonly onFailure: (error: unknown) => void
 }
@@ -68,12 +70,13 @@ export class HelperThread<Task, Result> {
   }
 
   #start(): Piscina<Task, Result> {
-    const { filename, idleMs, onFailure } = this.#options
+    const { filename, idleMs, onFailure, data } = this.#options
     const piscina = new Piscina<Task, Result>({
       filename,
       minThreads: 0,
       maxThreads: 1,
       idleTimeout: idleMs,
+      workerData: data,
     })
     // A thread may die between two tasks. Without a listener, that error would end the process.
     piscina.on('error', onFailure)

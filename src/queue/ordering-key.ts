@@ -14,7 +14,8 @@ import { producerKey } from '../shard/update-rows.ts'
 import { createHash } from 'node:crypto'
 import { orderingKeyBytesMax } from '../limits.ts'
 import { findMember, numberText, skipSpace, skipString, skipValue } from './json-scan.ts'
-import { type UpdateType, updateTypes } from './update-types.ts'
+import type { AddedType } from '../added-type.ts'
+import { addedTypes, byType, type UpdateType } from './update-types.ts'
 
 interface OrderingClass {
   readonly letter: string
@@ -53,15 +54,33 @@ const classOf: Record<UpdateType, OrderingClass> = {
   message_reaction: orderingClass('r', 'chat.id'),
 }
 
-const classByNumber: readonly OrderingClass[] = updateTypes.map((type) => classOf[type])
+/** The letters of added types, by their places in the list of them. Stored, too: do not change. */
+const addedLetters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZdefghijklstvwxz0'
+
+/** Returns the letter of the added types with a path: they share their keys, whose letter is that of the first of them. */
+export function letterOfPath(keyPath: string | undefined, types: readonly AddedType[]): string {
+  return addedLetters.charAt(types.findIndex((type) => type.keyPath === keyPath))
+}
+
+/** A type without a path has no keys. */
+function addedClass({ keyPath }: AddedType): OrderingClass {
+  const letter = letterOfPath(keyPath, addedTypes())
+  return keyPath === undefined ? { letter, paths: [] } : orderingClass(letter, keyPath)
+}
+
+const classByNumber = byType((type) => classOf[type], addedClass)
 
 /** For each type, the paths of the ids in its payload, such as `chat.id`. */
-export const idPaths: readonly (readonly string[])[] = classByNumber.map(({ paths }) =>
-  paths.map((names) => names.map(String).join('.')),
+export const idPaths = byType(
+  (type) => pathsOf(classOf[type]),
+  (type) => pathsOf(addedClass(type)),
 )
 
 /** For each type, the first character of its keys. */
-export const keyLetters: readonly string[] = classByNumber.map(({ letter }) => letter)
+export const keyLetters = byType(
+  (type) => classOf[type].letter,
+  (type) => addedClass(type).letter,
+)
 
 /** The longest id that is part of a key as it is, in UTF-16 code units. */
 export const idLengthMax = Math.floor(orderingKeyBytesMax / 3)
@@ -109,6 +128,10 @@ export function keysMeantBy(text: string): (storedKey: string) => boolean {
 
 function orderingClass(letter: string, ...paths: readonly string[]): OrderingClass {
   return { letter, paths: paths.map(namesOf) }
+}
+
+function pathsOf({ paths }: OrderingClass): readonly string[] {
+  return paths.map((names) => names.map(String).join('.'))
 }
 
 function namesOf(path: string): Buffer[] {

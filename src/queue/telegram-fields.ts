@@ -30,7 +30,7 @@ const memberChange = {
 const query = { id: 'a string', from: user } as const
 const source = { source: 'a string' } as const
 
-const fieldsOf: Readonly<Record<UpdateType, Fields>> = {
+const fieldsOf: Readonly<Record<UpdateType | NewerType, Fields>> = {
   message,
   edited_message: message,
   channel_post: message,
@@ -114,7 +114,15 @@ const fieldsOf: Readonly<Record<UpdateType, Fields>> = {
     'user?': user,
     'actor_chat?': chat,
   },
+  purchased_paid_media: { from: user, paid_media_payload: 'a string' },
+  managed_bot: { user, bot: user },
+  guest_message: message,
 }
+
+/** The added types whose form is known. */
+type NewerType = 'purchased_paid_media' | 'managed_bot' | 'guest_message'
+
+const fieldsByName: ReadonlyMap<string, Fields> = new Map(Object.entries(fieldsOf))
 
 /**
  * Checks that an update has the fields that bot frameworks need.
@@ -125,7 +133,7 @@ const fieldsOf: Readonly<Record<UpdateType, Fields>> = {
 export function assertTelegramFields(typeNumber: number, text: Buffer): void {
   const type = updateTypes[typeNumber] ?? 'message'
   const update: Readonly<Record<string, unknown>> = JSON.parse(`{${text.toString()}}`)
-  const problem = problemIn(fieldsOf[type], update[type], type)
+  const problem = problemIn(fieldsByName.get(type) ?? {}, update[type], type)
   if (problem === undefined) return
   throw new PostboteError('BAD_UPDATE', { detail: `${problem}, which bot frameworks need` })
 }

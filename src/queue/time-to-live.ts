@@ -4,7 +4,7 @@
  */
 
 import { ttlSMax } from '../limits.ts'
-import { type UpdateType, updateTypes } from './update-types.ts'
+import { byType, type UpdateType } from './update-types.ts'
 
 const ttlSOtherwise = 86_400
 
@@ -16,7 +16,10 @@ const ttlSOf: Partial<Record<UpdateType, number>> = {
   chosen_inline_result: 600,
 }
 
-const ttlSByNumber: readonly number[] = updateTypes.map((type) => ttlSOf[type] ?? ttlSOtherwise)
+const ttlSByNumber = byType(
+  (type) => ttlSOf[type] ?? ttlSOtherwise,
+  ({ ttlS }) => ttlS ?? ttlSOtherwise,
+)
 
 /**
  * Returns when an update expires. The server never sends it at or after that time.

@@ -1,19 +1,20 @@
 /**
- * The 22 update types and sets of them. The numbers of the types are stored in every `u` record and in allowed_updates
- * masks: append new types at the end and never renumber. What a new type needs:
+ * The update types and sets of them: the 22 of the contract, which are the numbers 0 to 21, and those that an operator has
+ * added (added-type.ts), from 22 on. The numbers are stored in every `u` record and in allowed_updates masks: never renumber.
+ * The 22 stay 22, because the numbers after them are taken in directories; a type that the reference gets is a row of
+ * `typesOfReference`. What such a type needs:
  *
- *   here                  its name at the end of `updateTypes`, and in `defaultTypesMask` if bots must ask for it. A bot that
- *                         has set allowed_updates has its mask on disk and gets the new type only after it asks again;
- *                         all others get what the default says. 31 types fit into a mask.
- *   check-update.ts       nothing, unless another type has its length and first letter: the module says so when it is loaded
- *   ordering-key.ts       its class, without which nothing compiles; the native check gets names and paths from both
- *   time-to-live.ts       its time to live, if that is not the usual one
+ *   added-type.ts         its name, the path of its ordering key, and its time to live if that is not the usual one
  *   telegram-fields.ts    the fields that its payload must have
- *   docs/use/protocol.md  its row in the table of update types; the tests of the pages compare them
+ *   docs/use/protocol.md  its row in the table of added types; the tests of the pages compare them
+ *
+ * The added types are known when a process or a thread has begun (`setAddedTypes`), before the first update is. What others
+ * derive from types, they derive with `byType`, so that it has the added ones, too.
  */
+import { type AddedType, addedTypesMax } from '../added-type.ts'
 
-/** The names of the types. A type's index is its number. */
-export const updateTypes = [
+/** The names of the types of the contract. A type's index is its number. */
+export const contractTypes = [
   'message', // 0
   'edited_message', // 1
   'channel_post', // 2
@@ -38,45 +39,116 @@ export const updateTypes = [
   'message_reaction', // 21
 ] as const
 
-/** The name of an update type. */
-export type UpdateType = (typeof updateTypes)[number]
+/** The name of a type of the contract. */
+export type UpdateType = (typeof contractTypes)[number]
 
-/** Maps the name of a type to its index in `updateTypes`. */
-export const updateTypeNumber: ReadonlyMap<string, number> = new Map(
-  updateTypes.map((type, index) => [type, index]),
+let added: readonly AddedType[] = []
+const followers: ((types: readonly AddedType[]) => void)[] = []
+
+/** Sets the added types of this process, in the order of their numbers. */
+export function setAddedTypes(types: readonly AddedType[]): void {
+  added = types
+  for (const follow of followers) follow(types)
+}
+
+/** The added types, in the order of their numbers. */
+export function addedTypes(): readonly AddedType[] {
+  return added
+}
+
+/** Calls `follow` with the added types, now and whenever they are set. */
+export function followAddedTypes(follow: (types: readonly AddedType[]) => void): void {
+  followers.push(follow)
+  follow(added)
+}
+
+/** Returns a list with something about each type, by their numbers. The list grows by the types that are added. */
+export function byType<Fact>(
+  ofContract: (type: UpdateType, number: number) => Fact,
+  ofAdded: (type: AddedType, number: number) => Fact,
+): readonly Fact[] {
+  const facts = contractTypes.map(ofContract)
+  followAddedTypes((types) => {
+    facts.length = contractTypes.length
+    facts.push(...types.map((type, nth) => ofAdded(type, contractTypes.length + nth)))
+  })
+  return facts
+}
+
+/** The names of all types. A type's index is its number. */
+export const updateTypes: readonly string[] = byType<string>(
+  (type) => type,
+  ({ name }) => name,
 )
 
-/** A set of update types as one integer: bit N stands for type number N. */
-export type TypeMask = number
+const numbers = new Map<string, number>()
+followAddedTypes(() => {
+  numbers.clear()
+  for (const [number, type] of updateTypes.entries()) numbers.set(type, number)
+})
 
-if (updateTypes.length > 31) {
-  throw new Error(
-    'a mask has bits for 31 update types: store masks in another form before you add one',
-  )
+/** Maps the name of a type to its index in `updateTypes`. */
+export const updateTypeNumber: ReadonlyMap<string, number> = numbers
+
+/**
+ * A set of update types, in which bit N stands for type number N: an integer if the bits above 30 are not set, otherwise
+ * hexadecimal text without leading zeros. Each set has one form, so `===` compares sets, and both forms are stored as JSON.
+ */
+export type TypeMask = number | `0x${string}`
+
+/** The types in an integer. */
+const integerTypes = 31
+
+/** Returns the mask of the types with these numbers. */
+export function maskOfNumbers(typeNumbers: Iterable<number>): TypeMask {
+  let mask = 0n
+  for (const number of typeNumbers) mask |= 1n << BigInt(number)
+  return mask >> BigInt(integerTypes) === 0n ? Number(mask) : `0x${mask.toString(16)}`
 }
 
 /** Returns the mask of these types. */
-export function maskOf(types: Iterable<UpdateType>): TypeMask {
-  let mask = 0
-  for (const type of types) mask |= 1 << updateTypes.indexOf(type)
-  return mask
+export function maskOf(types: Iterable<string>): TypeMask {
+  return maskOfNumbers(Array.from(types, (type) => updateTypes.indexOf(type)))
 }
 
-/** The mask of all 22 types. */
-export const allTypesMask: TypeMask = (1 << updateTypes.length) - 1
+/** Returns the mask of all types. */
+export function allTypes(): TypeMask {
+  return maskOf(updateTypes)
+}
 
-/** The types that a bot receives until it sets allowed_updates: all but five. */
-export const defaultTypesMask: TypeMask =
-  allTypesMask &
-  ~maskOf([
-    'chat_member',
-    'message_reaction',
-    'message_reaction_count',
-    'chat_boost',
-    'removed_chat_boost',
-  ])
+/** The types of the contract that a bot must ask for, as it must for an added type. */
+const askedTypes: ReadonlySet<string> = new Set([
+  'chat_member',
+  'message_reaction',
+  'message_reaction_count',
+  'chat_boost',
+  'removed_chat_boost',
+])
+
+/** The types that a bot receives until it sets allowed_updates: all of the contract but five. */
+export const defaultTypesMask: TypeMask = maskOf(
+  contractTypes.filter((type) => !askedTypes.has(type)),
+)
+
+/**
+ * Tells whether a type is in a mask.
+ *
+ * @param typeNumber - the index of the type in `updateTypes`
+ */
+export function isInMask(mask: TypeMask, typeNumber: number): boolean {
+  if (typeof mask === 'number') return typeNumber < integerTypes && (mask & (1 << typeNumber)) !== 0
+  // A place before the digits has x, which is no number.
+  const digit = Number.parseInt(mask.charAt(mask.length - 1 - (typeNumber >> 2)), 16)
+  return ((digit >> (typeNumber & 3)) & 1) === 1
+}
+
+/** Returns the numbers of the types in a mask, those of another server's types, too. */
+export function numbersIn(mask: TypeMask): readonly number[] {
+  const all = Array.from({ length: contractTypes.length + addedTypesMax }, (_, number) => number)
+  return all.filter((number) => isInMask(mask, number))
+}
 
 /** Returns the types in a mask, in the order of their numbers. */
-export function typesOf(mask: TypeMask): UpdateType[] {
-  return updateTypes.filter((_type, index) => (mask & (1 << index)) !== 0)
+export function typesOf(mask: TypeMask): string[] {
+  return updateTypes.filter((_type, number) => isInMask(mask, number))
 }

@@ -3,7 +3,15 @@
  * file. Feed it all frames, and ask `isComplete` at the end.
  */
 import { crc32 } from 'node:zlib'
-import { BackupError, type BackupFrame, backupFormat, fieldsOf, recordsOf } from './backup-frame.ts'
+import {
+  BackupError,
+  type BackupFrame,
+  backupFormat,
+  fieldsOf,
+  recordsOf,
+  typedBackupFormat,
+  typesOf,
+} from './backup-frame.ts'
 
 /** What the first frame of a section says. */
 export interface SectionHead {
@@ -58,6 +66,8 @@ export class BackupCheck {
   #section: SectionCheck | undefined
   /** The heads of the complete sections, by the numbers of their shards. */
   readonly sections: SectionHead[] = []
+  /** The added types of the source, as they are stored. */
+  types: readonly string[] = []
   records = 0
   isComplete = false
 
@@ -84,11 +94,12 @@ export class BackupCheck {
 
   #begin(frame: BackupFrame): void {
     const { format, began } = fieldsOf(frame, ['format', 'began'])
-    if (format !== backupFormat) {
+    if (format !== backupFormat && format !== typedBackupFormat) {
       throw new Error(
-        `the backup has format ${format}, and this version of Postbote reads format ${backupFormat}`,
+        `the backup has format ${format}, and this version of Postbote reads formats ${backupFormat} and ${typedBackupFormat}`,
       )
     }
+    if (format === typedBackupFormat) this.types = typesOf(frame)
     this.#began = began
   }
 

@@ -7,6 +7,7 @@
  *   frame     kind (1) | length (4) | payload (length)
  *
  *   'H'  {"format":1,"began":1800000000}                       when the export began, in seconds since 1970
+ *        {"format":2,"began":...,"types":["order:order.id"]}   with the added types of the server (added-type.ts), if it has any
  *   'S'  {"shard":0,"shards":8,"below":31000000,"from":0}      id-mark.ts explains the bounds; 0 if there are none
  *   'R'  key length (4) | value length (4) | key | value, for each record
  *   'E'  {"records":7,"crc":2774105215}                        the CRC-32 of all bytes of the section before this frame
@@ -15,12 +16,15 @@
  * A file without its end, or with a changed byte, is never taken for a whole one: backup-check.ts.
  */
 import { recordOf } from '../record-of.ts'
+import { storedTypes } from '../added-type.ts'
 import type { StoreEntry } from '../store/store.ts'
 import { mib } from '../limits.ts'
 
 /** The first bytes of a file. */
 export const backupMagic = Buffer.from('postbote backup\n')
 export const backupFormat = 1
+/** The format if the server has added types, which an older version does not know. */
+export const typedBackupFormat = 2
 
 /** Do not renumber: the first byte of a frame. */
 const kinds = { H: 0x48, S: 0x53, R: 0x52, E: 0x45, Z: 0x5a } as const
@@ -118,6 +122,18 @@ export function fieldsOf<Name extends string>(
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
     throw new BackupError(`the number ${name} in a frame ${kind}`)
   })
+}
+
+/**
+ * Returns the added types in the first frame of a backup.
+ *
+ * @throws BackupError
+ */
+export function typesOf({ payload }: BackupFrame): readonly string[] {
+  const { types }: { readonly types?: unknown } = Object(JSON.parse(payload.toString()))
+  const known = storedTypes(types)
+  if (known === undefined) throw new BackupError('the added types in a frame H')
+  return known
 }
 
 /** Puts frames together from bytes that arrive in any pieces. */

@@ -91,7 +91,7 @@ export interface StoredSigningKey {
 export interface QueueSettings {
   readonly webhook?: WebhookRecord
   /** A bit mask of update types (queue/update-types.ts); absent if none were ever set. */
-  readonly allowedTypes?: number
+  readonly allowedTypes?: number | `0x${string}`
   /** Deliveries to any webhook of this queue are paused until the operator resumes them. */
   readonly isPaused?: true
   /** The limit of deliveries to any webhook of this queue; absent without one. */

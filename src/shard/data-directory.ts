@@ -18,8 +18,10 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { type AddedType, numberedTypes, storedType } from '../added-type.ts'
 import { shardsMax, socketPathBytesMax } from '../limits.ts'
 import {
+  type DirectoryRecord,
   directoryRecordName,
   isShardCount,
   readDirectoryRecord,
@@ -41,6 +43,8 @@ export interface DataDirectoryOptions {
   readonly shardsDefault: number
   /** Undefined if no files of this machine hold the shards: their directories are then neither made nor counted. */
   readonly files: StoreFiles | undefined
+  /** The added types that the options name; undefined if databases have the shards, whose rows have the types. */
+  readonly types?: readonly AddedType[] | undefined
   /** Parent of the run directory if the path is too long for sockets; os.tmpdir() by default. */
   readonly temporary?: string
 }
@@ -49,6 +53,8 @@ export interface DataDirectory {
   /** An absolute path. */
   readonly path: string
   readonly shards: number
+  /** The added types, in the order of their numbers. */
+  readonly types: readonly AddedType[]
   /** A directory with mode 0700 in which a socket name of up to 24 bytes results in a path under 100 bytes. */
   readonly runPath: string
   /** For the log: modes that were too permissive, and what was done about them. */
@@ -69,9 +75,11 @@ export async function prepareDataDirectory(options: DataDirectoryOptions): Promi
   await makePrivateDirectory(path)
   const warnings: string[] = []
   await keepPrivate(path, 0o700, warnings)
-  const shards = await fixShards(path, options)
+  const recorded = await readDirectoryRecord(path)
+  const types = numberedTypes(recorded?.types ?? [], options.types ?? [], path)
+  const shards = await fixShards(path, options, { recorded, types: types.map(storedType) })
   const runPath = await prepareRunDirectory(path, options.temporary ?? tmpdir())
-  return { path, shards, runPath, warnings }
+  return { path, shards, types, runPath, warnings }
 }
 
 export interface AdminKeyOptions {
@@ -133,8 +141,17 @@ export function adminKeyPath(options: AdminKeyOptions): string {
   return options.keyFile ?? join(options.directory, 'admin.key')
 }
 
-async function fixShards(path: string, options: DataDirectoryOptions): Promise<number> {
-  const recorded = await readDirectoryRecord(path)
+interface FixedAndWanted {
+  readonly recorded: DirectoryRecord | undefined
+  /** The added types that the directory will have. */
+  readonly types: readonly string[]
+}
+
+async function fixShards(
+  path: string,
+  options: DataDirectoryOptions,
+  { recorded, types }: FixedAndWanted,
+): Promise<number> {
   const { files } = options
   const found = await numbersIn(join(path, 'shards'))
   if (found.length === 0 && (await exists(join(path, unfinishedImportName)))) {
@@ -143,7 +160,7 @@ async function fixShards(path: string, options: DataDirectoryOptions): Promise<n
     )
   }
   if (recorded === undefined) {
-    return makeShards(path, await newRecord(path, options, found), files)
+    return makeShards(path, await newRecord(path, options, { found, types }), { files, types })
   }
   const { shards } = recorded
   if (options.shards !== undefined && options.shards !== shards) {
@@ -154,17 +171,20 @@ async function fixShards(path: string, options: DataDirectoryOptions): Promise<n
   }
   if (files === undefined) return shards
   const isMade = recorded.isMade ?? (await holdsRecords(path, found, files))
-  if (!isMade) return makeShards(path, shards, files)
+  if (!isMade) return makeShards(path, shards, { files, types })
   // The shards that are known to have been opened have an id mark (id-mark.ts).
   assertCount(path, shards, found, await numbersIn(join(path, 'ids')))
-  if (recorded.isOld) await writeDirectoryRecord(path, { shards, isMade })
+  // Written before the first update of a new type can be.
+  if (recorded.isOld || types.length > recorded.types.length) {
+    await writeDirectoryRecord(path, { shards, isMade, types })
+  }
   return shards
 }
 
 async function newRecord(
   path: string,
   options: DataDirectoryOptions,
-  found: readonly number[],
+  { found, types }: { readonly found: readonly number[]; readonly types: readonly string[] },
 ): Promise<number> {
   if (found.length > 0) {
     throw new Error(
@@ -178,7 +198,7 @@ async function newRecord(
       `expected --shards to be a power of two up to ${shardsMax}, got ${String(shards)}`,
     )
   }
-  await writeDirectoryRecord(path, { shards, isMade: false })
+  await writeDirectoryRecord(path, { shards, isMade: false, types })
   return shards
 }
 
@@ -186,10 +206,10 @@ async function newRecord(
 async function makeShards(
   path: string,
   shards: number,
-  files: StoreFiles | undefined,
+  { files, types }: Pick<DataDirectoryOptions, 'files'> & Pick<FixedAndWanted, 'types'>,
 ): Promise<number> {
   for (let shard = 0; shard < shards; shard++) await files?.makeNew(shardPath(path, shard))
-  await writeDirectoryRecord(path, { shards, isMade: true })
+  await writeDirectoryRecord(path, { shards, isMade: true, types })
   return shards
 }
 

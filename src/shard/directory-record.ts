@@ -2,19 +2,24 @@
  * `postbote.json`: what was fixed when a data directory was created, and the version of its format.
  *
  *     {"format":3,"shards":8,"made":true}
+ *     {"format":4,"shards":8,"made":true,"types":["order:order.id","ping"]}
  *
  *   format   3 since kept updates, attempts, replays and recorded calls are stored (record-keys.ts), 2 since records have version 2
  *            (record.ts): an older server would take any of them for damage. Formats 1, which Postbote 0.1 wrote, and 2
- *            are read and become 3 at the first start.
+ *            are read and become 3 at the first start. 4 once there is an added type, which an older server does not know.
  *   shards   the number of shards, which determines the shard of every bot
  *   made     false until all shards have their directories. After that, a missing shard is lost and not new.
+ *   types    the added types (added-type.ts), in the order of their numbers; only in format 4
  */
 import { join } from 'node:path'
+import { storedTypes } from '../added-type.ts'
 import { shardsMax } from '../limits.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { writeFileAtomically } from '../store/write-file.ts'
 
+/** What is written without added types, and with them. */
 const formatVersion = 3
+const typedFormatVersion = 4
 const firstFormatVersion = 1
 export const directoryRecordName = 'postbote.json'
 
@@ -22,6 +27,8 @@ export interface DirectoryRecord {
   readonly shards: number
   /** Undefined in format 1, which does not record it. */
   readonly isMade: boolean | undefined
+  /** The added types, as they are stored. */
+  readonly types: readonly string[]
   /** Whether it has an older format, so that it must be written again. */
   readonly isOld: boolean
 }
@@ -39,16 +46,17 @@ export async function readDirectoryRecord(directory: string): Promise<DirectoryR
   if (text === undefined) return undefined
   const fields = parse(text)
   const { format } = fields
-  if (typeof format === 'number' && (format < firstFormatVersion || format > formatVersion)) {
+  if (typeof format === 'number' && (format < firstFormatVersion || format > typedFormatVersion)) {
     throw new Error(
-      `${path} has format ${format}, but this version knows only formats ${firstFormatVersion} to ${formatVersion}; ` +
+      `${path} has format ${format}, but this version knows only formats ${firstFormatVersion} to ${typedFormatVersion}; ` +
         'use the version that wrote it, or a later one',
     )
   }
   const { shards, made } = fields
   const isMade = format === firstFormatVersion ? undefined : made
   const isKnown = format === firstFormatVersion || typeof made === 'boolean'
-  if (typeof format !== 'number' || !isShardCount(shards) || !isKnown) {
+  const types = format === typedFormatVersion ? storedTypes(fields.types) : []
+  if (typeof format !== 'number' || !isShardCount(shards) || !isKnown || types === undefined) {
     throw new Error(
       `expected {"format":${formatVersion},"shards":N,"made":true} in ${path}, got ${JSON.stringify(text.slice(0, 100))}`,
     )
@@ -56,15 +64,21 @@ export async function readDirectoryRecord(directory: string): Promise<DirectoryR
   return {
     shards,
     isMade: typeof isMade === 'boolean' ? isMade : undefined,
-    isOld: format !== formatVersion,
+    types,
+    isOld: format < formatVersion,
   }
 }
 
 export async function writeDirectoryRecord(
   directory: string,
-  { shards, isMade }: Pick<DirectoryRecord, 'shards' | 'isMade'>,
+  { shards, isMade, types }: Omit<DirectoryRecord, 'isOld'>,
 ): Promise<void> {
-  const record = JSON.stringify({ format: formatVersion, shards, made: isMade })
+  const fields = { shards, made: isMade }
+  const record = JSON.stringify(
+    types.length === 0
+      ? { format: formatVersion, ...fields }
+      : { format: typedFormatVersion, ...fields, types },
+  )
   await writeFileAtomically(join(directory, directoryRecordName), `${record}\n`, 0o600)
 }
 
@@ -78,8 +92,8 @@ export function isShardCount(shards: unknown): shards is number {
   )
 }
 
-function parse(text: string): Readonly<Record<'format' | 'shards' | 'made', unknown>> {
-  const nothing = { format: undefined, shards: undefined, made: undefined }
+function parse(text: string): Readonly<Record<'format' | 'shards' | 'made' | 'types', unknown>> {
+  const nothing = { format: undefined, shards: undefined, made: undefined, types: undefined }
   try {
     const record: unknown = JSON.parse(text)
     return typeof record === 'object' && record !== null ? { ...nothing, ...record } : nothing

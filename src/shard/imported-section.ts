@@ -35,7 +35,7 @@ export interface ImportedSectionOptions {
   readonly firstId: () => number
   /** Whether the new shards have marks (id-mark.ts), by which a server counts damaged ids and counts anew. */
   readonly hasMarks: boolean
-  /** The number of update types that this version knows. */
+  /** The number of update types that the source has. */
   readonly types: number
 }
 

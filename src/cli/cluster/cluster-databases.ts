@@ -8,9 +8,8 @@ import { databaseOfShard } from '../../store/database-of-shard.ts'
 import {
   type ClusterRow,
   holdRecords,
-  schemaFormat,
-  setFormat,
-  unfinishedFormat,
+  setFinished,
+  setUnfinished,
 } from '../../store/postgres/cluster-row.ts'
 import { PgEngine } from '../../store/postgres/pg-engine.ts'
 import { PgNodes } from '../../store/postgres/pg-nodes.ts'
@@ -84,16 +83,19 @@ export async function assertEmpty({ urls, rows }: ClusterDatabases): Promise<voi
   }
 }
 
-/** Runs `work`, which fills the databases. A server refuses them until it has succeeded. */
+/**
+ * Runs `work`, which fills the databases. A server refuses them until it has succeeded.
+ *
+ * @param types - the added types that they have then, as they are stored
+ */
 export async function fillDatabases<Result>(
   { urls }: ClusterDatabases,
+  types: readonly string[],
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const setFormats = (format: number): Promise<void> =>
-    withDatabases(urls, (forEach) => forEach((connection) => setFormat(connection, format)))
-  await setFormats(unfinishedFormat)
+  await withDatabases(urls, (forEach) => forEach(setUnfinished))
   const result = await work()
-  await setFormats(schemaFormat)
+  await withDatabases(urls, (forEach) => forEach((connection) => setFinished(connection, types)))
   return result
 }
 

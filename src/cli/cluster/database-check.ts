@@ -2,6 +2,7 @@
  * What a server checks in each of its databases before it joins: that they are those of one cluster, in their order, and
  * that they are replicated if they must be. A database that does not respond is checked when it does.
  */
+import { AddedTypesError } from '../../added-type.ts'
 import type { Log } from '../../surroundings.ts'
 import { JoinRefusedError } from '../../cluster/membership/join.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
@@ -24,6 +25,11 @@ export class DatabaseCheck {
   constructor(options: DatabaseCheckOptions) {
     this.#options = options
     this.#rows = options.config.databases.map(() => undefined)
+  }
+
+  /** By database; undefined for one that has not responded. */
+  get rows(): readonly (ClusterRow | undefined)[] {
+    return this.#rows
   }
 
   /** Whether a database has responded. */
@@ -111,7 +117,8 @@ export class DatabaseCheck {
 /** Whether this server does not belong to the database, so that waiting for the database changes nothing. */
 export function isMisfit(error: unknown): boolean {
   if (error instanceof ConfigError || error instanceof JoinRefusedError) return true
-  return error instanceof Error && error.cause instanceof SchemaError
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof SchemaError || cause instanceof AddedTypesError
 }
 
 const isAway = 'a database does not respond: its shards are served when it does'

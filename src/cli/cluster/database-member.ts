@@ -11,6 +11,7 @@ import type { NodeTable } from '../../store/node-table.ts'
 import type { PgUrl } from '../../store/postgres/pg-url.ts'
 import { readIfThere } from '../../store/read-if-there.ts'
 import { writeFileAtomically } from '../../store/write-file.ts'
+import type { ClusterTypes } from './cluster-types.ts'
 import { type AgreementOptions, agreeWithNodes, rememberKey } from './agree-with-nodes.ts'
 
 export interface DatabaseMemberOptions extends Omit<AgreementOptions, 'adminKey'> {
@@ -26,6 +27,7 @@ export interface DatabaseMemberOptions extends Omit<AgreementOptions, 'adminKey'
   readonly onLeft: () => boolean
   /** Whether this node was told to leave another database. */
   readonly isLeaving: () => boolean
+  readonly types: Pick<ClusterTypes, 'settle'>
 }
 
 export interface MemberStart {
@@ -57,16 +59,17 @@ export class DatabaseMember {
   /**
    * Adds the row of this server and keeps it. If this rejects, it can be called again.
    *
-   * @throws ConfigError or JoinRefusedError if this server does not belong there; otherwise the error of the database
+   * @throws ConfigError, JoinRefusedError or AddedTypesError if this server does not belong there; otherwise the error of the database
    */
   async start(start: MemberStart): Promise<void> {
-    const { clock, database, table, name, links } = this.#options
+    const { clock, database, table, name, links, types } = this.#options
     const { adminKey } = start
     const member = await this.#newMember(start)
     this.#member = member
     try {
       await agreeWithNodes({ clock, table, database, name, adminKey, links })
       await member.start()
+      await types.settle(database, name)
       await rememberKey(database, adminKey)
     } catch (error) {
       // An open connection would keep the process alive.

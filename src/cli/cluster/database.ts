@@ -68,18 +68,28 @@ async function importInto(cluster: ClusterDatabases, directory: string): Promise
       `--dir: ${directory} has ${record.shards} shards, and ${shownUrls(urls)} has ${shards}`,
     ])
   }
+  const types = typesInto(cluster, record.types)
   await assertEmpty(cluster)
   // What is wrong with a shard is found before anything is changed.
   for (let shard = 0; shard < shards; shard++) {
     const { store } = await openSound(directory, shard)
     await store.close()
   }
-  const entries = await fillDatabases(cluster, () =>
+  const entries = await fillDatabases(cluster, types, () =>
     copyShards(shards, { from: (shard) => openSound(directory, shard), to }),
   )
   process.stdout.write(
     `${entries} records of ${shards} shards were copied into ${shownUrls(urls)}\n`,
   )
+}
+
+/** Records are copied as they are, so the types must have the same numbers. */
+function typesInto({ urls, rows }: ClusterDatabases, types: readonly string[]): readonly string[] {
+  const known = rows[0]?.types ?? []
+  if (known.every((type, nth) => type === types[nth])) return types
+  throw new ConfigError([
+    `--database: ${shownUrls(urls)} has the added types ${known.join(', ')}, and the directory ${types.join(', ') || 'none'}: create the databases anew`,
+  ])
 }
 
 function noDataDirectory(directory: string): ConfigError {
@@ -89,8 +99,9 @@ function noDataDirectory(directory: string): ConfigError {
 export async function exportDatabases(config: Config): Promise<void> {
   const urls = databasesOf(config)
   const directory = config.dir
-  await useDatabases(urls, async ({ shards, open: from }) => {
-    const filled = { directory, shards, refused: ['shards'] }
+  await useDatabases(urls, async ({ rows, shards, open: from }) => {
+    const types = rows[0]?.types ?? []
+    const filled = { directory, shards, types, refused: ['shards'] }
     const entries = await fillDirectory(filled, (target) =>
       copyShards(shards, { from, to: (shard) => target.open(shard) }),
     )

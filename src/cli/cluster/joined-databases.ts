@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { type AddedType, givenTypes } from '../../added-type.ts'
 import { sleep } from '../../clock.ts'
 import { linkSecurityFrom, type LinkSecurityFiles } from '../../cluster/link/link-security.ts'
 import { describeAddress } from '../../cluster/listener.ts'
@@ -20,6 +21,7 @@ import { exists } from '../../store/exists.ts'
 import type { NodeTable } from '../../store/node-table.ts'
 import type { PgEngineOptions } from '../../store/postgres/pg-engine-options.ts'
 import { agreeOnCluster } from './agree-with-nodes.ts'
+import { ClusterTypes } from './cluster-types.ts'
 import { DatabaseCheck, isMisfit } from './database-check.ts'
 import { DatabaseMember, type DatabaseMemberOptions, type MemberStart } from './database-member.ts'
 
@@ -34,6 +36,7 @@ export interface JoinedDatabasesOptions
 interface JoinedDatabasesParts
   extends JoinedDatabasesOptions,
     Pick<DatabaseMemberOptions, 'name' | 'links'> {
+  readonly types: ClusterTypes
   readonly check: DatabaseCheck
   /** The number of shards of the cluster. */
   readonly shards: number
@@ -44,6 +47,8 @@ interface JoinedDatabasesParts
 export class JoinedDatabases {
   /** The number of shards, which the databases fix. */
   readonly shards: number
+  /** The added types, in the order of their numbers. */
+  readonly types: readonly AddedType[]
   /** For the workers. */
   readonly engine: PgEngineOptions
   readonly forPrimary: Pick<PrimaryOptions, 'assignment' | 'links' | 'beforeEnd'>
@@ -64,11 +69,14 @@ export class JoinedDatabases {
     await refuseEmbedded(directory)
     const check = new DatabaseCheck({ config, log })
     const { id, shards } = await check.all()
-    await agreeOnCluster(directory, id, config.databases.map(({ shown }) => shown).join(', '))
+    const shown = config.databases.map((database) => database.shown).join(', ')
+    await agreeOnCluster(directory, id, shown)
+    const given = givenTypes(config.updateTypes, config.updateTypesOf)
+    const types = new ClusterTypes({ rows: check.rows, given, shown })
     const links = readNodeLinks(config)
     const name = config.nodeName ?? hostname()
     const tables = config.databases.map((database) => new PgNodes(database, name))
-    return new JoinedDatabases({ ...options, check, shards, name, links, tables })
+    return new JoinedDatabases({ ...options, check, types, shards, name, links, tables })
   }
 
   /** For `open`, which has checked the databases. */
@@ -77,6 +85,7 @@ export class JoinedDatabases {
     const { databases, databaseMaxBytes: bytesMax } = config
     this.#options = options
     this.shards = shards
+    this.types = options.types.types
     this.#members = databases.map((_, number) => this.#memberOf(number))
     this.#present = this.#members.filter((_, number) => check.hasResponded(number))
     const coordinators = this.#members.map(({ coordinator }) => coordinator)

@@ -56,11 +56,11 @@ export const serverOptions: readonly OptionRow[] = [
   configFileOption,
 ]
 
-const serverOptionNames = new Set(serverOptions.map(({ name }) => name))
+const serverKinds = new Map(serverOptions.map(({ name, kind }) => [name, kind]))
 
-/** Returns whether an option is one of the server, by its name. */
-export function isServerOption(name: string): boolean {
-  return serverOptionNames.has(name)
+/** Returns whether an option is one of the server. One that only has its name has other values. */
+export function isServerOption({ name, kind }: Pick<OptionRow, 'name' | 'kind'>): boolean {
+  return serverKinds.get(name) === kind
 }
 
 /** Returns all options that a command takes. */

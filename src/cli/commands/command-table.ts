@@ -9,6 +9,7 @@ import { botsCommands } from '../remote/bots-commands.ts'
 import { deadLettersCommands } from '../remote/dead-letters-commands.ts'
 import { eventsCommand } from '../remote/events-command.ts'
 import { exportCommand } from '../files/export-command.ts'
+import { typesCommand } from '../remote/types-command.ts'
 import { historyCommand } from '../remote/history-command.ts'
 import { keysCommands } from '../remote/keys-commands.ts'
 import { queueCommands } from '../remote/queue-commands.ts'
@@ -30,6 +31,7 @@ export const commandTable: readonly CommandRow[] = [
   ...botsCommands,
   summaryCommand,
   historyCommand,
+  typesCommand,
   ...webhookCommands,
   ...queueCommands,
   tailCommand,

@@ -82,7 +82,7 @@ export function commandsPage(rows: readonly CommandRow[]): string {
 }
 
 function commandLines(row: CommandRow): readonly string[] {
-  const own = row.options.filter(({ name }) => !isServerOption(name))
+  const own = row.options.filter((option) => !isServerOption(option))
   const isRemote = own.some(({ name }) => remoteOptionNames.has(name) && name !== 'json')
   const shown = own.filter(({ name }) => !isRemote || !remoteOptionNames.has(name))
   const values = row.kind === 'parsed' ? row.arguments : []
@@ -106,8 +106,8 @@ function commandLines(row: CommandRow): readonly string[] {
 /** A few options of the server are named. */
 function serverOptionsOf(row: CommandRow): string {
   const names = optionsOf(row)
+    .filter((option) => isServerOption(option))
     .map(({ name }) => name)
-    .filter((name) => isServerOption(name))
   if (names.length > serverOptionsNamedMax) return 'the [options of the server](options.md)'
   const last = names.map((name) => `\`--${name}\``).join(', ')
   return `${last.replace(/, (\S+)$/, ' and $1')} of the [options of the server](options.md)`

@@ -37,13 +37,18 @@ export function parseCommand(
     const text = words[nth]
     if (text !== undefined) texts.set(name, text)
   }
+  const serverNames = new Set(
+    optionsOf(row)
+      .filter((option) => isServerOption(option))
+      .map(({ name }) => name),
+  )
   const serverFlags = [...texts]
-    .filter(([name]) => isServerOption(name))
+    .filter(([name]) => serverNames.has(name))
     .map(([name, text]) => `--${name}=${text}`)
   const call = new CommandCall({ texts, serverFlags, configOf })
   // A bad value is an error even if the command would not come to read it. Options of the server are checked together with
   // the environment and the file.
-  const own = row.options.filter(({ name }) => !isServerOption(name))
+  const own = row.options.filter((option) => !isServerOption(option))
   for (const each of [...row.arguments, ...own]) call.get(each)
   return call
 }

@@ -1,5 +1,7 @@
 /** Who may use the data directory and the admin key. */
 import { access, constants, stat } from 'node:fs/promises'
+import { type AddedType, AddedTypesError, numberedTypes } from '../../added-type.ts'
+import { readDirectoryRecord } from '../../shard/directory-record.ts'
 import { readAdminKey } from '../../shard/data-directory.ts'
 import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
 import { messageOf } from '../../message-of.ts'
@@ -12,14 +14,17 @@ export interface DirectoryFacts {
   readonly existing: string
   /** `--admin-key-file` */
   readonly keyFile: string | undefined
+  /** The added types that the options name. */
+  readonly types?: readonly AddedType[]
 }
 
 export async function examineDirectory(facts: DirectoryFacts): Promise<readonly Finding[]> {
-  const { directory, existing, keyFile } = facts
+  const { directory, existing, keyFile, types = [] } = facts
   const isNew = existing !== directory
   return [
     await accessFinding(directory, existing),
     ...(isNew ? [] : await ownerFindings(directory)),
+    ...(isNew ? [] : await typeFindings(directory, types)),
     ...(isNew && keyFile === undefined ? [] : await keyFindings(directory, keyFile)),
   ]
 }
@@ -53,6 +58,21 @@ async function ownerFindings(directory: string): Promise<readonly Finding[]> {
       `other users may read ${directory}, and it belongs to another user: run chmod go= on it as that user`,
     ),
   ]
+}
+
+/** Says nothing about a directory without added types. */
+async function typeFindings(
+  directory: string,
+  types: readonly AddedType[],
+): Promise<readonly Finding[]> {
+  try {
+    const record = await readDirectoryRecord(directory)
+    if (record === undefined || record.types.length === 0) return []
+    numberedTypes(record.types, types, directory)
+    return [good(`the options name the added types of ${directory}`)]
+  } catch (error) {
+    return error instanceof AddedTypesError ? [bad(messageOf(error))] : []
+  }
 }
 
 async function keyFindings(

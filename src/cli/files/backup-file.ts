@@ -11,7 +11,12 @@ import { type FileHandle, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { ConfigError } from '../../config/config.ts'
-import { backupFormat, backupMagic, fieldsFrame } from '../../shard/backup-frame.ts'
+import {
+  backupFormat,
+  backupMagic,
+  fieldsFrame,
+  typedBackupFormat,
+} from '../../shard/backup-frame.ts'
 import { exists } from '../../store/exists.ts'
 import { syncDirectory } from '../../store/write-file.ts'
 
@@ -45,9 +50,14 @@ export class BackupFile {
    * Creates the file and writes its beginning.
    *
    * @param began - when the export began, in seconds since 1970
+   * @param types - the added types of the server, as they are stored
    * @throws ConfigError if the file exists, or its unfinished form
    */
-  static async create(path: string, began: number): Promise<BackupFile> {
+  static async create(
+    path: string,
+    began: number,
+    types: readonly string[] = [],
+  ): Promise<BackupFile> {
     if (await exists(path)) throw new ConfigError([`<file>: expected a new file, got ${path}`])
     const file = await openNew(`${path}.part`)
     const backup = new BackupFile(path, file)
@@ -55,7 +65,9 @@ export class BackupFile {
       // The umask narrows the mode that `open` gets, and nothing else may widen it.
       await file.chmod(0o600)
       await backup.append(backupMagic)
-      await backup.append(fieldsFrame('H', { format: backupFormat, began }))
+      const head = { format: backupFormat, began }
+      const typedHead = { ...head, format: typedBackupFormat, types }
+      await backup.append(fieldsFrame('H', types.length === 0 ? head : typedHead))
       return backup
     } catch (error) {
       await backup.close()

@@ -67,6 +67,11 @@ export class BackupReader {
     return this.#check.sections
   }
 
+  /** The added types of the source, as they are stored. */
+  get types(): readonly string[] {
+    return this.#check.types
+  }
+
   get records(): number {
     return this.#check.records
   }

@@ -4,13 +4,14 @@
  */
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
+import { storedType } from '../../added-type.ts'
 import { sleep, waitingClock } from '../../clock.ts'
 import { ConfigError } from '../../config/config.ts'
 import { path } from '../../config/config-values.ts'
 import { messageOf } from '../../message-of.ts'
 import { SectionCheck, type SectionHead } from '../../shard/backup-check.ts'
 import { BackupError, BackupFrames } from '../../shard/backup-frame.ts'
-import { shardOperations } from '../../operations/server-operations.ts'
+import { serverOperations, shardOperations } from '../../operations/server-operations.ts'
 import { BackupFile } from './backup-file.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
@@ -58,7 +59,7 @@ async function exportAll(call: CommandCall): Promise<void> {
   const file = resolve(given)
   const api = await privateApiOf(call)
   const began = Math.floor(waitingClock.nowMs() / 1_000)
-  const backup = await BackupFile.create(file, began)
+  const backup = await BackupFile.create(file, began, await typesOf(api))
   try {
     const { shards, records } = await copyShards(api, backup)
     await backup.finish({ shards, records })
@@ -66,6 +67,19 @@ async function exportAll(call: CommandCall): Promise<void> {
     printResult(call, madeResult(exported), exportedLines)
   } finally {
     await backup.close()
+  }
+}
+
+/** Returns the added types of the server, as they are stored. A server of an earlier version has none. */
+async function typesOf(api: RemoteApi): Promise<readonly string[]> {
+  try {
+    const { value } = await api.call(serverOperations.listUpdateTypes, {})
+    return value.types
+      .filter(({ is_added: isAdded }) => isAdded)
+      .map(({ type, key_paths: [keyPath] }) => storedType({ name: type, keyPath }))
+  } catch (error) {
+    if (error instanceof CallRefusedError && error.response.status === 404) return []
+    throw error
   }
 }
 

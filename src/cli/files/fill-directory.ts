@@ -29,6 +29,8 @@ export interface FilledDirectory {
   readonly directory: string
   /** The number of shards that it gets. */
   readonly shards: number
+  /** The added types, as they are stored. */
+  readonly types: readonly string[]
   /** A directory with one of these names is in use. */
   readonly refused?: readonly string[]
 }
@@ -39,7 +41,7 @@ export interface FilledDirectory {
  * @throws ConfigError if the directory is in use; nothing was changed then.
  */
 export async function fillDirectory<Result>(
-  { directory, shards, refused }: FilledDirectory,
+  { directory, shards, types, refused }: FilledDirectory,
   work: (target: ImportTarget) => Promise<Result>,
 ): Promise<Result> {
   await makePrivateDirectory(directory)
@@ -48,7 +50,7 @@ export async function fillDirectory<Result>(
     await assertUnused(directory, refused)
     const unfinished = unfinishedIn(directory)
     await makePrivateDirectory(unfinished)
-    await writeDirectoryRecord(directory, { shards, isMade: true })
+    await writeDirectoryRecord(directory, { shards, isMade: true, types })
     for (const name of filled) await rm(join(unfinished, name), { recursive: true, force: true })
     const result = await work(targetIn(unfinished, { directory, shards }))
     await settle(directory, unfinished)
@@ -78,7 +80,10 @@ function unfinishedIn(directory: string): string {
   return join(directory, unfinishedImportName)
 }
 
-function targetIn(unfinished: string, { directory, shards }: FilledDirectory): ImportTarget {
+function targetIn(
+  unfinished: string,
+  { directory, shards }: Pick<FilledDirectory, 'directory' | 'shards'>,
+): ImportTarget {
   return {
     shown: directory,
     shards,

@@ -10,6 +10,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
+import { givenTypes, storedType } from '../../added-type.ts'
 import { utcText } from '../../clock.ts'
 import { type Config, ConfigError, configFileOption } from '../../config/config.ts'
 import { optionTable } from '../../config/config-options.ts'
@@ -19,6 +20,7 @@ import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { ImportedShards, type ImportTarget } from './imported-shards.ts'
 import { jsonOption, madeResult, printResult } from '../output/print-result.ts'
+import { typeMoves } from './retyped.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
 
 /** `--skip-ids` may be as large as this: below 2^31, since that is where ids end. */
@@ -55,6 +57,8 @@ export const importCommand: ParsedCommand = {
     optionTable.dir,
     optionTable.shards,
     optionTable.databases,
+    optionTable.updateTypes,
+    optionTable.updateTypesOf,
     configFileOption,
   ],
   run: importAll,
@@ -80,8 +84,9 @@ async function importAll(call: CommandCall): Promise<void> {
     bar.show('checking the file', read, of),
   )
   try {
-    const imported = await intoTarget(config, backup, async (target) => {
-      const shards = new ImportedShards({ backup, target, skippedIds, random })
+    const imported = await intoTarget(config, backup, async (target, types) => {
+      const moves = typeMoves(backup.types, types)
+      const shards = new ImportedShards({ backup, target, moves, skippedIds, random })
       const records = await shards.fill((done, of) => bar.show('importing shards', done, of))
       return { target: target.shown, began: backup.began, shards: target.shards, records }
     })
@@ -107,12 +112,15 @@ function random(): number {
 async function intoTarget<Result>(
   config: Config,
   backup: BackupReader,
-  work: (target: ImportTarget) => Promise<Result>,
+  work: (target: ImportTarget, types: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
   const { databases, dir, shards } = config
+  const given = givenTypes(config.updateTypes, config.updateTypesOf).map(storedType)
+  assertNamed(backup.types, given)
   if (databases.length === 0) {
     const { fillDirectory } = await import('./fill-directory.ts')
-    return fillDirectory({ directory: dir, shards: shards ?? backup.sections.length }, work)
+    const filled = { directory: dir, shards: shards ?? backup.sections.length, types: given }
+    return fillDirectory(filled, (target) => work(target, given))
   }
   const { assertEmpty, fillDatabases, shownUrls, useDatabases } = await import(
     '../cluster/cluster-databases.ts'
@@ -122,11 +130,25 @@ async function intoTarget<Result>(
     if (shards !== undefined && shards !== cluster.shards) {
       throw new ConfigError([`--shards ${shards}: expected ${cluster.shards}, which ${shown} has`])
     }
+    const { open, rows } = cluster
+    const types = [...new Set([...(rows[0]?.types ?? []), ...given])]
     await assertEmpty(cluster)
-    const { open } = cluster
     const target = { shown, shards: cluster.shards, hasMarks: false, open, bound: nothing }
-    return fillDatabases(cluster, () => work(target))
+    return fillDatabases(cluster, types, () => work(target, types))
   })
+}
+
+/**
+ * Every added type of the backup must be named, so that nobody gets types by an import that the server is not started with.
+ *
+ * @throws ConfigError
+ */
+function assertNamed(types: readonly string[], given: readonly string[]): void {
+  const missing = types.filter((type) => !given.includes(type))
+  if (missing.length === 0) return
+  throw new ConfigError([
+    `--update-type: expected the added types of the backup, which the options do not name, or name with another path: give ${missing.map((type) => `--update-type ${type}`).join(' ')}`,
+  ])
 }
 
 async function nothing(): Promise<void> {

@@ -8,11 +8,11 @@
  */
 import { ShardMap } from '../../cluster/shard-map.ts'
 import { randomFirstId } from '../../queue/first-id.ts'
-import { updateTypes } from '../../queue/update-types.ts'
 import { type ImportedRecord, ImportedSection } from '../../shard/imported-section.ts'
 import type { OpenedStore } from '../../store/store-engine.ts'
 import type { Store, StoreOperation } from '../../store/store.ts'
 import type { BackupReader } from './backup-reader.ts'
+import { retyped, type TypeMoves } from './retyped.ts'
 import { bytesPerCopy, entriesPerCopy } from '../limits.ts'
 
 /**
@@ -41,6 +41,7 @@ interface IdBounds {
 export interface ImportedShardsOptions {
   readonly backup: Pick<BackupReader, 'sections' | 'recordsOf'>
   readonly target: ImportTarget
+  readonly moves: TypeMoves
   /** See ImportedSectionOptions. */
   readonly skippedIds: number
   /** Returns numbers in [0, 1). */
@@ -101,7 +102,7 @@ export class ImportedShards {
 
   /** Copies the records of a section that belong to these shards. Returns the bounds of its ids. */
   async #copy(number: number, writers: ReadonlyMap<number, ShardWriter>): Promise<IdBounds> {
-    const { backup, target, skippedIds, random } = this.#options
+    const { backup, target, moves, skippedIds, random } = this.#options
     const head = backup.sections[number]
     if (head === undefined) throw new RangeError(`expected a section of the backup, got ${number}`)
     const section = new ImportedSection({
@@ -111,7 +112,7 @@ export class ImportedShards {
       otherwise: number % target.shards,
       firstId: () => randomFirstId(random),
       hasMarks: target.hasMarks,
-      types: updateTypes.length,
+      types: moves.numbers.length,
     })
     const put = async ({ shard, entry }: ImportedRecord): Promise<void> => {
       await writers.get(shard)?.put({ type: 'put', ...entry })
@@ -120,7 +121,7 @@ export class ImportedShards {
       for (const entry of entries) {
         const taken = section.take(entry)
         if (writers.has(taken.shard)) this.#records += 1
-        await put(taken)
+        await put({ ...taken, entry: retyped(taken.entry, moves) })
       }
     }
     for (const added of section.added()) await put(added)

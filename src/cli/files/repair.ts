@@ -64,6 +64,7 @@ async function repair(call: CommandCall): Promise<void> {
       await writeDirectoryRecord(selection.directory, {
         shards: selection.shardCount,
         isMade: true,
+        types: [],
       })
     }
     const bar = new ProgressBar(isJson)

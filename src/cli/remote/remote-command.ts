@@ -7,6 +7,7 @@
  *     query, body             an option for each field that `fields` names: its name, values, default and text
  *     it is about a queue     --test
  */
+import { parseAddedType } from '../../added-type.ts'
 import { type TProperties, type TSchema, Type } from 'typebox'
 import {
   anyText,
@@ -15,7 +16,7 @@ import {
   listOf,
   oneOf,
   onOff,
-  type refused,
+  refused,
   wholeNumber,
 } from '../../config/config-values.ts'
 import type { OptionRow } from '../../config/config-options.ts'
@@ -29,7 +30,6 @@ import {
   type ResultOf,
 } from '../../operations/operation.ts'
 import type { InputOf } from '../../operations/target-of.ts'
-import type { UpdateType } from '../../queue/update-types.ts'
 import type { CommandCall, ValueRow } from '../commands/command-call.ts'
 import type { ArgumentRow, ParsedCommand } from '../commands/command-row.ts'
 import { printResult } from '../output/print-result.ts'
@@ -158,10 +158,18 @@ export function fieldOption<T>(
 export const anyValue = { defaultShown: 'any' } as const
 
 /** The field `type` of a call as an option. An option has the same values in all commands, and `--type` is that of events. */
-export function updateTypeOption(
-  operation: Operation,
-): ValueRow<UpdateType> & Omit<OptionRow, 'kind'> {
-  return { ...fieldOption<UpdateType>(operation, 'type', anyValue), name: 'update-type' }
+export function updateTypeOption(operation: Operation): ValueRow<string> & Omit<OptionRow, 'kind'> {
+  const { kind, ...row } = fieldOption<string>(operation, 'type', anyValue)
+  return { ...row, kind: withAddedTypes(kind), name: 'update-type' }
+}
+
+/** The server knows its added types, and this command does not. */
+function withAddedTypes(kind: Kind<string>): Kind<string> {
+  return {
+    ...kind,
+    expected: `${kind.expected}, or a type that the server has besides`,
+    parse: (text) => parseAddedType(text)?.name ?? refused,
+  }
 }
 
 interface Schemas {

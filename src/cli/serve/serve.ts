@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { availableParallelism } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import { fileURLToPath } from 'node:url'
+import { givenTypes } from '../../added-type.ts'
 import { systemClock } from '../../clock.ts'
 import { openEventLog } from '../../events/event-log.ts'
 import { lockDirectory } from '../../cluster/primary/directory-lock.ts'
@@ -146,6 +147,7 @@ function settingsOf(from: {
   return {
     config,
     dataDir: data.path,
+    addedTypes: joined?.types ?? data.types,
     adminKey,
     eventSecrets: readEventSecrets(config),
     regionPath: join(data.runPath, 'shared-memory'),
@@ -191,6 +193,7 @@ async function prepared(
     shards: joined?.shards ?? config.shards,
     shardsDefault: defaultShards(cpus),
     files,
+    types: joined === undefined ? givenTypes(config.updateTypes, config.updateTypesOf) : undefined,
   })
   const { workers = defaultWorkers(cpus, data.shards) } = config
   const problems = clusterPortProblems(config, workers)

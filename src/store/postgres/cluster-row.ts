@@ -7,9 +7,13 @@ export interface ClusterRow extends ClusterPart {
   readonly id: string
   /** The format of tables, keys and values. */
   readonly format: number
+  /** The added types, as they are stored (added-type.ts). */
+  readonly types: readonly string[]
 }
 
 export const schemaFormat = 1
+/** The format once there is an added type, whose list is in the column `types`. An older server refuses it. */
+const typedSchemaFormat = 2
 /** The format of a database while it is being filled. */
 export const unfinishedFormat = 0
 
@@ -30,8 +34,9 @@ const noSchema = 'the database has no tables of Postbote; create them with postb
  */
 export async function readCluster(connection: PgConnection): Promise<ClusterRow> {
   if (!(await hasSchema(connection))) throw new SchemaError(noSchema)
+  // Tables without added types have no column for them.
   const [row] = await connection.run<ClusterRow & { readonly [column: string]: unknown }>({
-    text: 'SELECT id, format, shards, databases, number FROM cluster',
+    text: "SELECT id, format, shards, databases, number, coalesce(to_jsonb(cluster) -> 'types', '[]') AS types FROM cluster",
   })
   if (row === undefined) throw new SchemaError(noSchema)
   if (row.format === unfinishedFormat) {
@@ -39,9 +44,9 @@ export async function readCluster(connection: PgConnection): Promise<ClusterRow>
       'an import into this database did not end: create the database anew, and import again',
     )
   }
-  if (row.format !== schemaFormat) {
+  if (row.format !== schemaFormat && row.format !== typedSchemaFormat) {
     throw new SchemaError(
-      `the database has format ${row.format}, and this version of Postbote reads format ${schemaFormat}`,
+      `the database has format ${row.format}, and this version of Postbote reads formats ${schemaFormat} and ${typedSchemaFormat}`,
     )
   }
   return row
@@ -54,8 +59,41 @@ export async function hasSchema(connection: PgConnection): Promise<boolean> {
   return row?.has === true
 }
 
-export async function setFormat(connection: PgConnection, format: number): Promise<void> {
-  await connection.run({ text: 'UPDATE cluster SET format = $1' }, [format])
+/** Marks a database that is being filled. */
+export async function setUnfinished(connection: PgConnection): Promise<void> {
+  await connection.run({ text: 'UPDATE cluster SET format = $1' }, [unfinishedFormat])
+}
+
+/** Marks a database that was filled. */
+export async function setFinished(
+  connection: PgConnection,
+  types: readonly string[],
+): Promise<void> {
+  await writeTypes(connection, types)
+  if (types.length === 0) {
+    await connection.run({ text: 'UPDATE cluster SET format = $1' }, [schemaFormat])
+  }
+}
+
+/** Locks the row until the end of the transaction, and returns the types that it has by then. */
+export async function lockTypes(connection: PgConnection): Promise<readonly string[]> {
+  const [row] = await connection.run<{ readonly types: readonly string[] }>({
+    text: "SELECT coalesce(to_jsonb(cluster) -> 'types', '[]') AS types FROM cluster FOR UPDATE",
+  })
+  return row?.types ?? []
+}
+
+/** Stores the list of added types, if there are any, and with it the format that older servers refuse. */
+export async function writeTypes(
+  connection: PgConnection,
+  types: readonly string[],
+): Promise<void> {
+  if (types.length === 0) return
+  await connection.run({ text: 'ALTER TABLE cluster ADD COLUMN IF NOT EXISTS types jsonb' })
+  await connection.run({ text: 'UPDATE cluster SET types = $1::jsonb, format = $2' }, [
+    JSON.stringify(types),
+    typedSchemaFormat,
+  ])
 }
 
 /** Returns the fingerprint of the admin key of the last node that joined. */

@@ -29,7 +29,7 @@ const lockForCluster = {
 export function newCluster(shards: number, databases: number): readonly ClusterRow[] {
   const id = randomUUID()
   return Array.from({ length: databases }, (_, number) => {
-    return { id, format: schemaFormat, shards, databases, number }
+    return { id, format: schemaFormat, shards, databases, number, types: [] }
   })
 }
 

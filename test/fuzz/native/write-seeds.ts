@@ -34,4 +34,4 @@ const dictionary = [...words, 'true', 'false', 'null', '\\\\ud83d\\\\ude00'].map
   (word) => `"${word}"`,
 )
 writeFileSync(join(folder, 'dictionary'), `${[...new Set(dictionary)].join('\n')}\n`)
-writeFileSync(join(folder, 'types'), typeLines.join('\n'))
+writeFileSync(join(folder, 'types'), typeLines().join('\n'))

@@ -81,6 +81,8 @@ test('without any source every option has its default', () => {
     allowCidrs: [],
     filter: undefined,
     foreignTokens: false,
+    updateTypes: [],
+    updateTypesOf: undefined,
     compressOverBytes: 65_536,
     checkOverBytes: 131_072,
     maxUpdateBytes: 524_288,
@@ -193,6 +195,27 @@ test('more workers than shards are refused if both are given', () => {
   assert.equal(parse({ argv: ['--workers', '2', '--shards', '2'] }).workers, 2)
 })
 
+test('added types have a name, and may have the path of a key and a time to live', () => {
+  const { updateTypes } = parse({
+    argv: ['--update-type', 'order:order.id:3600', '--update-type=ping,pong::60'],
+  })
+  assert.deepEqual(updateTypes, [
+    { name: 'order', keyPath: 'order.id', ttlS: 3_600 },
+    { name: 'ping', keyPath: undefined, ttlS: undefined },
+    { name: 'pong', keyPath: undefined, ttlS: 60 },
+  ])
+})
+
+test('the types of the reference and others are at most 42 together', () => {
+  const types = Array.from({ length: 38 }, (_, nth) => `type_${nth}`).join()
+  const problems = problemsOf({ argv: ['--update-type', types, '--update-types-of', '10.0'] })
+  assert.deepEqual(problems, [
+    '--update-type: expected at most 42 added types with those of update-types-of, got 43',
+  ])
+  const repeated = `guest_message:chat.id,${types.replace('type_0,', '')}`
+  parse({ argv: ['--update-type', repeated, '--update-types-of', '10.0'] })
+})
+
 test('an upstream server is read with and without a path and a port', () => {
   assert.deepEqual(upstreamOf('https://u'), { origin: 'https://u', prefix: '' })
   assert.deepEqual(upstreamOf('HTTP://U:8081/'), { origin: 'http://u:8081', prefix: '' })
@@ -253,6 +276,25 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['attempt-body', '-1', '4097', '1k', ''],
   ['attempt-body-of-reserved', 'maybe', ''],
   ['foreign-tokens', 'maybe', ''],
+  [
+    'update-type',
+    'Order',
+    '1order',
+    'order-new',
+    'message',
+    'update_id',
+    'ttl',
+    'x'.repeat(32),
+    'order:chat.',
+    'order:a.b.c.d.e',
+    `order:${'x'.repeat(65)}`,
+    'order:order.id:0',
+    'order:order.id:31536001',
+    'order:order.id:1h',
+    'order,order:chat.id',
+    Array.from({ length: 43 }, (_, nth) => `type_${nth}`).join(),
+  ],
+  ['update-types-of', '9.0', ''],
   ['trace-context', 'maybe', ''],
   ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host'],
   ['proxy', 'p:80', 'https://p:80', 'http://p', 'http://p:0', 'http://p:80/x', 'http://%:%@p:80'],

@@ -12,7 +12,7 @@ function keyOf(json: string): string {
   return deriveOrderingKey(typeNumber, text)
 }
 
-function keyIn(type: UpdateType, payload: unknown): string {
+function keyIn(type: string, payload: unknown): string {
   return keyOf(JSON.stringify({ [type]: payload }))
 }
 
@@ -43,7 +43,9 @@ const classes: [paths: string[], types: UpdateType[]][] = [
   [['id'], ['poll']],
   [['poll_id'], ['poll_answer']],
 ]
-const pathsOf = new Map(classes.flatMap(([paths, types]) => types.map((type) => [type, paths])))
+const pathsOf = new Map<string, string[]>(
+  classes.flatMap(([paths, types]) => types.map((type) => [type, paths])),
+)
 
 /** A payload in which every path that any class uses leads to a different id. */
 const everything = {
@@ -175,7 +177,7 @@ function isRecord(of: unknown): of is Record<string, unknown> {
 }
 
 /** Derives the same key with JSON.parse. */
-function keyByParse(type: UpdateType, payload: unknown): string {
+function keyByParse(type: string, payload: unknown): string {
   const ids = (pathsOf.get(type) ?? []).map((path) => {
     let at: unknown = payload
     for (const name of path.split('.')) {

@@ -81,14 +81,17 @@ test('a record that is missing, broken or from a later version is refused and no
     '{"format":1,"shards":"4"}',
     '{"format":3,"shards":4}',
     '{"format":3,"shards":7,"made":true}',
+    '{"format":4,"shards":4,"made":true}',
+    '{"format":4,"shards":4,"made":true,"types":["Order"]}',
+    '{"format":4,"shards":4,"made":true,"types":["ping","ping"]}',
     'null',
   ]) {
     writeFileSync(record, text)
     await assert.rejects(prepare(), /expected \{"format":3,"shards":N,"made":true\}/)
     assert.equal(readFileSync(record, 'utf8'), text)
   }
-  writeFileSync(record, '{"format":4}')
-  await assert.rejects(prepare(), /has format 4, but this version knows only formats 1 to 3/)
+  writeFileSync(record, '{"format":5}')
+  await assert.rejects(prepare(), /has format 5, but this version knows only formats 1 to 4/)
   rmSync(record)
   await assert.rejects(prepare(4), /postbote.json is missing/)
   assert.equal(existsSync(record), false)

@@ -11,7 +11,7 @@ function problemsOf(...rows: readonly (Partial<ClusterRow> | undefined)[]): read
       row:
         row === undefined
           ? undefined
-          : { id: 'c', format: 1, shards: 8, databases: 2, number: 0, ...row },
+          : { id: 'c', format: 1, shards: 8, databases: 2, number: 0, types: [], ...row },
     })),
   )
 }

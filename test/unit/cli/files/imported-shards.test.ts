@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ImportedShards, shardsFilledMax } from '../../../../src/cli/files/imported-shards.ts'
+import { typeMoves } from '../../../../src/cli/files/retyped.ts'
 import { ShardMap } from '../../../../src/cluster/shard-map.ts'
 import { botIdOf, queueIdOf, queueKey, updateKey } from '../../../../src/shard/record-keys.ts'
 import { decodeQueueState } from '../../../../src/shard/record.ts'
@@ -48,6 +49,7 @@ async function fill(sections: readonly SmallSection[], shards: number) {
         bounds.set(shard, of)
       },
     },
+    moves: typeMoves([], []),
     skippedIds: 1_000_000,
     random: () => 0,
   })

@@ -1,0 +1,86 @@
+/**
+ * The added types of a cluster, which each of its databases stores in its row (store/postgres/cluster-row.ts).
+ *
+ *   open     the options must name every type of the rows; those that they name besides get the next numbers
+ *   settle   once this server has its row among the nodes: the list is the one that was read, or is written now
+ *
+ * A list gets longer only while no other server runs, because a server knows the list that it started with. Two servers
+ * that start at once with other lists see each other, or the second one waits for the lock and sees what the first one wrote.
+ */
+import { type AddedType, AddedTypesError, numberedTypes, storedType } from '../../added-type.ts'
+import type { ClusterRow } from '../../store/postgres/cluster-row.ts'
+import type { PgUrl } from '../../store/postgres/pg-url.ts'
+
+export interface ClusterTypesOptions {
+  /** The rows of the databases; undefined for one that has not responded. */
+  readonly rows: readonly (Pick<ClusterRow, 'types'> | undefined)[]
+  /** The types that the options name. */
+  readonly given: readonly AddedType[]
+  /** Names the cluster in errors. */
+  readonly shown: string
+}
+
+export class ClusterTypes {
+  /** In the order of their numbers. */
+  readonly types: readonly AddedType[]
+  readonly #list: readonly string[]
+  /** How many of them a database had before. */
+  readonly #before: number
+
+  /** @throws AddedTypesError if the options do not fit the rows */
+  constructor({ rows, given, shown }: ClusterTypesOptions) {
+    const lists = rows.flatMap((row) => (row === undefined ? [] : [row.types]))
+    const longest = lists.reduce((most, list) => (list.length > most.length ? list : most), [])
+    for (const list of lists) assertPart(list, longest)
+    this.types = numberedTypes(longest, given, `the cluster of ${shown}`)
+    this.#list = this.types.map(storedType)
+    this.#before = longest.length
+    if (this.#list.length > this.#before && lists.length < rows.length) {
+      throw new AddedTypesError(
+        `the types ${this.#added} can be added only while all databases of the cluster respond`,
+      )
+    }
+  }
+
+  /**
+   * Makes sure that a database has the list. Call this when the server has a row there.
+   *
+   * @param node - the name of this server
+   * @throws AddedTypesError if other servers run with another list
+   */
+  async settle(database: PgUrl, node: string): Promise<void> {
+    const { withDatabase } = await import('./with-databases.ts')
+    const { lockTypes, writeTypes } = await import('../../store/postgres/cluster-row.ts')
+    await withDatabase(database, async (connection) => {
+      await connection.run({ text: 'BEGIN' })
+      const stored = await lockTypes(connection)
+      assertPart(stored, this.#list)
+      if (stored.length < this.#list.length) {
+        const others = await connection.run<{ readonly name: string }>(
+          { text: 'SELECT name FROM node WHERE name <> $1 ORDER BY name' },
+          [node],
+        )
+        if (others.length > 0 && this.#before < this.#list.length) {
+          throw new AddedTypesError(
+            `the types ${this.#added} are new to the cluster, and the nodes ${others.map(({ name }) => name).join(', ')} run without them: stop all nodes, then start each with the same --update-type and --update-types-of`,
+          )
+        }
+        await writeTypes(connection, this.#list)
+      }
+      await connection.run({ text: 'COMMIT' })
+    })
+  }
+
+  get #added(): string {
+    return this.#list.slice(this.#before).join(', ')
+  }
+}
+
+/** @throws AddedTypesError */
+function assertPart(list: readonly string[], all: readonly string[]): void {
+  const odd = list.find((type, nth) => all[nth] !== type)
+  if (odd === undefined) return
+  throw new AddedTypesError(
+    `a database of the cluster has the added type ${odd} at another place than this server: another server has added types meanwhile, so start this one again with all types of the cluster`,
+  )
+}

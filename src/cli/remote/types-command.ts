@@ -1,0 +1,17 @@
+/** `postbote types`: the types of updates that a server knows. */
+import { serverOperations } from '../../operations/server-operations.ts'
+import { tableLines } from '../output/print-result.ts'
+import { itemTable } from './cells.ts'
+import { remoteCommand } from './remote-command.ts'
+
+export const typesCommand = remoteCommand(serverOperations.listUpdateTypes, {
+  sentence: 'lists the types of updates that the server knows',
+  lines: ({ types }) =>
+    tableLines(
+      itemTable(
+        types.map(({ key_paths: paths, ...type }) => ({ ...type, key: paths.join(', ') })),
+        ['type'],
+        'others',
+      ),
+    ),
+})
