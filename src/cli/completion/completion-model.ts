@@ -43,12 +43,18 @@ export function completionModel(rows: readonly CommandRow[]): CompletionModel {
   }
 }
 
-/** Returns the options of all states by the completion of their values, each once. */
+/**
+ * Returns the options of all states by the completion of their values, each once. An option whose values are known in one
+ * command offers them in all: `--update-type` also adds types that no list has.
+ */
 export function optionsByValue({
   states,
 }: CompletionModel): ReadonlyMap<string, { readonly value: ValueCompletion; words: string[] }> {
   const found = new Map<string, { readonly value: ValueCompletion; words: string[] }>()
-  for (const { word, value } of states.flatMap(({ options }) => options)) {
+  const all = states.flatMap(({ options }) => options)
+  const known = new Set(all.filter(({ value }) => Array.isArray(value)).map(({ word }) => word))
+  for (const { word, value } of all) {
+    if (value === 'any' && known.has(word)) continue
     const key = String(value)
     const same = found.get(key) ?? { value, words: [] }
     if (!same.words.includes(word)) same.words.push(word)

@@ -7,6 +7,7 @@ import { pairHeaderBytesMax } from '../../../src/private-api/limits.ts'
 import { idLengthMax, idPaths } from '../../../src/queue/ordering-key.ts'
 import { updateNestingMax } from '../../../src/queue/check-update.ts'
 import { updateTypes } from '../../../src/queue/update-types.ts'
+import '../../support/queue/sixty-four-types.ts'
 import type { Luck } from '../../support/simulation/luck.ts'
 
 /** The limit of an update line, which is for tests that draw chunks. */
@@ -47,7 +48,8 @@ function headerText(luck: Luck): string {
 function updateText(luck: Luck): string {
   const typeNumber = luck.int(0, updateTypes.length - 1)
   const type = updateTypes[typeNumber] ?? ''
-  const path = luck.pick(idPaths[typeNumber] ?? ['id'])
+  const paths = idPaths[typeNumber] ?? []
+  const path = paths.length === 0 ? 'id' : luck.pick(paths)
   const space = spaceText(luck)
   const payload = luck.chance(0.04) ? deepText(luck) : objectText(luck, path.split('.'), 0)
   return `${space}{${space}"${type}"${spaceText(luck)}:${space}${payload}${space}}${spaceText(luck)}`

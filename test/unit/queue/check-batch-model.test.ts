@@ -17,6 +17,7 @@ import {
   updateStartColumn,
 } from '../../../src/shard/update-rows.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
+import '../../support/queue/sixty-four-types.ts'
 import { uncheckedRows, verdictOf } from '../../support/queue/pushed-rows.ts'
 
 /** Returns the verdict of JavaScript, or the message of its refusal. */
@@ -137,12 +138,18 @@ function objectWith(path: readonly string[]): fc.Arbitrary<string> {
     })
 }
 
+/** A type without a path may have any payload. */
+function pathsOf(number: number): readonly string[] {
+  const paths = idPaths[number] ?? []
+  return paths.length === 0 ? ['id'] : paths
+}
+
 const anyUpdate = fc
   .constantFrom(...updateTypes.entries())
   .chain(([number, type]) =>
     fc.tuple(
       fc.constant(type),
-      fc.oneof(...(idPaths[number] ?? []).map((path) => objectWith(path.split('.')))),
+      fc.oneof(...pathsOf(number).map((path) => objectWith(path.split('.')))),
       anySpace,
       anySpace,
     ),

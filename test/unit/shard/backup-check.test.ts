@@ -70,12 +70,26 @@ test('sections that are missing, doubled, in another order or of different backu
   }
 })
 
-test('a backup of a later format is refused, and both formats are named', () => {
+test('a backup of a server with added types has their list, and one without has none', () => {
+  const typed = new BackupCheck(backupMagic)
+  const head = { format: 2, began: 0, types: ['order:order.id', 'ping'] }
+  typed.take(framesIn(fieldsFrame('H', head))[0]!)
+  assert.deepEqual(typed.types, ['order:order.id', 'ping'])
+  const plain = new BackupCheck(backupMagic)
+  plain.take(framesIn(fieldsFrame('H', { format: 1, began: 0 }))[0]!)
+  assert.deepEqual(plain.types, [])
+  for (const types of [undefined, [], ['Order'], 'ping']) {
+    const [odd] = framesIn(fieldsFrame('H', { format: 2, began: 0, types }))
+    assert.throws(() => new BackupCheck(backupMagic).take(odd!), /expected the added types/)
+  }
+})
+
+test('a backup of a later format is refused, and the formats are named', () => {
   const check = new BackupCheck(backupMagic)
-  const [head] = framesIn(fieldsFrame('H', { format: 2, began: 0 }))
+  const [head] = framesIn(fieldsFrame('H', { format: 3, began: 0 }))
   assert.throws(
     () => check.take(head!),
-    /has format 2, and this version of Postbote reads format 1/,
+    /has format 3, and this version of Postbote reads formats 1 and 2/,
   )
 })
 
