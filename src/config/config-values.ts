@@ -285,11 +285,12 @@ export const addedTypeList: Kind<readonly AddedType[]> = {
   placeholder: 'TYPE',
   separator: ',',
   parse(text) {
+    const parts = new Set(text.split(',').map((part) => part.trim()))
+    parts.delete('')
     const names = new Set<string>(contractTypes)
     const types: AddedType[] = []
-    for (const part of text.split(',')) {
-      if (part.trim() === '') continue
-      const type = parseAddedType(part.trim())
+    for (const part of parts) {
+      const type = parseAddedType(part)
       if (type === undefined || names.has(type.name)) return refused
       names.add(type.name)
       types.push(type)

@@ -52,6 +52,11 @@ export function assertDocumented(call: DocumentedCall, response: ReceivedRespons
   responses.check(call, response)
 }
 
+/** Compares responses from now on with the document of a server with other types of updates. */
+export function documentIs(document: Document): void {
+  responses = new DocumentedResponses(document)
+}
+
 /** The responses of one document. Their schemas are compiled when they are first needed. */
 export class DocumentedResponses {
   readonly #document: Document
