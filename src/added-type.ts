@@ -59,13 +59,13 @@ export function storedType({ name: own, keyPath }: AddedType): string {
   return keyPath === undefined ? own : `${own}:${keyPath}`
 }
 
-/** Returns undefined for anything but a list of added types. */
+/** Returns undefined for anything but a list of added types, each with its own name. */
 export function storedTypes(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value) || value.length === 0 || value.length > addedTypesMax) return undefined
-  const types: readonly unknown[] = value
-  const isUsable = (type: unknown): type is string =>
-    typeof type === 'string' && parseAddedType(type) !== undefined
-  return types.every(isUsable) && new Set(types).size === types.length ? types : undefined
+  const items: readonly unknown[] = value
+  const texts = items.filter((item) => typeof item === 'string')
+  const names = new Set(texts.flatMap((text) => parseAddedType(text)?.name ?? []))
+  return names.size === items.length ? texts : undefined
 }
 
 /** The types that versions of the reference have beyond the 22. Do not change their paths: directories have them. */

@@ -24,6 +24,7 @@ import { forEachMetric } from '../src/metrics.ts'
 import { isAllowed } from '../src/queue/filter.ts'
 import { deriveOrderingKey } from '../src/queue/ordering-key.ts'
 import { expiresAtS } from '../src/queue/time-to-live.ts'
+import { type AddedType, typesOfReference } from '../src/added-type.ts'
 import { defaultTypesMask, updateTypes } from '../src/queue/update-types.ts'
 import { SignatureHeaders } from '../src/webhook/signature.ts'
 import { frameworks } from './clients/frameworks.ts'
@@ -225,6 +226,19 @@ test('the table of update types in docs/use/protocol.md matches the code', () =>
     assert.equal(deriveOrderingKey(nth, text), key, type)
     assert.equal(ttl, withCommas(expiresAtS(nth, undefined, 0)), type)
   }
+})
+
+test('the table of added types in docs/use/protocol.md matches the code', () => {
+  const row = /^\| `(\w+)` \| (?:`([\w.]+)`|none) \| ([\d,]+) \|$/gm
+  const section = read(protocol).split('### 7.3')[1] ?? ''
+  const rows = [...section.matchAll(row)].map(([, name, keyPath, ttl = '']) => {
+    return [name, keyPath, Number(ttl.replace(',', ''))]
+  })
+  const types: readonly AddedType[] = typesOfReference['10.0']
+  assert.deepEqual(
+    rows,
+    types.map(({ name, keyPath, ttlS = 86_400 }) => [name, keyPath, ttlS]),
+  )
 })
 
 test('the error texts in docs/use/protocol.md, and every status beside a code, match src/errors.ts', () => {

@@ -111,7 +111,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
    * Pushes one update. It does not wait for the results of earlier pushes.
    *
    * @param botId - The bot that receives the update.
-   * @param update - The update without its id: an object with one of the 22 update types as its only key.
+   * @param update - The update without its id: an object with one of the update types as its only key.
    * @param options - Ordering key, time to live in seconds, /test/ queue and idempotency key.
    * @returns Resolves when the update is synced to disk, with its update id, or when the server has filtered it because
    *   the bot does not want its type.

@@ -52,21 +52,21 @@ export async function readDirectoryRecord(directory: string): Promise<DirectoryR
         'use the version that wrote it, or a later one',
     )
   }
-  const { shards, made } = fields
-  const isMade = format === firstFormatVersion ? undefined : made
-  const isKnown = format === firstFormatVersion || typeof made === 'boolean'
-  const types = format === typedFormatVersion ? storedTypes(fields.types) : []
-  if (typeof format !== 'number' || !isShardCount(shards) || !isKnown || types === undefined) {
-    throw new Error(
-      `expected {"format":${formatVersion},"shards":N,"made":true} in ${path}, got ${JSON.stringify(text.slice(0, 100))}`,
-    )
-  }
-  return {
-    shards,
-    isMade: typeof isMade === 'boolean' ? isMade : undefined,
-    types,
-    isOld: format < formatVersion,
-  }
+  const record = recordIn(fields)
+  if (record !== undefined) return record
+  throw new Error(
+    `expected {"format":${formatVersion},"shards":N,"made":true} in ${path}, got ${JSON.stringify(text.slice(0, 100))}`,
+  )
+}
+
+/** Returns undefined for fields of no valid record. */
+function recordIn({ format, shards, made, types }: Fields): DirectoryRecord | undefined {
+  if (typeof format !== 'number' || !isShardCount(shards)) return undefined
+  const known = format === typedFormatVersion ? storedTypes(types) : []
+  if (known === undefined) return undefined
+  const record = { shards, types: known, isOld: format < formatVersion }
+  if (format === firstFormatVersion) return { ...record, isMade: undefined }
+  return typeof made === 'boolean' ? { ...record, isMade: made } : undefined
 }
 
 export async function writeDirectoryRecord(
@@ -92,7 +92,9 @@ export function isShardCount(shards: unknown): shards is number {
   )
 }
 
-function parse(text: string): Readonly<Record<'format' | 'shards' | 'made' | 'types', unknown>> {
+type Fields = Readonly<Record<'format' | 'shards' | 'made' | 'types', unknown>>
+
+function parse(text: string): Fields {
   const nothing = { format: undefined, shards: undefined, made: undefined, types: undefined }
   try {
     const record: unknown = JSON.parse(text)

@@ -71,7 +71,18 @@ test('no type has the name of a field that may be in its place', () => {
 })
 
 test('only a list of different types is taken for a stored one', () => {
-  for (const value of [undefined, null, 'a', {}, [], [1], ['A'], ['a', 'a'], ['update_id']]) {
+  for (const value of [
+    undefined,
+    null,
+    'a',
+    {},
+    [],
+    [1],
+    ['A'],
+    ['a', 'a'],
+    ['a', 'a:x'],
+    ['update_id'],
+  ]) {
     assert.equal(storedTypes(value), undefined, JSON.stringify(value))
   }
 })

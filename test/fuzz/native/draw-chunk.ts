@@ -7,8 +7,10 @@ import { pairHeaderBytesMax } from '../../../src/private-api/limits.ts'
 import { idLengthMax, idPaths } from '../../../src/queue/ordering-key.ts'
 import { updateNestingMax } from '../../../src/queue/check-update.ts'
 import { updateTypes } from '../../../src/queue/update-types.ts'
-import '../../support/queue/sixty-four-types.ts'
+import { setSixtyFourTypes } from '../../support/queue/sixty-four-types.ts'
 import type { Luck } from '../../support/simulation/luck.ts'
+
+setSixtyFourTypes()
 
 /** The limit of an update line, which is for tests that draw chunks. */
 export const drawnUpdateBytesMax = 700

@@ -1,5 +1,5 @@
 /**
- * As many types as a server can have, for tests of the whole process: import this file first. Their names and paths are those
+ * As many types as a server can have, for tests of the whole process. Their names and paths are those
  * that a search gets wrong: alike in length and first letter, beginnings of others, as long as they may be.
  */
 import { addedTypesMax, parseAddedType } from '../../../src/added-type.ts'
@@ -32,5 +32,8 @@ export const sixtyFourTypes = all
   .slice(0, addedTypesMax)
   .flatMap((text) => parseAddedType(text) ?? [])
 
-if (sixtyFourTypes.length !== addedTypesMax) throw new Error('a type has no form')
-setAddedTypes(sixtyFourTypes)
+/** Call this before what reads the types when it is loaded. */
+export function setSixtyFourTypes(): void {
+  if (sixtyFourTypes.length !== addedTypesMax) throw new Error('a type has no form')
+  setAddedTypes(sixtyFourTypes)
+}

@@ -17,8 +17,10 @@ import {
   updateStartColumn,
 } from '../../../src/shard/update-rows.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
-import '../../support/queue/sixty-four-types.ts'
+import { setSixtyFourTypes } from '../../support/queue/sixty-four-types.ts'
 import { uncheckedRows, verdictOf } from '../../support/queue/pushed-rows.ts'
+
+setSixtyFourTypes()
 
 /** Returns the verdict of JavaScript, or the message of its refusal. */
 function expectedOf(update: Buffer): ReturnType<typeof verdictOf> {

@@ -16,12 +16,7 @@ function isUpdateByParse(json: string): boolean {
   }
   if (typeof update !== 'object' || update === null || Array.isArray(update)) return false
   const [entry, ...more] = Object.entries(update)
-  if (
-    entry === undefined ||
-    more.length > 0 ||
-    !(updateTypes as readonly string[]).includes(entry[0])
-  )
-    return false
+  if (entry === undefined || more.length > 0 || !updateTypes.includes(entry[0])) return false
   const isObject = typeof entry[1] === 'object' && entry[1] !== null && !Array.isArray(entry[1])
   return isObject && !/\p{Surrogate}/u.test(allTexts(json)) && depthOf(update) <= 64
 }

@@ -19,7 +19,9 @@ import {
 } from '../../../src/queue/update-types.ts'
 import { typesOfReference } from '../../../src/added-type.ts'
 import { accept, refusalOf } from '../../support/producers/update-verdict.ts'
-import { sixtyFourTypes } from '../../support/queue/sixty-four-types.ts'
+import { setSixtyFourTypes, sixtyFourTypes } from '../../support/queue/sixty-four-types.ts'
+
+setSixtyFourTypes()
 
 const typeNumber = fc.nat(63)
 
@@ -103,8 +105,11 @@ test('a refusal lists the added types, too', () => {
   )
 })
 
+function numberOf(type: string): number {
+  return updateTypes.indexOf(type)
+}
+
 test('only the forms of known added types are checked', () => {
-  const numberOf = (type: string): number => updateTypes.indexOf(type)
   setAddedTypes([...typesOfReference['10.0'], { name: 'ping' }])
   try {
     assertTelegramFields(numberOf('ping'), Buffer.from('"ping":{}'))
@@ -113,7 +118,7 @@ test('only the forms of known added types are checked', () => {
       assertTelegramFields(numberOf('guest_message'), Buffer.from('"guest_message":{}'))
     assert.throws(check, /expected an integer as guest_message.message_id/)
   } finally {
-    setAddedTypes(sixtyFourTypes)
+    setSixtyFourTypes()
   }
 })
 
@@ -126,6 +131,6 @@ test('types that are set again replace those before, everywhere', () => {
     assert.equal(updateTypeNumber.get('massage'), undefined)
     assert.notEqual(refusalOf('{"massage":{}}'), 'accepted')
   } finally {
-    setAddedTypes(sixtyFourTypes)
+    setSixtyFourTypes()
   }
 })

@@ -53,21 +53,23 @@ test('dead letters and kept updates keep their types by name', () => {
   }
 })
 
+/** Returns the JSON of a record of this kind after the move. */
+function movedJson(kind: string, json: unknown): unknown {
+  const ownKey =
+    kind === 'w' ? queueKey('w', queue) : Buffer.concat([Buffer.from(kind), key.subarray(1)])
+  return decodeJson(retyped({ key: ownKey, value: encodeJson(ownKey, json) }, moves))
+}
+
 test('allowed_updates and what a replay selects keep their types by name', () => {
-  const of = (kind: string, json: unknown): unknown => {
-    const ownKey =
-      kind === 'w' ? queueKey('w', queue) : Buffer.concat([Buffer.from(kind), key.subarray(1)])
-    return decodeJson(retyped({ key: ownKey, value: encodeJson(ownKey, json) }, moves))
-  }
-  assert.deepEqual(of('w', { allowedTypes: maskOfNumbers([0, 22, 25]), isPaused: true }), {
+  assert.deepEqual(movedJson('w', { allowedTypes: maskOfNumbers([0, 22, 25]), isPaused: true }), {
     allowedTypes: maskOfNumbers([0, 25, 23]),
     isPaused: true,
   })
-  assert.deepEqual(of('w', { isPaused: true }), { isPaused: true })
-  assert.deepEqual(of('j', { selection: { typeNumber: 23, untilS: 1 } }), {
+  assert.deepEqual(movedJson('w', { isPaused: true }), { isPaused: true })
+  assert.deepEqual(movedJson('j', { selection: { typeNumber: 23, untilS: 1 } }), {
     selection: { typeNumber: 22, untilS: 1 },
   })
-  assert.deepEqual(of('j', { selection: { untilS: 1 } }), { selection: { untilS: 1 } })
+  assert.deepEqual(movedJson('j', { selection: { untilS: 1 } }), { selection: { untilS: 1 } })
 })
 
 test('records stay byte for byte if the types do not move, or if they are damaged', () => {
