@@ -11,6 +11,9 @@ import { type AddedType, AddedTypesError, numberedTypes, storedType } from '../.
 import type { ClusterRow } from '../../store/postgres/cluster-row.ts'
 import type { PgUrl } from '../../store/postgres/pg-url.ts'
 
+/** The database ends a server that stands still for this long while it adds types. Chosen: as while it joins. */
+const idleMs = 1_000
+
 export interface ClusterTypesOptions {
   /** The rows of the databases; undefined for one that has not responded. */
   readonly rows: readonly (Pick<ClusterRow, 'types'> | undefined)[]
@@ -28,18 +31,11 @@ export class ClusterTypes {
   readonly #before: number
 
   /** @throws AddedTypesError if the options do not fit the rows */
-  constructor({ rows, given, shown }: ClusterTypesOptions) {
-    const lists = rows.flatMap((row) => (row === undefined ? [] : [row.types]))
-    const longest = lists.reduce((most, list) => (list.length > most.length ? list : most), [])
-    for (const list of lists) assertPart(list, longest)
-    this.types = numberedTypes(longest, given, `the cluster of ${shown}`)
-    this.#list = this.types.map(storedType)
-    this.#before = longest.length
-    if (this.#list.length > this.#before && lists.length < rows.length) {
-      throw new AddedTypesError(
-        `the types ${this.#added} can be added only while all databases of the cluster respond`,
-      )
-    }
+  constructor(options: ClusterTypesOptions) {
+    const { types, before } = typesOfCluster(options)
+    this.types = types
+    this.#list = types.map(storedType)
+    this.#before = before
   }
 
   /**
@@ -50,30 +46,60 @@ export class ClusterTypes {
    */
   async settle(database: PgUrl, node: string): Promise<void> {
     const { withDatabase } = await import('./with-databases.ts')
-    const { lockTypes, writeTypes } = await import('../../store/postgres/cluster-row.ts')
+    const { readTypes, writeTypes } = await import('../../store/postgres/cluster-row.ts')
     await withDatabase(database, async (connection) => {
+      if (this.#isComplete(await readTypes(connection))) return
       await connection.run({ text: 'BEGIN' })
-      const stored = await lockTypes(connection)
-      assertPart(stored, this.#list)
-      if (stored.length < this.#list.length) {
+      await connection.run({ text: `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}` })
+      if (!this.#isComplete(await readTypes(connection, 'UPDATE'))) {
         const others = await connection.run<{ readonly name: string }>(
           { text: 'SELECT name FROM node WHERE name <> $1 ORDER BY name' },
           [node],
         )
-        if (others.length > 0 && this.#before < this.#list.length) {
-          throw new AddedTypesError(
-            `the types ${this.#added} are new to the cluster, and the nodes ${others.map(({ name }) => name).join(', ')} run without them: stop all nodes, then start each with the same --update-type and --update-types-of`,
-          )
-        }
+        this.#assertAlone(others.map(({ name }) => name))
         await writeTypes(connection, this.#list)
       }
       await connection.run({ text: 'COMMIT' })
     })
   }
 
+  #isComplete(stored: readonly string[]): boolean {
+    assertPart(stored, this.#list)
+    return stored.length === this.#list.length
+  }
+
+  /** A database that is behind the others of the cluster gets what all nodes know. */
+  #assertAlone(others: readonly string[]): void {
+    if (others.length === 0 || this.#before === this.#list.length) return
+    throw new AddedTypesError(
+      `the types ${this.#added} are new to the cluster, and the nodes ${others.join(', ')} run without them: stop all nodes, then start each with the same --update-type and --update-types-of`,
+    )
+  }
+
   get #added(): string {
     return this.#list.slice(this.#before).join(', ')
   }
+}
+
+/**
+ * Returns the types in the order of their numbers, and how many of them a database has already.
+ *
+ * @throws AddedTypesError if the options do not fit the rows
+ */
+export function typesOfCluster({ rows, given, shown }: ClusterTypesOptions): {
+  readonly types: readonly AddedType[]
+  readonly before: number
+} {
+  const lists = rows.flatMap((row) => (row === undefined ? [] : [row.types]))
+  const longest = lists.reduce((most, list) => (list.length > most.length ? list : most), [])
+  for (const list of lists) assertPart(list, longest)
+  const types = numberedTypes(longest, given, `the cluster of ${shown}`)
+  const before = longest.length
+  if (types.length === before || lists.length === rows.length) return { types, before }
+  const added = types.slice(before).map(storedType).join(', ')
+  throw new AddedTypesError(
+    `the types ${added} can be added only while all databases of the cluster respond`,
+  )
 }
 
 /** @throws AddedTypesError */

@@ -1,3 +1,7 @@
+import { givenTypes } from '../../added-type.ts'
+import { messageOf } from '../../message-of.ts'
+import type { ClusterRow } from '../../store/postgres/cluster-row.ts'
+import { typesOfCluster } from '../cluster/cluster-types.ts'
 import { examineDatabase } from '../../store/postgres/examine-database.ts'
 import { bad } from '../../store/postgres/finding.ts'
 import type { Config } from '../../config/config.ts'
@@ -18,7 +22,10 @@ export async function examineDatabases(config: Config): Promise<readonly Examine
     ),
   )
   const named = databases.map((database, number) => ({ database, row: examined[number]?.cluster }))
-  const problems = databaseProblems(named).map((problem) => bad(problem))
+  const rows = named.map(({ row }) => row)
+  const problems = [...databaseProblems(named), ...typeProblems(config, rows)].map((problem) =>
+    bad(problem),
+  )
   return [
     ...examined.map(({ findings }, number) => ({
       heading: headingOf(databases, number),
@@ -26,4 +33,19 @@ export async function examineDatabases(config: Config): Promise<readonly Examine
     })),
     { heading: [], findings: problems },
   ]
+}
+
+/** Whether the options name the added types of the databases. */
+function typeProblems(
+  { databases, updateTypes, updateTypesOf }: Config,
+  rows: readonly (ClusterRow | undefined)[],
+): readonly string[] {
+  const given = givenTypes(updateTypes, updateTypesOf)
+  const shown = databases.map((database) => database.shown).join(', ')
+  try {
+    typesOfCluster({ rows, given, shown })
+    return []
+  } catch (error) {
+    return [messageOf(error)]
+  }
 }

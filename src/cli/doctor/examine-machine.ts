@@ -3,6 +3,7 @@
  * clock, the ports, and the way to webhooks. It changes nothing, except that it writes and removes a small file, and sends
  * no packet beyond this machine unless a proxy or a webhook is given.
  */
+import { givenTypes } from '../../added-type.ts'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
@@ -36,7 +37,12 @@ export async function examineMachine(
   const existing = await nearestExisting(directory)
   const findings = [
     ...examineProcess(),
-    ...(await examineDirectory({ directory, existing, keyFile: config.adminKeyFile })),
+    ...(await examineDirectory({
+      directory,
+      existing,
+      keyFile: config.adminKeyFile,
+      types: givenTypes(config.updateTypes, config.updateTypesOf),
+    })),
     ...(await examineDisk({
       directory: existing,
       reserveBytes: config.diskReserveBytes,

@@ -75,10 +75,17 @@ export async function setFinished(
   }
 }
 
-/** Locks the row until the end of the transaction, and returns the types that it has by then. */
-export async function lockTypes(connection: PgConnection): Promise<readonly string[]> {
+/**
+ * Returns the added types once no other connection is changing them.
+ *
+ * @param lock - `UPDATE` keeps others from changing them until the end of the transaction
+ */
+export async function readTypes(
+  connection: PgConnection,
+  lock: 'SHARE' | 'UPDATE' = 'SHARE',
+): Promise<readonly string[]> {
   const [row] = await connection.run<{ readonly types: readonly string[] }>({
-    text: "SELECT coalesce(to_jsonb(cluster) -> 'types', '[]') AS types FROM cluster FOR UPDATE",
+    text: `SELECT coalesce(to_jsonb(cluster) -> 'types', '[]') AS types FROM cluster FOR ${lock}`,
   })
   return row?.types ?? []
 }

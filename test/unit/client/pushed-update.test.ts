@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message, Update } from 'grammy/types'
-import { PostboteClient, type PushedUpdate } from 'postbote/client'
+import { type AnyPayloads, PostboteClient, type PushedUpdate } from 'postbote/client'
 
 const chat = { id: 1, type: 'private', first_name: 'Ada' } as const
 const message: Message & Update.NonChannel = {
@@ -41,6 +41,20 @@ test('payloads have the types that the user names, including those of grammY', (
   // @ts-expect-error no update types
   const strange: PushedUpdate<{ massage: object }> = {}
   assert.equal([good, bad, own, unnamed, strange].length, 5)
+})
+
+test('a type that the server has added is named beside the others', () => {
+  type Payloads = AnyPayloads & { readonly order: { readonly id: number } }
+  const good: readonly PushedUpdate<Payloads>[] = [{ order: { id: 1 } }, { message: {} }]
+  // @ts-expect-error another payload
+  const bad: PushedUpdate<Payloads> = { order: { id: '1' } }
+  // @ts-expect-error two types
+  const two: PushedUpdate<Payloads> = { order: { id: 1 }, message: {} }
+  // @ts-expect-error a type of another name
+  const unknown: PushedUpdate<Payloads> = { orders: { id: 1 } }
+  const alone: PushedUpdate<{ readonly order: object }> = { order: {} }
+  const later: PushedUpdate<Update> = { guest_message: message }
+  assert.equal([...good, bad, two, unknown, alone, later].length, 7)
 })
 
 test('a client and its streams accept the updates of its type parameter', async () => {
