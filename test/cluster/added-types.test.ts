@@ -130,7 +130,6 @@ test('an added type goes through push, filter, poll, webhook, dead letter, expor
       await server.kill()
       const { dir } = server
       for (const [types, missing] of [
-        [own, '--update-type other_0:id'],
         [[...many, 'order:id', 'ping'], '--update-type order:order.id'],
         [[], '--update-type ping'],
       ] as const) {

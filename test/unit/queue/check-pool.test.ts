@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { CheckPool, type CheckPoolOptions } from '../../../src/queue/check-pool.ts'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
+import { setAddedTypes } from '../../../src/queue/update-types.ts'
 import { type UpdateRows, uncheckedType } from '../../../src/shard/update-rows.ts'
 import { allOf, uncheckedRows } from '../../support/queue/pushed-rows.ts'
 
@@ -49,6 +50,14 @@ test('a thread has the same verdict for an update as a check in place', async (t
     [1, 2].map((nth) => rows.orderingKeyOf(nth)),
     ['m7', 'cé'],
   )
+})
+
+test('the thread knows the added types of its process', async (t) => {
+  setAddedTypes([{ name: 'ping' }, { name: 'order', keyPath: 'order.id' }])
+  t.after(() => setAddedTypes([]))
+  const rows = await check(poolOf(t), large, '{"order":{"order":{"id":"é"}}}', '{"pong":{}}')
+  assert.deepEqual([rows.typeOf(1), rows.orderingKeyOf(1)], [23, 'Bé'])
+  assert.match(String(rows.refusalOf(2)?.message), /one of the 24 update types/)
 })
 
 test("a producer's key is kept", async (t) => {

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
+import { parseAddedType } from '../../../src/added-type.ts'
 import {
   ensureAdminKey,
   prepareDataDirectory,
@@ -53,6 +54,49 @@ test('the number of shards is remembered, and the error for another one names bo
   assert.equal((await prepare(8)).shards, 8)
   await assert.rejects(prepare(16), /created with 8 shards, but --shards is 16/)
   assert.equal(existsSync(shardPath(at('data'), 8)), false)
+})
+
+const prepareTyped = (...types: readonly string[]) =>
+  prepareDataDirectory({
+    path: at('data'),
+    shards: 4,
+    shardsDefault: 8,
+    files: levelEngine.files,
+    types: types.flatMap((text) => parseAddedType(text) ?? []),
+  })
+const recorded = (): unknown => JSON.parse(readFileSync(at('data', 'postbote.json'), 'utf8'))
+
+test('a directory has format 4, which an older server refuses, only once there is an added type', async () => {
+  await prepareTyped()
+  assert.deepEqual(recorded(), { format: 3, shards: 4, made: true })
+  const { types } = await prepareTyped('order:order.id:60', 'ping')
+  assert.deepEqual(
+    types.map(({ name, ttlS }) => [name, ttlS]),
+    [
+      ['order', 60],
+      ['ping', undefined],
+    ],
+  )
+  const typed = { format: 4, shards: 4, made: true, types: ['order:order.id', 'ping'] }
+  assert.deepEqual(recorded(), typed)
+  await prepareTyped('ping', 'order:order.id')
+  assert.deepEqual(recorded(), typed)
+  await prepareTyped('new', 'ping', 'order:order.id')
+  assert.deepEqual(recorded(), { ...typed, types: [...typed.types, 'new'] })
+})
+
+test('a new directory can begin with added types', async () => {
+  await prepareTyped('ping')
+  assert.deepEqual(recorded(), { format: 4, shards: 4, made: true, types: ['ping'] })
+})
+
+test('a start that does not name a type of the directory is refused, and changes nothing', async () => {
+  await prepareTyped('order:order.id', 'ping')
+  const before = recorded()
+  await assert.rejects(prepareTyped('new', 'ping'), /give again: --update-type order:order.id$/)
+  await assert.rejects(prepareTyped('order', 'ping'), /give again: --update-type order:order.id$/)
+  await assert.rejects(prepare(), /give again: --update-type order:order.id --update-type ping$/)
+  assert.deepEqual(recorded(), before)
 })
 
 test('shards that no files of this machine hold have no directories, and none are missed', async () => {

@@ -54,6 +54,14 @@ function problemOf(...argv: readonly string[]): string {
   return assert.fail(`accepted: ${argv.join(' ')}`)
 }
 
+test('an option that has only the name of one of the server has values of its own', () => {
+  const typeOption = { name: 'update-type', kind: oneOf(['message']), sentence: 'A type.' } as const
+  const filtered = { ...row, options: [typeOption, optionTable.dir] }
+  const given = parseCommand(filtered, ['100', '--update-type', 'message'], configOf)
+  assert.equal(given.get(typeOption), 'message')
+  assert.deepEqual(given.config().updateTypes, [])
+})
+
 test('arguments and options have the values of their kinds, and defaults where they are not given', () => {
   const given = call('100', '7', '--limit=3', '--word', 'b', '--all')
   assert.deepEqual(

@@ -3,6 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { examineDirectory } from '../../../../src/cli/doctor/examine-directory.ts'
+import { writeDirectoryRecord } from '../../../../src/shard/directory-record.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 async function levelsOf(
@@ -44,4 +45,18 @@ test('a file in the place of the directory is a fault', async (t) => {
   const file = join(temporaryDirectory(t), 'file')
   writeFileSync(file, '')
   assert.equal((await levelsOf(join(file, 'data'), { existing: file }))[0], 'bad')
+})
+
+test('options that do not name the added types of a directory are a fault', async (t) => {
+  const directory = temporaryDirectory(t)
+  const types = ['order:order.id']
+  await writeDirectoryRecord(directory, { shards: 4, isMade: true, types })
+  assert.deepEqual(await levelsOf(directory), ['good', 'good', 'bad'])
+  const facts = { directory, existing: directory, keyFile: undefined }
+  const given = [{ name: 'order', keyPath: 'order.id' }]
+  const findings = await examineDirectory({ ...facts, types: given })
+  assert.deepEqual(
+    findings.map(({ level }) => level),
+    ['good', 'good', 'good'],
+  )
 })
