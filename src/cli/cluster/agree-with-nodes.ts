@@ -76,7 +76,11 @@ function fingerprintOf(adminKey: string): string {
 }
 
 /** Returns the rows of other nodes whose beats move. */
-async function aliveOthers({ clock, table, name }: AgreementOptions): Promise<readonly NodeRow[]> {
+export async function aliveOthers({
+  clock,
+  table,
+  name,
+}: Pick<AgreementOptions, 'clock' | 'table' | 'name'>): Promise<readonly NodeRow[]> {
   const before = (await table.read()).nodes.filter((row) => row.name !== name)
   if (before.length === 0) return []
   await sleep(clock, nodeWatchMs)

@@ -8,11 +8,17 @@
  * that start at once with other lists see each other, or the second one waits for the lock and sees what the first one wrote.
  */
 import { type AddedType, AddedTypesError, numberedTypes, storedType } from '../../added-type.ts'
+import { type Clock, sleep } from '../../clock.ts'
+import { nodeEvictedMs, nodeHeartbeatMs } from '../../cluster/membership/limits.ts'
+import type { PgConnection } from '../../store/postgres/pg-connection.ts'
 import type { ClusterRow } from '../../store/postgres/cluster-row.ts'
 import type { PgUrl } from '../../store/postgres/pg-url.ts'
 
 /** The database ends a server that stands still for this long while it adds types. Chosen: as while it joins. */
 const idleMs = 1_000
+
+/** The row of a server that has crashed is evicted within this time, with one heartbeat to notice it and one to do it. */
+const evictedMsMax = nodeEvictedMs + 2 * nodeHeartbeatMs + idleMs
 
 export interface ClusterTypesOptions {
   /** The rows of the databases; undefined for one that has not responded. */
@@ -39,28 +45,54 @@ export class ClusterTypes {
   }
 
   /**
-   * Makes sure that a database has the list. Call this when the server has a row there.
+   * Call this before the server joins, so that one that is refused disturbs nobody.
+   *
+   * @param othersAlive - returns the names of other servers that run
+   * @throws AddedTypesError if there are any, and the options add types
+   */
+  async assertMayAdd(othersAlive: () => Promise<readonly string[]>): Promise<void> {
+    if (this.#before < this.#list.length) this.#assertAlone(await othersAlive())
+  }
+
+  /**
+   * Makes sure that a database has the list. Call this when the server has a row there. The row of a server that has crashed
+   * is evicted meanwhile.
    *
    * @param node - the name of this server
    * @throws AddedTypesError if other servers run with another list
    */
-  async settle(database: PgUrl, node: string): Promise<void> {
+  async settle(database: PgUrl, { node, clock }: { node: string; clock: Clock }): Promise<void> {
     const { withDatabase } = await import('./with-databases.ts')
-    const { readTypes, writeTypes } = await import('../../store/postgres/cluster-row.ts')
     await withDatabase(database, async (connection) => {
-      if (this.#isComplete(await readTypes(connection))) return
-      await connection.run({ text: 'BEGIN' })
-      await connection.run({ text: `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}` })
-      if (!this.#isComplete(await readTypes(connection, 'UPDATE'))) {
-        const others = await connection.run<{ readonly name: string }>(
-          { text: 'SELECT name FROM node WHERE name <> $1 ORDER BY name' },
-          [node],
-        )
-        this.#assertAlone(others.map(({ name }) => name))
-        await writeTypes(connection, this.#list)
+      const untilMs = clock.monotonicMs() + evictedMsMax
+      for (;;) {
+        const others = await this.#settleIn(connection, node)
+        if (others.length === 0) return
+        if (clock.monotonicMs() >= untilMs) this.#assertAlone(others)
+        await sleep(clock, nodeHeartbeatMs)
       }
-      await connection.run({ text: 'COMMIT' })
     })
+  }
+
+  /** Returns the names of servers that keep this one from writing the list. */
+  async #settleIn(connection: PgConnection, node: string): Promise<readonly string[]> {
+    const { addTypesColumn, readTypes, writeTypes } = await import(
+      '../../store/postgres/cluster-row.ts'
+    )
+    if (this.#isComplete(await readTypes(connection))) return []
+    await addTypesColumn(connection)
+    await connection.run({ text: 'BEGIN' })
+    await connection.run({ text: `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}` })
+    const isComplete = this.#isComplete(await readTypes(connection, 'UPDATE'))
+    const rows = await connection.run<{ readonly name: string }>(
+      { text: 'SELECT name FROM node WHERE name <> $1 ORDER BY name' },
+      [node],
+    )
+    // A database that is behind the others of the cluster gets what all nodes know.
+    const isAlone = rows.length === 0 || this.#before === this.#list.length
+    if (!isComplete && isAlone) await writeTypes(connection, this.#list)
+    await connection.run({ text: 'COMMIT' })
+    return isComplete || isAlone ? [] : rows.map(({ name }) => name)
   }
 
   #isComplete(stored: readonly string[]): boolean {
@@ -68,9 +100,8 @@ export class ClusterTypes {
     return stored.length === this.#list.length
   }
 
-  /** A database that is behind the others of the cluster gets what all nodes know. */
   #assertAlone(others: readonly string[]): void {
-    if (others.length === 0 || this.#before === this.#list.length) return
+    if (others.length === 0) return
     throw new AddedTypesError(
       `the types ${this.#added} are new to the cluster, and the nodes ${others.join(', ')} run without them: stop all nodes, then start each with the same --update-type and --update-types-of`,
     )

@@ -12,7 +12,12 @@ import type { PgUrl } from '../../store/postgres/pg-url.ts'
 import { readIfThere } from '../../store/read-if-there.ts'
 import { writeFileAtomically } from '../../store/write-file.ts'
 import type { ClusterTypes } from './cluster-types.ts'
-import { type AgreementOptions, agreeWithNodes, rememberKey } from './agree-with-nodes.ts'
+import {
+  type AgreementOptions,
+  agreeWithNodes,
+  aliveOthers,
+  rememberKey,
+} from './agree-with-nodes.ts'
 
 export interface DatabaseMemberOptions extends Omit<AgreementOptions, 'adminKey'> {
   readonly log: Log
@@ -27,7 +32,7 @@ export interface DatabaseMemberOptions extends Omit<AgreementOptions, 'adminKey'
   readonly onLeft: () => boolean
   /** Whether this node was told to leave another database. */
   readonly isLeaving: () => boolean
-  readonly types: Pick<ClusterTypes, 'settle'>
+  readonly types: Pick<ClusterTypes, 'assertMayAdd' | 'settle'>
 }
 
 export interface MemberStart {
@@ -67,9 +72,12 @@ export class DatabaseMember {
     const member = await this.#newMember(start)
     this.#member = member
     try {
+      await types.assertMayAdd(async () =>
+        (await aliveOthers({ clock, table, name })).map((other) => other.name),
+      )
       await agreeWithNodes({ clock, table, database, name, adminKey, links })
       await member.start()
-      await types.settle(database, name)
+      await types.settle(database, { node: name, clock })
       await rememberKey(database, adminKey)
     } catch (error) {
       // An open connection would keep the process alive.

@@ -69,9 +69,11 @@ export async function setFinished(
   connection: PgConnection,
   types: readonly string[],
 ): Promise<void> {
-  await writeTypes(connection, types)
   if (types.length === 0) {
     await connection.run({ text: 'UPDATE cluster SET format = $1' }, [schemaFormat])
+  } else {
+    await addTypesColumn(connection)
+    await writeTypes(connection, types)
   }
 }
 
@@ -90,13 +92,16 @@ export async function readTypes(
   return row?.types ?? []
 }
 
-/** Stores the list of added types, if there are any, and with it the format that older servers refuse. */
+/** Makes room for added types. Not within a transaction that has locked the row, which others wait for with a lock of the table. */
+export async function addTypesColumn(connection: PgConnection): Promise<void> {
+  await connection.run({ text: 'ALTER TABLE cluster ADD COLUMN IF NOT EXISTS types jsonb' })
+}
+
+/** Stores the list of added types, and with it the format that older servers refuse. */
 export async function writeTypes(
   connection: PgConnection,
   types: readonly string[],
 ): Promise<void> {
-  if (types.length === 0) return
-  await connection.run({ text: 'ALTER TABLE cluster ADD COLUMN IF NOT EXISTS types jsonb' })
   await connection.run({ text: 'UPDATE cluster SET types = $1::jsonb, format = $2' }, [
     JSON.stringify(types),
     typedSchemaFormat,
