@@ -11,14 +11,29 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Clock, sleep, type Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import type { BotRecord, StoredOwnerLink } from '../shard/bot-record.ts'
-import type { Bot } from './bot.ts'
-import type { BotCache } from './bot-cache.ts'
-import { newOwnerSecret, type OwnerSecret, ownerSecretText } from './owner-link.ts'
+import type { Shard } from '../shard/shard.ts'
+import { newOwnerSecret, type OwnerSecret, ownerSecretText } from './owner-secret.ts'
 import { foreignRefusalMs, secretHash } from './token.ts'
+
+/** A bot in memory, as far as links are concerned. */
+interface LinkedBot {
+  readonly record: BotRecord
+  readonly isRemoved: boolean
+  lastUsedMs: number
+}
+
+/** The bots of the worker, as `BotCache` has them. */
+interface LinkedBots {
+  loaded(botId: number): LinkedBot | undefined
+  find(botId: number): LinkedBot | undefined | Promise<LinkedBot | undefined>
+  load(botIds: readonly number[]): Promise<void>
+  shardOf(botId: number): Pick<Shard, 'clock' | 'readBot'>
+  assertAbsent(botIds: readonly number[]): void
+}
 
 export interface OwnerLinksOptions {
   readonly clock: Clock
-  readonly bots: Pick<BotCache, 'assertAbsent' | 'find' | 'load' | 'loaded' | 'shardOf'>
+  readonly bots: LinkedBots
   /** Changes the record of a bot on disk. Changes run one after the other. */
   readonly changeRecord: <Change extends { readonly record: BotRecord }>(
     botId: number,
@@ -111,7 +126,7 @@ export class OwnerLinks {
    */
   async authorize({ botId, secret }: OwnerSecret): Promise<StoredOwnerLink> {
     const { bots, clock } = this.#options
-    const found = this.#validFor(bots.loaded(botId), secret)
+    const found = this.#validOf(botId, secret)
     if (found !== undefined) return found
     const wait = new AbortController()
     // Before the read, so that its end does not depend on what is read.
@@ -120,7 +135,7 @@ export class OwnerLinks {
     if (isDamaged === true) throw new PostboteError('STORE_UNAVAILABLE')
     if (linkOf(bot, { secret, nowMs: this.#nowMs(botId) }) !== undefined) {
       await bots.load([botId])
-      const link = this.#validFor(bots.loaded(botId), secret)
+      const link = this.#validOf(botId, secret)
       if (link !== undefined) {
         wait.abort()
         return link
@@ -151,8 +166,9 @@ export class OwnerLinks {
 
   #endIfOver(botId: number, watcher: Watcher): void {
     const bot = this.#options.bots.loaded(botId)
-    const nowMs = bot?.main.clock.nowMs() ?? 0
-    const links = bot === undefined || bot.isRemoved ? [] : currentLinks(bot.record, nowMs)
+    const isThere = bot !== undefined && !bot.isRemoved
+    const nowMs = isThere ? this.#nowMs(botId) : 0
+    const links = isThere ? currentLinks(bot.record, nowMs) : []
     const link = links.find(({ id }) => id === watcher.linkId)
     watcher.timer?.cancel()
     if (link === undefined) {
@@ -171,9 +187,11 @@ export class OwnerLinks {
     if (watchers?.delete(watcher) === true && watchers.size === 0) this.#watchers.delete(botId)
   }
 
-  #validFor(bot: Bot | undefined, secret: string): StoredOwnerLink | undefined {
+  /** Returns the link of a bot in memory. */
+  #validOf(botId: number, secret: string): StoredOwnerLink | undefined {
+    const bot = this.#options.bots.loaded(botId)
     if (bot === undefined || bot.isRemoved) return undefined
-    const link = linkOf(bot.record, { secret, nowMs: bot.main.clock.nowMs() })
+    const link = linkOf(bot.record, { secret, nowMs: this.#nowMs(botId) })
     if (link !== undefined) bot.lastUsedMs = this.#options.clock.monotonicMs()
     return link
   }

@@ -3,13 +3,13 @@
  * sends. What a link may call is told by the field `owner` of each row.
  */
 import { Type } from 'typebox'
-import { ownerRights } from '../bots/owner-link.ts'
+import { ownerRights } from '../bots/owner-secret.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { originLengthMax, ownerLinkTtlSMax, ownerLinkTtlSMin } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
 import { pushErrors, pushResult } from './update-operations.ts'
 
-const { orNull, preciseTime, removedCount } = fieldSchemas
+const { orNull, removedCount, time } = fieldSchemas
 
 const all = `${botPath}/portal` as const
 
@@ -79,7 +79,7 @@ export const portalOperations = declareOperations("owner's page", {
     route: `DELETE ${all}`,
     scope: 'manage',
     about: 'bot',
-    command: 'portal revoke-all',
+    command: 'portal revoke',
     summary: "Ends all links to the owner's page of a bot",
     result: () => removedCount(),
   },
@@ -113,8 +113,8 @@ function right() {
 function link() {
   return {
     link_id: Type.String({ description: 'The id of the link, which is no secret.' }),
-    created_at: preciseTime('When it was made.'),
-    expires_at: preciseTime('When it ends.'),
+    created_at: time('When it was made.'),
+    expires_at: time('When it ends.'),
     can: Type.Array(right()),
     origin: orNull(Type.String({ description: 'Whose pages may frame the page.' })),
   }

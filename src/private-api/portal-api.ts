@@ -20,7 +20,7 @@ import type { Access, KeyAccess } from '../access/access.ts'
 import { KeyShares } from '../access/key-shares.ts'
 import type { CreationGate } from '../bot-api/bot-api-handler.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
-import { ownerSecretIn } from '../bots/owner-link.ts'
+import { ownerSecretIn } from '../bots/owner-secret.ts'
 import { PostboteError } from '../errors.ts'
 import { dropBody, hasBody } from '../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
@@ -94,6 +94,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     const { owner: right } = operation
     if (right === undefined) throw new Error(`expected a call of owners, got ${operation.id}`)
     request.access = await owners.accessOf(request)
+    void reply.headers(owners.headersOf(request.access))
     owners.assertMay(request.access, right)
   })
   app.addHook('preHandler', async (request) => {
@@ -153,6 +154,15 @@ class Owners {
     const access = accessFor({ botId, link })
     this.#owners.set(access, { botId, link })
     return access
+  }
+
+  /** What a page shows of its link, which has no call of its own. */
+  headersOf(access: KeyAccess): Readonly<Record<string, string>> {
+    const { can, endsAtMs } = this.#ownerOf(access).link
+    return {
+      'postbote-link-can': can.join(','),
+      'postbote-link-expires': `${Math.floor(endsAtMs / 1_000)}`,
+    }
   }
 
   /** Throws LINK_LACKS_RIGHT; TOO_MANY_REQUESTS if the links of the bot have made too many calls. */

@@ -9,7 +9,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { PrivateApiGuard } from '../../private-api/access/private-api-guard.ts'
-import { ownerSecretIn } from '../../bots/owner-link.ts'
+import { ownerSecretIn } from '../../bots/owner-secret.ts'
 import { parseToken, type TokenFilter } from '../../bots/token.ts'
 import { PostboteError } from '../../errors.ts'
 import { isForUpstream, runsMethods } from '../../bot-api/own-methods.ts'

@@ -1,6 +1,6 @@
 /** Routes that make, list and end links to the owner's page of a bot (protocol.md §9), and the test update of that page. */
 import type { FastifyInstance } from 'fastify'
-import { ownerRights } from '../../bots/owner-link.ts'
+import { ownerRights } from '../../bots/owner-secret.ts'
 import { PostboteError } from '../../errors.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { portalOperations } from '../../operations/portal-operations.ts'
@@ -10,7 +10,6 @@ import { UpdateRows } from '../../shard/update-rows.ts'
 import { refusal } from '../ingest/update-options.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 import { addOperations } from './add-operations.ts'
-import { fieldValues } from './field-values.ts'
 
 type LinkJson = ResultOf<typeof portalOperations.listPortalLinks>['links'][number]
 
@@ -80,8 +79,8 @@ function testUpdate(botId: number, nowMs: number): object {
 function linkJson({ id, createdAtMs, endsAtMs, can, origin }: StoredOwnerLink): LinkJson {
   return {
     link_id: id,
-    created_at: fieldValues.preciseTime(createdAtMs),
-    expires_at: fieldValues.preciseTime(endsAtMs),
+    created_at: Math.floor(createdAtMs / 1_000),
+    expires_at: Math.floor(endsAtMs / 1_000),
     can,
     origin: origin ?? null,
   }
