@@ -104,8 +104,8 @@ export function botIdOfTarget(url: string): number | undefined {
  *
  * @param url - The plain request target: `/portal/v1/bots/<id>...`.
  */
-export function botIdOfOwnerCall(url: string): number | undefined {
-  return url.startsWith(ownerBotsPath) ? botIdAt(url, ownerBotsPath.length) : undefined
+export function botIdOfPortalCall(url: string): number | undefined {
+  return url.startsWith(portalBotsPath) ? botIdAt(url, portalBotsPath.length) : undefined
 }
 
 /** Whether a request is for the owner's page or its calls. */
@@ -114,7 +114,7 @@ export function isPortalTarget(url: string): boolean {
 }
 
 const botsPath = '/v1/bots/'
-const ownerBotsPath = `/portal${botsPath}`
+const portalBotsPath = `/portal${botsPath}`
 
 function botIdAt(url: string, start: number): number | undefined {
   const end = digitsEnd(url, start)

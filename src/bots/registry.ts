@@ -34,7 +34,7 @@ import type {
 import { Fleet } from './fleet.ts'
 import type { FleetQuery } from './fleet-status.ts'
 import { registrationHash } from './derived-bot-id.ts'
-import { OwnerLinks } from './owner-links.ts'
+import { PortalLinks } from './portal-links.ts'
 import { PushBatch } from './push-batch.ts'
 import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
 import { ReplayJobs } from './replay-jobs.ts'
@@ -66,7 +66,7 @@ export class BotRegistry implements BotService {
   /** What is known of all bots of the shards. */
   readonly fleet: Fleet
   readonly replays: ReplayJobs
-  readonly ownerLinks: OwnerLinks
+  readonly portalLinks: PortalLinks
   readonly #services: BotQueueServices
   /** Registrations with a key that are in progress, by the ids of their bots. */
   readonly #registering = new Map<number, Promise<unknown>>()
@@ -88,7 +88,7 @@ export class BotRegistry implements BotService {
       findQueue: (queue) => this.bots.findQueue(queue),
       assertAccepting: (queue) => this.#assertAccepting(queue),
     })
-    this.ownerLinks = new OwnerLinks({
+    this.portalLinks = new PortalLinks({
       clock: options.clock,
       bots: this.bots,
       changeRecord: (botId, change) => this.#changeRecord(botId, change),
@@ -320,7 +320,7 @@ export class BotRegistry implements BotService {
     const queues = [bot.main, await bot.test()]
     if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
     bot.isRemoved = true
-    this.ownerLinks.endOver(botId)
+    this.portalLinks.endOver(botId)
     const shard = this.bots.shardOf(botId)
     const polls = queues.map(({ poller }) => poller.take())
     let ending: 'UNKNOWN_TOKEN' | undefined

@@ -139,7 +139,7 @@ export const botOperations = declareOperations('bots', {
     route: `GET ${botPath}`,
     scope: 'read',
     about: 'bot',
-    owner: 'look',
+    portal: 'look',
     command: 'bots show',
     summary: 'Returns the state of a bot',
     result: () => {

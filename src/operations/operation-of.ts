@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { apiOperations } from './api-operations.ts'
-import { type Operation, ownerPrefix, type Verb } from './operation.ts'
+import { type Operation, portalPrefix, type Verb } from './operation.ts'
 
 /** A part of the paths of calls. */
 interface Part {
@@ -29,12 +29,12 @@ for (const operation of apiOperations)
  */
 export function operationOf(method: string | undefined, url: string): Operation | undefined {
   if (method === undefined) return undefined
-  if (!url.startsWith(ownerCalls)) return partAt(url)?.operations.get(method)
-  const operation = partAt(url.slice(ownerPrefix.length))?.operations.get(method)
-  return operation?.owner === undefined ? undefined : operation
+  if (!url.startsWith(portalCalls)) return partAt(url)?.operations.get(method)
+  const operation = partAt(url.slice(portalPrefix.length))?.operations.get(method)
+  return operation?.portal === undefined ? undefined : operation
 }
 
-const ownerCalls = `${ownerPrefix}/v1/`
+const portalCalls = `${portalPrefix}/v1/`
 
 const found = Symbol('operation')
 

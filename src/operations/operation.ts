@@ -15,7 +15,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { NeededScope } from '../access/access.ts'
 import type { ErrorCode } from '../errors.ts'
-import type { OwnerRight } from '../shard/bot-record.ts'
+import type { PortalRight } from '../shard/bot-record.ts'
 
 /**
  * Whom a call is about.
@@ -33,7 +33,7 @@ export type Subject = 'bot' | 'queue' | 'pairs' | 'fleet' | 'keys' | 'shard' | '
 /** The path of a bot, below which most calls are. */
 export const botPath = '/v1/bots/:id'
 /** Below this path, links of the owner's page make the calls that they may make. */
-export const ownerPrefix = '/portal'
+export const portalPrefix = '/portal'
 
 export type Verb = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -49,7 +49,7 @@ export interface OperationRow {
   /** Whether the call needs a key itself, and a session does not stand for it. */
   readonly needsKey?: true
   /** The right that lets a link of the owner's page make this call, below `/portal`. Absent: no link may make it. */
-  readonly owner?: OwnerRight
+  readonly portal?: PortalRight
   /** As a sentence that begins with a verb. */
   readonly summary: string
   readonly description?: string

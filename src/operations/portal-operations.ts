@@ -1,11 +1,11 @@
 /**
  * The calls about the owner's page: links that show one bot to its owner, who has no key, and the test update that such a page
- * sends. What a link may call is told by the field `owner` of each row.
+ * sends. What a link may call is told by the field `portal` of each row.
  */
 import { Type } from 'typebox'
-import { ownerRights } from '../bots/owner-secret.ts'
+import { portalRights } from '../bots/portal-secret.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { originLengthMax, ownerLinkTtlSMax, ownerLinkTtlSMin } from './limits.ts'
+import { originLengthMax, portalLinkTtlSMax, portalLinkTtlSMin } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
 import { pushErrors, pushResult } from './update-operations.ts'
 
@@ -27,14 +27,14 @@ export const portalOperations = declareOperations("owner's page", {
       Type.Object(
         {
           ttl: Type.Integer({
-            minimum: ownerLinkTtlSMin,
-            maximum: ownerLinkTtlSMax,
+            minimum: portalLinkTtlSMin,
+            maximum: portalLinkTtlSMax,
             description: 'Seconds until the link ends.',
           }),
           can: Type.Optional(
             Type.Array(right(), {
               minItems: 1,
-              maxItems: ownerRights.length,
+              maxItems: portalRights.length,
               uniqueItems: true,
               description: 'What its page may do. Default: all.',
             }),
@@ -96,7 +96,7 @@ export const portalOperations = declareOperations("owner's page", {
     route: `POST ${botPath}/test-update`,
     scope: 'manage',
     about: 'queue',
-    owner: 'test',
+    portal: 'test',
     more: '#the-owners-page',
     summary: 'Pushes a message that says that it is a test',
     description:
@@ -107,7 +107,7 @@ export const portalOperations = declareOperations("owner's page", {
 })
 
 function right() {
-  return Type.Enum([...ownerRights], { type: 'string' })
+  return Type.Enum([...portalRights], { type: 'string' })
 }
 
 function link() {

@@ -1,6 +1,6 @@
 /**
  * The API of the owner's page, below `/portal` on the private listener, and with `--portal` on the public one: the page itself,
- * and those calls of the private API that the table of operations gives to owners (`owner`). It is an application of its own,
+ * and those calls of the private API that the table of operations gives to links (`portal`). It is an application of its own,
  * so that no key and no session counts here, and no link in the private API.
  *
  *     /portal/, /portal/app.js, /portal/app.css        the page, for anybody
@@ -20,19 +20,19 @@ import type { Access, KeyAccess } from '../access/access.ts'
 import { KeyShares } from '../access/key-shares.ts'
 import type { CreationGate } from '../bot-api/bot-api-handler.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
-import { ownerSecretIn } from '../bots/owner-secret.ts'
+import { portalSecretIn } from '../bots/portal-secret.ts'
 import { PostboteError } from '../errors.ts'
 import { dropBody, hasBody } from '../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
-import { ownerPrefix } from '../operations/operation.ts'
-import type { StoredOwnerLink } from '../shard/bot-record.ts'
+import { portalPrefix } from '../operations/operation.ts'
+import type { StoredPortalLink } from '../shard/bot-record.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { answersOf } from './answers.ts'
 import { acceptAnyAsJson, ajvOptions, expectedOf, sendError } from './private-api.ts'
 import type { PrivateApiOptions } from './private-api-options.ts'
 import { addBotRoutes } from './routes/bot-routes.ts'
-import { botIdParam, serveOwners } from './routes/add-operations.ts'
+import { botIdParam, servePortal } from './routes/add-operations.ts'
 import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
 import { addLookBackRoutes } from './routes/look-back-routes.ts'
 import { addPortalPage } from './routes/portal-page.ts'
@@ -53,27 +53,27 @@ export interface PortalApiOptions extends PrivateApiOptions {
 }
 
 /**
- * All links of a bot may make this many calls in a second. Chosen: a page asks some times in a second; more would let an owner
+ * All links of a bot may make this many calls in a second. Chosen: a page asks some times in a second; more would let one
  * take the time of others.
  */
-export const ownerCallsPerSecond = 20
+export const portalCallsPerSecond = 20
 /** A page that opens, or several, may make this many seconds' calls at once. */
-const ownerCallsBurstMs = 3_000
+const portalCallsBurstMs = 3_000
 /** A worker counts the calls of this many bots. Past that it forgets them all, which lets each bot burst once more. */
 const countedBotsMax = 10_000
-/** A worker has this many tails of owners open, beside those of keys, as many as there may be for keys. */
-const ownerTailsMax = 64
+/** A worker has this many tails of links open, beside those of keys, as many as there may be for keys. */
+const portalTailsMax = 64
 /** All links of a bot may have this share of them. */
-const ownerTailsShare = 1 / 16
+const portalTailsShare = 1 / 16
 
-/** Who makes a call with a link. */
-interface Owner {
+/** Who makes a call. */
+interface Holder {
   readonly botId: number
-  readonly link: StoredOwnerLink
+  readonly link: StoredPortalLink
 }
 
 export function createPortalApi(options: PortalApiOptions): FastifyInstance {
-  const owners = new Owners(options)
+  const guard = new PortalGuard(options)
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
@@ -91,14 +91,14 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     }
     const { operation } = request.routeOptions.config
     if (operation === undefined) return
-    const { owner: right } = operation
-    if (right === undefined) throw new Error(`expected a call of owners, got ${operation.id}`)
-    request.access = await owners.accessOf(request)
-    void reply.headers(owners.headersOf(request.access))
-    owners.assertMay(request.access, right)
+    const { portal: right } = operation
+    if (right === undefined) throw new Error(`expected a call of the portal, got ${operation.id}`)
+    request.access = await guard.accessOf(request)
+    void reply.headers(guard.headersOf(request.access))
+    guard.assertMay(request.access, right)
   })
   app.addHook('preHandler', async (request) => {
-    if (request.access !== undefined && hasBody(request.raw)) await owners.accessOf(request)
+    if (request.access !== undefined && hasBody(request.raw)) await guard.accessOf(request)
   })
   app.setErrorHandler(async (error: FastifyError | PostboteError, request, reply) => {
     const expected = expectedOf(error)
@@ -106,10 +106,10 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
       const requestId = requestIdOf(request.raw)
       options.log.error(
         { cause: error.stack, requestId },
-        'a call of an owner failed because of a bug',
+        'a call of the portal failed because of a bug',
       )
     }
-    const shown = expected.code === 'BAD_LINK' ? await owners.refusalOf(request, reply) : expected
+    const shown = expected.code === 'BAD_LINK' ? await guard.refusalOf(request, reply) : expected
     if (shown.retryAfterS !== undefined) void reply.header('retry-after', shown.retryAfterS)
     return sendError(reply, shown)
   })
@@ -119,25 +119,25 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
   })
   addPortalPage(app, options.portal.frame)
   void app.register(async (calls) => {
-    serveOwners(calls, ownerPrefix)
+    servePortal(calls, portalPrefix)
     acceptAnyAsJson(calls, options.bodies)
-    // What asks other workers is no call of owners.
+    // What asks other workers is no call of the portal.
     addBotRoutes(calls, { ...options, answers: answersOf(options) })
     addWebhookRoutes(calls, options)
     addDeadLetterRoutes(calls, options.bots)
     addLookBackRoutes(calls, options.bots)
     addReplayRoutes(calls, options.bots)
     addPortalRoutes(calls, options)
-    const places = new KeyShares(ownerTailsMax, ownerTailsShare)
-    addTailRoutes(calls, { ...options, keys: { ring: owners }, places })
+    const places = new KeyShares(portalTailsMax, portalTailsShare)
+    addTailRoutes(calls, { ...options, keys: { ring: guard }, places })
   })
   return app
 }
 
 /** Checks the links of requests, and counts their calls. */
-class Owners {
+class PortalGuard {
   readonly #options: PortalApiOptions
-  readonly #owners = new WeakMap<KeyAccess, Owner>()
+  readonly #holders = new WeakMap<KeyAccess, Holder>()
   readonly #calls = new Map<number, TokenBucket>()
 
   constructor(options: PortalApiOptions) {
@@ -146,19 +146,19 @@ class Owners {
 
   /** Throws BAD_LINK, the same whatever is wrong. */
   async accessOf({ raw, params }: FastifyRequest): Promise<KeyAccess> {
-    const secret = ownerSecretIn(raw.headers.authorization)
+    const secret = portalSecretIn(raw.headers.authorization)
     const botId = botIdIn(params)
     // The sender knows both, so an early refusal tells nothing.
     if (secret === undefined || secret.botId !== botId) throw new PostboteError('BAD_LINK')
-    const link = await this.#options.bots.ownerLinks.authorize(secret)
+    const link = await this.#options.bots.portalLinks.authorize(secret)
     const access = accessFor({ botId, link })
-    this.#owners.set(access, { botId, link })
+    this.#holders.set(access, { botId, link })
     return access
   }
 
   /** What a page shows of its link, which has no call of its own. */
   headersOf(access: KeyAccess): Readonly<Record<string, string>> {
-    const { can, endsAtMs } = this.#ownerOf(access).link
+    const { can, endsAtMs } = this.#holderOf(access).link
     return {
       'postbote-link-can': can.join(','),
       'postbote-link-expires': `${Math.floor(endsAtMs / 1_000)}`,
@@ -166,8 +166,8 @@ class Owners {
   }
 
   /** Throws LINK_LACKS_RIGHT; TOO_MANY_REQUESTS if the links of the bot have made too many calls. */
-  assertMay(access: KeyAccess, right: StoredOwnerLink['can'][number]): void {
-    const { botId, link } = this.#ownerOf(access)
+  assertMay(access: KeyAccess, right: StoredPortalLink['can'][number]): void {
+    const { botId, link } = this.#holderOf(access)
     this.#count(botId)
     if (!link.can.includes(right)) throw new PostboteError('LINK_LACKS_RIGHT', { detail: right })
   }
@@ -175,8 +175,8 @@ class Owners {
   /** As of `AccessKeyRing`. */
   watch(access: Access, onEnd: () => void): () => void {
     if (access === 'root') throw new Error('expected a link, got the admin key')
-    const { botId, link } = this.#ownerOf(access)
-    return this.#options.bots.ownerLinks.watch(botId, link.id, onEnd)
+    const { botId, link } = this.#holderOf(access)
+    return this.#options.bots.portalLinks.watch(botId, link.id, onEnd)
   }
 
   /** Resolves when the refusal may go out, to it. */
@@ -198,8 +198,8 @@ class Owners {
   #count(botId: number): void {
     const nowMs = this.#options.clock.monotonicMs()
     const fullAtMs = this.#calls.get(botId) ?? 0
-    const costMs = 1_000 / ownerCallsPerSecond
-    const waitMs = lackMs(fullAtMs + costMs, nowMs, ownerCallsBurstMs)
+    const costMs = 1_000 / portalCallsPerSecond
+    const waitMs = lackMs(fullAtMs + costMs, nowMs, portalCallsBurstMs)
     if (waitMs > 0) {
       throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: Math.ceil(waitMs / 1_000) })
     }
@@ -207,15 +207,15 @@ class Owners {
     this.#calls.set(botId, fullAfter(fullAtMs, nowMs, costMs))
   }
 
-  #ownerOf(access: KeyAccess): Owner {
-    const owner = this.#owners.get(access)
-    if (owner === undefined) throw new Error('a route was called without a check of its link')
-    return owner
+  #holderOf(access: KeyAccess): Holder {
+    const holder = this.#holders.get(access)
+    if (holder === undefined) throw new Error('a route was called without a check of its link')
+    return holder
   }
 }
 
 /** What the handlers of calls see: a key without a scope, for one bot. */
-function accessFor({ botId, link }: Owner): KeyAccess {
+function accessFor({ botId, link }: Holder): KeyAccess {
   const limits = { updatesPerSecond: undefined, requestsPerSecond: undefined, limitSlot: 0 }
   return {
     ...limits,

@@ -10,17 +10,17 @@ export interface StoredSecret {
 }
 
 /** What a link of the owner's page may allow. */
-export type OwnerRight = 'look' | 'replay' | 'test' | 'check'
+export type PortalRight = 'look' | 'replay' | 'test' | 'check'
 
 /** A link of the owner's page. */
-export interface StoredOwnerLink {
+export interface StoredPortalLink {
   readonly id: string
   /** SHA-256 of the link's secret, base64url. The secret itself is never stored. */
   readonly sha256: string
   readonly createdAtMs: number
   /** Wall time from which the link is refused. */
   readonly endsAtMs: number
-  readonly can: readonly OwnerRight[]
+  readonly can: readonly PortalRight[]
   /** The one origin whose pages may frame the page. */
   readonly origin?: string
 }
@@ -48,7 +48,7 @@ export interface BotRecord extends BotSettings {
   /** Each push to the bot is checked for the fields that bot frameworks need. */
   readonly isValidated?: true
   /** In the order in which they were made. */
-  readonly ownerLinks?: readonly StoredOwnerLink[]
+  readonly portalLinks?: readonly StoredPortalLink[]
 }
 
 export interface WebhookRecord {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshBotOf } from '../support/server/bot-of.ts'
-import { Owner } from '../support/server/owner.ts'
+import { BotOwner } from '../support/server/bot-owner.ts'
 import { send, startServer } from '../support/server/server.ts'
 import { shared, sharedServer } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
@@ -23,7 +23,7 @@ test('a link shows the bot that it is for on both listeners, whichever worker ge
   const server = await publicServer()
   for (const worker of [0, 1]) {
     const { botId } = await server.register(freshBotOf(worker))
-    const owner = await Owner.of(server, botId)
+    const owner = await BotOwner.of(server, botId)
     assert.equal(owner.url.origin, base)
     assert.equal(owner.url.pathname, '/portal/')
     assert.match(owner.secret, new RegExp(`^pbo_${botId}_[\\w-]{43}$`))
@@ -42,7 +42,7 @@ test('an owner sees a failing delivery with its response, replays it, checks the
   const sink = await startSink(t)
   for (const worker of [0, 1]) {
     const { botId } = await server.register(freshBotOf(worker))
-    const owner = await Owner.of(server, botId)
+    const owner = await BotOwner.of(server, botId)
     const at = server.botUrl
     assert.equal((await owner.call('POST', '/webhook/check', undefined, at)).status, 404)
     const url = sink.url(`/owner-${worker}`)
@@ -67,7 +67,7 @@ test('an owner sees a failing delivery with its response, replays it, checks the
 test('a link may only do what it was made for', async () => {
   const server = await plainServer()
   const { botId } = await server.register(freshBotOf(0))
-  const looker = await Owner.of(server, botId, { can: ['look'] })
+  const looker = await BotOwner.of(server, botId, { can: ['look'] })
   assert.equal((await looker.call('GET', '')).status, 200)
   for (const [path, right] of [
     ['/test-update', 'test'],
@@ -81,7 +81,7 @@ test('a link may only do what it was made for', async () => {
       message: `This link does not allow this: it lacks ${right}`,
     })
   }
-  const tester = await Owner.of(server, botId, { can: ['test'] })
+  const tester = await BotOwner.of(server, botId, { can: ['test'] })
   assert.equal((await tester.call('GET', '')).status, 403)
   assert.equal((await tester.call('POST', '/test-update')).status, 200)
 })
@@ -89,7 +89,7 @@ test('a link may only do what it was made for', async () => {
 test('the public listener answers as without a portal unless it is told to serve it', async () => {
   const server = await plainServer()
   const { botId } = await server.register(freshBotOf(1))
-  const owner = await Owner.of(server, botId)
+  const owner = await BotOwner.of(server, botId)
   assert.equal(owner.url.origin, server.privateUrl)
   const unknown = await send({ method: 'GET', url: `${server.botUrl}/nowhere/at/all` })
   for (const path of ['/portal/', '/portal/app.js', `/portal/v1/bots/${botId}`]) {
@@ -104,8 +104,8 @@ test('the page is framed by the one origin of its link, sends no referrer and se
   const server = await publicServer()
   const { botId } = await server.register(freshBotOf(0))
   const origin = 'https://platform.example:8443'
-  const framed = await Owner.of(server, botId, { origin })
-  const plain = await Owner.of(server, botId)
+  const framed = await BotOwner.of(server, botId, { origin })
+  const plain = await BotOwner.of(server, botId)
   const other = new URL(framed.url)
   other.searchParams.set('origin', 'https://evil.example')
   for (const at of [server.privateUrl, server.botUrl]) {
@@ -132,7 +132,7 @@ test('a link is dead everywhere when it was revoked, and what it has open ends',
   const server = await publicServer()
   for (const worker of [0, 1]) {
     const { botId } = await server.register(freshBotOf(worker))
-    const [owner, stays] = [await Owner.of(server, botId), await Owner.of(server, botId)]
+    const [owner, stays] = [await BotOwner.of(server, botId), await BotOwner.of(server, botId)]
     const tails = await Promise.all(
       [owner, stays].flatMap(({ secret: key }) =>
         [server.privateUrl, server.botUrl].map((privateUrl) =>

@@ -76,7 +76,7 @@ function operationObject(operation: Operation, components: OpenApiComponents): J
     summary,
     description,
     security: securityOf(operation),
-    'x-owner': operation.owner,
+    'x-portal': operation.portal,
     parameters: parameters.length > 0 ? parameters : undefined,
     requestBody: bodyObject(operation, components),
     responses: responsesObject(operation, components),

@@ -19,8 +19,8 @@ import { refusal } from '../ingest/update-options.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Set in an app for owners. */
-    ownerPrefix: string
+    /** Set in the app of the portal. */
+    portalPrefix: string
   }
   interface FastifyContextConfig {
     /** The call that the route serves; undefined for a route between workers. */
@@ -66,22 +66,22 @@ export function addOperations<Group extends Operations>(
   for (const id in group) addOperation(app, group[id] as Group[typeof id], handlers[id])
 }
 
-const ownersMark = 'ownerPrefix'
+const portalMark = 'portalPrefix'
 
-/** Has an app serve only those calls that owners may make, below a path. Call this before calls are added. */
-export function serveOwners(app: FastifyInstance, prefix: string): void {
-  app.decorate(ownersMark, prefix)
+/** Has an app serve only those calls that links may make, below a path. Call this before calls are added. */
+export function servePortal(app: FastifyInstance, prefix: string): void {
+  app.decorate(portalMark, prefix)
 }
 
-/** Adds the route of one call; in an app for owners only if they may make it. */
+/** Adds the route of one call; in the app of the portal only if links may make it. */
 export function addOperation<Row extends Operation>(
   app: FastifyInstance,
   operation: Row,
   handler: Handler<Row>,
 ): void {
-  const { method, path, checked, owner } = operation
-  const prefix = app.hasDecorator(ownersMark) ? app[ownersMark] : ''
-  if (prefix !== '' && owner === undefined) return
+  const { method, path, checked, portal } = operation
+  const prefix = app.hasDecorator(portalMark) ? app[portalMark] : ''
+  if (prefix !== '' && portal === undefined) return
   const querystring = checked === 'nothing' ? undefined : querySchema(operation)
   const body = checked === 'nothing' ? undefined : bodySchema(operation)
   const audit = auditOf(app, operation)

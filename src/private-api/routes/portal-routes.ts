@@ -1,11 +1,11 @@
 /** Routes that make, list and end links to the owner's page of a bot (protocol.md §9), and the test update of that page. */
 import type { FastifyInstance } from 'fastify'
-import { ownerRights } from '../../bots/owner-secret.ts'
+import { portalRights } from '../../bots/portal-secret.ts'
 import { PostboteError } from '../../errors.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { portalOperations } from '../../operations/portal-operations.ts'
 import { checkRows } from '../../queue/check-batch.ts'
-import type { StoredOwnerLink } from '../../shard/bot-record.ts'
+import type { StoredPortalLink } from '../../shard/bot-record.ts'
 import { UpdateRows } from '../../shard/update-rows.ts'
 import { refusal } from '../ingest/update-options.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
@@ -24,23 +24,23 @@ export function addPortalRoutes(app: FastifyInstance, { bots, clock, portal }: O
       if (origin !== undefined && !isOrigin(origin)) {
         throw refusal('origin', 'an origin in lower case, such as https://platform.example')
       }
-      const wanted = new Set(can ?? ownerRights)
-      const { link, secretText } = await bots.ownerLinks.make(id, {
+      const wanted = new Set(can ?? portalRights)
+      const { link, secretText } = await bots.portalLinks.make(id, {
         ttlS: ttl,
-        can: ownerRights.filter((right) => wanted.has(right)),
+        can: portalRights.filter((right) => wanted.has(right)),
         ...(origin === undefined ? {} : { origin }),
       })
       const path = `/portal/${portal.frame.query(origin)}#${secretText}`
       return { ...linkJson(link), url: `${portal.url ?? ''}${path}` }
     },
     async listPortalLinks({ params: { id } }) {
-      return { links: (await bots.ownerLinks.list(id)).map((link) => linkJson(link)) }
+      return { links: (await bots.portalLinks.list(id)).map((link) => linkJson(link)) }
     },
     async revokePortalLinks({ params: { id } }) {
-      return { removed: await bots.ownerLinks.revoke(id) }
+      return { removed: await bots.portalLinks.revoke(id) }
     },
     async revokePortalLink({ params: { id, link_id: linkId } }) {
-      return { removed: await bots.ownerLinks.revoke(id, linkId) }
+      return { removed: await bots.portalLinks.revoke(id, linkId) }
     },
     async pushTestUpdate({ params: { id }, query: { test } }) {
       const update = Buffer.from(JSON.stringify(testUpdate(id, clock.nowMs())))
@@ -76,7 +76,7 @@ function testUpdate(botId: number, nowMs: number): object {
   return { message }
 }
 
-function linkJson({ id, createdAtMs, endsAtMs, can, origin }: StoredOwnerLink): LinkJson {
+function linkJson({ id, createdAtMs, endsAtMs, can, origin }: StoredPortalLink): LinkJson {
   return {
     link_id: id,
     created_at: Math.floor(createdAtMs / 1_000),

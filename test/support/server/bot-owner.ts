@@ -9,18 +9,18 @@ export interface LinkOptions {
   readonly origin?: string
 }
 
-export class Owner {
+export class BotOwner {
   readonly botId: number
   readonly linkId: string
   /** The URL of the link. */
   readonly url: URL
   readonly #server: Server
 
-  static async of(server: Server, botId: number, options: LinkOptions = {}): Promise<Owner> {
+  static async of(server: Server, botId: number, options: LinkOptions = {}): Promise<BotOwner> {
     const body = { ttl: 3_600, ...options }
     const answer = await server.admin('POST', `/v1/bots/${botId}/portal`, body)
     assert.equal(answer.status, 200, answer.text)
-    return new Owner(server, botId, answer.body)
+    return new BotOwner(server, botId, answer.body)
   }
 
   constructor(

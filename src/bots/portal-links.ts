@@ -10,9 +10,9 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Clock, sleep, type Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import type { BotRecord, StoredOwnerLink } from '../shard/bot-record.ts'
+import type { BotRecord, StoredPortalLink } from '../shard/bot-record.ts'
 import type { Shard } from '../shard/shard.ts'
-import { newOwnerSecret, type OwnerSecret, ownerSecretText } from './owner-secret.ts'
+import { newPortalSecret, type PortalSecret, portalSecretText } from './portal-secret.ts'
 import { foreignRefusalMs, secretHash } from './token.ts'
 
 /** A bot in memory, as far as links are concerned. */
@@ -31,7 +31,7 @@ interface LinkedBots {
   assertAbsent(botIds: readonly number[]): void
 }
 
-export interface OwnerLinksOptions {
+export interface PortalLinksOptions {
   readonly clock: Clock
   readonly bots: LinkedBots
   /** Changes the record of a bot on disk. Changes run one after the other. */
@@ -42,11 +42,11 @@ export interface OwnerLinksOptions {
 }
 
 /** What a new link is to be. */
-export type WantedLink = Pick<StoredOwnerLink, 'can' | 'origin'> & { readonly ttlS: number }
+export type WantedLink = Pick<StoredPortalLink, 'can' | 'origin'> & { readonly ttlS: number }
 
 /** A new link with its secret, which is returned only here. */
 export interface IssuedLink {
-  readonly link: StoredOwnerLink
+  readonly link: StoredPortalLink
   readonly secretText: string
 }
 
@@ -60,27 +60,27 @@ interface Watcher {
  * A bot has at most this many links that have not ended. Chosen: a platform makes one each time its customer opens the page, for
  * minutes; each takes some 200 bytes of the record that is read with the bot.
  */
-export const ownerLinksMax = 20
+export const portalLinksMax = 20
 const linkIdBytes = 8
 
-export class OwnerLinks {
-  readonly #options: OwnerLinksOptions
+export class PortalLinks {
+  readonly #options: PortalLinksOptions
   /** What is open, by the bots. */
   readonly #watchers = new Map<number, Set<Watcher>>()
 
-  constructor(options: OwnerLinksOptions) {
+  constructor(options: PortalLinksOptions) {
     this.#options = options
   }
 
   /** Makes a link. Throws TOO_MANY_LINKS. */
   async make(botId: number, { can, origin, ttlS }: WantedLink): Promise<IssuedLink> {
-    const secret = newOwnerSecret(randomBytes)
+    const secret = newPortalSecret(randomBytes)
     const { link } = await this.#options.changeRecord(botId, (record) => {
       const nowMs = this.#nowMs(botId)
       const links = currentLinks(record, nowMs)
-      if (links.length >= ownerLinksMax)
+      if (links.length >= portalLinksMax)
         throw new PostboteError('TOO_MANY_LINKS', { detail: `it has ${links.length}` })
-      const made: StoredOwnerLink = {
+      const made: StoredPortalLink = {
         id: randomBytes(linkIdBytes).toString('hex'),
         sha256: secretHash(secret).toString('base64url'),
         createdAtMs: nowMs,
@@ -90,11 +90,11 @@ export class OwnerLinks {
       }
       return { record: withLinks(record, [...links, made]), link: made }
     })
-    return { link, secretText: ownerSecretText({ botId, secret }) }
+    return { link, secretText: portalSecretText({ botId, secret }) }
   }
 
   /** Returns the links that have not ended, the oldest first. */
-  async list(botId: number): Promise<readonly StoredOwnerLink[]> {
+  async list(botId: number): Promise<readonly StoredPortalLink[]> {
     const bot = await this.#options.bots.find(botId)
     if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
     return currentLinks(bot.record, this.#nowMs(botId))
@@ -124,7 +124,7 @@ export class OwnerLinks {
    *
    * @throws BAD_LINK, the same for each secret that is not valid for a bot of this owner; STORE_UNAVAILABLE, SHARD_BROKEN
    */
-  async authorize({ botId, secret }: OwnerSecret): Promise<StoredOwnerLink> {
+  async authorize({ botId, secret }: PortalSecret): Promise<StoredPortalLink> {
     const { bots, clock } = this.#options
     const found = this.#validOf(botId, secret)
     if (found !== undefined) return found
@@ -188,7 +188,7 @@ export class OwnerLinks {
   }
 
   /** Returns the link of a bot in memory. */
-  #validOf(botId: number, secret: string): StoredOwnerLink | undefined {
+  #validOf(botId: number, secret: string): StoredPortalLink | undefined {
     const bot = this.#options.bots.loaded(botId)
     if (bot === undefined || bot.isRemoved) return undefined
     const link = linkOf(bot.record, { secret, nowMs: this.#nowMs(botId) })
@@ -205,25 +205,25 @@ export class OwnerLinks {
 /** What is open with a link looks at the wall clock at least this often. */
 const watchAgainMs = 5_000
 
-function currentLinks({ ownerLinks = [] }: BotRecord, nowMs: number): readonly StoredOwnerLink[] {
-  return ownerLinks.filter(({ endsAtMs }) => nowMs < endsAtMs)
+function currentLinks({ portalLinks = [] }: BotRecord, nowMs: number): readonly StoredPortalLink[] {
+  return portalLinks.filter(({ endsAtMs }) => nowMs < endsAtMs)
 }
 
 /** Without links a record is as it was before the first one. */
 function withLinks(
-  { ownerLinks: _before, ...record }: BotRecord,
-  links: readonly StoredOwnerLink[],
+  { portalLinks: _before, ...record }: BotRecord,
+  links: readonly StoredPortalLink[],
 ): BotRecord {
-  return links.length === 0 ? record : { ...record, ownerLinks: links }
+  return links.length === 0 ? record : { ...record, portalLinks: links }
 }
 
 function linkOf(
   record: BotRecord | undefined,
   { secret, nowMs }: { readonly secret: string; readonly nowMs: number },
-): StoredOwnerLink | undefined {
+): StoredPortalLink | undefined {
   const hash = secretHash(secret)
-  let found: StoredOwnerLink | undefined
-  for (const link of record?.ownerLinks ?? []) {
+  let found: StoredPortalLink | undefined
+  for (const link of record?.portalLinks ?? []) {
     const isSame = timingSafeEqual(hash, Buffer.from(link.sha256, 'base64url'))
     if (isSame && nowMs < link.endsAtMs) found = link
   }

@@ -6,10 +6,10 @@
  * The prefix lets people and scanners of repositories recognize it, and tells it from a key of the private API. The bot in it
  * leads a page to its bot; only the owner of the bot's shard knows whether the link is valid.
  */
-import type { OwnerRight } from '../shard/bot-record.ts'
+import type { PortalRight } from '../shard/bot-record.ts'
 
 /** The two parts of a secret. */
-export interface OwnerSecret {
+export interface PortalSecret {
   readonly botId: number
   readonly secret: string
 }
@@ -17,20 +17,20 @@ export interface OwnerSecret {
 const secretBytes = 32
 
 /** All rights, in the order of the documentation. */
-export const ownerRights: readonly OwnerRight[] = ['look', 'replay', 'test', 'check']
+export const portalRights: readonly PortalRight[] = ['look', 'replay', 'test', 'check']
 
 /** Returns a new secret. `randomBytes` must be a CSPRNG (node:crypto's). */
-export function newOwnerSecret(randomBytes: (count: number) => Buffer): string {
+export function newPortalSecret(randomBytes: (count: number) => Buffer): string {
   return randomBytes(secretBytes).toString('base64url')
 }
 
 /** Returns the secret as the page of its link sends it. */
-export function ownerSecretText({ botId, secret }: OwnerSecret): string {
+export function portalSecretText({ botId, secret }: PortalSecret): string {
   return `pbo_${botId}_${secret}`
 }
 
 /** Returns the parts of a secret in an Authorization header; undefined if the header has another shape. */
-export function ownerSecretIn(authorization: string | undefined): OwnerSecret | undefined {
+export function portalSecretIn(authorization: string | undefined): PortalSecret | undefined {
   const [, id, secret] =
     /^Bearer +pbo_([1-9]\d{2,15})_([\w-]{43})$/i.exec(authorization ?? '') ?? []
   return id === undefined || secret === undefined ? undefined : { botId: Number(id), secret }
