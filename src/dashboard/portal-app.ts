@@ -8,7 +8,8 @@ export class PortalApp {
     this.#secret = window.location.hash.slice(1)
     window.history.replaceState(null, '', window.location.pathname + window.location.search)
     const view = document.querySelector('#view')
-    if (view !== null && this.#secret === '') view.textContent = 'This page needs a link: ask for one.'
+    if (view !== null && this.#secret === '')
+      view.textContent = 'This page needs a link: ask for one.'
   }
 }
 

@@ -286,7 +286,7 @@ test('wrong secrets of known and unknown bots get one refusal, and cost the clie
       guess(unknown, secret),
     ])
     assert.equal(new Set(texts.map(({ text }) => text)).size, 1)
-    assert.equal(texts[0]!.body.error.code, 'BAD_LINK')
+    assert.equal(texts[0].body.error.code, 'BAD_LINK')
     const address = freshAddress()
     const many = Array.from({ length: 25 }, () => guess(unknown, wrong(unknown), address))
     const statuses = (await Promise.all(many)).map(({ status }) => status)
