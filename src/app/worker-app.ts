@@ -6,10 +6,11 @@ import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { keysShard } from '../private-api/routes/key-routes.ts'
+import { PortalFrame } from '../private-api/access/portal-frame.ts'
 import { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import type { AddedType } from '../added-type.ts'
 import { createPrivateApi } from '../private-api/private-api.ts'
-import type { WorkerKeys } from '../private-api/private-api-options.ts'
+import type { PrivateApiOptions, WorkerKeys } from '../private-api/private-api-options.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { IdempotencyKeySweeper } from '../bots/idempotency-key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
@@ -58,6 +59,7 @@ import { workerKeys } from './worker-keys.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
+import { PortalListener } from './portal-listener.ts'
 import { SpanExporter } from './span-exporter.ts'
 import { setAddedTypes } from '../queue/update-types.ts'
 import { windowBytesOf } from './window-memory.ts'
@@ -139,7 +141,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const { keys, startKeys } = workerKeys(parts, registry.bots)
   const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
-  const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker, keys })
+  const privateOptions = privateOptionsOf(parts, { registry, streams, checkPool, checker, keys })
+  const privateApi = createPrivateApi(privateOptions)
+  const portal = portalOf(parts, privateOptions, pacing)
   await Promise.all([bot.app.ready(), privateApi.ready()])
   const life = new WorkerLifeCycle({
     ...parts,
@@ -165,8 +169,10 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   })
   return Object.assign(life, {
     handlers: {
-      bot: gate.botListener(router.listener('bot', bot.listener)),
-      private: gate.privateListener(router.listener('private', listenerOf(privateApi))),
+      bot: gate.botListener(router.listener('bot', portal.onPublic(bot.listener))),
+      private: gate.privateListener(
+        router.listener('private', portal.onPrivate(listenerOf(privateApi))),
+      ),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
@@ -342,6 +348,7 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
     ownerOf: (shard) => memory.shardTable.owner(shard),
     hangsOf: (worker) => memory.shardTable.hangs(worker),
     hasUpstream,
+    hasPublicPortal: settings.config.portal !== undefined,
     onRefused: (request) => gate.noteRefused(request),
     judge: new BodyFilter({
       guard,
@@ -432,6 +439,7 @@ function botApiOf(
     filter: config.filter,
     bodies: parts.bodies.bot,
     webhookConnectionsMax: config.maxWebhookConnections,
+    healthOf: config.healthInWebhookInfo ? (queue) => own.registry.healthOf(queue) : undefined,
     upstream: upstream?.proxy,
     sealToken: sealerOf(parts),
     clientAddressOf,
@@ -440,7 +448,7 @@ function botApiOf(
   })
 }
 
-function privateApiOf(
+function privateOptionsOf(
   parts: Parts,
   own: {
     readonly registry: BotRegistry
@@ -449,10 +457,11 @@ function privateApiOf(
     readonly checker: ShardChecker
     readonly keys: WorkerKeys
   },
-): FastifyInstance {
+): PrivateApiOptions {
   const { settings, clock, log, memory, engine } = parts
   const { config } = settings
-  return createPrivateApi({
+  return {
+    portal: { url: config.portal, frame: new PortalFrame(settings.adminKey) },
     bots: own.registry,
     takesForeignTokens: config.foreignTokens,
     clock,
@@ -495,6 +504,23 @@ function privateApiOf(
       (requestOrigin(raw)?.hops ?? 0) > 0 && raw.headers[workerHeader] !== undefined,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     ownersOf: (request) => ownersOf(parts, request),
+  }
+}
+
+function portalOf(
+  { settings, memory, bodies }: Parts,
+  options: PrivateApiOptions,
+  pacing: TokenRefusals,
+): PortalListener {
+  return new PortalListener(settings.config.portal !== undefined, {
+    ...options,
+    // Its clients have no key, so their bodies are counted by their addresses.
+    bodies: bodies.bot,
+    pacing,
+    creationGate: memory.clients,
+    clientAddressOf,
+    holding: (request) => holdConnection(request.socket),
+    isPublic: ({ raw }) => requestOrigin(raw)?.listener === 'bot',
   })
 }
 

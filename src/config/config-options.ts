@@ -25,6 +25,7 @@ import {
   oneOf,
   orOff,
   path,
+  portalUrl,
   portMax,
   powerOfTwo,
   proxyAddress,
@@ -309,6 +310,20 @@ export const optionTable = {
     defaultShown: 'none',
     sentence:
       'Adds the types that this version of the Telegram Bot API has besides the 22, as --update-type would.',
+  },
+  portal: {
+    name: 'portal',
+    kind: portalUrl,
+    defaultShown: "none; the owner's page is on the private listener alone",
+    sentence:
+      "Serves the owner's page on the port of the bot API, too, and is what links to it begin with: the URL at which browsers reach that port; https, or also http with --local. All servers of a database need it.",
+  },
+  healthInWebhookInfo: {
+    name: 'health-in-webhook-info',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'getWebhookInfo has the sentence about the health of the webhook, too, as `health`, which strictly typed clients may refuse.',
   },
   compressOverBytes: {
     name: 'compress',

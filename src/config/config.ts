@@ -203,6 +203,11 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
   if (types.length > addedTypesMax) {
     problems.push(
       `${sourceOf('update-type')}: expected at most ${addedTypesMax} added types with those of update-types-of, got ${types.length}`,
+      )
+    }
+  if (config.portal?.startsWith('http:') === true && !config.local) {
+    problems.push(
+      `${sourceOf('portal')}: expected https, because http, over which secrets of links can be read, is allowed only with --local`,
     )
   }
   problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))
