@@ -45,12 +45,6 @@ const registrationLinesMax = 100_000
  */
 const registrationsAtOnce = 32
 
-/** The call in which a line arrived. */
-interface Call {
-  readonly request: FastifyRequest
-  readonly owners: Owners
-}
-
 export function addRegistrationRoutes(
   app: FastifyInstance,
   options: RegistrationRoutesOptions,
@@ -61,9 +55,8 @@ export function addRegistrationRoutes(
     const body = await readBody(request.raw, { bytesMax: registrationBytesMax, lease })
     assertLineCount(body)
     const validate = request.compileValidationSchema(schema)
-    const call = { request, owners: options.ownersOf(request) }
     const run = (line: Buffer): Promise<string> =>
-      registered(options, call, () => readLine(line, validate)).catch((error: unknown) =>
+      registered(options, request, () => readLine(line, validate)).catch((error: unknown) =>
         errorText(options, error),
       )
     // It was counted while it arrived. It stays in memory for as long as webhooks and the reader of the results take.
@@ -148,37 +141,47 @@ function readLine(line: Buffer, validate: Validate): RegistrationLine {
 /** Returns the result of a line as JSON. */
 async function registered(
   options: RegistrationRoutesOptions,
-  { request, owners }: Call,
+  request: FastifyRequest,
   read: () => RegistrationLine,
 ): Promise<string> {
   // The earlier lines took time.
   if (!options.keys.ring.isCurrent(requestAccess(request))) throw new PostboteError('UNAUTHORIZED')
   const line = read()
   const botId = line.bot_id ?? derivedBotId(line.idempotency_key)
-  const owner = owners.ownerOf(botId)
-  if (!owners.isOwn(owner)) {
-    const { path } = botOperations.registerBots
-    const body = JSON.stringify({ ...line, bot_id: botId })
-    const open = () => owners.openStream(owner, path)
-    return (await postToOwner(options.clock, open, { body })).text.trim()
+  // Not once for all lines: this worker may be replaced while webhooks are verified.
+  const isOwn = (owners: Owners): boolean => owners.isOwn(owners.ownerOf(botId))
+  if (isOwn(options.ownersOf(request))) {
+    try {
+      return JSON.stringify(keyedBotJson(await registeredHere(options, botId, line)))
+    } catch (error) {
+      const isNowhere = error instanceof PostboteError && error.code === 'STORE_UNAVAILABLE'
+      if (!isNowhere || isOwn(options.ownersOf(request))) throw error
+    }
   }
-  const { webhookConnectionsMax, sealToken } = options
-  const { webhook } = line
-  return JSON.stringify(
-    keyedBotJson(
-      await options.bots.registerOnce({
-        botId,
-        firstName: line.first_name,
-        username: line.username,
-        idempotencyKey: line.idempotency_key,
-        webhook:
-          webhook === undefined
-            ? undefined
-            : readWebhook({ ...webhookParams(webhook), webhookConnectionsMax }),
-        sealToken,
-      }),
-    ),
-  )
+  const owners = options.ownersOf(request)
+  const { path } = botOperations.registerBots
+  const body = JSON.stringify({ ...line, bot_id: botId })
+  const open = () => owners.openStream(owners.ownerOf(botId), path)
+  return (await postToOwner(options.clock, open, { body })).text.trim()
+}
+
+function registeredHere(
+  { bots, sealToken, webhookConnectionsMax }: RegistrationRoutesOptions,
+  botId: number,
+  { first_name: firstName, idempotency_key: idempotencyKey, username, webhook }: RegistrationLine,
+): Promise<KeyedBot> {
+  const request =
+    webhook === undefined
+      ? undefined
+      : readWebhook({ ...webhookParams(webhook), webhookConnectionsMax })
+  return bots.registerOnce({
+    botId,
+    firstName,
+    username,
+    idempotencyKey,
+    webhook: request,
+    sealToken,
+  })
 }
 
 function keyedBotJson(bot: KeyedBot): object {

@@ -31,6 +31,7 @@ async function setUp({
   })
   const key = { isCurrent: true }
   const turns = { count: 0, ms: 0 }
+  const worker = { hasLeft: false }
   const app = Fastify()
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
@@ -56,8 +57,8 @@ async function setUp({
       others: [1],
       isOtherNode: () => false,
       ownerOf: (botId: number) => (isOwn(botId) ? 0 : 1),
-      isOwn: (owner: number) => owner === 0,
-      hasLeft: false,
+      isOwn: (owner: number) => owner === 0 && !worker.hasLeft,
+      hasLeft: worker.hasLeft,
       hangs: () => 0,
       openStream: () => {
         const stream = new FakeOwnerStream()
@@ -83,7 +84,7 @@ async function setUp({
   }
   const send = (lines: readonly object[]): Promise<Record<string, unknown>[]> =>
     sendText(lines.map((line) => JSON.stringify(line)).join('\n'))
-  return { bots, asked, bodies, key, turns, send, sendText }
+  return { bots, asked, bodies, key, turns, worker, send, sendText }
 }
 
 test('thousands of bots with webhooks that are sent twice are registered once, in the order of their lines', async () => {
@@ -158,6 +159,29 @@ test('a line goes to the owner of its bot with the id that follows from its key,
   assert.deepEqual(one, { bot_id: otherId, token: 't' })
   assert.equal(own?.['bot_id'], derivedBotId('own'))
   assert.deepEqual(two, { error: { code: 'STORE_UNAVAILABLE', message: 'm' } })
+})
+
+test('lines go on at the successor of a worker that is replaced meanwhile, also one whose webhook was just verified', async () => {
+  const { asked, bots, send, worker } = await setUp()
+  bots.webhooks.isHolding = true
+  const line = { ...names, webhook: { url: 'https://bot.example/' } }
+  const lines = Array.from({ length: 40 }, (_, nth) => ({ ...line, idempotency_key: `k${nth}` }))
+  const sent = send(lines)
+  for (let turns = 0; turns < 20; turns++) await settle()
+  worker.hasLeft = true
+  for (const index of [0, 1]) await bots.dropShard(index)
+  for (const each of bots.webhooks.held) each.succeed()
+  for (let answered = 0; answered < lines.length; await settle()) {
+    for (const stream of asked.slice(answered)) {
+      const { bot_id: botId } = JSON.parse(stream.written)
+      stream.answer().end(JSON.stringify({ bot_id: botId, token: 't' }))
+      answered += 1
+    }
+  }
+  assert.deepEqual(
+    await sent,
+    lines.map(({ idempotency_key: key }) => ({ bot_id: derivedBotId(key), token: 't' })),
+  )
 })
 
 test('when the key of the call has ended, the lines that are left are refused', async () => {
