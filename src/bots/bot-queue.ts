@@ -58,7 +58,7 @@ export interface BotQueueServices
   /** The value of `--foreign-tokens`: whether bots may have tokens that another server has made. */
   readonly takesForeignTokens?: boolean
   readonly report: ReportEvent
-  readonly log?: Pick<Log, 'debug' | 'error'>
+  readonly log?: Pick<Log, 'debug' | 'warn' | 'error'>
 }
 
 /** The state of a queue, as the private API shows it. */

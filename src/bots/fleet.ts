@@ -13,7 +13,7 @@ import { fleetHealthMetrics, type GaugeName } from '../metrics.ts'
 import { botIdOf, isTestQueue, type QueueId, updateIdEnd } from '../shard/record-keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { DeadLetterId } from '../shard/stored.ts'
+import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'
 import { type Health, healthWords, type Polls } from '../webhook/health.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import { summaryOf } from './bot.ts'
@@ -32,13 +32,16 @@ import {
 } from './fleet-status.ts'
 import { PendingCurves } from './pending-curves.ts'
 import { type WebhookStatus, webhookStatus } from './webhook-report.ts'
-import type { Surroundings } from '../surroundings.ts'
+import type { Log, Surroundings } from '../surroundings.ts'
 
 /** The gauges are metrics, which `counters` has. */
 export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly attempts: Pick<AttemptLogs, 'find' | 'restore'>
   /** Returns a queue that is in memory. */
   readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
+  readonly log?: Pick<Log, 'warn'> | undefined
+  /** The value of `--foreign-tokens`. */
+  readonly takesForeignTokens?: boolean | undefined
 }
 
 /** A shard with its index. */
@@ -210,6 +213,7 @@ export class Fleet {
   async #readAll({ shard, index, signal }: Filling): Promise<void> {
     const { clock, attempts } = this.#options
     const limit = fleetFilledPerReadMax
+    const refused: number[] = []
     for (const kind of ['b', 'w', 's'] as const) {
       for (let after = 0; ; ) {
         const records = await shard.lists.records(kind, { after, limit })
@@ -221,6 +225,7 @@ export class Fleet {
         for (const { queue, record } of records) {
           const webhook = 'webhook' in record ? record.webhook : undefined
           attempts.restore(queue, { failures: webhook?.failures }, shard.clock.nowMs())
+          if (this.#refuses(record)) refused.push(queue)
         }
         after = last.queue
         await nextTurn(clock)
@@ -235,6 +240,21 @@ export class Fleet {
       await nextTurn(clock)
     }
     index.filled()
+    this.#warnOfRefused(shard, refused)
+  }
+
+  #refuses(record: ListedRecord<ListedKind>['record']): boolean {
+    const isForeign = 'secrets' in record && record.secrets[0]?.isForeign === true
+    return isForeign && this.#options.takesForeignTokens !== true
+  }
+
+  /** A bot whose token is refused looks like a bot that is turned off. */
+  #warnOfRefused({ index }: Shard, refused: readonly number[]): void {
+    if (refused.length === 0) return
+    this.#options.log?.warn(
+      { shard: index, bots: refused.length, first: `bot${refused[0]}` },
+      'bots with tokens that another server has made get 401, because --foreign-tokens is not set',
+    )
   }
 
   /** Returns the shards whose index is filled, soon, with what is due in it read. */

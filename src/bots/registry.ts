@@ -80,6 +80,8 @@ export class BotRegistry implements BotService {
       counters: options.services.counters,
       attempts: options.services.webhooks.attempts,
       loadedQueue: (queue) => this.bots.loadedQueue(queue),
+      log: options.services.log,
+      takesForeignTokens: options.services.takesForeignTokens,
     })
     this.replays = new ReplayJobs({
       clock: options.clock,

@@ -6,6 +6,8 @@ import { kib } from '../limits.ts'
  * escaped, take about 2,300.
  */
 export const pairHeaderBytesMax = 4 * kib
+/** The body of a private call that is not a push may have this many bytes: it has only names, settings and ids. */
+export const privateBodyBytesMax = 64 * kib
 /** A pushed update may have this many bytes of braces and white space around the text that is stored. */
 export const updateSlackBytes = 1024
 /** A call that is no stream of pushes waits this long for an owner: as long as a forwarded call (`peerConnectWaitMs`). */

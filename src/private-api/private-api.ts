@@ -13,7 +13,7 @@ import Fastify, {
 import type { Access } from '../access/access.ts'
 import { assertUnderLimit } from '../access/access-key-limiter.ts'
 import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
-import { kib, unavailableRetryAfterS } from '../limits.ts'
+import { unavailableRetryAfterS } from '../limits.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { mustClose, readBody } from '../http/body.ts'
 import { presentRequestId, requestIdHeader, requestIdOf } from '../http/request-id.ts'
@@ -42,6 +42,7 @@ import { metricsPage } from './routes/metrics-page.ts'
 import { openApiDocument } from './openapi/openapi-document.ts'
 import { addNodeRoutes } from './routes/node-routes.ts'
 import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
+import { privateBodyBytesMax } from './limits.ts'
 import { privateErrorText } from './private-error.ts'
 import { addPortalRoutes } from './routes/portal-routes.ts'
 import { addRegistrationRoutes } from './routes/registration-routes.ts'
@@ -283,9 +284,6 @@ export function acceptAnyAsJson(app: FastifyInstance, bodies: BodyBudget<Incomin
     if (body instanceof PostboteError) throw body
   })
 }
-
-/** The body of a private call that is not a push may have this many bytes: it has only names, settings and ids. */
-export const privateBodyBytesMax = 64 * kib
 
 /** Returns the parsed body, null if there is none, or an error if it cannot be read. */
 async function readJson(

@@ -2,14 +2,18 @@
  * The route that registers many bots, one a line of NDJSON. The body is read completely, so that a slow verification never
  * holds up its arrival; some lines are worked on at once, and their results go out in the order of the lines. Each line is
  * registered by the owner of its bot, which gets it as a body of one line.
+ *
+ * A line that is refused waits for nothing, and a body may have millions of them, so other work gets its turns in between.
  */
+import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
 import type { KeyedBot } from '../../bots/bot-service.ts'
 import { derivedBotId } from '../../bots/derived-bot-id.ts'
+import { SweepSlice } from '../../bots/sweep-slice.ts'
 import { readWebhook } from '../../bot-api/methods/set-webhook.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
-import { readBody } from '../../http/body.ts'
+import { readBody, tooLarge } from '../../http/body.ts'
 import { mib } from '../../limits.ts'
 import {
   botOperations,
@@ -18,6 +22,7 @@ import {
 } from '../../operations/bot-operations.ts'
 import { requestAccess } from '../access/request-access.ts'
 import { refusal } from '../ingest/update-options.ts'
+import { privateBodyBytesMax } from '../limits.ts'
 import { type Owners, postToOwner } from '../owners.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 import { privateErrorText } from '../private-error.ts'
@@ -32,17 +37,13 @@ export type RegistrationRoutesOptions = Pick<
 
 /** A body of registrations has at most this many bytes. Chosen: 30,000 bots with a webhook each, an eighth of what all bodies may hold. */
 const registrationBytesMax = 8 * mib
+/** A body has at most this many lines. Chosen: as many as fit with a key and names each. A line of one byte takes 30 us to refuse. */
+const registrationLinesMax = 100_000
 /**
  * This many lines of a body are worked on at once. Chosen: enough for the groups of a disk, and few enough that the verifications
  * of one body do not crowd out those of bots.
  */
 const registrationsAtOnce = 32
-
-/** The call in which a line arrived. */
-interface Call {
-  readonly request: FastifyRequest
-  readonly owners: Owners
-}
 
 export function addRegistrationRoutes(
   app: FastifyInstance,
@@ -52,15 +53,15 @@ export function addRegistrationRoutes(
   addOperation(app, botOperations.registerBots, async ({ request, reply }) => {
     const lease = options.bodies.leaseFor(request.raw)
     const body = await readBody(request.raw, { bytesMax: registrationBytesMax, lease })
+    assertLineCount(body)
     const validate = request.compileValidationSchema(schema)
-    const call = { request, owners: options.ownersOf(request) }
-    const run = (line: string): Promise<string> =>
-      registered(options, call, () => readLine(line, validate)).catch((error: unknown) =>
+    const run = (line: Buffer): Promise<string> =>
+      registered(options, request, () => readLine(line, validate)).catch((error: unknown) =>
         errorText(options, error),
       )
     // It was counted while it arrived. It stays in memory for as long as webhooks and the reader of the results take.
     if (!lease.hold(body.length)) throw new PostboteError('TOO_MANY_BODIES')
-    const results = Readable.from(inOrder(linesOf(body), run))
+    const results = Readable.from(inOrder(linesOf(body), run, new SweepSlice(options.clock)))
     results.once('close', () => lease.end())
     return reply.type('application/x-ndjson').send(results)
   })
@@ -68,28 +69,45 @@ export function addRegistrationRoutes(
 
 type Validate = ReturnType<FastifyRequest['compileValidationSchema']>
 
-function* linesOf(body: Buffer): Generator<string> {
+/** Throws REQUEST_TOO_LARGE. */
+function assertLineCount(body: Buffer): void {
+  let end = -1
+  for (let lines = 0; lines < registrationLinesMax; lines++) {
+    end = body.indexOf(0x0a, end + 1)
+    if (end === -1 || end === body.length - 1) return
+  }
+  const detail = `expected at most ${registrationLinesMax} lines`
+  throw new PostboteError('REQUEST_TOO_LARGE', { detail })
+}
+
+function* linesOf(body: Buffer): Generator<Buffer> {
   for (let start = 0; start < body.length; ) {
     const newline = body.indexOf(0x0a, start)
     const end = newline === -1 ? body.length : newline
-    const line = body.toString('utf8', start, end)
-    if (line.trim() !== '') yield line
+    yield body.subarray(start, end)
     start = end + 1
   }
 }
 
 /** Runs some at once, and yields their results in the order of the lines. */
 async function* inOrder(
-  lines: Iterable<string>,
-  run: (line: string) => Promise<string>,
+  lines: Iterable<Buffer>,
+  run: (line: Buffer) => Promise<string>,
+  slice: SweepSlice,
 ): AsyncGenerator<string> {
   const running: Promise<string>[] = []
   for (const line of lines) {
+    await slice.rest()
+    if (isBlank(line)) continue
     running.push(run(line))
     const first = running.length < registrationsAtOnce ? undefined : running.shift()
     if (first !== undefined) yield `${await first}\n`
   }
   for (const each of running) yield `${await each}\n`
+}
+
+function isBlank(line: Buffer): boolean {
+  return line.length <= privateBodyBytesMax && line.toString().trim() === ''
 }
 
 function errorText({ log }: RegistrationRoutesOptions, error: unknown): string {
@@ -100,11 +118,13 @@ function errorText({ log }: RegistrationRoutesOptions, error: unknown): string {
   return privateErrorText(expected)
 }
 
-/** Throws BAD_REQUEST. */
-function readLine(line: string, validate: Validate): RegistrationLine {
+/** Throws BAD_REQUEST or REQUEST_TOO_LARGE. */
+function readLine(line: Buffer, validate: Validate): RegistrationLine {
+  if (line.length > privateBodyBytesMax) throw tooLarge(privateBodyBytesMax)
+  if (!isUtf8(line)) throw refusal('line', 'valid UTF-8')
   let value: unknown
   try {
-    value = JSON.parse(line)
+    value = JSON.parse(line.toString())
   } catch (error) {
     const detail = 'expected a JSON object as the line, got what is no JSON'
     throw new PostboteError('BAD_REQUEST', { detail, cause: error })
@@ -121,37 +141,47 @@ function readLine(line: string, validate: Validate): RegistrationLine {
 /** Returns the result of a line as JSON. */
 async function registered(
   options: RegistrationRoutesOptions,
-  { request, owners }: Call,
+  request: FastifyRequest,
   read: () => RegistrationLine,
 ): Promise<string> {
   // The earlier lines took time.
   if (!options.keys.ring.isCurrent(requestAccess(request))) throw new PostboteError('UNAUTHORIZED')
   const line = read()
   const botId = line.bot_id ?? derivedBotId(line.idempotency_key)
-  const owner = owners.ownerOf(botId)
-  if (!owners.isOwn(owner)) {
-    const { path } = botOperations.registerBots
-    const body = JSON.stringify({ ...line, bot_id: botId })
-    const open = () => owners.openStream(owner, path)
-    return (await postToOwner(options.clock, open, { body })).text.trim()
+  // Not once for all lines: this worker may be replaced while webhooks are verified.
+  const isOwn = (owners: Owners): boolean => owners.isOwn(owners.ownerOf(botId))
+  if (isOwn(options.ownersOf(request))) {
+    try {
+      return JSON.stringify(keyedBotJson(await registeredHere(options, botId, line)))
+    } catch (error) {
+      const isNowhere = error instanceof PostboteError && error.code === 'STORE_UNAVAILABLE'
+      if (!isNowhere || isOwn(options.ownersOf(request))) throw error
+    }
   }
-  const { webhookConnectionsMax, sealToken } = options
-  const { webhook } = line
-  return JSON.stringify(
-    keyedBotJson(
-      await options.bots.registerOnce({
-        botId,
-        firstName: line.first_name,
-        username: line.username,
-        idempotencyKey: line.idempotency_key,
-        webhook:
-          webhook === undefined
-            ? undefined
-            : readWebhook({ ...webhookParams(webhook), webhookConnectionsMax }),
-        sealToken,
-      }),
-    ),
-  )
+  const owners = options.ownersOf(request)
+  const { path } = botOperations.registerBots
+  const body = JSON.stringify({ ...line, bot_id: botId })
+  const open = () => owners.openStream(owners.ownerOf(botId), path)
+  return (await postToOwner(options.clock, open, { body })).text.trim()
+}
+
+function registeredHere(
+  { bots, sealToken, webhookConnectionsMax }: RegistrationRoutesOptions,
+  botId: number,
+  { first_name: firstName, idempotency_key: idempotencyKey, username, webhook }: RegistrationLine,
+): Promise<KeyedBot> {
+  const request =
+    webhook === undefined
+      ? undefined
+      : readWebhook({ ...webhookParams(webhook), webhookConnectionsMax })
+  return bots.registerOnce({
+    botId,
+    firstName,
+    username,
+    idempotencyKey,
+    webhook: request,
+    sealToken,
+  })
 }
 
 function keyedBotJson(bot: KeyedBot): object {

@@ -9,7 +9,7 @@ import type {
 } from '../../../src/bots/webhook-services.ts'
 import { readToken } from '../../../src/bots/token.ts'
 import { PostboteError } from '../../../src/errors.ts'
-import type { BotQueue } from '../../../src/bots/bot-queue.ts'
+import type { BotQueue, BotQueueServices } from '../../../src/bots/bot-queue.ts'
 import { QueueLevels } from '../../../src/queue/queue-levels.ts'
 import type { QueueLimits } from '../../../src/queue/queue-limits.ts'
 import type { Retention } from '../../../src/queue/retention.ts'
@@ -166,6 +166,7 @@ export interface BotsLifeOptions {
   readonly retention?: Retention
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean
+  readonly log?: BotQueueServices['log']
   /** Those that are not the usual ones of these tests. */
   readonly limits?: Partial<QueueLimits>
 }
@@ -209,6 +210,7 @@ export class BotsLife {
         webhooks: this.webhooks,
         tracer: new Tracer((span) => void this.spans.push(span)),
         ...(options.takesForeignTokens === true ? { takesForeignTokens: true } : {}),
+        ...(options.log === undefined ? {} : { log: options.log }),
       },
     })
   }

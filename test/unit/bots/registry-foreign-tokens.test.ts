@@ -92,6 +92,29 @@ test('without the option such a token is not accepted', async () => {
   await bots.queueOf(own)
 })
 
+test('without the option the log says how many bots have such a token, and with it nothing', async () => {
+  const store = new MemoryStore()
+  const before = await BotsLife.open({ takesForeignTokens: true, store: () => store })
+  for (const botId of [100, 101]) await registerForeign(before, `${botId}:${secretOf(46)}`)
+  await before.register(102)
+  await before.close()
+
+  for (const takesForeignTokens of [false, true]) {
+    const warned: unknown[] = []
+    const warn = (fields: object, text: string): void => void warned.push([fields, text])
+    const nothing = (): void => undefined
+    const log = { debug: nothing, error: nothing, warn }
+    const bots = await BotsLife.open({ takesForeignTokens, store: () => store, log })
+    for (const { shard } of bots.lives) bots.registry.fleet.start(shard)
+    assert.equal((await bots.registry.summary()).length, 1)
+    const text =
+      'bots with tokens that another server has made get 401, because --foreign-tokens is not set'
+    const expected = [[{ shard: 0, bots: 2, first: 'bot100' }, text]]
+    assert.deepEqual(warned, takesForeignTokens ? [] : expected)
+    await bots.close()
+  }
+})
+
 test('a renewal takes a token of another server or makes one, and the old one ends', async () => {
   const bots = await BotsLife.open({ takesForeignTokens: true })
   const { registry } = bots

@@ -17,7 +17,11 @@ import { TestCounters } from '../../../support/store/shard-life.ts'
 
 const names = { first_name: 'A', username: 'a' }
 
-async function setUp({ isOwn = (_botId: number): boolean => true, bodiesBytesMax = 1 * mib } = {}) {
+async function setUp({
+  isOwn = (_botId: number): boolean => true,
+  bodiesBytesMax = 1 * mib,
+  readMs = 0,
+} = {}) {
   const bots = await BotsLife.open({ shards: 2 })
   const asked: FakeOwnerStream[] = []
   const bodies = new BodyBudget({
@@ -26,6 +30,8 @@ async function setUp({ isOwn = (_botId: number): boolean => true, bodiesBytesMax
     senderOf: () => ({ address: 'a', shareBytesMax: bodiesBytesMax }),
   })
   const key = { isCurrent: true }
+  const turns = { count: 0, ms: 0 }
+  const worker = { hasLeft: false }
   const app = Fastify()
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
@@ -36,7 +42,14 @@ async function setUp({ isOwn = (_botId: number): boolean => true, bodiesBytesMax
   const own = {
     bots: bots.registry,
     bodies,
-    clock: bots.clock,
+    clock: {
+      after: (delayMs: number, fire: () => void) => bots.clock.after(delayMs, fire),
+      monotonicMs: () => bots.clock.monotonicMs() + (turns.ms += readMs),
+      soon(fire: () => void) {
+        turns.count += 1
+        bots.clock.soon(fire)
+      },
+    },
     keys: { ring: { isCurrent: () => key.isCurrent } },
     webhookConnectionsMax: 100,
     ownersOf: () => ({
@@ -44,8 +57,8 @@ async function setUp({ isOwn = (_botId: number): boolean => true, bodiesBytesMax
       others: [1],
       isOtherNode: () => false,
       ownerOf: (botId: number) => (isOwn(botId) ? 0 : 1),
-      isOwn: (owner: number) => owner === 0,
-      hasLeft: false,
+      isOwn: (owner: number) => owner === 0 && !worker.hasLeft,
+      hasLeft: worker.hasLeft,
       hangs: () => 0,
       openStream: () => {
         const stream = new FakeOwnerStream()
@@ -57,19 +70,21 @@ async function setUp({ isOwn = (_botId: number): boolean => true, bodiesBytesMax
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the route uses no more
   addRegistrationRoutes(app, own as unknown as RegistrationRoutesOptions)
   await app.ready()
-  const send = async (lines: readonly object[]): Promise<Record<string, unknown>[]> => {
+  const sendText = async (payload: string | Buffer): Promise<Record<string, unknown>[]> => {
     const { body } = await app.inject({
       method: 'POST',
       url: '/v1/registrations',
       headers: { 'content-type': 'application/x-ndjson' },
-      payload: lines.map((line) => JSON.stringify(line)).join('\n'),
+      payload,
     })
     return body
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line))
   }
-  return { bots, asked, bodies, key, send }
+  const send = (lines: readonly object[]): Promise<Record<string, unknown>[]> =>
+    sendText(lines.map((line) => JSON.stringify(line)).join('\n'))
+  return { bots, asked, bodies, key, turns, worker, send, sendText }
 }
 
 test('thousands of bots with webhooks that are sent twice are registered once, in the order of their lines', async () => {
@@ -146,10 +161,78 @@ test('a line goes to the owner of its bot with the id that follows from its key,
   assert.deepEqual(two, { error: { code: 'STORE_UNAVAILABLE', message: 'm' } })
 })
 
+test('lines go on at the successor of a worker that is replaced meanwhile, also one whose webhook was just verified', async () => {
+  const { asked, bots, send, worker } = await setUp()
+  bots.webhooks.isHolding = true
+  const line = { ...names, webhook: { url: 'https://bot.example/' } }
+  const lines = Array.from({ length: 40 }, (_, nth) => ({ ...line, idempotency_key: `k${nth}` }))
+  const sent = send(lines)
+  for (let turns = 0; turns < 20; turns++) await settle()
+  worker.hasLeft = true
+  for (const index of [0, 1]) await bots.dropShard(index)
+  for (const each of bots.webhooks.held) each.succeed()
+  for (let answered = 0; answered < lines.length; await settle()) {
+    for (const stream of asked.slice(answered)) {
+      const { bot_id: botId } = JSON.parse(stream.written)
+      stream.answer().end(JSON.stringify({ bot_id: botId, token: 't' }))
+      answered += 1
+    }
+  }
+  assert.deepEqual(
+    await sent,
+    lines.map(({ idempotency_key: key }) => ({ bot_id: derivedBotId(key), token: 't' })),
+  )
+})
+
 test('when the key of the call has ended, the lines that are left are refused', async () => {
   const { bots, key, send } = await setUp()
   key.isCurrent = false
   const [refused] = await send([{ ...names, idempotency_key: 'a' }])
   assert.deepEqual(Object(refused?.['error']).code, 'UNAUTHORIZED')
   assert.deepEqual((await bots.registry.list({ after: 0, limit: 9 })).bots, [])
+})
+
+test('other work gets its turns while thousands of lines are refused, and while blank ones are skipped', async () => {
+  // Each look at the clock takes 1 ms.
+  const { sendText, turns } = await setUp({ readMs: 1 })
+  assert.equal((await sendText('5\n'.repeat(1_000))).length, 1_000)
+  assert.ok(turns.count >= 50, `${turns.count} turns`)
+  turns.count = 0
+  assert.equal((await sendText('\n'.repeat(1_000))).length, 0)
+  assert.ok(turns.count >= 50, `${turns.count} turns`)
+})
+
+test('a body of too many lines is refused as a whole', async () => {
+  const { bots, sendText } = await setUp()
+  const line = JSON.stringify({ ...names, idempotency_key: 'a' })
+  const [refused] = await sendText(`${line}\n${'\n'.repeat(100_000)}`)
+  assert.equal(refused?.['code'], 'REQUEST_TOO_LARGE')
+  assert.deepEqual((await bots.registry.list({ after: 0, limit: 9 })).bots, [])
+  assert.equal((await sendText(`${line}\n${'\n'.repeat(99_999)}`)).length, 1)
+})
+
+test('a line that is longer than a body may be, or is no UTF-8, fails alone', async () => {
+  const { sendText } = await setUp()
+  const line = (key: string, name: string | Buffer): Buffer =>
+    Buffer.concat([
+      Buffer.from(`{"idempotency_key":"${key}","username":"a","first_name":"`),
+      Buffer.from(name),
+      Buffer.from('"}\n'),
+    ])
+  const results = await sendText(
+    Buffer.concat([
+      line('a', 'x'.repeat(64 * kib)),
+      Buffer.from(`${' '.repeat(64 * kib + 1)}\n`),
+      line('b', Buffer.from([0xff])),
+      line('c', 'A'),
+    ]),
+  )
+  const errors = results.map(({ error }) => [Object(error).code, Object(error).message])
+  const tooLarge = 'Request Entity Too Large: expected at most 65536 bytes of parameters'
+  assert.deepEqual(errors, [
+    ['REQUEST_TOO_LARGE', tooLarge],
+    ['REQUEST_TOO_LARGE', tooLarge],
+    ['BAD_REQUEST', 'Bad Request: line: expected valid UTF-8'],
+    [undefined, undefined],
+  ])
 })
