@@ -42,6 +42,8 @@ export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly log?: Pick<Log, 'warn'> | undefined
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean | undefined
+  /** Sees the records of all bots of a shard after it was opened; those of an index that is read again once more. */
+  readonly onBots?: ((shard: Shard, records: readonly ListedRecord<'b'>[]) => void) | undefined
 }
 
 /** A shard with its index. */
@@ -221,6 +223,7 @@ export class Fleet {
         if (signal.aborted) return
         if (last === undefined) break
         index.fill(kind, records)
+        this.#options.onBots?.(shard, records.filter(isOfBot))
         // The bots with a webhook are loaded one after the other, and until then nobody else knows that some of them fail.
         for (const { queue, record } of records) {
           const webhook = 'webhook' in record ? record.webhook : undefined
@@ -496,4 +499,8 @@ async function named(found: readonly Found[], searched: readonly Indexed[]): Pro
     }
   }
   return { bots, shards }
+}
+
+function isOfBot(listed: ListedRecord<ListedKind>): listed is ListedRecord<'b'> {
+  return 'username' in listed.record
 }

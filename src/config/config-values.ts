@@ -10,6 +10,7 @@ import { type AddedType, addedTypeForm, addedTypesMax, parseAddedType } from '..
 import { contractTypes } from '../queue/update-types.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
+import { relayOrigin } from '../relay/relay-origin.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
 import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
 import type { Proxy } from '../webhook/connector.ts'
@@ -375,6 +376,12 @@ export const portalUrl: Kind<string> = {
     const { origin, hostname, port } = new URL(text)
     return hostname === '' || port === '0' ? refused : origin
   },
+}
+
+export const relayServer: Kind<string> = {
+  expected: 'http[s]://host[:port]',
+  placeholder: 'URL',
+  parse: (text) => relayOrigin(text) ?? refused,
 }
 
 /** Any host and port, because the operator names it. */

@@ -203,11 +203,16 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
   if (types.length > addedTypesMax) {
     problems.push(
       `${sourceOf('update-type')}: expected at most ${addedTypesMax} added types with those of update-types-of, got ${types.length}`,
-      )
-    }
+    )
+  }
   if (config.portal?.startsWith('http:') === true && !config.local) {
     problems.push(
       `${sourceOf('portal')}: expected https, because http, over which secrets of links can be read, is allowed only with --local`,
+    )
+  }
+  if (!config.local && config.relayFrom.some((origin) => !origin.startsWith('https:'))) {
+    problems.push(
+      `${sourceOf('relay-from')}: expected https, because http is allowed only with --local`,
     )
   }
   problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))
