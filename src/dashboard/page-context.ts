@@ -12,6 +12,8 @@ export interface PageContext {
   readonly visibility: Visibility
   /** Whether the key of the session is for all bots. */
   readonly seesAll: boolean
+  /** Whether the server takes tokens that another server has made. */
+  readonly takesForeignTokens: boolean
   /** Whether the key of the session has a scope. What it may not do is not offered. */
   readonly may: (scope: 'push' | 'read' | 'manage' | 'all') => boolean
   /** Says what was done. */

@@ -22,6 +22,7 @@ export function viewContext(world: ViewWorld, ends: (() => void)[]): PageContext
     clock: browserClock,
     visibility: document,
     seesAll: bots === null,
+    takesForeignTokens: world.rights.foreign_tokens === true,
     may: (scope) => scopes.includes('all') || scopes.includes(scope),
     toast: world.toast,
     ask: confirmDialog,
