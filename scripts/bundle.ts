@@ -43,10 +43,13 @@ for (const name of ['src/program', ...workers]) {
   writeFileSync(path, readFileSync(path, 'utf8').replace(/[^\0-\xff]/g, escaped))
 }
 
-// The dashboard runs in browsers: one program and one style, as small as they get.
+// The dashboard and the owner's page run in browsers: one program and one style each, as small as they get.
 await build({
   absWorkingDir: root,
-  entryPoints: [{ in: 'src/dashboard/dashboard-app.ts', out: 'app' }],
+  entryPoints: [
+    { in: 'src/dashboard/dashboard-app.ts', out: 'app' },
+    { in: 'src/dashboard/portal-app.ts', out: 'portal' },
+  ],
   outdir: 'dist/dashboard',
   bundle: true,
   minify: true,
@@ -58,13 +61,17 @@ await build({
 })
 await build({
   absWorkingDir: root,
-  entryPoints: [{ in: 'src/dashboard/page.css', out: 'app' }],
+  entryPoints: [
+    { in: 'src/dashboard/page.css', out: 'app' },
+    { in: 'src/dashboard/portal.css', out: 'portal' },
+  ],
   outdir: 'dist/dashboard',
   bundle: true,
   minify: true,
   logLevel: 'warning',
 })
 copyFileSync(`${root}src/dashboard/page.html`, `${root}dist/dashboard/index.html`)
+copyFileSync(`${root}src/dashboard/portal.html`, `${root}dist/dashboard/portal.html`)
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

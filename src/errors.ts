@@ -30,6 +30,12 @@ export const errorKinds = {
     status: 401,
     description: 'Expected a valid key as "Authorization: Bearer <key>"',
   },
+  BAD_LINK: {
+    status: 401,
+    description:
+      'Expected a valid link to this page as "Authorization: Bearer <secret>": ask for a new one',
+  },
+  LINK_LACKS_RIGHT: { status: 403, description: 'This link does not allow this: it lacks %s' },
   BAD_HOST: {
     status: 403,
     description:
@@ -56,6 +62,11 @@ export const errorKinds = {
   TOO_MANY_ACCESS_KEYS: {
     status: 409,
     description: 'Too many keys: %s; revoke one',
+  },
+  UNKNOWN_LINK: { status: 404, description: 'This bot has no link with this id' },
+  TOO_MANY_LINKS: {
+    status: 409,
+    description: 'Too many links of this bot: %s; revoke one, or wait until one ends',
   },
   UNKNOWN_SIGNING_KEY: { status: 404, description: 'This bot has no signing key with this id' },
   TOO_MANY_SIGNING_KEYS: {

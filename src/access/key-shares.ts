@@ -12,11 +12,14 @@ export const keyPlacesShare = 1 / 4
 
 export class KeyShares {
   readonly #placesMax: number
+  readonly #familyMax: number
   readonly #takenBy = new Map<string, number>()
   #taken = 0
 
-  constructor(placesMax: number) {
+  /** @param share - of the places, which a family may have */
+  constructor(placesMax: number, share: number = keyPlacesShare) {
     this.#placesMax = placesMax
+    this.#familyMax = placesMax * share
   }
 
   /**
@@ -28,7 +31,7 @@ export class KeyShares {
   take(access: Access): () => void {
     const family = access === 'root' ? undefined : familyIdOf(access)
     const ofFamily = family === undefined ? 0 : (this.#takenBy.get(family) ?? 0)
-    if (this.#taken >= this.#placesMax || ofFamily >= this.#placesMax * keyPlacesShare) {
+    if (this.#taken >= this.#placesMax || ofFamily >= this.#familyMax) {
       throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS })
     }
     this.#add(family, 1)

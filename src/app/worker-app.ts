@@ -6,9 +6,10 @@ import { randomInt } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { keysShard } from '../private-api/routes/key-routes.ts'
+import { PortalFrame } from '../private-api/access/portal-frame.ts'
 import { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import { createPrivateApi } from '../private-api/private-api.ts'
-import type { WorkerKeys } from '../private-api/private-api-options.ts'
+import type { PrivateApiOptions, WorkerKeys } from '../private-api/private-api-options.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { IdempotencyKeySweeper } from '../bots/idempotency-key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
@@ -57,6 +58,7 @@ import { workerKeys } from './worker-keys.ts'
 import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
+import { PortalListener } from './portal-listener.ts'
 import { SpanExporter } from './span-exporter.ts'
 import { windowBytesOf } from './window-memory.ts'
 import { noStreams, WorkerLifeCycle, type WorkerStreams } from './worker-life-cycle.ts'
@@ -134,7 +136,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const { keys, startKeys } = workerKeys(parts, registry.bots)
   const pacing = pacingOf(parts)
   const bot = botApiOf(parts, { registry, pool, pacing })
-  const privateApi = privateApiOf(parts, { registry, streams, checkPool, checker, keys })
+  const privateOptions = privateOptionsOf(parts, { registry, streams, checkPool, checker, keys })
+  const privateApi = createPrivateApi(privateOptions)
+  const portal = portalOf(parts, privateOptions, pacing)
   await Promise.all([bot.app.ready(), privateApi.ready()])
   const life = new WorkerLifeCycle({
     ...parts,
@@ -160,8 +164,10 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   })
   return Object.assign(life, {
     handlers: {
-      bot: gate.botListener(router.listener('bot', bot.listener)),
-      private: gate.privateListener(router.listener('private', listenerOf(privateApi))),
+      bot: gate.botListener(router.listener('bot', portal.onPublic(bot.listener))),
+      private: gate.privateListener(
+        router.listener('private', portal.onPrivate(listenerOf(privateApi))),
+      ),
     },
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
@@ -337,6 +343,7 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
     ownerOf: (shard) => memory.shardTable.owner(shard),
     hangsOf: (worker) => memory.shardTable.hangs(worker),
     hasUpstream,
+    hasPublicPortal: settings.config.portal !== undefined,
     onRefused: (request) => gate.noteRefused(request),
     judge: new BodyFilter({
       guard,
@@ -427,6 +434,7 @@ function botApiOf(
     filter: config.filter,
     bodies: parts.bodies.bot,
     webhookConnectionsMax: config.maxWebhookConnections,
+    healthOf: config.healthInWebhookInfo ? (queue) => own.registry.healthOf(queue) : undefined,
     upstream: upstream?.proxy,
     sealToken: sealerOf(parts),
     clientAddressOf,
@@ -435,7 +443,7 @@ function botApiOf(
   })
 }
 
-function privateApiOf(
+function privateOptionsOf(
   parts: Parts,
   own: {
     readonly registry: BotRegistry
@@ -444,10 +452,11 @@ function privateApiOf(
     readonly checker: ShardChecker
     readonly keys: WorkerKeys
   },
-): FastifyInstance {
+): PrivateApiOptions {
   const { settings, clock, log, memory, engine } = parts
   const { config } = settings
-  return createPrivateApi({
+  return {
+    portal: { url: config.portal, frame: new PortalFrame(settings.adminKey) },
     bots: own.registry,
     takesForeignTokens: config.foreignTokens,
     clock,
@@ -490,6 +499,21 @@ function privateApiOf(
       (requestOrigin(raw)?.hops ?? 0) > 0 && raw.headers[workerHeader] !== undefined,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     ownersOf: (request) => ownersOf(parts, request),
+  }
+}
+
+function portalOf(
+  { settings, memory }: Parts,
+  options: PrivateApiOptions,
+  pacing: TokenRefusals,
+): PortalListener {
+  return new PortalListener(settings.config.portal !== undefined, {
+    ...options,
+    pacing,
+    creationGate: memory.clients,
+    clientAddressOf,
+    holding: (request) => holdConnection(request.socket),
+    isPublic: ({ raw }) => requestOrigin(raw)?.listener === 'bot',
   })
 }
 

@@ -1,12 +1,13 @@
 /** The bot API methods that this server implements, by their names in lower case. */
 import type { IncomingMessage } from 'node:http'
+import type { BotQueue } from '../bots/bot-queue.ts'
 import type { Method } from './method-call.ts'
 import { close } from './methods/close.ts'
 import { demoMethods } from './methods/demo-methods.ts'
 import { deleteWebhook } from './methods/delete-webhook.ts'
 import { getMe } from './methods/get-me.ts'
 import { getUpdates } from './methods/get-updates.ts'
-import { getWebhookInfo } from './methods/get-webhook-info.ts'
+import { getWebhookInfo, getWebhookInfoWith } from './methods/get-webhook-info.ts'
 import { logOut } from './methods/log-out.ts'
 import { makeSetWebhook, type SetWebhookOptions } from './methods/set-webhook.ts'
 import { parseTarget } from './target.ts'
@@ -23,13 +24,16 @@ const simpleMethods = new Map<string, Method>([
 
 export interface OwnMethodsOptions extends SetWebhookOptions {
   /** Set if the server has the methods of a demo, and logs what they send. */
+  /** Returns the sentence about the health of a queue. Set if getWebhookInfo has it. */
+  readonly healthOf?: ((queue: BotQueue) => Promise<string>) | undefined
   readonly demoLog?: Pick<Log, 'info'> | undefined
 }
 
 export function makeOwnMethods(options: OwnMethodsOptions): ReadonlyMap<string, Method> {
-  const { demoLog } = options
+  const { demoLog, healthOf } = options
   return new Map([
     ...simpleMethods,
+    ...(healthOf === undefined ? [] : [['getwebhookinfo', getWebhookInfoWith(healthOf)] as const]),
     ['setwebhook', makeSetWebhook(options)],
     ...(demoLog === undefined ? [] : demoMethods(demoLog)),
   ])

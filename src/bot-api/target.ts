@@ -95,11 +95,31 @@ export function botIdOfTarget(url: string): number | undefined {
   if (url.startsWith('/bot', start)) {
     const end = digitsEnd(url, start + 4)
     if (url.charCodeAt(end) === colon) return botIdIn(url, start + 4, end)
-  } else if (url.startsWith('/v1/bots/')) {
-    const end = digitsEnd(url, 9)
-    if (end === url.length || isBorder(url.charCodeAt(end))) return botIdIn(url, 9, end)
-  }
+  } else if (url.startsWith(botsPath)) return botIdAt(url, botsPath.length)
   return undefined
+}
+
+/**
+ * Returns the bot that a call of the owner's page concerns, likewise.
+ *
+ * @param url - The plain request target: `/portal/v1/bots/<id>...`.
+ */
+export function botIdOfPortalCall(url: string): number | undefined {
+  return url.startsWith(portalBotsPath) ? botIdAt(url, portalBotsPath.length) : undefined
+}
+
+/** Whether a request is for the owner's page or its calls. */
+export function isPortalTarget(url: string): boolean {
+  return url.startsWith('/portal/')
+}
+
+const botsPath = '/v1/bots/'
+const portalBotsPath = `/portal${botsPath}`
+
+function botIdAt(url: string, start: number): number | undefined {
+  const end = digitsEnd(url, start)
+  const isWhole = end === url.length || isBorder(url.charCodeAt(end))
+  return isWhole ? botIdIn(url, start, end) : undefined
 }
 
 const fileSegment = '/file'

@@ -9,6 +9,7 @@ import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { FleetCounts } from './fleet-counts.ts'
 import type { FleetQuery, FleetStatus } from './fleet-status.ts'
+import type { PortalLinks } from './portal-links.ts'
 import type { ReplayJobs } from './replay-jobs.ts'
 import type { ReplayedUpdate } from './replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
@@ -212,6 +213,8 @@ export interface BotService {
   replayUpdate(update: UpdateName): Promise<number | 'filtered'>
   /** The jobs that push updates again. */
   readonly replays: Pick<ReplayJobs, 'begin' | 'cancel' | 'count' | 'list'>
+  /** The links of the owner's page. */
+  readonly portalLinks: Pick<PortalLinks, 'authorize' | 'list' | 'make' | 'revoke' | 'watch'>
   /** Returns the state of a bot and its queues. */
   report(botId: number): Promise<BotReport>
   /**

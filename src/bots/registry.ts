@@ -34,6 +34,7 @@ import type {
 import { Fleet } from './fleet.ts'
 import type { FleetQuery } from './fleet-status.ts'
 import { registrationHash } from './derived-bot-id.ts'
+import { PortalLinks } from './portal-links.ts'
 import { PushBatch } from './push-batch.ts'
 import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
 import { ReplayJobs } from './replay-jobs.ts'
@@ -42,6 +43,7 @@ import type { SetWebhookRequest } from './set-webhook-request.ts'
 import {
   type Token,
   assertIntact,
+  foreignRefusalMs,
   foreignTokenPattern,
   makeToken,
   parseToken,
@@ -56,12 +58,6 @@ const randomBotIdsCount = 9_999_999_900
  * with a `--filter`; a draw takes 2 us.
  */
 const randomBotIdTriesMax = 10_000
-/**
- * With `--foreign-tokens`, a wrong token is refused this long after its call arrived. Anybody can then guess at any bot, so the
- * time must not say whether the bot exists. Chosen: far more than the one read that the refusal waits for, and less than
- * anybody notices.
- */
-const foreignRefusalMs = 20
 const foreignToken = new RegExp(foreignTokenPattern)
 
 export class BotRegistry implements BotService {
@@ -70,6 +66,7 @@ export class BotRegistry implements BotService {
   /** What is known of all bots of the shards. */
   readonly fleet: Fleet
   readonly replays: ReplayJobs
+  readonly portalLinks: PortalLinks
   readonly #services: BotQueueServices
   /** Registrations with a key that are in progress, by the ids of their bots. */
   readonly #registering = new Map<number, Promise<unknown>>()
@@ -90,6 +87,11 @@ export class BotRegistry implements BotService {
       log: options.services.log,
       findQueue: (queue) => this.bots.findQueue(queue),
       assertAccepting: (queue) => this.#assertAccepting(queue),
+    })
+    this.portalLinks = new PortalLinks({
+      clock: options.clock,
+      bots: this.bots,
+      changeRecord: (botId, change) => this.#changeRecord(botId, change),
     })
   }
 
@@ -318,6 +320,7 @@ export class BotRegistry implements BotService {
     const queues = [bot.main, await bot.test()]
     if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
     bot.isRemoved = true
+    this.portalLinks.endOver(botId)
     const shard = this.bots.shardOf(botId)
     const polls = queues.map(({ poller }) => poller.take())
     let ending: 'UNKNOWN_TOKEN' | undefined
@@ -382,6 +385,11 @@ export class BotRegistry implements BotService {
       queue: await reportOf(bot.main),
       testQueue: await reportOf(test),
     }
+  }
+
+  /** Returns the sentence about the health of a queue. */
+  async healthOf(queue: BotQueue): Promise<string> {
+    return (await queue.report(this.fleet.pollsOf(queue))).webhook.healthReason
   }
 
   async list(page: { readonly after: number; readonly limit: number }): Promise<BotList> {

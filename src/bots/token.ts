@@ -49,6 +49,12 @@ const foreignSecretLengthMax = 60
 const foreignSecretShape = new RegExp(`^[A-Za-z0-9_-]{${secretLength},${foreignSecretLengthMax}}$`)
 /** The pattern of a whole token that another server has made. */
 export const foreignTokenPattern = `^[1-9][0-9]{2,15}:[A-Za-z0-9_-]{${secretLength},${foreignSecretLengthMax}}$`
+/**
+ * With `--foreign-tokens`, a wrong token is refused this long after its call arrived, and so is a wrong link of the owner's page.
+ * Anybody can then guess at any bot, so the time must not say whether the bot exists. Chosen: far more than the one read that the
+ * refusal waits for, and less than anybody notices.
+ */
+export const foreignRefusalMs = 20
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
 /**

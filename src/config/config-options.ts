@@ -23,6 +23,7 @@ import {
   oneOf,
   orOff,
   path,
+  portalUrl,
   portMax,
   powerOfTwo,
   proxyAddress,
@@ -290,6 +291,20 @@ export const optionTable = {
     default: 'false',
     sentence:
       'Lets bots be registered with tokens that another server has made. All servers of a database need the same value.',
+  },
+  portal: {
+    name: 'portal',
+    kind: portalUrl,
+    defaultShown: "none; the owner's page is on the private listener alone",
+    sentence:
+      "Serves the owner's page on the port of the bot API, too, and is what links to it begin with: the URL at which browsers reach that port.",
+  },
+  healthInWebhookInfo: {
+    name: 'health-in-webhook-info',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'getWebhookInfo has the sentence about the health of the webhook, too, as `health`, which strictly typed clients may refuse.',
   },
   compressOverBytes: {
     name: 'compress',

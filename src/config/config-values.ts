@@ -344,6 +344,17 @@ export const upstreamUrl: Kind<UpstreamUrl> = {
   },
 }
 
+/** Without a path, because the page and its calls are at fixed ones. */
+export const portalUrl: Kind<string> = {
+  expected: 'http[s]://host[:port]',
+  placeholder: 'URL',
+  parse(text) {
+    if (!/^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) || !URL.canParse(text)) return refused
+    const { origin, hostname, port } = new URL(text)
+    return hostname === '' || port === '0' ? refused : origin
+  },
+}
+
 /** Any host and port, because the operator names it. */
 export const eventsUrl: Kind<string> = {
   expected: 'https://[user:password@]host[:port][/path]',

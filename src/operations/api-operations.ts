@@ -6,6 +6,7 @@ import { eventOperations } from './event-operations.ts'
 import { keyOperations } from './key-operations.ts'
 import { lookBackOperations } from './look-back-operations.ts'
 import type { Operation } from './operation.ts'
+import { portalOperations } from './portal-operations.ts'
 import { replayOperations } from './replay-operations.ts'
 import { serverOperations, sessionOperations, shardOperations } from './server-operations.ts'
 import { signingKeyOperations } from './signing-key-operations.ts'
@@ -20,6 +21,7 @@ const byId = {
   ...webhookOperations,
   ...deadLetterOperations,
   ...signingKeyOperations,
+  ...portalOperations,
   ...eventOperations,
   ...keyOperations,
   ...auditOperations,

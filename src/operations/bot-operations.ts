@@ -139,6 +139,7 @@ export const botOperations = declareOperations('bots', {
     route: `GET ${botPath}`,
     scope: 'read',
     about: 'bot',
+    portal: 'look',
     command: 'bots show',
     summary: 'Returns the state of a bot',
     result: () => {

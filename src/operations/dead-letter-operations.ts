@@ -20,6 +20,7 @@ export const deadLetterOperations = declareOperations('dead letters', {
     route: `GET ${all}`,
     scope: 'read',
     about: 'queue',
+    portal: 'look',
     command: 'dead-letters list',
     summary: 'Lists dead letters in the order of their ids',
     query: () => ({ after: listAfter(updateIdMax), limit: listLimit(listedPerPageMax, 100) }),
@@ -36,6 +37,7 @@ export const deadLetterOperations = declareOperations('dead letters', {
     route: `GET ${one}`,
     scope: 'read',
     about: 'queue',
+    portal: 'look',
     command: 'dead-letters show',
     summary: 'Returns one dead letter',
     result: () =>
@@ -70,6 +72,7 @@ export const deadLetterOperations = declareOperations('dead letters', {
     route: `POST ${all}/replay`,
     scope: 'manage',
     about: 'queue',
+    portal: 'replay',
     command: 'dead-letters replay',
     summary: 'Pushes all dead letters again, or those that a body selects, the oldest first',
     description:
@@ -82,6 +85,7 @@ export const deadLetterOperations = declareOperations('dead letters', {
     route: `POST ${one}/replay`,
     scope: 'manage',
     about: 'queue',
+    portal: 'replay',
     command: 'dead-letters replay',
     summary: 'Pushes one dead letter again',
     result: () =>

@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { apiOperations } from './api-operations.ts'
-import type { Operation, Verb } from './operation.ts'
+import { type Operation, portalPrefix, type Verb } from './operation.ts'
 
 /** A part of the paths of calls. */
 interface Part {
@@ -28,8 +28,13 @@ for (const operation of apiOperations)
  * @returns undefined if there is no such call
  */
 export function operationOf(method: string | undefined, url: string): Operation | undefined {
-  return method === undefined ? undefined : partAt(url)?.operations.get(method)
+  if (method === undefined) return undefined
+  if (!url.startsWith(portalCalls)) return partAt(url)?.operations.get(method)
+  const operation = partAt(url.slice(portalPrefix.length))?.operations.get(method)
+  return operation?.portal === undefined ? undefined : operation
 }
+
+const portalCalls = `${portalPrefix}/v1/`
 
 const found = Symbol('operation')
 

@@ -15,6 +15,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { NeededScope } from '../access/access.ts'
 import type { ErrorCode } from '../errors.ts'
+import type { PortalRight } from '../shard/bot-record.ts'
 
 /**
  * Whom a call is about.
@@ -31,6 +32,8 @@ export type Subject = 'bot' | 'queue' | 'pairs' | 'fleet' | 'keys' | 'shard' | '
 
 /** The path of a bot, below which most calls are. */
 export const botPath = '/v1/bots/:id'
+/** Below this path, links of the owner's page make the calls that they may make. */
+export const portalPrefix = '/portal'
 
 export type Verb = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -45,6 +48,8 @@ export interface OperationRow {
   readonly lasts?: true
   /** Whether the call needs a key itself, and a session does not stand for it. */
   readonly needsKey?: true
+  /** The right that lets a link of the owner's page make this call, below `/portal`. Absent: no link may make it. */
+  readonly portal?: PortalRight
   /** As a sentence that begins with a verb. */
   readonly summary: string
   readonly description?: string
@@ -109,6 +114,7 @@ export const operationTags = {
   webhooks: 'Attempts to deliver to webhooks, pauses and limits',
   'dead letters': 'Updates that a webhook could not deliver',
   'signing keys': 'The keys that sign deliveries',
+  "owner's page": 'Links that show a bot to its owner, who has no key',
   keys: 'The keys of this API, beside the admin key',
   server: 'Health, metrics and checks of the server, and sessions',
 } as const

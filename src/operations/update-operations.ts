@@ -102,6 +102,7 @@ export const updateOperations = declareOperations('updates', {
     route: `GET ${botPath}/tail`,
     scope: 'read',
     about: 'queue',
+    portal: 'look',
     lasts: true,
     command: 'tail',
     summary: 'Shows live what is pushed to a queue and confirmed',

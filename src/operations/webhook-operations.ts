@@ -39,6 +39,7 @@ export const webhookOperations = declareOperations('webhooks', {
     route: `GET ${botPath}/webhook`,
     scope: 'read',
     about: 'queue',
+    portal: 'look',
     command: 'webhook show',
     more: '#webhooks',
     summary: 'Returns the webhook of a bot without its secrets',
@@ -69,6 +70,7 @@ export const webhookOperations = declareOperations('webhooks', {
     route: `GET ${botPath}/attempts`,
     scope: 'read',
     about: 'queue',
+    portal: 'look',
     command: 'attempts',
     summary: 'Returns the last attempts to deliver to the webhook',
     query: () => ({ limit: listLimit(webhookAttemptsKept, webhookAttemptsKept) }),
@@ -85,6 +87,7 @@ export const webhookOperations = declareOperations('webhooks', {
     route: `POST ${botPath}/webhook/check`,
     scope: 'manage',
     about: 'queue',
+    portal: 'check',
     command: 'webhook check',
     more: '#check-an-endpoint',
     summary: 'Goes the way of a delivery once, step by step, and posts an empty update',
@@ -152,6 +155,7 @@ export const webhookOperations = declareOperations('webhooks', {
     route: `GET ${botPath}/history`,
     scope: 'read',
     about: 'queue',
+    portal: 'look',
     summary: 'Returns the deliveries of the last hour, minute by minute',
     result: () =>
       Type.Object(

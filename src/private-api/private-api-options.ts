@@ -14,6 +14,7 @@ import type { ShardTroubles } from '../shard/shard-marks.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
 import type { Log } from '../surroundings.ts'
 import type { AuditWriter } from './access/audit-writer.ts'
+import type { PortalFrame } from './access/portal-frame.ts'
 import type { KeySync } from './access/key-sync.ts'
 import type { PrivateApiGuard } from './access/private-api-guard.ts'
 import type { RecordStream } from './follow/record-stream.ts'
@@ -24,6 +25,11 @@ import type { IngestRoutesOptions } from './routes/ingest-routes.ts'
 export interface PrivateApiOptions extends IngestRoutesOptions {
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean
+  readonly portal: {
+    /** The value of `--portal`. */
+    readonly url: string | undefined
+    readonly frame: PortalFrame
+  }
   readonly bots: BotService
   readonly guard: PrivateApiGuard
   readonly keys: WorkerKeys

@@ -43,6 +43,7 @@ import { openApiDocument } from './openapi/openapi-document.ts'
 import { addNodeRoutes } from './routes/node-routes.ts'
 import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
 import { privateErrorText } from './private-error.ts'
+import { addPortalRoutes } from './routes/portal-routes.ts'
 import { addRegistrationRoutes } from './routes/registration-routes.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { recordCalls } from './routes/record-calls.ts'
@@ -58,7 +59,7 @@ import { addWebhookRoutes } from './routes/webhook-routes.ts'
  * they are not validated and their code is not optimized: with both, a start takes 60 ms longer. validation-text.ts needs
  * what `verbose` tells.
  */
-const ajvOptions = {
+export const ajvOptions = {
   removeAdditional: false,
   validateSchema: false,
   verbose: true,
@@ -109,6 +110,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addHistoryRoutes(jsonRoutes, options)
     addNodeRoutes(jsonRoutes, options)
     addSigningKeyRoutes(jsonRoutes, options.bots)
+    addPortalRoutes(jsonRoutes, options)
     addWebhookRoutes(jsonRoutes, options)
     addDeadLetterRoutes(jsonRoutes, options.bots)
     addLookBackRoutes(jsonRoutes, options.bots)
@@ -128,7 +130,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
   return app
 }
 
-function sendError(reply: FastifyReply, error: PostboteError): FastifyReply {
+export function sendError(reply: FastifyReply, error: PostboteError): FastifyReply {
   void reply.header(requestIdHeader, requestIdOf(reply.request.raw))
   return reply.code(error.status).type('application/json').send(privateErrorText(error))
 }
@@ -272,7 +274,7 @@ function troublesJson({
  * connection. The bytes of a next request that arrived with this one would then make the kernel send a reset that
  * overtakes the response.
  */
-function acceptAnyAsJson(app: FastifyInstance, bodies: BodyBudget<IncomingMessage>): void {
+export function acceptAnyAsJson(app: FastifyInstance, bodies: BodyBudget<IncomingMessage>): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request: FastifyRequest) => readJson(request.raw, bodies))
   app.addHook('preValidation', async ({ body }) => {
@@ -300,7 +302,7 @@ async function readJson(
 }
 
 /** Converts Fastify's own errors (a body that is too large, a field out of range). */
-function expectedOf(error: FastifyError | PostboteError): PostboteError {
+export function expectedOf(error: FastifyError | PostboteError): PostboteError {
   if (error instanceof PostboteError) return error
   if (error.validation !== undefined) {
     const detail = validationText(error.validation, error.validationContext)

@@ -9,6 +9,22 @@ export interface StoredSecret {
   readonly isForeign?: true
 }
 
+/** What a link of the owner's page may allow. */
+export type PortalRight = 'look' | 'replay' | 'test' | 'check'
+
+/** A link of the owner's page. */
+export interface StoredPortalLink {
+  readonly id: string
+  /** SHA-256 of the link's secret, base64url. The secret itself is never stored. */
+  readonly sha256: string
+  readonly createdAtMs: number
+  /** Wall time from which the link is refused. */
+  readonly endsAtMs: number
+  readonly can: readonly PortalRight[]
+  /** The one origin whose pages may frame the page. */
+  readonly origin?: string
+}
+
 /** What the operator has set for the deliveries and updates of a bot; a field is absent if the bot follows the server. */
 export interface BotSettings {
   /** The time to live of updates whose producer names none. */
@@ -31,6 +47,8 @@ export interface BotRecord extends BotSettings {
   readonly registeredBy?: string
   /** Each push to the bot is checked for the fields that bot frameworks need. */
   readonly isValidated?: true
+  /** In the order in which they were made. */
+  readonly portalLinks?: readonly StoredPortalLink[]
 }
 
 export interface WebhookRecord {

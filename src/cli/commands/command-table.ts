@@ -11,6 +11,7 @@ import { eventsCommand } from '../remote/events-command.ts'
 import { exportCommand } from '../files/export-command.ts'
 import { historyCommand } from '../remote/history-command.ts'
 import { keysCommands } from '../remote/keys-commands.ts'
+import { portalCommands } from '../remote/portal-commands.ts'
 import { queueCommands } from '../remote/queue-commands.ts'
 import { replaysCommands } from '../remote/replays-commands.ts'
 import { summaryCommand } from '../remote/summary-command.ts'
@@ -37,6 +38,7 @@ export const commandTable: readonly CommandRow[] = [
   ...replaysCommands,
   ...deadLettersCommands,
   eventsCommand,
+  ...portalCommands,
   ...keysCommands,
   auditCommand,
   completionCommand(() => commandTable),

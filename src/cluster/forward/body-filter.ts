@@ -9,10 +9,11 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { PrivateApiGuard } from '../../private-api/access/private-api-guard.ts'
+import { portalSecretIn } from '../../bots/portal-secret.ts'
 import { parseToken, type TokenFilter } from '../../bots/token.ts'
 import { PostboteError } from '../../errors.ts'
 import { isForUpstream, runsMethods } from '../../bot-api/own-methods.ts'
-import { parseTarget } from '../../bot-api/target.ts'
+import { botIdOfPortalCall, isPortalTarget, parseTarget } from '../../bot-api/target.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { ListenerKind } from '../listener.ts'
 
@@ -33,6 +34,11 @@ export class BodyFilter {
   }
 
   isWanted(kind: ListenerKind, request: IncomingMessage): boolean {
+    const { url = '/', headers } = request
+    // At any other place of the public listener, this path is no target of the bot API either.
+    if (isPortalTarget(url)) {
+      return portalSecretIn(headers.authorization)?.botId === botIdOfPortalCall(url)
+    }
     try {
       if (kind === 'private') this.#checkCaller(request)
       return kind === 'private' || this.#isWantedByBot(request)

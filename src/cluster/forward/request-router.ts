@@ -24,7 +24,7 @@ import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
 import { changesOf } from '../../kit/changes-of.ts'
 import { isForUpstream } from '../../bot-api/own-methods.ts'
-import { botIdOfTarget, parseTarget } from '../../bot-api/target.ts'
+import { botIdOfPortalCall, botIdOfTarget, parseTarget } from '../../bot-api/target.ts'
 import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { BodyFilter } from './body-filter.ts'
@@ -51,6 +51,8 @@ export interface RequestRouterOptions {
   hangsOf(worker: number): number
   /** Methods that this server does not have are passed on to the upstream server. */
   readonly hasUpstream: boolean
+  /** Whether the public listener serves the owner's page. */
+  readonly hasPublicPortal?: boolean
   readonly judge: Pick<BodyFilter, 'isWanted'>
   /** Called for a call to the private API that its owner has refused, for its key or its pace. */
   readonly onRefused: (request: IncomingMessage) => void
@@ -203,8 +205,15 @@ export class RequestRouter {
     const about = calledOperation(request)?.about
     if (about === 'keys') return keysShard
     if (about === 'shard') return shardNamed(pathPart(url, shardPartNth), routes.shards)
-    const botId = botIdOfTarget(url)
+    const botId = botIdOfTarget(url) ?? this.#botIdOfPortalCall(request)
     return botId === undefined ? undefined : routes.shardOf(botId)
+  }
+
+  /** Without `--portal`, such a call to the public listener is as any other unknown one. */
+  #botIdOfPortalCall(request: IncomingMessage): number | undefined {
+    const isServed =
+      this.#options.hasPublicPortal === true || requestOrigin(request)?.listener === 'private'
+    return isServed ? botIdOfPortalCall(request.url ?? '/') : undefined
   }
 
   /** True for pushes to this process: private-api/ingest/push-order.ts stores them in order, and many of them in one group. */

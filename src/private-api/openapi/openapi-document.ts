@@ -27,6 +27,7 @@ const pathSchemas: Readonly<Record<string, () => TSchema>> = {
   id: () => ({ ...botId(), description: 'The id of the bot.' }),
   update_id: () => updateId('The id of the update.'),
   job_id: () => ({ ...jobId(), description: 'The id of the replay.' }),
+  link_id: () => Type.String({ description: 'The id of the link.' }),
   key_id: () => Type.String({ description: 'The id of the key.' }),
   shard: () => ({ ...shard(), description: 'The number of the shard.' }),
 }
@@ -75,6 +76,7 @@ function operationObject(operation: Operation, components: OpenApiComponents): J
     summary,
     description,
     security: securityOf(operation),
+    'x-portal': operation.portal,
     parameters: parameters.length > 0 ? parameters : undefined,
     requestBody: bodyObject(operation, components),
     responses: responsesObject(operation, components),

@@ -18,6 +18,10 @@ import { auditOf } from './record-calls.ts'
 import { refusal } from '../ingest/update-options.ts'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Set in the app of the portal. */
+    portalPrefix: string
+  }
   interface FastifyContextConfig {
     /** The call that the route serves; undefined for a route between workers. */
     operation?: Operation
@@ -62,13 +66,22 @@ export function addOperations<Group extends Operations>(
   for (const id in group) addOperation(app, group[id] as Group[typeof id], handlers[id])
 }
 
-/** Adds the route of one call. */
+const portalMark = 'portalPrefix'
+
+/** Has an app serve only those calls that links may make, below a path. Call this before calls are added. */
+export function servePortal(app: FastifyInstance, prefix: string): void {
+  app.decorate(portalMark, prefix)
+}
+
+/** Adds the route of one call; in the app of the portal only if links may make it. */
 export function addOperation<Row extends Operation>(
   app: FastifyInstance,
   operation: Row,
   handler: Handler<Row>,
 ): void {
-  const { method, path, checked } = operation
+  const { method, path, checked, portal } = operation
+  const prefix = app.hasDecorator(portalMark) ? app[portalMark] : ''
+  if (prefix !== '' && portal === undefined) return
   const querystring = checked === 'nothing' ? undefined : querySchema(operation)
   const body = checked === 'nothing' ? undefined : bodySchema(operation)
   const audit = auditOf(app, operation)
@@ -76,7 +89,7 @@ export function addOperation<Row extends Operation>(
     handler(handledCall(operation, request, reply))
   app.route({
     method,
-    url: path,
+    url: prefix + path,
     // Fastify warns of a schema that is undefined.
     schema: {
       ...(querystring === undefined ? {} : { querystring }),

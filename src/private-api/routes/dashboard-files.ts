@@ -21,7 +21,10 @@ export interface DashboardFile {
 /** Returns the bytes of a file of the build; rejects if it does not exist. */
 export type ReadBuilt = (name: string) => Promise<Buffer>
 
-const names: Readonly<Record<string, readonly [name: string, contentType: string]>> = {
+/** The names of files in the build, with their types, by their paths. */
+export type FileNames = Readonly<Record<string, readonly [name: string, contentType: string]>>
+
+const names: FileNames = {
   '/': ['index.html', 'text/html; charset=utf-8'],
   '/app.js': ['app.js', 'text/javascript; charset=utf-8'],
   '/app.css': ['app.css', 'text/css; charset=utf-8'],
@@ -33,22 +36,27 @@ export const dashboardPaths: readonly string[] = Object.keys(names)
 /**
  * Scripts and styles come only from the files above, and no script can turn text into HTML (trusted types). `data:` is
  * for the icon, for which a browser would otherwise ask at /favicon.ico.
+ *
+ * @param frameAncestor - the origin whose pages may frame the page
  */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ')
+export function contentSecurityPolicy(frameAncestor = "'none'"): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    `frame-ancestors ${frameAncestor}`,
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ')
+}
 
-const headers = {
-  'content-security-policy': contentSecurityPolicy,
+/** The headers of all files. */
+export const fileHeaders = {
+  'content-security-policy': contentSecurityPolicy(),
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
@@ -60,20 +68,22 @@ const headers = {
 /** Reads and keeps the files of the dashboard. */
 export class DashboardFiles {
   readonly #read: ReadBuilt
+  readonly #names: FileNames
   readonly #files = new Map<string, Promise<DashboardFile>>()
 
-  constructor(read: ReadBuilt = readBuilt) {
+  constructor(read: ReadBuilt = readBuilt, ofFiles: FileNames = names) {
     this.#read = read
+    this.#names = ofFiles
   }
 
   /**
    * Returns a file.
    *
-   * @param path - one of `dashboardPaths`
+   * @param path - one of the paths of the names
    * @throws NOT_FOUND if there is no such path, or if the build has no dashboard
    */
   async at(path: string): Promise<DashboardFile> {
-    const named = names[path]
+    const named = this.#names[path]
     if (named === undefined) throw new PostboteError('NOT_FOUND')
     const file = this.#files.get(path) ?? this.#load(...named)
     this.#files.set(path, file)
@@ -96,7 +106,7 @@ export class DashboardFiles {
 export function addDashboardRoutes(app: FastifyInstance, files: DashboardFiles): void {
   const send = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { body, contentType, etag } = await files.at(request.routeOptions.url ?? '')
-    void reply.headers({ ...headers, etag })
+    void reply.headers({ ...fileHeaders, etag })
     if (hasTag(request.headers['if-none-match'], etag)) return reply.code(304).send()
     return reply.type(contentType).send(body)
   }

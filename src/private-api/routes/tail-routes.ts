@@ -4,6 +4,7 @@
  * connects again.
  */
 import type { FastifyInstance } from 'fastify'
+import type { AccessKeyRing } from '../../access/access-key-ring.ts'
 import { KeyShares } from '../../access/key-shares.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { addOperation, queueOf } from './add-operations.ts'
@@ -13,7 +14,11 @@ import { serverSentEventsHead } from '../follow/server-sent-events.ts'
 import { TailStream } from '../follow/tail-stream.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'bots' | 'clock' | 'keys'>
+interface Options extends Pick<PrivateApiOptions, 'bots' | 'clock'> {
+  readonly keys: { readonly ring: Pick<AccessKeyRing, 'watch'> }
+  /** The places of tails; by default those of keys. */
+  readonly places?: KeyShares
+}
 
 /**
  * A worker has this many tails open. Chosen: some operators with some bots each; a tail takes its connection, and
@@ -21,8 +26,10 @@ type Options = Pick<PrivateApiOptions, 'bots' | 'clock' | 'keys'>
  */
 export const tailsMax = 64
 
-export function addTailRoutes(app: FastifyInstance, { bots, clock, keys }: Options): void {
-  const places = new KeyShares(tailsMax)
+export function addTailRoutes(
+  app: FastifyInstance,
+  { bots, clock, keys, places = new KeyShares(tailsMax) }: Options,
+): void {
   addOperation(app, updateOperations.tailQueue, async (call) => {
     const queue = await queueOf(bots, call)
     const free = places.take(requestAccess(call.request))

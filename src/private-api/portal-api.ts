@@ -1,0 +1,241 @@
+/**
+ * The API of the owner's page, below `/portal` on the private listener, and with `--portal` on the public one: the page itself,
+ * and those calls of the private API that the table of operations gives to links (`portal`). It is an application of its own,
+ * so that no key and no session counts here, and no link in the private API.
+ *
+ *     /portal/, /portal/app.js, /portal/app.css        the page, for anybody
+ *     /portal/v1/bots/<bot_id>/...                     a call, with the secret of a link to this bot
+ *
+ * The link is checked before the body is read, and again after that, because a body takes time to arrive. All wrong secrets get
+ * one refusal, which costs the client a slot and is paced, as with wrong tokens.
+ */
+import type { IncomingMessage } from 'node:http'
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
+import type { Access, KeyAccess } from '../access/access.ts'
+import { KeyShares } from '../access/key-shares.ts'
+import type { CreationGate } from '../bot-api/bot-api-handler.ts'
+import type { TokenRefusals } from '../bot-api/token-refusals.ts'
+import { portalSecretIn } from '../bots/portal-secret.ts'
+import { PostboteError } from '../errors.ts'
+import { dropBody, hasBody } from '../http/body.ts'
+import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
+import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
+import { portalPrefix } from '../operations/operation.ts'
+import type { StoredPortalLink } from '../shard/bot-record.ts'
+import { addRequestAccess } from './access/request-access.ts'
+import { answersOf } from './answers.ts'
+import { acceptAnyAsJson, ajvOptions, expectedOf, sendError } from './private-api.ts'
+import type { PrivateApiOptions } from './private-api-options.ts'
+import { addBotRoutes } from './routes/bot-routes.ts'
+import { botIdParam, servePortal } from './routes/add-operations.ts'
+import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
+import { addLookBackRoutes } from './routes/look-back-routes.ts'
+import { addPortalPage } from './routes/portal-page.ts'
+import { addPortalRoutes } from './routes/portal-routes.ts'
+import { recordCalls } from './routes/record-calls.ts'
+import { addReplayRoutes } from './routes/replay-routes.ts'
+import { addTailRoutes } from './routes/tail-routes.ts'
+import { addWebhookRoutes } from './routes/webhook-routes.ts'
+
+export interface PortalApiOptions extends PrivateApiOptions {
+  readonly pacing: Pick<TokenRefusals, 'hold'>
+  readonly creationGate: CreationGate
+  clientAddressOf(request: IncomingMessage): string
+  /** Called when the refusal of this request is delayed. The returned function is called when the refusal goes out. */
+  holding(request: IncomingMessage): () => void
+  /** Whether the request came to the public listener. */
+  isPublic(request: FastifyRequest): boolean
+}
+
+/**
+ * All links of a bot may make this many calls in a second. Chosen: a page asks some times in a second; more would let one
+ * take the time of others.
+ */
+export const portalCallsPerSecond = 20
+/** A page that opens, or several, may make this many seconds' calls at once. */
+const portalCallsBurstMs = 3_000
+/** A worker counts the calls of this many bots. Past that it forgets them all, which lets each bot burst once more. */
+const countedBotsMax = 10_000
+/** A worker has this many tails of links open, beside those of keys, as many as there may be for keys. */
+const portalTailsMax = 64
+/** All links of a bot may have this share of them. */
+const portalTailsShare = 1 / 16
+
+/** Who makes a call. */
+interface Holder {
+  readonly botId: number
+  readonly link: StoredPortalLink
+}
+
+export function createPortalApi(options: PortalApiOptions): FastifyInstance {
+  const guard = new PortalGuard(options)
+  const app = Fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    frameworkErrors: (_error, _request, reply) => {
+      void sendError(reply, new PostboteError('NOT_FOUND'))
+    },
+    ajv: { customOptions: ajvOptions },
+  })
+  recordCalls(app, options)
+  addRequestAccess(app)
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.headers({ 'cache-control': 'no-store', [requestIdHeader]: requestIdOf(request.raw) })
+    if (!options.isPublic(request) && !options.isUnixSocket(request)) {
+      options.guard.checkHost(request.headers.host)
+    }
+    const { operation } = request.routeOptions.config
+    if (operation === undefined) return
+    const { portal: right } = operation
+    if (right === undefined) throw new Error(`expected a call of the portal, got ${operation.id}`)
+    request.access = await guard.accessOf(request)
+    void reply.headers(guard.headersOf(request.access))
+    guard.assertMay(request.access, right)
+  })
+  app.addHook('preHandler', async (request) => {
+    if (request.access !== undefined && hasBody(request.raw)) await guard.accessOf(request)
+  })
+  app.setErrorHandler(async (error: FastifyError | PostboteError, request, reply) => {
+    const expected = expectedOf(error)
+    if (expected.code === 'INTERNAL') {
+      const requestId = requestIdOf(request.raw)
+      options.log.error(
+        { cause: error.stack, requestId },
+        'a call of the portal failed because of a bug',
+      )
+    }
+    const shown = expected.code === 'BAD_LINK' ? await guard.refusalOf(request, reply) : expected
+    if (shown.retryAfterS !== undefined) void reply.header('retry-after', shown.retryAfterS)
+    return sendError(reply, shown)
+  })
+  app.setNotFoundHandler(async (request, reply) => {
+    options.onRefused(request.raw)
+    return sendError(reply, new PostboteError('NOT_FOUND'))
+  })
+  addPortalPage(app, options.portal.frame)
+  void app.register(async (calls) => {
+    servePortal(calls, portalPrefix)
+    acceptAnyAsJson(calls, options.bodies)
+    // What asks other workers is no call of the portal.
+    addBotRoutes(calls, { ...options, answers: answersOf(options) })
+    addWebhookRoutes(calls, options)
+    addDeadLetterRoutes(calls, options.bots)
+    addLookBackRoutes(calls, options.bots)
+    addReplayRoutes(calls, options.bots)
+    addPortalRoutes(calls, options)
+    const places = new KeyShares(portalTailsMax, portalTailsShare)
+    addTailRoutes(calls, { ...options, keys: { ring: guard }, places })
+  })
+  return app
+}
+
+/** Checks the links of requests, and counts their calls. */
+class PortalGuard {
+  readonly #options: PortalApiOptions
+  readonly #holders = new WeakMap<KeyAccess, Holder>()
+  readonly #calls = new Map<number, TokenBucket>()
+
+  constructor(options: PortalApiOptions) {
+    this.#options = options
+  }
+
+  /** Throws BAD_LINK, the same whatever is wrong. */
+  async accessOf({ raw, params }: FastifyRequest): Promise<KeyAccess> {
+    const secret = portalSecretIn(raw.headers.authorization)
+    const botId = botIdIn(params)
+    // The sender knows both, so an early refusal tells nothing.
+    if (secret === undefined || secret.botId !== botId) throw new PostboteError('BAD_LINK')
+    const link = await this.#options.bots.portalLinks.authorize(secret)
+    const access = accessFor({ botId, link })
+    this.#holders.set(access, { botId, link })
+    return access
+  }
+
+  /** What a page shows of its link, which has no call of its own. */
+  headersOf(access: KeyAccess): Readonly<Record<string, string>> {
+    const { can, endsAtMs } = this.#holderOf(access).link
+    return {
+      'postbote-link-can': can.join(','),
+      'postbote-link-expires': `${Math.floor(endsAtMs / 1_000)}`,
+    }
+  }
+
+  /** Throws LINK_LACKS_RIGHT; TOO_MANY_REQUESTS if the links of the bot have made too many calls. */
+  assertMay(access: KeyAccess, right: StoredPortalLink['can'][number]): void {
+    const { botId, link } = this.#holderOf(access)
+    this.#count(botId)
+    if (!link.can.includes(right)) throw new PostboteError('LINK_LACKS_RIGHT', { detail: right })
+  }
+
+  /** As of `AccessKeyRing`. */
+  watch(access: Access, onEnd: () => void): () => void {
+    if (access === 'root') throw new Error('expected a link, got the admin key')
+    const { botId, link } = this.#holderOf(access)
+    return this.#options.bots.portalLinks.watch(botId, link.id, onEnd)
+  }
+
+  /** Resolves when the refusal may go out, to it. */
+  async refusalOf({ raw }: FastifyRequest, reply: FastifyReply): Promise<PostboteError> {
+    const options = this.#options
+    options.onRefused(raw)
+    const address = options.clientAddressOf(raw)
+    // Nothing reads this body, so what arrives of it while the refusal waits is discarded.
+    if (hasBody(raw)) dropBody(raw)
+    const slot = options.creationGate.takeCreationSlot(address, options.clock.nowMs())
+    const released = options.holding(raw)
+    const release = await options.pacing.hold(address)
+    released()
+    if (release === 'close') void reply.header('connection', 'close')
+    if (slot.ok) return new PostboteError('BAD_LINK')
+    return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: slot.retryAfterS })
+  }
+
+  #count(botId: number): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    const fullAtMs = this.#calls.get(botId) ?? 0
+    const costMs = 1_000 / portalCallsPerSecond
+    const waitMs = lackMs(fullAtMs + costMs, nowMs, portalCallsBurstMs)
+    if (waitMs > 0) {
+      throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: Math.ceil(waitMs / 1_000) })
+    }
+    if (this.#calls.size >= countedBotsMax) this.#calls.clear()
+    this.#calls.set(botId, fullAfter(fullAtMs, nowMs, costMs))
+  }
+
+  #holderOf(access: KeyAccess): Holder {
+    const holder = this.#holders.get(access)
+    if (holder === undefined) throw new Error('a route was called without a check of its link')
+    return holder
+  }
+}
+
+/** What the handlers of calls see: a key without a scope, for one bot. */
+function accessFor({ botId, link }: Holder): KeyAccess {
+  const limits = { updatesPerSecond: undefined, requestsPerSecond: undefined, limitSlot: 0 }
+  return {
+    ...limits,
+    id: link.id,
+    name: 'portal',
+    secretTag: '',
+    scopes: new Set(),
+    bots: new Set([botId]),
+    endsAtMs: link.endsAtMs,
+    // All links of a bot are one family, which shares places.
+    makers: [{ ...limits, id: `bot${botId}` }],
+  }
+}
+
+/** Returns the bot in the path; 0 if there is none that could be one. */
+function botIdIn(params: unknown): number {
+  const { id }: { readonly id?: unknown } = Object(params)
+  try {
+    return botIdParam(String(id))
+  } catch {
+    return 0
+  }
+}
