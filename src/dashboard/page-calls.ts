@@ -36,6 +36,7 @@ export const pageCalls = {
   getRetention: `GET ${bot}/retention`,
   setRetention: `PUT ${bot}/retention`,
   pushUpdate: `POST ${bot}/updates`,
+  pushTestUpdate: `POST ${bot}/test-update`,
   tailQueue: `GET ${bot}/tail`,
   listAttempts: `GET ${bot}/attempts`,
   getWebhook: `GET ${webhook}`,
