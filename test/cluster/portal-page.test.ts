@@ -205,22 +205,24 @@ test('the secret is in no address, history, storage or source of the page, and n
   await page.getByRole('heading', { name: 'This page needs its link.' }).waitFor()
 })
 
-test('a link that was revoked, and one that has ended, show one sentence and ask no more', {
+/** A page without its link says one sentence, and asks the server nothing. */
+async function assertEnded({ page, requests }: Opened): Promise<void> {
+  await page.getByRole('heading', { name: 'This link has ended.' }).waitFor()
+  const before = requests.length
+  await page.evaluate(`new Promise((resolve) => setTimeout(resolve, 1_500))`)
+  assert.equal(requests.length, before)
+  assert.equal(await page.locator('button:visible').count(), 0)
+}
+
+test('a link that was revoked shows one sentence and asks no more, also one that shows nothing', {
   skip,
 }, async (t) => {
   const bot = await ownedBot(t)
-  const asked = async ({ page, requests }: Opened): Promise<void> => {
-    await page.getByRole('heading', { name: 'This link has ended.' }).waitFor()
-    const before = requests.length
-    await page.evaluate(`new Promise((resolve) => setTimeout(resolve, 1_500))`)
-    assert.equal(requests.length, before)
-    assert.equal(await page.locator('button:visible').count(), 0)
-  }
   const revoked = await open(t, bot)
   await openTab(revoked, 'Updates')
   await bot.server.push(bot.botId, { message: { text: 'x' } })
   await bot.owner.revoke()
-  await asked(revoked)
+  await assertEnded(revoked)
   await picture(revoked.page, 'portal-ended')
   // A link that shows nothing ends as well.
   const blind = { ...bot, owner: await BotOwner.of(bot.server, bot.botId, { can: ['test'] }) }
@@ -229,7 +231,7 @@ test('a link that was revoked, and one that has ended, show one sentence and ask
   await opened.page.getByText(/^Update \d+ is stored/).waitFor()
   assert.equal(await opened.page.getByRole('button', { name: 'Check' }).count(), 0)
   await blind.owner.revoke()
-  await asked(opened)
+  await assertEnded(opened)
 })
 
 test('what a link does not permit is not offered', { skip }, async (t) => {
@@ -302,7 +304,8 @@ for (const { name, colorScheme, viewport } of appearances) {
         .waitFor()
       await picture(page, `portal-${tab}-${name}`)
       await assertFits(page)
-      await assertAccessible(page)
+      // The colors are the same in all sizes.
+      if (viewport.width < 500) await assertAccessible(page)
     }
     await bot.owner.revoke()
     await page.getByRole('heading', { name: 'This link has ended.' }).waitFor()
