@@ -503,12 +503,14 @@ function privateOptionsOf(
 }
 
 function portalOf(
-  { settings, memory }: Parts,
+  { settings, memory, bodies }: Parts,
   options: PrivateApiOptions,
   pacing: TokenRefusals,
 ): PortalListener {
   return new PortalListener(settings.config.portal !== undefined, {
     ...options,
+    // Its clients have no key, so their bodies are counted by their addresses.
+    bodies: bodies.bot,
     pacing,
     creationGate: memory.clients,
     clientAddressOf,

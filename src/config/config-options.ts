@@ -297,7 +297,7 @@ export const optionTable = {
     kind: portalUrl,
     defaultShown: "none; the owner's page is on the private listener alone",
     sentence:
-      "Serves the owner's page on the port of the bot API, too, and is what links to it begin with: the URL at which browsers reach that port.",
+      "Serves the owner's page on the port of the bot API, too, and is what links to it begin with: the URL at which browsers reach that port; https, or also http with --local. All servers of a database need it.",
   },
   healthInWebhookInfo: {
     name: 'health-in-webhook-info',

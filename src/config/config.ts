@@ -198,6 +198,11 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${sourceOf('demo')}: expected it without upstream, which answers the methods of the demo`,
     )
   }
+  if (config.portal?.startsWith('http:') === true && !config.local) {
+    problems.push(
+      `${sourceOf('portal')}: expected https, because http, over which secrets of links can be read, is allowed only with --local`,
+    )
+  }
   problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))
 }
 

@@ -31,9 +31,7 @@ export const headersMax = 5
 export const headerValueLengthMax = 1_024
 /** The name of one has at most this many characters. Chosen: more than any usual name. */
 export const headerNameLengthMax = 64
-/** A link of the owner's page lasts at least this many seconds. Chosen: less would end before its page has loaded. */
-export const portalLinkTtlSMin = 60
-/** And at most this many: 30 days, after which the operator decides again. */
+/** A link of the owner's page lasts at most this many seconds: 30 days, after which the operator decides again. */
 export const portalLinkTtlSMax = 30 * 86_400
 /** An origin has at most this many characters: the longest host name, the scheme and a port. */
 export const originLengthMax = 267

@@ -5,7 +5,7 @@
 import { Type } from 'typebox'
 import { portalRights } from '../bots/portal-secret.ts'
 import { fieldSchemas } from './field-schemas.ts'
-import { originLengthMax, portalLinkTtlSMax, portalLinkTtlSMin } from './limits.ts'
+import { originLengthMax, portalLinkTtlSMax } from './limits.ts'
 import { botPath, declareOperations } from './operation.ts'
 import { pushErrors, pushResult } from './update-operations.ts'
 
@@ -27,7 +27,7 @@ export const portalOperations = declareOperations("owner's page", {
       Type.Object(
         {
           ttl: Type.Integer({
-            minimum: portalLinkTtlSMin,
+            minimum: 1,
             maximum: portalLinkTtlSMax,
             description: 'Seconds until the link ends.',
           }),

@@ -25,8 +25,9 @@ import { PostboteError } from '../errors.ts'
 import { dropBody, hasBody } from '../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
+import { isAudited } from '../operations/audit-operations.ts'
 import { portalPrefix } from '../operations/operation.ts'
-import type { StoredPortalLink } from '../shard/bot-record.ts'
+import type { PortalRight, StoredPortalLink } from '../shard/bot-record.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { answersOf } from './answers.ts'
 import { acceptAnyAsJson, ajvOptions, expectedOf, sendError } from './private-api.ts'
@@ -57,8 +58,14 @@ export interface PortalApiOptions extends PrivateApiOptions {
  * take the time of others.
  */
 export const portalCallsPerSecond = 20
-/** A page that opens, or several, may make this many seconds' calls at once. */
-const portalCallsBurstMs = 3_000
+/** A page that opens, or several, may make this many at once. */
+const portalCallsBurst = 3 * portalCallsPerSecond
+/**
+ * And this many changes at once, and then one in ten seconds. Chosen: a person seldom clicks as often, and each is one of the
+ * `auditCallsMax` recorded calls, which an owner could push out otherwise.
+ */
+export const portalChangesBurst = 30
+const portalChangeMs = 10_000
 /** A worker counts the calls of this many bots. Past that it forgets them all, which lets each bot burst once more. */
 const countedBotsMax = 10_000
 /** A worker has this many tails of links open, beside those of keys, as many as there may be for keys. */
@@ -95,7 +102,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     if (right === undefined) throw new Error(`expected a call of the portal, got ${operation.id}`)
     request.access = await guard.accessOf(request)
     void reply.headers(guard.headersOf(request.access))
-    guard.assertMay(request.access, right)
+    guard.assertMay(request.access, { right, changes: isAudited(operation) })
   })
   app.addHook('preHandler', async (request) => {
     if (request.access !== undefined && hasBody(request.raw)) await guard.accessOf(request)
@@ -138,7 +145,8 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
 class PortalGuard {
   readonly #options: PortalApiOptions
   readonly #holders = new WeakMap<KeyAccess, Holder>()
-  readonly #calls = new Map<number, TokenBucket>()
+  readonly #calls = new BotRates({ costMs: 1_000 / portalCallsPerSecond, burst: portalCallsBurst })
+  readonly #changes = new BotRates({ costMs: portalChangeMs, burst: portalChangesBurst })
 
   constructor(options: PortalApiOptions) {
     this.#options = options
@@ -166,10 +174,15 @@ class PortalGuard {
   }
 
   /** Throws LINK_LACKS_RIGHT; TOO_MANY_REQUESTS if the links of the bot have made too many calls. */
-  assertMay(access: KeyAccess, right: StoredPortalLink['can'][number]): void {
+  assertMay(
+    access: KeyAccess,
+    { right, changes }: { readonly right: PortalRight; readonly changes: boolean },
+  ): void {
     const { botId, link } = this.#holderOf(access)
-    this.#count(botId)
+    const nowMs = this.#options.clock.monotonicMs()
+    this.#calls.take(botId, nowMs)
     if (!link.can.includes(right)) throw new PostboteError('LINK_LACKS_RIGHT', { detail: right })
+    if (changes) this.#changes.take(botId, nowMs)
   }
 
   /** As of `AccessKeyRing`. */
@@ -195,22 +208,33 @@ class PortalGuard {
     return new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: slot.retryAfterS })
   }
 
-  #count(botId: number): void {
-    const nowMs = this.#options.clock.monotonicMs()
-    const fullAtMs = this.#calls.get(botId) ?? 0
-    const costMs = 1_000 / portalCallsPerSecond
-    const waitMs = lackMs(fullAtMs + costMs, nowMs, portalCallsBurstMs)
-    if (waitMs > 0) {
-      throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: Math.ceil(waitMs / 1_000) })
-    }
-    if (this.#calls.size >= countedBotsMax) this.#calls.clear()
-    this.#calls.set(botId, fullAfter(fullAtMs, nowMs, costMs))
-  }
-
   #holderOf(access: KeyAccess): Holder {
     const holder = this.#holders.get(access)
     if (holder === undefined) throw new Error('a route was called without a check of its link')
     return holder
+  }
+}
+
+/** How often something may happen, for each bot. */
+class BotRates {
+  readonly #costMs: number
+  readonly #burstMs: number
+  readonly #fullAtMs = new Map<number, TokenBucket>()
+
+  constructor({ costMs, burst }: { readonly costMs: number; readonly burst: number }) {
+    this.#costMs = costMs
+    this.#burstMs = burst * costMs
+  }
+
+  /** Throws TOO_MANY_REQUESTS. */
+  take(botId: number, nowMs: number): void {
+    const full = fullAfter(this.#fullAtMs.get(botId) ?? 0, nowMs, this.#costMs)
+    const waitMs = lackMs(full, nowMs, this.#burstMs)
+    if (waitMs > 0) {
+      throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: Math.ceil(waitMs / 1_000) })
+    }
+    if (this.#fullAtMs.size >= countedBotsMax) this.#fullAtMs.clear()
+    this.#fullAtMs.set(botId, full)
   }
 }
 

@@ -24,7 +24,12 @@ import type { BodyBudget } from '../../http/body-budget.ts'
 import { hasBody } from '../../http/body.ts'
 import { changesOf } from '../../kit/changes-of.ts'
 import { isForUpstream } from '../../bot-api/own-methods.ts'
-import { botIdOfPortalCall, botIdOfTarget, parseTarget } from '../../bot-api/target.ts'
+import {
+  botIdOfPortalCall,
+  botIdOfTarget,
+  isPortalTarget,
+  parseTarget,
+} from '../../bot-api/target.ts'
 import { requestTimeoutMs } from '../../limits.ts'
 import { requestOrigin } from '../connection/connection-origin.ts'
 import type { BodyFilter } from './body-filter.ts'
@@ -205,15 +210,14 @@ export class RequestRouter {
     const about = calledOperation(request)?.about
     if (about === 'keys') return keysShard
     if (about === 'shard') return shardNamed(pathPart(url, shardPartNth), routes.shards)
-    const botId = botIdOfTarget(url) ?? this.#botIdOfPortalCall(request)
+    const botId = this.#isPortalCall(request) ? botIdOfPortalCall(url) : botIdOfTarget(url)
     return botId === undefined ? undefined : routes.shardOf(botId)
   }
 
   /** Without `--portal`, such a call to the public listener is as any other unknown one. */
-  #botIdOfPortalCall(request: IncomingMessage): number | undefined {
-    const isServed =
-      this.#options.hasPublicPortal === true || requestOrigin(request)?.listener === 'private'
-    return isServed ? botIdOfPortalCall(request.url ?? '/') : undefined
+  #isPortalCall(request: IncomingMessage): boolean {
+    if (!isPortalTarget(request.url ?? '/')) return false
+    return this.#options.hasPublicPortal === true || requestOrigin(request)?.listener !== 'bot'
   }
 
   /** True for pushes to this process: private-api/ingest/push-order.ts stores them in order, and many of them in one group. */
@@ -260,7 +264,8 @@ export class RequestRouter {
       place,
       learn: (owner) => routes.learn(anyShard, owner),
       shard,
-      kind,
+      // Unlike the methods of the bot API, not all of them may be repeated.
+      kind: this.#isPortalCall(request) ? 'private' : kind,
       generation: () =>
         isRemote() ? routes.epochOf(anyShard) : this.#options.ownerOf(anyShard)?.generation,
       hangs: () => (isRemote() ? 0 : this.#options.hangsOf(place() ?? self)),

@@ -41,6 +41,7 @@ const operation = closed({
   summary: text,
   description: Type.Optional(text),
   security: Type.Optional(Type.Array(requirement)),
+  'x-portal': Type.Optional(text),
   parameters: Type.Optional(Type.Array(parameter)),
   requestBody: Type.Optional(closed({ required: Type.Boolean(), content })),
   responses: named('^[1-5]\\d\\d$', Type.Union([response, reference])),

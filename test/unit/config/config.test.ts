@@ -81,6 +81,8 @@ test('without any source every option has its default', () => {
     allowCidrs: [],
     filter: undefined,
     foreignTokens: false,
+    portal: undefined,
+    healthInWebhookInfo: false,
     compressOverBytes: 65_536,
     checkOverBytes: 131_072,
     maxUpdateBytes: 524_288,
@@ -253,6 +255,8 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['attempt-body', '-1', '4097', '1k', ''],
   ['attempt-body-of-reserved', 'maybe', ''],
   ['foreign-tokens', 'maybe', ''],
+  ['portal', 'p', 'ftp://p', 'https://p/x', 'https://p?x', 'https://p:0', 'https:///p'],
+  ['health-in-webhook-info', 'maybe', ''],
   ['trace-context', 'maybe', ''],
   ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host'],
   ['proxy', 'p:80', 'https://p:80', 'http://p', 'http://p:0', 'http://p:80/x', 'http://%:%@p:80'],
@@ -307,6 +311,15 @@ test('every option refuses values out of its range, and the error has its name a
       assert.ok(key[0]!.startsWith(`key "${option}" of postbote.json: expected`), key[0])
     }
   }
+})
+
+test('the base of links is an origin, and http only with --local', () => {
+  assert.equal(
+    parse({ argv: ['--portal=https://Bots.Example.com:443/'] }).portal,
+    'https://bots.example.com',
+  )
+  assert.match(problemsOf({ argv: ['--portal=http://p:8081'] }).join(), /^--portal: expected https/)
+  assert.equal(parse({ argv: ['--portal=http://p:8081', '--local'] }).portal, 'http://p:8081')
 })
 
 test('events need https and a secret, and a secret needs an address', () => {

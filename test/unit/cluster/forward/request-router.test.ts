@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { RequestRouter } from '../../../../src/cluster/forward/request-router.ts'
 import { setOrigin } from '../../../../src/cluster/connection/connection-origin.ts'
 import { Routes } from '../../../../src/cluster/routes.ts'
@@ -15,6 +16,8 @@ const skip = (): void => undefined
 /** A worker's private listener: which requests it answers itself, and which it forwards. */
 async function setUp(t: TestContext) {
   const seen: string[] = []
+  /** As which forwarded calls were sent on. */
+  const kinds: string[] = []
   const open = new Map<string, ServerResponse>()
   /** Shards that this worker does not have, although it should. */
   const missing = new Set<number>()
@@ -30,7 +33,13 @@ async function setUp(t: TestContext) {
       ownShard: 0,
       routes: new Routes(map),
       serves: (shard) => !missing.has(shard),
-      peers: { forward: (_request, response) => note('sent on', response) },
+      peers: {
+        forward: (_request, response, { kind }) => {
+          kinds.push(kind)
+          note('sent on', response)
+        },
+      },
+      hasPublicPortal: setting.hasPublicPortal,
       counters: { add: skip, observe: skip },
       ownerOf: () => undefined,
       hangsOf: () => 0,
@@ -41,16 +50,25 @@ async function setUp(t: TestContext) {
     })
   const answer: RequestListener = (_request, response) => note('here', response)
   const arrived: ServerResponse[] = []
-  const setting = { isWanted: true, router: makeRouter() }
+  const setting = {
+    isWanted: true,
+    hasPublicPortal: false,
+    listener: 'private' as ListenerKind,
+    router: undefined as unknown as RequestRouter,
+  }
+  setting.router = makeRouter()
   const server = new RawServer((request, response) => {
     arrived.push(response)
-    setting.router.listener('private', answer)(request, response)
+    const { listener } = setting
+    if (listener === 'bot') setOrigin(request, { listener, clientAddress: '', hops: 0 })
+    setting.router.listener(listener, answer)(request, response)
   })
   await server.listen()
   t.after(() => server.close())
   const connection = server.connect()
   return Object.assign(setting, {
     seen,
+    kinds,
     arrived,
     missing,
     makeRouter,
@@ -210,4 +228,19 @@ test('calls about keys go to the worker of shard 0', async (t) => {
   }
   await get('b', '/v1/keysmith')
   assert.deepEqual(seen, ['here a', 'sent on /v1/keys', 'sent on /v1/keys?x=1', 'here b'])
+})
+
+test('a call of the portal is sent on as one that may not be repeated, and at the public listener only if it serves the portal', async (t) => {
+  const setting = await setUp(t)
+  const { seen, kinds, get, makeRouter } = setting
+  const path = `/portal/v1/bots/${botOf(1)}/attempts`
+  await get('a', path)
+  setting.listener = 'bot'
+  await get('b', path)
+  setting.hasPublicPortal = true
+  setting.router = makeRouter()
+  await get('c', path)
+  await get('d', `/bot${botOf(1)}:x/getMe`)
+  assert.deepEqual(seen, ['sent on a', 'here b', 'sent on c', 'sent on d'])
+  assert.deepEqual(kinds, ['private', 'private', 'bot'])
 })
