@@ -72,8 +72,9 @@ export class Bot {
   }
 
   /** Has the deliveries of its queues use the settings of its record. */
-  async renewDispatchers(): Promise<void> {
-    await Promise.all([this.main.webhook.renewDispatcher(), this.#test?.webhook.renewDispatcher()])
+  changeDeliveries(): void {
+    this.main.webhook.changeDeliveries()
+    this.#test?.webhook.changeDeliveries()
   }
 
   get loadedTest(): BotQueue | undefined {

@@ -317,7 +317,7 @@ export class BotRegistry implements BotService {
         changesDeliveries: deliveriesOf(changed) !== deliveriesOf(current),
       }
     })
-    if (changesDeliveries) await this.bots.loaded(botId)?.renewDispatchers()
+    if (changesDeliveries) this.bots.loaded(botId)?.changeDeliveries()
     return shownSettings(record)
   }
 

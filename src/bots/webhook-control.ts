@@ -75,9 +75,6 @@ const healthStoredPeriodMs = 10_000
  */
 const storedFailureAgeMsMax = 5 * 60_000
 
-/** A change of the operator waits this long for deliveries in flight. Chosen: longer than usual ones take, and short for a call. */
-const renewalDrainMs = 5_000
-
 export class WebhookControl {
   readonly #options: WebhookControlOptions
   #dispatcher: WebhookDispatcher | undefined
@@ -237,14 +234,12 @@ export class WebhookControl {
     return this.#dispatcher?.retry({ orderingKeys, isPastRetryAfter: true }) ?? 0
   }
 
-  /** Has deliveries use what the operator has changed of the bot. Those in flight may end before, for a moment. */
-  async renewDispatcher(): Promise<void> {
-    const dispatcher = this.#dispatcher
-    if (dispatcher === undefined || this.#isClosed) return
-    await dispatcher.drain(renewalDrainMs)
-    if (this.#dispatcher !== dispatcher) return // A setWebhook in the meantime has replaced it.
-    this.#dispatcher = undefined
-    this.available()
+  /** Has deliveries use what the operator has changed of the bot. Those in flight end as they began. */
+  changeDeliveries(): void {
+    const { headers, retryDelaysS } = this.#options.ofBot()
+    const { maxConnections } = this.#webhook ?? {}
+    if (maxConnections !== undefined)
+      this.#dispatcher?.change({ maxConnections, headers, retryDelaysS })
   }
 
   /** Starts or wakes the dispatcher if there is something to deliver. */

@@ -44,6 +44,7 @@ export type WebhookDispatcher = Pick<
   | 'wake'
   | 'close'
   | 'drain'
+  | 'change'
   | 'pauseDeliveries'
   | 'info'
   | 'pause'

@@ -57,6 +57,8 @@ export interface NewBot {
   readonly botId?: number
   readonly firstName: string
   readonly username: string
+  /** A token that another server has made; its bot has the id in it. Only a server with `--foreign-tokens` takes one. */
+  readonly token?: string
 }
 
 /** A bot id with its new token. */
@@ -136,14 +138,14 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
    *
    * A call that may have been carried out is not retried, because a retry could not return the token.
    *
-   * @param bot - Its names and, optionally, its id.
+   * @param bot - Its names and, optionally, its id and its token.
    * @returns The bot's id and its token, which the server shows only this once.
    * @throws PostboteClientError: BOT_EXISTS if the id is taken, BAD_REQUEST if the server rejects a field, or any code
    *   of the class description.
    */
   async createBot(bot: NewBot): Promise<IssuedToken> {
-    const { botId, firstName, username } = bot
-    const body = JSON.stringify({ bot_id: botId, first_name: firstName, username })
+    const { botId, firstName, username, token } = bot
+    const body = JSON.stringify({ bot_id: botId, first_name: firstName, username, token })
     const call: PrivateCall = { method: 'POST', path: '/v1/bots', body }
     return issuedToken(await this.#call(call, { isRepeatable: false }))
   }
@@ -163,12 +165,16 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
    * Issues a new token for a bot. A call that may have been carried out is not retried.
    *
    * @param botId - The bot's id.
-   * @param options - `overlapS`: seconds for which the old token stays valid, at most a week. Default: 0, not at all.
+   * @param options - `overlapS`: seconds for which the old token stays valid, at most a week. Default: 0, not at all. `token`: one
+   *   that another server has made for this bot. Default: a new one.
    * @returns The bot's id and its new token, which the server shows only this once.
    * @throws PostboteClientError: UNKNOWN_BOT, BAD_REQUEST for an unusable overlap, or any code of the class description.
    */
-  async rotateToken(botId: number, { overlapS = 0 } = {}): Promise<IssuedToken> {
-    const body = JSON.stringify({ overlap: overlapS })
+  async rotateToken(
+    botId: number,
+    { overlapS = 0, token }: { readonly overlapS?: number; readonly token?: string } = {},
+  ): Promise<IssuedToken> {
+    const body = JSON.stringify({ overlap: overlapS, token })
     const call: PrivateCall = { method: 'POST', path: `/v1/bots/${botId}/token`, body }
     return issuedToken(await this.#call(call, { isRepeatable: false }))
   }

@@ -17,6 +17,11 @@ export const sizeUnits = [
   ['GiB', 1_073_741_824],
 ] as const satisfies readonly Unit[]
 
+/** Returns the number that a text is, or the text: the server says what is wrong with it. */
+export function wholeNumberOr(text: string): number | string {
+  return /^\d+$/.test(text) ? Number(text) : text
+}
+
 /** The server says what is wrong with a text that is no number. */
 export function amountOf(text: string, size: number): number | string | null {
   if (text === '') return null

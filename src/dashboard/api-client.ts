@@ -58,8 +58,12 @@ export interface SentCall {
 
 /** Chosen: longer than the server waits for a worker that starts. A call without an end would stop the page. */
 const callMsMax = 20_000
-/** A check of an endpoint goes on for as long as a look-up, a connection and a response may take together. */
-const callsMsMax: { readonly [Id in PageCall]?: number } = { checkWebhook: 100_000 }
+/** A check of an endpoint, or its verification, takes as long as a look-up, a connection and a response may take together. */
+const endpointMsMax = 100_000
+const callsMsMax: { readonly [Id in PageCall]?: number } = {
+  checkWebhook: endpointMsMax,
+  setWebhook: endpointMsMax,
+}
 
 /** The server sees by this header that the request comes from its own page. */
 const ownHeader = { 'postbote-dashboard': '1' }

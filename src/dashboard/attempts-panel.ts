@@ -16,10 +16,15 @@ import { updateLink } from './update-link.ts'
 
 const pauseMs = 1_000
 
-/** Shows the attempts of a queue that has a webhook. */
+/**
+ * Shows the attempts of a queue that has a webhook.
+ *
+ * @param onRead - gets the attempts, the newest first, each time that they are read
+ */
 export function attemptsPanel(
   { api, clock, poll }: PageContext,
   queue: BotQueueName,
+  onRead?: (attempts: readonly AttemptShape[]) => void,
 ): PagePart<QueueShape['mode']> {
   const columns: readonly Column<FoldedAttempts>[] = [
     { title: 'Time', cell: ({ last }) => timeElement(clock, last.time) },
@@ -60,6 +65,7 @@ export function attemptsPanel(
     waiting.hidden = true
     empty.hidden = attempts.length > 0
     table.show(foldAttempts(attempts))
+    onRead?.(attempts)
   })
   const show = (now: QueueShape['mode']): void => {
     const isNew = mode !== now

@@ -23,7 +23,7 @@ import { handleRowKeys, searchSelector } from './row-keys.ts'
 import type { RightsShape } from './shapes.ts'
 import { refreshTimes } from './time-element.ts'
 import { toasts } from './toasts.ts'
-import { viewContext } from './view-context.ts'
+import { rightsOfSession, viewContext } from './view-context.ts'
 import { VisiblePoller } from './visible-poller.ts'
 
 /** How often the title and the navigation learn what fails. */
@@ -160,7 +160,8 @@ export class DashboardApp {
     this.#api.beginView()
     const ends: (() => void)[] = []
     this.#ends = ends
-    const context = viewContext({ api: this.#api, rights: this.#rights, toast: this.#toast }, ends)
+    const rights = rightsOfSession(this.#rights)
+    const context = viewContext({ api: this.#api, rights, toast: this.#toast }, ends)
     const view = make(context)
     this.#view = view
     this.#logout.hidden = this.#shown !== 'view'

@@ -3,7 +3,7 @@ import { updateIn } from '../operations/update-in.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import type { Question } from './confirm-dialog.ts'
 import { type Column, dataTable } from './data-table.ts'
-import { buttonElement, buttonsElement, cardElement, element } from './element.ts'
+import { buttonElement, buttonsElement, cardElement, type Child, element } from './element.ts'
 import { emptyState } from './empty-state.ts'
 import { formatBytes, formatCount } from './format.ts'
 import type { PageContext } from './page-context.ts'
@@ -39,12 +39,7 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
     'div',
     { class: 'controls', hidden: true },
     count.root,
-    buttonsElement(
-      first,
-      next,
-      may('manage') ? someLink(queue) : undefined,
-      ...(may('manage') ? allButtons({ acts, run, totalOf: () => total }) : []),
-    ),
+    buttonsElement(first, next, ...allButtons({ acts, run, totalOf: () => total, may, queue })),
   )
 
   async function refresh(): Promise<string> {
@@ -86,11 +81,12 @@ export function deadLettersPanel(context: PageContext, queue: BotQueueName): HTM
     const of = { of: id, style: 'small' }
     const drop = { of: id, style: 'danger small' }
     const shown = buttonElement('Show', () => count.run(show), of)
-    if (!may('manage')) return buttonsElement(shown)
     return buttonsElement(
       shown,
-      buttonElement('Replay', () => run(() => acts.replay(id)), of),
-      buttonElement('Drop', () => run(() => acts.drop(id), question), drop),
+      may('replay') ? buttonElement('Replay', () => run(() => acts.replay(id)), of) : undefined,
+      may('manage')
+        ? buttonElement('Drop', () => run(() => acts.drop(id), question), drop)
+        : undefined,
     )
   }
 
@@ -125,14 +121,17 @@ interface AllButtons {
   readonly acts: DeadLetterActs
   readonly run: (act: () => Promise<Said>, question: Question) => void
   readonly totalOf: () => number
+  readonly may: PageContext['may']
+  readonly queue: BotQueueName
 }
 
-function allButtons({ acts, run, totalOf }: AllButtons): readonly HTMLElement[] {
+function allButtons({ acts, run, totalOf, may, queue }: AllButtons): readonly Child[] {
   const replay = (): void => run(acts.replayAll, replayQuestion(totalOf()))
   const drop = (): void => run(acts.dropAll, dropQuestion(totalOf()))
   return [
-    buttonElement('Replay all', replay, { style: 'primary' }),
-    buttonElement('Drop all', drop, { style: 'danger' }),
+    may('replay') ? someLink(queue) : undefined,
+    may('replay') ? buttonElement('Replay all', replay, { style: 'primary' }) : undefined,
+    may('manage') ? buttonElement('Drop all', drop, { style: 'danger' }) : undefined,
   ]
 }
 

@@ -3,6 +3,7 @@ import type { ApiOperations } from '../operations/api-operations.ts'
 import { type InputOf, targetOf } from '../operations/target-of.ts'
 
 const bot = '/v1/bots/:id'
+const webhook = `${bot}/webhook` as const
 const deadLetters = `${bot}/dead-letters` as const
 const signingKeys = `${bot}/signing-keys` as const
 const updates = `${bot}/updates` as const
@@ -36,9 +37,13 @@ export const pageCalls = {
   getRetention: `GET ${bot}/retention`,
   setRetention: `PUT ${bot}/retention`,
   pushUpdate: `POST ${bot}/updates`,
+  pushTestUpdate: `POST ${bot}/test-update`,
   tailQueue: `GET ${bot}/tail`,
   listAttempts: `GET ${bot}/attempts`,
-  checkWebhook: `POST ${bot}/webhook/check`,
+  getWebhook: `GET ${webhook}`,
+  setWebhook: `PUT ${webhook}`,
+  deleteWebhook: `DELETE ${webhook}`,
+  checkWebhook: `POST ${webhook}/check`,
   getHistory: `GET ${bot}/history`,
   pauseBot: `POST ${bot}/pause`,
   resumeBot: `POST ${bot}/resume`,

@@ -5,6 +5,12 @@ import type { PageRoute } from './page-route.ts'
 import type { Toast } from './toasts.ts'
 import type { Visibility } from './visible-poller.ts'
 
+/** A scope of a key, or a right of a link to the owner's page. A key that manages may replay, too. */
+export type PageRight = 'push' | 'read' | 'manage' | 'all' | 'replay'
+
+/** What the reader has a right to. */
+export type ReaderRights = Pick<PageContext, 'seesAll' | 'takesForeignTokens' | 'may'>
+
 /** What every view needs, for as long as it is shown. */
 export interface PageContext {
   readonly api: ApiClient
@@ -12,8 +18,10 @@ export interface PageContext {
   readonly visibility: Visibility
   /** Whether the key of the session is for all bots. */
   readonly seesAll: boolean
-  /** Whether the key of the session has a scope. What it may not do is not offered. */
-  readonly may: (scope: 'push' | 'read' | 'manage' | 'all') => boolean
+  /** Whether the server takes tokens that another server has made. */
+  readonly takesForeignTokens: boolean
+  /** Whether the reader has a right. What the reader may not do is not offered. */
+  readonly may: (right: PageRight) => boolean
   /** Says what was done. */
   readonly toast: Toast
   /** Asks the reader before something is done that cannot be undone. */

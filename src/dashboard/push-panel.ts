@@ -1,13 +1,12 @@
 /** Pushes a test update and says how far it has come: stored, then delivered by the webhook or confirmed by a poll. */
-import { durationText } from './attempts-panel.ts'
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { buttonElement, cardElement, element } from './element.ts'
 import type { PageInput } from './page-calls.ts'
 import type { PageContext } from './page-context.ts'
 import type { Said } from './said.ts'
-import type { AttemptShape } from './shapes.ts'
 import { statusLine } from './status-line.ts'
 import { updateLink } from './update-link.ts'
+import { type WatchedUpdate, watchedUpdate } from './watched-update.ts'
 
 /** A complete message of a private chat, so that no framework fails on it. */
 function sampleUpdate(nowMs: number): string {
@@ -22,14 +21,8 @@ function sampleUpdate(nowMs: number): string {
   return JSON.stringify({ message }, undefined, 1)
 }
 
-export interface PushPanel {
+export interface PushPanel extends Omit<WatchedUpdate, 'watch'> {
   readonly root: HTMLElement
-  /** Whether an update is on its way, so that the attempts are of interest. */
-  isWaiting(): boolean
-  /** The bot has confirmed all updates below this id. */
-  confirmedBelow(updateId: number): void
-  /** The last attempts to deliver, newest first. */
-  attempted(attempts: readonly AttemptShape[]): void
 }
 
 /** The fields beside the update: what a push can say of it. */
@@ -40,14 +33,13 @@ interface PushOptions {
 }
 
 export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): PushPanel {
-  /** The update that is on its way. */
-  let watched: number | undefined
   const result = statusLine('')
   result.root.id = 'push-result'
+  const watched = watchedUpdate(queue, result.say)
   const update = element('textarea', { rows: 8, spellcheck: 'false' }, sampleUpdate(clock.nowMs()))
   const options = pushOptions()
   const push = async (): Promise<Said> => {
-    watched = undefined
+    watched.watch(undefined)
     result.say('Pushing…')
     const key = options.idempotencyKey()
     const pushed = await api.call('pushUpdate', ofQueue(queue, options.query()), {
@@ -59,16 +51,10 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
     }
     const link = updateLink(queue, pushed.update_id)
     if (pushed.duplicate === true) return ['Update ', link, ' was stored before, with this key.']
-    watched = pushed.update_id
+    watched.watch(pushed.update_id)
     return ['Update ', link, ' is stored and waits for the bot.']
   }
   const pushButton = buttonElement('Push', () => result.run(push), { style: 'primary' })
-  const say = (id: number, text: string): void =>
-    result.say(['Update ', updateLink(queue, id), ` ${text}`])
-  const arrived = (id: number, text: string): void => {
-    watched = undefined
-    say(id, text)
-  }
   return {
     root: cardElement(
       'Push a test update',
@@ -77,18 +63,7 @@ export function pushPanel({ api, clock }: PageContext, queue: BotQueueName): Pus
       element('p', { class: 'note' }, pushButton),
       result.root,
     ),
-    isWaiting: () => watched !== undefined,
-    confirmedBelow(updateId) {
-      if (watched === undefined || watched >= updateId) return
-      arrived(watched, 'was confirmed by the bot.')
-    },
-    attempted(attempts) {
-      const attempt = attempts.find((each) => each.update_id === watched)
-      if (watched === undefined || attempt === undefined) return
-      if (attempt.error === null) {
-        arrived(watched, `was delivered in ${durationText(attempt)}.`)
-      } else say(watched, `is stored. Last attempt: ${attempt.error}.`)
-    },
+    ...watched,
   }
 }
 

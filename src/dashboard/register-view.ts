@@ -1,4 +1,5 @@
 /** Registers a bot, and shows its token once. */
+import { wholeNumberOr } from './amount-in.ts'
 import { commandElement } from './command-element.ts'
 import { secretField } from './secret-field.ts'
 import { cardElement, element, formElement, submitElement } from './element.ts'
@@ -11,8 +12,17 @@ const fields = [
   ['Username', { name: 'username', required: true, maxlength: 64, placeholder: 'shop_bot' }],
   ['Id', { name: 'bot_id', inputmode: 'numeric', placeholder: 'the server chooses' }],
 ] as const
+const tokenField = [
+  'Token of another server',
+  {
+    name: 'token',
+    type: 'password',
+    autocomplete: 'new-password',
+    placeholder: 'the server makes one',
+  },
+] as const
 
-export function registerView({ api, atEnd }: PageContext): PageView {
+export function registerView({ api, atEnd, takesForeignTokens }: PageContext): PageView {
   const result = statusLine('error note', 'alert')
   const token = secretField('The token of the bot, which is shown only now')
   const next = element('div', { hidden: true })
@@ -21,10 +31,11 @@ export function registerView({ api, atEnd }: PageContext): PageView {
     const given = Object.fromEntries<unknown>([...form].filter(([, value]) => value !== ''))
     const { bot_id: id, ...names } = given
     // The server says what is wrong with a text that is no number.
-    const wanted = typeof id === 'string' && /^\d+$/.test(id) ? Number(id) : id
+    const wanted = typeof id === 'string' ? wholeNumberOr(id) : id
     const body = { ...names, bot_id: wanted }
     const bot = await api.call('createBot', {}, { raw: JSON.stringify(body) })
-    token.show(bot.token)
+    // The reader has the token that was given.
+    token.show('token' in given ? undefined : bot.token)
     const href = botHash({ botId: `${bot.bot_id}`, isTest: false })
     const others = bot.same_username ?? []
     const same = `The username is also that of bot ${others.join(', ')}.`
@@ -48,7 +59,7 @@ export function registerView({ api, atEnd }: PageContext): PageView {
     element(
       'div',
       { class: 'controls' },
-      ...fields.map(([title, attributes]) =>
+      ...(takesForeignTokens ? [...fields, tokenField] : fields).map(([title, attributes]) =>
         element('label', {}, title, element('input', { autocomplete: 'off', ...attributes })),
       ),
       submitElement('Register'),

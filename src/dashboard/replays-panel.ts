@@ -148,7 +148,7 @@ function jobRow(
     bar.setAttribute('aria-label', `Replay ${replay.job_id}`)
     setElementText(figures, text)
     button.setAttribute('aria-label', `Cancel replay ${replay.job_id}`)
-    button.hidden = !isRunning || !may('manage')
+    button.hidden = !isRunning || !may('replay')
   }
   const root = element(
     'li',

@@ -1,10 +1,11 @@
-/** What an operator sets of a bot: the limit of its deliveries, the check of its updates, its token and signing keys, and its end. */
+/** What an operator sets of a bot: its webhook, its names and deliveries, the check of its updates, its token and keys, and its end. */
 import type { BotQueueName } from './bot-queue-name.ts'
 import { secretField } from './secret-field.ts'
 import { buttonElement, cardElement, element, formElement, setElementText } from './element.ts'
 import { eraseKey } from './erase-key.ts'
-import { factList } from './fact-list.ts'
+import { deliverySettingsPanel } from './delivery-settings-panel.ts'
 import { formatCount } from './format.ts'
+import { headersPanel } from './headers-panel.ts'
 import { limitPanel } from './limit-panel.ts'
 import { overlapField } from './overlap-field.ts'
 import type { PageContext } from './page-context.ts'
@@ -13,11 +14,14 @@ import { retentionPanel } from './retention-panel.ts'
 import type { BotShape } from './shapes.ts'
 import { signingKeysPanel } from './signing-keys-panel.ts'
 import { statusLine } from './status-line.ts'
+import { webhookPanel } from './webhook-panel.ts'
 
 /** Shows the settings of a queue, with those of its bot. */
 export function settingsPanel(context: PageContext, queue: BotQueueName): PagePart<BotShape> {
   const { may } = context
-  const facts = factList()
+  const webhook = webhookPanel(context, queue)
+  const deliveries = deliverySettingsPanel(context, queue.botId)
+  const headers = headersPanel(context, queue.botId)
   const limit = cardElement('Limit of deliveries', limitPanel(context, queue))
   const validation = validationCard(context, queue)
   const cards = may('manage')
@@ -32,7 +36,12 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
   const root = element(
     'div',
     {},
-    element('div', { class: 'pair' }, cardElement('Webhook', facts.root), limit),
+    element(
+      'div',
+      { class: 'pair' },
+      webhook.root,
+      element('div', {}, deliveries.root, headers.root, limit),
+    ),
     element('div', { class: 'pair' }, token, check),
     retentionPanel(context, queue),
     signingKeysPanel(context, queue),
@@ -40,13 +49,9 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
   )
   const show = (bot: BotShape): void => {
     const state = queue.isTest ? bot.test : bot
-    facts.show([
-      ['Mode', state.mode],
-      ['Host', state.webhook_host ?? '–'],
-      ['Connections, at most', formatCount(state.max_connections)],
-      ['Keys that wait for a retry', formatCount(state.parked_keys)],
-      ['Delivered since the worker started', formatCount(state.deliveries.delivered)],
-    ])
+    webhook.show(state)
+    deliveries.show(bot)
+    headers.show(bot)
     limit.hidden = state.mode !== 'webhook'
     validation.show(bot)
   }

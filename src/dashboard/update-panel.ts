@@ -44,7 +44,9 @@ export function updatePanel(
   const copy = buttonElement('Copy as curl', run(acts.copyAsCurl))
   const drop = buttonElement('Remove', run(acts.remove), { style: 'danger' })
   const deliver = buttonElement('Deliver now', run(acts.deliverNow))
-  again.hidden = !may('push') && !may('manage')
+  // Who has a link, and no key, cannot use the command.
+  copy.hidden = !may('read')
+  again.hidden = true
   deliver.hidden = true
   drop.hidden = !may('manage')
   poll(pauseMs, async () => {
@@ -56,6 +58,7 @@ export function updatePanel(
       // What waits for its retry can be tried at once.
       const isRetried = update.state === 'pending' && update.latest_attempts.length > 0
       deliver.hidden = !may('manage') || !isRetried
+      again.hidden = !mayPushAgain(context, update)
       result.say('')
     } catch (error) {
       if (isTrouble(error)) throw error
@@ -194,13 +197,17 @@ function updateActs(context: PageContext, { queue, updateId, updateOf }: ActedOn
   }
 }
 
+function mayPushAgain({ may }: PageContext, { state }: WholeUpdateShape): boolean {
+  return may('push') || may('manage') || (may('replay') && state !== 'pending')
+}
+
 /** A server that has kept the update pushes it itself; one that waits still is pushed from here. */
 async function pushAgain(
   { api, may }: PageContext,
   queue: BotQueueName,
   { update_id: id, state, text, ordering_key: key }: ShownUpdate,
 ): Promise<ResultShape<'pushUpdate'>> {
-  if (state !== 'pending' && may('manage')) {
+  if (state !== 'pending' && may('replay')) {
     return api.call('replayUpdate', { ...ofQueue(queue, {}), update_id: id })
   }
   return api.call('pushUpdate', ofQueue(queue, { ordering_key: key }), { raw: text })

@@ -29,7 +29,7 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   let before = beforeAll
   let next: number | null = null
   const result = statusLine('faint')
-  const none = noUpdates()
+  const none = noUpdates(may('read'))
   const waiting = element('div', { class: 'skeleton' })
   const filters = updateFilters(context, () => ask())
   const newest = buttonElement('Newest', () => turn(beforeAll), { style: 'quiet' })
@@ -45,7 +45,7 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   )
   const showActs = (): void => {
     const { state, ordering_key: key } = filters.selection()
-    replay.hidden = !may('manage') || state === 'pending'
+    replay.hidden = !may('replay') || state === 'pending'
     erase.hidden = !may('manage') || key === undefined
   }
   showActs()
@@ -86,11 +86,15 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   return element('div', {}, replays.root, list)
 }
 
-function noUpdates(): HTMLElement {
+/** @param hasKey - whether the reader has a key, and not just a link */
+function noUpdates(hasKey: boolean): HTMLElement {
+  const when =
+    'Updates that wait are always here; those that have left only if the server keeps them.'
+  const how = ' To keep a day, set it under Settings, or for all bots:'
   return emptyState({
     title: 'No such updates.',
-    text: 'Updates that wait are always here; those that have left only if the server keeps them. To keep a day, set it under Settings, or for all bots:',
-    command: 'postbote --retain 1d --retain-bytes 64M',
+    text: hasKey ? `${when}${how}` : when,
+    ...(hasKey ? { command: 'postbote --retain 1d --retain-bytes 64M' } : {}),
     isHidden: true,
   })
 }

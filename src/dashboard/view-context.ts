@@ -2,7 +2,7 @@
 import type { ApiClient } from './api-client.ts'
 import { browserClock } from './browser-clock.ts'
 import { confirmDialog } from './confirm-dialog.ts'
-import type { PageContext } from './page-context.ts'
+import type { PageContext, ReaderRights } from './page-context.ts'
 import { queryOf } from './page-route.ts'
 import type { RightsShape } from './shapes.ts'
 import type { Toast } from './toasts.ts'
@@ -10,19 +10,17 @@ import { VisiblePoller } from './visible-poller.ts'
 
 export interface ViewWorld {
   readonly api: ApiClient
-  readonly rights: RightsShape
+  readonly rights: ReaderRights
   readonly toast: Toast
 }
 
 /** @param ends - gets what the view has ended when it is left */
 export function viewContext(world: ViewWorld, ends: (() => void)[]): PageContext {
-  const { bots, scopes } = world.rights
   return {
+    ...world.rights,
     api: world.api,
     clock: browserClock,
     visibility: document,
-    seesAll: bots === null,
-    may: (scope) => scopes.includes('all') || scopes.includes(scope),
     toast: world.toast,
     ask: confirmDialog,
     query: queryOf(location.hash),
@@ -42,6 +40,20 @@ export function viewContext(world: ViewWorld, ends: (() => void)[]): PageContext
       ends.push(end)
       return { context: viewContext(world, ofPart), end }
     },
+  }
+}
+
+/** Returns what a session has a right to. */
+export function rightsOfSession({
+  bots,
+  scopes,
+  foreign_tokens: isTaken,
+}: RightsShape): ReaderRights {
+  const has = (scope: string): boolean => scopes.some((each) => each === 'all' || each === scope)
+  return {
+    seesAll: bots === null,
+    takesForeignTokens: isTaken === true,
+    may: (right) => has(right === 'replay' ? 'manage' : right),
   }
 }
 

@@ -152,6 +152,9 @@ export const sessionOperations = declareOperations('server', {
           name: orNull(Type.String({ description: 'The name of the key.' })),
           scopes: scopesSchema(),
           bots: orNull(Type.Array(botId())),
+          foreign_tokens: Type.Optional(
+            Type.Literal(true, { description: 'The server has `--foreign-tokens`.' }),
+          ),
         },
         { $id: 'Rights', description: 'What the key or the session of the request may do.' },
       ),

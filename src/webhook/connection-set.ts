@@ -86,6 +86,9 @@ export interface ConnectionSetOptions extends Pick<Surroundings, 'clock' | 'rand
 /** @param failures - how often the update has failed before, as far as is known */
 export type TraceOfAttempt = (update: PendingUpdate, failures: number) => string | undefined
 
+/** The settings that may change while there are connections. */
+export type ChangedConnections = Pick<WebhookSettings, 'maxConnections' | 'headers'>
+
 /** A connection that is being opened. */
 interface Opening {
   lane: Lane | undefined
@@ -120,7 +123,8 @@ export class ConnectionSet {
   readonly #lease: Lease
   readonly #floodGate: FloodGate
   readonly #addresses: HostAddresses
-  readonly #headers: string[]
+  #maxConnections: number
+  #headers: string[]
   readonly #signature: SignatureHeaders | undefined
   readonly #connectionOwner: ConnectionOwner
   /** Created with the first connection, because parsing a certificate takes a while. */
@@ -143,6 +147,7 @@ export class ConnectionSet {
     this.#lease = options.lease ?? endlessLease
     // Each connection being opened adds a listener and removes it later; there may be many at a time.
     setMaxListeners(0, this.#aborter.signal)
+    this.#maxConnections = settings.maxConnections
     this.#floodGate = new FloodGate(settings.maxConnections)
     this.#headers = requestHeaders({ ...options, ...settings })
     if (options.signing !== undefined) {
@@ -230,10 +235,20 @@ export class ConnectionSet {
     else this.#sendOn(connection, lane)
   }
 
+  /** Uses other settings with the next delivery. Deliveries in flight end on the connections that they have. */
+  change({ maxConnections, headers }: ChangedConnections): void {
+    this.#maxConnections = maxConnections
+    this.#floodGate.limitTo(maxConnections)
+    this.#headers = requestHeaders({ ...this.#options, ...this.#options.settings, headers })
+    // A connection blanks out the values of its headers in what the endpoint says, so it has none but those.
+    for (const connection of this.#all.keys()) this.#retire(connection)
+  }
+
   /** Takes a connection back after a response or a failure. It is reused or closed. */
   release(connection: Connection): void {
     if (!this.#all.has(connection)) return
-    if (!connection.isUsable) {
+    // There are too many only after their number was lowered.
+    if (!connection.isUsable || this.count > this.#maxConnections) {
       this.#discard(connection)
       return
     }
@@ -425,9 +440,12 @@ export class ConnectionSet {
    */
   #retireMoved(): void {
     for (const connection of this.#all.keys()) {
-      if (this.#addresses.has(connection.address)) continue
-      connection.isRetired = true
-      if (connection.isIdle) this.#discard(connection)
+      if (!this.#addresses.has(connection.address)) this.#retire(connection)
     }
+  }
+
+  #retire(connection: Connection): void {
+    connection.isRetired = true
+    if (connection.isIdle) this.#discard(connection)
   }
 }

@@ -18,7 +18,12 @@ import {
   type TriedConnection,
 } from './attempt-recorder.ts'
 import type { Connection, ConnectionOptions } from './connection.ts'
-import { ConnectionSet, type ConnectionSetOptions, type FailedOpening } from './connection-set.ts'
+import {
+  type ChangedConnections,
+  ConnectionSet,
+  type ConnectionSetOptions,
+  type FailedOpening,
+} from './connection-set.ts'
 import { changedMode, type DispatcherMode, isActive } from './dispatcher-mode.ts'
 import { type DeliveryLimit, DeliveryPace } from './delivery-pace.ts'
 import type { DeliverySource, LostUpdate, PendingUpdate, UpdateHolder } from './delivery-source.ts'
@@ -28,7 +33,13 @@ import type { Waiting } from './health.ts'
 import type { Lane } from './lane.ts'
 import type { LoadedBytes } from './loaded-bytes.ts'
 import { parseRetryAfter } from './retry.ts'
-import { DeliveryState, type DeliveryStateOptions, type Moment, type RetryNow } from './state.ts'
+import {
+  type ChangedDelivery,
+  DeliveryState,
+  type DeliveryStateOptions,
+  type Moment,
+  type RetryNow,
+} from './state.ts'
 import type { FailureKind, WebhookFailure } from './failure.ts'
 import { UpdateLoader } from './update-loader.ts'
 import { Waiters } from '../kit/waiters.ts'
@@ -142,12 +153,22 @@ export class Dispatcher implements UpdateHolder {
     this.#pump()
   }
 
+  /** Uses other settings from now on. Nothing that is known of updates, keys and the endpoint is forgotten. */
+  change(settings: ChangedDelivery & ChangedConnections): void {
+    if (!isActive(this.#mode)) return
+    this.#state.change(settings)
+    this.#connections.change(settings)
+    // A connection that is being opened may be one too many.
+    this.#returnOpenings()
+    this.#pump()
+  }
+
   /** Sends nothing new until `resume`; deliveries in flight finish. */
   pause(): void {
     if (this.#mode !== 'running') return
     this.#to('paused')
     this.#cancelTimer()
-    for (const lane of this.#connections.disownOpenings()) this.#state.returned(lane)
+    this.#returnOpenings()
   }
 
   /** Continues immediately with what is due by now. */
@@ -184,7 +205,7 @@ export class Dispatcher implements UpdateHolder {
     if (this.release(update)) return true
     this.#state.abandon(update)
     // A connection that is being opened would send it.
-    for (const lane of this.#connections.disownOpenings()) this.#state.returned(lane)
+    this.#returnOpenings()
     return this.release(update)
   }
 
@@ -243,6 +264,10 @@ export class Dispatcher implements UpdateHolder {
       unansweredMs: busySinceMs === undefined ? undefined : monotonicMs - busySinceMs,
       endpointPerSecond: this.#pace.endpointPerSecond,
     }
+  }
+
+  #returnOpenings(): void {
+    for (const lane of this.#connections.disownOpenings()) this.#state.returned(lane)
   }
 
   #to(mode: DispatcherMode): void {

@@ -39,7 +39,7 @@ const webhookSlowConnectionsMax = 4
 
 /** The gate of one webhook with its max_connections. All times are monotonic, in milliseconds. */
 export class FloodGate {
-  readonly #connectionsMax: number
+  #connectionsMax: number
   /** The times of the last openings, a ring whose oldest entry is at `#at`. */
   readonly #openedMs = Array.from(
     { length: webhookFastOpeningsMax },
@@ -54,6 +54,11 @@ export class FloodGate {
 
   get lastSuccessMs(): number | undefined {
     return this.#successMs
+  }
+
+  /** Has another max_connections from now on. */
+  limitTo(connectionsMax: number): void {
+    this.#connectionsMax = connectionsMax
   }
 
   /** Reports a success of the endpoint. */

@@ -28,10 +28,11 @@ export const webhookWindowUpdatesMax = 2_000
 const webhookLoadedBytesMax = 4 * mib
 
 export class LaneWindow {
-  readonly #maxConnections: number
-  readonly #updatesMax: number
+  #maxConnections = 0
+  #updatesMax = 0
+  readonly #windowUpdatesMax: number
   readonly #bytesMax: number
-  readonly #laneUpdatesMax: number
+  #laneUpdatesMax = 0
   readonly #loaded: LoadedBytes | undefined
   #updates = 0
   #bytes = 0
@@ -39,10 +40,16 @@ export class LaneWindow {
   #activeLanes = 0
 
   constructor({ maxConnections, windowUpdatesMax, windowBytesMax, loaded }: LaneWindowOptions) {
-    this.#maxConnections = maxConnections
-    this.#updatesMax = Math.max(windowUpdatesMax ?? webhookWindowUpdatesMax, maxConnections * 2)
+    this.#windowUpdatesMax = windowUpdatesMax ?? webhookWindowUpdatesMax
     this.#bytesMax = windowBytesMax ?? webhookLoadedBytesMax
     this.#loaded = loaded
+    this.fit(maxConnections)
+  }
+
+  /** Adapts to another number of connections. What is held beyond the new bounds stays until it is delivered. */
+  fit(maxConnections: number): void {
+    this.#maxConnections = maxConnections
+    this.#updatesMax = Math.max(this.#windowUpdatesMax, maxConnections * 2)
     // This limit and the one of bytes keep lanes whose deliveries hang from filling the window while a connection is free.
     this.#laneUpdatesMax = Math.max(Math.floor(this.#updatesMax / maxConnections / 2), 1)
   }

@@ -37,6 +37,9 @@ export interface DeliveryStateOptions extends LaneWindowOptions {
   readonly afterId: number
 }
 
+/** The settings that may change while deliveries run. */
+export type ChangedDelivery = Pick<DeliveryStateOptions, 'maxConnections' | 'retryDelaysS'>
+
 /** Which keys that wait for a retry are tried now. */
 export interface RetryNow {
   /** As they are stored; undefined for all. */
@@ -75,8 +78,8 @@ export const webhookReadUpdatesMax = 200
  */
 export class DeliveryState {
   readonly #random: () => number
-  readonly #retryDelaysS: readonly number[] | undefined
-  readonly #maxConnections: number
+  #retryDelaysS: readonly number[] | undefined
+  #maxConnections: number
   readonly #lanesMax: number
 
   readonly #lanes = new Map<string, Lane>()
@@ -107,6 +110,13 @@ export class DeliveryState {
     this.#window = new LaneWindow(options)
     this.#lanesMax = options.lanesMax ?? webhookLanesMax
     this.#frontier = options.afterId
+  }
+
+  /** Settings of the bot have changed. Failures and the times of retries that wait stay as they are. */
+  change({ maxConnections, retryDelaysS }: ChangedDelivery): void {
+    this.#maxConnections = maxConnections
+    this.#retryDelaysS = retryDelaysS
+    this.#window.fit(maxConnections)
   }
 
   /** The number of lanes that may be taken. */

@@ -247,6 +247,44 @@ test('a running webhook has the headers of a PATCH with its next delivery, and t
   )
 })
 
+test('a PATCH forgets no failure of an update in delivery and ends no wait for its retry', async (t) => {
+  const server = await localServer()
+  const sink = await startSink(t, ({ text }, response) => {
+    response.statusCode = text.includes('bad') ? 500 : 200
+    response.end()
+  })
+  const { botId } = await server.register(freshBotOf(1))
+  const path = `/v1/bots/${botId}`
+  await server.admin('PATCH', path, { retry_delays: [60, 61] })
+  await server.admin('PUT', `${path}/webhook`, { url: sink.url('/') })
+  const push = (text: string, id: number) =>
+    server.push(botId, { message: { text, chat: { id, type: 'private' } } })
+  await push('bad', 1)
+  await sink.atLeast(1)
+  const settings = { retry_delays: [60, 1_000], connections_cap: 2, headers: { 'X-A': '1' } }
+  await server.admin('PATCH', path, settings)
+  await push('good', 2)
+  await sink.atLeast(2)
+  assert.deepEqual(
+    sink.deliveries.map(({ text, headers }) => [text.includes('bad'), headers['x-a']]),
+    [
+      [true, undefined],
+      [false, '1'],
+    ],
+  )
+  const waiting = await server.admin('GET', path)
+  assert.equal(waiting.body.parked_keys, 1)
+  assert.deepEqual((await server.admin('POST', `${path}/retry`)).body, { retried_keys: 1 })
+  await sink.atLeast(3)
+  const failed = async () =>
+    (await server.admin('GET', `${path}/attempts`)).body.attempts.filter(
+      (attempt: { error: string | null }) => attempt.error !== null,
+    )
+  await until(async () => (await failed()).length === 2)
+  const [{ time, next_retry: next }] = await failed()
+  assert.ok(next - time > 900, 'the delay after the second failure, as it was changed')
+})
+
 test('bots set changes names and settings, with headers from a file, and needs something to change', async () => {
   const server = await localServer()
   const { botId } = await server.register(freshBotOf(0))

@@ -13,10 +13,13 @@ import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'guard'> & AskingRoute<'sessionEnded'>
+type Options = Pick<PrivateApiOptions, 'guard' | 'takesForeignTokens'> & AskingRoute<'sessionEnded'>
+type Rights = ResultOf<typeof sessionOperations.getSession>
 
 export function addSessionRoutes(app: FastifyInstance, options: Options): void {
   const { guard } = options
+  // The page asks for such a token only then.
+  const tokens = options.takesForeignTokens === true ? { foreign_tokens: true as const } : {}
   addOperations(app, sessionOperations, {
     async beginSession({ request: { headers }, reply }) {
       // A session must not prolong itself: a stolen cookie would last forever.
@@ -26,7 +29,7 @@ export function addSessionRoutes(app: FastifyInstance, options: Options): void {
       void reply.header('set-cookie', setCookie)
       return { expires: expiresAtS }
     },
-    getSession: async ({ request }) => accessJson(requestAccess(request)),
+    getSession: async ({ request }) => ({ ...accessJson(requestAccess(request)), ...tokens }),
     async endSession({ request, reply }) {
       const ending = guard.sessionToEnd(request.raw)
       if (ending !== undefined) {
@@ -40,7 +43,7 @@ export function addSessionRoutes(app: FastifyInstance, options: Options): void {
   })
 }
 
-function accessJson(access: Access): ResultOf<typeof sessionOperations.getSession> {
+function accessJson(access: Access): Rights {
   if (access === 'root') return { key_id: null, name: null, scopes: ['all'], bots: null }
   const { id, name, bots } = access
   return {

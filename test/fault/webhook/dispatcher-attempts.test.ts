@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { Outcome } from '../../../src/webhook/attempt-log.ts'
+import type { ResponseTextOptions } from '../../../src/webhook/response-text.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import {
   endpoint,
@@ -357,6 +358,83 @@ test('a connection that is being opened when the pause begins sends nothing, and
   assert.deepEqual(received.map(idOf), [1, 2])
 })
 
+test('a change of settings forgets no failure, waits as long as a Retry-After says, and ends deliveries in flight as they began', async (context) => {
+  const held: ServerResponse[] = []
+  const { url, received } = await endpoint(context, (response, one, index) => {
+    if (index === 0) response.end()
+    else if (idOf(one) === 3) held.push(response)
+    else {
+      response.statusCode = 500
+      if (idOf(one) === 4) response.setHeader('Retry-After', '100')
+      response.end(String(one.request.headers['x-a']))
+    }
+  })
+  const clock = new FakeClock()
+  const settings = { url, retryDelaysS: [10, 20, 30], headers: { 'X-A': 'secret' } }
+  const setup = stopAfter(context, setUpWebhook(settings, { clock, responseTextOf: shownText }))
+  const push = (updateId: number) => {
+    setup.source.push({ updateId, orderingKey: `key ${updateId}` })
+    setup.dispatcher.wake()
+  }
+  push(1)
+  setup.dispatcher.start(0)
+  await until(() => setup.source.updates.length === 0)
+  for (const id of [2, 3, 4]) push(id)
+  await until(() => received.length === 4 && setup.attempts.latest(9).length === 3)
+  setup.dispatcher.change({ maxConnections: 2, retryDelaysS: [10, 70], headers: { 'X-A': 'new!' } })
+  assert.equal(setup.dispatcher.waiting().parkedKeys, 2)
+  push(5)
+  await until(() => received.length === 5)
+  assert.deepEqual(
+    received.map((one) => one.request.headers['x-a']),
+    ['secret', 'secret', 'secret', 'secret', 'new!'],
+  )
+  assert.equal(setup.dispatcher.info().activeConnections, 2)
+  push(6)
+  await until(() => setup.attempts.latest(9).length === 4)
+  held[0]!.end('secret')
+  await until(() => setup.source.removed.length === 2)
+  await until(() => received.length === 6)
+  await until(() => setup.attempts.latest(9).length === 6)
+  await clock.advance(9_000)
+  assert.equal(received.length, 6)
+  await clock.advance(1_000)
+  await until(() => setup.attempts.latest(9).length === 9)
+  const again = setup.attempts.latest(9).find(({ updateId }) => updateId === 2)
+  assert.equal((again?.nextRetryMs ?? 0) - (again?.atMs ?? 0), 70_000 * 1.5)
+  const bodies = setup.attempts.latest(9).map(({ responseBody }) => responseBody ?? '***')
+  assert.deepEqual([...new Set(bodies)], ['***'], 'no value of a header is shown')
+  assert.equal(received.filter((one) => idOf(one) === 4).length, 1, 'the Retry-After')
+})
+
+test('with a lower number of connections, those beyond it close after their delivery', async (context) => {
+  const held: ServerResponse[] = []
+  const { url } = await endpoint(context, (response, _one, index) => {
+    if (index === 0) response.end()
+    else held.push(response)
+  })
+  const setup = stopAfter(context, setUpWebhook({ url }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await setup.source.empty()
+  for (let id = 2; id <= 9; id++) setup.source.push({ updateId: id, orderingKey: `key ${id}` })
+  setup.dispatcher.wake()
+  await until(() => held.length === 8)
+  for (let id = 10; id <= 13; id++) setup.source.push({ updateId: id, orderingKey: `key ${id}` })
+  setup.dispatcher.wake()
+  setup.dispatcher.change({ maxConnections: 2 })
+  for (const response of held.splice(0, 7)) response.end()
+  await until(() => setup.source.removed.length === 8)
+  await until(() => held.length === 2)
+  assert.equal(setup.dispatcher.info().activeConnections, 2)
+  setup.dispatcher.change({ maxConnections: 3 })
+  await until(() => held.length === 3)
+  for (const response of held.splice(0)) response.end()
+  await until(() => held.length === 2)
+  for (const response of held) response.end()
+  await setup.source.empty()
+})
+
 test('a paused dispatcher drains and stops like any other', async (context) => {
   const held: ServerResponse[] = []
   const { url } = await endpoint(context, (response) => void held.push(response))
@@ -373,6 +451,10 @@ test('a paused dispatcher drains and stops like any other', async (context) => {
   await settle()
   assert.equal(held.length, 1)
 })
+
+function shownText(): ResponseTextOptions {
+  return { bytesMax: 100, secrets: () => [] }
+}
 
 function failToLookUp(): Promise<never> {
   return Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' }))

@@ -78,6 +78,10 @@ export class FakeDispatcher implements WebhookDispatcher {
     return { ipAddress: undefined, activeConnections: 0, lastSuccessMs: undefined, ...this.told }
   }
 
+  change(settings: Parameters<WebhookDispatcher['change']>[0]): void {
+    this.calls.push(`change ${JSON.stringify(settings)}`)
+  }
+
   pause(): void {
     this.calls.push('pause')
   }

@@ -121,6 +121,10 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     return this.#dispatcher.info()
   }
 
+  change(settings: Parameters<WebhookDispatcher['change']>[0]): void {
+    this.#dispatcher.change(settings)
+  }
+
   pause(): void {
     this.#dispatcher.pause()
   }

@@ -67,7 +67,9 @@ type Same<A, B> = [Fits<A, B>, Fits<B, A>] extends [true, true] ? true : false
 function holds<_Claim extends true>(): void {}
 
 test('the client registers a bot with the fields of the document', () => {
-  holds<Same<NewBot, Renamed<Given<BodyOf<typeof botOperations.createBot>>>>>()
+  type Wire = Renamed<Given<BodyOf<typeof botOperations.createBot>>>
+  holds<Same<NewBot, Wire>>()
+  holds<Same<keyof NewBot, keyof Wire>>()
 })
 
 test('the client reads a new token with the fields of the document', () => {

@@ -51,6 +51,24 @@ test('bots are created, read, given tokens and removed', async (t) => {
   for (const { headers } of received) assert.equal(headers.authorization, `Bearer ${key}`)
 })
 
+test('a bot is registered and renewed with a token of another server', async (t) => {
+  const { client, received } = await answeringServer(t, [
+    json({ bot_id: 4711, token: '4711:a' }),
+    json({ bot_id: 4711, token: '4711:b' }),
+  ])
+  const created = await client.createBot({ firstName: 'E', username: 'e', token: '4711:a' })
+  assert.deepEqual(created, { botId: 4711, token: '4711:a' })
+  await client.rotateToken(4711, { token: '4711:b' })
+  await client.close()
+  assert.deepEqual(
+    received.map(({ body }) => JSON.parse(body)),
+    [
+      { first_name: 'E', username: 'e', token: '4711:a' },
+      { overlap: 0, token: '4711:b' },
+    ],
+  )
+})
+
 test('a push sends its options and a new idempotency key', async (t) => {
   const { client, received } = await answeringServer(t, [stored, json({ filtered: true }), stored])
   const options = { orderingKey: 'a b&c', ttlS: 60, isTest: true, idempotencyKey: 'mine' }

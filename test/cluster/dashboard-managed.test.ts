@@ -1,0 +1,222 @@
+/** What the dashboard sets of a bot, in a real browser: its webhook, its names and deliveries, and a token of another server. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
+import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
+import {
+  answer,
+  appearances,
+  assertAccessible,
+  assertFits,
+  assertStill,
+  type Dashboard,
+  logIn,
+  openBot,
+  openDashboard,
+  openTab,
+  picture,
+} from '../support/programs/dashboard.ts'
+import { startServer } from '../support/server/server.ts'
+import { shared } from '../support/server/shared-server.ts'
+import { until } from '../support/kit/until.ts'
+import { startSink } from '../support/webhook/webhook-sink.ts'
+
+const skip = chromiumObstacle() ?? false
+
+const loggedIn = shared(async (owner): Promise<Dashboard> => {
+  const server = await startServer(owner, { workers: 2, flags: ['--local', '--foreign-tokens'] })
+  const browser = await startChromium(owner)
+  const dashboard = await openDashboard(owner, { server, browser, bypassCSP: true })
+  await logIn(dashboard)
+  return dashboard
+})
+
+/** Opens the settings of a new bot. */
+async function openSettings(): Promise<Dashboard & { readonly botId: number; token: string }> {
+  const dashboard = await loggedIn()
+  const { botId, token } = await dashboard.server.register()
+  await openBot(dashboard, botId)
+  await openTab(dashboard, 'Settings')
+  return { ...dashboard, botId, token }
+}
+
+function cardOf(page: Page, title: string): Locator {
+  return page.locator('section.card').filter({
+    has: page.getByRole('heading', { name: title, exact: true }),
+  })
+}
+
+test('a webhook is set, replaced and removed, and the page shows neither its path nor its secret', {
+  skip,
+}, async (t) => {
+  const dashboard = await openSettings()
+  const { page, server, botId, token } = dashboard
+  const path = `/v1/bots/${botId}/webhook`
+  const sink = await startSink(t)
+  const card = cardOf(page, 'Webhook')
+  const url = card.getByLabel('URL')
+  const set = card.getByRole('button', { name: 'Set the webhook' })
+  assert.equal(await card.getByRole('button', { name: 'Remove the webhook' }).isVisible(), false)
+
+  await url.fill('http://127.0.0.1:1/')
+  await set.click()
+  await card.getByText(/bad webhook: /).waitFor()
+  await picture(page, 'webhook-refused')
+  assert.equal(await url.inputValue(), 'http://127.0.0.1:1/', 'it can be corrected')
+  await card.getByLabel('Connections, at most').fill('many')
+  await set.click()
+  await card.getByText(/max_connections: expected a whole number/).waitFor()
+
+  await url.fill(sink.url('/path-secret'))
+  await card.getByLabel('Connections, at most').fill('7')
+  await card.getByLabel('Secret token').fill('header-secret')
+  await card.getByLabel('Types of updates').fill('message, poll')
+  await until(async () => {
+    // The server takes one a second.
+    await set.click()
+    return (await server.admin('GET', path)).body.host !== null
+  })
+  await page.getByText('Webhook was set.').waitFor()
+  await card.getByText('message, poll', { exact: true }).waitFor()
+  await picture(page, 'webhook-set')
+  assert.equal(await url.inputValue(), '')
+  assert.doesNotMatch(await page.content(), /path-secret|header-secret/)
+  const { body } = await server.admin('GET', path)
+  assert.deepEqual(
+    [body.max_connections, body.allowed_updates, body.has_secret_token],
+    [7, ['message', 'poll'], true],
+  )
+  await server.push(botId, { message: { text: 'x' } })
+  await sink.atLeast(1)
+  assert.equal(sink.deliveries[0]?.path, '/path-secret')
+
+  await page.getByRole('button', { name: 'Pause deliveries' }).click()
+  await page.getByText('Paused by the operator').waitFor()
+  await server.push(botId, { message: { text: 'dropped' } })
+  await card.getByRole('button', { name: 'Remove the webhook' }).click()
+  await page.getByRole('dialog').getByLabel('Drop the updates that wait').check()
+  await answer(dashboard, 'Remove the webhook')
+  await page.getByText('Webhook was deleted.').waitFor()
+  const info = await server.call(token, 'getWebhookInfo')
+  assert.deepEqual([info.body.result.url, info.body.result.pending_update_count], ['', 0])
+})
+
+test('names and delivery settings are saved together, refused as one, and taken back', {
+  skip,
+}, async () => {
+  const { page, server, botId, token } = await openSettings()
+  const card = cardOf(page, 'Names and deliveries')
+  const save = card.getByRole('button', { name: 'Save' })
+  const stored = async (): Promise<readonly unknown[]> => {
+    const { body } = await server.admin('GET', `/v1/bots/${botId}`)
+    return [body.username, body.default_ttl, body.connections_cap, body.retry_delays]
+  }
+  const before = await stored()
+  await card.getByLabel('Username').fill('renamed_bot')
+  await card.getByLabel('First name').fill('Renamed')
+  await card.getByRole('textbox', { name: /^Updates live/ }).fill('2')
+  await card.getByLabel(/^Unit of: Updates live/).selectOption('minutes')
+  await card.getByLabel('Connections of its webhooks, at most').fill('3')
+  await card.getByLabel('Seconds before each retry').fill('0, 5 forever')
+  await save.click()
+  await card.getByText(/retry_delays/).waitFor()
+  assert.deepEqual(await stored(), before)
+  await card.getByLabel('Seconds before each retry').fill('0, 5, 60')
+  await save.click()
+  await page.getByText('The settings are saved.').waitFor()
+  assert.deepEqual(await stored(), ['renamed_bot', 120, 3, [0, 5, 60]])
+  await page.getByRole('heading', { level: 1, name: 'Renamed @renamed_bot' }).waitFor()
+  assert.equal((await server.call(token, 'getMe')).body.result.first_name, 'Renamed')
+  await save.click()
+  await card.getByText('Nothing differs.').waitFor()
+  const saved = page.locator('.toast').filter({ hasText: 'The settings are saved.' })
+  await saved.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('Taken back.').waitFor()
+  assert.deepEqual(await stored(), before)
+})
+
+test('headers are set and removed, and their values are in no part of the page', {
+  skip,
+}, async (t) => {
+  const dashboard = await openSettings()
+  const { page, server, botId } = dashboard
+  const sink = await startSink(t)
+  await server.admin('PUT', `/v1/bots/${botId}/webhook`, { url: sink.url('/') })
+  const card = cardOf(page, 'Headers of deliveries')
+  const lines = card.getByLabel(/^New headers/)
+  const replace = card.getByRole('button', { name: 'Replace the headers' })
+  await lines.fill('X-Tenant: one\nno-header-secret')
+  await replace.click()
+  await card.getByText('Line 2 has none.').waitFor()
+  await lines.fill('Host: other-secret')
+  await replace.click()
+  await card
+    .getByText(/headers/)
+    .last()
+    .waitFor()
+  await lines.fill('Authorization: Bearer bearer-secret\nX-Tenant: tenant-secret: 7')
+  await replace.click()
+  await card.getByText(/^Each delivery carries Authorization, X-Tenant\./).waitFor()
+  assert.equal(await lines.inputValue(), '')
+  assert.doesNotMatch(await page.content(), /-secret/)
+  await picture(page, 'headers')
+  await server.push(botId, { message: { text: 'x' } })
+  await sink.atLeast(1)
+  const { authorization, 'x-tenant': tenant } = sink.deliveries[0]?.headers ?? {}
+  assert.deepEqual([authorization, tenant], ['Bearer bearer-secret', 'tenant-secret: 7'])
+  await card.getByRole('button', { name: 'Remove all headers' }).click()
+  await answer(dashboard, 'Remove the headers')
+  await card.getByText('Deliveries carry no headers of the platform.').waitFor()
+})
+
+test('a bot is registered with a token of another server, which the page forgets', {
+  skip,
+}, async () => {
+  const { page, server } = await loggedIn()
+  const token = `777001:${'Foreign-'.repeat(5)}`
+  await page.evaluate(`location.hash = '#/register'`)
+  await page.getByLabel('First name').fill('Shop')
+  await page.getByLabel('Username').fill('foreign_bot')
+  await page.getByLabel('Token of another server').fill('777001:short')
+  await page.getByRole('button', { name: 'Register', exact: true }).click()
+  await page.getByText(/token: expected/).waitFor()
+  await page.getByLabel('Token of another server').fill(token)
+  await picture(page, 'register-foreign')
+  await assertAccessible(page)
+  await page.getByRole('button', { name: 'Register', exact: true }).click()
+  await page.getByRole('link', { name: 'Open bot 777001' }).waitFor()
+  assert.equal((await server.call(token, 'getMe')).body.result.username, 'foreign_bot')
+  assert.equal(await page.getByLabel('Token of another server').inputValue(), '')
+  assert.equal(await page.getByLabel(/^The token of the bot/).isVisible(), false)
+})
+
+for (const { name, colorScheme, viewport } of appearances) {
+  test(`the settings of a bot with everything set are accessible and fit, ${name}`, {
+    skip,
+  }, async (t) => {
+    const { page, server, botId } = await openSettings()
+    const sink = await startSink(t)
+    await server.admin('PUT', `/v1/bots/${botId}/webhook`, { url: sink.url('/') })
+    await server.admin('PATCH', `/v1/bots/${botId}`, {
+      default_ttl: 3_600,
+      connections_cap: 3,
+      retry_delays: Array.from({ length: 16 }, (_, nth) => nth * 100),
+      headers: { Authorization: 'Bearer secret', 'X-Tenant': 'secret' },
+    })
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize(viewport)
+    await page.reload()
+    await page.getByText(/^Each delivery carries/).waitFor()
+    await page.getByText('the default set', { exact: true }).waitFor()
+    await page.getByText('Certificate', { exact: true }).click()
+    await picture(page, `managed-${name}`)
+    await assertFits(page)
+    await assertAccessible(page)
+  })
+}
+
+test('nothing moves when the settings of a bot appear', { skip }, async () => {
+  const { page } = await openSettings()
+  await page.getByText('Deliveries are not signed.').waitFor()
+  await assertStill(page, 'settings')
+})
