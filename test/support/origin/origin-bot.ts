@@ -72,11 +72,18 @@ export class OriginBot {
 
   /** Returns the id, or undefined if the bot did not ask for the type. */
   push(type: string, value: object): number | undefined {
-    if (!this.allowed.includes(type)) return undefined
-    const id = this.queue.push(type, value)
-    const waiting = this.#takeWaiting()
-    if (waiting !== undefined) waiting.end(this.#given(waiting.parameters, waiting.confirmed))
-    return id
+    return this.pushAll([{ [type]: value }])[0]
+  }
+
+  /** Pushes updates at the same time: a poll that waits gets all of them. */
+  pushAll(updates: readonly object[]): readonly (number | undefined)[] {
+    const ids = updates.map((update) => {
+      const [[type, value] = ['', {}]] = Object.entries(update)
+      return this.allowed.includes(type) ? this.queue.push(type, value as object) : undefined
+    })
+    const waiting = this.queue.pending > 0 ? this.#takeWaiting() : undefined
+    waiting?.end(this.#given(waiting.parameters, waiting.confirmed))
+    return ids
   }
 
   poll(parameters: PollParameters, signal?: AbortSignal): Promise<PollEnd> {

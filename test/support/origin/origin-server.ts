@@ -112,27 +112,29 @@ export class OriginServer implements OriginControl {
   }
 
   async push(botId: number, updates: readonly object[]): Promise<readonly (number | undefined)[]> {
-    const { bot } = this.#of(botId)
-    return updates.map((update) => {
-      const [[type, value] = ['', {}]] = Object.entries(update)
-      return bot.push(type, value as object)
-    })
+    return this.#of(botId).bot.pushAll(updates)
   }
 
   async drive({ botId, chats, count, perSecond }: OriginDrive): Promise<void> {
-    const { driven } = this.#of(botId)
-    const startMs = this.#clock.monotonicMs()
-    let made = 0
+    const { bot, driven } = this.#of(botId)
+    const texts: (readonly [number, string])[] = []
     for (let round = 0; round < count; round++) {
       for (const chat of chats) {
         const number = driven[chat] ?? 0
         driven[chat] = number + 1
-        await this.push(botId, [chatMessage(chat, drivenText(chat, number), this.#nextMessageId++)])
-        made++
-        if (perSecond === undefined) continue
-        const dueMs = startMs + (made / perSecond) * 1_000
-        await sleep(this.#clock, dueMs - this.#clock.monotonicMs())
+        texts.push([chat, drivenText(chat, number)])
       }
+    }
+    const messages = texts.map((each) => chatMessage(...each, this.#nextMessageId++))
+    if (perSecond === undefined) {
+      bot.pushAll(messages)
+      return
+    }
+    const startMs = this.#clock.monotonicMs()
+    for (const [nth, message] of messages.entries()) {
+      bot.pushAll([message])
+      const dueMs = startMs + ((nth + 1) / perSecond) * 1_000
+      await sleep(this.#clock, dueMs - this.#clock.monotonicMs())
     }
   }
 
