@@ -62,8 +62,8 @@ export interface OriginControl {
   register(
     bots: readonly { readonly botId: number; readonly token: string; readonly firstId?: number }[],
   ): Promise<void>
-  /** The token is refused from now on, as after a renewal. */
-  revoke(botId: number): Promise<void>
+  /** Another token is accepted from now on, and the one before refused. */
+  renew(botId: number, token: string): Promise<void>
   /** Returns the ids; undefined for a type that the bot did not ask for. */
   push(botId: number, updates: readonly object[]): Promise<readonly (number | undefined)[]>
   drive(drive: OriginDrive): Promise<void>

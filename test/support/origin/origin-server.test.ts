@@ -39,7 +39,7 @@ test('it serves what frameworks ask for', async () => {
   assert.equal((await call('getUpdates')).status, 409)
   assert.equal((await call('deleteWebhook')).body.result, true)
   assert.equal((await call('dance')).status, 404)
-  await control.revoke(botId)
+  await control.renew(botId, 'another')
   assert.deepEqual((await call('getMe')).body, {
     ok: false,
     error_code: 401,

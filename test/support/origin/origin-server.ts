@@ -33,10 +33,9 @@ import {
 
 interface Registered {
   readonly botId: number
-  readonly token: string
   readonly bot: OriginBot
   readonly driven: Record<number, number>
-  isRevoked: boolean
+  token: string
   fault?: { readonly fault: OriginFault; times: number } | undefined
   gate?: Gate | undefined
 }
@@ -100,15 +99,17 @@ export class OriginServer implements OriginControl {
         token,
         bot: new OriginBot(this.#clock, firstId),
         driven: {},
-        isRevoked: false,
       }
       this.#bots.set(botId, registered)
       this.#byToken.set(token, registered)
     }
   }
 
-  async revoke(botId: number): Promise<void> {
-    this.#of(botId).isRevoked = true
+  async renew(botId: number, token: string): Promise<void> {
+    const registered = this.#of(botId)
+    this.#byToken.delete(registered.token)
+    registered.token = token
+    this.#byToken.set(token, registered)
   }
 
   async push(botId: number, updates: readonly object[]): Promise<readonly (number | undefined)[]> {
@@ -198,7 +199,7 @@ export class OriginServer implements OriginControl {
     const registered = this.#byToken.get(token)
     const fields: Writable<Fields> = {}
     const outcome =
-      registered === undefined || registered.isRevoked
+      registered === undefined
         ? refusal(401, 'Unauthorized')
         : await this.#run(registered, { response, params, method, fields })
     await respond(response, outcome)
