@@ -51,6 +51,7 @@ import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import { ownNode } from './own-node.ts'
 import { ownersOf } from './owners-of.ts'
+import type { RelayOrigins } from './relay-origins.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { workerKeys } from './worker-keys.ts'
@@ -125,7 +126,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const { router } = parts
   const space = await spaceOf(parts)
   const webhooks = webhooksOf(parts)
-  const registry = registryOf(parts, webhooks, space)
+  const relayOrigins = await relayOriginsOf(parts, webhooks)
+  const registry = registryOf(parts, { webhooks, relayOrigins, space })
   const loopDelay = loopDelayOf(parts)
   const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
@@ -141,6 +143,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     bots: registry.bots,
     fleet: registry.fleet,
     replays: registry.replays,
+    relays: registry.relays,
+    relayOrigins,
     space,
     webhooks,
     pools: [pool, checkPool],
@@ -221,7 +225,7 @@ function endingSoonOf({ start, ways, clock, slot, guard }: Parts): EndingSoon {
 /** What works on the shards in the background. */
 function sweepersOf(
   { clock, log, settings: { config }, start }: Parts,
-  { bots, fleet, replays }: BotRegistry,
+  { bots, fleet, relays, replays }: BotRegistry,
   space: StoreSpace | undefined,
 ) {
   const kept = new KeptSweeper({
@@ -239,6 +243,7 @@ function sweepersOf(
     new IdempotencyKeySweeper({ clock, bots, log }),
     fleet,
     replays,
+    relays,
   ]
 }
 
@@ -370,9 +375,13 @@ function webhooksOf(parts: Parts): WebhookFactory {
 
 function registryOf(
   { settings: { config }, start, clock, events, log, map, slot, tracer }: Parts,
-  webhooks: WebhookFactory,
-  space: StoreSpace | undefined,
+  own: {
+    readonly webhooks: WebhookFactory
+    readonly relayOrigins: RelayOrigins | undefined
+    readonly space: StoreSpace | undefined
+  },
 ): BotRegistry {
+  const { webhooks, relayOrigins, space } = own
   const { report } = events
   const limits = {
     updateBytesMax: config.maxUpdateBytes,
@@ -395,10 +404,21 @@ function registryOf(
       report,
       webhooks,
       takesForeignTokens: config.foreignTokens,
+      relays: relayOrigins,
       log,
       tracer,
     },
   })
+}
+
+/** As the upstream services, this is imported only if it is used. */
+async function relayOriginsOf(
+  { settings: { config, adminKey }, clock }: Parts,
+  { network }: WebhookFactory,
+): Promise<RelayOrigins | undefined> {
+  if (config.relayFrom.length === 0) return undefined
+  const { RelayOrigins: Origins } = await import('./relay-origins.ts')
+  return new Origins({ from: config.relayFrom, adminKey, clock, random, network })
 }
 
 function retentionOfServer({ retainMs: ms, retainBytes: bytes }: Config): Retention {

@@ -26,6 +26,8 @@ import type {
   ListedBot,
   PushReceipt,
   Registration,
+  RelayOrder,
+  RelayReport,
   ReplayResult,
   ShardSums,
   ShownSettings,
@@ -36,6 +38,7 @@ import type { FleetQuery } from './fleet-status.ts'
 import { registrationHash } from './derived-bot-id.ts'
 import { PushBatch } from './push-batch.ts'
 import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
+import { RelayJobs } from './relay-jobs.ts'
 import { ReplayJobs } from './replay-jobs.ts'
 import { replayOne, type ReplayTarget } from './replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
@@ -70,6 +73,7 @@ export class BotRegistry implements BotService {
   /** What is known of all bots of the shards. */
   readonly fleet: Fleet
   readonly replays: ReplayJobs
+  readonly relays: RelayJobs
   readonly #services: BotQueueServices
   /** Registrations with a key that are in progress, by the ids of their bots. */
   readonly #registering = new Map<number, Promise<unknown>>()
@@ -83,6 +87,7 @@ export class BotRegistry implements BotService {
       counters: options.services.counters,
       attempts: options.services.webhooks.attempts,
       loadedQueue: (queue) => this.bots.loadedQueue(queue),
+      onBots: options.services.relays && ((shard, records) => this.relays.found(shard, records)),
     })
     this.replays = new ReplayJobs({
       clock: options.clock,
@@ -90,6 +95,20 @@ export class BotRegistry implements BotService {
       log: options.services.log,
       findQueue: (queue) => this.bots.findQueue(queue),
       assertAccepting: (queue) => this.#assertAccepting(queue),
+    })
+    const { counters, log, random, relays, report } = options.services
+    this.relays = new RelayJobs({
+      clock: options.clock,
+      counters,
+      log,
+      random,
+      relays,
+      report,
+      find: (botId) => this.bots.find(botId),
+      assertAccepting: (bot) => {
+        if (this.bots.loaded(bot.botId) !== bot) throw new PostboteError('STORE_UNAVAILABLE')
+        this.#assertAccepting(bot.main)
+      },
     })
   }
 
@@ -351,6 +370,33 @@ export class BotRegistry implements BotService {
     }
   }
 
+  async setRelay(botId: number, order: RelayOrder): Promise<RelayReport> {
+    const { clock } = this.bots.shardOf(botId)
+    await this.#changeRecord(botId, (current) => ({
+      record: this.relays.withRelay(current, order, clock.nowMs()),
+    }))
+    return this.#relayChanged(botId)
+  }
+
+  async relay(botId: number): Promise<RelayReport> {
+    return existingRelay(this.relays.report(await this.#existing(botId)))
+  }
+
+  async removeRelay(botId: number): Promise<void> {
+    await this.#changeRecord(botId, ({ relay, ...record }) => {
+      if (relay === undefined) throw new PostboteError('NO_RELAY')
+      return { record }
+    })
+    const bot = await this.#existing(botId)
+    await this.relays.changed(bot)
+  }
+
+  async #relayChanged(botId: number): Promise<RelayReport> {
+    const bot = await this.#existing(botId)
+    await this.relays.changed(bot)
+    return existingRelay(this.relays.report(bot))
+  }
+
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {
     const bot = await this.#existing(botId)
     return isTest ? bot.test() : bot.main
@@ -379,6 +425,7 @@ export class BotRegistry implements BotService {
     return {
       ...summaryOf(botId, bot.record),
       ...shownSettings(bot.record),
+      relay: this.relays.report(bot),
       queue: await reportOf(bot.main),
       testQueue: await reportOf(test),
     }
@@ -461,6 +508,11 @@ export class BotRegistry implements BotService {
     if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
     if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
   }
+}
+
+function existingRelay(relay: RelayReport | undefined): RelayReport {
+  if (relay === undefined) throw new PostboteError('NO_RELAY')
+  return relay
 }
 
 /** Returns the text of a token, and what is stored of it. */

@@ -8,6 +8,7 @@
 import { databasesMax, kib, mib } from '../limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
+import { relayOrigin } from '../relay/relay-origin.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
 import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
 import type { Proxy } from '../webhook/connector.ts'
@@ -342,6 +343,12 @@ export const upstreamUrl: Kind<UpstreamUrl> = {
     if (hostname === '' || port === '0') return refused
     return { origin, prefix: pathname.replace(/\/+$/, '') }
   },
+}
+
+export const relayServer: Kind<string> = {
+  expected: 'http[s]://host[:port]',
+  placeholder: 'URL',
+  parse: (text) => relayOrigin(text) ?? refused,
 }
 
 /** Any host and port, because the operator names it. */

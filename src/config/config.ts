@@ -198,6 +198,11 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${sourceOf('demo')}: expected it without upstream, which answers the methods of the demo`,
     )
   }
+  if (!config.local && config.relayFrom.some((origin) => !origin.startsWith('https:'))) {
+    problems.push(
+      `${sourceOf('relay-from')}: expected https, because http is allowed only with --local`,
+    )
+  }
   problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))
 }
 

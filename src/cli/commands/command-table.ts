@@ -12,6 +12,7 @@ import { exportCommand } from '../files/export-command.ts'
 import { historyCommand } from '../remote/history-command.ts'
 import { keysCommands } from '../remote/keys-commands.ts'
 import { queueCommands } from '../remote/queue-commands.ts'
+import { relayCommands } from '../remote/relay-commands.ts'
 import { replaysCommands } from '../remote/replays-commands.ts'
 import { summaryCommand } from '../remote/summary-command.ts'
 import { tailCommand } from '../remote/tail-command.ts'
@@ -31,6 +32,7 @@ export const commandTable: readonly CommandRow[] = [
   summaryCommand,
   historyCommand,
   ...webhookCommands,
+  ...relayCommands,
   ...queueCommands,
   tailCommand,
   ...updatesCommands,
