@@ -26,5 +26,5 @@ test('a relay that is killed at any boundary loses, doubles and reorders nothing
 test(
   'the relays of a node that is killed go on at another one',
   { skip: postgresObstacle() ?? false },
-  (t) => kill(t, 'nodes', 3),
+  (t) => kill(t, 'nodes', 1),
 )

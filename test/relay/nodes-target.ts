@@ -72,6 +72,7 @@ export class NodesTarget implements RelayTarget {
     await until(() => !server.workerPids().includes(pid))
   }
 
+  /** Shards may still move back. */
   async restore(): Promise<void> {
     if (this.#down !== undefined) {
       const { name: node, server } = this.#down
@@ -83,7 +84,6 @@ export class NodesTarget implements RelayTarget {
       this.#cluster.remember(node, await server.restart())
       this.#down = undefined
     }
-    await this.#cluster.balanced(nodes)
     for (const node of this.#cluster.nodes) {
       await until(async () => (await node.admin('GET', '/readyz')).status === 200, restoredMsMax)
     }

@@ -189,8 +189,9 @@ export class RelayWorld {
     if ((await control.pending(botId)) === 0) {
       this.violations.push(`bot ${botId}: ${text} was confirmed before its sync was known`)
     }
-    await this.target.kill(victim, botId)
+    // What is held stays so; its successor is not.
     this.target.letPass()
+    await this.target.kill(victim, botId)
   }
 
   async #killAnyTime(victim: string, botId: number): Promise<void> {

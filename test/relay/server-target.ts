@@ -52,9 +52,8 @@ export class ServerTarget implements RelayTarget {
 
   async kill(victim: string): Promise<void> {
     if (victim === 'workers') {
-      const held = this.#disk.heldPid()
       // A bot's worker has no fixed place among the processes once one has been replaced.
-      const pids = held === 0 ? this.#server.workerPids() : [held]
+      const pids = this.#server.workerPids()
       for (const pid of pids) process.kill(pid, 'SIGKILL')
       await until(() => !this.#server.workerPids().some((pid) => pids.includes(pid)))
       return
