@@ -1,7 +1,7 @@
 /** What a worker has only with `--relay-from`: the servers that relays take updates from, and the seal of their tokens. */
 import { TokenSeal } from '../bots/token-seal.ts'
 import { HttpOrigin, type HttpOriginOptions } from '../relay/http-origin.ts'
-import type { RefusedUpdate, RelayServices } from '../relay/relay-services.ts'
+import type { RelayServices } from '../relay/relay-services.ts'
 import { parseEndpoint } from '../webhook/endpoint.ts'
 
 export interface RelayOriginsOptions extends Omit<HttpOriginOptions, 'endpoint'> {
@@ -36,8 +36,6 @@ export class RelayOrigins implements RelayServices {
   openToken(sealed: string): string | undefined {
     return this.#seal.open(sealed)
   }
-
-  async keepRefused(_botId: number, _refused: readonly RefusedUpdate[]): Promise<void> {}
 
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#origins.values(), (origin) => origin.close()))

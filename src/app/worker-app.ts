@@ -30,6 +30,7 @@ import { CompressPool } from '../queue/compress-pool.ts'
 import type { Retention } from '../queue/retention.ts'
 import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
+import { RefusedUpdates } from '../relay/refused-updates.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
 import { engineOf, type EngineSettings } from '../store/engine-of.ts'
 import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
@@ -374,13 +375,14 @@ function webhooksOf(parts: Parts): WebhookFactory {
 }
 
 function registryOf(
-  { settings: { config }, start, clock, events, log, map, slot, tracer }: Parts,
+  { settings, start, clock, engine, events, log, map, slot, tracer }: Parts,
   own: {
     readonly webhooks: WebhookFactory
     readonly relayOrigins: RelayOrigins | undefined
     readonly space: StoreSpace | undefined
   },
 ): BotRegistry {
+  const { config } = settings
   const { webhooks, relayOrigins, space } = own
   const { report } = events
   const limits = {
@@ -405,6 +407,11 @@ function registryOf(
       webhooks,
       takesForeignTokens: config.foreignTokens,
       relays: relayOrigins,
+      refused: new RefusedUpdates({
+        clock,
+        directory: settings.dataDir,
+        isShared: engine.shared !== undefined,
+      }),
       log,
       tracer,
     },

@@ -38,6 +38,7 @@ import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { type NoteSubject, QueueNotes } from './queue-notes.ts'
+import type { RefusedUpdates } from '../relay/refused-updates.ts'
 import type { RelayServices } from '../relay/relay-services.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import { hostOfWebhook } from '../webhook/endpoint.ts'
@@ -61,6 +62,7 @@ export interface BotQueueServices
   readonly report: ReportEvent
   /** Absent without `--relay-from`. */
   readonly relays?: RelayServices | undefined
+  readonly refused?: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'>
   readonly log?: Pick<Log, 'debug' | 'error'>
 }
 

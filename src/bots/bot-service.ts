@@ -227,6 +227,8 @@ export interface BotService {
   relay(botId: number): Promise<RelayReport>
   /** Removes the relay of a bot. Throws NO_RELAY. */
   removeRelay(botId: number): Promise<void>
+  /** Deletes what was kept of updates of a bot that its relay could not store. */
+  forgetRefused(botId: number): Promise<void>
   /** Removes a bot with its queues. */
   remove(botId: number): Promise<void>
   /** Returns a queue of a bot, loaded into memory. */

@@ -96,12 +96,13 @@ export class BotRegistry implements BotService {
       findQueue: (queue) => this.bots.findQueue(queue),
       assertAccepting: (queue) => this.#assertAccepting(queue),
     })
-    const { counters, log, random, relays, report } = options.services
+    const { counters, log, random, refused, relays, report } = options.services
     this.relays = new RelayJobs({
       clock: options.clock,
       counters,
       log,
       random,
+      refused,
       relays,
       report,
       find: (botId) => this.bots.find(botId),
@@ -351,6 +352,7 @@ export class BotRegistry implements BotService {
         operations.push({ kind: 'settings', queue: id, record: null })
         operations.push({ kind: 'attempts', queue: id, record: null })
       }
+      await this.relays.forgetRefused(bot)
       await shard.commit(operations, { waited: true })
       ending = 'UNKNOWN_TOKEN'
       // Not before, so that a bot that stays keeps it. If this fails, the sweep deletes what is left of a bot that is gone.
@@ -389,6 +391,10 @@ export class BotRegistry implements BotService {
     })
     const bot = await this.#existing(botId)
     await this.relays.changed(bot)
+  }
+
+  async forgetRefused(botId: number): Promise<void> {
+    await this.relays.forgetRefused(await this.#existing(botId))
   }
 
   async #relayChanged(botId: number): Promise<RelayReport> {

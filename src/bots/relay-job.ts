@@ -15,6 +15,7 @@ import { PostboteError } from '../errors.ts'
 import type { ReportEvent } from '../events/operator-event.ts'
 import { relayBatchMax } from '../relay/limits.ts'
 import type { OriginAnswer, OriginFailure } from '../relay/origin.ts'
+import type { RefusedUpdates } from '../relay/refused-updates.ts'
 import type { RefusedUpdate, RelayServices } from '../relay/relay-services.ts'
 import { typesOf } from '../queue/update-types.ts'
 import type { StoredRelay } from '../shard/bot-record.ts'
@@ -34,6 +35,7 @@ export interface RelayJobServices {
   readonly log: Pick<Log, 'error'> | undefined
   readonly report: ReportEvent
   readonly relays: Omit<RelayServices, 'sealToken'>
+  readonly refused: Pick<RefusedUpdates, 'keep'>
   find(botId: number): Bot | undefined | Promise<Bot | undefined>
   /** Throws if the bot accepts no updates now. */
   assertAccepting(bot: Bot): void
@@ -166,7 +168,7 @@ export class RelayJob {
       },
     }
     const batch = await storeRelayed(target, { polled, updates }, (refused) =>
-      this.#services.relays.keepRefused(this.botId, refused),
+      this.#services.refused.keep({ botId: this.botId, shard: this.#shard.index }, refused),
     )
     if (batch === undefined) return 0
     const { pushed, refused, repeated, stopped } = batch

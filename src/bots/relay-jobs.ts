@@ -3,6 +3,7 @@
  * opened (fleet.ts), run until the shard leaves, and stop alone when their bot has none any more.
  */
 import { PostboteError } from '../errors.ts'
+import type { RefusedUpdates } from '../relay/refused-updates.ts'
 import type { RelayServices } from '../relay/relay-services.ts'
 import type { BotRecord, StoredRelay } from '../shard/bot-record.ts'
 import type { ListedRecord } from '../shard/stored.ts'
@@ -11,7 +12,9 @@ import type { Bot } from './bot.ts'
 import type { RelayOrder, RelayReport } from './bot-service.ts'
 import { RelayJob, type RelayJobServices, relayNotListed } from './relay-job.ts'
 
-export interface RelayJobsOptions extends Omit<RelayJobServices, 'relays'> {
+export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 'relays'> {
+  /** Absent if no relay can have run here. */
+  readonly refused: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'> | undefined
   /** Absent without `--relay-from`. */
   readonly relays: RelayServices | undefined
 }
@@ -23,9 +26,9 @@ export class RelayJobs {
   #isClosed = false
 
   constructor(options: RelayJobsOptions) {
-    const { relays, ...rest } = options
+    const { refused, relays, ...rest } = options
     this.#options = options
-    this.#services = relays && { ...rest, relays }
+    this.#services = relays && refused && { ...rest, refused, relays }
   }
 
   /** Call this when a shard was opened, and when it was read anew from disk. Its relays are found after that. */
@@ -47,6 +50,12 @@ export class RelayJobs {
     const jobs = this.#shards.get(shard)
     this.#shards.delete(shard)
     await Promise.all(Array.from(jobs?.values() ?? [], (job) => job.stop()))
+    await this.#options.refused?.moved(shard.index)
+  }
+
+  /** Deletes what was kept of updates of a bot that no queue can store. */
+  async forgetRefused({ botId, main }: Bot): Promise<void> {
+    await this.#options.refused?.forget({ botId, shard: main.shard.index })
   }
 
   /** Ends all polls: the next process goes on. */

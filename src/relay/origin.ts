@@ -5,6 +5,8 @@ export interface OriginUpdate {
   readonly updateId: number
   /** The update without its id, as JSON; undefined if it is not exactly one type with its value. */
   readonly update: Buffer | undefined
+  /** As it came. */
+  readonly raw: Buffer
 }
 
 /** What a poll asks for. */

@@ -95,7 +95,7 @@ function updatesIn(body: Buffer): readonly OriginUpdate[] | undefined {
   const updates: OriginUpdate[] = []
   for (let at = skipSpace(body, open + 1); body[at] === openBrace; ) {
     const end = skipValue(body, at)
-    const update = updateAt(body, at)
+    const update = updateIn(body.subarray(at, end))
     if (update === undefined) return undefined
     updates.push(update)
     at = skipSpace(body, end)
@@ -120,25 +120,26 @@ const quote = 0x22
 const comma = 0x2c
 const idKey = '"update_id"'
 
-function updateAt(body: Buffer, open: number): OriginUpdate | undefined {
+function updateIn(raw: Buffer): OriginUpdate | undefined {
   let updateId: number | undefined
   const members: Buffer[] = []
-  for (let at = skipSpace(body, open + 1); body[at] === quote; ) {
-    const keyEnd = skipString(body, at)
-    const value = skipSpace(body, skipSpace(body, keyEnd) + 1)
-    const end = skipValue(body, value)
-    if (body.toString('latin1', at, keyEnd) === idKey) {
+  for (let at = skipSpace(raw, 1); raw[at] === quote; ) {
+    const keyEnd = skipString(raw, at)
+    const value = skipSpace(raw, skipSpace(raw, keyEnd) + 1)
+    const end = skipValue(raw, value)
+    if (raw.toString('latin1', at, keyEnd) === idKey) {
       if (updateId !== undefined) return undefined
-      updateId = idIn(body.toString('latin1', value, end))
+      updateId = idIn(raw.toString('latin1', value, end))
     } else {
-      members.push(body.subarray(at, end))
+      members.push(raw.subarray(at, end))
     }
-    at = skipSpace(body, skipSpace(body, end) + 1)
+    at = skipSpace(raw, skipSpace(raw, end) + 1)
   }
   if (updateId === undefined) return undefined
   const [only] = members
-  if (only === undefined || members.length > 1) return { updateId, update: undefined }
-  return { updateId, update: Buffer.concat([before, only, after]) }
+  const update =
+    only === undefined || members.length > 1 ? undefined : Buffer.concat([before, only, after])
+  return { updateId, update, raw }
 }
 
 const before = Buffer.from('{')

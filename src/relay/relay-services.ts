@@ -12,6 +12,4 @@ export interface RelayServices {
   sealToken(token: string): string
   /** Returns the token; undefined if it was sealed with another admin key. */
   openToken(sealed: string): string | undefined
-  /** Makes refused updates durable, for a look. */
-  keepRefused(botId: number, refused: readonly RefusedUpdate[]): Promise<void>
 }
