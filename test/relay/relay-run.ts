@@ -37,12 +37,14 @@ export async function runRelayKills(t: EndingTest, options: RelayRunOptions): Pr
       if (round.length === 0) round = shuffled(all, luck)
       const next = round.pop()
       if (next === undefined) break
-      log(`${kills.length + 1}: ${next.boundary}, ${next.victim}`)
+      const atS = ((performance.now() - startMs) / 1_000).toFixed(1)
+      log(`${atS} s, kill ${kills.length + 1}: ${next.boundary}, ${next.victim}`)
       await world.round(next.boundary, next.victim)
       kills.push(next)
     }
   } catch (error) {
     world.violations.push(error instanceof Error ? String(error.stack) : 'something was thrown')
+    log(world.target.server().output())
   }
   const { counts, conflicts, made } = await world.end()
   const seconds = Math.round((performance.now() - startMs) / 1_000)

@@ -226,18 +226,16 @@ export class OriginServer implements OriginControl {
     Object.assign(fields, parameters)
     const fault = takeFault(registered)
     if (fault !== undefined && fault.kind !== 'cut') return wrongOutcome(fault, response)
-    if (bot.queue.wouldConfirm(parameters.offset)) {
-      if ((await held(registered, 'confirm')) === 'drop') return 'drop'
-    }
+    const confirms = bot.queue.wouldConfirm(parameters.offset)
+    if (confirms && (await held(registered, 'confirm')) === 'drop') return 'drop'
     const gone = new AbortController()
     response.once('close', () => gone.abort())
-    const { answer, confirmed, given } = await bot.poll(parameters, gone.signal)
+    // This confirms at once, and may then wait.
+    const polled = bot.poll(parameters, gone.signal)
+    if (confirms && (await held(registered, 'confirmed')) === 'drop') return 'drop'
+    const { answer, confirmed, given } = await polled
     Object.assign(fields, { confirmed, given })
-    const stops: readonly OriginGate[] = [
-      ...(confirmed.length > 0 ? (['confirmed'] as const) : []),
-      ...(given.length > 0 ? (['answer'] as const) : []),
-    ]
-    for (const stop of stops) if ((await held(registered, stop)) === 'drop') return 'drop'
+    if (given.length > 0 && (await held(registered, 'answer')) === 'drop') return 'drop'
     return fault === undefined ? answer : { cut: answer }
   }
 }
