@@ -11,7 +11,9 @@
  * A program with a webhook that is told to stop requests the state of its webhook, reports it as `{"webhook":{...}}`,
  * and deletes the webhook.
  *
- * It replies to a message `answer me` if the framework can do so in its response to the webhook's delivery.
+ * It replies to a message `answer me` if the framework can do so in its response to the webhook's delivery. To
+ * `send me the file` the programs of test/clients/relay.test.ts reply with `here it is`, download the file FILE as their
+ * framework does, and report what is in it as `{"file":"..."}`.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, Server } from 'node:http'
@@ -44,6 +46,8 @@ export interface BotVoice {
   readonly ready: () => void
   /** Resolves when the message is handled; the handler waits for it. */
   readonly text: (text: string | undefined) => Promise<void>
+  /** Reports what is in the file that was downloaded. */
+  readonly file: (content: string) => void
   /** Reports the state of the webhook, as the framework received it. */
   readonly webhook: (info: object) => void
   /** Reports that the framework has given up; the process ends. */
@@ -63,6 +67,7 @@ export async function runBotProgram(start: StartBot): Promise<void> {
       tell({ text })
       if (text === task.holdsAt) await told
     },
+    file: (content) => tell({ file: content }),
     webhook: (info) => tell({ webhook: info }),
     failed: giveUp,
   })

@@ -11,6 +11,12 @@ await runBotProgram(async (task, voice) => {
   })
   bot.on('message:text', async (context) => {
     if (context.message.text === 'answer me') await context.reply('here you are')
+    if (context.message.text === 'send me the file') {
+      await context.reply('here it is')
+      const { file_path: path = '' } = await context.api.getFile('FILE')
+      // As its documentation does, which leaves the download to the bot.
+      voice.file(await (await fetch(`${apiRoot}/file/bot${token}/${path}`)).text())
+    }
     await voice.text(context.message.text)
   })
   if (mode === 'polling') {

@@ -20,6 +20,7 @@ from telegram.error import RetryAfter
 TASK = json.loads(os.environ["BOT_TASK"])
 TOKEN, SECRET, UPLOAD = TASK["token"], TASK["secret"], TASK.get("upload")
 BASE_URL = TASK["apiRoot"] + "/bot"
+BASE_FILE_URL = TASK["apiRoot"] + "/file/bot"
 POLLED = {"allowed_updates": TASK["allowedUpdates"]} if "allowedUpdates" in TASK else {}
 IS_OLD = int(telegram.__version__.split(".")[0]) < 20
 told_to_stop = threading.Event()
@@ -66,10 +67,13 @@ def free_port():
 
 
 def run_old():
-    updater = telegram.ext.Updater(TOKEN, base_url=BASE_URL)
+    updater = telegram.ext.Updater(TOKEN, base_url=BASE_URL, base_file_url=BASE_FILE_URL)
 
     def on_message(update, context):
         tell(text=update.message.text)
+        if update.message.text == "send me the file":
+            update.message.reply_text("here it is")
+            tell(file=context.bot.get_file("FILE").download_as_bytearray().decode())
         if update.message.text == TASK.get("holdsAt"):
             told_to_stop.wait()
 
@@ -99,10 +103,15 @@ def run_old():
 
 
 async def run_new():
-    application = telegram.ext.Application.builder().token(TOKEN).base_url(BASE_URL).build()
+    builder = telegram.ext.Application.builder().token(TOKEN)
+    application = builder.base_url(BASE_URL).base_file_url(BASE_FILE_URL).build()
 
     async def on_message(update, context):
         tell(text=update.message.text)
+        if update.message.text == "send me the file":
+            await update.message.reply_text("here it is")
+            file = await context.bot.get_file("FILE")
+            tell(file=(await file.download_as_bytearray()).decode())
         if update.message.text == TASK.get("holdsAt"):
             await asyncio.to_thread(told_to_stop.wait)
 

@@ -13,6 +13,11 @@ await runBotProgram(async (task, voice) => {
   const bot = new Telegraf(token, { telegram: { apiRoot, testEnv: isTest ?? false } })
   bot.on(message('text'), async (context) => {
     if (context.message.text === 'answer me') await context.reply('here you are')
+    if (context.message.text === 'send me the file') {
+      await context.reply('here it is')
+      const link = await context.telegram.getFileLink('FILE')
+      voice.file(await (await fetch(link)).text())
+    }
     await voice.text(context.message.text)
   })
   if (mode === 'polling') {

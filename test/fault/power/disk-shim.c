@@ -33,9 +33,17 @@
 #define JOURNAL_FD_MIN 200
 
 /* Values of the first byte of the faults file. */
-enum { FAULT_NONE = 0, FAULT_FULL = 1, FAULT_SYNC = 2, FAULT_WRITE = 3 };
+enum {
+  FAULT_NONE = 0,
+  FAULT_FULL = 1,
+  FAULT_SYNC = 2,
+  FAULT_WRITE = 3,
+  FAULT_HOLD_BEGIN = 4,
+  FAULT_HOLD_END = 5
+};
 
-static const volatile unsigned char *faults;
+/* The second word of the faults file has the process whose sync of a log stands still. */
+static volatile int32_t *faults;
 /* Whether a descriptor was opened for writing below the root. May be outdated, so the path is checked again. */
 static unsigned char writable[FDS_MAX];
 static unsigned int directory_syncs;
@@ -61,8 +69,8 @@ __attribute__((constructor)) static void start(void) {
   journal = fcntl(low, F_DUPFD_CLOEXEC, JOURNAL_FD_MIN);
   close(low);
   if (faults_file != NULL) {
-    int fd = open_directly(faults_file, O_RDONLY | O_CLOEXEC, 0);
-    void *page = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
+    int fd = open_directly(faults_file, O_RDWR | O_CLOEXEC, 0);
+    void *page = mmap(NULL, 2 * sizeof *faults, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (page != MAP_FAILED) faults = page;
     close(fd);
   }
@@ -86,7 +94,7 @@ static int is_writable_fd(int fd) {
   return fd >= 0 && fd < FDS_MAX && writable[fd] && is_watched_fd(fd, NULL);
 }
 
-static int fault(void) { return faults == NULL ? FAULT_NONE : faults[0]; }
+static int fault(void) { return faults == NULL ? FAULT_NONE : *(const volatile unsigned char *)faults; }
 
 /* Returns whether writing or creating a file fails now, and sets errno. */
 static int fails_to_write(void) {
@@ -284,6 +292,14 @@ EXPORT void *mmap(void *address, size_t length, int protection, int flags, int f
   return mmap64(address, length, protection, flags, fd, offset);
 }
 
+/* The thread stands still until the process is killed, if a sync of a log is to be held here. */
+static void hold_at(int kind, const char *path) {
+  size_t length = strlen(path);
+  if (fault() != kind || length < 4 || strcmp(path + length - 4, ".log") != 0) return;
+  faults[1] = getpid();
+  for (;;) pause();
+}
+
 static int sync_watched(int fd, long call, const char *path) {
   char line[LINE_MAX_BYTES];
   size_t length = 0;
@@ -307,8 +323,10 @@ static int sync_watched(int fd, long call, const char *path) {
     length = (size_t)snprintf(line, sizeof line, "S %lu %lld\n", (unsigned long)found.st_ino,
                               (long long)found.st_size);
   }
+  hold_at(FAULT_HOLD_BEGIN, path);
   int result = (int)syscall(call, fd);
   if (result == 0) append(line, length);
+  hold_at(FAULT_HOLD_END, path);
   return result;
 }
 

@@ -12,6 +12,7 @@ import {
   closeSync,
   mkdirSync,
   openSync,
+  readFileSync,
   realpathSync,
   rmSync,
   writeFileSync,
@@ -23,8 +24,11 @@ import type { Luck } from '../../support/simulation/luck.ts'
 import type { DiskKind } from './disk-journal.ts'
 import { losePower, syncedLines } from './power-loss.ts'
 
-/** Full: nothing can be written (ENOSPC). Sync: no sync succeeds (EIO). Write: neither works (EIO). */
-const faults = { none: 0, full: 1, sync: 2, write: 3 } as const
+/**
+ * Full: nothing can be written (ENOSPC). Sync: no sync succeeds (EIO). Write: neither works (EIO). With the others, a sync
+ * of a log never returns: nothing of it has happened yet, or all of it.
+ */
+const faults = { none: 0, full: 1, sync: 2, write: 3, 'sync begins': 4, 'sync ended': 5 } as const
 export type DiskFault = keyof typeof faults
 
 const source = fileURLToPath(new URL('../../../../test/fault/power/disk-shim.c', import.meta.url))
@@ -48,7 +52,7 @@ export class SimulatedDisk {
     const library = join(real, 'disk-shim.so')
     execFileSync('cc', ['-O2', '-shared', '-fPIC', '-o', library, source, '-ldl'])
     mkdirSync(this.root, { recursive: true, mode: 0o700 })
-    writeFileSync(this.#faults, Buffer.alloc(1))
+    writeFileSync(this.#faults, Buffer.alloc(8))
     this.#begin()
     this.env = {
       LD_PRELOAD: library,
@@ -64,8 +68,13 @@ export class SimulatedDisk {
   /** Sets the fault for all processes from now on. */
   fail(fault: DiskFault): void {
     const file = openSync(this.#faults, 'r+')
-    writeSync(file, Buffer.from([faults[fault]]), 0, 1, 0)
+    writeSync(file, Buffer.from([faults[fault], 0, 0, 0, 0, 0, 0, 0]))
     closeSync(file)
+  }
+
+  /** Returns the process whose sync stands still, or 0. */
+  heldPid(): number {
+    return readFileSync(this.#faults).readInt32LE(4)
   }
 
   /** No process may use the disk. What remains counts as synced. Returns descriptions of what was lost. */

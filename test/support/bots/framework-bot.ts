@@ -33,6 +33,7 @@ export async function startBot(
 interface Said {
   readonly ready?: true
   readonly text?: string
+  readonly file?: string
   readonly webhook?: WebhookInfo
   readonly failed?: string
 }
@@ -55,6 +56,7 @@ export class FrameworkBot {
   #isReady = false
   #failure: string | undefined
   #webhook: WebhookInfo | undefined
+  #file: string | undefined
   #hasEnded = false
 
   constructor(framework: Framework, task: BotTask) {
@@ -96,6 +98,12 @@ export class FrameworkBot {
   /** Resolves when it has started to handle the message. */
   async hear(text: string): Promise<void> {
     await this.#until(() => this.texts.includes(text), `message ${text}`)
+  }
+
+  /** Resolves with what is in the file that it has downloaded. */
+  async downloaded(): Promise<string> {
+    await this.#until(() => this.#file !== undefined, 'a file')
+    return this.#file ?? ''
   }
 
   /** Resolves with the reason when it has given up. */
@@ -141,6 +149,7 @@ export class FrameworkBot {
     const said = saidIn(line)
     if (said.ready) this.#isReady = true
     if (said.text !== undefined) this.texts.push(said.text)
+    if (said.file !== undefined) this.#file = said.file
     if (said.webhook !== undefined) this.#webhook = said.webhook
     if (said.failed !== undefined) this.#failure = said.failed
     this.#events.emit('change')

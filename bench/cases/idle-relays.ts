@@ -1,0 +1,124 @@
+/**
+ * Relays that wait: 1,000 bots whose updates come from another server, which has none for them. Each has a long poll of 50 s
+ * there, so two minutes have more than two polls of each. Memory is that of a newly started server, against one with the
+ * same bots and no relay.
+ */
+import { randomBytes } from 'node:crypto'
+import { foreignToken, relayFlags } from '../../test/support/origin/relay-server.ts'
+import { Origin } from '../../test/support/origin/origin.ts'
+import { makeCertificate } from '../certificate.ts'
+import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
+import { meterCpu } from '../cpu-meter.ts'
+import { type ServerOptions, ServerUnderTest } from '../server-under-test.ts'
+import { until } from '../until.ts'
+
+const relays = 1_000
+const firstRelayedBot = 2_000_000
+const callsAtATime = 16
+const pollMs = 50_000
+const measuredMs = 120_000
+/** A server that has just started compiles and collects garbage. */
+const restMs = 5_000
+const waitMsMax = 120_000
+const kib = 1_024
+const cpuFigure = '% of a core'
+const memoryFigure = 'kB a relay'
+
+export const idleRelaysCase: BenchCase = {
+  name: 'idle-relays',
+  title: `${relays.toLocaleString('en')} relays without updates, for ${measuredMs / 1_000} s`,
+  operation: 'poll',
+  targets: [
+    { kind: 'figure', figure: cpuFigure, max: 5 },
+    { kind: 'figure', figure: cpuFigure, max: 5, of: 'postbote, TLS' },
+  ],
+  charted: { kind: 'figure', figure: memoryFigure },
+  isExtra: true,
+  freshRoundsMax: 1,
+  msMax: 900_000,
+  open: (context) =>
+    Promise.resolve([
+      contestant(context, 'postbote', false),
+      contestant(context, 'postbote, TLS', true),
+    ]),
+}
+
+function contestant(context: CaseContext, name: string, isTls: boolean): Contestant {
+  return { name, run: () => measure(context, isTls) }
+}
+
+async function measure(context: CaseContext, isTls: boolean): Promise<Sample> {
+  const certificate = isTls ? makeCertificate(context.directory) : undefined
+  const origin = await Origin.start({ after: (end) => context.atEnd(end) }, certificate)
+  const options: ServerOptions = {
+    isInspected: false,
+    trustFile: certificate?.file,
+    flags: [...relayFlags(origin)],
+  }
+  const tokens = Array.from({ length: relays }, (_, nth) => foreignToken(firstRelayedBot + nth))
+  await origin.control.register(
+    tokens.map((token) => ({ botId: Number.parseInt(token, 10), token })),
+  )
+  const prepared = await prepare(
+    context,
+    options,
+    async (server, token) => {
+      const names = { first_name: 'Bench', username: `bench_${randomBytes(4).toString('hex')}_bot` }
+      await server.private('POST', '/v1/bots', { ...names, token })
+    },
+    tokens,
+  )
+  const without = await ServerUnderTest.start(context, { ...options, directory: prepared })
+  await rest()
+  const beforeBytes = without.proportionalBytes()
+  await without.close()
+
+  await prepare(
+    context,
+    { ...options, directory: prepared },
+    (server, token) => {
+      const path = `/v1/bots/${Number.parseInt(token, 10)}/relay`
+      return server.private('PUT', path, { from: origin.url, token })
+    },
+    tokens,
+  )
+  const server = await ServerUnderTest.start(context, { ...options, directory: prepared })
+  await until(async () => (await origin.control.waitingPolls()) === relays, waitMsMax)
+  await rest()
+  const bytes = server.proportionalBytes() - beforeBytes
+  const before = (await origin.control.calls()).length
+  const costs = meterCpu([server], [])
+  const startMs = performance.now()
+  await new Promise((resolve) => setTimeout(resolve, measuredMs))
+  const spent = costs()
+  const seconds = (performance.now() - startMs) / 1_000
+  const operations = (await origin.control.calls()).length - before
+  if (operations < relays * Math.floor(measuredMs / pollMs)) throw new Error('too few polls')
+  await server.close()
+  const figures = {
+    [cpuFigure]: spent.cpuUs / seconds / 10_000,
+    [memoryFigure]: bytes / relays / kib,
+  }
+  return { operations, seconds, ...spent, figures }
+}
+
+/** Does the work for each token, with a server that ends then. Returns its directory. */
+async function prepare(
+  context: CaseContext,
+  options: ServerOptions,
+  work: (server: ServerUnderTest, token: string) => Promise<unknown>,
+  tokens: readonly string[],
+): Promise<string> {
+  const server = await ServerUnderTest.start(context, options)
+  const left = tokens.values()
+  const some = async (): Promise<void> => {
+    for (const token of left) await work(server, token)
+  }
+  await Promise.all(Array.from({ length: callsAtATime }, some))
+  await server.close()
+  return server.directory
+}
+
+function rest(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, restMs))
+}

@@ -1,0 +1,92 @@
+/** Two nodes of a cluster, each behind a proxy of its own in front of the database. */
+import assert from 'node:assert/strict'
+import { until } from '../support/kit/until.ts'
+import { map } from '../support/server/bot-of.ts'
+import { startCluster, type TestCluster } from '../support/server/cluster.ts'
+import { Postgres } from '../support/server/postgres.ts'
+import { databaseAt, initialize } from '../support/server/postgres-shards.ts'
+import type { EndingTest, Server } from '../support/server/server.ts'
+import { HoldingProxy } from './holding-proxy.ts'
+import type { RelayTarget, SyncEdge } from './relay-target.ts'
+
+const name = 'relays'
+const nodes = ['a', 'b']
+const holds = { begins: 'statement', ended: 'response' } as const
+const restoredMsMax = 60_000
+
+export class NodesTarget implements RelayTarget {
+  readonly victims = ['worker of a node', 'node']
+  readonly #cluster: TestCluster
+  readonly #proxies: ReadonlyMap<string, HoldingProxy>
+  #down: { readonly name: string; readonly server: Server } | undefined
+
+  private constructor(cluster: TestCluster, proxies: ReadonlyMap<string, HoldingProxy>) {
+    this.#cluster = cluster
+    this.#proxies = proxies
+  }
+
+  static async start(
+    t: EndingTest,
+    { flags }: { readonly flags: readonly string[] },
+  ): Promise<NodesTarget> {
+    const postgres = await Postgres.start({})
+    t.after(() => postgres.remove())
+    const url = await postgres.newDatabase(name)
+    await initialize(databaseAt(url), map.shards)
+    const proxies = new Map<string, HoldingProxy>()
+    for (const node of nodes) proxies.set(node, await HoldingProxy.start(t, postgres.port))
+    const envOf = (node: string): { readonly POSTBOTE_DATABASE: string } => {
+      const through = new URL(url)
+      through.port = String(proxies.get(node)?.port)
+      return { POSTBOTE_DATABASE: through.href }
+    }
+    const database = { name, url, env: { POSTBOTE_DATABASE: url }, postgres }
+    const cluster = await startCluster(t, database, { nodes, flags, envOf })
+    await cluster.balanced(nodes)
+    return new NodesTarget(cluster, proxies)
+  }
+
+  server(): Server {
+    return this.#cluster.any()
+  }
+
+  async holdSync(edge: SyncEdge, text: string): Promise<void> {
+    const all = [...this.#proxies.values()]
+    await Promise.race(all.map((proxy) => proxy.holdNext(holds[edge], text)))
+  }
+
+  letPass(): void {
+    for (const proxy of this.#proxies.values()) proxy.letAllPass()
+  }
+
+  async kill(victim: string, botId: number): Promise<void> {
+    const owner = (await this.#cluster.owners())[map.shardOf(botId)] ?? ''
+    const server = this.#cluster.node(owner)
+    if (victim === 'node') {
+      this.#down = { name: owner, server: this.#cluster.forget(owner) }
+      await server.kill()
+      return
+    }
+    const pid = server.workerPid()
+    process.kill(pid, 'SIGKILL')
+    await until(() => !server.workerPids().includes(pid))
+  }
+
+  /** Shards may still move back. */
+  async restore(): Promise<void> {
+    if (this.#down !== undefined) {
+      const { name: node, server } = this.#down
+      // The other one takes over.
+      await until(async () => {
+        const owners = await this.#cluster.owners()
+        return owners.every((owner) => owner !== '' && owner !== node)
+      }, restoredMsMax)
+      this.#cluster.remember(node, await server.restart())
+      this.#down = undefined
+    }
+    for (const node of this.#cluster.nodes) {
+      await until(async () => (await node.admin('GET', '/readyz')).status === 200, restoredMsMax)
+    }
+    assert.equal(this.#cluster.nodes.length, nodes.length)
+  }
+}
