@@ -341,6 +341,7 @@ function routerOf(parts: Omit<Parts, 'router'>, serves: (shard: number) => boole
     judge: new BodyFilter({
       guard,
       filter: settings.config.filter,
+      takesForeignTokens: settings.config.foreignTokens,
       hasUpstream,
     }),
     bodies,

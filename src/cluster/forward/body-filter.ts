@@ -3,10 +3,9 @@
  * token or key take no memory here. If not, a request to the bot API is forwarded without its body: the owner's refusal is
  * the same in text and pacing. A request to the private API is refused here.
  *
- * These are the checks that the owner makes before it reads a body. For the bot API: the shape and filter of the token, the
- * verb, and the method name. For the private API: the Host and the key. What only the owner knows is not checked here, such as
- * whether a well-formed token belongs to a bot. Nor is the checksum of a token: an owner on another node may have
- * `--foreign-tokens` already, and without its body a setWebhook would be a deleteWebhook.
+ * These are the checks that the owner makes before it reads a body. For the bot API: the shape, filter and checksum (unless
+ * another server may have made it) of the token, the verb, and the method name. For the private API: the Host and the key. What
+ * only the owner knows is not checked here, such as whether a well-formed token belongs to a bot.
  */
 import type { IncomingMessage } from 'node:http'
 import type { PrivateApiGuard } from '../../private-api/access/private-api-guard.ts'
@@ -20,6 +19,8 @@ import type { ListenerKind } from '../listener.ts'
 export interface BodyFilterOptions {
   readonly guard: PrivateApiGuard
   readonly filter: TokenFilter | undefined
+  /** The value of `--foreign-tokens`. */
+  readonly takesForeignTokens?: boolean
   /** Methods that this server does not have are passed on, with their bodies. */
   readonly hasUpstream: boolean
 }
@@ -31,10 +32,14 @@ export class BodyFilter {
     this.#options = options
   }
 
-  isWanted(kind: ListenerKind, request: IncomingMessage): boolean {
+  /**
+   * @param isRemote - Whether the owner is on another node. It may have `--foreign-tokens` already, and without its body a
+   *   setWebhook would be a deleteWebhook, so the checksum does not count.
+   */
+  isWanted(kind: ListenerKind, request: IncomingMessage, isRemote = false): boolean {
     try {
       if (kind === 'private') this.#checkCaller(request)
-      return kind === 'private' || this.#isWantedByBot(request)
+      return kind === 'private' || this.#isWantedByBot(request, isRemote)
     } catch (error) {
       if (error instanceof PostboteError) return false
       throw error
@@ -49,13 +54,13 @@ export class BodyFilter {
   }
 
   /** Throws the error that the bot API throws. */
-  #isWantedByBot(request: IncomingMessage): boolean {
-    const { filter, hasUpstream } = this.#options
+  #isWantedByBot(request: IncomingMessage, isRemote: boolean): boolean {
+    const { filter, takesForeignTokens, hasUpstream } = this.#options
     const { url = '/' } = request
     const target = parseTarget(url)
     if (target.kind === 'unknown' || (!hasUpstream && isForUpstream(url))) return false
     if (target.kind === 'method' && !runsMethods(request)) return false
-    parseToken(target.token, filter, true)
+    parseToken(target.token, filter, isRemote || takesForeignTokens)
     return true
   }
 }
