@@ -402,7 +402,7 @@ function foreignToken() {
   return Type.Optional(
     Type.String({
       description:
-        'With `--foreign-tokens`: a token that another server has made, `<bot_id>:` and 35 to 60 characters. Absent: a new one.',
+        'a token that another server has made (`--foreign-tokens`), `<bot_id>:` and 35 to 60 characters; absent for a new one',
     }),
   )
 }

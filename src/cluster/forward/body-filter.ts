@@ -33,7 +33,11 @@ export class BodyFilter {
     this.#options = options
   }
 
-  isWanted(kind: ListenerKind, request: IncomingMessage): boolean {
+  /**
+   * @param isRemote - Whether the owner is on another node. It may have `--foreign-tokens` already, and without its body a
+   *   setWebhook would be a deleteWebhook, so the checksum does not count.
+   */
+  isWanted(kind: ListenerKind, request: IncomingMessage, isRemote = false): boolean {
     const { url = '/', headers } = request
     // At any other place of the public listener, this path is no target of the bot API either.
     if (isPortalTarget(url)) {
@@ -41,7 +45,7 @@ export class BodyFilter {
     }
     try {
       if (kind === 'private') this.#checkCaller(request)
-      return kind === 'private' || this.#isWantedByBot(request)
+      return kind === 'private' || this.#isWantedByBot(request, isRemote)
     } catch (error) {
       if (error instanceof PostboteError) return false
       throw error
@@ -56,13 +60,13 @@ export class BodyFilter {
   }
 
   /** Throws the error that the bot API throws. */
-  #isWantedByBot(request: IncomingMessage): boolean {
+  #isWantedByBot(request: IncomingMessage, isRemote: boolean): boolean {
     const { filter, takesForeignTokens, hasUpstream } = this.#options
     const { url = '/' } = request
     const target = parseTarget(url)
     if (target.kind === 'unknown' || (!hasUpstream && isForUpstream(url))) return false
     if (target.kind === 'method' && !runsMethods(request)) return false
-    parseToken(target.token, filter, takesForeignTokens)
+    parseToken(target.token, filter, isRemote || takesForeignTokens)
     return true
   }
 }

@@ -191,8 +191,8 @@ export class RequestRouter {
   }
 
   /** Whether somebody reads the body of a request, if it has one. */
-  #isWanted(kind: ListenerKind, request: IncomingMessage): boolean {
-    return !hasBody(request) || this.#options.judge.isWanted(kind, request)
+  #isWanted(kind: ListenerKind, request: IncomingMessage, isRemote = false): boolean {
+    return !hasBody(request) || this.#options.judge.isWanted(kind, request, isRemote)
   }
 
   #refuse(response: ServerResponse, { shard }: MisdirectedWay): void {
@@ -253,12 +253,12 @@ export class RequestRouter {
       })
     }
     counters.add('requests_forwarded', 1)
-    const dropsBody = kind === 'bot' && !this.#isWanted(kind, request)
-    const isStreamed =
-      hasUpstream && !dropsBody && kind === 'bot' && isForUpstream(request.url ?? '/')
     const anyShard = shard ?? this.#options.ownShard
     const place = (): number | undefined => worker ?? routes.placeOf(anyShard)
     const isRemote = (): boolean => routes.isRemote(place() ?? self)
+    const dropsBody = kind === 'bot' && !this.#isWanted(kind, request, isRemote())
+    const isStreamed =
+      hasUpstream && !dropsBody && kind === 'bot' && isForUpstream(request.url ?? '/')
     peers.forward(request, response, {
       self,
       place,
