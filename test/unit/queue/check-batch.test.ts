@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkBatch, checkRows, setChecked } from '../../../src/queue/check-batch.ts'
+import { setAddedTypes } from '../../../src/queue/update-types.ts'
 import { allOf, uncheckedRows, verdictOf } from '../../support/queue/pushed-rows.ts'
 
 const updates = [
@@ -64,4 +65,18 @@ test('rows that are checked, or that another worker checks, stay as they are', (
       before.subarray(nth * 16, nth * 16 + 16),
     )
   }
+})
+
+test('types that are set after the first check replace those that the native code knows', () => {
+  const ping = [Buffer.from('{"ping":{}}')]
+  const isRefused = (): boolean => {
+    const rows = uncheckedRows(ping)
+    checkRows(rows)
+    return rows.refusalOf(0) !== undefined
+  }
+  assert(isRefused())
+  setAddedTypes([{ name: 'ping' }])
+  assert(!isRefused())
+  setAddedTypes([])
+  assert(isRefused())
 })
