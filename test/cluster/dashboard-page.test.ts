@@ -272,9 +272,9 @@ test('an update is found, read, sent again and removed, and the audit says who r
   await openTab(dashboard, 'Updates')
   await page.getByLabel('State', { exact: false }).first().selectOption('pending')
   // The server has added it.
-  await page.getByLabel('Type', { exact: true }).selectOption('order')
+  await page.getByLabel(/^Type/).selectOption('order')
   await page.getByRole('link', { name: String(id) }).waitFor({ state: 'detached' })
-  await page.getByLabel('Type', { exact: true }).selectOption('message')
+  await page.getByLabel(/^Type/).selectOption('message')
   await page.getByRole('link', { name: String(id) }).click()
   await page.getByLabel('Payload').getByText('<i>read me</i>').waitFor()
   await page.getByRole('button', { name: 'Send again' }).click()
