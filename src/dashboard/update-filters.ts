@@ -53,6 +53,7 @@ export function updateFilters(
   const state = choice([['', 'Any state'], ...stateNames.map(twice)], changed)
   // The server knows the types. Until it has told them, only the one that the address names can be chosen.
   const type = choice([], changed)
+  type.className = 'types'
   const showTypes = (names: readonly string[]): void => {
     const chosen = type.value
     type.replaceChildren(...optionsOf([['', 'Any type'], ...names.map(twice)]))

@@ -62,7 +62,11 @@ export function isAllowed(mask: TypeMask, typeNumber: number): boolean {
 
 /** Falls back to the default set if no name is known, so that a bot never silently receives nothing. */
 function maskOfNames(names: readonly string[]): AllowedTypes {
-  const numbers = names.flatMap((name) => updateTypeNumber.get(name.toLowerCase()) ?? [])
+  const numbers: number[] = []
+  for (const name of names) {
+    const typeNumber = updateTypeNumber.get(name.toLowerCase())
+    if (typeNumber !== undefined) numbers.push(typeNumber)
+  }
   return numbers.length === 0 ? 'default' : maskOfNumbers(numbers)
 }
 

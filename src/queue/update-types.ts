@@ -99,11 +99,20 @@ export type TypeMask = number | `0x${string}`
 /** The types in an integer. */
 const integerTypes = 31
 
-/** Returns the mask of the types with these numbers. */
-export function maskOfNumbers(typeNumbers: Iterable<number>): TypeMask {
+/** Returns the mask of the types with these numbers. Polls name their types each time, so it is fast for an integer. */
+export function maskOfNumbers(typeNumbers: readonly number[]): TypeMask {
+  let mask = 0
+  for (const number of typeNumbers) {
+    if (number >= integerTypes) return wideMaskOf(typeNumbers)
+    mask |= 1 << number
+  }
+  return mask
+}
+
+function wideMaskOf(typeNumbers: readonly number[]): TypeMask {
   let mask = 0n
   for (const number of typeNumbers) mask |= 1n << BigInt(number)
-  return mask >> BigInt(integerTypes) === 0n ? Number(mask) : `0x${mask.toString(16)}`
+  return `0x${mask.toString(16)}`
 }
 
 /** Returns the mask of these types. */
@@ -117,7 +126,7 @@ export function allTypes(): TypeMask {
 }
 
 /** The types of the contract that a bot must ask for, as it must for an added type. */
-const askedTypes: ReadonlySet<string> = new Set([
+const askedTypes = new Set<UpdateType>([
   'chat_member',
   'message_reaction',
   'message_reaction_count',

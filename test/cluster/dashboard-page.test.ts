@@ -36,7 +36,8 @@ interface World {
 }
 
 const world = shared(async (owner): Promise<World> => {
-  const server = await startServer(owner, { workers: 2, flags: ['--local'] })
+  const flags = ['--local', '--update-type=order:order.id']
+  const server = await startServer(owner, { workers: 2, flags })
   const browser = await startChromium(owner)
   const ids = Array.from({ length: botsCount }, (_, nth) => firstId + nth)
   for (let at = 0; at < botsCount; at += 50) {
@@ -270,6 +271,10 @@ test('an update is found, read, sent again and removed, and the audit says who r
   const id = (await server.push(botId, { message: { text: '<i>read me</i>' } })) ?? 0
   await openTab(dashboard, 'Updates')
   await page.getByLabel('State', { exact: false }).first().selectOption('pending')
+  // The server has added it.
+  await page.getByLabel(/^Type/).selectOption('order')
+  await page.getByRole('link', { name: String(id) }).waitFor({ state: 'detached' })
+  await page.getByLabel(/^Type/).selectOption('message')
   await page.getByRole('link', { name: String(id) }).click()
   await page.getByLabel('Payload').getByText('<i>read me</i>').waitFor()
   await page.getByRole('button', { name: 'Send again' }).click()

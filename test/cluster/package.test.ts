@@ -163,7 +163,8 @@ test('the package of the client alone works when it is installed', async (t) => 
   const paths = files.map(({ path }) => path)
 
   await t.test('it has the client with its types, and nothing of the server', () => {
-    const own = /^lib\/(?:client\/[\w-]+|clock|errors|limits|queue\/update-types)\.(?:js|d\.ts)$/
+    const own =
+      /^lib\/(?:client\/[\w-]+|added-type|clock|errors|limits|queue\/update-types)\.(?:js|d\.ts)$/
     const others = paths.filter((path) => !own.test(path))
     assert.deepEqual(others.toSorted(), ['LICENSE', 'README.md', 'package.json'])
     const page = readFileSync(join(source, 'README.md'), 'utf8')

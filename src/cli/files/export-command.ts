@@ -72,14 +72,19 @@ async function exportAll(call: CommandCall): Promise<void> {
 
 /** Returns the added types of the server, as they are stored. A server of an earlier version has none. */
 async function typesOf(api: RemoteApi): Promise<readonly string[]> {
-  try {
-    const { value } = await api.call(serverOperations.listUpdateTypes, {})
-    return value.types
-      .filter(({ is_added: isAdded }) => isAdded)
-      .map(({ type, key_paths: [keyPath] }) => storedType({ name: type, keyPath }))
-  } catch (error) {
-    if (error instanceof CallRefusedError && error.response.status === 404) return []
-    throw error
+  const untilMs = waitingClock.monotonicMs() + exportShardMsMax
+  for (;;) {
+    try {
+      const { value } = await api.call(serverOperations.listUpdateTypes, {})
+      return value.types
+        .filter(({ is_added: isAdded }) => isAdded)
+        .map(({ type, key_paths: [keyPath] }) => storedType({ name: type, keyPath }))
+    } catch (error) {
+      if (!(error instanceof CallRefusedError)) throw error
+      if (error.response.status === 404) return []
+      if (!isTemporary(error) || waitingClock.monotonicMs() >= untilMs) throw error
+    }
+    await sleep(waitingClock, exportAgainMs)
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkBatch, checkRows, setChecked } from '../../../src/queue/check-batch.ts'
+import { setAddedTypes } from '../../../src/queue/update-types.ts'
 import { allOf, uncheckedRows, verdictOf } from '../../support/queue/pushed-rows.ts'
 
 const updates = [
@@ -28,6 +29,20 @@ const verdicts = [
     derivedKey: 'bb/-5',
   },
 ]
+
+test('types that are set again replace those that the native code knows', () => {
+  const ping = [Buffer.from('{"ping":{}}')]
+  const isRefused = (): boolean => {
+    const rows = uncheckedRows(ping)
+    checkRows(rows)
+    return rows.refusalOf(0) !== undefined
+  }
+  // Before the first check, which loads the native code.
+  setAddedTypes([{ name: 'ping' }])
+  assert(!isRefused())
+  setAddedTypes([])
+  assert(isRefused())
+})
 
 test('rows are checked update by update, and a bad one fails alone', () => {
   const rows = uncheckedRows(updates)
