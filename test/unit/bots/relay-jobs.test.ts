@@ -193,6 +193,7 @@ test('an update that is refused behind a full queue is kept once', async () => {
   const all = [1, 2, 3, 4, 5, 6].map((id) => update(id))
   const refused = { update_id: 7, guest_message: {} }
   await of.origin.send(...all, refused)
+  await untilPolled(of)
   await of.origin.send(...all.slice(5), refused)
   await untilPolled(of)
   assert.equal(of.bots.refused.kept.length, 1)
