@@ -381,6 +381,7 @@ export const portalUrl: Kind<string> = {
 export const relayServer: Kind<string> = {
   expected: 'http[s]://host[:port]',
   placeholder: 'URL',
+  isSecret: true,
   parse: (text) => relayOrigin(text) ?? refused,
 }
 
