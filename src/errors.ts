@@ -86,6 +86,7 @@ export const errorKinds = {
     description: 'This update is pending, so it is delivered anyway: nothing was replayed',
   },
   UNKNOWN_REPLAY: { status: 404, description: 'This bot has no replay with this id' },
+  NO_RELAY: { status: 404, description: 'This bot has no relay' },
   TOO_MANY_REPLAYS: {
     status: 409,
     description: 'Too many replays of this bot run: %s; wait until one has ended, or cancel one',

@@ -156,6 +156,12 @@ const rows = {
   trace_spans_exported: 'Spans that the OTLP endpoint accepted.',
   trace_spans_dropped:
     'Spans that were not sent to the OTLP endpoint, because it did not accept them in time.',
+  relays_polling: { gauge: 'Relays that take updates from their origins.' },
+  relays_paused: {
+    gauge: 'Relays whose origin does not answer, or whose updates cannot be stored.',
+  },
+  updates_relayed: 'Updates that relays stored.',
+  relay_updates_refused: 'Updates that relays skipped, because no queue can store them.',
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

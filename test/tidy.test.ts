@@ -22,6 +22,7 @@ const levels = [
   ['upstream'],
   ['bot-api'],
   ['bots'],
+  ['relay'],
   ['queue'],
   ['webhook'],
   ['shard'],

@@ -125,6 +125,11 @@ export class WebhookFactory implements WebhookServices {
     this.#serverGate = serverGateOf(options)
   }
 
+  /** The network of webhooks, with their rules of addresses. */
+  get network(): WebhookNetwork {
+    return this.#network
+  }
+
   parseEndpoint(url: string): Endpoint {
     return parseEndpoint(url, { local: this.#options.config.local })
   }

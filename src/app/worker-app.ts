@@ -31,6 +31,7 @@ import { CompressPool } from '../queue/compress-pool.ts'
 import type { Retention } from '../queue/retention.ts'
 import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
+import { RefusedUpdates } from '../relay/refused-updates.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
 import { engineOf, type EngineSettings } from '../store/engine-of.ts'
 import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
@@ -52,6 +53,7 @@ import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
 import { ownNode } from './own-node.ts'
 import { ownersOf } from './owners-of.ts'
+import type { RelayOrigins } from './relay-origins.ts'
 import { ShardChecker } from './shard-checker.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { workerKeys } from './worker-keys.ts'
@@ -127,7 +129,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const { router } = parts
   const space = await spaceOf(parts)
   const webhooks = webhooksOf(parts)
-  const registry = registryOf(parts, webhooks, space)
+  const relayOrigins = await relayOriginsOf(parts, webhooks)
+  const registry = registryOf(parts, { webhooks, relayOrigins, space })
   const loopDelay = loopDelayOf(parts)
   const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
@@ -145,6 +148,8 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     bots: registry.bots,
     fleet: registry.fleet,
     replays: registry.replays,
+    relays: registry.relays,
+    relayOrigins,
     space,
     webhooks,
     pools: [pool, checkPool],
@@ -227,7 +232,7 @@ function endingSoonOf({ start, ways, clock, slot, guard }: Parts): EndingSoon {
 /** What works on the shards in the background. */
 function sweepersOf(
   { clock, log, settings: { config }, start }: Parts,
-  { bots, fleet, replays }: BotRegistry,
+  { bots, fleet, relays, replays }: BotRegistry,
   space: StoreSpace | undefined,
 ) {
   const kept = new KeptSweeper({
@@ -245,6 +250,7 @@ function sweepersOf(
     new IdempotencyKeySweeper({ clock, bots, log }),
     fleet,
     replays,
+    relays,
   ]
 }
 
@@ -376,10 +382,15 @@ function webhooksOf(parts: Parts): WebhookFactory {
 }
 
 function registryOf(
-  { settings: { config }, start, clock, events, log, map, slot, tracer }: Parts,
-  webhooks: WebhookFactory,
-  space: StoreSpace | undefined,
+  { settings, start, clock, engine, events, log, map, slot, tracer }: Parts,
+  own: {
+    readonly webhooks: WebhookFactory
+    readonly relayOrigins: RelayOrigins | undefined
+    readonly space: StoreSpace | undefined
+  },
 ): BotRegistry {
+  const { config } = settings
+  const { webhooks, relayOrigins, space } = own
   const { report } = events
   const limits = {
     updateBytesMax: config.maxUpdateBytes,
@@ -402,10 +413,26 @@ function registryOf(
       report,
       webhooks,
       takesForeignTokens: config.foreignTokens,
+      relays: relayOrigins,
+      refused: new RefusedUpdates({
+        clock,
+        directory: settings.dataDir,
+        isShared: engine.shared !== undefined,
+      }),
       log,
       tracer,
     },
   })
+}
+
+/** As the upstream services, this is imported only if it is used. */
+async function relayOriginsOf(
+  { settings: { config, adminKey }, clock }: Parts,
+  { network }: WebhookFactory,
+): Promise<RelayOrigins | undefined> {
+  if (config.relayFrom.length === 0) return undefined
+  const { RelayOrigins: Origins } = await import('./relay-origins.ts')
+  return new Origins({ from: config.relayFrom, adminKey, clock, random, network })
 }
 
 function retentionOfServer({ retainMs: ms, retainBytes: bytes }: Config): Retention {

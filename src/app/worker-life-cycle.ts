@@ -5,6 +5,7 @@ import { keysShard } from '../private-api/routes/key-routes.ts'
 import type { PrivateApiOptions, WorkerKeys } from '../private-api/private-api-options.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import type { Fleet } from '../bots/fleet.ts'
+import type { RelayJobs } from '../bots/relay-jobs.ts'
 import type { ReplayJobs } from '../bots/replay-jobs.ts'
 import { drainMs } from '../limits.ts'
 import type { StoreSpace } from '../store/store-engine.ts'
@@ -21,6 +22,7 @@ import type { RequestRouter } from '../cluster/forward/request-router.ts'
 import type { ShardOpening } from '../cluster/shard-assignment.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardChecker } from './shard-checker.ts'
+import type { RelayOrigins } from './relay-origins.ts'
 import { ShardSet, type ShardSetOptions } from './shard-set.ts'
 import type { SpanExporter } from './span-exporter.ts'
 import type { UpstreamServices } from './upstream-services.ts'
@@ -62,6 +64,9 @@ export interface WorkerLifeCycleOptions extends Omit<ShardSetOptions, Made> {
   readonly sweepers: readonly { close(): void }[]
   readonly fleet: Fleet
   readonly replays: Pick<ReplayJobs, 'forget' | 'start'>
+  readonly relays: Pick<RelayJobs, 'forget' | 'start'>
+  /** Set only with `--relay-from`. */
+  readonly relayOrigins: RelayOrigins | undefined
   readonly keys: WorkerKeys
   /** Begins to follow the keys; resolves soon (worker-keys.ts). */
   readonly startKeys: () => Promise<void>
@@ -101,6 +106,7 @@ export class WorkerLifeCycle {
         this.#webhookStarter.forget(shard)
         options.fleet.forget(shard)
         void options.replays.forget(shard)
+        void options.relays.forget(shard)
       },
     })
     this.#departure = {
@@ -169,13 +175,17 @@ export class WorkerLifeCycle {
   }
 
   async close(): Promise<void> {
-    const { pools, loopDelay, endingSoon, keys, upstream, exporter } = this.#options
+    const { pools, loopDelay, endingSoon, keys, relayOrigins, upstream, exporter } = this.#options
     // The shards do not wait for an endpoint that hangs.
     const spansSent = exporter?.close()
     keys.sync.close()
     keys.registry.close()
     await keys.audit.writer.close()
-    await Promise.all([...pools.map((pool) => pool.close()), upstream?.close()])
+    await Promise.all([
+      ...pools.map((pool) => pool.close()),
+      upstream?.close(),
+      relayOrigins?.close(),
+    ])
     loopDelay.close()
     endingSoon.close()
     await this.#closeShards()
@@ -196,8 +206,10 @@ export class WorkerLifeCycle {
   }
 
   #served(shard: Shard): void {
-    const { fleet, keys, replays } = this.#options
+    const { fleet, keys, relays, replays } = this.#options
     this.#webhookStarter.start(shard)
+    // Before the index, which finds them.
+    relays.start(shard)
     fleet.start(shard)
     replays.start(shard)
     if (shard.index !== keysShard) return

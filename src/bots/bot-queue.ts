@@ -38,6 +38,8 @@ import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { type NoteSubject, QueueNotes } from './queue-notes.ts'
+import type { RefusedUpdates } from '../relay/refused-updates.ts'
+import type { RelayServices } from '../relay/relay-services.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import { hostOfWebhook } from '../webhook/endpoint.ts'
 import type { Polls } from '../webhook/health.ts'
@@ -58,6 +60,9 @@ export interface BotQueueServices
   /** The value of `--foreign-tokens`: whether bots may have tokens that another server has made. */
   readonly takesForeignTokens?: boolean
   readonly report: ReportEvent
+  /** Absent without `--relay-from`. */
+  readonly relays?: RelayServices | undefined
+  readonly refused?: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'>
   readonly log?: Pick<Log, 'debug' | 'error'>
 }
 

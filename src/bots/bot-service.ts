@@ -92,8 +92,40 @@ export interface ShownSettings {
 
 /** A bot with the state of its two queues. */
 export interface BotReport extends BotSummary, ShownSettings {
+  readonly relay: RelayReport | undefined
   readonly queue: QueueReport
   readonly testQueue: QueueReport
+}
+
+/** What a relay does now. */
+export interface RelayState {
+  readonly state: 'polling' | 'paused'
+  /** Why it is paused, as one sentence. */
+  readonly reason: string | undefined
+  /** Wall time of the last change between the two. */
+  readonly sinceMs: number
+  /** Wall time of the next poll, if it is paused. */
+  readonly nextPollMs: number | undefined
+  /** Since the worker has the bot. */
+  readonly relayed: number
+  readonly refused: number
+}
+
+/** What a relay is set to. */
+export interface RelayOrder {
+  /** An origin. */
+  readonly from: string
+  /** Absent if the stored one stays. */
+  readonly token: Token | undefined
+}
+
+/** A relay as the private API shows it. */
+export interface RelayReport extends Omit<RelayState, 'nextPollMs' | 'sinceMs'> {
+  readonly from: string
+  readonly sinceMs: number | undefined
+  readonly nextPollMs: number | undefined
+  /** Wall time of the last update; undefined if there was none. */
+  readonly lastUpdateMs: number | undefined
 }
 
 /** The result of a push whose idempotency key was used before: the id of the update that is already stored. */
@@ -186,6 +218,18 @@ export interface BotService {
    * @returns what the bot has now
    */
   change(botId: number, change: BotChange): Promise<ShownSettings>
+  /**
+   * Sets the relay of a bot. It goes on where the one before was, if it is of the same bot at the same origin.
+   *
+   * @throws BAD_REQUEST if the origin is not listed, or the token is missing
+   */
+  setRelay(botId: number, order: RelayOrder): Promise<RelayReport>
+  /** Returns the relay of a bot. Throws NO_RELAY. */
+  relay(botId: number): Promise<RelayReport>
+  /** Removes the relay of a bot. Throws NO_RELAY. */
+  removeRelay(botId: number): Promise<void>
+  /** Deletes what was kept of updates of a bot that its relay could not store. */
+  forgetRefused(botId: number): Promise<void>
   /** Removes a bot with its queues. */
   remove(botId: number): Promise<void>
   /** Returns a queue of a bot, loaded into memory. */

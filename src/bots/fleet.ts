@@ -13,7 +13,7 @@ import { fleetHealthMetrics, type GaugeName } from '../metrics.ts'
 import { botIdOf, isTestQueue, type QueueId, updateIdEnd } from '../shard/record-keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { DeadLetterId } from '../shard/stored.ts'
+import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'
 import { type Health, healthWords, type Polls } from '../webhook/health.ts'
 import type { AttemptLogs } from '../webhook/attempt-logs.ts'
 import { summaryOf } from './bot.ts'
@@ -39,6 +39,8 @@ export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly attempts: Pick<AttemptLogs, 'find' | 'restore'>
   /** Returns a queue that is in memory. */
   readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
+  /** Sees the records of all bots of a shard after it was opened; those of an index that is read again once more. */
+  readonly onBots?: ((shard: Shard, records: readonly ListedRecord<'b'>[]) => void) | undefined
 }
 
 /** A shard with its index. */
@@ -217,6 +219,7 @@ export class Fleet {
         if (signal.aborted) return
         if (last === undefined) break
         index.fill(kind, records)
+        this.#options.onBots?.(shard, records.filter(isOfBot))
         // The bots with a webhook are loaded one after the other, and until then nobody else knows that some of them fail.
         for (const { queue, record } of records) {
           const webhook = 'webhook' in record ? record.webhook : undefined
@@ -476,4 +479,8 @@ async function named(found: readonly Found[], searched: readonly Indexed[]): Pro
     }
   }
   return { bots, shards }
+}
+
+function isOfBot(listed: ListedRecord<ListedKind>): listed is ListedRecord<'b'> {
+  return 'username' in listed.record
 }

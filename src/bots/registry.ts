@@ -26,6 +26,8 @@ import type {
   ListedBot,
   PushReceipt,
   Registration,
+  RelayOrder,
+  RelayReport,
   ReplayResult,
   ShardSums,
   ShownSettings,
@@ -37,6 +39,7 @@ import { registrationHash } from './derived-bot-id.ts'
 import { PortalLinks } from './portal-links.ts'
 import { PushBatch } from './push-batch.ts'
 import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
+import { RelayJobs } from './relay-jobs.ts'
 import { ReplayJobs } from './replay-jobs.ts'
 import { replayOne, type ReplayTarget } from './replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
@@ -67,6 +70,7 @@ export class BotRegistry implements BotService {
   readonly fleet: Fleet
   readonly replays: ReplayJobs
   readonly portalLinks: PortalLinks
+  readonly relays: RelayJobs
   readonly #services: BotQueueServices
   /** Registrations with a key that are in progress, by the ids of their bots. */
   readonly #registering = new Map<number, Promise<unknown>>()
@@ -80,6 +84,7 @@ export class BotRegistry implements BotService {
       counters: options.services.counters,
       attempts: options.services.webhooks.attempts,
       loadedQueue: (queue) => this.bots.loadedQueue(queue),
+      onBots: options.services.relays && ((shard, records) => this.relays.found(shard, records)),
     })
     this.replays = new ReplayJobs({
       clock: options.clock,
@@ -92,6 +97,21 @@ export class BotRegistry implements BotService {
       clock: options.clock,
       bots: this.bots,
       changeRecord: (botId, change) => this.#changeRecord(botId, change),
+    })
+    const { counters, log, random, refused, relays, report } = options.services
+    this.relays = new RelayJobs({
+      clock: options.clock,
+      counters,
+      log,
+      random,
+      refused,
+      relays,
+      report,
+      find: (botId) => this.bots.find(botId),
+      assertAccepting: (bot) => {
+        if (this.bots.loaded(bot.botId) !== bot) throw new PostboteError('STORE_UNAVAILABLE')
+        this.#assertAccepting(bot.main)
+      },
     })
   }
 
@@ -335,6 +355,7 @@ export class BotRegistry implements BotService {
         operations.push({ kind: 'settings', queue: id, record: null })
         operations.push({ kind: 'attempts', queue: id, record: null })
       }
+      await this.relays.forgetRefused(bot)
       await shard.commit(operations, { waited: true })
       ending = 'UNKNOWN_TOKEN'
       // Not before, so that a bot that stays keeps it. If this fails, the sweep deletes what is left of a bot that is gone.
@@ -352,6 +373,37 @@ export class BotRegistry implements BotService {
       shard.forget(id)
       webhook.forgetAttempts()
     }
+  }
+
+  async setRelay(botId: number, order: RelayOrder): Promise<RelayReport> {
+    const { clock } = this.bots.shardOf(botId)
+    await this.#changeRecord(botId, (current) => ({
+      record: this.relays.withRelay(current, order, clock.nowMs()),
+    }))
+    return this.#relayChanged(botId)
+  }
+
+  async relay(botId: number): Promise<RelayReport> {
+    return existingRelay(this.relays.report(await this.#existing(botId)))
+  }
+
+  async removeRelay(botId: number): Promise<void> {
+    await this.#changeRecord(botId, ({ relay, ...record }) => {
+      if (relay === undefined) throw new PostboteError('NO_RELAY')
+      return { record }
+    })
+    const bot = await this.#existing(botId)
+    await this.relays.changed(bot)
+  }
+
+  async forgetRefused(botId: number): Promise<void> {
+    await this.relays.forgetRefused(await this.#existing(botId))
+  }
+
+  async #relayChanged(botId: number): Promise<RelayReport> {
+    const bot = await this.#existing(botId)
+    await this.relays.changed(bot)
+    return existingRelay(this.relays.report(bot))
   }
 
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {
@@ -382,6 +434,7 @@ export class BotRegistry implements BotService {
     return {
       ...summaryOf(botId, bot.record),
       ...shownSettings(bot.record),
+      relay: this.relays.report(bot),
       queue: await reportOf(bot.main),
       testQueue: await reportOf(test),
     }
@@ -469,6 +522,11 @@ export class BotRegistry implements BotService {
     if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
     if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
   }
+}
+
+function existingRelay(relay: RelayReport | undefined): RelayReport {
+  if (relay === undefined) throw new PostboteError('NO_RELAY')
+  return relay
 }
 
 /** Returns the text of a token, and what is stored of it. */

@@ -27,6 +27,7 @@ import {
   portMax,
   powerOfTwo,
   proxyAddress,
+  relayServer,
   seconds,
   upstreamUrl,
 } from './config-values.ts'
@@ -256,6 +257,14 @@ export const optionTable = {
     defaultShown: 'none',
     sentence:
       'Bot API server that gets the methods that Postbote does not implement, and the methods in responses of webhooks; it receives the tokens of the bots.',
+  },
+  relayFrom: {
+    name: 'relay-from',
+    kind: listOf(relayServer),
+    default: '',
+    defaultShown: 'none',
+    sentence:
+      'Bot API servers from which relays may take updates; each of them receives the tokens of the bots that are relayed from it.',
   },
   demo: {
     name: 'demo',

@@ -8,6 +8,7 @@
 import { databasesMax, kib, mib } from '../limits.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
+import { relayOrigin } from '../relay/relay-origin.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
 import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
 import type { Proxy } from '../webhook/connector.ts'
@@ -353,6 +354,13 @@ export const portalUrl: Kind<string> = {
     const { origin, hostname, port } = new URL(text)
     return hostname === '' || port === '0' ? refused : origin
   },
+}
+
+export const relayServer: Kind<string> = {
+  expected: 'http[s]://host[:port]',
+  placeholder: 'URL',
+  isSecret: true,
+  parse: (text) => relayOrigin(text) ?? refused,
 }
 
 /** Any host and port, because the operator names it. */

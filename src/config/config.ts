@@ -203,6 +203,11 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${sourceOf('portal')}: expected https, because http, over which secrets of links can be read, is allowed only with --local`,
     )
   }
+  if (!config.local && config.relayFrom.some((origin) => !origin.startsWith('https:'))) {
+    problems.push(
+      `${sourceOf('relay-from')}: expected https, because http is allowed only with --local`,
+    )
+  }
   problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))
 }
 

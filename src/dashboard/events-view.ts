@@ -25,6 +25,9 @@ const tones: Readonly<Record<EventType, 'failing' | 'degraded' | 'healthy'>> = {
   'shard.poisoned': 'failing',
   'shard.broken': 'failing',
   'worker.restarted': 'degraded',
+  'relay.paused': 'degraded',
+  'relay.resumed': 'healthy',
+  'relay.refused': 'degraded',
   'attempt.delivered': 'healthy',
   'attempt.failed': 'failing',
 }

@@ -6,7 +6,7 @@
  *                  ^  |
  *                  +--+ an event was held meanwhile: it is sent now, with the sum of the counts
  *
- * Events of one type about one thing have one key. `webhook.failing` and `webhook.recovered` share theirs: each is sent once
+ * Events of one type about one thing have one key. `webhook.failing` and `webhook.recovered` share theirs, as those of a relay do: each is sent once
  * in `eventQuietMs`, only the last one that is held counts, and if it is the one that was sent last, nothing has changed for
  * its reader.
  */
@@ -133,13 +133,20 @@ export class EventGate {
   }
 }
 
-/** Whether the event says in which of two states something is. */
+/** The events that say in which of two states something is, by their types. */
+const states: Readonly<Partial<Record<OperatorEventType, string>>> = {
+  'webhook.failing': 'webhook',
+  'webhook.recovered': 'webhook',
+  'relay.paused': 'relay',
+  'relay.resumed': 'relay',
+}
+
 function isState(type: OperatorEventType): boolean {
-  return type === 'webhook.failing' || type === 'webhook.recovered'
+  return states[type] !== undefined
 }
 
 function keyOf({ type, botId, isTest, shard, worker }: NewOperatorEvent): string {
-  const kind = isState(type) ? 'webhook' : type
+  const kind = states[type] ?? type
   return `${kind}/${botId}/${isTest === true}/${shard}/${worker}`
 }
 

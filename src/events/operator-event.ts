@@ -14,6 +14,9 @@ export const operatorEventTypes = [
   'shard.poisoned',
   'shard.broken',
   'worker.restarted',
+  'relay.paused',
+  'relay.resumed',
+  'relay.refused',
   'attempt.delivered',
   'attempt.failed',
 ] as const
@@ -150,6 +153,12 @@ const texts: Readonly<
   'shard.broken': ({ shard }, because) =>
     `Shard ${shard} is set aside, because its files are damaged${because}`,
   'worker.restarted': ({ worker }, because) => `Worker ${worker} was restarted${because}`,
+  'relay.paused': (event, because) => `The relay of ${botOf(event)} is paused${because}`,
+  'relay.resumed': (event) => `The relay of ${botOf(event)} takes updates again`,
+  'relay.refused': (event, because) => {
+    const what = event.count === 1 ? '1 update' : `${event.count} updates`
+    return `The relay of ${botOf(event)} skipped ${what} that cannot be stored${because}`
+  },
   'attempt.delivered': (event) => `${attemptOf(event)} succeeded`,
   'attempt.failed': (event, because) => `${attemptOf(event)} failed${because}`,
 }

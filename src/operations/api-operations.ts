@@ -7,6 +7,7 @@ import { keyOperations } from './key-operations.ts'
 import { lookBackOperations } from './look-back-operations.ts'
 import type { Operation } from './operation.ts'
 import { portalOperations } from './portal-operations.ts'
+import { relayOperations } from './relay-operations.ts'
 import { replayOperations } from './replay-operations.ts'
 import { serverOperations, sessionOperations, shardOperations } from './server-operations.ts'
 import { signingKeyOperations } from './signing-key-operations.ts'
@@ -18,6 +19,7 @@ const byId = {
   ...lookBackOperations,
   ...replayOperations,
   ...botOperations,
+  ...relayOperations,
   ...webhookOperations,
   ...deadLetterOperations,
   ...signingKeyOperations,

@@ -14,6 +14,7 @@ import {
 } from './limits.ts'
 import { errorSchema } from './error-schema.ts'
 import { botPath, declareOperations, lines, type Unchanging } from './operation.ts'
+import { relayFields } from './relay-operations.ts'
 import { webhookFields } from './webhook-operations.ts'
 
 const {
@@ -154,6 +155,7 @@ export const botOperations = declareOperations('bots', {
           validate: validation(),
           ...settings(),
           ...headerNames(),
+          relay: Type.Optional(relayFields()),
           ...queue,
           test,
         },

@@ -31,6 +31,7 @@ import { addBotRoutes } from './routes/bot-routes.ts'
 import { addDashboardRoutes, DashboardFiles, dashboardPaths } from './routes/dashboard-files.ts'
 import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
 import { addLookBackRoutes } from './routes/look-back-routes.ts'
+import { addRelayRoutes } from './routes/relay-routes.ts'
 import { addReplayRoutes } from './routes/replay-routes.ts'
 import { addEventRoutes } from './routes/event-routes.ts'
 import { addFleetRoutes } from './routes/fleet-routes.ts'
@@ -115,6 +116,7 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addDeadLetterRoutes(jsonRoutes, options.bots)
     addLookBackRoutes(jsonRoutes, options.bots)
     addReplayRoutes(jsonRoutes, options.bots)
+    addRelayRoutes(jsonRoutes, options.bots)
     addTailRoutes(jsonRoutes, options)
     addEventRoutes(jsonRoutes, options)
     addKeyRoutes(jsonRoutes, options)

@@ -37,6 +37,22 @@ export interface BotSettings {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Where the updates of a bot come from, and how far its relay has come. */
+export interface StoredRelay {
+  /** The origin of its URL, one of `--relay-from`. */
+  readonly from: string
+  /** The id in the token. Another one has other updates. */
+  readonly originBotId: number
+  /** Sealed as that of a webhook. */
+  readonly sealedToken: string
+  /** Wall time at which it was set. */
+  readonly setAtMs: number
+  /** The first id that is not stored yet; absent until the first update. Written in the group of the updates before it. */
+  readonly offset?: number
+  /** Wall time of that group. */
+  readonly storedAtMs?: number
+}
+
 export interface BotRecord extends BotSettings {
   readonly firstName: string
   readonly username: string
@@ -49,6 +65,7 @@ export interface BotRecord extends BotSettings {
   readonly isValidated?: true
   /** In the order in which they were made. */
   readonly portalLinks?: readonly StoredPortalLink[]
+  readonly relay?: StoredRelay
 }
 
 export interface WebhookRecord {

@@ -13,6 +13,7 @@ import { historyCommand } from '../remote/history-command.ts'
 import { keysCommands } from '../remote/keys-commands.ts'
 import { portalCommands } from '../remote/portal-commands.ts'
 import { queueCommands } from '../remote/queue-commands.ts'
+import { relayCommands } from '../remote/relay-commands.ts'
 import { replaysCommands } from '../remote/replays-commands.ts'
 import { summaryCommand } from '../remote/summary-command.ts'
 import { tailCommand } from '../remote/tail-command.ts'
@@ -32,6 +33,7 @@ export const commandTable: readonly CommandRow[] = [
   summaryCommand,
   historyCommand,
   ...webhookCommands,
+  ...relayCommands,
   ...queueCommands,
   tailCommand,
   ...updatesCommands,

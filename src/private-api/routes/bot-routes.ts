@@ -11,6 +11,7 @@ import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import { type CompleteResponse, type Owners, postToOwner } from '../owners.ts'
 import type { Token } from '../../bots/token.ts'
+import { relayJson } from './relay-routes.ts'
 import { readBotChange, settingsJson } from './read-bot-change.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
@@ -168,6 +169,7 @@ function reportJson(bot: BotReport): BotJson {
   return {
     ...fieldValues.botNames(bot),
     ...settingsJson(bot),
+    relay: bot.relay && relayJson(bot.relay),
     ...queueJson(bot.queue),
     test: queueJson(bot.testQueue),
   }

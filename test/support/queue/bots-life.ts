@@ -14,6 +14,8 @@ import { QueueLevels } from '../../../src/queue/queue-levels.ts'
 import type { QueueLimits } from '../../../src/queue/queue-limits.ts'
 import type { Retention } from '../../../src/queue/retention.ts'
 import { WindowBudget } from '../../../src/queue/window-budget.ts'
+import type { RelayServices } from '../../../src/relay/relay-services.ts'
+import { FakeRefusedUpdates } from './fake-relays.ts'
 import { MemoryStore } from '../store/memory-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -170,6 +172,8 @@ export interface BotsLifeOptions {
   readonly retention?: Retention
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean
+  /** What relays have; absent without them. */
+  readonly relays?: RelayServices
   /** Those that are not the usual ones of these tests. */
   readonly limits?: Partial<QueueLimits>
 }
@@ -185,6 +189,8 @@ export class BotsLife {
   readonly events: NewOperatorEvent[] = []
   readonly registry: BotRegistry
   readonly lives: ShardLife[] = []
+  readonly refused = new FakeRefusedUpdates()
+  readonly #hasRelays: boolean
   /** Whether the disk of a shard is nearly full. */
   isDiskLow = (_shard: number): boolean => false
   /** Whether `--filter` includes a bot. */
@@ -192,6 +198,7 @@ export class BotsLife {
 
   private constructor(shards: number, clock: FakeClock, options: BotsLifeOptions) {
     this.clock = clock
+    this.#hasRelays = options.relays !== undefined
     const { retention } = options
     const usual = { updateBytesMax: 1_000, pendingUpdatesMax: 5, pendingBytesMax: 10_000 }
     const limits = { ...usual, ...options.limits }
@@ -213,6 +220,7 @@ export class BotsLife {
         webhooks: this.webhooks,
         tracer: new Tracer((span) => void this.spans.push(span)),
         ...(options.takesForeignTokens === true ? { takesForeignTokens: true } : {}),
+        ...(options.relays === undefined ? {} : { relays: options.relays, refused: this.refused }),
       },
     })
   }
@@ -238,6 +246,8 @@ export class BotsLife {
     life.onReset = () => void this.resetShard(life.shard)
     await life.shard.open()
     this.registry.bots.addShard(life.shard)
+    this.registry.relays.start(life.shard)
+    if (this.#hasRelays) this.registry.fleet.start(life.shard)
     this.registry.replays.start(life.shard)
     this.lives.push(life)
   }
@@ -246,12 +256,15 @@ export class BotsLife {
   async dropShard(index: number): Promise<void> {
     const shard = this.registry.bots.shardAt(index)
     void this.registry.replays.forget(shard)
+    void this.registry.relays.forget(shard)
     await this.registry.bots.removeShard(shard)
     await this.wait(shard.close())
   }
 
   async resetShard(shard: Shard): Promise<void> {
     const reset = this.registry.bots.resetShard(shard)
+    this.registry.relays.start(shard)
+    if (this.#hasRelays) this.registry.fleet.start(shard)
     this.registry.replays.start(shard)
     await reset
     await this.registry.bots.startWebhooks(shard)

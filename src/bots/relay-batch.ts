@@ -1,0 +1,172 @@
+/**
+ * Stores what a relay was sent: the updates and the offset after them are in one group, so whoever is interrupted has stored
+ * all of it or nothing, and no update is stored twice.
+ */
+import type { Clock } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import { PostboteError } from '../errors.ts'
+import { checkUpdate } from '../queue/check-update.ts'
+import { isAllowed } from '../queue/filter.ts'
+import { deriveOrderingKey } from '../queue/ordering-key.ts'
+import { assertTelegramFields } from '../queue/telegram-fields.ts'
+import { expiresAtS, lifeS } from '../queue/time-to-live.ts'
+import { relayBatchMax } from '../relay/limits.ts'
+import type { OriginUpdate } from '../relay/origin.ts'
+import type { RefusedUpdate } from '../relay/relay-services.ts'
+import type { BotRecord, StoredRelay } from '../shard/bot-record.ts'
+import type { PushOperation } from '../shard/operations.ts'
+import type { Bot } from './bot.ts'
+import { countRefusal } from './count-refusal.ts'
+
+/** Where updates are relayed to. */
+export interface RelayTarget {
+  readonly bot: Bot
+  readonly counters: Counters
+  /** Throws if the bot accepts no updates now, or if another has its shard. */
+  readonly assertAccepting: () => void
+}
+
+export interface RelayedBatch {
+  /** How many were stored. */
+  readonly pushed: number
+  /** Whether all were before the offset of the poll. */
+  readonly isRepeated: boolean
+  readonly refused: readonly RefusedUpdate[]
+  /** Why the rest was not stored: it is asked for again. */
+  readonly stopped: PostboteError | undefined
+}
+
+/**
+ * An origin that had no update for a week may begin with any id, also a lower one. An offset that is older counts only for
+ * the last batch. A day less than the week, because the clocks differ. [ref]
+ */
+const offsetLifeMs = 6 * 86_400_000
+
+/** Returns the offset of the next poll; undefined if the ids may have begun anew since. */
+export function pollOffset({ offset, storedAtMs }: StoredRelay, nowMs: number): number | undefined {
+  return nowMs - (storedAtMs ?? nowMs) < offsetLifeMs ? offset : undefined
+}
+
+/** Whether two records are those of one relay at the same place. */
+export function isSamePlace(a: StoredRelay, b: StoredRelay | undefined): boolean {
+  return a.setAtMs === b?.setAtMs && a.offset === b.offset && a.from === b.from
+}
+
+/**
+ * Stores updates that were asked for with `polled`.
+ *
+ * @param updates - in ascending order of their ids
+ * @param keep - makes refused updates durable, before they are skipped
+ * @returns undefined if the relay was changed since
+ * @throws the errors of the commit
+ */
+export async function storeRelayed(
+  target: RelayTarget,
+  { polled, updates }: { readonly polled: StoredRelay; readonly updates: readonly OriginUpdate[] },
+  keep: (refused: readonly RefusedUpdate[]) => Promise<void>,
+): Promise<RelayedBatch | undefined> {
+  const { bot, counters } = target
+  return bot.recordChanges.run(async () => {
+    const { relay } = bot.record
+    if (bot.isRemoved || relay === undefined || !isSamePlace(polled, relay)) return undefined
+    const from = pollOffset(relay, bot.main.clock.nowMs())
+    const fresh = updates.filter(({ updateId }) => updateId >= (from ?? 0))
+    const checked = fresh.map((update) => checkedOf(update, bot))
+    const unstorable = checked.flatMap((each) => ('reason' in each ? [each] : []))
+    if (unstorable.length > 0) await keep(unstorable)
+    // Nothing waits between here and the commit, so ids are written in order.
+    const { pushes, filtered, next, stopped } = pushAll(target, { relay, from }, checked)
+    if (next !== undefined && next !== from) await commit(bot, pushes, { ...relay, offset: next })
+    const refused = unstorable.filter(({ updateId }) => next !== undefined && updateId < next)
+    counters.add('updates_pushed', pushes.length)
+    counters.add('updates_relayed', pushes.length)
+    if (filtered > 0) counters.add('updates_filtered', filtered)
+    if (refused.length > 0) counters.add('relay_updates_refused', refused.length)
+    if (stopped !== undefined) countRefusal(counters, stopped.code)
+    return { pushed: pushes.length, isRepeated: fresh.length === 0, refused, stopped }
+  })
+}
+
+async function commit(
+  bot: Bot,
+  pushes: readonly PushOperation[],
+  moved: StoredRelay,
+): Promise<void> {
+  const { clock, shard } = bot.main
+  const record: BotRecord = { ...bot.record, relay: { ...moved, storedAtMs: clock.nowMs() } }
+  await shard.commit([...pushes, { kind: 'bot', queue: bot.botId, record }], { waited: true })
+  bot.replaceRecord(record)
+}
+
+interface PushedAll {
+  readonly pushes: readonly PushOperation[]
+  readonly filtered: number
+  /** The offset after what was done. */
+  readonly next: number | undefined
+  readonly stopped: PostboteError | undefined
+}
+
+function pushAll(
+  { bot, assertAccepting }: RelayTarget,
+  { relay, from }: { readonly relay: StoredRelay; readonly from: number | undefined },
+  checked: readonly (CheckedUpdate | RefusedUpdate)[],
+): PushedAll {
+  const { allowedTypes, clock } = bot.main
+  const pushes: PushOperation[] = []
+  let filtered = 0
+  let next = from
+  let stopped: PostboteError | undefined
+  try {
+    assertAccepting()
+    for (const each of checked) {
+      const { updateId } = each
+      // An origin may send one twice in an answer.
+      if (updateId < (next ?? 0)) continue
+      if (!('reason' in each) && (from !== undefined || !isOfLastBatch(relay, updateId))) {
+        if (isAllowed(allowedTypes, each.typeNumber)) pushes.push(pushOf(bot, each, clock))
+        else filtered += 1
+      }
+      next = updateId + 1
+    }
+  } catch (error) {
+    if (!(error instanceof PostboteError)) throw error
+    stopped = error
+  }
+  return { pushes, filtered, next, stopped }
+}
+
+/** The origin may not have been told of the last batch, if the server ended after it. */
+function isOfLastBatch({ offset = 0 }: StoredRelay, updateId: number): boolean {
+  return updateId < offset && updateId >= offset - relayBatchMax
+}
+
+interface CheckedUpdate {
+  readonly updateId: number
+  readonly typeNumber: number
+  readonly text: Buffer
+}
+
+function checkedOf(of: OriginUpdate, { main, record }: Bot): CheckedUpdate | RefusedUpdate {
+  const { updateId, update } = of
+  if (update === undefined) return { ...of, reason: 'expected exactly one type with its value' }
+  try {
+    const { typeNumber, text } = checkUpdate(update)
+    if (main.updates.isTooLarge(text.length)) throw new PostboteError('UPDATE_TOO_LARGE')
+    if (record.isValidated === true) assertTelegramFields(typeNumber, text)
+    return { updateId, typeNumber, text }
+  } catch (error) {
+    if (error instanceof PostboteError) return { ...of, reason: error.message }
+    throw error
+  }
+}
+
+function pushOf({ main, record }: Bot, update: CheckedUpdate, clock: Clock): PushOperation {
+  const { typeNumber, text } = update
+  const ttlS = lifeS(typeNumber, undefined, record.ttlS)
+  return main.updates.push({
+    typeNumber,
+    orderingKey: deriveOrderingKey(typeNumber, text),
+    expiresAtS: expiresAtS(typeNumber, ttlS, clock.nowMs()),
+    text,
+  })
+}

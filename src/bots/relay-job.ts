@@ -1,0 +1,260 @@
+/**
+ * The relay of one bot: polls its origin for as long as its worker has the bot, and stores what it is sent.
+ *
+ *   polling --a poll fails, or nothing can be stored--> paused --a poll succeeds--> polling
+ *                                                       |    ^
+ *                                                       +----+ tried again, ever later
+ *
+ * The record of the bot is the only truth: each poll begins with the offset in it, which the group of the updates before has
+ * written. So the origin is told of an update only after it is synced, and an answer that comes when another has moved on is
+ * dropped.
+ */
+import { type Clock, sleep } from '../clock.ts'
+import type { Counters } from '../counters.ts'
+import { PostboteError } from '../errors.ts'
+import type { ReportEvent } from '../events/operator-event.ts'
+import { relayBatchMax } from '../relay/limits.ts'
+import type { OriginAnswer, OriginFailure } from '../relay/origin.ts'
+import type { RefusedUpdates } from '../relay/refused-updates.ts'
+import type { RefusedUpdate, RelayServices } from '../relay/relay-services.ts'
+import { typesOf } from '../queue/update-types.ts'
+import type { StoredRelay } from '../shard/bot-record.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { Log } from '../surroundings.ts'
+import { retryDelayMs } from '../webhook/retry.ts'
+import type { Bot } from './bot.ts'
+import type { RelayState } from './bot-service.ts'
+import { renumberIfDue } from './push-batch.ts'
+import { pollOffset, storeRelayed } from './relay-batch.ts'
+
+/** What a relay needs of its worker. */
+export interface RelayJobServices {
+  readonly clock: Clock
+  readonly counters: Counters
+  readonly random: () => number
+  readonly log: Pick<Log, 'error'> | undefined
+  readonly report: ReportEvent
+  readonly relays: Omit<RelayServices, 'sealToken'>
+  readonly refused: Pick<RefusedUpdates, 'keep'>
+  find(botId: number): Bot | undefined | Promise<Bot | undefined>
+  /** Throws if the bot accepts no updates now. */
+  assertAccepting(bot: Bot): void
+}
+
+/** What an origin sends at once without an update is asked for again after this time: it may not know the long poll. */
+const relayEmptyRestMs = 1_000
+/** What this server could not store is tried again after at most this time: a queue that has room goes on soon. */
+const relayStoreRetryMsMax = 10_000
+
+export class RelayJob {
+  readonly botId: number
+  readonly #services: RelayJobServices
+  readonly #shard: Shard
+  readonly #onEnd: () => void
+  readonly #stopping = new AbortController()
+  #running: Promise<void> | undefined
+  #state: RelayState
+  /** Polls in a row that failed. */
+  #failures = 0
+  #limit = relayBatchMax
+  /** Refused updates below this id are kept already. */
+  #keptBelow = 0
+
+  /** @param onEnd - called when it has ended, before `stop` resolves */
+  constructor(services: RelayJobServices, shard: Shard, botId: number, onEnd: () => void) {
+    this.#services = services
+    this.#onEnd = onEnd
+    this.#shard = shard
+    this.botId = botId
+    this.#state = {
+      state: 'polling',
+      reason: undefined,
+      sinceMs: shard.clock.nowMs(),
+      nextPollMs: undefined,
+      relayed: 0,
+      refused: 0,
+    }
+    services.counters.add('relays_polling', 1)
+  }
+
+  get state(): RelayState {
+    return this.#state
+  }
+
+  /** Works until the bot has no relay, or it is stopped. Never rejects. */
+  run(): Promise<void> {
+    this.#running ??= this.#run().finally(() => {
+      const { counters } = this.#services
+      counters.add(this.#state.state === 'polling' ? 'relays_polling' : 'relays_paused', -1)
+      this.#onEnd()
+    })
+    return this.#running
+  }
+
+  /** Resolves when nothing of it is in progress. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#services
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      let waitMs: number | undefined
+      try {
+        waitMs = await this.#next()
+      } catch (error) {
+        // A shard whose write has failed is read anew, and then its relays are.
+        if (signal.aborted || this.#shard.status !== 'serving') return
+        if (!(error instanceof PostboteError)) {
+          log?.error({ shard: this.#shard.index, error: String(error) }, failed)
+        }
+        waitMs = this.#cannotStore(error)
+      }
+      if (waitMs === undefined) return
+      if (waitMs > 0) await sleep(clock, waitMs, signal)
+    }
+  }
+
+  /** Polls once. Returns after what time the next poll may begin; undefined if the bot has no relay any more. */
+  async #next(): Promise<number | undefined> {
+    const { clock } = this.#services
+    const { signal } = this.#stopping
+    const bot = await this.#services.find(this.botId)
+    const relay = bot?.record.relay
+    if (bot === undefined || relay === undefined || signal.aborted) return undefined
+    const origin = this.#services.relays.originOf(relay.from)
+    if (origin === undefined) return this.#fail({ reason: relayNotListed })
+    const token = this.#services.relays.openToken(relay.sealedToken)
+    if (token === undefined) return this.#fail({ reason: relayTokenVoid })
+    const startedMs = clock.monotonicMs()
+    const poll = {
+      token,
+      offset: pollOffset(relay, bot.main.clock.nowMs()),
+      types: typesOf(bot.main.allowedTypes),
+      limit: this.#limit,
+    }
+    return origin.poll(
+      poll,
+      (answer) => this.#take(relay, answer, clock.monotonicMs() - startedMs),
+      signal,
+    )
+  }
+
+  async #take(polled: StoredRelay, answer: OriginAnswer, tookMs: number): Promise<number> {
+    if ('failure' in answer) {
+      const { isTooLarge = false } = answer.failure
+      if (isTooLarge && this.#limit > 1) {
+        this.#limit = Math.max(1, Math.floor(this.#limit / 4))
+        return 0
+      }
+      return this.#fail(answer.failure)
+    }
+    const { updates } = answer
+    // At once, the next answer would be as large again.
+    this.#limit = Math.min(this.#limit * 2, relayBatchMax)
+    if (updates.length === 0) {
+      this.#toPolling()
+      return Math.max(0, relayEmptyRestMs - tookMs)
+    }
+    // The bot may have left memory during the poll.
+    const bot = await this.#services.find(this.botId)
+    if (bot === undefined) return 0
+    await renumberIfDue(bot.main)
+    const target = {
+      bot,
+      counters: this.#services.counters,
+      assertAccepting: () => {
+        this.#stopping.signal.throwIfAborted()
+        this.#services.assertAccepting(bot)
+      },
+    }
+    const batch = await storeRelayed(target, { polled, updates }, (refused) => this.#keep(refused))
+    if (batch === undefined) return 0
+    const { pushed, refused, isRepeated, stopped } = batch
+    if (stopped === undefined) this.#keptBelow = 0
+    this.#count(pushed, refused)
+    if (stopped !== undefined) return this.#cannotStore(stopped)
+    if (isRepeated) return this.#fail({ reason: relayRepeats })
+    this.#toPolling()
+    return 0
+  }
+
+  /** An update that waits behind one that cannot be stored yet comes again and again. */
+  async #keep(refused: readonly RefusedUpdate[]): Promise<void> {
+    const unkept = refused.filter(({ updateId }) => updateId >= this.#keptBelow)
+    if (unkept.length === 0) return
+    await this.#services.refused.keep({ botId: this.botId, shard: this.#shard.index }, unkept)
+    this.#keptBelow = (unkept.at(-1)?.updateId ?? 0) + 1
+  }
+
+  #count(pushed: number, refused: readonly RefusedUpdate[]): void {
+    const { clock, report } = this.#services
+    const { relayed } = this.#state
+    this.#state = {
+      ...this.#state,
+      relayed: relayed + pushed,
+      refused: this.#state.refused + refused.length,
+    }
+    const [first] = refused
+    if (first === undefined) return
+    report({
+      type: 'relay.refused',
+      timeMs: clock.nowMs(),
+      botId: this.botId,
+      count: refused.length,
+      reason: first.reason,
+    })
+  }
+
+  #cannotStore(error: unknown): number {
+    const why = error instanceof PostboteError ? error.message : 'An error within this server'
+    this.#failures = Math.max(1, this.#failures)
+    return Math.min(
+      this.#fail({ reason: `Updates cannot be stored now: ${why}` }),
+      relayStoreRetryMsMax,
+    )
+  }
+
+  /** Returns how long to wait. */
+  #fail({ reason, retryAfterMs, isPassing = false }: OriginFailure): number {
+    const { random, clock } = this.#services
+    this.#failures += 1
+    // Only the first failure of those that pass is tried again at once.
+    const failures = isPassing ? this.#failures : Math.max(2, this.#failures)
+    const spread = 0.75 + random() / 2
+    const waitMs = retryAfterMs ?? retryDelayMs({ failures, retryAfterMs }, random) * spread
+    if (waitMs > 0 || !isPassing) this.#to('paused', reason)
+    if (this.#state.state === 'paused') {
+      this.#state = { ...this.#state, nextPollMs: clock.nowMs() + waitMs }
+    }
+    return waitMs
+  }
+
+  #toPolling(): void {
+    this.#failures = 0
+    this.#to('polling')
+  }
+
+  #to(state: RelayState['state'], reason?: string): void {
+    const before = this.#state
+    const { clock, counters, report } = this.#services
+    const isChange = before.state !== state
+    const sinceMs = isChange ? this.#shard.clock.nowMs() : before.sinceMs
+    this.#state = { ...before, state, reason, sinceMs, nextPollMs: undefined }
+    if (isChange) {
+      counters.add('relays_polling', state === 'polling' ? 1 : -1)
+      counters.add('relays_paused', state === 'paused' ? 1 : -1)
+    }
+    if (!isChange && before.reason === reason) return
+    const type = state === 'polling' ? 'relay.resumed' : 'relay.paused'
+    report({ type, timeMs: clock.nowMs(), botId: this.botId, reason })
+  }
+}
+
+const failed = 'a relay failed; it is tried again soon'
+export const relayNotListed = '--relay-from does not list the origin: list it, or remove the relay'
+export const relayTokenVoid =
+  'The token cannot be read, because the admin key has changed: set the relay again with its token'
+const relayRepeats = 'The origin repeats updates that were confirmed, and sends nothing else'

@@ -1,0 +1,134 @@
+/**
+ * The relays of the shards of a worker. They are found among the records that the index of all bots reads when a shard is
+ * opened (fleet.ts), run until the shard leaves, and stop alone when their bot has none any more.
+ */
+import { PostboteError } from '../errors.ts'
+import type { RefusedUpdates } from '../relay/refused-updates.ts'
+import type { RelayServices } from '../relay/relay-services.ts'
+import type { BotRecord, StoredRelay } from '../shard/bot-record.ts'
+import type { ListedRecord } from '../shard/stored.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { Bot } from './bot.ts'
+import type { RelayOrder, RelayReport } from './bot-service.ts'
+import { RelayJob, type RelayJobServices, relayNotListed } from './relay-job.ts'
+
+export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 'relays'> {
+  /** Absent if no relay can have run here. */
+  readonly refused: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'> | undefined
+  /** Absent without `--relay-from`. */
+  readonly relays: RelayServices | undefined
+}
+
+export class RelayJobs {
+  readonly #options: RelayJobsOptions
+  readonly #services: RelayJobServices | undefined
+  readonly #shards = new Map<Shard, Map<number, RelayJob>>()
+  #isClosed = false
+
+  constructor(options: RelayJobsOptions) {
+    const { refused, relays, ...rest } = options
+    this.#options = options
+    this.#services = relays && refused && { ...rest, refused, relays }
+  }
+
+  /** Call this when a shard was opened, and when it was read anew from disk. Its relays are found after that. */
+  start(shard: Shard): void {
+    void this.forget(shard)
+    if (!this.#isClosed && this.#services !== undefined) this.#shards.set(shard, new Map())
+  }
+
+  /** Call this with the records of the bots of a shard, and with a record that has changed. */
+  found(shard: Shard, records: readonly ListedRecord<'b'>[]): void {
+    if (this.#services === undefined) return
+    for (const { queue, record } of records) {
+      if (record.relay !== undefined) this.#run(shard, queue)
+    }
+  }
+
+  /** The shard has left this worker, or its state in memory is void. Resolves when nothing of its relays is in progress. */
+  async forget(shard: Shard): Promise<void> {
+    const jobs = this.#shards.get(shard)
+    this.#shards.delete(shard)
+    await Promise.all(Array.from(jobs?.values() ?? [], (job) => job.stop()))
+    await this.#options.refused?.moved(shard.index)
+  }
+
+  /** Deletes what was kept of updates of a bot that no queue can store. */
+  async forgetRefused({ botId, main }: Bot): Promise<void> {
+    await this.#options.refused?.forget({ botId, shard: main.shard.index })
+  }
+
+  /** Ends all polls: the next process goes on. */
+  close(): void {
+    this.#isClosed = true
+    for (const shard of this.#shards.keys()) void this.forget(shard)
+  }
+
+  /**
+   * Returns the record of a bot with a relay.
+   *
+   * @throws BAD_REQUEST if the origin is not listed, or the token is missing
+   */
+  withRelay(record: BotRecord, { from, token }: RelayOrder, nowMs: number): BotRecord {
+    const { relays } = this.#options
+    if (relays?.originOf(from) === undefined) {
+      throw badRequest('from: expected an origin that --relay-from lists')
+    }
+    const { relay: before } = record
+    const isSameOrigin = before?.from === from
+    if (token === undefined) {
+      if (!isSameOrigin) {
+        throw badRequest('token: expected the token at the origin, which is needed for a new one')
+      }
+      return record
+    }
+    const relay: StoredRelay = {
+      from,
+      originBotId: token.botId,
+      sealedToken: relays.sealToken(`${token.botId}:${token.secret}`),
+      setAtMs: nowMs,
+    }
+    const goesOn = isSameOrigin && before.originBotId === token.botId
+    if (!goesOn || before.offset === undefined) return { ...record, relay }
+    const { offset, storedAtMs } = before
+    return {
+      ...record,
+      relay: { ...relay, offset, ...(storedAtMs === undefined ? {} : { storedAtMs }) },
+    }
+  }
+
+  /** Call this when the relay of a bot was set or removed: it is polled at once, and as it is now. */
+  async changed(bot: Bot): Promise<void> {
+    const { botId, main } = bot
+    await this.#shards.get(main.shard)?.get(botId)?.stop()
+    if (bot.record.relay !== undefined) this.#run(main.shard, botId)
+  }
+
+  /** Returns the relay of a bot; undefined if it has none. */
+  report({ botId, main, record }: Bot): RelayReport | undefined {
+    const { relay } = record
+    if (relay === undefined) return undefined
+    const { from, storedAtMs: lastUpdateMs } = relay
+    const job = this.#shards.get(main.shard)?.get(botId)
+    if (job !== undefined) return { ...job.state, from, lastUpdateMs }
+    const { relays } = this.#options
+    const isListed = relays?.originOf(from) !== undefined
+    const reason = isListed ? relayStarts : relayNotListed
+    const unknown = { sinceMs: undefined, nextPollMs: undefined, relayed: 0, refused: 0 }
+    return { state: 'paused', reason, ...unknown, from, lastUpdateMs }
+  }
+
+  #run(shard: Shard, botId: number): void {
+    const jobs = this.#shards.get(shard)
+    if (jobs === undefined || this.#services === undefined || jobs.has(botId)) return
+    const job = new RelayJob(this.#services, shard, botId, () => jobs.delete(botId))
+    jobs.set(botId, job)
+    void job.run()
+  }
+}
+
+const relayStarts = 'The shard of the bot was just opened: the relay begins soon'
+
+function badRequest(detail: string): PostboteError {
+  return new PostboteError('BAD_REQUEST', { detail })
+}

@@ -1,0 +1,161 @@
+/**
+ * Polls one origin (origin.ts) over HTTP, for all relays of a worker: a connection for each poll that waits. Connections obey
+ * the rules of webhooks: each address is judged, and no redirect is followed. The paths of calls have tokens, so no error of
+ * undici is ever shown.
+ */
+import type { Socket } from 'node:net'
+import { type buildConnector, Pool } from 'undici'
+import type { Surroundings } from '../surroundings.ts'
+import { Semaphore } from '../kit/semaphore.ts'
+import { type ConnectTarget, connectTarget } from '../webhook/connector.ts'
+import type { Endpoint } from '../webhook/endpoint.ts'
+import { failureOf } from '../webhook/failure.ts'
+import { HostAddresses } from '../webhook/resolve.ts'
+import type { WebhookNetwork } from '../webhook/verify.ts'
+import { relayAnswerBytesMax, relayPollS } from './limits.ts'
+import type { Origin, OriginAnswer, OriginFailure, OriginPoll } from './origin.ts'
+import { type RawAnswer, readOriginAnswer } from './read-origin-answer.ts'
+
+export interface HttpOriginOptions extends Pick<Surroundings, 'clock' | 'random'> {
+  readonly endpoint: Endpoint
+  readonly network: WebhookNetwork
+}
+
+/** A connection to an origin may take this long, as one to a webhook. */
+const relayConnectTimeoutMs = 10_000
+/** An origin may answer this much later than it was asked to. Chosen: more than a slow network takes. */
+const relayAnswerSlackMs = 15_000
+/** Nothing may arrive for this long within an answer. */
+const relayBodyTimeoutMs = 10_000
+/** So many answers are read and stored at the same time, because each may have 8 MiB. */
+const relayAnswersMax = 4
+
+export class HttpOrigin implements Origin {
+  readonly #options: HttpOriginOptions
+  readonly #pool: Pool
+  readonly #target: ConnectTarget
+  readonly #addresses: HostAddresses
+  readonly #answers = new Semaphore(relayAnswersMax)
+  readonly #closing = new AbortController()
+
+  constructor(options: HttpOriginOptions) {
+    const { endpoint, network, clock, random } = options
+    this.#options = options
+    this.#target = connectTarget(endpoint, undefined)
+    this.#addresses = new HostAddresses({
+      target: endpoint,
+      ports: network,
+      clock,
+      random,
+      onChange: () => undefined,
+    })
+    this.#pool = new Pool(endpoint.origin, {
+      connections: null,
+      pipelining: 1,
+      connect: (_request, done) => void this.#connect(done),
+      headersTimeout: relayPollS * 1_000 + relayAnswerSlackMs,
+      bodyTimeout: relayBodyTimeoutMs,
+    })
+  }
+
+  async poll<Result>(
+    poll: OriginPoll,
+    take: (answer: OriginAnswer) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    let leave: (() => void) | undefined
+    try {
+      const answer = await this.#answerTo(poll, signal, async () => {
+        await new Promise<void>((resolve) => {
+          leave = this.#answers.enter(resolve)
+        })
+      })
+      signal.throwIfAborted()
+      return await take(answer)
+    } finally {
+      leave?.()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#addresses.close()
+    await this.#pool.destroy()
+  }
+
+  async #answerTo(
+    { token, offset, types, limit }: OriginPoll,
+    signal: AbortSignal,
+    turn: () => Promise<void>,
+  ): Promise<OriginAnswer> {
+    this.#addresses.refreshIfDue(this.#options.clock.monotonicMs())
+    try {
+      const { statusCode, headers, body } = await this.#pool.request({
+        method: 'POST',
+        path: `/bot${token}/getUpdates`,
+        headers: ['content-type', 'application/json'],
+        body: JSON.stringify({ offset, limit, timeout: relayPollS, allowed_updates: types }),
+        signal,
+      })
+      // What arrives meanwhile stays in the socket.
+      await turn()
+      const bytes = await readAtMost(body, relayAnswerBytesMax)
+      if (bytes === undefined) return { failure: tooLarge }
+      const retryAfter = headers['retry-after']
+      const raw: RawAnswer = {
+        status: statusCode,
+        body: bytes,
+        retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+        nowMs: this.#options.clock.nowMs(),
+      }
+      return readOriginAnswer(raw)
+    } catch (error) {
+      signal.throwIfAborted()
+      return { failure: unreachable(error) }
+    }
+  }
+
+  /** Opens a connection for the pool. Never rejects. */
+  async #connect(done: buildConnector.Callback): Promise<void> {
+    const { signal } = this.#closing
+    let address: string | undefined
+    let socket: Socket
+    try {
+      address = await this.#addresses.pickUntil(signal)
+      const target = { target: this.#target, address, timeoutMs: relayConnectTimeoutMs }
+      socket = await this.#options.network.connect({ ...target, signal })
+    } catch (error) {
+      if (address !== undefined) this.#addresses.failed(address)
+      done(failureOf(error), null)
+      return
+    }
+    done(null, socket)
+  }
+}
+
+const tooLarge: OriginFailure = {
+  reason: `The answer of the origin has more than ${relayAnswerBytesMax} bytes`,
+  isTooLarge: true,
+}
+
+function unreachable(error: unknown): OriginFailure {
+  const message = failureOf(error)
+    .message.replace(/^Webhook connection/, 'Connection')
+    .replace(' from the webhook', '')
+  return { reason: `The origin cannot be reached: ${message}`, isPassing: true }
+}
+
+/** Reads a body; undefined if it has more bytes. Its connection is closed then. */
+async function readAtMost(
+  body: AsyncIterable<Buffer>,
+  bytesMax: number,
+): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > bytesMax) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, bytes)
+}

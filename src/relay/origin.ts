@@ -1,0 +1,54 @@
+/** The bot API server from which a relay takes updates, as a relay sees it. */
+
+/** An update as an origin sent it. */
+export interface OriginUpdate {
+  readonly updateId: number
+  /** The update without its id, as JSON; undefined if it is not exactly one type with its value. */
+  readonly update: Buffer | undefined
+  /** As it came. */
+  readonly raw: Buffer
+}
+
+/** What a poll asks for. */
+export interface OriginPoll {
+  /** A secret. */
+  readonly token: string
+  /** The first update that is wanted, which confirms all before it; undefined for everything that the origin has. */
+  readonly offset: number | undefined
+  /** The names of the types that are wanted. */
+  readonly types: readonly string[]
+  /** The maximum number of updates. */
+  readonly limit: number
+}
+
+/** Why a poll has brought nothing. */
+export interface OriginFailure {
+  /** One sentence for people, without a secret. */
+  readonly reason: string
+  /** How long the origin asks to wait. */
+  readonly retryAfterMs?: number | undefined
+  /** Whether it may be over at once, so that a first one is no news: a broken connection, or a failure within the origin. */
+  readonly isPassing?: boolean
+  /** The answer was too large: fewer updates may be asked for. */
+  readonly isTooLarge?: boolean
+}
+
+/** What a poll has brought. */
+export type OriginAnswer =
+  | { readonly updates: readonly OriginUpdate[] }
+  | { readonly failure: OriginFailure }
+
+/** A server that `--relay-from` lists. */
+export interface Origin {
+  /**
+   * Calls getUpdates once, and has `take` work on what it brings. Few answers are in memory at a time: others wait.
+   *
+   * @returns what `take` returns
+   * @throws only what `take` throws, or the reason of the signal
+   */
+  poll<Result>(
+    poll: OriginPoll,
+    take: (answer: OriginAnswer) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result>
+}

@@ -1,0 +1,151 @@
+/**
+ * Reads the answer of an origin to getUpdates. An update stays as the origin wrote it, byte for byte, without its id:
+ *
+ *   {"ok":true,"result":[{"update_id":7,"message":{...}}, ...]}
+ *                                       ^-------------^ the update, between braces
+ *
+ * The whole is checked by JSON.parse, so the scan that follows finds its way in any case.
+ */
+import { parseRetryAfter } from '../webhook/retry.ts'
+import { findMember, skipSpace, skipString, skipValue } from '../queue/json-scan.ts'
+import type { OriginAnswer, OriginFailure, OriginUpdate } from './origin.ts'
+
+/** An answer as it came. */
+export interface RawAnswer {
+  readonly status: number
+  readonly body: Buffer
+  /** The header. */
+  readonly retryAfter: string | undefined
+  /** Wall time in milliseconds. */
+  readonly nowMs: number
+}
+
+/** Reads an answer. Whatever an origin sends is either updates or a failure. */
+export function readOriginAnswer(answer: RawAnswer): OriginAnswer {
+  if (answer.status !== 200) return { failure: failureOf(answer) }
+  const updates = updatesIn(answer.body)
+  return updates === undefined ? { failure: noAnswer } : { updates }
+}
+
+const noAnswer: OriginFailure = {
+  reason: 'The origin sent something that is no answer of getUpdates',
+}
+
+function failureOf(answer: RawAnswer): OriginFailure {
+  const { status, retryAfter, nowMs } = answer
+  const said = saidIn(answer.body)
+  const header = parseRetryAfter(retryAfter, nowMs)
+  if (status === 409) {
+    return /webhook/i.test(said.description) ? webhookIsSet : somebodyPolls
+  }
+  if (status === 401 || status === 404) {
+    const reason = `The origin refuses the token (${status}): set the relay again with the token that is valid there`
+    return { reason }
+  }
+  if (status === 429) {
+    const asked = said.retryAfterS === undefined ? undefined : `${said.retryAfterS}`
+    const retryAfterMs = parseRetryAfter(asked, nowMs) ?? header
+    return { reason: 'The origin asks to call less often (429)', retryAfterMs }
+  }
+  if (status >= 300 && status < 400) {
+    return { reason: `The origin redirects (${status}), which is never followed` }
+  }
+  const failed = { reason: `The origin failed (${status})`, retryAfterMs: header }
+  return status >= 500 ? { ...failed, isPassing: true } : failed
+}
+
+const webhookIsSet: OriginFailure = {
+  reason:
+    'A webhook is set at the origin (409), so nobody can poll there: remove it with deleteWebhook at the origin',
+}
+const somebodyPolls: OriginFailure = {
+  reason:
+    'Somebody else polls at the origin with this token (409): stop that program, or have it use this server',
+}
+
+function saidIn(body: Buffer): { readonly description: string; readonly retryAfterS?: number } {
+  const said: unknown = parsed(body)
+  if (typeof said !== 'object' || said === null) return { description: '' }
+  const description =
+    'description' in said && typeof said.description === 'string' ? said.description : ''
+  const parameters = 'parameters' in said ? said.parameters : undefined
+  if (typeof parameters !== 'object' || parameters === null) return { description }
+  const seconds = 'retry_after' in parameters ? parameters.retry_after : undefined
+  return Number.isSafeInteger(seconds)
+    ? { description, retryAfterS: Number(seconds) }
+    : { description }
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined
+  }
+}
+
+const resultKey = Buffer.from('result')
+
+/** Returns the updates in ascending order of their ids; undefined if the body is no answer of getUpdates. */
+function updatesIn(body: Buffer): readonly OriginUpdate[] | undefined {
+  const count = countIn(parsed(body))
+  if (count === undefined) return undefined
+  const open = findMember(body, skipSpace(body, 0), resultKey)
+  if (body[open] !== openBracket) return undefined
+  const updates: OriginUpdate[] = []
+  for (let at = skipSpace(body, open + 1); body[at] === openBrace; ) {
+    const end = skipValue(body, at)
+    const update = updateIn(body.subarray(at, end))
+    if (update === undefined) return undefined
+    updates.push(update)
+    at = skipSpace(body, end)
+    if (body[at] === comma) at = skipSpace(body, at + 1)
+  }
+  // An element that is no object has ended the scan early.
+  if (updates.length !== count) return undefined
+  return updates.toSorted((a, b) => a.updateId - b.updateId)
+}
+
+/** Returns how many updates an answer has; undefined if it is none. */
+function countIn(said: unknown): number | undefined {
+  if (typeof said !== 'object' || said === null || !('ok' in said) || said.ok !== true) {
+    return undefined
+  }
+  return 'result' in said && Array.isArray(said.result) ? said.result.length : undefined
+}
+
+const openBracket = 0x5b
+const openBrace = 0x7b
+const quote = 0x22
+const comma = 0x2c
+const idKey = '"update_id"'
+
+function updateIn(raw: Buffer): OriginUpdate | undefined {
+  let updateId: number | undefined
+  const members: Buffer[] = []
+  for (let at = skipSpace(raw, 1); raw[at] === quote; ) {
+    const keyEnd = skipString(raw, at)
+    const value = skipSpace(raw, skipSpace(raw, keyEnd) + 1)
+    const end = skipValue(raw, value)
+    if (raw.toString('latin1', at, keyEnd) === idKey) {
+      if (updateId !== undefined) return undefined
+      updateId = idIn(raw.toString('latin1', value, end))
+    } else {
+      members.push(raw.subarray(at, end))
+    }
+    at = skipSpace(raw, skipSpace(raw, end) + 1)
+  }
+  if (updateId === undefined) return undefined
+  const [only] = members
+  const update =
+    only === undefined || members.length > 1 ? undefined : Buffer.concat([before, only, after])
+  return { updateId, update, raw }
+}
+
+const before = Buffer.from('{')
+const after = Buffer.from('}')
+
+/** The ids of other servers may be larger than those of this one. */
+function idIn(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}

@@ -1,0 +1,128 @@
+/**
+ * Keeps updates that no queue can store for a look by the operator, since a relay skips them: a line of JSON for each in a file
+ * of the data directory.
+ *
+ *     relay-refused/<shard>.ndjson       {"time":...,"bot_id":...,"update_id":...,"reason":...,"bytes":...,"update":"{...}"}
+ *     relay-refused/<shard>.old.ndjson   what was full before
+ *
+ * They have payloads, so only the owner may read them, and the lines of a bot go when the bot is removed or something of it
+ * is erased. The owner of a shard writes its files alone. Where another node may have the shard next, which could not do that,
+ * they go with the shard.
+ */
+import { open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../clock.ts'
+import { PostboteError } from '../errors.ts'
+import { Mutex } from '../kit/mutex.ts'
+import { kib, mib } from '../limits.ts'
+import { readIfThere } from '../store/read-if-there.ts'
+import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
+import type { RefusedUpdate } from './relay-services.ts'
+
+export interface RefusedUpdatesOptions {
+  readonly clock: Pick<Clock, 'nowMs'>
+  /** The data directory. */
+  readonly directory: string
+  /** Whether another node may have a shard next. */
+  readonly isShared: boolean
+}
+
+/** A bot, and the number of its shard. */
+export interface RefusingBot {
+  readonly botId: number
+  readonly shard: number
+}
+
+/** A file has at most this many bytes before it becomes the old one. Chosen: hundreds of usual updates. */
+export const refusedFileBytesMax = mib
+/** An update is kept up to this many bytes. Chosen: a few of the largest must not be all that is there to look at. */
+export const refusedUpdateBytesMax = 64 * kib
+
+export class RefusedUpdates {
+  readonly #options: RefusedUpdatesOptions
+  readonly #directory: string
+  readonly #turns = new Mutex()
+
+  constructor(options: RefusedUpdatesOptions) {
+    this.#options = options
+    this.#directory = join(options.directory, 'relay-refused')
+  }
+
+  /**
+   * Makes updates durable.
+   *
+   * @throws STORE_UNAVAILABLE
+   */
+  keep(of: RefusingBot, refused: readonly RefusedUpdate[]): Promise<void> {
+    const time = this.#options.clock.nowMs() / 1_000
+    const lines = refused.map(({ updateId, reason, raw }) => {
+      const update = raw.toString('utf8', 0, refusedUpdateBytesMax)
+      const { botId: bot_id } = of
+      const fields = { time, bot_id, update_id: updateId, reason, bytes: raw.length, update }
+      return Buffer.from(`${JSON.stringify(fields)}\n`)
+    })
+    return this.#turns.run(async () => {
+      try {
+        await makePrivateDirectory(this.#directory)
+        for (const line of lines) await this.#append(of.shard, line)
+      } catch (error) {
+        throw new PostboteError('STORE_UNAVAILABLE', { cause: error })
+      }
+    })
+  }
+
+  /** Deletes what is kept of a bot. */
+  async forget({ botId, shard }: RefusingBot): Promise<void> {
+    await this.#turns.run(async () => {
+      for (const path of this.#paths(shard)) {
+        const text = await readIfThere(path)
+        if (text === undefined) continue
+        const lines = text.toString().split('\n')
+        const others = lines.filter((line) => isOfAnother(line, botId))
+        await writeFileAtomically(path, others.map((line) => `${line}\n`).join(''), 0o600)
+      }
+    })
+  }
+
+  /** Call this when a shard was opened, and when it has left. Never rejects. */
+  async moved(shard: number): Promise<void> {
+    if (!this.#options.isShared) return
+    await this.#turns.run(async () => {
+      for (const path of this.#paths(shard)) await rm(path, { force: true }).catch(() => undefined)
+    })
+  }
+
+  async #append(shard: number, line: Buffer): Promise<void> {
+    const [path, old] = this.#paths(shard)
+    const file = await open(path, 'a', 0o600)
+    let isFull = false
+    try {
+      const { size } = await file.stat()
+      isFull = size > 0 && size + line.length > refusedFileBytesMax
+      if (!isFull) {
+        await file.appendFile(line)
+        await file.sync()
+      }
+    } finally {
+      await file.close()
+    }
+    if (!isFull) return
+    await rename(path, old)
+    await this.#append(shard, line)
+  }
+
+  #paths(shard: number): readonly [string, string] {
+    const path = join(this.#directory, `${shard}`)
+    return [`${path}.ndjson`, `${path}.old.ndjson`]
+  }
+}
+
+/** A line that a crash has cut off may be anybody's. */
+function isOfAnother(line: string, botId: number): boolean {
+  try {
+    const fields: { readonly bot_id?: unknown } = JSON.parse(line)
+    return fields.bot_id !== botId
+  } catch {
+    return false
+  }
+}
