@@ -40,12 +40,14 @@ const refusals = countersOf('updates_refused', [
 /** Only updates of streams get these, when the key of the stream was revoked, has expired or has lost the bot. */
 const streamRefusals = countersOf('updates_refused', ['UNAUTHORIZED', 'KEY_LACKS_BOT'])
 
-/** Counts requests on the private API that their key does not allow; /metrics shows them as one metric with a label. */
+/** Counts requests on the private API that their key does not allow, or their link to the owner's page; /metrics shows them as one metric with a label. */
 export const deniedMetrics = countersOf('requests_denied', [
   'UNAUTHORIZED',
   'KEY_LACKS_SCOPE',
   'KEY_LACKS_BOT',
   'KEY_OVER_LIMIT',
+  'BAD_LINK',
+  'LINK_LACKS_RIGHT',
 ])
 
 const rows = {

@@ -22,7 +22,7 @@ import type { CreationGate } from '../bot-api/bot-api-handler.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import { portalSecretIn } from '../bots/portal-secret.ts'
 import { PostboteError } from '../errors.ts'
-import { dropBody, hasBody } from '../http/body.ts'
+import { dropBody, hasBody, mustClose } from '../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
 import { isAudited } from '../operations/audit-operations.ts'
@@ -30,7 +30,13 @@ import { portalPrefix } from '../operations/operation.ts'
 import type { PortalRight, StoredPortalLink } from '../shard/bot-record.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { answersOf } from './answers.ts'
-import { acceptAnyAsJson, ajvOptions, expectedOf, sendError } from './private-api.ts'
+import {
+  acceptAnyAsJson,
+  ajvOptions,
+  deniedMetricOf,
+  expectedOf,
+  sendError,
+} from './private-api.ts'
 import type { PrivateApiOptions } from './private-api-options.ts'
 import { addBotRoutes } from './routes/bot-routes.ts'
 import { botIdParam, servePortal } from './routes/add-operations.ts'
@@ -108,7 +114,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     if (request.access !== undefined && hasBody(request.raw)) await guard.accessOf(request)
   })
   app.setErrorHandler(async (error: FastifyError | PostboteError, request, reply) => {
-    const expected = expectedOf(error)
+    const expected = shownToOwner(expectedOf(error))
     if (expected.code === 'INTERNAL') {
       const requestId = requestIdOf(request.raw)
       options.log.error(
@@ -116,6 +122,9 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
         'a call of the portal failed because of a bug',
       )
     }
+    const denied = deniedMetricOf[expected.code]
+    if (denied !== undefined) options.counters.add(denied, 1)
+    if (mustClose(request.raw)) void reply.header('connection', 'close')
     const shown = expected.code === 'BAD_LINK' ? await guard.refusalOf(request, reply) : expected
     if (shown.retryAfterS !== undefined) void reply.header('retry-after', shown.retryAfterS)
     return sendError(reply, shown)
@@ -139,6 +148,13 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     addTailRoutes(calls, { ...options, keys: { ring: guard }, places })
   })
   return app
+}
+
+/** What is damaged, and where, concerns the operator only. */
+function shownToOwner(error: PostboteError): PostboteError {
+  return error.code === 'SHARD_BROKEN'
+    ? new PostboteError('BOT_UNAVAILABLE', { cause: error })
+    : error
 }
 
 /** Checks the links of requests, and counts their calls. */

@@ -68,7 +68,7 @@ export const ajvOptions = {
   code: { optimize: false },
 } as const
 
-const deniedMetricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = deniedMetrics
+export const deniedMetricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = deniedMetrics
 
 export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
   const answers = answersOf(given)

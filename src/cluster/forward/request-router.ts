@@ -214,6 +214,11 @@ export class RequestRouter {
     return botId === undefined ? undefined : routes.shardOf(botId)
   }
 
+  /** A call of the portal is one of the private API, also at the public listener: not each of them may be repeated. */
+  #formOf(kind: ListenerKind, request: IncomingMessage): ListenerKind {
+    return this.#isPortalCall(request) ? 'private' : kind
+  }
+
   /** Without `--portal`, such a call to the public listener is as any other unknown one. */
   #isPortalCall(request: IncomingMessage): boolean {
     if (!isPortalTarget(request.url ?? '/')) return false
@@ -264,8 +269,7 @@ export class RequestRouter {
       place,
       learn: (owner) => routes.learn(anyShard, owner),
       shard,
-      // Unlike the methods of the bot API, not all of them may be repeated.
-      kind: this.#isPortalCall(request) ? 'private' : kind,
+      kind: this.#formOf(kind, request),
       generation: () =>
         isRemote() ? routes.epochOf(anyShard) : this.#options.ownerOf(anyShard)?.generation,
       hangs: () => (isRemote() ? 0 : this.#options.hangsOf(place() ?? self)),
