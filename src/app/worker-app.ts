@@ -491,6 +491,7 @@ function privateOptionsOf(
     portal: { url: config.portal, frame: new PortalFrame(settings.adminKey) },
     bots: own.registry,
     takesForeignTokens: config.foreignTokens,
+    takesRelays: config.relayFrom.length > 0,
     clock,
     counters: parts.slot,
     tracer: parts.tracer,

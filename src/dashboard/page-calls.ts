@@ -26,6 +26,8 @@ export const pageCalls = {
   changeBot: `PATCH ${bot}`,
   removeBot: `DELETE ${bot}`,
   rotateToken: `POST ${bot}/token`,
+  setRelay: `PUT ${bot}/relay`,
+  removeRelay: `DELETE ${bot}/relay`,
   listUpdates: `GET ${updates}`,
   getUpdate: `GET ${updates}/:update_id`,
   dropUpdate: `DELETE ${updates}/:update_id`,

@@ -9,7 +9,10 @@ import type { Visibility } from './visible-poller.ts'
 export type PageRight = 'push' | 'read' | 'manage' | 'all' | 'replay'
 
 /** What the reader has a right to. */
-export type ReaderRights = Pick<PageContext, 'seesAll' | 'takesForeignTokens' | 'may'>
+export type ReaderRights = Pick<
+  PageContext,
+  'seesAll' | 'takesForeignTokens' | 'takesRelays' | 'may'
+>
 
 /** What every view needs, for as long as it is shown. */
 export interface PageContext {
@@ -20,6 +23,8 @@ export interface PageContext {
   readonly seesAll: boolean
   /** Whether the server takes tokens that another server has made. */
   readonly takesForeignTokens: boolean
+  /** Whether bots may take their updates from other servers. */
+  readonly takesRelays: boolean
   /** Whether the reader has a right. What the reader may not do is not offered. */
   readonly may: (right: PageRight) => boolean
   /** Says what was done. */

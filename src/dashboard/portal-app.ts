@@ -148,7 +148,12 @@ export class PortalApp {
   }
 }
 
-const nothing: ReaderRights = { seesAll: false, takesForeignTokens: false, may: () => false }
+const nothing: ReaderRights = {
+  seesAll: false,
+  takesForeignTokens: false,
+  takesRelays: false,
+  may: () => false,
+}
 
 /** Returns the secret in the address, which has it no longer then; undefined if the address has none. */
 function takeSecret(): string | undefined {

@@ -26,7 +26,7 @@ export interface LinkRights {
 
 const pauseMs = 1_000
 /** A link that shows nothing of the bot is asked for its end alone. */
-const endPauseMs = 5_000
+const endPauseMs = 2_000
 
 export function portalView(context: PageContext, route: BotRoute, link: LinkRights): PageView {
   const text = `This link works until ${formatExact(link.endsAtS)}.`

@@ -10,6 +10,7 @@ import { limitPanel } from './limit-panel.ts'
 import { overlapField } from './overlap-field.ts'
 import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
+import { relayPanel } from './relay-panel.ts'
 import { retentionPanel } from './retention-panel.ts'
 import type { BotShape } from './shapes.ts'
 import { signingKeysPanel } from './signing-keys-panel.ts'
@@ -22,6 +23,7 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
   const webhook = webhookPanel(context, queue)
   const deliveries = deliverySettingsPanel(context, queue.botId)
   const headers = headersPanel(context, queue.botId)
+  const relay = relayPanel(context, queue.botId)
   const limit = cardElement('Limit of deliveries', limitPanel(context, queue))
   const validation = validationCard(context, queue)
   const cards = may('manage')
@@ -42,6 +44,7 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
       webhook.root,
       element('div', {}, deliveries.root, headers.root, limit),
     ),
+    relay.root,
     element('div', { class: 'pair' }, token, check),
     retentionPanel(context, queue),
     signingKeysPanel(context, queue),
@@ -52,6 +55,7 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
     webhook.show(state)
     deliveries.show(bot)
     headers.show(bot)
+    relay.show(bot)
     limit.hidden = state.mode !== 'webhook'
     validation.show(bot)
   }

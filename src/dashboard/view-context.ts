@@ -44,15 +44,12 @@ export function viewContext(world: ViewWorld, ends: (() => void)[]): PageContext
 }
 
 /** Returns what a session has a right to. */
-export function rightsOfSession({
-  bots,
-  scopes,
-  foreign_tokens: isTaken,
-}: RightsShape): ReaderRights {
+export function rightsOfSession({ bots, scopes, ...server }: RightsShape): ReaderRights {
   const has = (scope: string): boolean => scopes.some((each) => each === 'all' || each === scope)
   return {
     seesAll: bots === null,
-    takesForeignTokens: isTaken === true,
+    takesForeignTokens: server.foreign_tokens === true,
+    takesRelays: server.relays === true,
     may: (right) => has(right === 'replay' ? 'manage' : right),
   }
 }

@@ -155,6 +155,9 @@ export const sessionOperations = declareOperations('server', {
           foreign_tokens: Type.Optional(
             Type.Literal(true, { description: 'The server has `--foreign-tokens`.' }),
           ),
+          relays: Type.Optional(
+            Type.Literal(true, { description: 'The server has `--relay-from`.' }),
+          ),
         },
         { $id: 'Rights', description: 'What the key or the session of the request may do.' },
       ),

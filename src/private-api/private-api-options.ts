@@ -25,6 +25,8 @@ import type { IngestRoutesOptions } from './routes/ingest-routes.ts'
 export interface PrivateApiOptions extends IngestRoutesOptions {
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean
+  /** Whether `--relay-from` has a value. */
+  readonly takesRelays?: boolean
   readonly portal: {
     /** The value of `--portal`. */
     readonly url: string | undefined

@@ -16,6 +16,7 @@ import {
   openTab,
   picture,
 } from '../support/programs/dashboard.ts'
+import { startSmallOrigin } from '../support/network/small-origin.ts'
 import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
@@ -23,8 +24,11 @@ import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const skip = chromiumObstacle() ?? false
 
+const theOrigin = shared((owner) => startSmallOrigin(owner))
 const loggedIn = shared(async (owner): Promise<Dashboard> => {
-  const server = await startServer(owner, { workers: 2, flags: ['--local', '--foreign-tokens'] })
+  const { url } = await theOrigin()
+  const flags = ['--local', '--foreign-tokens', `--relay-from=${url}`]
+  const server = await startServer(owner, { workers: 2, flags })
   const browser = await startChromium(owner)
   const dashboard = await openDashboard(owner, { server, browser, bypassCSP: true })
   await logIn(dashboard)
@@ -167,6 +171,44 @@ test('headers are set and removed, and their values are in no part of the page',
   await card.getByRole('button', { name: 'Remove all headers' }).click()
   await answer(dashboard, 'Remove the headers')
   await card.getByText('Deliveries carry no headers of the platform.').waitFor()
+})
+
+test('a relay is set, shown in a sentence and removed, and its token is in no part of the page', {
+  skip,
+}, async () => {
+  const dashboard = await openSettings()
+  const { page, server, botId, token } = dashboard
+  const origin = await theOrigin()
+  const card = cardOf(page, 'Relay')
+  await card.getByText('The bot takes no updates from another server.').waitFor()
+  const secret = 'relay-secret-relay-secret-relay-secret'
+  const set = card.getByRole('button', { name: 'Set the relay' })
+  await card.getByLabel('Another bot API server').fill('https://other.example')
+  await card.getByLabel('Token there').fill(`123456789:${secret}`)
+  await set.click()
+  await card.getByText(/relay-from/).waitFor()
+  await card.getByLabel('Another bot API server').fill(origin.url)
+  await card.getByLabel('Token there').fill(`123456789:${secret}`)
+  await set.click()
+  await card.getByText(`Takes updates from ${origin.url}. No update was stored yet.`).waitFor()
+  origin.add({ message: { message_id: 1, date: 1, chat: { id: 5, type: 'private' }, text: 'a' } })
+  await card.getByText(/1 update stored, the last/).waitFor()
+  await picture(page, 'relay')
+  assert.doesNotMatch(await page.content(), /relay-secret/)
+  const { body } = await server.call(token, 'getUpdates')
+  assert.equal(body.result[0].message.text, 'a')
+  origin.answerInstead((_poll, response) => {
+    response.writeHead(401).end('{"ok":false,"error_code":401,"description":"Unauthorized"}')
+    return true
+  })
+  origin.add({ message: { message_id: 2, date: 1, chat: { id: 5, type: 'private' }, text: 'b' } })
+  await card.getByText('paused', { exact: true }).waitFor()
+  await picture(page, 'relay-paused')
+  await assertAccessible(page)
+  await card.getByRole('button', { name: 'Remove the relay' }).click()
+  await answer(dashboard, 'Remove the relay')
+  await card.getByText('The bot takes no updates from another server.').waitFor()
+  assert.equal((await server.admin('GET', `/v1/bots/${botId}/relay`)).status, 404)
 })
 
 test('a bot is registered with a token of another server, which the page forgets', {

@@ -1,7 +1,7 @@
 /** The owner's page in a real browser: what a link shows, what it permits, and when it ends. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
 import {
   answer,
@@ -12,7 +12,7 @@ import {
   picture,
 } from '../support/programs/dashboard.ts'
 import { BotOwner, type LinkOptions } from '../support/server/bot-owner.ts'
-import { type Server, startServer } from '../support/server/server.ts'
+import { type EndingTest, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
 import { type Receiver, startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
@@ -77,15 +77,18 @@ interface Opened {
   readonly requests: { readonly url: string; readonly referer?: string; readonly cookie?: string }[]
 }
 
-/** Opens a link. Errors of the page, and requests to anything but the server, fail the test. */
-async function open(
-  t: TestContext,
-  bot: OwnedBot,
-  options: BrowserContextOptions = {},
-): Promise<Opened> {
-  const context = await bot.browser.newContext(options)
-  t.after(() => context.close())
-  const page = await context.newPage()
+/** A page for many tests: another one costs a process of the browser. */
+const [strictPage, axePage] = [false, true].map((bypassCSP) =>
+  shared(async (owner): Promise<Opened> => {
+    const { browser, server } = await world()
+    const context = await browser.newContext({ bypassCSP })
+    owner.after(() => context.close())
+    return watchedPage(owner, await context.newPage(), server)
+  }),
+)
+
+/** Errors of the page, and requests to anything but the server, fail the test. */
+function watchedPage(owner: EndingTest, page: Page, server: Server): Opened {
   const requests: Opened['requests'][number][] = []
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
@@ -95,14 +98,22 @@ async function open(
   page.on('request', (request) => {
     const url = request.url()
     if (url.startsWith('data:')) return
-    if (!url.startsWith(bot.server.botUrl)) problems.push(`request: ${url}`)
+    if (!url.startsWith(server.botUrl)) problems.push(`request: ${url}`)
     const { referer, cookie } = request.headers()
     requests.push({ url, ...(referer && { referer }), ...(cookie && { cookie }) })
   })
-  t.after(() => assert.deepEqual(problems, []))
-  await page.goto(addressOf(bot))
-  await page.getByRole('heading', { level: 1 }).waitFor()
+  owner.after(async () => assert.deepEqual(problems, []))
   return { page, requests }
+}
+
+/** Opens a link. */
+async function open(bot: OwnedBot, make = strictPage): Promise<Opened> {
+  const opened = await make!()
+  await opened.page.goto('about:blank')
+  opened.requests.length = 0
+  await opened.page.goto(addressOf(bot))
+  await opened.page.getByRole('heading', { level: 1 }).waitFor()
+  return opened
 }
 
 test('an owner sees what the endpoint answered within two seconds, repairs it, and replays the update', {
@@ -118,7 +129,7 @@ test('an owner sees what the endpoint answered within two seconds, repairs it, a
     }
   })
   const { server, botId, sink } = bot
-  const { page } = await open(t, bot)
+  const { page } = await open(bot)
   await page.getByText('Nothing was sent yet.').waitFor()
   const id = (await server.push(botId, { message: { chat: { id: 42 }, text: 'hello' } })) ?? 0
   await page.getByLabel('Answer').getByText('chat 42 is not in the table').waitFor()
@@ -144,7 +155,7 @@ test('updates are looked up and replayed by a job with a bar', { skip }, async (
   const { server, botId, sink } = bot
   for (const id of [42, 42, 43]) await server.push(botId, { message: { chat: { id }, text: 'x' } })
   await sink.atLeast(3)
-  const { page } = await open(t, bot)
+  const { page } = await open(bot)
   await openTab({ page }, 'Updates')
   await page.getByText('delivered', { exact: true }).nth(2).waitFor()
   await page.getByLabel('Ordering key').fill('chat.id=42')
@@ -161,7 +172,7 @@ test('a test update is sent and seen to arrive, and the stored endpoint is check
   skip,
 }, async (t) => {
   const bot = await ownedBot(t, {}, (_delivery, response) => void response.end())
-  const { page } = await open(t, bot)
+  const { page } = await open(bot)
   await openTab({ page }, 'Try')
   await page.getByRole('button', { name: 'Send a test update' }).click()
   await page.getByText(/^Update \d+ was delivered in \d+ ms\.$/).waitFor()
@@ -177,7 +188,7 @@ test('the secret is in no address, history, storage or source of the page, and n
   skip,
 }, async (t) => {
   const bot = await ownedBot(t)
-  const { page, requests } = await open(t, bot)
+  const { page, requests } = await open(bot)
   await page.getByText('Nothing was sent yet.').waitFor()
   const { secret } = bot.owner
   assert.equal(page.url(), `${bot.server.botUrl}/portal/`)
@@ -209,7 +220,7 @@ test('the secret is in no address, history, storage or source of the page, and n
 async function assertEnded({ page, requests }: Opened): Promise<void> {
   await page.getByRole('heading', { name: 'This link has ended.' }).waitFor()
   const before = requests.length
-  await page.evaluate(`new Promise((resolve) => setTimeout(resolve, 1_500))`)
+  await page.evaluate(`new Promise((resolve) => setTimeout(resolve, 1_200))`)
   assert.equal(requests.length, before)
   assert.equal(await page.locator('button:visible').count(), 0)
 }
@@ -218,7 +229,7 @@ test('a link that was revoked shows one sentence and asks no more, also one that
   skip,
 }, async (t) => {
   const bot = await ownedBot(t)
-  const revoked = await open(t, bot)
+  const revoked = await open(bot)
   await openTab(revoked, 'Updates')
   await bot.server.push(bot.botId, { message: { text: 'x' } })
   await bot.owner.revoke()
@@ -226,7 +237,7 @@ test('a link that was revoked shows one sentence and asks no more, also one that
   await picture(revoked.page, 'portal-ended')
   // A link that shows nothing ends as well.
   const blind = { ...bot, owner: await BotOwner.of(bot.server, bot.botId, { can: ['test'] }) }
-  const opened = await open(t, blind)
+  const opened = await open(blind)
   await opened.page.getByRole('button', { name: 'Send a test update' }).click()
   await opened.page.getByText(/^Update \d+ is stored/).waitFor()
   assert.equal(await opened.page.getByRole('button', { name: 'Check' }).count(), 0)
@@ -239,7 +250,7 @@ test('what a link does not permit is not offered', { skip }, async (t) => {
   const { server, botId, sink } = bot
   const id = await server.push(botId, { message: { text: 'x' } })
   await sink.atLeast(1)
-  const { page } = await open(t, bot)
+  const { page } = await open(bot)
   await page.getByLabel('Answer').waitFor()
   const tabs = page.getByRole('navigation', { name: 'Of this bot' }).getByRole('link')
   assert.deepEqual(await tabs.allTextContents(), ['Activity', 'Updates', 'Dead letters'])
@@ -266,9 +277,8 @@ test('the page works in a frame of the origin of its link, and in no other', {
 }, async (t) => {
   const origin = 'https://platform.example'
   const bot = await ownedBot(t, { origin })
-  const context = await bot.browser.newContext()
-  t.after(() => context.close())
-  const page = await context.newPage()
+  const page = await bot.browser.newPage()
+  t.after(() => page.close())
   const framing = `<!doctype html><title>Platform</title><iframe src="${addressOf(bot)}" width="900" height="700"></iframe>`
   await page.route(/^https:\/\/[a-z]+\.example\//, (route) =>
     route.fulfill({ contentType: 'text/html', body: framing }),
@@ -294,7 +304,9 @@ for (const { name, colorScheme, viewport } of appearances) {
   test(`the owner's page is accessible and fits, ${name}`, { skip }, async (t) => {
     const bot = await ownedBot(t)
     await bot.server.push(bot.botId, { message: { text: 'x' } })
-    const { page } = await open(t, bot, { colorScheme, viewport, bypassCSP: true })
+    const { page } = await open(bot, axePage)
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize(viewport)
     await page.getByLabel('Answer').waitFor()
     for (const tab of ['Activity', 'Updates', 'Dead letters', 'Try']) {
       await openTab({ page }, tab)

@@ -13,13 +13,17 @@ import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'guard' | 'takesForeignTokens'> & AskingRoute<'sessionEnded'>
+type Options = Pick<PrivateApiOptions, 'guard' | 'takesForeignTokens' | 'takesRelays'> &
+  AskingRoute<'sessionEnded'>
 type Rights = ResultOf<typeof sessionOperations.getSession>
 
 export function addSessionRoutes(app: FastifyInstance, options: Options): void {
   const { guard } = options
-  // The page asks for such a token only then.
-  const tokens = options.takesForeignTokens === true ? { foreign_tokens: true as const } : {}
+  // The page asks for the token of another server only then.
+  const taken = {
+    ...(options.takesForeignTokens === true ? { foreign_tokens: true as const } : {}),
+    ...(options.takesRelays === true ? { relays: true as const } : {}),
+  }
   addOperations(app, sessionOperations, {
     async beginSession({ request: { headers }, reply }) {
       // A session must not prolong itself: a stolen cookie would last forever.
@@ -29,7 +33,7 @@ export function addSessionRoutes(app: FastifyInstance, options: Options): void {
       void reply.header('set-cookie', setCookie)
       return { expires: expiresAtS }
     },
-    getSession: async ({ request }) => ({ ...accessJson(requestAccess(request)), ...tokens }),
+    getSession: async ({ request }) => ({ ...accessJson(requestAccess(request)), ...taken }),
     async endSession({ request, reply }) {
       const ending = guard.sessionToEnd(request.raw)
       if (ending !== undefined) {
