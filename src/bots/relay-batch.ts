@@ -29,8 +29,8 @@ export interface RelayTarget {
 export interface RelayedBatch {
   /** How many were stored. */
   readonly pushed: number
-  /** How many were before the offset of the poll. */
-  readonly repeated: number
+  /** Whether all were before the offset of the poll. */
+  readonly isRepeated: boolean
   readonly refused: readonly RefusedUpdate[]
   /** Why the rest was not stored: it is asked for again. */
   readonly stopped: PostboteError | undefined
@@ -69,12 +69,13 @@ export async function storeRelayed(
   return bot.recordChanges.run(async () => {
     const { relay } = bot.record
     if (bot.isRemoved || relay === undefined || !isSamePlace(polled, relay)) return undefined
-    const checked = updates.map((update) => checkedOf(update, bot))
+    const from = pollOffset(relay, bot.main.clock.nowMs())
+    const fresh = updates.filter(({ updateId }) => updateId >= (from ?? 0))
+    const checked = fresh.map((update) => checkedOf(update, bot))
     const unstorable = checked.flatMap((each) => ('reason' in each ? [each] : []))
     if (unstorable.length > 0) await keep(unstorable)
     // Nothing waits between here and the commit, so ids are written in order.
-    const from = pollOffset(relay, bot.main.clock.nowMs())
-    const { pushes, filtered, repeated, next, stopped } = pushAll(target, { relay, from }, checked)
+    const { pushes, filtered, next, stopped } = pushAll(target, { relay, from }, checked)
     if (next !== undefined && next !== from) await commit(bot, pushes, { ...relay, offset: next })
     const refused = unstorable.filter(({ updateId }) => next !== undefined && updateId < next)
     counters.add('updates_pushed', pushes.length)
@@ -82,7 +83,7 @@ export async function storeRelayed(
     if (filtered > 0) counters.add('updates_filtered', filtered)
     if (refused.length > 0) counters.add('relay_updates_refused', refused.length)
     if (stopped !== undefined) countRefusal(counters, stopped.code)
-    return { pushed: pushes.length, repeated, refused, stopped }
+    return { pushed: pushes.length, isRepeated: fresh.length === 0, refused, stopped }
   })
 }
 
@@ -100,7 +101,6 @@ async function commit(
 interface PushedAll {
   readonly pushes: readonly PushOperation[]
   readonly filtered: number
-  readonly repeated: number
   /** The offset after what was done. */
   readonly next: number | undefined
   readonly stopped: PostboteError | undefined
@@ -114,17 +114,14 @@ function pushAll(
   const { allowedTypes, clock } = bot.main
   const pushes: PushOperation[] = []
   let filtered = 0
-  let repeated = 0
   let next = from
   let stopped: PostboteError | undefined
   try {
     assertAccepting()
     for (const each of checked) {
       const { updateId } = each
-      if (updateId < (next ?? 0)) {
-        repeated += 1
-        continue
-      }
+      // An origin may send one twice in an answer.
+      if (updateId < (next ?? 0)) continue
       if (!('reason' in each) && (from !== undefined || !isOfLastBatch(relay, updateId))) {
         if (isAllowed(allowedTypes, each.typeNumber)) pushes.push(pushOf(bot, each, clock))
         else filtered += 1
@@ -135,7 +132,7 @@ function pushAll(
     if (!(error instanceof PostboteError)) throw error
     stopped = error
   }
-  return { pushes, filtered, repeated, next, stopped }
+  return { pushes, filtered, next, stopped }
 }
 
 /** The origin may not have been told of the last batch, if the server ended after it. */

@@ -57,6 +57,8 @@ export class RelayJob {
   /** Polls in a row that failed. */
   #failures = 0
   #limit = relayBatchMax
+  /** Refused updates below this id are kept already. */
+  #keptBelow = 0
 
   /** @param onEnd - called when it has ended, before `stop` resolves */
   constructor(services: RelayJobServices, shard: Shard, botId: number, onEnd: () => void) {
@@ -167,16 +169,23 @@ export class RelayJob {
         this.#services.assertAccepting(bot)
       },
     }
-    const batch = await storeRelayed(target, { polled, updates }, (refused) =>
-      this.#services.refused.keep({ botId: this.botId, shard: this.#shard.index }, refused),
-    )
+    const batch = await storeRelayed(target, { polled, updates }, (refused) => this.#keep(refused))
     if (batch === undefined) return 0
-    const { pushed, refused, repeated, stopped } = batch
+    const { pushed, refused, isRepeated, stopped } = batch
+    if (stopped === undefined) this.#keptBelow = 0
     this.#count(pushed, refused)
     if (stopped !== undefined) return this.#cannotStore(stopped)
-    if (repeated === updates.length) return this.#fail({ reason: relayRepeats })
+    if (isRepeated) return this.#fail({ reason: relayRepeats })
     this.#toPolling()
     return 0
+  }
+
+  /** An update that waits behind one that cannot be stored yet comes again and again. */
+  async #keep(refused: readonly RefusedUpdate[]): Promise<void> {
+    const unkept = refused.filter(({ updateId }) => updateId >= this.#keptBelow)
+    if (unkept.length === 0) return
+    await this.#services.refused.keep({ botId: this.botId, shard: this.#shard.index }, unkept)
+    this.#keptBelow = (unkept.at(-1)?.updateId ?? 0) + 1
   }
 
   #count(pushed: number, refused: readonly RefusedUpdate[]): void {

@@ -1,7 +1,11 @@
 /** Relays that take the updates of bots from another bot API server, on a server with two workers. */
 import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { startSmallOrigin } from '../support/network/small-origin.ts'
+import { type Instead, startSmallOrigin } from '../support/network/small-origin.ts'
 import { until } from '../support/kit/until.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
@@ -76,4 +80,119 @@ test('a server that has no relay, or does not list the origin, refuses it by nam
     assert.match(said.error.message.replace(/^[^:]*: /, ''), named)
     assert(!text.includes(secret), text)
   }
+})
+
+/** The events that the server keeps. */
+function eventsOf(server: Server): string {
+  const file = join(server.dir, 'events', '0.ndjson')
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+}
+
+/** The origin has answered. */
+function send(_response: object): true {
+  return true
+}
+
+test('what an origin answers in place of updates pauses the relay with a sentence', async () => {
+  const { origin, server } = await started()
+  const { botId } = await server.register(freshBotOf(0))
+  const path = `/v1/bots/${botId}/relay`
+  const webhook = "Conflict: can't use getUpdates method while webhook is active"
+  const answers: (readonly [RegExp, Instead])[] = [
+    [/^The origin refuses the token/, (_, response) => send(response.writeHead(401).end('{}'))],
+    [
+      /^A webhook is set/,
+      (_, response) => send(response.writeHead(409).end(JSON.stringify({ description: webhook }))),
+    ],
+    [
+      /redirects \(302\)/,
+      (_, response) => send(response.writeHead(302, { location: `${origin.url}/elsewhere` }).end()),
+    ],
+    [/no answer of getUpdates/, (_, response) => send(response.writeHead(200).end('{"ok":true,'))],
+    [/less often/, (_, response) => send(response.writeHead(429, { 'retry-after': '900' }).end())],
+  ]
+  const large = Buffer.alloc(9 * 1024 * 1024, ' ')
+  answers.push([/more than \d+ bytes/, (_, response) => send(response.end(large))])
+  for (const [reason, instead] of answers) {
+    origin.answerInstead(instead)
+    const { status, text } = await server.admin('PUT', path, { from: origin.url, token })
+    assert.equal(status, 200, text)
+    let shown: { readonly state: string; readonly reason: string } | undefined
+    await until(async () => {
+      shown = (await server.admin('GET', `/v1/bots/${botId}`)).body.relay
+      return shown?.state === 'paused'
+    })
+    assert.match(shown?.reason ?? '', reason)
+  }
+  assert(origin.polls.every((poll) => poll.path.endsWith('/getUpdates')))
+  await until(() => eventsOf(server).includes('"type":"relay.paused"'))
+  origin.answerInstead(undefined)
+  await server.admin('DELETE', path)
+})
+
+test('an address that webhooks may not have is not connected to', async (t) => {
+  const origin = await startSmallOrigin(t)
+  const url = origin.url.replace('127.0.0.1', 'localhost')
+  const flags = ['--local', '--block-cidr=127.0.0.0/8,::1/128', `--relay-from=${url}`]
+  const server = await startServer(t, { flags })
+  const { botId } = await server.register()
+  await server.admin('PUT', `/v1/bots/${botId}/relay`, { from: url, token })
+  let reason = ''
+  await until(async () => {
+    reason = (await server.admin('GET', `/v1/bots/${botId}/relay`)).body.reason ?? ''
+    return reason !== ''
+  })
+  assert.match(reason, /reserved/)
+  assert.equal(origin.polls.length, 0)
+})
+
+test('a bot with the token of its origin polls here, and sends and gets files through the upstream server', async (t) => {
+  const origin = await startSmallOrigin(t)
+  const flags = ['--local', '--foreign-tokens', '--log-level=trace']
+  const both = [`--relay-from=${origin.url}`, `--upstream=${origin.url}`]
+  let server = await startServer(t, { workers: 2, flags: [...flags, ...both] })
+  const names = { first_name: 'A', username: 'a_bot' }
+  assert.equal((await server.admin('POST', '/v1/bots', { ...names, token })).status, 200)
+  const botId = Number.parseInt(token, 10)
+  const path = `/v1/bots/${botId}/relay`
+  origin.add(message('hello'), { guest_message: { text: 'a secret text' } })
+  await server.admin('PUT', path, { from: origin.url, token })
+  assert.deepEqual(await textsOf(server, { botId, token }, 1), ['hello'])
+  await until(() => origin.pending.length === 0)
+  const sent = await server.call(token, 'sendMessage', { chat_id: 5, text: 'hi' })
+  assert.equal(sent.body.result.path, `/bot${token}/sendMessage`)
+  const file: string = await new Promise((resolve, reject) => {
+    get(`${server.botUrl}/file/bot${token}/photos/file_1.jpg`, (response) => {
+      textOf(response).then(resolve, reject)
+    }).on('error', reject)
+  })
+  assert.equal(JSON.parse(file).result.path, `/file/bot${token}/photos/file_1.jpg`)
+
+  const refused = join(server.dir, 'relay-refused')
+  const kept = (): string =>
+    readdirSync(refused)
+      .map((name) => readFileSync(join(refused, name), 'utf8'))
+      .join('')
+  assert.match(kept(), /a secret text/)
+  await server.admin('DELETE', `/v1/bots/${botId}/updates?ordering_key=a`)
+  assert.equal(kept(), '')
+  const exported = await server.admin('GET', `/v1/bots/${botId}`)
+  const metrics = await server.admin('GET', '/metrics')
+  for (const { text } of [exported, metrics]) assert(!text.includes(secret), text)
+  await until(() => eventsOf(server).includes('"type":"relay.refused"'))
+  assert(!eventsOf(server).includes(secret))
+  assert.match(metrics.text, /relay_updates_refused_total 1/)
+
+  await server.stop()
+  assert(!server.output().includes(secret))
+  // Another admin key cannot read the token, and another list does not permit the origin.
+  writeFileSync(join(server.dir, 'admin.key'), 'another-admin-key-0123456789')
+  server = await server.restart({ workers: 2, flags: [...flags, ...both] })
+  await until(async () => /admin key/.test((await server.admin('GET', path)).body.reason))
+  assert.equal((await server.admin('PUT', path, { from: origin.url })).status, 200)
+  await server.admin('PUT', path, { from: origin.url, token })
+  await until(async () => (await server.admin('GET', path)).body.state === 'polling')
+  server = await server.restart({ workers: 2, flags })
+  assert.match((await server.admin('GET', path)).body.reason, /--relay-from/)
+  assert.equal((await server.admin('DELETE', path)).status, 200)
 })

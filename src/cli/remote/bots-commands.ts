@@ -173,8 +173,14 @@ function tokenLines({ token }: { readonly token: string }): readonly string[] {
 /** A line for each field, a column for each of the two queues. Fields that a later server adds are shown, too. */
 function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
   const { bot_id, first_name, username, created_at, validate, test, ...others } = bot
-  const { default_ttl, connections_cap, retry_delays, headers, ...queue } = others
-  const settings = { default_ttl, connections_cap, retry_delays, headers }
+  const { default_ttl, connections_cap, retry_delays, headers, relay, ...queue } = others
+  const settings = {
+    default_ttl,
+    connections_cap,
+    retry_delays,
+    headers,
+    relay: relaySentence(relay),
+  }
   const testFields = new Map<string, unknown>(Object.entries(shownQueue(test)))
   return {
     head: ['field', 'queue', '/test/ queue'],
@@ -194,6 +200,12 @@ function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
       ]),
     ],
   }
+}
+
+function relaySentence(relay: ResultOf<typeof botOperations.getBot>['relay']): string | undefined {
+  if (relay === undefined) return undefined
+  const because = relay.reason === null ? '' : `: ${relay.reason}`
+  return `${relay.state} from ${relay.from}${because}`
 }
 
 /** Of the counts of deliveries, only what has happened is shown. */

@@ -1,10 +1,10 @@
 /**
  * The least of a bot API server that a relay polls: it keeps the updates of one token, confirms by offset, and answers one
- * poll at a time. A test may have it answer something else.
+ * poll at a time. Of other calls it returns the path. A test may have it answer something else.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { json } from 'node:stream/consumers'
+import { json, text as textOf } from 'node:stream/consumers'
 import type { EndingTest } from '../server/server.ts'
 
 /** A getUpdates call as it came. */
@@ -42,8 +42,14 @@ export async function startSmallOrigin(t: EndingTest, nextId = 1_000): Promise<S
     send(response, 200, { ok: true, result: pending.slice(0, 100) })
   }
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { url = '' } = request
+    if (!url.endsWith('/getUpdates')) {
+      await textOf(request)
+      send(response, 200, { ok: true, result: { path: url } })
+      return
+    }
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a test asserts its shape by using it
-    const poll = { ...((await json(request)) as SeenPoll), path: request.url ?? '' }
+    const poll = { ...((await json(request)) as SeenPoll), path: url }
     polls.push(poll)
     if (instead?.(poll, response) === true) return
     const { offset = 0 } = poll

@@ -188,6 +188,18 @@ test('a full queue pauses the relay, which goes on where it was', async () => {
   assert.equal((await of.bots.registry.relay(botId)).state, 'polling')
 })
 
+test('an update that is refused behind a full queue is kept once', async () => {
+  const of = await open()
+  const all = [1, 2, 3, 4, 5, 6].map((id) => update(id))
+  const refused = { update_id: 7, guest_message: {} }
+  await of.origin.send(...all, refused)
+  await untilPolled(of)
+  await of.origin.send(...all.slice(5), refused)
+  await untilPolled(of)
+  assert.equal(of.bots.refused.kept.length, 1)
+  assert.equal(of.origin.polls.at(-1)?.offset, 6)
+})
+
 test('a full disk pauses the relay, and nothing is skipped', async () => {
   const of = await open()
   of.bots.isDiskLow = () => true
