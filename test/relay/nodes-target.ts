@@ -50,6 +50,10 @@ export class NodesTarget implements RelayTarget {
     return this.#cluster.any()
   }
 
+  servers(): readonly Server[] {
+    return this.#cluster.nodes
+  }
+
   async holdSync(edge: SyncEdge, text: string): Promise<void> {
     const all = [...this.#proxies.values()]
     await Promise.race(all.map((proxy) => proxy.holdNext(holds[edge], text)))

@@ -9,6 +9,8 @@ export interface RelayTarget {
   readonly victims: readonly string[]
   /** A server that clients use now. */
   server(): Server
+  /** All that run. */
+  servers(): readonly Server[]
   /** Resolves when the sync of the updates with this text is held. */
   holdSync(edge: SyncEdge, text: string): Promise<void>
   /** What is not held goes on. */
