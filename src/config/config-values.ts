@@ -348,6 +348,7 @@ export const upstreamUrl: Kind<UpstreamUrl> = {
 export const relayServer: Kind<string> = {
   expected: 'http[s]://host[:port]',
   placeholder: 'URL',
+  isSecret: true,
   parse: (text) => relayOrigin(text) ?? refused,
 }
 

@@ -75,6 +75,7 @@ test('without any source every option has its default', () => {
     attemptBodyOfReserved: false,
     secretTokenHeaders: ['X-Service-Bot-Api-Secret-Token', 'X-Telegram-Bot-Api-Secret-Token'],
     proxy: undefined,
+    relayFrom: [],
     upstream: undefined,
     demo: false,
     blockCidrs: [],
@@ -199,6 +200,14 @@ test('an upstream server is read with and without a path and a port', () => {
   assert.deepEqual(upstreamOf('http://[::1]:1/a/b//'), { origin: 'http://[::1]:1', prefix: '/a/b' })
 })
 
+test('an origin of relays is read in its usual form, and http only with --local', () => {
+  const argv = ['--relay-from=https://API.telegram.org/,https://b:8443']
+  assert.deepEqual(parse({ argv }).relayFrom, ['https://api.telegram.org', 'https://b:8443'])
+  const plain = '--relay-from=http://127.0.0.1:8081'
+  assert.match(problemsOf({ argv: [plain] }).join(), /^--relay-from: expected https/)
+  assert.deepEqual(parse({ argv: [plain, '--local'] }).relayFrom, ['http://127.0.0.1:8081'])
+})
+
 test('a queue that could not hold the largest update is refused', () => {
   const problems = problemsOf({ argv: ['--max-pending-bytes', '2000'] })
   assert.match(problems.join(), /^--max-pending-bytes: expected .* at least max-update-bytes/)
@@ -255,6 +264,7 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['foreign-tokens', 'maybe', ''],
   ['trace-context', 'maybe', ''],
   ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host'],
+  ['relay-from', 'a', 'ftp://a', 'https://', 'https://a:0', 'https://a/b', 'https://u@a'],
   ['proxy', 'p:80', 'https://p:80', 'http://p', 'http://p:0', 'http://p:80/x', 'http://%:%@p:80'],
   [
     'upstream',
@@ -298,7 +308,8 @@ test('every option refuses values out of its range, and the error has its name a
       assert.equal(flag.length, 1, `${option} ${value}`)
       assert.ok(flag[0]!.startsWith(`--${option}: expected ${expected}, got `), flag[0])
       const isShown =
-        !['database', 'proxy', 'upstream', 'events-url'].includes(option) && value.length <= 100
+        !['database', 'proxy', 'relay-from', 'upstream', 'events-url'].includes(option) &&
+        value.length <= 100
       if (isShown) assert.ok(flag[0]!.endsWith(JSON.stringify(value)), flag[0])
       if (value === '') continue
       const variable = problemsOf({ env: { [environmentName(option)]: value } })
