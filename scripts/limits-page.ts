@@ -44,6 +44,11 @@ const groups: ReadonlyArray<readonly [title: string, names: string]> = [
     orderingKeyBytesMax expirySweepPeriodMs groupLingerMs`,
   ],
   [
+    'Relays (§4.9)',
+    `relayPollS relayBatchMax relayAnswerBytesMax relayConnectTimeoutMs relayAnswerSlackMs relayBodyTimeoutMs
+    relayLargeAnswersMax relayEmptyRestMs relayStoreRetryMsMax refusedFileBytesMax refusedUpdateBytesMax`,
+  ],
+  [
     'getUpdates (§5)',
     `pollLimitMax pollTimeoutSMax responseBytesMax updateEnvelopeBytes pollRepeatedWithinMs pollRepeatedTimeoutMs
     pollHastyWithinMs pollPauseWithinMs pollPauseAfterLastMs pollPauseAfterFirstMs allowedUpdatesLengthMax`,

@@ -154,7 +154,8 @@ export class RelayJob {
       return this.#fail(answer.failure)
     }
     const { updates } = answer
-    this.#limit = relayBatchMax
+    // At once, the next answer would be as large again.
+    this.#limit = Math.min(this.#limit * 2, relayBatchMax)
     if (updates.length === 0) {
       this.#toPolling()
       return Math.max(0, relayEmptyRestMs - tookMs)

@@ -12,6 +12,7 @@ import type { Endpoint } from '../webhook/endpoint.ts'
 import { failureOf } from '../webhook/failure.ts'
 import { HostAddresses } from '../webhook/resolve.ts'
 import type { WebhookNetwork } from '../webhook/verify.ts'
+import { kib } from '../limits.ts'
 import { relayAnswerBytesMax, relayPollS } from './limits.ts'
 import type { Origin, OriginAnswer, OriginFailure, OriginPoll } from './origin.ts'
 import { type RawAnswer, readOriginAnswer } from './read-origin-answer.ts'
@@ -27,15 +28,17 @@ const relayConnectTimeoutMs = 10_000
 const relayAnswerSlackMs = 15_000
 /** Nothing may arrive for this long within an answer. */
 const relayBodyTimeoutMs = 10_000
-/** So many answers are read and stored at the same time, because each may have 8 MiB. */
-const relayAnswersMax = 4
+/** So many large answers are read and stored at the same time, because each may have 8 MiB. */
+const relayLargeAnswersMax = 4
+/** An answer up to this size waits for no other. Chosen: some updates; the socket has read as much before anybody looks. */
+const relaySmallAnswerBytesMax = 64 * kib
 
 export class HttpOrigin implements Origin {
   readonly #options: HttpOriginOptions
   readonly #pool: Pool
   readonly #target: ConnectTarget
   readonly #addresses: HostAddresses
-  readonly #answers = new Semaphore(relayAnswersMax)
+  readonly #large = new Semaphore(relayLargeAnswersMax)
   readonly #closing = new AbortController()
 
   constructor(options: HttpOriginOptions) {
@@ -67,7 +70,7 @@ export class HttpOrigin implements Origin {
     try {
       const answer = await this.#answerTo(poll, signal, async () => {
         await new Promise<void>((resolve) => {
-          leave = this.#answers.enter(resolve)
+          leave = this.#large.enter(resolve)
         })
       })
       signal.throwIfAborted()
@@ -97,9 +100,7 @@ export class HttpOrigin implements Origin {
         body: JSON.stringify({ offset, limit, timeout: waitS, allowed_updates: types }),
         signal,
       })
-      // What arrives meanwhile stays in the socket.
-      await turn()
-      const bytes = await readAtMost(body, relayAnswerBytesMax)
+      const bytes = await readAnswer(body, turn)
       if (bytes === undefined) return { failure: tooLarge }
       const retryAfter = headers['retry-after']
       const raw: RawAnswer = {
@@ -145,17 +146,25 @@ function unreachable(error: unknown): OriginFailure {
   return { reason: `The origin cannot be reached: ${message}`, isPassing: true }
 }
 
-/** Reads a body; undefined if it has more bytes. Its connection is closed then. */
-async function readAtMost(
+/**
+ * Reads a body; undefined if it is too large. Its connection is closed then.
+ *
+ * @param turn - resolves when a large one may be read. What arrives meanwhile stays in the socket.
+ */
+async function readAnswer(
   body: AsyncIterable<Buffer>,
-  bytesMax: number,
+  turn: () => Promise<void>,
 ): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
+  let isLarge = false
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > bytesMax) return undefined
+    if (bytes > relayAnswerBytesMax) return undefined
     chunks.push(chunk)
+    if (isLarge || bytes <= relaySmallAnswerBytesMax) continue
+    isLarge = true
+    await turn()
   }
   return Buffer.concat(chunks, bytes)
 }

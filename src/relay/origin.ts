@@ -43,7 +43,7 @@ export type OriginAnswer =
 /** A server that `--relay-from` lists. */
 export interface Origin {
   /**
-   * Calls getUpdates once, and has `take` work on what it brings. Few answers are in memory at a time: others wait.
+   * Calls getUpdates once, and has `take` work on what it brings. Few large answers are in memory at a time: others wait.
    *
    * @returns what `take` returns
    * @throws only what `take` throws, or the reason of the signal

@@ -33,9 +33,9 @@ export interface RefusingBot {
   readonly shard: number
 }
 
-/** A file has at most this many bytes before it becomes the old one. Chosen: hundreds of usual updates. */
+/** A file of skipped updates has at most this many bytes before it becomes the old one. Chosen: hundreds of usual updates. */
 export const refusedFileBytesMax = mib
-/** An update is kept up to this many bytes. Chosen: a few of the largest must not be all that is there to look at. */
+/** An update in such a file is kept up to this many bytes. Chosen: a few of the largest must not be all that is there to look at. */
 export const refusedUpdateBytesMax = 64 * kib
 
 export class RefusedUpdates {

@@ -261,7 +261,7 @@ test('an answer that is too large is asked for in smaller parts', async () => {
   assert.equal((await of.bots.registry.relay(botId)).reason, 'too large')
   await of.origin.send(update(1))
   await untilPolled(of)
-  assert.equal(of.origin.polls.at(-1)?.limit, 100)
+  assert.equal(of.origin.polls.at(-1)?.limit, 2)
 })
 
 test('an origin that answers at once without updates is not called in a loop', async () => {
