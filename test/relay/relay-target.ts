@@ -15,7 +15,7 @@ export interface RelayTarget {
   holdSync(edge: SyncEdge, text: string): Promise<void>
   /** What is not held goes on. */
   letPass(): void
-  /** Kills what relays this bot, by SIGKILL. Resolves when it is gone. */
+  /** Kills what relays this bot, by SIGKILL, or freezes it. Resolves when it does nothing more. */
   kill(victim: string, botId: number): Promise<void>
   /** Resolves when everything runs again and has its work. */
   restore(): Promise<void>
