@@ -5,7 +5,10 @@ import { get } from 'node:http'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { type Instead, startSmallOrigin } from '../support/network/small-origin.ts'
+import { run } from '../support/kit/child-process.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
@@ -16,6 +19,7 @@ const started = shared(async (owner) => {
   const flags = ['--local', `--relay-from=${origin.url}`, '--log-level=trace']
   return { origin, server: await startServer(owner, { workers: 2, flags }) }
 })
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const secret = 'AAF-abcdefghijklmnopqrstuvwxyz_0123'
 const token = `123456789:${secret}`
 
@@ -47,6 +51,7 @@ test('a bot gets the updates of its origin once and in order, after a kill, too'
   const set = await server.admin('PUT', path, { from: origin.url, token })
   assert.equal(set.status, 200, set.text)
   await until(() => origin.pending.length === 0)
+  await server.kill()
   server = await server.restart({ workers: 1, flags })
   origin.add(message('c'))
   await until(() => origin.pending.length === 0)
@@ -128,6 +133,25 @@ test('what an origin answers in place of updates pauses the relay with a sentenc
   await until(() => eventsOf(server).includes('"type":"relay.paused"'))
   origin.answerInstead(undefined)
   await server.admin('DELETE', path)
+})
+
+test('the command line sets, shows and removes a relay, and reads its token from a file or standard input', async (t) => {
+  const { origin, server } = await started()
+  const { botId } = await server.register(freshBotOf(1))
+  const file = join(temporaryDirectory(t), 'token')
+  writeFileSync(file, `${token}\n`)
+  const at = [`--url=${server.privateUrl}`, `--key-file=${join(server.dir, 'admin.key')}`]
+  const relay = async (command: string, ...more: readonly string[]): Promise<string> => {
+    const args = [mainFile, 'relay', command, `${botId}`, ...at, ...more]
+    return (await run(process.execPath, args)).stdout
+  }
+  const from = `--from=${origin.url}`
+  assert.match(await relay('set', from, `--token-file=${file}`), /state\s+polling/)
+  await until(() => origin.polls.some((poll) => poll.path === `/bot${token}/getUpdates`))
+  assert.match(await relay('set', from, '--same-token'), /state\s+polling/)
+  assert.match(await relay('show'), /state\s+polling/)
+  assert.match(await relay('remove'), new RegExp(`removed the relay of bot ${botId}`))
+  await assert.rejects(relay('set', from, '--same-token'), /token: expected/)
 })
 
 test('an address that webhooks may not have is not connected to', async (t) => {

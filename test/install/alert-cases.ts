@@ -26,6 +26,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   PostboteShardBroken: gauge('postbote_shards_broken', 1, 0),
   PostboteStoreFailures: counter('postbote_store_failures_total'),
   PostboteDiskLow: counter(refused('DISK_LOW'), refused('QUEUE_FULL')),
+  PostboteRelaysPaused: gauge('postbote_relays_paused', 1, 0),
   PostboteQueueFull: counter(refused('QUEUE_FULL'), refused('DISK_LOW')),
   PostbotePushesRefused: {
     fires: { [refused('BAD_UPDATE')]: perMinute(20), postbote_updates_pushed_total: perMinute(80) },
