@@ -41,6 +41,7 @@ const pages = [
   'test/soak/README.md',
   'test/soak/report.md',
   'test/nemeses/report.md',
+  'test/relay/report.md',
   'bench/README.md',
   'bench/results/README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(

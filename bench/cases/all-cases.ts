@@ -12,7 +12,7 @@ import { forwardedCases } from './forwarded.ts'
 import { gzipCase } from './gzip.ts'
 import { holdsCase } from './holds.ts'
 import { idleCase, idleForwardedCase } from './idle.ts'
-import { idleRelaysCase } from './idle-relays.ts'
+import { idleRelaysCases } from './idle-relays.ts'
 import { ingestCases } from './ingest.ts'
 import { ingestPoolCases } from './ingest-pool.ts'
 import { latencyCase } from './latency.ts'
@@ -36,7 +36,11 @@ export const caseGroups: readonly CaseGroup[] = [
   { name: 'latency', title: 'From push to poll', cases: [latencyCase] },
   { name: 'webhook', title: 'Webhooks', cases: webhookCases },
   { name: 'connect', title: 'A connection for each request', cases: connectCases },
-  { name: 'idle', title: 'Waiting polls', cases: [idleCase, idleForwardedCase, idleRelaysCase] },
+  {
+    name: 'idle',
+    title: 'Waiting polls',
+    cases: [idleCase, idleForwardedCase, ...idleRelaysCases],
+  },
   { name: 'backlog', title: 'A deep backlog', cases: [holdsCase, ...backlogCases] },
   { name: 'fleet', title: 'Questions about all bots', cases: [fleetCase] },
   { name: 'scaling', title: 'Two workers and one', cases: scalingCases },

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { foreignToken, relayFlags } from '../../test/support/origin/relay-server.ts'
 import { Origin } from '../../test/support/origin/origin.ts'
 import { makeCertificate } from '../certificate.ts'
-import type { BenchCase, CaseContext, Contestant, Sample } from '../contestant.ts'
+import type { BenchCase, CaseContext, Sample } from '../contestant.ts'
 import { meterCpu } from '../cpu-meter.ts'
 import { type ServerOptions, ServerUnderTest } from '../server-under-test.ts'
 import { until } from '../until.ts'
@@ -24,27 +24,22 @@ const kib = 1_024
 const cpuFigure = '% of a core'
 const memoryFigure = 'kB a relay'
 
-export const idleRelaysCase: BenchCase = {
-  name: 'idle-relays',
-  title: `${relays.toLocaleString('en')} relays without updates, for ${measuredMs / 1_000} s`,
-  operation: 'poll',
-  targets: [
-    { kind: 'figure', figure: cpuFigure, max: 5 },
-    { kind: 'figure', figure: cpuFigure, max: 5, of: 'postbote, TLS' },
-  ],
-  charted: { kind: 'figure', figure: memoryFigure },
-  isExtra: true,
-  freshRoundsMax: 1,
-  msMax: 900_000,
-  open: (context) =>
-    Promise.resolve([
-      contestant(context, 'postbote', false),
-      contestant(context, 'postbote, TLS', true),
-    ]),
-}
+export const idleRelaysCases: readonly BenchCase[] = [
+  caseOf('idle-relays', `${relays.toLocaleString('en')} relays without updates`, false),
+  caseOf('idle-relays-tls', `${relays.toLocaleString('en')} such relays with TLS`, true),
+]
 
-function contestant(context: CaseContext, name: string, isTls: boolean): Contestant {
-  return { name, run: () => measure(context, isTls) }
+function caseOf(name: string, title: string, isTls: boolean): BenchCase {
+  return {
+    name,
+    title: `${title}, for ${measuredMs / 1_000} s`,
+    operation: 'poll',
+    targets: [{ kind: 'figure', figure: cpuFigure, max: 5 }],
+    charted: { kind: 'figure', figure: memoryFigure },
+    isExtra: true,
+    freshRoundsMax: 1,
+    open: (context) => Promise.resolve([{ name: 'postbote', run: () => measure(context, isTls) }]),
+  }
 }
 
 async function measure(context: CaseContext, isTls: boolean): Promise<Sample> {

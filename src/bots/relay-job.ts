@@ -13,7 +13,7 @@ import { type Clock, sleep } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import type { ReportEvent } from '../events/operator-event.ts'
-import { relayBatchMax } from '../relay/limits.ts'
+import { relayBatchMax, relayPollS } from '../relay/limits.ts'
 import type { OriginAnswer, OriginFailure } from '../relay/origin.ts'
 import type { RefusedUpdates } from '../relay/refused-updates.ts'
 import type { RefusedUpdate, RelayServices } from '../relay/relay-services.ts'
@@ -134,6 +134,8 @@ export class RelayJob {
       offset: pollOffset(relay, bot.main.clock.nowMs()),
       types: typesOf(bot.main.allowedTypes),
       limit: this.#limit,
+      // A pause is over when the origin answers, and not when it has an update.
+      waitS: this.#failures > 0 ? 0 : relayPollS,
     }
     return origin.poll(
       poll,

@@ -87,7 +87,7 @@ export class HttpOrigin implements Origin {
   }
 
   async #answerTo(
-    { token, offset, types, limit }: OriginPoll,
+    { token, offset, types, limit, waitS }: OriginPoll,
     signal: AbortSignal,
     turn: () => Promise<void>,
   ): Promise<OriginAnswer> {
@@ -97,7 +97,7 @@ export class HttpOrigin implements Origin {
         method: 'POST',
         path: `/bot${token}/getUpdates`,
         headers: ['content-type', 'application/json'],
-        body: JSON.stringify({ offset, limit, timeout: relayPollS, allowed_updates: types }),
+        body: JSON.stringify({ offset, limit, timeout: waitS, allowed_updates: types }),
         signal,
       })
       const bytes = await readAnswer(body, turn)

@@ -19,6 +19,8 @@ export interface OriginPoll {
   readonly types: readonly string[]
   /** The maximum number of updates. */
   readonly limit: number
+  /** How long to wait for an update, in seconds. */
+  readonly waitS: number
 }
 
 /** Why a poll has brought nothing. */

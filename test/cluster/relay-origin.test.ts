@@ -151,6 +151,16 @@ test('relays and origins', { concurrency: true }, async (t) => {
       assert.deepEqual(await textsOf(world, 1), ['one'])
     }),
 
+    t.test('a pause is over when the origin answers, also without an update', async () => {
+      const world = await relayed()
+      const { origin, bot } = world
+      const fault = { kind: 'refuse', status: 500, description: 'Internal' } as const
+      await origin.control.fault(bot.botId, fault, 2)
+      await push(world, 'one')
+      await pausedBecause(world, /500/)
+      await resumed(world)
+    }),
+
     t.test('another poller pauses it, and it goes on later', async () => {
       const world = await relayed()
       const { origin, bot } = world

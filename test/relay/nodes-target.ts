@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { until } from '../support/kit/until.ts'
 import { map } from '../support/server/bot-of.ts'
+import { signalAll } from '../support/server/database.ts'
 import { startCluster, type TestCluster } from '../support/server/cluster.ts'
 import { Postgres } from '../support/server/postgres.ts'
 import { databaseAt, initialize } from '../support/server/postgres-shards.ts'
@@ -15,10 +16,10 @@ const holds = { begins: 'statement', ended: 'response' } as const
 const restoredMsMax = 60_000
 
 export class NodesTarget implements RelayTarget {
-  readonly victims = ['worker of a node', 'node']
+  readonly victims = ['worker of a node', 'node', 'frozen node']
   readonly #cluster: TestCluster
   readonly #proxies: ReadonlyMap<string, HoldingProxy>
-  #down: { readonly name: string; readonly server: Server } | undefined
+  #down: { readonly name: string; readonly server: Server; readonly isFrozen: boolean } | undefined
 
   private constructor(cluster: TestCluster, proxies: ReadonlyMap<string, HoldingProxy>) {
     this.#cluster = cluster
@@ -50,6 +51,10 @@ export class NodesTarget implements RelayTarget {
     return this.#cluster.any()
   }
 
+  servers(): readonly Server[] {
+    return this.#cluster.nodes
+  }
+
   async holdSync(edge: SyncEdge, text: string): Promise<void> {
     const all = [...this.#proxies.values()]
     await Promise.race(all.map((proxy) => proxy.holdNext(holds[edge], text)))
@@ -62,9 +67,16 @@ export class NodesTarget implements RelayTarget {
   async kill(victim: string, botId: number): Promise<void> {
     const owner = (await this.#cluster.owners())[map.shardOf(botId)] ?? ''
     const server = this.#cluster.node(owner)
-    if (victim === 'node') {
-      this.#down = { name: owner, server: this.#cluster.forget(owner) }
-      await server.kill()
+    if (victim !== 'worker of a node') {
+      const isFrozen = victim === 'frozen node'
+      this.#down = { name: owner, server: this.#cluster.forget(owner), isFrozen }
+      if (isFrozen) signalAll(server.pids(), 'SIGSTOP')
+      else await server.kill()
+      // The other one takes over. What was frozen goes on beside it.
+      await until(async () => {
+        const owners = await this.#cluster.owners()
+        return owners.every((each) => each !== '' && each !== owner)
+      }, restoredMsMax)
       return
     }
     const pid = server.workerPid()
@@ -75,13 +87,9 @@ export class NodesTarget implements RelayTarget {
   /** Shards may still move back. */
   async restore(): Promise<void> {
     if (this.#down !== undefined) {
-      const { name: node, server } = this.#down
-      // The other one takes over.
-      await until(async () => {
-        const owners = await this.#cluster.owners()
-        return owners.every((owner) => owner !== '' && owner !== node)
-      }, restoredMsMax)
-      this.#cluster.remember(node, await server.restart())
+      const { name: node, server, isFrozen } = this.#down
+      if (isFrozen) signalAll(server.pids(), 'SIGCONT')
+      this.#cluster.remember(node, isFrozen ? server : await server.restart())
       this.#down = undefined
     }
     for (const node of this.#cluster.nodes) {

@@ -16,7 +16,7 @@ export function relayReport(runs: readonly RelayRun[]): string {
       return `- \`${command}\`, ${seconds} s`
     }),
     '',
-    `${kills.length} kills by SIGKILL, Node ${process.versions.node}, ${process.platform}. The origin made ${sum(({ made }) => made)} updates;`,
+    `${kills.length} kills by SIGKILL, those of frozen nodes by SIGSTOP, Node ${process.versions.node}, ${process.platform}. The origin made ${sum(({ made }) => made)} updates;`,
     `${sum(({ received }) => received)} were received, **${verdict(violations)}**.`,
     '',
     `| moment of the kill | ${victims.join(' | ')} |`,
@@ -32,7 +32,7 @@ export function relayReport(runs: readonly RelayRun[]): string {
     '| what | times |',
     '|---|---|',
     `| received again under the same id, by a reader that had not confirmed it | ${sum(({ receivedAgain }) => receivedAgain)} |`,
-    `| the origin refused the poll of one of two relays | ${sum(({ conflicts }) => conflicts)} |`,
+    `| a poll of a dead or frozen process that the origin ended, because the next one came | ${sum(({ conflicts }) => conflicts)} |`,
     `| violations | ${violations.length} |`,
     '',
     ...violations.map((violation) => `- ${violation.replaceAll('|', '\\|')}`),

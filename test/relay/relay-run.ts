@@ -5,6 +5,8 @@ import { boundaries, type Boundary, RelayWorld, type RelayWorldOptions } from '.
 
 export interface RelayRunOptions extends Pick<RelayWorldOptions, 'kind'> {
   readonly kills: number
+  /** No kill begins later. */
+  readonly minutes?: number
   readonly seed: number
   readonly log: (line: string) => void
 }
@@ -23,7 +25,7 @@ export interface RelayRun {
 }
 
 export async function runRelayKills(t: EndingTest, options: RelayRunOptions): Promise<RelayRun> {
-  const { kind, kills: count, seed, log } = options
+  const { kind, kills: count, minutes = Infinity, seed, log } = options
   const startMs = performance.now()
   const luck = new Luck(seed)
   const world = await RelayWorld.start(t, { kind, luck })
@@ -33,7 +35,8 @@ export async function runRelayKills(t: EndingTest, options: RelayRunOptions): Pr
   const kills: { readonly boundary: Boundary; readonly victim: string }[] = []
   let round: typeof kills = []
   try {
-    while (kills.length < count) {
+    const endMs = startMs + minutes * 60_000
+    while (kills.length < count && performance.now() < endMs) {
       if (round.length === 0) round = shuffled(all, luck)
       const next = round.pop()
       if (next === undefined) break

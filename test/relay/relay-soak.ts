@@ -13,6 +13,7 @@ const { values } = parseArgs({
   options: {
     kind: { type: 'string', default: 'server' },
     kills: { type: 'string', default: '50' },
+    minutes: { type: 'string', default: 'Infinity' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     results: { type: 'string' },
     report: { type: 'string' },
@@ -24,6 +25,7 @@ if (values.help) {
   say(`usage: npm run relay-soak -- [options]
   --kind KIND     server (workers, the whole server, a power loss) or nodes (of a cluster on PostgreSQL); default server
   --kills N       default 50
+  --minutes M     no kill begins later
   --seed S        of everything that is drawn; default a random one
   --results FILE  adds the run to those in this file
   --report FILE   a report of all of them in Markdown`)
@@ -39,6 +41,7 @@ async function main(): Promise<void> {
   const options = {
     kind,
     kills: Number(values.kills),
+    minutes: Number(values.minutes),
     seed: Number(values.seed),
     log: say,
   } as const

@@ -93,20 +93,17 @@ export class RelayWorld {
     return world
   }
 
-  /** The tokens of the bots at the origin. */
-  get tokens(): readonly string[] {
-    return this.#readers.map(({ token }) => token)
-  }
-
   /** Kills once, and resolves when everything was received. */
   async round(boundary: Boundary, victim: string): Promise<void> {
     const { botId } = this.#luck.pick(this.#readers)
+    const servers = this.target.servers()
     const gate = gates[boundary]
     if (gate !== undefined) await this.#killAtGate(gate, victim, botId)
     else if (boundary === 'any time') await this.#killAnyTime(victim, botId)
     else await this.#killAtSync(boundary === 'sync begins' ? 'begins' : 'ended', victim, botId)
     await this.target.restore()
     await until(() => this.#hasAll(), receivedMsMax)
+    this.#findTokens(servers.map((server) => server.output()))
   }
 
   /** Returns what was received, and all violations. */
@@ -125,6 +122,15 @@ export class RelayWorld {
     const others = calls.filter(({ method }) => method !== 'getUpdates')
     for (const { method } of others) this.violations.push(`the relay has called ${method}`)
     return { counts, made, conflicts: calls.filter(({ status }) => status === 409).length }
+  }
+
+  #findTokens(outputs: readonly string[]): void {
+    for (const { botId, token } of this.#readers) {
+      const secret = token.slice(token.indexOf(':') + 1)
+      if (outputs.some((output) => output.includes(secret))) {
+        this.violations.push(`the token of bot ${botId} is in a log`)
+      }
+    }
   }
 
   async #addBot(t: EndingTest, nth: number, sink: WebhookSink): Promise<void> {

@@ -41,6 +41,10 @@ export class ServerTarget implements RelayTarget {
     return this.#server
   }
 
+  servers(): readonly Server[] {
+    return [this.#server]
+  }
+
   async holdSync(edge: SyncEdge): Promise<void> {
     this.#disk.fail(`sync ${edge}`)
     await until(() => this.#disk.heldPid() !== 0)

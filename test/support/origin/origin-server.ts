@@ -283,7 +283,8 @@ function takeFault(registered: Registered): OriginFault | undefined {
 /** Resolves when the test lets the call go on; immediately without a gate here. */
 function held(registered: Registered, at: OriginGate): Promise<'go' | 'drop'> | 'go' {
   const { gate } = registered
-  if (gate?.at !== at) return 'go'
+  // A gate stops one call. Others pass.
+  if (gate?.at !== at || gate.release !== undefined) return 'go'
   gate.reached()
   return new Promise((resolve) => (gate.release = resolve))
 }

@@ -156,6 +156,16 @@ test('a failure for good pauses the relay at the first time, for as long as the 
   assert(waitMs >= 33_000 && waitMs < 33_100, `${waitMs}`)
 })
 
+test('a pause is over when the origin answers, also without an update', async () => {
+  const of = await open()
+  assert.equal((await of.origin.fail({ reason: 'Busy' })).waitS, 50)
+  await untilPolled(of)
+  assert.equal((await of.origin.send()).waitS, 0)
+  assert.equal((await of.bots.registry.relay(botId)).state, 'polling')
+  await untilPolled(of)
+  assert.equal(of.origin.polls.at(-1)?.waitS, 50)
+})
+
 test('an update that no queue can store is kept, counted and skipped', async () => {
   const of = await open()
   const large = { message: { n: 4, text: 'x'.repeat(2_000) } }
