@@ -173,17 +173,24 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     dataDir: settings.dataDir,
   })
   return Object.assign(life, {
-    handlers: {
-      bot: gate.botListener(router.listener('bot', portal.onPublic(bot.listener))),
-      private: gate.privateListener(
-        router.listener('private', portal.onPrivate(listenerOf(privateApi))),
-      ),
-    },
+    handlers: handlersOf(parts, portal, { bot: bot.listener, private: listenerOf(privateApi) }),
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
     ...keyLimitsOf(parts),
     onRefused: () => slot.add('connections_refused', 1),
   })
+}
+
+/** What a request passes before the APIs of this worker answer it. */
+function handlersOf(
+  { gate, router }: Parts,
+  portal: PortalListener,
+  own: WorkerApp['handlers'],
+): WorkerApp['handlers'] {
+  return {
+    bot: gate.botListener(router.listener('bot', portal.onPublic(own.bot))),
+    private: gate.privateListener(router.listener('private', portal.onPrivate(own.private))),
+  }
 }
 
 /** Undefined if no endpoint for spans is set. */

@@ -212,18 +212,27 @@ export class Fleet {
   }
 
   /** Reads a shard once to fill its index. Commits must reach the index from before this call on. */
-  async #readAll({ shard, index, signal }: Filling): Promise<void> {
-    const { clock, attempts } = this.#options
-    const limit = fleetFilledPerReadMax
+  async #readAll(filling: Filling): Promise<void> {
+    const { shard, index, signal } = filling
+    const refused = await this.#readRecords(filling)
+    await this.#readDeadLetters(filling)
+    if (signal.aborted) return
+    index.filled()
+    this.#warnOfRefused(shard, refused)
+  }
+
+  /** Returns the bots whose tokens are refused. */
+  async #readRecords({ shard, index, signal }: Filling): Promise<readonly number[]> {
+    const { clock, attempts, onBots } = this.#options
     const refused: number[] = []
     for (const kind of ['b', 'w', 's'] as const) {
       for (let after = 0; ; ) {
-        const records = await shard.lists.records(kind, { after, limit })
+        const records = await shard.lists.records(kind, { after, limit: fleetFilledPerReadMax })
         const last = records.at(-1)
-        if (signal.aborted) return
+        if (signal.aborted) return refused
         if (last === undefined) break
         index.fill(kind, records)
-        this.#options.onBots?.(shard, records.filter(isOfBot))
+        onBots?.(shard, records.filter(isOfBot))
         // The bots with a webhook are loaded one after the other, and until then nobody else knows that some of them fail.
         for (const { queue, record } of records) {
           const webhook = 'webhook' in record ? record.webhook : undefined
@@ -234,16 +243,19 @@ export class Fleet {
         await nextTurn(clock)
       }
     }
-    for (let after: DeadLetterId | undefined; ; ) {
+    return refused
+  }
+
+  async #readDeadLetters({ shard, index, signal }: Filling): Promise<void> {
+    const limit = fleetFilledPerReadMax
+    for (let after: DeadLetterId | undefined; !signal.aborted; ) {
       const page = await shard.lists.deadLetters({ after, limit })
       if (signal.aborted) return
       index.fillDeadLetters(page)
-      if (page.length < limit) break
+      if (page.length < limit) return
       after = page.at(-1)
-      await nextTurn(clock)
+      await nextTurn(this.#options.clock)
     }
-    index.filled()
-    this.#warnOfRefused(shard, refused)
   }
 
   #refuses(record: ListedRecord<ListedKind>['record']): boolean {

@@ -205,17 +205,31 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${sourceOf('update-type')}: expected at most ${addedTypesMax} added types with those of update-types-of, got ${types.length}`,
     )
   }
-  if (config.portal?.startsWith('http:') === true && !config.local) {
+  problems.push(
+    ...clusterConfigProblems(config, sourceOf),
+    ...httpProblems(config, sourceOf),
+    ...eventsProblems(config, sourceOf),
+  )
+}
+
+/** Where a secret crosses the network, http is allowed only with `--local`. */
+function httpProblems(
+  { local, portal, relayFrom }: Config,
+  sourceOf: (name: string) => string | undefined,
+): readonly string[] {
+  if (local) return []
+  const problems: string[] = []
+  if (portal?.startsWith('http:') === true) {
     problems.push(
       `${sourceOf('portal')}: expected https, because http, over which secrets of links can be read, is allowed only with --local`,
     )
   }
-  if (!config.local && config.relayFrom.some((origin) => !origin.startsWith('https:'))) {
+  if (relayFrom.some((origin) => origin.startsWith('http:'))) {
     problems.push(
       `${sourceOf('relay-from')}: expected https, because http is allowed only with --local`,
     )
   }
-  problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))
+  return problems
 }
 
 function eventsProblems(

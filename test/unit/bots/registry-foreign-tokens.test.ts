@@ -102,8 +102,7 @@ test('without the option the log says how many bots have such a token, and with 
   for (const takesForeignTokens of [false, true]) {
     const warned: unknown[] = []
     const warn = (fields: object, text: string): void => void warned.push([fields, text])
-    const nothing = (): void => undefined
-    const log = { debug: nothing, error: nothing, warn }
+    const log = { debug: warn, error: warn, warn }
     const bots = await BotsLife.open({ takesForeignTokens, store: () => store, log })
     for (const { shard } of bots.lives) bots.registry.fleet.start(shard)
     assert.equal((await bots.registry.summary()).length, 1)

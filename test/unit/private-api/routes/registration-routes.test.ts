@@ -213,18 +213,12 @@ test('a body of too many lines is refused as a whole', async () => {
 
 test('a line that is longer than a body may be, or is no UTF-8, fails alone', async () => {
   const { sendText } = await setUp()
-  const line = (key: string, name: string | Buffer): Buffer =>
-    Buffer.concat([
-      Buffer.from(`{"idempotency_key":"${key}","username":"a","first_name":"`),
-      Buffer.from(name),
-      Buffer.from('"}\n'),
-    ])
   const results = await sendText(
     Buffer.concat([
-      line('a', 'x'.repeat(64 * kib)),
+      lineOf('a', 'x'.repeat(64 * kib)),
       Buffer.from(`${' '.repeat(64 * kib + 1)}\n`),
-      line('b', Buffer.from([0xff])),
-      line('c', 'A'),
+      lineOf('b', Buffer.from([0xff])),
+      lineOf('c', 'A'),
     ]),
   )
   const errors = results.map(({ error }) => [Object(error).code, Object(error).message])
@@ -236,3 +230,11 @@ test('a line that is longer than a body may be, or is no UTF-8, fails alone', as
     [undefined, undefined],
   ])
 })
+
+function lineOf(key: string, name: string | Buffer): Buffer {
+  return Buffer.concat([
+    Buffer.from(`{"idempotency_key":"${key}","username":"a","first_name":"`),
+    Buffer.from(name),
+    Buffer.from('"}\n'),
+  ])
+}
