@@ -19,7 +19,9 @@ interface World {
   readonly bots: BotsLife
   readonly setting: { isPublic: boolean; hasSlots: boolean }
   /** Registers a bot, and returns the Authorization of a link to it. */
-  linkTo(botId: number): Promise<{ readonly authorization: string; readonly linkId: string }>
+  readonly linkTo: (
+    botId: number,
+  ) => Promise<{ readonly authorization: string; readonly linkId: string }>
 }
 
 async function open(): Promise<World> {
