@@ -56,6 +56,8 @@ export class RelayJob {
   #state: RelayState
   /** Polls in a row that failed. */
   #failures = 0
+  /** A pause is over when the origin answers, and not when it has an update: then the poll does not wait. */
+  #waitS = relayPollS
   #limit = relayBatchMax
   /** Refused updates below this id are kept already. */
   #keptBelow = 0
@@ -134,8 +136,7 @@ export class RelayJob {
       offset: pollOffset(relay, bot.main.clock.nowMs()),
       types: typesOf(bot.main.allowedTypes),
       limit: this.#limit,
-      // A pause is over when the origin answers, and not when it has an update.
-      waitS: this.#failures > 0 ? 0 : relayPollS,
+      waitS: this.#waitS,
     }
     return origin.poll(
       poll,
@@ -220,9 +221,11 @@ export class RelayJob {
   }
 
   /** Returns how long to wait. */
-  #fail({ reason, retryAfterMs, isPassing = false }: OriginFailure): number {
+  #fail(failure: OriginFailure): number {
+    const { reason, retryAfterMs, isPassing = false, isOfWaiting = false } = failure
     const { random, clock } = this.#services
     this.#failures += 1
+    this.#waitS = isOfWaiting ? relayPollS : 0
     // Only the first failure of those that pass is tried again at once.
     const failures = isPassing ? this.#failures : Math.max(2, this.#failures)
     const spread = 0.75 + random() / 2
@@ -236,6 +239,7 @@ export class RelayJob {
 
   #toPolling(): void {
     this.#failures = 0
+    this.#waitS = relayPollS
     this.#to('polling')
   }
 

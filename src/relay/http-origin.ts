@@ -3,6 +3,7 @@
  * the rules of webhooks: each address is judged, and no redirect is followed. The paths of calls have tokens, so no error of
  * undici is ever shown.
  */
+import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import { type buildConnector, Pool } from 'undici'
 import type { Surroundings } from '../surroundings.ts'
@@ -44,6 +45,8 @@ export class HttpOrigin implements Origin {
   constructor(options: HttpOriginOptions) {
     const { endpoint, network, clock, random } = options
     this.#options = options
+    // Each connection being opened adds a listener and removes it later; there may be many at a time.
+    setMaxListeners(0, this.#closing.signal)
     this.#target = connectTarget(endpoint, undefined)
     this.#addresses = new HostAddresses({
       target: endpoint,

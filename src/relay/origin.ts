@@ -31,6 +31,8 @@ export interface OriginFailure {
   readonly retryAfterMs?: number | undefined
   /** Whether it may be over at once, so that a first one is no news: a broken connection, or a failure within the origin. */
   readonly isPassing?: boolean
+  /** Only a poll that waits is refused so. */
+  readonly isOfWaiting?: boolean
   /** The answer was too large: fewer updates may be asked for. */
   readonly isTooLarge?: boolean
 }

@@ -61,6 +61,7 @@ const webhookIsSet: OriginFailure = {
 const somebodyPolls: OriginFailure = {
   reason:
     'Somebody else polls at the origin with this token (409): stop that program, or have it use this server',
+  isOfWaiting: true,
 }
 
 function saidIn(body: Buffer): { readonly description: string; readonly retryAfterS?: number } {

@@ -166,7 +166,7 @@ test('relays and origins', { concurrency: true }, async (t) => {
       const { origin, bot } = world
       const other = await send({
         method: 'GET',
-        url: `${origin.url}/bot${bot.token}/getUpdates?offset=1`,
+        url: `${origin.url}/bot${bot.token}/getUpdates?offset=1&timeout=1`,
       })
       assert.equal(other.status, 200)
       await pausedBecause(world, /[Ss]omebody else polls/)

@@ -92,6 +92,8 @@ test('of two polls the older one gets 409, the second such refusal after 3 s', a
   assert.deepEqual(descriptionsOf(ends), [pollConflict])
   await clock.advance(3_000)
   assert.deepEqual(descriptionsOf(ends), [pollConflict, pollConflict])
+  // One that does not wait disturbs nobody.
+  assert.deepEqual((await bot.poll(asked({ offset: 4 }))).given, [])
   bot.push('message', {})
   assert.deepEqual((await polls[2])?.given, [first])
 })

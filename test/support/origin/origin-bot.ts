@@ -3,9 +3,8 @@
  * waiting poll.
  *
  *     a poll -> a webhook is set: 409, and nothing changes
- *            -> another one waits: that one gets 409
  *            -> updates are there, or the timeout is 0: the response
- *            -> it waits for a push, its timeout, the next poll, or setWebhook
+ *            -> it waits for a push, its timeout, the next poll that waits, or setWebhook; one that waited gets 409
  *
  * As at the reference, the first 409 goes out immediately, and another one within 3 s is delayed by 3 s; a poll with the
  * offset of the one before it waits at least 3 s within 3 s, and gets one update within 0.5 s.
@@ -93,9 +92,9 @@ export class OriginBot {
     }
     const asked = this.#paced(parameters)
     const confirmed = this.queue.confirm(asked.offset).map(({ id }) => id)
-    this.#endWaiting(pollConflict)
     const end = this.#given(asked, confirmed)
     if (end.given.length > 0 || asked.timeoutS === 0) return Promise.resolve(end)
+    this.#endWaiting(pollConflict)
     return new Promise((resolve) => {
       const finish = (): void => {
         if (this.#waiting !== waiting) return

@@ -164,6 +164,10 @@ test('a pause is over when the origin answers, also without an update', async ()
   assert.equal((await of.bots.registry.relay(botId)).state, 'polling')
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.waitS, 50)
+  // Another poller disturbs only polls that wait.
+  await of.origin.fail({ reason: 'Another', isOfWaiting: true })
+  await untilPolled(of)
+  assert.equal(of.origin.polls.at(-1)?.waitS, 50)
 })
 
 test('an update that no queue can store is kept, counted and skipped', async () => {
