@@ -1,0 +1,137 @@
+/** What a link of the owner's page may call, without a server. */
+import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
+import { test } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { BodyBudget } from '../../../src/http/body-budget.ts'
+import { apiOperations } from '../../../src/operations/api-operations.ts'
+import { createPortalApi, type PortalApiOptions } from '../../../src/private-api/portal-api.ts'
+import { PortalFrame } from '../../../src/private-api/access/portal-frame.ts'
+import { PrivateApiGuard } from '../../../src/private-api/access/private-api-guard.ts'
+import { settle } from '../../support/kit/fake-clock.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
+import { keysOf } from '../../support/queue/keys-of.ts'
+
+const adminKey = 'the-key-of-the-admin'
+
+interface World {
+  readonly app: FastifyInstance
+  readonly bots: BotsLife
+  readonly setting: { isPublic: boolean; hasSlots: boolean }
+  /** Registers a bot, and returns the Authorization of a link to it. */
+  readonly linkTo: (
+    botId: number,
+  ) => Promise<{ readonly authorization: string; readonly linkId: string }>
+}
+
+async function open(): Promise<World> {
+  const bots = await BotsLife.open()
+  const { clock } = bots
+  const guard = new PrivateApiGuard({ adminKey, hosts: [], clock })
+  const keys = keysOf(clock, { shard: () => bots.registry.bots.shardAt(0), ring: guard.ring })
+  const setting = { isPublic: true, hasSlots: true }
+  const used: Partial<PortalApiOptions> = {
+    bots: bots.registry,
+    portal: { url: undefined, frame: new PortalFrame(adminKey) },
+    clock,
+    counters: bots.counters,
+    guard,
+    keys,
+    log: { error: (details) => assert.fail(JSON.stringify(details)) },
+    onRefused: () => undefined,
+    isUnixSocket: () => false,
+    isForwarded: () => false,
+    isFromWorker: () => false,
+    bodies: new BodyBudget({
+      bytesMax: 1_000_000,
+      counters: bots.counters,
+      senderOf: () => undefined,
+    }),
+    secretTokenHeaders: [],
+    pacing: { hold: async () => 'send' },
+    creationGate: {
+      takeCreationSlot: () => (setting.hasSlots ? { ok: true } : { ok: false, retryAfterS: 7 }),
+    },
+    clientAddressOf: () => '192.0.2.1',
+    holding: () => () => undefined,
+    isPublic: () => setting.isPublic,
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the calls of these tests use no more
+  const app = createPortalApi(used as PortalApiOptions)
+  return {
+    app,
+    bots,
+    setting,
+    async linkTo(botId) {
+      await bots.registry.register({ botId, firstName: 'A', username: 'a' })
+      const { link, secretText } = await bots.registry.portalLinks.make(botId, {
+        ttlS: 60,
+        can: ['look', 'replay', 'test', 'check'],
+      })
+      return { authorization: `Bearer ${secretText}`, linkId: link.id }
+    },
+  }
+}
+
+test('of the table of operations, only the calls with a right are there, and only for the bot of the link', async () => {
+  const { app, bots, linkTo } = await open()
+  const { authorization } = await linkTo(4711)
+  await linkTo(4712)
+  const shown: string[] = []
+  for (const { id, method, path, portal } of apiOperations) {
+    const about = (botId: number): string =>
+      `/portal${path.replace(':id', String(botId)).replaceAll(/:\w+/g, '1')}`
+    const ask = async (url: string) => {
+      const asking = app.inject({ method, url, headers: { authorization } })
+      // A wrong secret is refused after a time.
+      for (let nth = 0; nth < 3; nth++) await bots.clock.advance(50)
+      return asking
+    }
+    const { statusCode } = await ask(about(4712))
+    assert.equal(statusCode, portal === undefined ? 404 : 401, id)
+    if (portal === undefined) assert.equal((await ask(about(4711))).statusCode, 404, id)
+    else shown.push(id)
+  }
+  assert(shown.length > 15)
+  for (const id of ['removeBot', 'rotateToken', 'setWebhook', 'eraseUpdates', 'changeBot']) {
+    assert(!shown.includes(id))
+  }
+})
+
+test('a call does nothing if its link is revoked, or ends, while its body arrives', async () => {
+  for (const how of ['revoked', 'ended', 'valid'] as const) {
+    const { app, bots, linkTo } = await open()
+    const { authorization, linkId } = await linkTo(4711)
+    const payload = new PassThrough()
+    const calling = app.inject({
+      method: 'POST',
+      url: '/portal/v1/bots/4711/test-update',
+      headers: { authorization, 'content-length': '2' },
+      payload,
+    })
+    payload.write('{')
+    await settle()
+    if (how === 'revoked') await bots.registry.portalLinks.revoke(4711, linkId)
+    if (how === 'ended') await bots.clock.advance(60_000)
+    payload.end('}')
+    await settle()
+    await bots.clock.advance(50)
+    assert.equal((await calling).statusCode, how === 'valid' ? 200 : 401, how)
+    const { updates } = await bots.registry.queueOf(4711, false)
+    assert.equal(updates.pendingCount, how === 'valid' ? 1 : 0, how)
+  }
+})
+
+test('a refused secret gets 401 with a slot, and 429 without one; the private listener checks the Host, too', async () => {
+  const { app, setting } = await open()
+  const ask = (headers = {}) => app.inject({ url: '/portal/v1/bots/4711', headers })
+  const refused = await ask()
+  assert.equal(refused.statusCode, 401)
+  assert.equal(refused.json().error.code, 'BAD_LINK')
+  setting.hasSlots = false
+  const slotless = await ask({ authorization: 'Bearer x' })
+  assert.equal(slotless.statusCode, 429)
+  assert.equal(slotless.headers['retry-after'], '7')
+  setting.isPublic = false
+  assert.equal((await ask({ host: 'rebound.example' })).json().error.code, 'BAD_HOST')
+})
