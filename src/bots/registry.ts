@@ -355,6 +355,7 @@ export class BotRegistry implements BotService {
         operations.push({ kind: 'settings', queue: id, record: null })
         operations.push({ kind: 'attempts', queue: id, record: null })
       }
+      await this.relays.stop(bot)
       await this.relays.forgetRefused(bot)
       await shard.commit(operations, { waited: true })
       ending = 'UNKNOWN_TOKEN'
@@ -366,7 +367,10 @@ export class BotRegistry implements BotService {
     } finally {
       // If the removal failed, the next call reads the bot anew.
       this.bots.forget(bot)
-      if (ending === undefined && shard.status === 'serving') this.replays.start(shard)
+      if (ending === undefined && shard.status === 'serving') {
+        this.replays.start(shard)
+        this.relays.found(shard, [{ queue: botId, record: bot.record }])
+      }
       for (const end of polls) end?.(ending)
     }
     for (const { id, webhook } of queues) {

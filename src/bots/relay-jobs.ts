@@ -100,8 +100,13 @@ export class RelayJobs {
   /** Call this when the relay of a bot was set or removed: it is polled at once, and as it is now. */
   async changed(bot: Bot): Promise<void> {
     const { botId, main } = bot
-    await this.#shards.get(main.shard)?.get(botId)?.stop()
+    await this.stop(bot)
     if (bot.record.relay !== undefined) this.#run(main.shard, botId)
+  }
+
+  /** Ends the relay of a bot that is about to be removed. Resolves when nothing of it is in progress. */
+  async stop({ botId, main }: Bot): Promise<void> {
+    await this.#shards.get(main.shard)?.get(botId)?.stop()
   }
 
   /** Returns the relay of a bot; undefined if it has none. */

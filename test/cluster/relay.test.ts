@@ -51,6 +51,7 @@ test('a bot gets the updates of its origin once and in order, after a kill, too'
   const set = await server.admin('PUT', path, { from: origin.url, token })
   assert.equal(set.status, 200, set.text)
   await until(() => origin.pending.length === 0)
+  await server.kill()
   server = await server.restart({ workers: 1, flags })
   origin.add(message('c'))
   await until(() => origin.pending.length === 0)

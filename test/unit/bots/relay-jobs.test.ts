@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { storeRelayed } from '../../../src/bots/relay-batch.ts'
 import type { Token } from '../../../src/bots/token.ts'
 import type { StoredRelay } from '../../../src/shard/bot-record.ts'
 import { until } from '../../support/kit/until.ts'
@@ -50,6 +51,14 @@ const typesOf = ({ bots }: Opened): string[] => bots.events.map(({ type }) => ty
 
 test('updates are stored in order, in one group with the offset of the next poll', async () => {
   const of = await open()
+  const [life] = of.bots.lives
+  assert(life !== undefined)
+  const { onCommitted } = life
+  const groups: string[][] = []
+  life.onCommitted = (operations) => {
+    groups.push(operations.map(({ kind }) => kind))
+    onCommitted(operations)
+  }
   const first = await of.origin.send(update(7), update(9))
   assert.equal(first.offset, undefined)
   assert.equal(first.token, `${token.botId}:${token.secret}`)
@@ -57,8 +66,7 @@ test('updates are stored in order, in one group with the offset of the next poll
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, 10)
   assert.deepEqual(await pending(of), [7, 9])
-  const kinds = of.bots.lives[0]?.committed.map(({ kind }) => kind)
-  assert.deepEqual(kinds?.slice(-3), ['push', 'push', 'bot'])
+  assert.deepEqual(groups, [['push', 'push', 'bot']])
   assert.equal(recordOf(of)?.offset, 10)
 })
 
@@ -70,6 +78,24 @@ test('an update that was stored before is stored once, and an origin that sends 
   assert((await untilPolled(of)) >= 1_000)
   assert.deepEqual(await pending(of), [7, 8])
   assert.match((await of.bots.registry.relay(botId)).reason ?? '', /repeats/)
+})
+
+test('the answer to a poll is dropped whose relay has moved on', async () => {
+  const of = await open()
+  await of.origin.send(update(7))
+  await untilPolled(of)
+  const bot = of.bots.registry.bots.loaded(botId)
+  const relay = recordOf(of)
+  assert(bot !== undefined && relay !== undefined)
+  const updates = [{ updateId: 8, update: Buffer.from('{"message":{}}'), raw: Buffer.alloc(0) }]
+  const target = { bot, counters: of.bots.counters, assertAccepting: () => undefined }
+  const store = (polled: StoredRelay) =>
+    storeRelayed(target, { polled, updates }, async () => undefined)
+  assert.equal(await store({ ...relay, offset: 7 }), undefined)
+  assert.equal(await store({ ...relay, setAtMs: 1 }), undefined)
+  assert.equal(await store({ ...relay, from: 'https://a.example' }), undefined)
+  assert.deepEqual(await pending(of), [7])
+  assert.equal((await store(relay))?.pushed, 1)
 })
 
 test('a shard that is read anew goes on after the last update', async () => {
@@ -319,7 +345,7 @@ test('a relay ends with its bot, whose refused updates are forgotten', async () 
   assert.equal(of.bots.refused.kept.length, 1)
   await of.bots.wait(of.bots.registry.remove(botId))
   assert.equal(of.bots.refused.kept.length, 0)
-  await of.origin.send(update(3)).catch(() => undefined)
+  assert.equal(of.origin.isPolled, false)
   await of.bots.clock.advance(10_000)
   assert.equal(of.origin.isPolled, false)
 })
