@@ -198,17 +198,30 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${sourceOf('demo')}: expected it without upstream, which answers the methods of the demo`,
     )
   }
-  if (config.portal?.startsWith('http:') === true && !config.local) {
+  problems.push(
+    ...httpProblems(config, sourceOf),
+    ...clusterConfigProblems(config, sourceOf),
+    ...eventsProblems(config, sourceOf),
+  )
+}
+
+function httpProblems(
+  { local, portal, relayFrom }: Config,
+  sourceOf: (name: string) => string | undefined,
+): readonly string[] {
+  if (local) return []
+  const problems: string[] = []
+  if (portal?.startsWith('http:') === true) {
     problems.push(
       `${sourceOf('portal')}: expected https, because http, over which secrets of links can be read, is allowed only with --local`,
     )
   }
-  if (!config.local && config.relayFrom.some((origin) => !origin.startsWith('https:'))) {
+  if (relayFrom.some((origin) => !origin.startsWith('https:'))) {
     problems.push(
       `${sourceOf('relay-from')}: expected https, because http is allowed only with --local`,
     )
   }
-  problems.push(...clusterConfigProblems(config, sourceOf), ...eventsProblems(config, sourceOf))
+  return problems
 }
 
 function eventsProblems(
