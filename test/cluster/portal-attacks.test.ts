@@ -298,30 +298,3 @@ test('wrong secrets of known and unknown bots get one refusal, and cost the clie
   await Promise.all([server.privateUrl, server.botUrl].map(guessAt))
   agent.destroy()
 })
-
-test('a call whose link ends while its body arrives does nothing', async () => {
-  const server = await started()
-  for (const worker of [0, 1]) {
-    const { botId } = await server.register(freshBotOf(worker))
-    for (const at of [server.privateUrl, server.botUrl]) {
-      const owner = await BotOwner.of(server, botId)
-      const connection = RawConnection.to(at)
-      connection.write(
-        [
-          `POST /portal/v1/bots/${botId}/dead-letters/replay HTTP/1.1`,
-          'host: 127.0.0.1',
-          `authorization: Bearer ${owner.secret}`,
-          `x-real-ip: ${freshAddress()}`,
-          'content-length: 2',
-          '\r\n{',
-        ].join('\r\n'),
-      )
-      // The worker has the head by the time that it has answered these.
-      for (let nth = 0; nth < 3; nth++) await owner.call('GET', '')
-      await owner.revoke()
-      connection.write('}')
-      assert.equal((await connection.answer()).status, 401)
-      connection.socket.destroy()
-    }
-  }
-})
