@@ -136,7 +136,6 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const webhooks = webhooksOf(parts)
   const relayOrigins = await relayOriginsOf(parts, webhooks)
   const registry = registryOf(parts, { webhooks, relayOrigins, space })
-  const loopDelay = loopDelayOf(parts)
   const { pool, checkPool } = poolsOf(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
   const checker = checkerOf(parts, registry.bots, marks)
@@ -163,7 +162,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     sweepers: sweepersOf(parts, registry, space),
     keys,
     startKeys,
-    loopDelay,
+    loopDelay: loopDelayOf(parts),
     endingSoon: endingSoonOf(parts),
     streams,
     shards: start.shards,

@@ -46,7 +46,7 @@ export function updatePanel(
   const deliver = buttonElement('Deliver now', run(acts.deliverNow))
   // Who has a link, and no key, cannot use the command.
   copy.hidden = !may('read')
-  again.hidden = true
+  again.hidden = !may('push') && !may('replay')
   deliver.hidden = true
   drop.hidden = !may('manage')
   poll(pauseMs, async () => {

@@ -347,6 +347,7 @@ test('a bot is registered, gets a new token and a signing key, and is removed', 
 }, async () => {
   const { page, server } = await openOverview()
   await page.getByRole('link', { name: 'Register a bot' }).click()
+  assert.equal(await page.getByLabel('Token of another server').count(), 0, 'not taken here')
   await page.getByLabel('First name').fill('Shop')
   await page.getByLabel('Username').fill('registered_bot')
   await page.getByRole('button', { name: 'Register', exact: true }).click()

@@ -57,6 +57,18 @@ test('a bot with a token of another server polls, by every worker, with its body
   }
 })
 
+test('a session says that the server takes such tokens', async () => {
+  const server = await started()
+  const { body } = await server.admin('GET', '/v1/session')
+  assert.deepEqual(body, {
+    key_id: null,
+    name: null,
+    scopes: ['all'],
+    bots: null,
+    foreign_tokens: true,
+  })
+})
+
 test('a token of another bot, and what is no token, is refused without being shown', async () => {
   const server = await started()
   const botId = freshBotOf(0)
