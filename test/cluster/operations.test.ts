@@ -13,6 +13,8 @@ const botId = 4711
 const unknownBotId = 999
 const update = '{"message":{"text":"hello"}}'
 
+/** An origin of relays where nobody listens. */
+const nowhere = 'http://127.0.0.1:1'
 /** Bodies that the calls accept; the others need none. */
 const bodies: Record<string, string> = {
   createBot: '{"first_name":"A","username":"a_bot"}',
@@ -23,6 +25,7 @@ const bodies: Record<string, string> = {
   startReplay: '{}',
   addSigningKey: '{"type":"ed25519"}',
   pushUpdate: update,
+  setRelay: JSON.stringify({ from: nowhere, token: `7777:${'A'.repeat(35)}` }),
   registerBots: '{"idempotency_key":"a","first_name":"A","username":"a_bot"}',
 }
 
@@ -30,7 +33,8 @@ const bodies: Record<string, string> = {
 const queries: Readonly<Record<string, string>> = { eraseUpdates: 'ordering_key=7' }
 
 const world = shared(async (owner) => {
-  const server = await startServer(owner, { workers: 2, flags: ['--local'] })
+  const flags = ['--local', `--relay-from=${nowhere}`]
+  const server = await startServer(owner, { workers: 2, flags })
   const sink = await startSink(owner)
   bodies['setWebhook'] = JSON.stringify({ url: sink.url('/') })
   const { status } = await server.admin('POST', '/v1/bots', {
