@@ -57,6 +57,8 @@ async function receiveAndSend(
     texts.map((text) => chatMessage(chat, text)),
   )
   assert.equal(await bot.downloaded(), originFile)
+  // It says so when its handler ends.
+  await bot.receive(texts.length)
   assert.deepEqual(bot.texts, texts)
   await until(async () => (await origin.control.sent(botId)).length > 0)
   assert.deepEqual(await origin.control.sent(botId), [{ chat_id: chat, text: 'here it is' }])

@@ -16,7 +16,7 @@ export function relayReport(runs: readonly RelayRun[]): string {
       return `- \`${command}\`, ${seconds} s`
     }),
     '',
-    `${kills.length} kills by SIGKILL, those of frozen nodes by SIGSTOP, Node ${process.versions.node}, ${process.platform}. The origin made ${sum(({ made }) => made)} updates;`,
+    `${kills.length} kills (SIGKILL; frozen nodes: SIGSTOP until another one has taken over), Node ${process.versions.node}, ${process.platform}. The origin made ${sum(({ made }) => made)} updates;`,
     `${sum(({ received }) => received)} were received, **${verdict(violations)}**.`,
     '',
     `| moment of the kill | ${victims.join(' | ')} |`,
