@@ -49,7 +49,8 @@ async function main(): Promise<void> {
   try {
     run = await runRelayKills(t, options)
   } finally {
-    for (const end of ends.toReversed()) await end()
+    // In the order of a test of node:test.
+    for (const end of ends) await end()
   }
   const before: readonly RelayRun[] =
     results !== undefined && existsSync(results) ? JSON.parse(readFileSync(results, 'utf8')) : []

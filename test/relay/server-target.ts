@@ -1,9 +1,9 @@
 /** One server with two workers on a disk that can lose its power (test/fault/power). */
-import { mkdirSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DiskKind } from '../fault/power/disk-journal.ts'
 import { SimulatedDisk } from '../fault/power/simulated-disk.ts'
-import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { temporaryRoot } from '../support/kit/temporary-root.ts'
 import { until } from '../support/kit/until.ts'
 import { type EndingTest, type Server, startSingleServer } from '../support/server/server.ts'
 import type { Luck } from '../support/simulation/luck.ts'
@@ -30,10 +30,11 @@ export class ServerTarget implements RelayTarget {
     t: EndingTest,
     { flags, luck }: { readonly flags: readonly string[]; readonly luck: Luck },
   ): Promise<ServerTarget> {
-    const place = join(temporaryDirectory(t), 'disk')
-    mkdirSync(place)
+    const place = mkdtempSync(join(temporaryRoot, 'postbote-disk-'))
     const disk = new SimulatedDisk(place)
     const server = await startSingleServer(t, { workers, dir: disk.root, env: disk.env, flags })
+    // After the server has ended.
+    t.after(async () => rmSync(place, { recursive: true, force: true }))
     return new ServerTarget(disk, server, luck)
   }
 
