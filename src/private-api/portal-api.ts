@@ -28,6 +28,7 @@ import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
 import { isAudited } from '../operations/audit-operations.ts'
 import { portalPrefix } from '../operations/operation.ts'
 import type { PortalRight, StoredPortalLink } from '../shard/bot-record.ts'
+import { endpointChecksMax } from '../webhook/endpoint-checks.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { answersOf } from './answers.ts'
 import {
@@ -78,6 +79,13 @@ const countedBotsMax = 10_000
 const portalTailsMax = 64
 /** All links of a bot may have this share of them. */
 const portalTailsShare = 1 / 16
+/**
+ * Links have this many of the checks of a worker, which an endpoint of their owner can hold for a minute and a half. The others
+ * are for keys.
+ */
+export const portalChecksMax = endpointChecksMax / 2
+/** All links of a bot may have this share of them: one, also if it has two queues. */
+const portalChecksShare = 1 / portalChecksMax
 
 /** Who makes a call. */
 interface Holder {
@@ -102,6 +110,8 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     if (!options.isPublic(request) && !options.isUnixSocket(request)) {
       options.guard.checkHost(request.headers.host)
     }
+    // A body that nobody has a link for is neither kept nor parsed.
+    if (request.is404) throw new PostboteError('NOT_FOUND')
     const { operation } = request.routeOptions.config
     if (operation === undefined) return
     const { portal: right } = operation
@@ -124,14 +134,11 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     }
     const denied = deniedMetricOf[expected.code]
     if (denied !== undefined) options.counters.add(denied, 1)
+    if (request.is404) options.onRefused(request.raw)
     if (mustClose(request.raw)) void reply.header('connection', 'close')
     const shown = expected.code === 'BAD_LINK' ? await guard.refusalOf(request, reply) : expected
     if (shown.retryAfterS !== undefined) void reply.header('retry-after', shown.retryAfterS)
     return sendError(reply, shown)
-  })
-  app.setNotFoundHandler(async (request, reply) => {
-    options.onRefused(request.raw)
-    return sendError(reply, new PostboteError('NOT_FOUND'))
   })
   addPortalPage(app, options.portal.frame)
   void app.register(async (calls) => {
@@ -139,7 +146,8 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     acceptAnyAsJson(calls, options.bodies)
     // What asks other workers is no call of the portal.
     addBotRoutes(calls, { ...options, answers: answersOf(options) })
-    addWebhookRoutes(calls, options)
+    const checkPlaces = new KeyShares(portalChecksMax, portalChecksShare)
+    addWebhookRoutes(calls, { ...options, checkPlaces })
     addDeadLetterRoutes(calls, options.bots)
     addLookBackRoutes(calls, options.bots)
     addReplayRoutes(calls, options.bots)

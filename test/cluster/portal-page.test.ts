@@ -306,8 +306,11 @@ for (const { name, colorScheme, viewport } of appearances) {
     await bot.server.push(bot.botId, { message: { text: 'x' } })
     const { page } = await open(bot, axePage)
     await page.emulateMedia({ colorScheme })
-    await page.setViewportSize(viewport)
     await page.getByLabel('Answer').waitFor()
+    await page.setViewportSize({ width: 320, height: 600 })
+    const isCut = '(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)'
+    assert(!(await page.evaluate(`${isCut}(document.querySelector('.crumbs'))`)), 'the end is cut')
+    await page.setViewportSize(viewport)
     for (const tab of ['Activity', 'Updates', 'Dead letters', 'Try']) {
       await openTab({ page }, tab)
       await page

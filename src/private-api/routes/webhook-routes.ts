@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { type NamedEndpoint, setWebhook } from '../../bot-api/methods/set-webhook.ts'
+import type { KeyShares } from '../../access/key-shares.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import { deliveriesPerSecondMax, deliveriesPerSecondMin } from '../../operations/limits.ts'
 import type { ResultOf } from '../../operations/operation.ts'
@@ -18,6 +19,7 @@ import type { HistoryMinute } from '../../webhook/delivery-history.ts'
 import { hostOfWebhook } from '../../webhook/endpoint.ts'
 import { deliveryHistoryMinutes } from '../../webhook/limits.ts'
 import { shownHeadersIn } from '../../webhook/response-headers.ts'
+import { requestAccess } from '../access/request-access.ts'
 import { addOperations, type HandledCall, queueOf } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { webhookParams } from './webhook-params.ts'
@@ -27,10 +29,13 @@ import { readOrderingKey, refusal } from '../ingest/update-options.ts'
 type WebhookJson = ResultOf<typeof webhookOperations.getWebhook>
 type AttemptJson = ResultOf<typeof webhookOperations.listAttempts>['attempts'][number]
 
-type Options = Pick<PrivateApiOptions, 'bots' | 'webhookConnectionsMax'>
+interface Options extends Pick<PrivateApiOptions, 'bots' | 'webhookConnectionsMax'> {
+  /** The places of checks, if their callers may not have all of a worker's. */
+  readonly checkPlaces?: KeyShares
+}
 
 export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
-  const { bots, webhookConnectionsMax } = options
+  const { bots, webhookConnectionsMax, checkPlaces } = options
   const setPaused = async (
     call: HandledCall<typeof webhookOperations.pauseBot>,
     paused: boolean,
@@ -63,7 +68,12 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
     },
     async checkWebhook(call) {
       const { webhook } = await queueOf(bots, call)
-      return checkJson(await webhook.check())
+      const free = checkPlaces?.take(requestAccess(call.request))
+      try {
+        return checkJson(await webhook.check())
+      } finally {
+        free?.()
+      }
     },
     pauseBot: (call) => setPaused(call, true),
     resumeBot: (call) => setPaused(call, false),

@@ -1,11 +1,15 @@
 /** What a link of the owner's page may call, without a server. */
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { BodyBudget } from '../../../src/http/body-budget.ts'
 import { apiOperations } from '../../../src/operations/api-operations.ts'
-import { createPortalApi, type PortalApiOptions } from '../../../src/private-api/portal-api.ts'
+import {
+  createPortalApi,
+  type PortalApiOptions,
+  portalChecksMax,
+} from '../../../src/private-api/portal-api.ts'
 import { PortalFrame } from '../../../src/private-api/access/portal-frame.ts'
 import { PrivateApiGuard } from '../../../src/private-api/access/private-api-guard.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
@@ -134,4 +138,42 @@ test('a refused secret gets 401 with a slot, and 429 without one; the private li
   assert.equal(slotless.headers['retry-after'], '7')
   setting.isPublic = false
   assert.equal((await ask({ host: 'rebound.example' })).json().error.code, 'BAD_HOST')
+})
+
+test('the body of what is no call is neither awaited nor judged', async () => {
+  const { app } = await open()
+  for (const [method, url] of [
+    ['POST', '/portal/nowhere'],
+    ['POST', '/portal/'],
+    ['PUT', '/portal/v1/bots/4711/webhook'],
+    ['OPTIONS', '/portal/v1/bots/4711'],
+  ] as const) {
+    const headers = { 'content-type': 'application/json', 'content-length': '1000000' }
+    const payload = new PassThrough()
+    payload.write('{')
+    const { statusCode, body } = await app.inject({ method, url, headers, payload })
+    assert.equal(statusCode, 404, `${method} ${url}`)
+    assert.equal(JSON.parse(body).error.code, 'NOT_FOUND')
+  }
+})
+
+test('owners whose endpoints take long leave half of the checks to keys, and a bot has one', async () => {
+  const { app, bots, linkTo } = await open()
+  const checkerOf = async (botId: number) => {
+    const { authorization } = await linkTo(botId)
+    return async (isTest: boolean): Promise<number | void> => {
+      const { webhook } = await bots.registry.queueOf(botId, isTest)
+      mock.method(webhook, 'check', () => new Promise(() => undefined))
+      const url = `/portal/v1/bots/${botId}/webhook/check?test=${isTest}`
+      const calling = app.inject({ method: 'POST', url, headers: { authorization } })
+      return Promise.race([calling.then(({ statusCode }) => statusCode), settle().then(settle)])
+    }
+  }
+  const check = await checkerOf(4711)
+  assert.equal(await check(false), undefined)
+  assert.equal(await check(true), 429)
+  for (let nth = 1; nth < portalChecksMax; nth++) {
+    assert.equal(await (await checkerOf(4711 + nth))(false), undefined)
+  }
+  assert.equal(await (await checkerOf(4711 + portalChecksMax))(false), 429)
 })
