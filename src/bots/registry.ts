@@ -77,7 +77,8 @@ export class BotRegistry implements BotService {
   readonly #clearing = new Mutex()
 
   constructor(options: BotCacheOptions) {
-    this.bots = new BotCache(options)
+    const onAllowedTypes = (queue: BotQueue): void => this.relays.typesChanged(queue)
+    this.bots = new BotCache({ ...options, services: { ...options.services, onAllowedTypes } })
     this.#services = options.services
     this.fleet = new Fleet({
       clock: options.clock,

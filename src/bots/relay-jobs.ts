@@ -8,7 +8,9 @@ import type { RelayServices } from '../relay/relay-services.ts'
 import type { BotRecord, StoredRelay } from '../shard/bot-record.ts'
 import type { ListedRecord } from '../shard/stored.ts'
 import type { Shard } from '../shard/shard.ts'
+import { botIdOf, isTestQueue } from '../shard/record-keys.ts'
 import type { Bot } from './bot.ts'
+import type { BotQueue } from './bot-queue.ts'
 import type { RelayOrder, RelayReport } from './bot-service.ts'
 import { RelayJob, type RelayJobServices, relayNotListed } from './relay-job.ts'
 
@@ -102,6 +104,11 @@ export class RelayJobs {
     const { botId, main } = bot
     await this.stop(bot)
     if (bot.record.relay !== undefined) this.#run(main.shard, botId)
+  }
+
+  /** Call this when a queue wants other types. */
+  typesChanged({ id, shard }: Pick<BotQueue, 'id' | 'shard'>): void {
+    if (!isTestQueue(id)) this.#shards.get(shard)?.get(botIdOf(id))?.askAnew()
   }
 
   /** Ends the relay of a bot that is about to be removed. Resolves when nothing of it is in progress. */

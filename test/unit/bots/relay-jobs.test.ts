@@ -305,10 +305,27 @@ test('a type that the bot does not want any more is not stored, and the relay as
   await until(() => of.origin.isPolled)
   const poll = of.queue.setAllowedTypes(1 << 15)
   await of.bots.wait(Promise.resolve(poll))
+  await untilPolled(of)
   await of.origin.send(update(1), { update_id: 2, poll: { n: 2 } })
   await untilPolled(of)
   assert.deepEqual(await pending(of), [2])
   assert.deepEqual(of.origin.polls.at(-1)?.types, ['poll'])
+})
+
+test('a poll that waits is asked anew when the bot wants other types, and not in a loop', async () => {
+  const of = await open()
+  await until(() => of.origin.isPolled)
+  await of.bots.clock.advance(20_000)
+  const want = async (types: number): Promise<unknown> =>
+    of.bots.wait(Promise.resolve(of.queue.setAllowedTypes(types)))
+  await want(1 << 15)
+  assert((await untilPolled(of)) < 1_000)
+  assert.deepEqual(of.origin.polls.at(-1)?.types, ['poll'])
+  await want(1)
+  assert((await untilPolled(of)) >= 950)
+  assert.deepEqual(of.origin.polls.at(-1)?.types, ['message'])
+  const { state } = await of.bots.registry.relay(botId)
+  assert.deepEqual([state, typesOf(of)], ['polling', []])
 })
 
 test('the same bot at the same origin goes on, with a new token too; another bot begins anew', async () => {
