@@ -343,7 +343,8 @@ test('the same bot at the same origin goes on, with a new token too; another bot
   await registry.setRelay(botId, { from: fakeFrom, token: undefined })
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, 8)
-  await registry.setRelay(botId, { from: fakeFrom, token: { ...token, botId: 9_999 } })
+  const another = { from: fakeFrom, token: { ...token, botId: 9_999 } }
+  await of.bots.wait(registry.setRelay(botId, another))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, undefined)
 })
@@ -367,6 +368,35 @@ test('a relay that is removed polls no more, and stores nothing', async () => {
   await of.bots.clock.advance(10_000)
   assert.equal(of.origin.polls.length, 1)
   assert.equal(of.bots.counters.counts.relays_polling, 0)
+})
+
+test('an origin is told of the last answer that was stored when its relay ends, so that nobody gets that again', async () => {
+  const of = await open()
+  const { registry } = of.bots
+  await of.origin.send(update(7))
+  // It may not have taken the offset.
+  await of.origin.fail({ reason: 'Busy', retryAfterMs: 60_000 })
+  const removed = registry.removeRelay(botId)
+  const { offset, limit, waitS } = await of.origin.send(update(8))
+  assert.deepEqual([offset, limit, waitS], [8, 1, 0])
+  await of.bots.wait(removed)
+  assert.equal(of.origin.isPolled, false)
+  assert.deepEqual(await pending(of), [7])
+  await registry.setRelay(botId, { from: fakeFrom, token })
+  await of.origin.send(update(8))
+  await untilPolled(of)
+  await of.bots.wait(
+    registry.setRelay(botId, { from: fakeFrom, token: { ...token, botId: 9_999 } }),
+  )
+  assert.equal(of.origin.polls.at(-2)?.offset, 9)
+})
+
+test('a relay ends although its origin does not answer', async () => {
+  const of = await open()
+  await of.origin.send(update(7))
+  await untilPolled(of)
+  await of.bots.wait(of.bots.registry.removeRelay(botId))
+  assert.equal(of.origin.isPolled, false)
 })
 
 test('a relay ends with its bot, whose refused updates are forgotten', async () => {
