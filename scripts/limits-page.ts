@@ -45,7 +45,7 @@ const groups: ReadonlyArray<readonly [title: string, names: string]> = [
   ],
   [
     'Relays (§4.9)',
-    `relayPollS relayBatchMax relayAnswerBytesMax relayConnectTimeoutMs relayAnswerSlackMs relayBodyTimeoutMs
+    `relayPollS relayBatchMax relayAnswerBytesMax relayConnectTimeoutMs relayAnswerSlackMs relayReadTimeoutMs relayFrameBytesMax relayBodyTimeoutMs
     relayLargeAnswersMax relayEmptyRestMs relayStoreRetryMsMax refusedFileBytesMax refusedUpdateBytesMax`,
   ],
   [

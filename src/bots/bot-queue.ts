@@ -64,6 +64,8 @@ export interface BotQueueServices
   /** Absent without `--relay-from`. */
   readonly relays?: RelayServices | undefined
   readonly refused?: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'>
+  /** Called when a bot wants other types than before. */
+  readonly onAllowedTypes?: (queue: BotQueue) => void
 }
 
 /** The state of a queue, as the private API shows it. */
@@ -342,7 +344,9 @@ export class BotQueue {
     const { settings, alongside = [] } = await change(this.#settings)
     const operation = { kind: 'settings', queue: this.id, record: settings } as const
     await this.shard.commit([...alongside, operation], { waited: true })
+    const { allowedTypes } = this
     this.#settings = settings
+    if (this.allowedTypes !== allowedTypes) this.#services.onAllowedTypes?.(this)
   }
 }
 

@@ -77,7 +77,8 @@ export class BotRegistry implements BotService {
   readonly #clearing = new Mutex()
 
   constructor(options: BotCacheOptions) {
-    this.bots = new BotCache(options)
+    const onAllowedTypes = (queue: BotQueue): void => this.relays.typesChanged(queue)
+    this.bots = new BotCache({ ...options, services: { ...options.services, onAllowedTypes } })
     this.#services = options.services
     this.fleet = new Fleet({
       clock: options.clock,
@@ -383,10 +384,10 @@ export class BotRegistry implements BotService {
 
   async setRelay(botId: number, order: RelayOrder): Promise<RelayReport> {
     const { clock } = this.bots.shardOf(botId)
-    await this.#changeRecord(botId, (current) => ({
-      record: this.relays.withRelay(current, order, clock.nowMs()),
-    }))
-    return this.#relayChanged(botId)
+    const bot = await this.#changeRelay(botId, (current) =>
+      this.relays.withRelay(current, order, clock.nowMs()),
+    )
+    return existingRelay(this.relays.report(bot))
   }
 
   async relay(botId: number): Promise<RelayReport> {
@@ -394,22 +395,24 @@ export class BotRegistry implements BotService {
   }
 
   async removeRelay(botId: number): Promise<void> {
-    await this.#changeRecord(botId, ({ relay, ...record }) => {
+    await this.#changeRelay(botId, ({ relay, ...record }) => {
       if (relay === undefined) throw new PostboteError('NO_RELAY')
-      return { record }
+      return record
     })
+  }
+
+  async #changeRelay(botId: number, change: (current: BotRecord) => BotRecord): Promise<Bot> {
+    const { before } = await this.#changeRecord(botId, (current) => ({
+      record: change(current),
+      before: current.relay,
+    }))
     const bot = await this.#existing(botId)
-    await this.relays.changed(bot)
+    await this.relays.changed(bot, before)
+    return bot
   }
 
   async forgetRefused(botId: number): Promise<void> {
     await this.relays.forgetRefused(await this.#existing(botId))
-  }
-
-  async #relayChanged(botId: number): Promise<RelayReport> {
-    const bot = await this.#existing(botId)
-    await this.relays.changed(bot)
-    return existingRelay(this.relays.report(bot))
   }
 
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {

@@ -41,7 +41,10 @@ export interface RelayJobServices {
   assertAccepting(bot: Bot): void
 }
 
-/** What an origin sends at once without an update is asked for again after this time: it may not know the long poll. */
+/**
+ * What an origin sends at once without an update is asked for again after this time: it may not know the long poll. So is a
+ * bot that wants other types all the time.
+ */
 const relayEmptyRestMs = 1_000
 /** What this server could not store is tried again after at most this time: a queue that has room goes on soon. */
 const relayStoreRetryMsMax = 10_000
@@ -52,6 +55,8 @@ export class RelayJob {
   readonly #shard: Shard
   readonly #onEnd: () => void
   readonly #stopping = new AbortController()
+  /** The poll that waits, until its answer is stored. */
+  #asking: AbortController | undefined
   #running: Promise<void> | undefined
   #state: RelayState
   /** Polls in a row that failed. */
@@ -93,9 +98,15 @@ export class RelayJob {
     return this.#running
   }
 
+  /** Ends a poll that waits: until it is asked for a type, an origin makes no updates of it. */
+  askAnew(): void {
+    this.#asking?.abort()
+  }
+
   /** Resolves when nothing of it is in progress. */
   async stop(): Promise<void> {
     this.#stopping.abort()
+    this.#asking?.abort()
     await this.#running
   }
 
@@ -138,11 +149,21 @@ export class RelayJob {
       limit: this.#limit,
       waitS: this.#waitS,
     }
-    return origin.poll(
-      poll,
-      (answer) => this.#take(relay, answer, clock.monotonicMs() - startedMs),
-      signal,
-    )
+    const asking = new AbortController()
+    this.#asking = asking
+    try {
+      return await origin.poll(
+        poll,
+        (answer) => {
+          this.#asking = undefined
+          return this.#take(relay, answer, clock.monotonicMs() - startedMs)
+        },
+        asking.signal,
+      )
+    } catch (error) {
+      if (signal.aborted || !asking.signal.aborted) throw error
+      return Math.max(0, relayEmptyRestMs - (clock.monotonicMs() - startedMs))
+    }
   }
 
   async #take(polled: StoredRelay, answer: OriginAnswer, tookMs: number): Promise<number> {

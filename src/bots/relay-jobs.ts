@@ -5,11 +5,15 @@
 import { PostboteError } from '../errors.ts'
 import type { RefusedUpdates } from '../relay/refused-updates.ts'
 import type { RelayServices } from '../relay/relay-services.ts'
+import { typesOf } from '../queue/update-types.ts'
 import type { BotRecord, StoredRelay } from '../shard/bot-record.ts'
 import type { ListedRecord } from '../shard/stored.ts'
 import type { Shard } from '../shard/shard.ts'
+import { botIdOf, isTestQueue } from '../shard/record-keys.ts'
 import type { Bot } from './bot.ts'
+import type { BotQueue } from './bot-queue.ts'
 import type { RelayOrder, RelayReport } from './bot-service.ts'
+import { pollOffset } from './relay-batch.ts'
 import { RelayJob, type RelayJobServices, relayNotListed } from './relay-job.ts'
 
 export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 'relays'> {
@@ -18,6 +22,9 @@ export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 're
   /** Absent without `--relay-from`. */
   readonly relays: RelayServices | undefined
 }
+
+/** A call that ends a relay waits for its last poll this long. Chosen: an origin that is there answers in much less. */
+const relayLastPollMsMax = 5_000
 
 export class RelayJobs {
   readonly #options: RelayJobsOptions
@@ -97,11 +104,37 @@ export class RelayJobs {
     }
   }
 
-  /** Call this when the relay of a bot was set or removed: it is polled at once, and as it is now. */
-  async changed(bot: Bot): Promise<void> {
-    const { botId, main } = bot
+  /**
+   * Call this when the relay of a bot was set or removed: it is polled at once, and as it is now.
+   *
+   * @param before - what it was; where it does not go on, its origin is told of the last answer that was stored
+   */
+  async changed(bot: Bot, before: StoredRelay | undefined): Promise<void> {
+    const { botId, main, record } = bot
     await this.stop(bot)
-    if (bot.record.relay !== undefined) this.#run(main.shard, botId)
+    if (before?.offset !== record.relay?.offset) await this.#confirm(bot, before)
+    if (record.relay !== undefined) this.#run(main.shard, botId)
+  }
+
+  /** Otherwise whoever polls there next gets what is stored here. Never rejects: the origin may be gone. */
+  async #confirm({ main }: Bot, relay: StoredRelay | undefined): Promise<void> {
+    const { clock, relays } = this.#options
+    const offset = relay && pollOffset(relay, main.clock.nowMs())
+    const token = relay && relays?.openToken(relay.sealedToken)
+    if (relay === undefined || offset === undefined || token === undefined) return
+    const late = new AbortController()
+    const timer = clock.after(relayLastPollMsMax, () => late.abort())
+    const poll = { token, offset, types: typesOf(main.allowedTypes), limit: 1, waitS: 0 }
+    await relays
+      ?.originOf(relay.from)
+      ?.poll(poll, () => Promise.resolve(), late.signal)
+      .catch(() => undefined)
+    timer.cancel()
+  }
+
+  /** Call this when a queue wants other types. */
+  typesChanged({ id, shard }: Pick<BotQueue, 'id' | 'shard'>): void {
+    if (!isTestQueue(id)) this.#shards.get(shard)?.get(botIdOf(id))?.askAnew()
   }
 
   /** Ends the relay of a bot that is about to be removed. Resolves when nothing of it is in progress. */

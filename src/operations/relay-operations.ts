@@ -50,7 +50,7 @@ export const relayOperations = declareOperations('bots', {
     command: 'relay remove',
     more: '#relays',
     summary: 'Ends the relay of a bot',
-    description: 'Nothing changes at the other server. What was relayed stays.',
+    description: 'The other server is told what was stored. What was relayed stays.',
     result: () =>
       Type.Object(
         { bot_id: botId(), removed: Type.Literal(true) },

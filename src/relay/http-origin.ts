@@ -6,6 +6,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import { type buildConnector, Pool } from 'undici'
+import type { Clock, Timer } from '../clock.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { Semaphore } from '../kit/semaphore.ts'
 import { type ConnectTarget, connectTarget } from '../webhook/connector.ts'
@@ -29,6 +30,8 @@ const relayConnectTimeoutMs = 10_000
 const relayAnswerSlackMs = 15_000
 /** Nothing may arrive for this long within an answer. */
 const relayBodyTimeoutMs = 10_000
+/** An answer arrives within this time from its first byte on. Chosen: 8 MiB at a megabit a second. */
+const relayReadTimeoutMs = 70_000
 /** So many large answers are read and stored at the same time, because each may have 8 MiB. */
 const relayLargeAnswersMax = 4
 /** An answer up to this size waits for no other. Chosen: some updates; the socket has read as much before anybody looks. */
@@ -69,16 +72,20 @@ export class HttpOrigin implements Origin {
     take: (answer: OriginAnswer) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result> {
+    const { clock } = this.#options
+    const reading = new Reading(clock, signal, poll.waitS * 1_000 + relayAnswerSlackMs)
     let leave: (() => void) | undefined
     try {
-      const answer = await this.#answerTo(poll, signal, async () => {
-        await new Promise<void>((resolve) => {
+      const answer = await this.#answerTo(poll, reading, async () => {
+        await reading.pauseUntil((resolve) => {
           leave = this.#large.enter(resolve)
         })
       })
       signal.throwIfAborted()
+      reading.close()
       return await take(answer)
     } finally {
+      reading.close()
       leave?.()
     }
   }
@@ -91,7 +98,7 @@ export class HttpOrigin implements Origin {
 
   async #answerTo(
     { token, offset, types, limit, waitS }: OriginPoll,
-    signal: AbortSignal,
+    reading: Reading,
     turn: () => Promise<void>,
   ): Promise<OriginAnswer> {
     this.#addresses.refreshIfDue(this.#options.clock.monotonicMs())
@@ -101,8 +108,9 @@ export class HttpOrigin implements Origin {
         path: `/bot${token}/getUpdates`,
         headers: ['content-type', 'application/json'],
         body: JSON.stringify({ offset, limit, timeout: waitS, allowed_updates: types }),
-        signal,
+        signal: reading.signal,
       })
+      reading.begin()
       const bytes = await readAnswer(body, turn)
       if (bytes === undefined) return { failure: tooLarge }
       const retryAfter = headers['retry-after']
@@ -114,8 +122,7 @@ export class HttpOrigin implements Origin {
       }
       return readOriginAnswer(raw)
     } catch (error) {
-      signal.throwIfAborted()
-      return { failure: unreachable(error) }
+      return { failure: reading.lateness ?? unreachable(error) }
     }
   }
 
@@ -136,6 +143,66 @@ export class HttpOrigin implements Origin {
     done(null, socket)
   }
 }
+
+/** How long a poll may take. An origin that drips bytes holds neither its relay nor the turns of others for ever. */
+class Reading {
+  readonly #clock: Clock
+  readonly #abort = new AbortController()
+  readonly #outer: AbortSignal
+  #timer: Timer
+  #hasBegun = false
+  #isLate = false
+
+  constructor(clock: Clock, outer: AbortSignal, headersMs: number) {
+    this.#clock = clock
+    this.#outer = outer
+    this.#timer = clock.after(headersMs, this.#end)
+    outer.addEventListener('abort', this.#stop, { once: true })
+    if (outer.aborted) this.#stop()
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Why it was ended, if it was too late. Fewer updates may arrive in time. */
+  get lateness(): OriginFailure | undefined {
+    if (!this.#isLate) return undefined
+    return this.#hasBegun ? { ...tooSlow, isTooLarge: true } : { ...tooSlow, isPassing: true }
+  }
+
+  /** The headers have arrived. */
+  begin(): void {
+    this.#hasBegun = true
+    this.#timer.cancel()
+    this.#timer = this.#clock.after(relayReadTimeoutMs, this.#end)
+  }
+
+  /** Waits, which is not the origin's time. It may end without a turn when the poll is ended. */
+  async pauseUntil(start: (resolve: () => void) => void): Promise<void> {
+    this.#timer.cancel()
+    await new Promise<void>((resolve) => {
+      this.signal.addEventListener('abort', () => resolve(), { once: true })
+      start(resolve)
+    })
+    this.signal.throwIfAborted()
+    this.begin()
+  }
+
+  close(): void {
+    this.#timer.cancel()
+    this.#outer.removeEventListener('abort', this.#stop)
+  }
+
+  readonly #stop = (): void => this.#abort.abort()
+
+  readonly #end = (): void => {
+    this.#isLate = true
+    this.#abort.abort()
+  }
+}
+
+const tooSlow: OriginFailure = { reason: 'The origin answers too slowly' }
 
 const tooLarge: OriginFailure = {
   reason: `The answer of the origin has more than ${relayAnswerBytesMax} bytes`,

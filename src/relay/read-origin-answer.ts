@@ -4,10 +4,14 @@
  *   {"ok":true,"result":[{"update_id":7,"message":{...}}, ...]}
  *                                       ^-------------^ the update, between braces
  *
- * The whole is checked by JSON.parse, so the scan that follows finds its way in any case.
+ * Only what is around the updates is parsed. An origin may send megabytes of brackets, which take JSON.parse seconds and a
+ * gigabyte, and each update is checked before it is stored. A broken one that hides others from the scan loses none: all ids
+ * after it are asked for again.
  */
 import { parseRetryAfter } from '../webhook/retry.ts'
 import { findMember, skipSpace, skipString, skipValue } from '../queue/json-scan.ts'
+import { kib } from '../limits.ts'
+import { relayBatchMax } from './limits.ts'
 import type { OriginAnswer, OriginFailure, OriginUpdate } from './origin.ts'
 
 /** An answer as it came. */
@@ -19,6 +23,9 @@ export interface RawAnswer {
   /** Wall time in milliseconds. */
   readonly nowMs: number
 }
+
+/** An answer may have this many bytes beside its updates. Chosen: an error of the reference has some hundred. */
+const relayFrameBytesMax = 64 * kib
 
 /** Reads an answer. Whatever an origin sends is either updates or a failure. */
 export function readOriginAnswer(answer: RawAnswer): OriginAnswer {
@@ -65,7 +72,7 @@ const somebodyPolls: OriginFailure = {
 }
 
 function saidIn(body: Buffer): { readonly description: string; readonly retryAfterS?: number } {
-  const said: unknown = parsed(body)
+  const said = parsed(body)
   if (typeof said !== 'object' || said === null) return { description: '' }
   const description =
     'description' in said && typeof said.description === 'string' ? said.description : ''
@@ -78,6 +85,7 @@ function saidIn(body: Buffer): { readonly description: string; readonly retryAft
 }
 
 function parsed(body: Buffer): unknown {
+  if (body.length > relayFrameBytesMax) return undefined
   try {
     return JSON.parse(body.toString())
   } catch {
@@ -89,21 +97,26 @@ const resultKey = Buffer.from('result')
 
 /** Returns the updates in ascending order of their ids; undefined if the body is no answer of getUpdates. */
 function updatesIn(body: Buffer): readonly OriginUpdate[] | undefined {
-  const count = countIn(parsed(body))
-  if (count === undefined) return undefined
   const open = findMember(body, skipSpace(body, 0), resultKey)
   if (body[open] !== openBracket) return undefined
   const updates: OriginUpdate[] = []
+  // The body with a 0 in place of each update.
+  const frame: Buffer[] = []
+  let framed = 0
   for (let at = skipSpace(body, open + 1); body[at] === openBrace; ) {
+    if (updates.length === relayBatchMax) return undefined
     const end = skipValue(body, at)
     const update = updateIn(body.subarray(at, end))
     if (update === undefined) return undefined
     updates.push(update)
+    frame.push(body.subarray(framed, at), zero)
+    framed = end
     at = skipSpace(body, end)
     if (body[at] === comma) at = skipSpace(body, at + 1)
   }
+  frame.push(body.subarray(framed))
   // An element that is no object has ended the scan early.
-  if (updates.length !== count) return undefined
+  if (updates.length !== countIn(parsed(Buffer.concat(frame)))) return undefined
   return updates.toSorted((a, b) => a.updateId - b.updateId)
 }
 
@@ -117,29 +130,33 @@ function countIn(said: unknown): number | undefined {
 
 const openBracket = 0x5b
 const openBrace = 0x7b
+const closeBrace = 0x7d
 const quote = 0x22
 const comma = 0x2c
+const zero = Buffer.from('0')
 const idKey = '"update_id"'
 
 function updateIn(raw: Buffer): OriginUpdate | undefined {
   let updateId: number | undefined
-  const members: Buffer[] = []
-  for (let at = skipSpace(raw, 1); raw[at] === quote; ) {
+  let only: Buffer | undefined
+  let others = 0
+  let at = skipSpace(raw, 1)
+  while (raw[at] === quote) {
     const keyEnd = skipString(raw, at)
     const value = skipSpace(raw, skipSpace(raw, keyEnd) + 1)
     const end = skipValue(raw, value)
-    if (raw.toString('latin1', at, keyEnd) === idKey) {
+    if (raw.toString('latin1', at, Math.min(keyEnd, at + idKey.length + 1)) === idKey) {
       if (updateId !== undefined) return undefined
-      updateId = idIn(raw.toString('latin1', value, end))
+      updateId = idIn(raw.toString('latin1', value, Math.min(end, value + idDigitsMax + 1)))
     } else {
-      members.push(raw.subarray(at, end))
+      only = raw.subarray(at, end)
+      others += 1
     }
-    at = skipSpace(raw, skipSpace(raw, end) + 1)
+    at = skipSpace(raw, end)
+    if (raw[at] === comma) at = skipSpace(raw, at + 1)
   }
-  if (updateId === undefined) return undefined
-  const [only] = members
-  const update =
-    only === undefined || members.length > 1 ? undefined : Buffer.concat([before, only, after])
+  if (updateId === undefined || raw[at] !== closeBrace) return undefined
+  const update = only === undefined || others > 1 ? undefined : Buffer.concat([before, only, after])
   return { updateId, update, raw }
 }
 
@@ -147,6 +164,8 @@ const before = Buffer.from('{')
 const after = Buffer.from('}')
 
 /** The ids of other servers may be larger than those of this one. */
+const idDigitsMax = 15
+
 function idIn(text: string): number | undefined {
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined
+  return text.length <= idDigitsMax && /^\d+$/.test(text) ? Number(text) : undefined
 }

@@ -149,6 +149,8 @@ test('the command line sets, shows and removes a relay, and reads its token from
   assert.match(await relay('set', from, `--token-file=${file}`), /state\s+polling/)
   await until(() => origin.polls.some((poll) => poll.path === `/bot${token}/getUpdates`))
   assert.match(await relay('set', from, '--same-token'), /state\s+polling/)
+  const both = ['--same-token', `--token-file=${file}`]
+  await assert.rejects(relay('set', from, ...both), /--same-token: expected no --token-file/)
   assert.match(await relay('show'), /state\s+polling/)
   assert.match(await relay('remove'), new RegExp(`removed the relay of bot ${botId}`))
   await assert.rejects(relay('set', from, '--same-token'), /token: expected/)

@@ -1,4 +1,5 @@
 /** `postbote relay`: sets, shows and removes the relay of a bot. Its token is read from a file or standard input. */
+import { ConfigError } from '../../config/config.ts'
 import { onOff, path } from '../../config/config-values.ts'
 import { relayOperations } from '../../operations/relay-operations.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
@@ -28,6 +29,9 @@ export const relayCommands: readonly ParsedCommand[] = [
     options: [tokenFileOption, sameTokenOption],
     async run(call, input) {
       const file = call.get(tokenFileOption)
+      if (file !== undefined && call.has(sameTokenOption)) {
+        throw new ConfigError(['--same-token: expected no --token-file, which has another token'])
+      }
       const read = (): Promise<string> =>
         file === undefined ? standardInput('relay set: expected a token') : fileText(file)
       const token = call.has(sameTokenOption) ? undefined : (await read()).trim()

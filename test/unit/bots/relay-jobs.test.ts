@@ -305,10 +305,27 @@ test('a type that the bot does not want any more is not stored, and the relay as
   await until(() => of.origin.isPolled)
   const poll = of.queue.setAllowedTypes(1 << 15)
   await of.bots.wait(Promise.resolve(poll))
+  await untilPolled(of)
   await of.origin.send(update(1), { update_id: 2, poll: { n: 2 } })
   await untilPolled(of)
   assert.deepEqual(await pending(of), [2])
   assert.deepEqual(of.origin.polls.at(-1)?.types, ['poll'])
+})
+
+test('a poll that waits is asked anew when the bot wants other types, and not in a loop', async () => {
+  const of = await open()
+  await until(() => of.origin.isPolled)
+  await of.bots.clock.advance(20_000)
+  const want = async (types: number): Promise<unknown> =>
+    of.bots.wait(Promise.resolve(of.queue.setAllowedTypes(types)))
+  await want(1 << 15)
+  assert((await untilPolled(of)) < 1_000)
+  assert.deepEqual(of.origin.polls.at(-1)?.types, ['poll'])
+  await want(1)
+  assert((await untilPolled(of)) >= 950)
+  assert.deepEqual(of.origin.polls.at(-1)?.types, ['message'])
+  const { state } = await of.bots.registry.relay(botId)
+  assert.deepEqual([state, typesOf(of)], ['polling', []])
 })
 
 test('the same bot at the same origin goes on, with a new token too; another bot begins anew', async () => {
@@ -326,7 +343,8 @@ test('the same bot at the same origin goes on, with a new token too; another bot
   await registry.setRelay(botId, { from: fakeFrom, token: undefined })
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, 8)
-  await registry.setRelay(botId, { from: fakeFrom, token: { ...token, botId: 9_999 } })
+  const another = { from: fakeFrom, token: { ...token, botId: 9_999 } }
+  await of.bots.wait(registry.setRelay(botId, another))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, undefined)
 })
@@ -350,6 +368,35 @@ test('a relay that is removed polls no more, and stores nothing', async () => {
   await of.bots.clock.advance(10_000)
   assert.equal(of.origin.polls.length, 1)
   assert.equal(of.bots.counters.counts.relays_polling, 0)
+})
+
+test('an origin is told of the last answer that was stored when its relay ends, so that nobody gets that again', async () => {
+  const of = await open()
+  const { registry } = of.bots
+  await of.origin.send(update(7))
+  // It may not have taken the offset.
+  await of.origin.fail({ reason: 'Busy', retryAfterMs: 60_000 })
+  const removed = registry.removeRelay(botId)
+  const { offset, limit, waitS } = await of.origin.send(update(8))
+  assert.deepEqual([offset, limit, waitS], [8, 1, 0])
+  await of.bots.wait(removed)
+  assert.equal(of.origin.isPolled, false)
+  assert.deepEqual(await pending(of), [7])
+  await registry.setRelay(botId, { from: fakeFrom, token })
+  await of.origin.send(update(8))
+  await untilPolled(of)
+  await of.bots.wait(
+    registry.setRelay(botId, { from: fakeFrom, token: { ...token, botId: 9_999 } }),
+  )
+  assert.equal(of.origin.polls.at(-2)?.offset, 9)
+})
+
+test('a relay ends although its origin does not answer', async () => {
+  const of = await open()
+  await of.origin.send(update(7))
+  await untilPolled(of)
+  await of.bots.wait(of.bots.registry.removeRelay(botId))
+  assert.equal(of.origin.isPolled, false)
 })
 
 test('a relay ends with its bot, whose refused updates are forgotten', async () => {

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
 import { HttpOrigin } from '../../../src/relay/http-origin.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { until } from '../../support/kit/until.ts'
 import { loopbackNetwork } from '../../support/webhook/webhook-setup.ts'
 
 test('relays that connect at the same time print no warning, and end with the origin', async (t) => {
@@ -34,4 +38,74 @@ test('relays that connect at the same time print no warning, and end with the or
   await origin.close()
   const answers = await Promise.all(polls)
   assert(answers.every((answer) => 'failure' in answer))
+})
+
+const poll = { token: '100:secret', offset: undefined, types: [], limit: 100, waitS: 50 }
+const asIs = <Answer>(answer: Answer): Promise<Answer> => Promise.resolve(answer)
+
+/** An origin whose responses a test writes. */
+async function dripping(t: TestContext, start: (response: ServerResponse) => void) {
+  const responses: ServerResponse[] = []
+  const server = createServer((_request, response) => {
+    responses.push(response)
+    start(response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const clock = new FakeClock()
+  const origin = new HttpOrigin({
+    endpoint: parseEndpoint(`http://127.0.0.1:${port}`, { local: true }),
+    clock,
+    random: () => 0.5,
+    network: loopbackNetwork,
+  })
+  t.after(async () => {
+    await origin.close()
+    server.close()
+    server.closeAllConnections()
+  })
+  return { origin, clock, responses }
+}
+
+test('an origin that says for ever that it works on it has the time of a poll', async (t) => {
+  const { origin, clock, responses } = await dripping(t, (response) => response.writeProcessing())
+  const answer = origin.poll(poll, asIs, new AbortController().signal)
+  await until(() => responses.length === 1)
+  await clock.advance(66_000)
+  const { failure } = (await answer) as { readonly failure: object }
+  assert.deepEqual(failure, { reason: 'The origin answers too slowly', isPassing: true })
+})
+
+test('an answer that drips is given up, and asked for in smaller parts', async (t) => {
+  const { origin, clock, responses } = await dripping(t, (response) => response.write('{'))
+  let hasBegun = false
+  const answer = origin.poll(poll, asIs, new AbortController().signal)
+  void answer.then(() => (hasBegun = true))
+  await until(() => responses.length === 1)
+  await until(async () => {
+    responses[0]?.write(' ')
+    await clock.advance(10_000)
+    return hasBegun
+  })
+  const { failure } = (await answer) as { readonly failure: object }
+  assert.deepEqual(failure, { reason: 'The origin answers too slowly', isTooLarge: true })
+})
+
+test('a poll that waits for its turn ends when its relay does, and the others have their turns', async (t) => {
+  const large = `{"ok":true,"result":[{"update_id":1,"poll":{"a":"${'x'.repeat(100_000)}`
+  const { origin, responses } = await dripping(t, (response) => response.write(large))
+  const ends = Array.from({ length: 6 }, () => new AbortController())
+  const answers = ends.map(({ signal }) => origin.poll(poll, asIs, signal))
+  const outcomes = Promise.allSettled(answers)
+  await until(() => responses.length === 6)
+  // The last ones wait for the first four.
+  for (const nth of [5, 4, 3, 2, 1]) {
+    ends[nth]?.abort()
+    await assert.rejects(answers[nth] ?? Promise.resolve())
+  }
+  for (const response of responses) response.end('"}}]}')
+  const last = await answers[0]
+  assert(last !== undefined && 'updates' in last && last.updates.length === 1)
+  await outcomes
 })

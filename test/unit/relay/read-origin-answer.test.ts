@@ -18,6 +18,11 @@ function failureOf(body: string, status = 200, retryAfter?: string) {
   return answer.failure
 }
 
+/** Updates with ids from 1 on. */
+function list(count: number, content: string): string {
+  return Array.from({ length: count }, (_, nth) => `{"update_id":${nth + 1},${content}}`).join()
+}
+
 test('an update stays byte for byte as it was sent, wherever its id is', () => {
   const body = `{ "ok" : true , "result" : [
     {"update_id":7,\n"message":{"n":1.0,"big":12345678901234567890,"e":"\\u00e9 \\" ] }"}} ,
@@ -67,9 +72,44 @@ test('what is no answer of getUpdates is one failure, whatever it is', () => {
     '{"ok":true,"result":"x","result":[{"update_id":1,"poll":{}}]}',
     '{"ok":true,"result":[],"result":[{"update_id":1,"poll":{}}]}',
     `{"ok":true,"result":${'['.repeat(1_000_000)}`,
+    '{"ok":true,"result":[{"update_id":1,"poll":{}}x]}',
+    '{"ok":true,"result":[{"update_id":1,"poll":{}x}]}',
+    '{"ok":true,"result":[{"update_id":1,"poll":{}}]',
+    `{"ok":true,"result":[${list(101, '"poll":{}')}]}`,
+    `{"ok":true,"result":[],"more":"${'x'.repeat(100_000)}"}`,
   ]) {
     assert.match(failureOf(body).reason, /no answer of getUpdates/, body.slice(0, 80))
   }
+})
+
+test('an update that is broken within itself does not keep others back', () => {
+  const ids = updatesIn(
+    '{"ok":true,"result":[{"update_id":1,"poll":{"a":tru}},{"update_id":2,"poll":{}}]}',
+  )
+  assert.deepEqual(
+    ids.map(([id]) => id),
+    [1, 2],
+  )
+})
+
+test('megabytes of brackets, keys and updates cost little more than to read them', () => {
+  const half = 3_900_000
+  const keys = Array.from({ length: 600_000 }, (_, nth) => `"${nth}":1`).join()
+  const startMs = process.cpuUsage().user / 1_000
+  const before = process.memoryUsage().heapUsed
+  for (const content of [
+    `"message":${'['.repeat(half)}${']'.repeat(half)}`,
+    `"message":{"a":[${'{},'.repeat(half / 2)}{}]}`,
+    `"message":{${keys}}`,
+    keys,
+  ]) {
+    assert.deepEqual(updatesIn(`{"ok":true,"result":[{"update_id":1,${content}}]}`).length, 1)
+  }
+  failureOf(`{"ok":true,"result":[${list(250_000, '"poll":{}')}]}`)
+  failureOf(`{"a":${'['.repeat(half)}${']'.repeat(half)}}`, 500)
+  const tookMs = process.cpuUsage().user / 1_000 - startMs
+  assert(tookMs < 1_500, `${tookMs} ms`)
+  assert(process.memoryUsage().heapUsed - before < 200_000_000)
 })
 
 test('a conflict says whether somebody polls, or a webhook is set', () => {
