@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { refusePrivate } from '../private-api/private-error.ts'
 import type { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
-import { botIdOfPortalCall, botIdOfTarget } from '../bot-api/target.ts'
+import { botIdOfTarget } from '../bot-api/target.ts'
 import { sendError } from '../bot-api/reply.ts'
 import { type Clock, processCpuMs } from '../clock.ts'
 import { calledOperation } from '../operations/operation-of.ts'
@@ -21,7 +21,8 @@ export function workerGate(clock: Clock, guard: PrivateApiGuard): BudgetGate {
     clock,
     cpuMs: processCpuMs,
     clientAddressOf,
-    botIdOf: ({ url = '/' }) => botIdOfTarget(url) ?? botIdOfPortalCall(url),
+    // A call of the owner's page waits for its address, not for its bot.
+    botIdOf: ({ url = '/' }) => botIdOfTarget(url),
     holderOf: (request) =>
       requestOrigin(request)?.listener === 'private' ? guard.holderOf(request) : undefined,
     isTrusted: (request) =>

@@ -134,7 +134,8 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     }
     const denied = deniedMetricOf[expected.code]
     if (denied !== undefined) options.counters.add(denied, 1)
-    if (request.is404) options.onRefused(request.raw)
+    // Refusals cost the address of the client, as those of wrong secrets do: a flood of them is paced like any other.
+    if (request.is404 || expected.code === 'TOO_MANY_REQUESTS') options.onRefused(request.raw)
     if (mustClose(request.raw)) void reply.header('connection', 'close')
     const shown = expected.code === 'BAD_LINK' ? await guard.refusalOf(request, reply) : expected
     if (shown.retryAfterS !== undefined) void reply.header('retry-after', shown.retryAfterS)

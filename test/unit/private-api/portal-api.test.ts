@@ -7,6 +7,7 @@ import { BodyBudget } from '../../../src/http/body-budget.ts'
 import { apiOperations } from '../../../src/operations/api-operations.ts'
 import {
   createPortalApi,
+  portalCallsPerSecond,
   type PortalApiOptions,
   portalChecksMax,
 } from '../../../src/private-api/portal-api.ts'
@@ -22,6 +23,8 @@ interface World {
   readonly app: FastifyInstance
   readonly bots: BotsLife
   readonly setting: { isPublic: boolean; hasSlots: boolean }
+  /** The paths of requests that cost their address. */
+  readonly charged: readonly string[]
   /** Registers a bot, and returns the Authorization of a link to it. */
   readonly linkTo: (
     botId: number,
@@ -34,6 +37,7 @@ async function open(): Promise<World> {
   const guard = new PrivateApiGuard({ adminKey, hosts: [], clock })
   const keys = keysOf(clock, { shard: () => bots.registry.bots.shardAt(0), ring: guard.ring })
   const setting = { isPublic: true, hasSlots: true }
+  const charged: string[] = []
   const used: Partial<PortalApiOptions> = {
     bots: bots.registry,
     portal: { url: undefined, frame: new PortalFrame(adminKey) },
@@ -42,7 +46,7 @@ async function open(): Promise<World> {
     guard,
     keys,
     log: { error: (details) => assert.fail(JSON.stringify(details)) },
-    onRefused: () => undefined,
+    onRefused: ({ url = '' }) => void charged.push(url),
     isUnixSocket: () => false,
     isForwarded: () => false,
     isFromWorker: () => false,
@@ -66,6 +70,7 @@ async function open(): Promise<World> {
     app,
     bots,
     setting,
+    charged,
     async linkTo(botId) {
       await bots.registry.register({ botId, firstName: 'A', username: 'a' })
       const { link, secretText } = await bots.registry.portalLinks.make(botId, {
@@ -176,4 +181,18 @@ test('owners whose endpoints take long leave half of the checks to keys, and a b
     assert.equal(await (await checkerOf(4711 + nth))(false), undefined)
   }
   assert.equal(await (await checkerOf(4711 + portalChecksMax))(false), 429)
+})
+
+test('what a link asks for beyond its pace costs the address of the client', async () => {
+  const { app, charged, linkTo } = await open()
+  const { authorization } = await linkTo(4711)
+  const url = '/portal/v1/bots/4711'
+  const ask = async () => (await app.inject({ url, headers: { authorization } })).statusCode
+  const statuses = await Promise.all(Array.from({ length: 5 * portalCallsPerSecond }, ask))
+  const refused = statuses.filter((status) => status === 429)
+  assert(refused.length > 0)
+  assert.deepEqual(
+    charged,
+    refused.map(() => url),
+  )
 })
