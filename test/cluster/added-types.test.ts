@@ -4,7 +4,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startCluster } from '../support/server/cluster.ts'
-import { databaseWorld, postbote } from '../support/server/database.ts'
+import {
+  databaseWorld,
+  joinedDatabases,
+  postbote,
+  type TestDatabase,
+} from '../support/server/database.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { documentIs } from '../support/server/documented-response.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
@@ -226,4 +231,33 @@ test('nodes with one list of types share it, another one is refused, and it grow
     assert.match(output, message)
     assert(code === 1 || code === 2, `code ${code}`)
   }
+})
+
+test('types that the first of two databases does not take are not in the second one either', {
+  skip,
+}, async (t) => {
+  const left = await world.database('types_first', 0)
+  const right = await world.database('types_second', 0)
+  const env = await joinedDatabases([left, right])
+  const list = async ({ postgres, name }: TestDatabase): Promise<unknown> => {
+    const [row] = await postgres.query(
+      "SELECT to_jsonb(cluster) -> 'types' AS types FROM cluster",
+      name,
+    )
+    return Object(row).types
+  }
+  await left.postgres.query(
+    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$;
+CREATE TRIGGER refuse BEFORE UPDATE ON cluster FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    left.name,
+  )
+  const cluster = await startCluster(t, { ...left, env }, { nodes: [], others: [right] })
+  const flags = await cluster.refusedFlags('a')
+  const { code, output } = await postbote(['serve', ...flags, '--update-type=x'], env)
+  assert.deepEqual([code, output.includes('not now')], [1, true], output)
+  assert.equal((await list(right)) ?? undefined, undefined)
+
+  await left.postgres.query('DROP FUNCTION refuse CASCADE', left.name)
+  await cluster.start('a', flagsOf('y'))
+  assert.deepEqual([await list(left), await list(right)], [['y'], ['y']])
 })

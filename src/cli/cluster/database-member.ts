@@ -64,10 +64,11 @@ export class DatabaseMember {
   /**
    * Call this for each database before one is joined, if types are added.
    *
-   * @throws AddedTypesError if other servers run
+   * @throws AddedTypesError if other servers run; then call `leave`
    */
-  async assertMayAddTypes(): Promise<void> {
+  async assertMayAddTypes(start: MemberStart): Promise<void> {
     const { clock, table, name, types } = this.#options
+    this.#member = await this.#newMember(start)
     const others = await aliveOthers({ clock, table, name })
     types.assertAlone(others.map((other) => other.name))
   }

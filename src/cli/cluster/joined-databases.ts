@@ -115,7 +115,7 @@ export class JoinedDatabases {
   /** All databases have responded, or no type could be added. One that fails now keeps this server from starting. */
   async #addTypes(start: MemberStart): Promise<void> {
     try {
-      await Promise.all(this.#present.map((member) => member.assertMayAddTypes()))
+      await Promise.all(this.#present.map((member) => member.assertMayAddTypes(start)))
       for (const member of this.#present) await member.start(start)
     } catch (error) {
       await this.leave()

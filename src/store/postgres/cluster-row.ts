@@ -25,6 +25,8 @@ export class SchemaError extends Error {
   }
 }
 
+/** Tables without added types have no column for them, or null in it if a server was ended before it wrote the list. */
+const storedList = "coalesce(nullif(to_jsonb(cluster) -> 'types', 'null'), '[]') AS types"
 const noSchema = 'the database has no tables of Postbote; create them with postbote database init'
 
 /**
@@ -34,9 +36,8 @@ const noSchema = 'the database has no tables of Postbote; create them with postb
  */
 export async function readCluster(connection: PgConnection): Promise<ClusterRow> {
   if (!(await hasSchema(connection))) throw new SchemaError(noSchema)
-  // Tables without added types have no column for them.
   const [row] = await connection.run<ClusterRow & { readonly [column: string]: unknown }>({
-    text: "SELECT id, format, shards, databases, number, coalesce(to_jsonb(cluster) -> 'types', '[]') AS types FROM cluster",
+    text: `SELECT id, format, shards, databases, number, ${storedList} FROM cluster`,
   })
   if (row === undefined) throw new SchemaError(noSchema)
   if (row.format === unfinishedFormat) {
@@ -87,7 +88,7 @@ export async function readTypes(
   lock: 'SHARE' | 'UPDATE' = 'SHARE',
 ): Promise<readonly string[]> {
   const [row] = await connection.run<{ readonly types: readonly string[] }>({
-    text: `SELECT coalesce(to_jsonb(cluster) -> 'types', '[]') AS types FROM cluster FOR ${lock}`,
+    text: `SELECT ${storedList} FROM cluster FOR ${lock}`,
   })
   return row?.types ?? []
 }
