@@ -73,7 +73,7 @@ export class ClusterTypes {
 
   /** Returns the names of servers that keep this one from writing the list. */
   async #settleIn(connection: PgConnection, node: string): Promise<readonly string[]> {
-    const { addTypesColumn, readTypes, writeTypes } = await import(
+    const { addTypesColumn, readTypes, refuseEarlierVersions, writeTypes } = await import(
       '../../store/postgres/cluster-row.ts'
     )
     if (this.#isComplete(await readTypes(connection))) return []
@@ -81,6 +81,7 @@ export class ClusterTypes {
     await connection.run({ text: 'BEGIN' })
     await connection.run({ text: `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}` })
     const isComplete = this.#isComplete(await readTypes(connection, 'UPDATE'))
+    if (!isComplete) await refuseEarlierVersions(connection)
     const rows = await connection.run<{ readonly name: string }>(
       { text: 'SELECT name FROM node WHERE name <> $1 ORDER BY name' },
       [node],
@@ -88,7 +89,7 @@ export class ClusterTypes {
     // A database that is behind the others of the cluster gets what all nodes know.
     const isAlone = rows.length === 0 || !this.areAdded
     if (!isComplete && isAlone) await writeTypes(connection, this.#list)
-    await connection.run({ text: 'COMMIT' })
+    await connection.run({ text: isAlone ? 'COMMIT' : 'ROLLBACK' })
     return isComplete || isAlone ? [] : rows.map(({ name }) => name)
   }
 
