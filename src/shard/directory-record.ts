@@ -54,9 +54,11 @@ export async function readDirectoryRecord(directory: string): Promise<DirectoryR
   }
   const record = recordIn(fields)
   if (record !== undefined) return record
-  throw new Error(
-    `expected {"format":${formatVersion},"shards":N,"made":true} in ${path}, got ${JSON.stringify(text.slice(0, 100))}`,
-  )
+  const expected =
+    format === typedFormatVersion
+      ? `{"format":${format},"shards":N,"made":true,"types":["TYPE"]}`
+      : `{"format":${formatVersion},"shards":N,"made":true}`
+  throw new Error(`expected ${expected} in ${path}, got ${JSON.stringify(text.slice(0, 100))}`)
 }
 
 /** Returns undefined for fields of no valid record. */

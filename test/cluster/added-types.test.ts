@@ -4,7 +4,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startCluster } from '../support/server/cluster.ts'
-import { databaseWorld, postbote } from '../support/server/database.ts'
+import {
+  databaseWorld,
+  joinedDatabases,
+  postbote,
+  type TestDatabase,
+} from '../support/server/database.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { documentIs } from '../support/server/documented-response.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
@@ -197,6 +202,12 @@ test('nodes with one list of types share it, another one is refused, and it grow
     database.postgres.query('SELECT format, types FROM cluster', database.name)
   const expected = [{ format: 2, types: ['order:order.id', 'ping'] }]
   assert.deepEqual(await rows(), expected)
+  // As an earlier version does that has read the row before the types were in it.
+  const late = "INSERT INTO node VALUES ('late', 'boot', 0, '', 1, 'serving')"
+  await assert.rejects(
+    database.postgres.query(late, database.name),
+    /this_version_knows_added_types/,
+  )
   const b = await cluster.start('b')
   const { botId, token } = await b.register()
   await b.call(token, 'getUpdates', { allowed_updates: ['order'] })
@@ -226,4 +237,32 @@ test('nodes with one list of types share it, another one is refused, and it grow
     assert.match(output, message)
     assert(code === 1 || code === 2, `code ${code}`)
   }
+})
+
+async function storedList({ postgres, name }: TestDatabase): Promise<unknown> {
+  const list = "SELECT to_jsonb(cluster) -> 'types' AS types FROM cluster"
+  const [row] = await postgres.query(list, name)
+  return Object(row).types ?? undefined
+}
+
+test('types that the first of two databases does not take are not in the second one either', {
+  skip,
+}, async (t) => {
+  const left = await world.database('types_first', 0)
+  const right = await world.database('types_second', 0)
+  const env = await joinedDatabases([left, right])
+  await left.postgres.query(
+    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$;
+CREATE TRIGGER refuse BEFORE UPDATE ON cluster FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    left.name,
+  )
+  const cluster = await startCluster(t, { ...left, env }, { nodes: [], others: [right] })
+  const flags = await cluster.refusedFlags('a')
+  const { code, output } = await postbote(['serve', ...flags, '--update-type=x'], env)
+  assert.deepEqual([code, output.includes('not now')], [1, true], output)
+  assert.equal(await storedList(right), undefined)
+
+  await left.postgres.query('DROP FUNCTION refuse CASCADE', left.name)
+  await cluster.start('a', flagsOf('y'))
+  assert.deepEqual([await storedList(left), await storedList(right)], [['y'], ['y']])
 })

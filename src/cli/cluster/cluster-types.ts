@@ -6,6 +6,8 @@
  *
  * A list gets longer only while no other server runs, because a server knows the list that it started with. Two servers
  * that start at once with other lists see each other, or the second one waits for the lock and sees what the first one wrote.
+ * They do so at the first database, because a server that adds types joins one database after the other: at once, each of
+ * them could be the first in another database, and lists that differ would keep the cluster from starting ever again.
  */
 import { type AddedType, AddedTypesError, numberedTypes, storedType } from '../../added-type.ts'
 import { type Clock, sleep } from '../../clock.ts'
@@ -44,14 +46,9 @@ export class ClusterTypes {
     this.#before = before
   }
 
-  /**
-   * Call this before the server joins, so that one that is refused disturbs nobody.
-   *
-   * @param othersAlive - returns the names of other servers that run
-   * @throws AddedTypesError if there are any, and the options add types
-   */
-  async assertMayAdd(othersAlive: () => Promise<readonly string[]>): Promise<void> {
-    if (this.#before < this.#list.length) this.#assertAlone(await othersAlive())
+  /** Whether the options name types that are new to the cluster. */
+  get areAdded(): boolean {
+    return this.#before < this.#list.length
   }
 
   /**
@@ -68,7 +65,7 @@ export class ClusterTypes {
       for (;;) {
         const others = await this.#settleIn(connection, node)
         if (others.length === 0) return
-        if (clock.monotonicMs() >= untilMs) this.#assertAlone(others)
+        if (clock.monotonicMs() >= untilMs) this.assertAlone(others)
         await sleep(clock, nodeHeartbeatMs)
       }
     })
@@ -76,7 +73,7 @@ export class ClusterTypes {
 
   /** Returns the names of servers that keep this one from writing the list. */
   async #settleIn(connection: PgConnection, node: string): Promise<readonly string[]> {
-    const { addTypesColumn, readTypes, writeTypes } = await import(
+    const { addTypesColumn, readTypes, refuseEarlierVersions, writeTypes } = await import(
       '../../store/postgres/cluster-row.ts'
     )
     if (this.#isComplete(await readTypes(connection))) return []
@@ -84,14 +81,15 @@ export class ClusterTypes {
     await connection.run({ text: 'BEGIN' })
     await connection.run({ text: `SET LOCAL idle_in_transaction_session_timeout = ${idleMs}` })
     const isComplete = this.#isComplete(await readTypes(connection, 'UPDATE'))
+    if (!isComplete) await refuseEarlierVersions(connection)
     const rows = await connection.run<{ readonly name: string }>(
       { text: 'SELECT name FROM node WHERE name <> $1 ORDER BY name' },
       [node],
     )
     // A database that is behind the others of the cluster gets what all nodes know.
-    const isAlone = rows.length === 0 || this.#before === this.#list.length
+    const isAlone = rows.length === 0 || !this.areAdded
     if (!isComplete && isAlone) await writeTypes(connection, this.#list)
-    await connection.run({ text: 'COMMIT' })
+    await connection.run({ text: isAlone ? 'COMMIT' : 'ROLLBACK' })
     return isComplete || isAlone ? [] : rows.map(({ name }) => name)
   }
 
@@ -100,7 +98,11 @@ export class ClusterTypes {
     return stored.length === this.#list.length
   }
 
-  #assertAlone(others: readonly string[]): void {
+  /**
+   * @param others - the names of other servers that run
+   * @throws AddedTypesError if there are any
+   */
+  assertAlone(others: readonly string[]): void {
     if (others.length === 0) return
     throw new AddedTypesError(
       `the types ${this.#added} are new to the cluster, and the nodes ${others.join(', ')} run without them: stop all nodes, then start each with the same --update-type and --update-types-of`,

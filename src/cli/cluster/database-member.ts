@@ -32,7 +32,7 @@ export interface DatabaseMemberOptions extends Omit<AgreementOptions, 'adminKey'
   readonly onLeft: () => boolean
   /** Whether this node was told to leave another database. */
   readonly isLeaving: () => boolean
-  readonly types: Pick<ClusterTypes, 'assertMayAdd' | 'settle'>
+  readonly types: Pick<ClusterTypes, 'assertAlone' | 'settle'>
 }
 
 export interface MemberStart {
@@ -62,6 +62,18 @@ export class DatabaseMember {
   }
 
   /**
+   * Call this for each database before one is joined, if types are added.
+   *
+   * @throws AddedTypesError if other servers run; then call `leave`
+   */
+  async assertMayAddTypes(start: MemberStart): Promise<void> {
+    const { clock, table, name, types } = this.#options
+    this.#member = await this.#newMember(start)
+    const others = await aliveOthers({ clock, table, name })
+    types.assertAlone(others.map((other) => other.name))
+  }
+
+  /**
    * Adds the row of this server and keeps it. If this rejects, it can be called again.
    *
    * @throws ConfigError, JoinRefusedError or AddedTypesError if this server does not belong there; otherwise the error of the database
@@ -72,9 +84,6 @@ export class DatabaseMember {
     const member = await this.#newMember(start)
     this.#member = member
     try {
-      await types.assertMayAdd(async () =>
-        (await aliveOthers({ clock, table, name })).map((other) => other.name),
-      )
       await agreeWithNodes({ clock, table, database, name, adminKey, links })
       await member.start()
       await types.settle(database, { node: name, clock })

@@ -108,6 +108,22 @@ export class JoinedDatabases {
    */
   async start(start: MemberStart): Promise<void> {
     this.#onEnd = start.onEnd
+    if (this.#options.types.areAdded) await this.#addTypes(start)
+    else await this.#joinPresent(start)
+  }
+
+  /** All databases have responded, or no type could be added. One that fails now keeps this server from starting. */
+  async #addTypes(start: MemberStart): Promise<void> {
+    try {
+      await Promise.all(this.#present.map((member) => member.assertMayAddTypes(start)))
+      for (const member of this.#present) await member.start(start)
+    } catch (error) {
+      await this.leave()
+      throw error
+    }
+  }
+
+  async #joinPresent(start: MemberStart): Promise<void> {
     const starts = await Promise.allSettled(this.#present.map((member) => member.start(start)))
     const failures: unknown[] = starts.flatMap((each) =>
       each.status === 'rejected' ? [each.reason] : [],

@@ -14,6 +14,8 @@ export interface ClusterRow extends ClusterPart {
 export const schemaFormat = 1
 /** The format once there is an added type, whose list is in the column `types`. An older server refuses it. */
 const typedSchemaFormat = 2
+/** A server has this setting on while it adds its row to the nodes. */
+export const knowsTypesSetting = 'postbote.knows_types'
 /** The format of a database while it is being filled. */
 export const unfinishedFormat = 0
 
@@ -25,6 +27,8 @@ export class SchemaError extends Error {
   }
 }
 
+/** Tables without added types have no column for them, or null in it if a server was ended before it wrote the list. */
+const storedList = "coalesce(nullif(to_jsonb(cluster) -> 'types', 'null'), '[]') AS types"
 const noSchema = 'the database has no tables of Postbote; create them with postbote database init'
 
 /**
@@ -34,9 +38,8 @@ const noSchema = 'the database has no tables of Postbote; create them with postb
  */
 export async function readCluster(connection: PgConnection): Promise<ClusterRow> {
   if (!(await hasSchema(connection))) throw new SchemaError(noSchema)
-  // Tables without added types have no column for them.
   const [row] = await connection.run<ClusterRow & { readonly [column: string]: unknown }>({
-    text: "SELECT id, format, shards, databases, number, coalesce(to_jsonb(cluster) -> 'types', '[]') AS types FROM cluster",
+    text: `SELECT id, format, shards, databases, number, ${storedList} FROM cluster`,
   })
   if (row === undefined) throw new SchemaError(noSchema)
   if (row.format === unfinishedFormat) {
@@ -87,7 +90,7 @@ export async function readTypes(
   lock: 'SHARE' | 'UPDATE' = 'SHARE',
 ): Promise<readonly string[]> {
   const [row] = await connection.run<{ readonly types: readonly string[] }>({
-    text: `SELECT coalesce(to_jsonb(cluster) -> 'types', '[]') AS types FROM cluster FOR ${lock}`,
+    text: `SELECT ${storedList} FROM cluster FOR ${lock}`,
   })
   return row?.types ?? []
 }
@@ -95,6 +98,19 @@ export async function readTypes(
 /** Makes room for added types. Not within a transaction that has locked the row, which others wait for with a lock of the table. */
 export async function addTypesColumn(connection: PgConnection): Promise<void> {
   await connection.run({ text: 'ALTER TABLE cluster ADD COLUMN IF NOT EXISTS types jsonb' })
+}
+
+/**
+ * Keeps servers of earlier versions out from now on, one that has read the row before the list was in it, too: they do not
+ * say that they know of added types (pg-nodes.ts), so a constraint refuses their rows, and its name is in their error.
+ */
+export async function refuseEarlierVersions(connection: PgConnection): Promise<void> {
+  const column = 'ALTER TABLE node ADD COLUMN IF NOT EXISTS types boolean DEFAULT true'
+  await connection.run({
+    text: `${column} CONSTRAINT this_version_knows_added_types CHECK (types)`,
+  })
+  const knows = `current_setting('${knowsTypesSetting}', true) IS NOT DISTINCT FROM 'on'`
+  await connection.run({ text: `ALTER TABLE node ALTER COLUMN types SET DEFAULT (${knows})` })
 }
 
 /** Stores the list of added types, and with it the format that older servers refuse. */

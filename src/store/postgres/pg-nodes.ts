@@ -17,6 +17,7 @@ import type {
   SeenNode,
   ShardRow,
 } from '../node-table.ts'
+import { knowsTypesSetting } from './cluster-row.ts'
 import { KeptConnection } from './kept-connection.ts'
 import { listenToChanges, notifyChange } from './notify-change.ts'
 import type { PgUrl } from './pg-url.ts'
@@ -63,6 +64,7 @@ const pgJoinIdleMs = pgNodeStatementMs
 const beginJoin = [
   'BEGIN',
   `SET LOCAL idle_in_transaction_session_timeout = ${pgJoinIdleMs}`,
+  `SET LOCAL ${knowsTypesSetting} = 'on'`,
   'LOCK TABLE node IN SHARE UPDATE EXCLUSIVE MODE',
 ].map((text) => ({ text }))
 const insert = { text: "INSERT INTO node VALUES ($1, $2, 0, $3, $4, 'serving')" }
