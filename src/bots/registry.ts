@@ -386,7 +386,7 @@ export class BotRegistry implements BotService {
     await this.#changeRecord(botId, (current) => ({
       record: this.relays.withRelay(current, order, clock.nowMs()),
     }))
-    return this.#relayChanged(botId)
+    return existingRelay(this.relays.report(await this.#relayChanged(botId)))
   }
 
   async relay(botId: number): Promise<RelayReport> {
@@ -398,18 +398,17 @@ export class BotRegistry implements BotService {
       if (relay === undefined) throw new PostboteError('NO_RELAY')
       return { record }
     })
-    const bot = await this.#existing(botId)
-    await this.relays.changed(bot)
+    await this.#relayChanged(botId)
   }
 
   async forgetRefused(botId: number): Promise<void> {
     await this.relays.forgetRefused(await this.#existing(botId))
   }
 
-  async #relayChanged(botId: number): Promise<RelayReport> {
+  async #relayChanged(botId: number): Promise<Bot> {
     const bot = await this.#existing(botId)
     await this.relays.changed(bot)
-    return existingRelay(this.relays.report(bot))
+    return bot
   }
 
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {

@@ -114,7 +114,7 @@ function link() {
   return {
     link_id: Type.String({ description: 'The id of the link, which is no secret.' }),
     created_at: time('When it was made.'),
-    expires_at: time('When it ends.'),
+    expires: time('When it ends.'),
     can: Type.Array(right()),
     origin: orNull(Type.String({ description: 'Whose pages may frame the page.' })),
   }

@@ -23,7 +23,6 @@ const times: ReadonlySet<string> = new Set([
   'created_at',
   'ended',
   'expires',
-  'expires_at',
   'last_taken',
   'last_poll',
   'last_error_date',

@@ -34,7 +34,7 @@ export const portalCommands: readonly ParsedCommand[] = [
     lines({ links }) {
       if (links.length === 0) return ['no links']
       const shown = links.map((link) => ({ ...link, can: link.can.join(',') }))
-      return tableLines(itemTable(shown, ['link_id', 'can', 'origin', 'created_at', 'expires_at']))
+      return tableLines(itemTable(shown, ['link_id', 'can', 'origin', 'created_at', 'expires']))
     },
   }),
   remoteCommand(portalOperations.revokePortalLinks, {
