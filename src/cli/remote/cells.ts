@@ -26,10 +26,13 @@ const times: ReadonlySet<string> = new Set([
   'last_taken',
   'last_poll',
   'last_error_date',
+  'last_update',
   'last_used',
   'left',
   'next_attempt',
+  'next_poll',
   'next_retry',
+  'since',
   'started',
   'time',
 ])

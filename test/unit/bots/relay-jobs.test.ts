@@ -5,7 +5,7 @@ import type { Token } from '../../../src/bots/token.ts'
 import type { StoredRelay } from '../../../src/shard/bot-record.ts'
 import { until } from '../../support/kit/until.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
-import { FakeRelays, fakeFrom } from '../../support/queue/fake-relays.ts'
+import { FakeRelays, fakeFrom, otherFrom } from '../../support/queue/fake-relays.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 
 const botId = 100
@@ -340,6 +340,48 @@ test('a relay is refused whose origin is not listed, and whose token is missing'
   await assert.rejects(registry.setRelay(botId, { from: fakeFrom, token: undefined }), code)
   await assert.rejects(registry.relay(botId), { code: 'NO_RELAY' })
   await assert.rejects(registry.removeRelay(botId), { code: 'NO_RELAY' })
+})
+
+test('the token is needed again for another origin, where the relay begins anew', async () => {
+  const of = await open()
+  const { registry } = of.bots
+  await of.origin.send(update(7))
+  await untilPolled(of)
+  await assert.rejects(registry.setRelay(botId, { from: otherFrom, token: undefined }), {
+    code: 'BAD_REQUEST',
+    message: /token/,
+  })
+  assert.equal(recordOf(of)?.from, fakeFrom)
+  await registry.setRelay(botId, { from: otherFrom, token })
+  await untilPolled(of)
+  assert.equal(of.origin.polls.at(-1)?.offset, undefined)
+})
+
+test('an update of a relay lives as long as one that is pushed, and is checked as such', async () => {
+  const of = await open()
+  await of.bots.registry.change(botId, { ttlS: 60, isValidated: true })
+  const from = { id: 5, is_bot: false, first_name: 'A' }
+  const chat = { id: 5, type: 'private' }
+  await of.origin.send(update(1), { update_id: 2, message: { message_id: 1, date: 1, chat, from } })
+  await untilPolled(of)
+  assert.deepEqual(
+    of.bots.refused.kept.map(({ updateId }) => updateId),
+    [1],
+  )
+  const [stored] = await of.queue.updates.pendingAfter(0, 10)
+  assert.equal(stored?.expiresAtS, Math.floor(of.bots.clock.nowMs() / 1_000) + 60)
+})
+
+test('a bot that could not be removed keeps its relay', async () => {
+  const of = await open()
+  await untilPolled(of)
+  of.bots.refused.isFailing = true
+  await assert.rejects(of.bots.wait(of.bots.registry.remove(botId)))
+  of.bots.refused.isFailing = false
+  await untilPolled(of)
+  await of.origin.send(update(1))
+  await untilPolled(of)
+  assert.equal(of.bots.counters.counts.updates_relayed, 1)
 })
 
 test('a relay that is removed polls no more, and stores nothing', async () => {
