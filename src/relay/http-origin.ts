@@ -30,7 +30,7 @@ const relayAnswerSlackMs = 15_000
 /** Nothing may arrive for this long within an answer. */
 const relayBodyTimeoutMs = 10_000
 /** So many large answers are read and stored at the same time, because each may have 8 MiB. */
-const relayLargeAnswersMax = 4
+export const relayLargeAnswersMax = 4
 /** An answer up to this size waits for no other. Chosen: some updates; the socket has read as much before anybody looks. */
 const relaySmallAnswerBytesMax = 64 * kib
 

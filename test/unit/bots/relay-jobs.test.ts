@@ -80,6 +80,13 @@ test('an update that was stored before is stored once, and an origin that sends 
   assert.match((await of.bots.registry.relay(botId)).reason ?? '', /repeats/)
 })
 
+test('an update that is twice in an answer is stored once', async () => {
+  const of = await open()
+  await of.origin.send(update(7), update(7), update(8))
+  await untilPolled(of)
+  assert.deepEqual(await pending(of), [7, 8])
+})
+
 test('the answer to a poll is dropped whose relay has moved on', async () => {
   const of = await open()
   await of.origin.send(update(7))
@@ -220,6 +227,10 @@ test('a full queue pauses the relay, which goes on where it was', async () => {
   await of.origin.send(...seven.slice(5))
   assert((await untilPolled(of)) <= 10_050)
   assert.equal(of.origin.polls.at(-1)?.offset, 6)
+  for (let times = 0; times < 8; times++) {
+    await of.origin.send(...seven.slice(5))
+    assert((await untilPolled(of)) <= 10_050)
+  }
   const { updates } = of.queue
   await of.bots.wait(Promise.resolve(updates.advance(updates.nextId, 'confirm')))
   await of.origin.send(...seven.slice(5))
