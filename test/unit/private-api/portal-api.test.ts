@@ -125,6 +125,18 @@ test('a call does nothing if its link is revoked, or ends, while its body arrive
   }
 })
 
+test('an owner is not told where the server is damaged', async () => {
+  const { app, bots, linkTo } = await open()
+  const { authorization } = await linkTo(4711)
+  await bots.dropShard(0)
+  bots.registry.bots.setAside(0)
+  const asking = app.inject({ url: '/portal/v1/bots/4711', headers: { authorization } })
+  await bots.clock.advance(50)
+  const { statusCode, body } = await asking
+  assert.deepEqual([statusCode, JSON.parse(body).error.code], [503, 'BOT_UNAVAILABLE'])
+  assert.doesNotMatch(body, /shard/i)
+})
+
 test('a refused secret gets 401 with a slot, and 429 without one; the private listener checks the Host, too', async () => {
   const { app, setting } = await open()
   const ask = (headers = {}) => app.inject({ url: '/portal/v1/bots/4711', headers })
@@ -137,16 +149,4 @@ test('a refused secret gets 401 with a slot, and 429 without one; the private li
   assert.equal(slotless.headers['retry-after'], '7')
   setting.isPublic = false
   assert.equal((await ask({ host: 'rebound.example' })).json().error.code, 'BAD_HOST')
-})
-
-test('an owner is not told where the server is damaged', async () => {
-  const { app, bots, linkTo } = await open()
-  const { authorization } = await linkTo(4711)
-  await bots.dropShard(0)
-  bots.registry.bots.setAside(0)
-  const asking = app.inject({ url: '/portal/v1/bots/4711', headers: { authorization } })
-  await bots.clock.advance(50)
-  const { statusCode, body } = await asking
-  assert.deepEqual([statusCode, JSON.parse(body).error.code], [503, 'BOT_UNAVAILABLE'])
-  assert.doesNotMatch(body, /shard/i)
 })
