@@ -48,7 +48,7 @@ export function pollOffset({ offset, storedAtMs }: StoredRelay, nowMs: number): 
 }
 
 /** Whether two records are those of one relay at the same place. */
-export function isSamePlace(a: StoredRelay, b: StoredRelay | undefined): boolean {
+function isSamePlace(a: StoredRelay, b: StoredRelay | undefined): boolean {
   return a.setAtMs === b?.setAtMs && a.offset === b.offset && a.from === b.from
 }
 

@@ -15,7 +15,7 @@ export const schemaFormat = 1
 /** The format once there is an added type, whose list is in the column `types`. An older server refuses it. */
 const typedSchemaFormat = 2
 /** The format of a database while it is being filled. */
-export const unfinishedFormat = 0
+const unfinishedFormat = 0
 
 /** The database responds, and it has no tables of a cluster that this version can use. */
 export class SchemaError extends Error {
