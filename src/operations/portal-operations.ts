@@ -14,11 +14,11 @@ const { orNull, removedCount, time } = fieldSchemas
 const all = `${botPath}/portal` as const
 
 export const portalOperations = declareOperations("owner's page", {
-  makePortalLink: {
+  createPortalLink: {
     route: `POST ${all}`,
     scope: 'manage',
     about: 'bot',
-    command: 'portal make',
+    command: 'portal create',
     more: '#the-owners-page',
     summary: "Makes a link to the owner's page of a bot",
     description:

@@ -21,7 +21,7 @@ const testText = 'This is a test update of Postbote.'
 
 export function addPortalRoutes(app: FastifyInstance, { bots, clock, portal }: Options): void {
   addOperations(app, portalOperations, {
-    async makePortalLink({ params: { id }, body: { ttl, can, origin } }) {
+    async createPortalLink({ params: { id }, body: { ttl, can, origin } }) {
       if (origin !== undefined && !isOrigin(origin)) {
         throw refusal('origin', 'an origin in lower case, such as https://platform.example')
       }
