@@ -46,8 +46,7 @@ const groups: ReadonlyArray<readonly [title: string, names: string]> = [
   [
     'Relays (§4.9)',
     `relayPollS relayBatchMax relayAnswerBytesMax relayConnectTimeoutMs relayAnswerSlackMs relayBodyTimeoutMs
-    relayLargeAnswersMax relaySmallAnswerBytesMax relayEmptyRestMs relayStoreRetryMsMax refusedFileBytesMax
-    refusedUpdateBytesMax`,
+    relayLargeAnswersMax relayEmptyRestMs relayStoreRetryMsMax refusedFileBytesMax refusedUpdateBytesMax`,
   ],
   [
     'getUpdates (§5)',

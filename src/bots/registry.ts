@@ -386,7 +386,7 @@ export class BotRegistry implements BotService {
     await this.#changeRecord(botId, (current) => ({
       record: this.relays.withRelay(current, order, clock.nowMs()),
     }))
-    return existingRelay(this.relays.report(await this.#relayChanged(botId)))
+    return this.#relayChanged(botId)
   }
 
   async relay(botId: number): Promise<RelayReport> {
@@ -398,17 +398,18 @@ export class BotRegistry implements BotService {
       if (relay === undefined) throw new PostboteError('NO_RELAY')
       return { record }
     })
-    await this.#relayChanged(botId)
+    const bot = await this.#existing(botId)
+    await this.relays.changed(bot)
   }
 
   async forgetRefused(botId: number): Promise<void> {
     await this.relays.forgetRefused(await this.#existing(botId))
   }
 
-  async #relayChanged(botId: number): Promise<Bot> {
+  async #relayChanged(botId: number): Promise<RelayReport> {
     const bot = await this.#existing(botId)
     await this.relays.changed(bot)
-    return bot
+    return existingRelay(this.relays.report(bot))
   }
 
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {
