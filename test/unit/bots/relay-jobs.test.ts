@@ -363,7 +363,7 @@ test('the token is needed again for another origin, where the relay begins anew'
     message: /token/,
   })
   assert.equal(recordOf(of)?.from, fakeFrom)
-  await registry.setRelay(botId, { from: otherFrom, token })
+  await of.bots.wait(registry.setRelay(botId, { from: otherFrom, token }))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, undefined)
 })
