@@ -81,7 +81,12 @@ const groups: ReadonlyArray<readonly [title: string, names: string]> = [
     `idempotencyKeyLengthMax idempotencyLifeMs idempotencyKeysPerDayMax updateSlackBytes pairHeaderBytesMax
     streamPairsMax streamBytesMax streamIdleMs pairWaitMs streamCarryBytesFree longLinesBytesMax privateBodyBytesMax
     listedPerPageMax tailsMax tailWaitingBytesMax eventStreamsMax eventsKeptMax keyPlacesShare accessKeysMax
-    accessKeysPerFamilyMax accessKeyBotsMax endedSessionsPerKeyMax`,
+    accessKeysPerFamilyMax accessKeyBotsMax endedSessionsPerKeyMax registrationBytesMax registrationLinesMax`,
+  ],
+  [
+    "The owner's page (§9.8)",
+    `portalLinksMax portalLinkTtlSMax portalCallsPerSecond portalCallsBurst portalChangesBurst portalChangeMs portalTailsMax
+    portalTailsShare`,
   ],
   ['The end of the server (§10)', 'drainMs forwardedDrainMs'],
 ]

@@ -23,9 +23,9 @@ const simpleMethods = new Map<string, Method>([
 ])
 
 export interface OwnMethodsOptions extends SetWebhookOptions {
-  /** Set if the server has the methods of a demo, and logs what they send. */
   /** Returns the sentence about the health of a queue. Set if getWebhookInfo has it. */
   readonly healthOf?: ((queue: BotQueue) => Promise<string>) | undefined
+  /** Set if the server has the methods of a demo, and logs what they send. */
   readonly demoLog?: Pick<Log, 'info'> | undefined
 }
 

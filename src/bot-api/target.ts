@@ -110,11 +110,15 @@ export function botIdOfPortalCall(url: string): number | undefined {
 
 /** Whether a request is for the owner's page or its calls. */
 export function isPortalTarget(url: string): boolean {
-  return url.startsWith('/portal/')
+  return url.startsWith(portalPagePath)
 }
 
+/** Below this path are the owner's page, and the calls that its links may make. */
+export const portalPrefix = '/portal'
+export const portalPagePath = `${portalPrefix}/`
+
 const botsPath = '/v1/bots/'
-const portalBotsPath = `/portal${botsPath}`
+const portalBotsPath = `${portalPrefix}${botsPath}`
 
 function botIdAt(url: string, start: number): number | undefined {
   const end = digitsEnd(url, start)

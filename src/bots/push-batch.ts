@@ -6,7 +6,7 @@
  * Nothing waits between allocation and commit, so ids are written to disk in the order of their allocation.
  */
 import { PostboteError, toPostboteError } from '../errors.ts'
-import { isAllowed } from '../queue/filter.ts'
+import { isInMask } from '../queue/update-types.ts'
 import { assertTelegramFields } from '../queue/telegram-fields.ts'
 import { lifeS } from '../queue/time-to-live.ts'
 import { type Operation, type PushedRows, RowPush } from '../shard/operations.ts'
@@ -264,7 +264,7 @@ export class PushBatch {
       assertTelegramFields(typeNumber, rows.textOf(nth))
     }
     if (this.#targets.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
-    if (!isAllowed(queue.allowedTypes, typeNumber)) return 'filtered'
+    if (!isInMask(queue.allowedTypes, typeNumber)) return 'filtered'
     if (key !== undefined) {
       shard.idempotency.assertRoom(key, this.#partOf(shard).pushed.acceptedAtMs)
     }

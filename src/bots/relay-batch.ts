@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { checkUpdate } from '../queue/check-update.ts'
-import { isAllowed } from '../queue/filter.ts'
+import { isInMask } from '../queue/update-types.ts'
 import { deriveOrderingKey } from '../queue/ordering-key.ts'
 import { assertTelegramFields } from '../queue/telegram-fields.ts'
 import { expiresAtS, lifeS } from '../queue/time-to-live.ts'
@@ -48,7 +48,7 @@ export function pollOffset({ offset, storedAtMs }: StoredRelay, nowMs: number): 
 }
 
 /** Whether two records are those of one relay at the same place. */
-export function isSamePlace(a: StoredRelay, b: StoredRelay | undefined): boolean {
+function isSamePlace(a: StoredRelay, b: StoredRelay | undefined): boolean {
   return a.setAtMs === b?.setAtMs && a.offset === b.offset && a.from === b.from
 }
 
@@ -123,7 +123,7 @@ function pushAll(
       // An origin may send one twice in an answer.
       if (updateId < (next ?? 0)) continue
       if (!('reason' in each) && (from !== undefined || !isOfLastBatch(relay, updateId))) {
-        if (isAllowed(allowedTypes, each.typeNumber)) pushes.push(pushOf(bot, each, clock))
+        if (isInMask(allowedTypes, each.typeNumber)) pushes.push(pushOf(bot, each, clock))
         else filtered += 1
       }
       next = updateId + 1

@@ -5,7 +5,7 @@
  */
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
-import { isAllowed } from '../queue/filter.ts'
+import { isInMask } from '../queue/update-types.ts'
 import type { FoundUpdate, UpdateFilter } from '../queue/look-back.ts'
 import { expiresAtS, lifeS } from '../queue/time-to-live.ts'
 import type { Operation, PushOperation } from '../shard/operations.ts'
@@ -155,7 +155,7 @@ function pushOf(
   const { updates, allowedTypes, clock } = queue
   // A dead letter may have been removed during the read.
   if (state === 'dead' && !updates.deadLetters.has(updateId)) return 'gone'
-  if (rules !== 'dead letters' && !isAllowed(allowedTypes, typeNumber)) return 'filtered'
+  if (rules !== 'dead letters' && !isInMask(allowedTypes, typeNumber)) return 'filtered'
   assertAccepting()
   if (rules === 'job' && updates.isTooLarge(text.length)) return 'tooLarge'
   if (rules === 'job') updates.assertRoomForReplay(text.length)

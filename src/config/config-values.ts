@@ -10,7 +10,7 @@ import { type AddedType, addedTypeForm, addedTypesMax, parseAddedType } from '..
 import { contractTypes } from '../queue/update-types.ts'
 import { isIP } from 'node:net'
 import type { TokenFilter } from '../bots/token.ts'
-import { relayOrigin } from '../relay/relay-origin.ts'
+import { serverOrigin } from '../http/server-origin.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
 import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
 import type { Proxy } from '../webhook/connector.ts'
@@ -371,19 +371,11 @@ export const upstreamUrl: Kind<UpstreamUrl> = {
 export const portalUrl: Kind<string> = {
   expected: 'http[s]://host[:port]',
   placeholder: 'URL',
-  parse(text) {
-    if (!/^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) || !URL.canParse(text)) return refused
-    const { origin, hostname, port } = new URL(text)
-    return hostname === '' || port === '0' ? refused : origin
-  },
+  parse: (text) => serverOrigin(text) ?? refused,
 }
 
-export const relayServer: Kind<string> = {
-  expected: 'http[s]://host[:port]',
-  placeholder: 'URL',
-  isSecret: true,
-  parse: (text) => relayOrigin(text) ?? refused,
-}
+/** An address of the Telegram Bot API that was pasted here may have a token in its path. */
+export const relayServer: Kind<string> = { ...portalUrl, isSecret: true }
 
 /** Any host and port, because the operator names it. */
 export const eventsUrl: Kind<string> = {

@@ -5,8 +5,9 @@
  *     /v1 -> bots -> (any id) -> updates    POST: pushUpdate
  */
 import type { IncomingMessage } from 'node:http'
+import { portalPrefix } from '../bot-api/target.ts'
 import { apiOperations } from './api-operations.ts'
-import { type Operation, portalPrefix, type Verb } from './operation.ts'
+import type { Operation, Verb } from './operation.ts'
 
 /** A part of the paths of calls. */
 interface Part {

@@ -32,8 +32,6 @@ export type Subject = 'bot' | 'queue' | 'pairs' | 'fleet' | 'keys' | 'shard' | '
 
 /** The path of a bot, below which most calls are. */
 export const botPath = '/v1/bots/:id'
-/** Below this path, links of the owner's page make the calls that they may make. */
-export const portalPrefix = '/portal'
 
 export type Verb = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

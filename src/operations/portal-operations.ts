@@ -14,11 +14,11 @@ const { orNull, removedCount, time } = fieldSchemas
 const all = `${botPath}/portal` as const
 
 export const portalOperations = declareOperations("owner's page", {
-  makePortalLink: {
+  createPortalLink: {
     route: `POST ${all}`,
     scope: 'manage',
     about: 'bot',
-    command: 'portal make',
+    command: 'portal create',
     more: '#the-owners-page',
     summary: "Makes a link to the owner's page of a bot",
     description:
@@ -114,7 +114,7 @@ function link() {
   return {
     link_id: Type.String({ description: 'The id of the link, which is no secret.' }),
     created_at: time('When it was made.'),
-    expires_at: time('When it ends.'),
+    expires: time('When it ends.'),
     can: Type.Array(right()),
     origin: orNull(Type.String({ description: 'Whose pages may frame the page.' })),
   }

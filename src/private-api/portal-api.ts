@@ -10,15 +10,11 @@
  * one refusal, which costs the client a slot and is paced, as with wrong tokens.
  */
 import type { IncomingMessage } from 'node:http'
-import Fastify, {
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access, KeyAccess } from '../access/access.ts'
 import { KeyShares } from '../access/key-shares.ts'
 import type { CreationGate } from '../bot-api/bot-api-handler.ts'
+import { portalPrefix } from '../bot-api/target.ts'
 import type { TokenRefusals } from '../bot-api/token-refusals.ts'
 import { portalSecretIn } from '../bots/portal-secret.ts'
 import { PostboteError } from '../errors.ts'
@@ -26,18 +22,11 @@ import { dropBody, hasBody, mustClose } from '../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
 import { isAudited } from '../operations/audit-operations.ts'
-import { portalPrefix } from '../operations/operation.ts'
 import type { PortalRight, StoredPortalLink } from '../shard/bot-record.ts'
 import { endpointChecksMax } from '../webhook/endpoint-checks.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { answersOf } from './answers.ts'
-import {
-  acceptAnyAsJson,
-  ajvOptions,
-  deniedMetricOf,
-  expectedOf,
-  sendError,
-} from './private-api.ts'
+import { acceptAnyAsJson, deniedMetricOf, expectedOf, newApp, sendError } from './private-api.ts'
 import type { PrivateApiOptions } from './private-api-options.ts'
 import { addBotRoutes } from './routes/bot-routes.ts'
 import { botIdParam, servePortal } from './routes/add-operations.ts'
@@ -47,7 +36,7 @@ import { addPortalPage } from './routes/portal-page.ts'
 import { addPortalRoutes } from './routes/portal-routes.ts'
 import { recordCalls } from './routes/record-calls.ts'
 import { addReplayRoutes } from './routes/replay-routes.ts'
-import { addTailRoutes } from './routes/tail-routes.ts'
+import { addTailRoutes, tailsMax } from './routes/tail-routes.ts'
 import { addWebhookRoutes } from './routes/webhook-routes.ts'
 
 export interface PortalApiOptions extends PrivateApiOptions {
@@ -65,19 +54,20 @@ export interface PortalApiOptions extends PrivateApiOptions {
  * take the time of others.
  */
 export const portalCallsPerSecond = 20
-/** A page that opens, or several, may make this many at once. */
+/** All links of a bot may make this many calls at once: some pages that open. */
 const portalCallsBurst = 3 * portalCallsPerSecond
 /**
- * And this many changes at once, and then one in ten seconds. Chosen: a person seldom clicks as often, and each is one of the
+ * All links of a bot may make this many changes at once. Chosen: a person seldom clicks as often, and each is one of the
  * `auditCallsMax` recorded calls, which an owner could push out otherwise.
  */
 export const portalChangesBurst = 30
+/** After those, all links of a bot may make one change in this time. */
 const portalChangeMs = 10_000
 /** A worker counts the calls of this many bots. Past that it forgets them all, which lets each bot burst once more. */
 const countedBotsMax = 10_000
-/** A worker has this many tails of links open, beside those of keys, as many as there may be for keys. */
-const portalTailsMax = 64
-/** All links of a bot may have this share of them. */
+/** A worker has this many tails of links open, beside those of keys. */
+const portalTailsMax = tailsMax
+/** All links of a bot may have this share of the tails of links. */
 const portalTailsShare = 1 / 16
 /**
  * Links have this many of the checks of a worker, which an endpoint of their owner can hold for a minute and a half. The others
@@ -95,14 +85,7 @@ interface Holder {
 
 export function createPortalApi(options: PortalApiOptions): FastifyInstance {
   const guard = new PortalGuard(options)
-  const app = Fastify({
-    logger: false,
-    exposeHeadRoutes: false,
-    frameworkErrors: (_error, _request, reply) => {
-      void sendError(reply, new PostboteError('NOT_FOUND'))
-    },
-    ajv: { customOptions: ajvOptions },
-  })
+  const app = newApp()
   recordCalls(app, options)
   addRequestAccess(app)
   app.addHook('onRequest', async (request, reply) => {

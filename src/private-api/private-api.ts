@@ -62,7 +62,7 @@ import { addWebhookRoutes } from './routes/webhook-routes.ts'
  * they are not validated and their code is not optimized: with both, a start takes 60 ms longer. validation-text.ts needs
  * what `verbose` tells.
  */
-export const ajvOptions = {
+const ajvOptions = {
   removeAdditional: false,
   validateSchema: false,
   verbose: true,
@@ -75,15 +75,7 @@ export const deniedMetricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = 
 export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
   const answers = answersOf(given)
   const options = { ...given, answers }
-  const app = Fastify({
-    logger: false,
-    exposeHeadRoutes: false,
-    // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
-    frameworkErrors: (_error, _request, reply) => {
-      void sendError(reply, new PostboteError('NOT_FOUND'))
-    },
-    ajv: { customOptions: ajvOptions },
-  })
+  const app = newApp()
   recordCalls(app, options)
   addChecks(app, options)
   app.setErrorHandler((error: FastifyError | PostboteError, request, reply) => {
@@ -133,6 +125,19 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addRegistrationRoutes(rawRoutes, options)
   })
   return app
+}
+
+/** Makes an application without calls, with what the private API and the owner's page have in common. */
+export function newApp(): FastifyInstance {
+  return Fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
+    frameworkErrors: (_error, _request, reply) => {
+      void sendError(reply, new PostboteError('NOT_FOUND'))
+    },
+    ajv: { customOptions: ajvOptions },
+  })
 }
 
 export function sendError(reply: FastifyReply, error: PostboteError): FastifyReply {

@@ -7,7 +7,7 @@
  */
 
 import { PostboteError } from '../errors.ts'
-import { isInMask, maskOfNumbers, type TypeMask, updateTypeNumber } from './update-types.ts'
+import { maskOfNumbers, type TypeMask, updateTypeNumber } from './update-types.ts'
 import { kib } from '../limits.ts'
 
 /** A set of types, or `default`: whatever this version of the server delivers to a bot that named none. */
@@ -49,15 +49,6 @@ export function unknownTypesIn(text: string): readonly string[] {
   const names = namesIn(text)
   if (typeof names === 'string') return []
   return names.filter((name) => !updateTypeNumber.has(name.toLowerCase()))
-}
-
-/**
- * Tells whether a bot with this mask receives updates of this type.
- *
- * @param typeNumber - the index of the type in `updateTypes`
- */
-export function isAllowed(mask: TypeMask, typeNumber: number): boolean {
-  return isInMask(mask, typeNumber)
 }
 
 /** Falls back to the default set if no name is known, so that a bot never silently receives nothing. */

@@ -140,7 +140,7 @@ export const defaultTypesMask: TypeMask = maskOf(
 )
 
 /**
- * Tells whether a type is in a mask.
+ * Tells whether a type is in a mask, such as that of the types that a bot receives.
  *
  * @param typeNumber - the index of the type in `updateTypes`
  */

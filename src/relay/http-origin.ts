@@ -33,7 +33,7 @@ const relayBodyTimeoutMs = 10_000
 /** An answer arrives within this time from its first byte on. Chosen: 8 MiB at a megabit a second. */
 const relayReadTimeoutMs = 70_000
 /** So many large answers are read and stored at the same time, because each may have 8 MiB. */
-const relayLargeAnswersMax = 4
+export const relayLargeAnswersMax = 4
 /** An answer up to this size waits for no other. Chosen: some updates; the socket has read as much before anybody looks. */
 const relaySmallAnswerBytesMax = 64 * kib
 

@@ -10,6 +10,7 @@ import {
   assertFits,
   openTab,
   picture,
+  watchProblems,
 } from '../support/programs/dashboard.ts'
 import { BotOwner, type LinkOptions } from '../support/server/bot-owner.ts'
 import { type EndingTest, type Server, startServer } from '../support/server/server.ts'
@@ -87,22 +88,15 @@ const [strictPage, axePage] = [false, true].map((bypassCSP) =>
   }),
 )
 
-/** Errors of the page, and requests to anything but the server, fail the test. */
 function watchedPage(owner: EndingTest, page: Page, server: Server): Opened {
   const requests: Opened['requests'][number][] = []
-  const problems: string[] = []
-  page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
-  page.on('console', (message) => {
-    if (/Content Security Policy|TrustedHTML/.test(message.text())) problems.push(message.text())
-  })
+  watchProblems(owner, page, server.botUrl)
   page.on('request', (request) => {
     const url = request.url()
     if (url.startsWith('data:')) return
-    if (!url.startsWith(server.botUrl)) problems.push(`request: ${url}`)
     const { referer, cookie } = request.headers()
     requests.push({ url, ...(referer && { referer }), ...(cookie && { cookie }) })
   })
-  owner.after(async () => assert.deepEqual(problems, []))
   return { page, requests }
 }
 

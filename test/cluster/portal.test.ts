@@ -347,7 +347,7 @@ test('the command line makes, lists and revokes links', async () => {
   const where = ['--url', server.privateUrl, '--key-file', join(server.dir, 'admin.key')]
   const portal = async (...words: readonly string[]): Promise<string> =>
     (await run(process.execPath, [mainFile, 'portal', ...words, ...where])).stdout
-  const made = await portal('make', String(botId), '--ttl', '60', '--can', 'look,test')
+  const made = await portal('create', String(botId), '--ttl', '60', '--can', 'look,test')
   const { pathname, hash } = new URL(made.trim())
   assert.equal(pathname, '/portal/')
   const owner = { authorization: `Bearer ${hash.slice(1)}` }

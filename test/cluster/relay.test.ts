@@ -41,7 +41,7 @@ function message(text: string): object {
   return { message: { message_id: 1, date: 1, chat: { id: 5, type: 'private' }, text } }
 }
 
-test('a bot gets the updates of its origin once and in order, after a kill, too', async (t) => {
+test('a bot gets the updates of its origin once and in order, after a kill and a reload, too', async (t) => {
   const origin = await startSmallOrigin(t)
   const flags = ['--local', `--relay-from=${origin.url}`]
   let server = await startServer(t, { workers: 1, flags })
@@ -55,7 +55,12 @@ test('a bot gets the updates of its origin once and in order, after a kill, too'
   server = await server.restart({ workers: 1, flags })
   origin.add(message('c'))
   await until(() => origin.pending.length === 0)
-  assert.deepEqual(await textsOf(server, bot, 3), ['a', 'b', 'c'])
+  await run(process.execPath, [mainFile, 'reload', `--dir=${server.dir}`])
+  origin.add(message('d'))
+  await until(() => origin.pending.length === 0)
+  assert.deepEqual(await textsOf(server, bot, 4), ['a', 'b', 'c', 'd'])
+  // The worker that leaves and the one that comes are never taken for two pollers.
+  assert.doesNotMatch(eventsOf(server), /relay\.paused/)
   const { body } = await server.admin('GET', path)
   assert.equal(body.state, 'polling')
   assert.equal(body.relayed, 1)

@@ -16,7 +16,7 @@ const linkArgument = {
 const allOption = { name: 'all', kind: onOff, sentence: 'All links of the bot.' } as const
 
 export const portalCommands: readonly ParsedCommand[] = [
-  remoteCommand(portalOperations.makePortalLink, {
+  remoteCommand(portalOperations.createPortalLink, {
     sentence: "makes a link to the owner's page of a bot and prints it; it is never shown again",
     fields: {
       ttl: { sentence: 'The link ends after this many seconds.' },
@@ -34,7 +34,7 @@ export const portalCommands: readonly ParsedCommand[] = [
     lines({ links }) {
       if (links.length === 0) return ['no links']
       const shown = links.map((link) => ({ ...link, can: link.can.join(',') }))
-      return tableLines(itemTable(shown, ['link_id', 'can', 'origin', 'created_at', 'expires_at']))
+      return tableLines(itemTable(shown, ['link_id', 'can', 'origin', 'created_at', 'expires']))
     },
   }),
   remoteCommand(portalOperations.revokePortalLinks, {

@@ -196,6 +196,6 @@ function queueJson(queue: BotReport['queue']): BotJson['test'] {
     health_reason: healthReason ?? null,
     deliveries,
     parked_keys: parkedKeys,
-    next_attempt: fieldValues.nextAttempt(nextAttemptMs),
+    next_attempt: fieldValues.timeOrNull(nextAttemptMs),
   }
 }

@@ -9,7 +9,7 @@ export const fieldValues = {
     created_at: Math.floor(createdAtMs / 1_000),
   }),
   preciseTime: (ms: number): number => Math.round(ms) / 1_000,
-  nextAttempt: (ms: number | undefined): number | null =>
+  timeOrNull: (ms: number | undefined): number | null =>
     ms === undefined ? null : fieldValues.preciseTime(ms),
   /** Absent without a trace. */
   trace: ({ traceparent }: { readonly traceparent?: string | undefined }) =>

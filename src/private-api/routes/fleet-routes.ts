@@ -155,7 +155,7 @@ function listedJson({ status, ...bot }: ListedBot): BotListJson['bots'][number] 
     oldest_age: status?.oldestAgeS ?? null,
     paused: status?.isPaused ?? null,
     health: status?.health ?? null,
-    next_attempt: fieldValues.nextAttempt(status?.nextAttemptMs),
+    next_attempt: fieldValues.timeOrNull(status?.nextAttemptMs),
   }
 }
 

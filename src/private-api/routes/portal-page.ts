@@ -3,13 +3,14 @@
  * of its URL. Their headers are those of the dashboard, but for the one origin that may frame the page (portal-frame.ts).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { portalPagePath } from '../../bot-api/target.ts'
 import type { PortalFrame } from '../access/portal-frame.ts'
 import { contentSecurityPolicy, DashboardFiles, fileHeaders } from './dashboard-files.ts'
 
 const names = {
-  '/portal/': ['portal.html', 'text/html; charset=utf-8'],
-  '/portal/app.js': ['portal.js', 'text/javascript; charset=utf-8'],
-  '/portal/app.css': ['portal.css', 'text/css; charset=utf-8'],
+  [portalPagePath]: ['portal.html', 'text/html; charset=utf-8'],
+  [`${portalPagePath}app.js`]: ['portal.js', 'text/javascript; charset=utf-8'],
+  [`${portalPagePath}app.css`]: ['portal.css', 'text/css; charset=utf-8'],
 } as const
 
 /** Adds the routes of the files. */

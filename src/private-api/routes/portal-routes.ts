@@ -1,5 +1,6 @@
 /** Routes that make, list and end links to the owner's page of a bot (protocol.md §9), and the test update of that page. */
 import type { FastifyInstance } from 'fastify'
+import { portalPagePath } from '../../bot-api/target.ts'
 import { portalRights } from '../../bots/portal-secret.ts'
 import { PostboteError } from '../../errors.ts'
 import type { ResultOf } from '../../operations/operation.ts'
@@ -20,7 +21,7 @@ const testText = 'This is a test update of Postbote.'
 
 export function addPortalRoutes(app: FastifyInstance, { bots, clock, portal }: Options): void {
   addOperations(app, portalOperations, {
-    async makePortalLink({ params: { id }, body: { ttl, can, origin } }) {
+    async createPortalLink({ params: { id }, body: { ttl, can, origin } }) {
       if (origin !== undefined && !isOrigin(origin)) {
         throw refusal('origin', 'an origin in lower case, such as https://platform.example')
       }
@@ -30,7 +31,7 @@ export function addPortalRoutes(app: FastifyInstance, { bots, clock, portal }: O
         can: portalRights.filter((right) => wanted.has(right)),
         ...(origin === undefined ? {} : { origin }),
       })
-      const path = `/portal/${portal.frame.query(origin)}#${secretText}`
+      const path = `${portalPagePath}${portal.frame.query(origin)}#${secretText}`
       return { ...linkJson(link), url: `${portal.url ?? ''}${path}` }
     },
     async listPortalLinks({ params: { id } }) {
@@ -80,7 +81,7 @@ function linkJson({ id, createdAtMs, endsAtMs, can, origin }: StoredPortalLink):
   return {
     link_id: id,
     created_at: Math.floor(createdAtMs / 1_000),
-    expires_at: Math.floor(endsAtMs / 1_000),
+    expires: Math.floor(endsAtMs / 1_000),
     can,
     origin: origin ?? null,
   }

@@ -37,7 +37,7 @@ export type RegistrationRoutesOptions = Pick<
 
 /** A body of registrations has at most this many bytes. Chosen: 30,000 bots with a webhook each, an eighth of what all bodies may hold. */
 const registrationBytesMax = 8 * mib
-/** A body has at most this many lines. Chosen: as many as fit with a key and names each. A line of one byte takes 30 us to refuse. */
+/** A body of registrations has at most this many lines. Chosen: as many as fit with a key and names each. A line of one byte takes 30 us to refuse. */
 const registrationLinesMax = 100_000
 /**
  * This many lines of a body are worked on at once. Chosen: enough for the groups of a disk, and few enough that the verifications

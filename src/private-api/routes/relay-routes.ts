@@ -1,9 +1,9 @@
 /** Routes that set, show and remove the relay of a bot. */
 import type { FastifyInstance } from 'fastify'
 import type { BotService, RelayReport } from '../../bots/bot-service.ts'
+import { serverOrigin } from '../../http/server-origin.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { relayOperations } from '../../operations/relay-operations.ts'
-import { relayOrigin } from '../../relay/relay-origin.ts'
 import { addOperations, type HandledCall } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { refusal } from '../ingest/update-options.ts'
@@ -33,7 +33,7 @@ function textsIn({ from, token }: HandledCall<typeof relayOperations.setRelay>['
   readonly from: string
   readonly token: string | undefined
 } {
-  const origin = typeof from === 'string' ? relayOrigin(from) : undefined
+  const origin = typeof from === 'string' ? serverOrigin(from) : undefined
   if (origin === undefined) {
     throw refusal('from', 'http[s]://host[:port] of a server that --relay-from lists')
   }
@@ -48,9 +48,9 @@ export function relayJson(relay: RelayReport): RelayJson {
     from,
     state,
     reason,
-    since: fieldValues.nextAttempt(relay.sinceMs),
-    next_poll: fieldValues.nextAttempt(relay.nextPollMs),
-    last_update: fieldValues.nextAttempt(relay.lastUpdateMs),
+    since: fieldValues.timeOrNull(relay.sinceMs),
+    next_poll: fieldValues.timeOrNull(relay.nextPollMs),
+    last_update: fieldValues.timeOrNull(relay.lastUpdateMs),
     relayed,
     refused,
   }

@@ -17,7 +17,7 @@ const typedSchemaFormat = 2
 /** A server has this setting on while it adds its row to the nodes. */
 export const knowsTypesSetting = 'postbote.knows_types'
 /** The format of a database while it is being filled. */
-export const unfinishedFormat = 0
+const unfinishedFormat = 0
 
 /** The database responds, and it has no tables of a cluster that this version can use. */
 export class SchemaError extends Error {

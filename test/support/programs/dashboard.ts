@@ -56,6 +56,15 @@ export async function openDashboard<Of extends DashboardServer>(
   t.after(() => context.close())
   const page = await context.newPage()
   await page.addInitScript(shiftObserver)
+  watchProblems(t, page, server.privateUrl)
+  await page.goto(server.privateUrl)
+  // The program of the page makes all of it.
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  return { page, server }
+}
+
+/** Errors of a page, and requests to anything but the server, fail the test. */
+export function watchProblems(t: EndingTest, page: Page, serverUrl: string): void {
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
   page.on('console', (message) => {
@@ -63,14 +72,9 @@ export async function openDashboard<Of extends DashboardServer>(
   })
   page.on('request', (request) => {
     const url = request.url()
-    if (!url.startsWith(server.privateUrl) && !url.startsWith('data:'))
-      problems.push(`request: ${url}`)
+    if (!url.startsWith(serverUrl) && !url.startsWith('data:')) problems.push(`request: ${url}`)
   })
   t.after(async () => assert.deepEqual(problems, []))
-  await page.goto(server.privateUrl)
-  // The program of the page makes all of it.
-  await page.getByRole('heading', { level: 1 }).waitFor()
-  return { page, server }
 }
 
 /** Logs in with the admin key, and waits for the overview. */

@@ -65,14 +65,14 @@ export class FakeOrigin implements Origin {
   }
 }
 
-/** The one origin of tests, and a seal that anybody can read. */
+/** The one origin of tests, under two addresses, and a seal that anybody can read. */
 export class FakeRelays implements RelayServices {
   readonly origin = new FakeOrigin()
   isListed = true
   hasSameKey = true
 
   originOf(from: string): Origin | undefined {
-    return this.isListed && from === fakeFrom ? this.origin : undefined
+    return this.isListed && [fakeFrom, otherFrom].includes(from) ? this.origin : undefined
   }
 
   sealToken(token: string): string {
@@ -85,6 +85,7 @@ export class FakeRelays implements RelayServices {
 }
 
 export const fakeFrom = 'https://origin.example'
+export const otherFrom = 'https://other-origin.example'
 
 export class FakeRefusedUpdates implements Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'> {
   readonly kept: RefusedUpdate[] = []
@@ -98,6 +99,7 @@ export class FakeRefusedUpdates implements Pick<RefusedUpdates, 'forget' | 'keep
   }
 
   async forget(): Promise<void> {
+    if (this.isFailing) throw new Error('no disk')
     this.kept.length = 0
   }
 

@@ -6,6 +6,7 @@ import { foreignRefusalMs } from '../../../src/bots/token.ts'
 import type { PostboteError } from '../../../src/errors.ts'
 import type { BotRecord } from '../../../src/shard/bot-record.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { BotsLife } from '../../support/queue/bots-life.ts'
 
 const record: BotRecord = { firstName: 'A', username: 'a', secrets: [], createdAtMs: 0 }
 const all = { can: ['look'], ttlS: 60 } as const
@@ -117,6 +118,17 @@ test('what is open ends with its link, by its time, however long that is, by a w
   links.watch(100, late.link.id, () => (isEnded = true))
   assert.equal(isEnded, true)
   assert.equal(clock.timers, 0)
+})
+
+test('what is open ends when the bot is removed', async () => {
+  const bots = await BotsLife.open()
+  await bots.register(100)
+  const { portalLinks } = bots.registry
+  const { link } = await portalLinks.make(100, all)
+  let isEnded = false
+  portalLinks.watch(100, link.id, () => (isEnded = true))
+  await bots.wait(bots.registry.remove(100))
+  assert.equal(isEnded, true)
 })
 
 test('a bot has a bounded number of links, ended ones make room, and without any its record is as before', async () => {

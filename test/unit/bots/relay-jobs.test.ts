@@ -5,7 +5,7 @@ import type { Token } from '../../../src/bots/token.ts'
 import type { StoredRelay } from '../../../src/shard/bot-record.ts'
 import { until } from '../../support/kit/until.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
-import { FakeRelays, fakeFrom } from '../../support/queue/fake-relays.ts'
+import { FakeRelays, fakeFrom, otherFrom } from '../../support/queue/fake-relays.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 
 const botId = 100
@@ -78,6 +78,13 @@ test('an update that was stored before is stored once, and an origin that sends 
   assert((await untilPolled(of)) >= 1_000)
   assert.deepEqual(await pending(of), [7, 8])
   assert.match((await of.bots.registry.relay(botId)).reason ?? '', /repeats/)
+})
+
+test('an update that is twice in an answer is stored once', async () => {
+  const of = await open()
+  await of.origin.send(update(7), update(7), update(8))
+  await untilPolled(of)
+  assert.deepEqual(await pending(of), [7, 8])
 })
 
 test('the answer to a poll is dropped whose relay has moved on', async () => {
@@ -220,6 +227,10 @@ test('a full queue pauses the relay, which goes on where it was', async () => {
   await of.origin.send(...seven.slice(5))
   assert((await untilPolled(of)) <= 10_050)
   assert.equal(of.origin.polls.at(-1)?.offset, 6)
+  for (let times = 0; times < 8; times++) {
+    await of.origin.send(...seven.slice(5))
+    assert((await untilPolled(of)) <= 10_050)
+  }
   const { updates } = of.queue
   await of.bots.wait(Promise.resolve(updates.advance(updates.nextId, 'confirm')))
   await of.origin.send(...seven.slice(5))
@@ -358,6 +369,48 @@ test('a relay is refused whose origin is not listed, and whose token is missing'
   await assert.rejects(registry.setRelay(botId, { from: fakeFrom, token: undefined }), code)
   await assert.rejects(registry.relay(botId), { code: 'NO_RELAY' })
   await assert.rejects(registry.removeRelay(botId), { code: 'NO_RELAY' })
+})
+
+test('the token is needed again for another origin, where the relay begins anew', async () => {
+  const of = await open()
+  const { registry } = of.bots
+  await of.origin.send(update(7))
+  await untilPolled(of)
+  await assert.rejects(registry.setRelay(botId, { from: otherFrom, token: undefined }), {
+    code: 'BAD_REQUEST',
+    message: /token/,
+  })
+  assert.equal(recordOf(of)?.from, fakeFrom)
+  await of.bots.wait(registry.setRelay(botId, { from: otherFrom, token }))
+  await untilPolled(of)
+  assert.equal(of.origin.polls.at(-1)?.offset, undefined)
+})
+
+test('an update of a relay lives as long as one that is pushed, and is checked as such', async () => {
+  const of = await open()
+  await of.bots.registry.change(botId, { ttlS: 60, isValidated: true })
+  const from = { id: 5, is_bot: false, first_name: 'A' }
+  const chat = { id: 5, type: 'private' }
+  await of.origin.send(update(1), { update_id: 2, message: { message_id: 1, date: 1, chat, from } })
+  await untilPolled(of)
+  assert.deepEqual(
+    of.bots.refused.kept.map(({ updateId }) => updateId),
+    [1],
+  )
+  const [stored] = await of.queue.updates.pendingAfter(0, 10)
+  assert.equal(stored?.expiresAtS, Math.floor(of.bots.clock.nowMs() / 1_000) + 60)
+})
+
+test('a bot that could not be removed keeps its relay', async () => {
+  const of = await open()
+  await untilPolled(of)
+  of.bots.refused.isFailing = true
+  await assert.rejects(of.bots.wait(of.bots.registry.remove(botId)))
+  of.bots.refused.isFailing = false
+  await untilPolled(of)
+  await of.origin.send(update(1))
+  await untilPolled(of)
+  assert.equal(of.bots.counters.counts.updates_relayed, 1)
 })
 
 test('a relay that is removed polls no more, and stores nothing', async () => {

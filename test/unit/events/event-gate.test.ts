@@ -90,6 +90,21 @@ test('a webhook that fails and recovers all the time is reported once in a while
   )
 })
 
+test('a relay that pauses and resumes all the time is reported once in a while, apart from the webhook of its bot', async () => {
+  const life = new GateLife()
+  life.report('relay.paused')
+  life.report('webhook.failing')
+  await life.clock.advance(eventFlushMs)
+  assert.deepEqual(life.take(), ['relay.paused', 'webhook.failing'])
+  for (let times = 0; times < 5; times++) {
+    life.report('relay.resumed')
+    life.report('relay.paused')
+  }
+  life.report('relay.resumed')
+  await life.clock.advance(eventQuietMs)
+  assert.deepEqual(life.take(), ['relay.resumed'])
+})
+
 test('an outage of very many webhooks is sent batch by batch', async () => {
   const life = new GateLife()
   const bots = 2 * eventsPerBatchMax + 1

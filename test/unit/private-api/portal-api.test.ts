@@ -127,8 +127,23 @@ test('a call does nothing if its link is revoked, or ends, while its body arrive
     await bots.clock.advance(50)
     assert.equal((await calling).statusCode, how === 'valid' ? 200 : 401, how)
     const { updates } = await bots.registry.queueOf(4711, false)
-    assert.equal(updates.pendingCount, how === 'valid' ? 1 : 0, how)
+    const stored = await updates.pendingAfter(0, 10)
+    assert.equal(stored.length, how === 'valid' ? 1 : 0, how)
+    // What the bot sends to this chat reaches nobody.
+    for (const each of stored) assert.match(each.body().toString(), /"chat":\{"id":4711,/)
   }
+})
+
+test('an owner is not told where the server is damaged', async () => {
+  const { app, bots, linkTo } = await open()
+  const { authorization } = await linkTo(4711)
+  await bots.dropShard(0)
+  bots.registry.bots.setAside(0)
+  const asking = app.inject({ url: '/portal/v1/bots/4711', headers: { authorization } })
+  await bots.clock.advance(50)
+  const { statusCode, body } = await asking
+  assert.deepEqual([statusCode, JSON.parse(body).error.code], [503, 'BOT_UNAVAILABLE'])
+  assert.doesNotMatch(body, /shard/i)
 })
 
 test('a refused secret gets 401 with a slot, and 429 without one; the private listener checks the Host, too', async () => {

@@ -1,10 +1,10 @@
 /**
- * Reads the origin of a bot API server, as `--relay-from` and the relay of a bot name it. It has no path, so nothing in it is
- * secret.
+ * Reads the origin of a server, as `--relay-from`, the relay of a bot and `--portal` name it. It has no path, so nothing in it
+ * is secret.
  *
  * @returns the scheme, host and port in their usual form; undefined if the text is anything else
  */
-export function relayOrigin(text: string): string | undefined {
+export function serverOrigin(text: string): string | undefined {
   if (!/^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) || !URL.canParse(text)) return undefined
   const { origin, hostname, port } = new URL(text)
   return hostname === '' || port === '0' ? undefined : origin
