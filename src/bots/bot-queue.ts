@@ -196,9 +196,10 @@ export class BotQueue {
   /**
    * Returns the state of the queue.
    *
+   * @param relayPause - why the relay of the bot is paused, if it is
    * @throws STORE_UNAVAILABLE if updates or dead letters that are only on disk cannot be read.
    */
-  async report(polls: Polls): Promise<QueueReport> {
+  async report(polls: Polls, relayPause?: string): Promise<QueueReport> {
     const { webhook } = this.#settings
     const info = this.webhook.info()
     const oldestS = await this.updates.oldestAcceptedAtS()
@@ -217,7 +218,7 @@ export class BotQueue {
       lastErrorMessage: info.lastErrorMessage ?? null,
       isPaused: this.#settings.isPaused ?? false,
       deliveriesPerSecond: this.#settings.deliveriesPerSecond ?? null,
-      webhook: this.webhook.report({ polls, oldestAgeS, notes: this.notes.texts }),
+      webhook: this.webhook.report({ polls, relayPause, oldestAgeS, notes: this.notes.texts }),
     }
   }
 

@@ -42,6 +42,8 @@ export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly log?: Pick<Log, 'warn'> | undefined
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean | undefined
+  /** Returns why the relay of a bot is paused, if it is. */
+  readonly relayPauseOf?: ((shard: Shard, queue: QueueId) => string | undefined) | undefined
   /** Sees the records of all bots of a shard after it was opened; those of an index that is read again once more. */
   readonly onBots?: ((shard: Shard, records: readonly ListedRecord<'b'>[]) => void) | undefined
 }
@@ -344,6 +346,7 @@ export class Fleet {
       log: this.#options.attempts.find(queue),
       waiting: loaded?.webhook.waiting(),
       polls: this.#pollsOf(seen),
+      relayPause: this.#options.relayPauseOf?.(of.shard, queue),
       nowMs: of.shard.clock.nowMs(),
     })
   }
@@ -426,8 +429,12 @@ export class Fleet {
     const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
     this.#show('updates_pending', counts.pending)
     this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
-    this.#show(fleetHealthMetrics.none, counts.polling - counts.health.unpolled)
-    for (const health of healthWords) this.#show(fleetHealthMetrics[health], counts.health[health])
+    let none = counts.polling + counts.webhook
+    for (const health of healthWords) {
+      this.#show(fleetHealthMetrics[health], counts.health[health])
+      none -= counts.health[health]
+    }
+    this.#show(fleetHealthMetrics.none, none)
   }
 
   #show(name: GaugeName, value: number): void {

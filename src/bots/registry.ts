@@ -87,7 +87,8 @@ export class BotRegistry implements BotService {
       loadedQueue: (queue) => this.bots.loadedQueue(queue),
       log: options.services.log,
       takesForeignTokens: options.services.takesForeignTokens,
-      onBots: options.services.relays && ((shard, records) => this.relays.found(shard, records)),
+      onBots: (shard, records) => this.relays.found(shard, records),
+      relayPauseOf: (shard, queue) => this.relays.pauseOf(shard, queue),
     })
     this.replays = new ReplayJobs({
       clock: options.clock,
@@ -438,20 +439,23 @@ export class BotRegistry implements BotService {
   async report(botId: number): Promise<BotReport> {
     const bot = await this.#existing(botId)
     const test = await bot.test()
-    const reportOf = (queue: BotQueue): Promise<QueueReport> =>
-      queue.report(this.fleet.pollsOf(queue))
     return {
       ...summaryOf(botId, bot.record),
       ...shownSettings(bot.record),
       relay: this.relays.report(bot),
-      queue: await reportOf(bot.main),
-      testQueue: await reportOf(test),
+      queue: await this.#reportOf(bot.main),
+      testQueue: await this.#reportOf(test),
     }
   }
 
   /** Returns the sentence about the health of a queue. */
   async healthOf(queue: BotQueue): Promise<string> {
-    return (await queue.report(this.fleet.pollsOf(queue))).webhook.healthReason
+    return (await this.#reportOf(queue)).webhook.healthReason
+  }
+
+  #reportOf(queue: BotQueue): Promise<QueueReport> {
+    const { id, shard } = queue
+    return queue.report(this.fleet.pollsOf(queue), this.relays.pauseOf(shard, id))
   }
 
   async list(page: { readonly after: number; readonly limit: number }): Promise<BotList> {

@@ -281,7 +281,7 @@ export class RelayJob {
 }
 
 const failed = 'a relay failed; it is tried again soon'
-export const relayNotListed = '--relay-from does not list the origin: list it, or remove the relay'
+const relayNotListed = '--relay-from does not list the origin: list it, or remove the relay'
 const relayTokenVoid =
   'The token cannot be read, because the admin key has changed: set the relay again with its token'
 const relayRepeats = 'The origin repeats updates that were confirmed, and sends nothing else'

@@ -9,12 +9,12 @@ import { typesOf } from '../queue/update-types.ts'
 import type { BotRecord, StoredRelay } from '../shard/bot-record.ts'
 import type { ListedRecord } from '../shard/stored.ts'
 import type { Shard } from '../shard/shard.ts'
-import { botIdOf, isTestQueue } from '../shard/record-keys.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import type { Bot } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { RelayOrder, RelayReport } from './bot-service.ts'
 import { pollOffset } from './relay-batch.ts'
-import { RelayJob, type RelayJobServices, relayNotListed } from './relay-job.ts'
+import { RelayJob, type RelayJobServices } from './relay-job.ts'
 
 export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 'relays'> {
   /** Absent if no relay can have run here. */
@@ -28,25 +28,24 @@ const relayLastPollMsMax = 5_000
 
 export class RelayJobs {
   readonly #options: RelayJobsOptions
-  readonly #services: RelayJobServices | undefined
+  readonly #services: RelayJobServices
   readonly #shards = new Map<Shard, Map<number, RelayJob>>()
   #isClosed = false
 
   constructor(options: RelayJobsOptions) {
-    const { refused, relays, ...rest } = options
+    const { refused = keepsNothing, relays = noOrigins, ...rest } = options
     this.#options = options
-    this.#services = relays && refused && { ...rest, refused, relays }
+    this.#services = { ...rest, refused, relays }
   }
 
   /** Call this when a shard was opened, and when it was read anew from disk. Its relays are found after that. */
   start(shard: Shard): void {
     void this.forget(shard)
-    if (!this.#isClosed && this.#services !== undefined) this.#shards.set(shard, new Map())
+    if (!this.#isClosed) this.#shards.set(shard, new Map())
   }
 
   /** Call this with the records of the bots of a shard, and with a record that has changed. */
   found(shard: Shard, records: readonly ListedRecord<'b'>[]): void {
-    if (this.#services === undefined) return
     for (const { queue, record } of records) {
       if (record.relay !== undefined) this.#run(shard, queue)
     }
@@ -149,22 +148,32 @@ export class RelayJobs {
     const { from, storedAtMs: lastUpdateMs } = relay
     const job = this.#shards.get(main.shard)?.get(botId)
     if (job !== undefined) return { ...job.state, from, lastUpdateMs }
-    const { relays } = this.#options
-    const isListed = relays?.originOf(from) !== undefined
-    const reason = isListed ? relayStarts : relayNotListed
     const unknown = { sinceMs: undefined, nextPollMs: undefined, relayed: 0, refused: 0 }
-    return { state: 'paused', reason, ...unknown, from, lastUpdateMs }
+    return { state: 'paused', reason: relayStarts, ...unknown, from, lastUpdateMs }
+  }
+
+  /** Returns why the relay of a queue is paused; undefined if it is not, or if there is none. */
+  pauseOf(shard: Shard, queue: QueueId): string | undefined {
+    return isTestQueue(queue)
+      ? undefined
+      : this.#shards.get(shard)?.get(botIdOf(queue))?.state.reason
   }
 
   #run(shard: Shard, botId: number): void {
     const jobs = this.#shards.get(shard)
-    if (jobs === undefined || this.#services === undefined || jobs.has(botId)) return
+    if (jobs === undefined || jobs.has(botId)) return
     const job = new RelayJob(this.#services, shard, botId, () => jobs.delete(botId))
     jobs.set(botId, job)
     void job.run()
   }
 }
 
+/** Without `--relay-from`, a relay that was set before says why it is paused. */
+const noOrigins: Omit<RelayServices, 'sealToken'> = {
+  originOf: () => undefined,
+  openToken: () => undefined,
+}
+const keepsNothing = { keep: () => Promise.resolve() }
 const relayStarts = 'The shard of the bot was just opened: the relay begins soon'
 
 function badRequest(detail: string): PostboteError {

@@ -128,7 +128,7 @@ export class WebhookControl {
   }
 
   /** @param of - what only the queue knows */
-  report(of: Pick<WebhookFacts, 'polls' | 'oldestAgeS' | 'notes'>): WebhookReport {
+  report(of: Pick<WebhookFacts, 'polls' | 'relayPause' | 'oldestAgeS' | 'notes'>): WebhookReport {
     const { clock, queue } = this.#options
     return webhookReport({
       ...of,

@@ -493,7 +493,7 @@ function fleetSummary() {
       }),
       health: Type.Object({
         healthy: bots('healthy webhooks'),
-        degraded: bots('webhooks with some failures'),
+        degraded: bots('webhooks with some failures, and bots with a paused relay'),
         failing: bots('failing webhooks'),
         paused: bots('paused webhooks'),
         unpolled: bots('bots without a webhook that nobody polls although updates wait'),

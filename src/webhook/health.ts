@@ -3,13 +3,14 @@
  *
  *     paused     by the operator: nothing is sent
  *     failing    nothing has succeeded for several attempts
- *     degraded   some recent attempts have failed, ordering keys wait for a retry and others succeed, or the endpoint does
- *                not respond
+ *     degraded   some recent attempts have failed, ordering keys wait for a retry and others succeed, the endpoint does not
+ *                respond, or the bot's relay is paused
  *     healthy    anything else, including a webhook without any attempt
  *
  * Without a webhook:
  *
  *     unpolled   updates wait, and nobody has called getUpdates for a minute
+ *     degraded   the bot's relay is paused
  *     (no word)  anything else
  *
  * All that shows a health, or counts or reports it, decides by this file. Pure: it computes the verdict from the facts and
@@ -55,6 +56,8 @@ export interface HealthWordFacts {
   readonly log: AttemptLog | undefined
   readonly waiting: Pick<Waiting, 'parkedKeys' | 'unansweredMs'>
   readonly polls: Polls
+  /** Why the relay of the bot is paused; undefined if it is not, or if there is none. */
+  readonly relayPause?: string | undefined
   /** Wall time in milliseconds. */
   readonly nowMs: number
 }
@@ -79,8 +82,10 @@ export interface HealthReport {
 
 /** Returns the state of a queue. */
 export function healthOf(facts: HealthFacts): HealthReport {
-  const health = healthWord(facts)
-  return { health, reason: [sentenceOf(health, facts), ...facts.notes].join('; ') }
+  const { relayPause, notes } = facts
+  const own = sentenceOf(wordOf(facts), facts)
+  const relay = relayPause === undefined ? [] : [`the relay is paused: ${relayPause}`]
+  return { health: healthWord(facts), reason: [own, ...relay, ...notes].join('; ') }
 }
 
 function sentenceOf(health: Health | undefined, facts: HealthFacts): string {
@@ -94,6 +99,13 @@ function sentenceOf(health: Health | undefined, facts: HealthFacts): string {
  * `failing` from 3 consecutive failures on; failures of the last 15 minutes make it `degraded`.
  */
 export function healthWord(facts: HealthWordFacts): Health | undefined {
+  const word = wordOf(facts)
+  const isFine = word === undefined || word === 'healthy'
+  return isFine && facts.relayPause !== undefined ? 'degraded' : word
+}
+
+/** Returns the word without what the relay adds. */
+function wordOf(facts: HealthWordFacts): Health | undefined {
   const { hasWebhook, isPaused, log, waiting, nowMs } = facts
   if (!hasWebhook) return isUnpolled(facts) ? 'unpolled' : undefined
   if (isPaused) return 'paused'

@@ -477,3 +477,31 @@ test('a token that cannot be read, and an origin that is not listed any more, pa
   await of.bots.clock.advance(10_000)
   assert.equal(of.origin.polls.length, polls)
 })
+
+test('the health of a bot says why its relay is paused, also where no origin is listed any more', async () => {
+  const of = await open()
+  const healthOf = async ({ registry }: BotsLife) => {
+    const { bots: found } = await registry.fleet.list({ state: 'degraded', after: 0, limit: 9 })
+    const { webhook } = (await registry.report(botId)).queue
+    return [found.length, webhook.health, /the relay is paused: .*/.exec(webhook.healthReason)?.[0]]
+  }
+  await of.origin.send()
+  assert.deepEqual(await healthOf(of.bots), [0, undefined, undefined])
+  of.relays.isListed = false
+  await of.bots.clock.advance(10_000)
+  const expected = [
+    1,
+    'degraded',
+    'the relay is paused: --relay-from does not list the origin: list it, or remove the relay',
+  ]
+  assert.deepEqual(await healthOf(of.bots), expected)
+  await of.bots.close()
+  const without = await BotsLife.open({ store: () => of.store })
+  for (const { shard } of without.lives) {
+    without.registry.relays.start(shard)
+    without.registry.fleet.start(shard)
+  }
+  await without.registry.summary()
+  await without.clock.advance(1_000)
+  assert.deepEqual(await healthOf(without), expected)
+})

@@ -233,3 +233,20 @@ test('failures that an earlier process has stored are at least so many', () => {
     'failing: no success for 812 s, at least 3 failures: Connection refused',
   )
 })
+
+test('a paused relay is in the sentence of any queue, and makes a word that was fine degraded', () => {
+  const relayPause = 'Somebody else polls'
+  const polls = { isWaiting: true, lastBeforeMs: 0, knownForMs: 0 }
+  assert.equal(
+    healthAt(1, '.', { relayPause }),
+    'degraded: the last attempt succeeded; the relay is paused: Somebody else polls',
+  )
+  assert.equal(
+    healthAt(1, '', { hasWebhook: false, polls, relayPause }),
+    'degraded: a getUpdates call waits; the relay is paused: Somebody else polls',
+  )
+  assert.match(
+    healthAt(812, '.xxx', { relayPause }),
+    /^failing: no success for .*; the relay is paused: Somebody else polls$/,
+  )
+})
