@@ -480,11 +480,6 @@ test('a token that cannot be read, and an origin that is not listed any more, pa
 
 test('the health of a bot says why its relay is paused, also where no origin is listed any more', async () => {
   const of = await open()
-  const healthOf = async ({ registry }: BotsLife) => {
-    const { bots: found } = await registry.fleet.list({ state: 'degraded', after: 0, limit: 9 })
-    const { webhook } = (await registry.report(botId)).queue
-    return [found.length, webhook.health, /the relay is paused: .*/.exec(webhook.healthReason)?.[0]]
-  }
   await of.origin.send()
   assert.deepEqual(await healthOf(of.bots), [0, undefined, undefined])
   of.relays.isListed = false
@@ -505,3 +500,10 @@ test('the health of a bot says why its relay is paused, also where no origin is 
   await without.clock.advance(1_000)
   assert.deepEqual(await healthOf(without), expected)
 })
+
+/** How many bots are degraded, the word of the bot, and what its sentence says of the relay. */
+async function healthOf({ registry }: BotsLife): Promise<unknown[]> {
+  const { bots: found } = await registry.fleet.list({ state: 'degraded', after: 0, limit: 9 })
+  const { webhook } = (await registry.report(botId)).queue
+  return [found.length, webhook.health, /the relay is paused: .*/.exec(webhook.healthReason)?.[0]]
+}
