@@ -46,7 +46,7 @@ const groups: ReadonlyArray<readonly [title: string, names: string]> = [
   [
     'Relays (§4.9)',
     `relayPollS relayBatchMax relayAnswerBytesMax relayConnectTimeoutMs relayAnswerSlackMs relayReadTimeoutMs relayFrameBytesMax relayBodyTimeoutMs
-    relayLargeAnswersMax relayEmptyRestMs relayStoreRetryMsMax refusedFileBytesMax refusedUpdateBytesMax`,
+    relayLargeAnswersMax relaySmallAnswerBytesMax relayLastPollMsMax relayEmptyRestMs relayStoreRetryMsMax refusedFileBytesMax refusedUpdateBytesMax`,
   ],
   [
     'getUpdates (§5)',
