@@ -126,7 +126,7 @@ test('each node of a cluster describes itself to whichever node is asked', { ski
   const asked = cluster.node('a')
   await until(async () => {
     const [, b] = (await nodesOf(asked)).nodes
-    return b.workers[0].restarts === 1 && b.state === 'serving'
+    return b.workers[0]?.restarts === 1 && b.state === 'serving'
   })
   await cluster.forget('c').kill()
   await until(async () => {
