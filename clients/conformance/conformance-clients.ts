@@ -28,9 +28,21 @@ export const conformanceClients: readonly ConformanceClient[] = [
     environment: {},
     prepare: () => undefined,
   },
+  python('python asyncio', []),
+  python('python sync', ['--sync']),
 ]
 
+function python(name: string, flags: readonly string[]): ConformanceClient {
+  return {
+    name,
+    command: ['python3', `${root}clients/python/conformance_driver.py`, ...flags],
+    // No files of the interpreter in the checkout.
+    environment: { PYTHONDONTWRITEBYTECODE: '1' },
+    prepare: () => missing('python3', '--version'),
+  }
+}
+
 /** Returns why a program cannot be started; undefined if it can. */
-export function missing(program: string, flag: string): string | undefined {
+function missing(program: string, flag: string): string | undefined {
   return spawnSync(program, [flag]).status === 0 ? undefined : `${program} is not installed`
 }
