@@ -1,0 +1,36 @@
+/** The clients that the suite runs: how each driver is started, and whether this machine can. */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/** A client with its driver. */
+export interface ConformanceClient {
+  /** The language, which names its tests. */
+  readonly name: string
+  /** The program and its arguments. */
+  readonly command: readonly string[]
+  /** Environment variables that the program needs besides those of the process. */
+  readonly environment: Readonly<Record<string, string>>
+  /**
+   * Makes what the driver needs before its first run.
+   *
+   * @returns Why the driver cannot run here; undefined if it can.
+   */
+  prepare(): string | undefined
+}
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** All clients. */
+export const conformanceClients: readonly ConformanceClient[] = [
+  {
+    name: 'typescript',
+    command: [process.execPath, `${root}dist/clients/conformance/typescript-driver.js`],
+    environment: {},
+    prepare: () => undefined,
+  },
+]
+
+/** Returns why a program cannot be started; undefined if it can. */
+export function missing(program: string, flag: string): string | undefined {
+  return spawnSync(program, [flag]).status === 0 ? undefined : `${program} is not installed`
+}

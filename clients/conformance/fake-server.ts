@@ -1,0 +1,210 @@
+/**
+ * A server that speaks the part of the private API that clients use, and fails as a scenario says.
+ *
+ * It keeps what was stored, in order, with its keys, and counts attempts, connections and pairs without a result.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { FakeStream, refusalText } from './fake-stream.ts'
+import { StoredPushes } from './stored-pushes.ts'
+import type { Action, RequestAction, Scenario } from './scenario.ts'
+
+/** What a fake server needs of a scenario and of the job. */
+export interface FakeServerOptions {
+  readonly scenario: Scenario
+  readonly bots: readonly number[]
+  readonly count: number
+  readonly key: string
+}
+
+/** A running fake server. */
+export class FakeServer {
+  readonly pushes: StoredPushes
+  readonly #options: FakeServerOptions
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #callAttempts = new Map<string, number>()
+  #requests = 0
+  #downUntilMs = 0
+  /** When a request that was refused with Retry-After may come again. */
+  #nextRequestMs = 0
+  /** The largest number of connections at a time. */
+  connectionsMax = 0
+  /** What a client must not do, in words. */
+  readonly complaints: string[] = []
+
+  /** Prepares a server; `start` opens its port. */
+  constructor(options: FakeServerOptions) {
+    this.#options = options
+    this.pushes = new StoredPushes(options)
+    this.#server = createServer((request, response) => void this.#handle(request, response))
+    this.#server.on('connection', (socket) => this.#onConnection(socket))
+    this.#server.requestTimeout = 0
+  }
+
+  /** Opens a free port of the loopback interface, and returns the URL. */
+  async start(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
+    const { port } = this.#server.address() as AddressInfo
+    return `http://127.0.0.1:${port}`
+  }
+
+  /** Ends all connections and frees the port. */
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  /** How often a call of mode `calls` came. */
+  attemptsOfCall(call: string): number {
+    return this.#callAttempts.get(call) ?? 0
+  }
+
+  /** Resets all connections, and for a time every new one, as if the process were killed. */
+  goDown(ms: number): void {
+    this.#downUntilMs = performance.now() + ms
+    for (const socket of this.#sockets) socket.resetAndDestroy()
+  }
+
+  #onConnection(socket: Socket): void {
+    socket.on('error', () => undefined)
+    if (performance.now() < this.#downUntilMs) {
+      socket.resetAndDestroy()
+      return
+    }
+    this.#sockets.add(socket)
+    this.connectionsMax = Math.max(this.connectionsMax, this.#sockets.size)
+    socket.on('close', () => this.#sockets.delete(socket))
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.on('error', () => undefined)
+    response.on('error', () => undefined)
+    if (request.headers.authorization !== `Bearer ${this.#options.key}`) {
+      this.complaints.push('a request without the key of the job')
+    }
+    if (performance.now() < this.#nextRequestMs)
+      this.complaints.push('a request before Retry-After')
+    this.#requests += 1
+    const refusal = this.#options.scenario.requestAction(this.#requests)
+    if (refusal !== undefined) {
+      this.#refuseRequest(request, response, refusal)
+      return
+    }
+    const { method = '', url = '' } = request
+    if (method === 'POST' && url === '/v1/updates') {
+      const stream = new FakeStream(request, response, this)
+      stream.start(this.#options.scenario.resultDelayMs)
+      return
+    }
+    const text = await textOf(request)
+    if (text === undefined) return
+    const [, bot] = /^\/v1\/bots\/(\d+)\/updates$/.exec(url) ?? []
+    if (method === 'POST' && bot !== undefined) this.#push(Number(bot), text, response)
+    else this.#call(`${method} ${url}`, response)
+  }
+
+  #refuseRequest(request: IncomingMessage, response: ServerResponse, action: RequestAction): void {
+    request.resume()
+    if ('html' in action) {
+      response.writeHead(action.status, { 'content-type': 'text/html' }).end(action.html)
+      return
+    }
+    if (action.retryAfterS !== undefined) {
+      this.#nextRequestMs = performance.now() + action.retryAfterS * 1_000
+    }
+    sendRefusal(response, action)
+  }
+
+  #push(bot: number, text: string, response: ServerResponse): void {
+    const key = response.req.headers['idempotency-key']
+    const push = this.pushes.read(bot, text, typeof key === 'string' ? key : undefined)
+    if (push === undefined) {
+      this.complaints.push(`a push that no job asks for: ${text.slice(0, 200)}`)
+      sendRefusal(response, { code: 'BAD_UPDATE', status: 400 })
+      return
+    }
+    if (push.isEarly) this.complaints.push('a push before Retry-After')
+    const { resultDelayMs } = this.#options.scenario
+    const send = (): void => this.#act(push.action, response, () => this.pushes.take(push))
+    if (resultDelayMs > 0) setTimeout(send, resultDelayMs)
+    else send()
+  }
+
+  /** Does what an action says with a single push or a call, which `carryOut` stores. */
+  #act(action: Action, response: ServerResponse, carryOut: () => string): void {
+    switch (action.kind) {
+      case 'store':
+      case 'end':
+        response.writeHead(200, { 'content-type': 'application/json' }).end(carryOut())
+        break
+      case 'filter':
+        response.writeHead(200).end('{"filtered":true}')
+        break
+      case 'garble':
+        response.writeHead(200).end('<h1>Welcome</h1>')
+        break
+      case 'refuse':
+        if (action.isStored === true) carryOut()
+        sendRefusal(response, action)
+        break
+      case 'cut':
+        if (action.isStored) carryOut()
+        if (action.downMs === undefined) response.destroy()
+        else this.goDown(action.downMs)
+        break
+      case 'ignore':
+        break
+    }
+  }
+
+  #call(call: string, response: ServerResponse): void {
+    const [bot = 0] = this.#options.bots
+    const known = callsOf(bot)[call]
+    if (known === undefined) {
+      this.complaints.push(`a call that no job asks for: ${call}`)
+      sendRefusal(response, { code: 'NOT_FOUND', status: 404 })
+      return
+    }
+    const attempt = this.attemptsOfCall(known.name) + 1
+    this.#callAttempts.set(known.name, attempt)
+    const action = this.#options.scenario.callAction(known.name, attempt)
+    this.#act(action, response, () => known.answer)
+  }
+}
+
+function callsOf(
+  bot: number,
+): Readonly<Record<string, { readonly name: string; readonly answer: string }>> {
+  const state = { bot_id: bot, first_name: 'Echo', username: 'echo_bot', mode: 'polling' }
+  return {
+    'POST /v1/bots': { name: 'createBot', answer: `{"bot_id":${bot},"token":"${bot}:made"}` },
+    [`GET /v1/bots/${bot}`]: { name: 'getBot', answer: JSON.stringify({ ...state, pending: 3 }) },
+    [`POST /v1/bots/${bot}/token`]: {
+      name: 'rotateToken',
+      answer: `{"bot_id":${bot},"token":"${bot}:next"}`,
+    },
+    [`DELETE /v1/bots/${bot}`]: { name: 'removeBot', answer: '{}' },
+  }
+}
+
+function sendRefusal(
+  response: ServerResponse,
+  { code, status, retryAfterS }: { code: string; status: number; retryAfterS?: number },
+): void {
+  const retryAfter = retryAfterS === undefined ? {} : { 'retry-after': `${retryAfterS}` }
+  response
+    .writeHead(status, { 'content-type': 'application/json', ...retryAfter })
+    .end(refusalText(code))
+}
+
+/** Returns undefined if the connection broke. */
+async function textOf(request: IncomingMessage): Promise<string | undefined> {
+  let text = ''
+  try {
+    for await (const chunk of request) text += String(chunk)
+  } catch {
+    return undefined
+  }
+  return text
+}

@@ -1,0 +1,266 @@
+/** All scenarios: what goes wrong at the server, and what the client has to make of it (docs/use/client.md). */
+import type { PrintedError } from './job.ts'
+import type { Action, Scenario } from './scenario.ts'
+
+/** Delays that a test can wait for. */
+const quick = { retryDelayMsMin: 5, retryDelayMsMax: 100 }
+const all = ['single', 'stream', 'pushAll'] as const
+const store: Action = { kind: 'store' }
+const ignore: Action = { kind: 'ignore' }
+
+/** What a scenario is if its row does not say otherwise: everything is stored. */
+const plain: Omit<Scenario, 'name'> = {
+  modes: all,
+  isLong: false,
+  count: 40,
+  job: { client: quick },
+  runs: 1,
+  isUnreachable: false,
+  resultDelayMs: 0,
+  action: () => store,
+  requestAction: () => undefined,
+  callAction: () => store,
+  outcomes: () => ['stored'],
+  callOutcomes: () => 'stored',
+  mayOvertake: false,
+  attemptsMax: 100,
+  connectionsMax: Infinity,
+  retryCode: undefined,
+  elapsedMs: { min: 0, max: 170_000 },
+}
+/** What a client with faults that it has to get over does: all is stored, in order, and it is told of repetitions. */
+const long: Omit<Scenario, 'name'> = { ...plain, isLong: true, retryCode: 'CONNECTION_LOST' }
+
+/** Builds an error; by default the same push fails again, and stores nothing. */
+function error(code: string, rest: Partial<PrintedError> = {}): PrintedError {
+  return { code, isRetryable: false, isOutcomeUnknown: false, ...rest }
+}
+
+/** Every scenario, by name. */
+export const scenarios: readonly Scenario[] = [
+  { ...plain, name: 'no fault', isLong: true, attemptsMax: 1 },
+  {
+    ...long,
+    name: 'lost responses: stored, and the connection ends before the result',
+    action: ({ isTurn, attempt }) =>
+      isTurn && attempt === 1 ? { kind: 'cut', isStored: true, at: 'start' } : store,
+  },
+  {
+    ...long,
+    name: 'cut streams: the response ends in the middle of a line',
+    modes: ['stream', 'pushAll'],
+    action: ({ isTurn, attempt }) =>
+      isTurn && attempt === 1 ? { kind: 'cut', isStored: true, at: 'line' } : store,
+  },
+  {
+    ...long,
+    name: 'killed workers: all connections are reset, and new ones for a moment',
+    job: { client: { ...quick, retries: 30 } },
+    action: ({ isTurn, attempt }) =>
+      isTurn && attempt === 1 ? { kind: 'cut', isStored: false, at: 'start', downMs: 30 } : store,
+  },
+  {
+    ...long,
+    name: 'reloads: the server ends streams normally',
+    modes: ['stream', 'pushAll'],
+    retryCode: undefined,
+    action: ({ isTurn, attempt }) => (isTurn && attempt === 1 ? { kind: 'end' } : store),
+  },
+  {
+    ...long,
+    name: 'the store of one bot is unavailable again and again',
+    mayOvertake: true,
+    retryCode: 'STORE_UNAVAILABLE',
+    action: ({ isTurn, isFirstBot, attempt }) =>
+      isTurn && isFirstBot && attempt < 3
+        ? { kind: 'refuse', code: 'STORE_UNAVAILABLE', status: 503 }
+        : store,
+  },
+  {
+    ...long,
+    name: 'unknown outcomes: an update is stored, and its result is OUTCOME_UNKNOWN',
+    retryCode: 'OUTCOME_UNKNOWN',
+    mayOvertake: true,
+    outcomes: () => ['stored', 'duplicate'],
+    action: ({ isTurn, isFirstBot, attempt }) =>
+      isTurn && isFirstBot && attempt === 1
+        ? { kind: 'refuse', code: 'OUTCOME_UNKNOWN', status: 503, isStored: true }
+        : store,
+  },
+  {
+    ...plain,
+    name: 'slow results: no more than pairsMax pushes are under way',
+    modes: ['stream', 'pushAll'],
+    count: 2_000,
+    isLong: false,
+    job: { client: quick, stream: { pairsMax: 256 } },
+    resultDelayMs: 20,
+    attemptsMax: 1,
+  },
+  {
+    ...plain,
+    name: 'slow results: no more than 4 single pushes have a connection',
+    modes: ['single'],
+    count: 200,
+    job: { client: { ...quick, connections: 4 }, concurrency: 32 },
+    resultDelayMs: 5,
+    attemptsMax: 1,
+    connectionsMax: 4,
+  },
+  {
+    ...plain,
+    name: 'the same keys again: everything is a duplicate',
+    job: { client: quick, keyPrefix: 'event-' },
+    runs: 2,
+    outcomes: (_n, _mode, run) => [run === 1 ? 'stored' : 'duplicate'],
+  },
+  {
+    ...plain,
+    name: 'single pairs fail alone, and are sent once',
+    attemptsMax: 1,
+    action: ({ n }) => {
+      if (n % 8 === 1) return { kind: 'refuse', code: 'BAD_UPDATE', status: 400 }
+      if (n % 8 === 3) return { kind: 'refuse', code: 'QUEUE_FULL', status: 507, retryAfterS: 1 }
+      return n % 8 === 5 ? { kind: 'filter' } : store
+    },
+    outcomes: (n, mode) => {
+      if (n % 8 === 1) return [error('BAD_UPDATE', { status: 400 })]
+      if (n % 8 === 3) {
+        // The results of a stream have no Retry-After.
+        const head = mode === 'single' ? { retryAfterS: 1 } : {}
+        return [error('QUEUE_FULL', { status: 507, ...head })]
+      }
+      return [n % 8 === 5 ? 'filtered' : 'stored']
+    },
+  },
+  {
+    ...plain,
+    name: 'a push over the limit of its key is repeated after Retry-After, not before',
+    modes: ['single'],
+    retryCode: 'KEY_OVER_LIMIT',
+    action: ({ n, attempt }) =>
+      n % 10 === 3 && attempt === 1
+        ? { kind: 'refuse', code: 'KEY_OVER_LIMIT', status: 429, retryAfterS: 1 }
+        : store,
+    elapsedMs: { min: 1_000, max: 6_000 },
+  },
+  {
+    ...plain,
+    name: 'a stream over the limit of its key is opened again after Retry-After, not before',
+    modes: ['stream', 'pushAll'],
+    retryCode: 'KEY_OVER_LIMIT',
+    requestAction: (nth) =>
+      nth === 1 ? { code: 'KEY_OVER_LIMIT', status: 429, retryAfterS: 1 } : undefined,
+    elapsedMs: { min: 1_000, max: 6_000 },
+  },
+  {
+    ...plain,
+    name: 'a queue with too many keys until tomorrow is not tried again',
+    attemptsMax: 1,
+    action: () => ({ kind: 'refuse', code: 'TOO_MANY_KEYS', status: 429, retryAfterS: 3_600 }),
+    outcomes: (_n, mode) => {
+      const head = mode === 'single' ? { retryAfterS: 3_600 } : {}
+      return [error('TOO_MANY_KEYS', { status: 429, isRetryable: true, ...head })]
+    },
+  },
+  {
+    ...plain,
+    name: 'a wrong key is not tried again',
+    attemptsMax: 1,
+    requestAction: () => ({ code: 'UNAUTHORIZED', status: 401 }),
+    outcomes: () => [error('UNAUTHORIZED', { status: 401 })],
+  },
+  {
+    ...plain,
+    name: 'a proxy that answers 502 for the server is repeated',
+    retryCode: 'UNEXPECTED_ANSWER',
+    requestAction: (nth) => (nth <= 2 ? { status: 502, html: '<h1>Bad gateway</h1>' } : undefined),
+  },
+  {
+    ...plain,
+    name: 'the 404 of another server is not repeated',
+    attemptsMax: 1,
+    requestAction: () => ({ status: 404, html: '<h1>Not found</h1>' }),
+    outcomes: () => [error('UNEXPECTED_ANSWER', { status: 404 })],
+  },
+  {
+    ...plain,
+    name: 'a result that is not JSON is unexpected, and the others go on',
+    attemptsMax: 1,
+    action: ({ n }) => (n === 7 ? { kind: 'garble' } : store),
+    outcomes: (n) => [n === 7 ? error('UNEXPECTED_ANSWER', { isOutcomeUnknown: true }) : 'stored'],
+  },
+  {
+    ...plain,
+    name: 'retries are used up',
+    job: { client: { ...quick, retries: 2 } },
+    attemptsMax: 3,
+    retryCode: 'CONNECTION_LOST',
+    action: () => ({ kind: 'cut', isStored: true, at: 'start' }),
+    outcomes: () => [error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true })],
+  },
+  {
+    ...plain,
+    name: 'without idempotency keys, a lost response is reported and not repeated',
+    job: { client: { ...quick, hasIdempotencyKeys: false }, concurrency: 1 },
+    action: ({ n, attempt }) =>
+      n === 7 && attempt === 1 ? { kind: 'cut', isStored: true, at: 'start' } : store,
+    outcomes: (n, mode) => {
+      const lost = error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true })
+      if (mode === 'single') return [n === 7 ? lost : 'stored']
+      // The pairs that were under way with it are as uncertain.
+      return n === 7 ? [lost] : ['stored', lost]
+    },
+  },
+  {
+    ...plain,
+    name: 'silence ends with TIMEOUT',
+    job: { client: { ...quick, timeoutMs: 300, retries: 1 } },
+    attemptsMax: 2,
+    retryCode: 'TIMEOUT',
+    action: () => ignore,
+    outcomes: () => [error('TIMEOUT', { isRetryable: true, isOutcomeUnknown: true })],
+    elapsedMs: { min: 600, max: 6_000 },
+  },
+  {
+    ...plain,
+    name: 'close ends what has no result in its time',
+    modes: ['single', 'stream'],
+    job: { client: quick, closeMs: 300, concurrency: 16 },
+    count: 16,
+    attemptsMax: 1,
+    action: () => ignore,
+    outcomes: () => [error('CLOSED', { isOutcomeUnknown: true })],
+    elapsedMs: { min: 300, max: 6_000 },
+  },
+  {
+    ...plain,
+    name: 'an address where nobody listens is reported within 3 s',
+    isUnreachable: true,
+    job: { client: {} },
+    outcomes: () => [error('CONNECTION_FAILED', { isRetryable: true })],
+    retryCode: 'CONNECTION_FAILED',
+    elapsedMs: { min: 0, max: 4_500 },
+  },
+  { ...plain, name: 'calls about bots', modes: ['calls'], attemptsMax: 1 },
+  {
+    ...plain,
+    name: 'calls that changed nothing are repeated',
+    modes: ['calls'],
+    retryCode: 'STORE_UNAVAILABLE',
+    callAction: (_call, attempt) =>
+      attempt === 1 ? { kind: 'refuse', code: 'STORE_UNAVAILABLE', status: 503 } : store,
+  },
+  {
+    ...plain,
+    name: 'calls that may have changed something are reported and not repeated',
+    modes: ['calls'],
+    retryCode: 'CONNECTION_LOST',
+    callAction: (call, attempt) =>
+      call === 'getBot' && attempt > 1 ? store : { kind: 'cut', isStored: true, at: 'start' },
+    callOutcomes: (call) =>
+      call === 'getBot'
+        ? 'stored'
+        : error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true }),
+  },
+]

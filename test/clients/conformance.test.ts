@@ -1,0 +1,36 @@
+/**
+ * Every client for producers, in its language, in every scenario of clients/conformance, at the fake server.
+ *
+ * CONFORMANCE_PAIRS=100000 pushes more (`npm run conformance`).
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { conform } from '../../clients/conformance/conform.ts'
+import { conformanceClients } from '../../clients/conformance/conformance-clients.ts'
+import { Driver } from '../../clients/conformance/driver.ts'
+import { scenarios } from '../../clients/conformance/scenarios.ts'
+
+const count = Number(process.env['CONFORMANCE_PAIRS'] ?? 1_000)
+/** Most scenarios wait most of their time. Each lane has a driver, which does one after the other. */
+const lanes = 4
+
+for (const client of conformanceClients) {
+  const missing = client.prepare()
+  const options = { skip: missing ?? false, concurrency: lanes }
+  test(`${client.name}: the client conforms`, options, async (t) => {
+    const all = scenarios.flatMap((scenario) => scenario.modes.map((mode) => ({ scenario, mode })))
+    const left = all.values()
+    const lane = async (): Promise<void> => {
+      const driver = new Driver(client)
+      for (const { scenario, mode } of left) {
+        const name = `${client.name}: ${scenario.name} (${mode})`
+        await t.test(name, async () => {
+          const { findings } = await conform(driver, { scenario, mode, count })
+          assert.deepEqual(findings, [])
+        })
+      }
+      assert.equal(await driver.close(), 0)
+    }
+    await Promise.all(Array.from({ length: lanes }, lane))
+  })
+}
