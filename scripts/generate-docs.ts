@@ -10,8 +10,10 @@ import { errorsPage } from './errors-page.ts'
 import { goErrorCodes } from './go-error-codes.ts'
 import { limitsPage } from './limits-page.ts'
 import { openApiPage } from './openapi-page.ts'
+import { pythonTables } from './python-tables.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
+const pythonPackage = new URL('../../clients/python/postbote_client/', import.meta.url)
 /** The results of the last runs of test/clients. */
 const runs = new URL('../clients/', import.meta.url)
 
@@ -21,6 +23,7 @@ writeFileSync(new URL('reference/errors.md', docs), errorsPage())
 writeFileSync(new URL('reference/limits.md', docs), limitsPage())
 writeFileSync(new URL('use/frameworks.md', docs), clientsPage())
 writeFileSync(new URL('reference/openapi.json', docs), await openApiPage())
+writeFileSync(new URL('_tables.py', pythonPackage), pythonTables())
 const apiPage = new URL('use/api.md', docs)
 writeFileSync(apiPage, withCallsTable(readFileSync(apiPage, 'utf8')))
 const clientPage = new URL('use/client.md', docs)

@@ -1,8 +1,7 @@
 /** The clients that the suite runs: how each driver is started, and whether this machine can. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildGoDriver, goDriver } from './go-tool.ts'
 
 /** A client with its driver. */
 export interface ConformanceClient {
@@ -22,10 +21,6 @@ export interface ConformanceClient {
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** What Go builds stays for the next run, which then takes a second. */
-const goFolder = join(root, 'node_modules/.cache/postbote-go')
-const goDriver = join(goFolder, 'conformance-driver')
-
 /** All clients. */
 export const conformanceClients: readonly ConformanceClient[] = [
   {
@@ -34,34 +29,24 @@ export const conformanceClients: readonly ConformanceClient[] = [
     environment: {},
     prepare: () => undefined,
   },
+  python('python asyncio', []),
+  python('python sync', ['--sync']),
   {
     name: 'go',
     command: [goDriver],
     environment: {},
-    prepare: () =>
-      missing('go', 'version') ?? go(['build', '-o', goDriver, './internal/conformance']),
+    prepare: () => missing('go', 'version') ?? buildGoDriver(),
   },
 ]
 
-/**
- * Runs the tool of Go in clients/go, without a network and without the caches of the user.
- *
- * @returns What the tool wrote if it failed; undefined if it did not.
- */
-export function go(args: readonly string[]): string | undefined {
-  mkdirSync(goFolder, { recursive: true })
-  const { status, stdout, stderr } = spawnSync('go', args, {
-    cwd: `${root}clients/go`,
-    encoding: 'utf8',
-    env: {
-      ...process.env,
-      GOFLAGS: '-mod=mod',
-      GOPROXY: 'off',
-      GOCACHE: join(goFolder, 'cache'),
-      GOPATH: join(goFolder, 'path'),
-    },
-  })
-  return status === 0 ? undefined : `go ${args.join(' ')} failed: ${stdout}${stderr}`
+function python(name: string, flags: readonly string[]): ConformanceClient {
+  return {
+    name,
+    command: ['python3', `${root}clients/python/conformance_driver.py`, ...flags],
+    // No files of the interpreter in the checkout.
+    environment: { PYTHONDONTWRITEBYTECODE: '1' },
+    prepare: () => missing('python3', '--version'),
+  }
 }
 
 /** Returns why a program cannot be started; undefined if it can. */

@@ -215,6 +215,7 @@ export const scenarios: readonly Scenario[] = [
   {
     ...plain,
     name: 'silence ends with TIMEOUT',
+    count: 16,
     job: { client: { ...quick, timeoutMs: 300, retries: 1 } },
     attemptsMax: 2,
     retryCode: 'TIMEOUT',

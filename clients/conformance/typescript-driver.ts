@@ -7,7 +7,7 @@ import {
   type PushItem,
   type PushResult,
 } from '../../src/client/postbote-client.ts'
-import { type Job, updateOf } from './job.ts'
+import { type Job, type Mode, updateOf } from './job.ts'
 
 /** One job with its client. */
 class JobRun {
@@ -33,16 +33,13 @@ class JobRun {
   }
 
   #inMode(): Promise<void> {
-    switch (this.#job.mode) {
-      case 'single':
-        return this.#single()
-      case 'stream':
-        return this.#stream()
-      case 'pushAll':
-        return this.#pushAll()
-      case 'calls':
-        return this.#calls()
+    const modes: Readonly<Record<Mode, () => Promise<void>>> = {
+      single: () => this.#single(),
+      stream: () => this.#stream(),
+      pushAll: () => this.#pushAll(),
+      calls: () => this.#calls(),
     }
+    return modes[this.#job.mode]()
   }
 
   async #single(): Promise<void> {

@@ -58,7 +58,7 @@ export type ClientErrorCode = keyof typeof clientErrorKinds
 export type PostboteClientErrorCode = ErrorCode | ClientErrorCode
 
 /** Codes with a status of 5xx that guarantee that nothing was stored. */
-const nothingStored: ReadonlySet<string> = new Set<ErrorCode>([
+export const nothingStored: ReadonlySet<string> = new Set<ErrorCode>([
   'KEYS_UNAVAILABLE',
   'STORE_UNAVAILABLE',
   'SHARD_BROKEN',

@@ -1,0 +1,23 @@
+"""The client for producers of Postbote, for asyncio and for threads. README.md and docs/use/client.md tell its rules."""
+
+from ._client import AsyncPostboteClient, BotState, IssuedToken
+from ._errors import PostboteClientError
+from ._push_all import PushAllResult, PushItem
+from ._pushes import PushResult
+from ._settings import Retry
+from ._stream import AsyncPushStream
+from ._sync import PostboteClient, PushStream
+
+__all__ = [
+    "AsyncPostboteClient",
+    "AsyncPushStream",
+    "BotState",
+    "IssuedToken",
+    "PostboteClient",
+    "PostboteClientError",
+    "PushAllResult",
+    "PushItem",
+    "PushResult",
+    "PushStream",
+    "Retry",
+]

@@ -1,0 +1,265 @@
+"""The connections to the private API: HTTP/1.1 over asyncio streams, as far as this API uses it.
+
+A pool serves single calls; each stream has a connection of its own. Only this file translates errors of the network
+into errors of the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from typing import AsyncIterator, Deque, Dict, Optional, Tuple
+from collections import deque
+from urllib.parse import urlsplit
+
+from ._errors import PostboteClientError
+from ._pushes import Call, parsed_or_none, response_error
+from ._settings import FIRST_CONNECT_S
+
+# The response to a single call is far smaller (src/client/limits.ts).
+RESPONSE_BYTES_MAX = 2**20
+# A connection that was idle for longer may have been closed by a proxy at this very moment; a call on it would be lost.
+_IDLE_S_MAX = 4.0
+# The head of a response, and a line of chunks.
+_LINE_BYTES_MAX = 64 * 2**10
+_NETWORK_ERRORS = (OSError, EOFError, asyncio.LimitOverrunError, ValueError)
+
+Headers = Dict[str, str]
+
+
+class Place:
+    """Where the server is. Raises a TypeError if `url`, `socket_path` or `key` cannot be used."""
+
+    def __init__(
+        self,
+        url: Optional[str],
+        socket_path: Optional[str],
+        key: str,
+        ssl_context: Optional[ssl.SSLContext],
+    ) -> None:
+        self.socket_path = socket_path
+        self.host, self.port, self.prefix = "localhost", 80, ""
+        self.tls: Optional[ssl.SSLContext] = None
+        if socket_path is not None:
+            if url is not None:
+                raise TypeError("url and socket_path: expected one of them")
+            self.name, authority = socket_path, "localhost"
+        else:
+            authority = self._read(url or "http://127.0.0.1:8082", ssl_context)
+            self.name = authority
+        # The error does not show the text, because it may be most of a key.
+        text = key.strip() if isinstance(key, str) else ""
+        if not re.fullmatch(r"[\x21-\x7e]+", text):
+            raise TypeError("key: expected a key, printable ASCII characters without spaces")
+        self._head = f"host: {authority}\r\nauthorization: Bearer {text}\r\n"
+
+    def _read(self, url: str, ssl_context: Optional[ssl.SSLContext]) -> str:
+        expected = "url: expected http or https, a host, and optionally a port and a path"
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except (ValueError, AttributeError, TypeError):
+            raise TypeError("url: expected a URL such as http://127.0.0.1:8082") from None
+        is_plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+        if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+            raise TypeError(expected)
+        if not re.fullmatch(r"[\x21-\x7e]*", parts.netloc + parts.path):
+            raise TypeError(expected)
+        if parts.scheme == "https":
+            self.tls = ssl_context or ssl.create_default_context()
+        self.host = parts.hostname
+        self.port = port or (443 if self.tls else 80)
+        self.prefix = parts.path.rstrip("/")
+        return parts.netloc
+
+    def head(self, method: str, path: str, lines: str) -> bytes:
+        """Returns the head of a request with some further header lines."""
+        return f"{method} {self.prefix}{path} HTTP/1.1\r\n{self._head}{lines}\r\n".encode("latin-1")
+
+
+class Connection:
+    """One connection, with one request at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self.writer = writer
+        self.idle_since = 0.0
+        #: Whether another request may follow, known after the response.
+        self.is_reusable = False
+
+    async def read_head(self) -> Tuple[int, Headers]:
+        """Returns the status and the headers of the response, with names in lower case."""
+        while True:
+            head = await self._reader.readuntil(b"\r\n\r\n")
+            first, *lines = head.decode("latin-1").split("\r\n")
+            match = re.match(r"HTTP/1\.([01]) ([0-9]{3})(?: |$)", first)
+            if match is None:
+                raise ValueError("not HTTP")
+            headers: Headers = {}
+            for line in lines:
+                name, _, value = line.partition(":")
+                headers[name.lower()] = value.strip()
+            status = int(match[2])
+            if status >= 200:
+                break
+        keeps = "close" not in headers.get("connection", "").lower()
+        has_end = "content-length" in headers or "transfer-encoding" in headers
+        self.is_reusable = match[1] == "1" and keeps and has_end
+        return status, headers
+
+    async def read_body(self, headers: Headers) -> AsyncIterator[bytes]:
+        """Yields the body as it arrives."""
+        if headers.get("transfer-encoding", "").lower() == "chunked":
+            async for piece in self._read_chunks():
+                yield piece
+            return
+        left = headers.get("content-length")
+        if left is None:
+            while True:
+                piece = await self._reader.read(_LINE_BYTES_MAX)
+                if not piece:
+                    return
+                yield piece
+        yield await self._reader.readexactly(min(int(left), RESPONSE_BYTES_MAX + 1))
+
+    async def _read_chunks(self) -> AsyncIterator[bytes]:
+        while True:
+            line = await self._reader.readuntil(b"\r\n")
+            size = int(line.split(b";")[0], 16)
+            if size == 0:
+                while (await self._reader.readuntil(b"\r\n")) != b"\r\n":
+                    pass
+                return
+            left = size
+            while left > 0:
+                piece = await self._reader.read(left)
+                if not piece:
+                    raise EOFError
+                left -= len(piece)
+                yield piece
+            await self._reader.readexactly(2)
+
+    async def read_all(self, headers: Headers) -> bytes:
+        """Returns the body of a response to a single call, or of a refusal."""
+        body = b""
+        async for piece in self.read_body(headers):
+            body += piece
+            if len(body) > RESPONSE_BYTES_MAX:
+                raise ValueError("the response is too long")
+        return body
+
+    @property
+    def is_open(self) -> bool:
+        return not (self._reader.at_eof() or self.writer.is_closing())
+
+    def abort(self) -> None:
+        """Ends the connection at once."""
+        self.writer.transport.abort()
+
+
+class Server:
+    """The connections of one client. All of its calls are made in one event loop."""
+
+    def __init__(self, place: Place, *, timeout_s: float, connections: int) -> None:
+        self.place = place
+        self._timeout_s = timeout_s
+        self._connections = connections
+        self._slots: Optional[asyncio.Semaphore] = None
+        self._idle: Deque[Connection] = deque()
+        #: When the first connection was tried, on the clock of the loop.
+        self._tried_s: Optional[float] = None
+        self._is_reached = False
+
+    def unreached_s(self) -> Optional[float]:
+        """Returns for how long the server was tried in vain; None before that, and once it was reached."""
+        if self._is_reached or self._tried_s is None:
+            return None
+        return asyncio.get_running_loop().time() - self._tried_s
+
+    async def connect(self) -> Connection:
+        """Opens a connection. Whatever fails before it is established is CONNECTION_FAILED: nothing was sent."""
+        if self._tried_s is None:
+            self._tried_s = asyncio.get_running_loop().time()
+        limit_s = self._timeout_s
+        if not self._is_reached:
+            limit_s = min(limit_s, FIRST_CONNECT_S)
+        try:
+            reader, writer = await asyncio.wait_for(self._open(), limit_s)
+        except (OSError, asyncio.TimeoutError) as cause:
+            reason = str(cause) or type(cause).__name__
+            message = (
+                f"The client could not connect to {self.place.name} ({reason}), and nothing was sent"
+            )
+            raise PostboteClientError("CONNECTION_FAILED", message, cause=cause) from cause
+        self._is_reached = True
+        return Connection(reader, writer)
+
+    async def _open(self) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        place = self.place
+        if place.socket_path is not None:
+            return await asyncio.open_unix_connection(place.socket_path, limit=_LINE_BYTES_MAX)
+        return await asyncio.open_connection(
+            place.host, place.port, ssl=place.tls, limit=_LINE_BYTES_MAX
+        )
+
+    async def call(self, call: Call) -> bytes:
+        """Makes one attempt of a call, and returns the body of a response with status 200.
+
+        Raises:
+            PostboteClientError: CONNECTION_FAILED, CONNECTION_LOST, UNEXPECTED_ANSWER, or the server's code.
+        """
+        if self._slots is None:
+            self._slots = asyncio.Semaphore(self._connections)
+        async with self._slots:
+            connection = self._idle_connection() or await self.connect()
+            try:
+                body = await self._exchange(connection, call)
+            except BaseException:
+                connection.abort()
+                raise
+        if parsed_or_none(body) is None:
+            raise PostboteClientError("UNEXPECTED_ANSWER")
+        return body
+
+    async def _exchange(self, connection: Connection, call: Call) -> bytes:
+        lines = "".join(f"{name}: {value}\r\n" for name, value in call.headers)
+        if call.method == "POST":
+            lines += f"content-type: application/json\r\ncontent-length: {len(call.body)}\r\n"
+        try:
+            connection.writer.write(self.place.head(call.method, call.path, lines) + call.body)
+            status, headers = await connection.read_head()
+            body = await connection.read_all(headers)
+        except _NETWORK_ERRORS as cause:
+            raise PostboteClientError("CONNECTION_LOST", cause=cause) from cause
+        if connection.is_reusable:
+            connection.idle_since = asyncio.get_running_loop().time()
+            self._idle.append(connection)
+        else:
+            connection.abort()
+        if status != 200:
+            raise response_error(status, headers, body)
+        return body
+
+    def _idle_connection(self) -> Optional[Connection]:
+        now = asyncio.get_running_loop().time()
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_open and now - connection.idle_since < _IDLE_S_MAX:
+                return connection
+            connection.abort()
+        return None
+
+    def close(self) -> None:
+        """Ends the idle connections. Call this when no call is in progress."""
+        while self._idle:
+            self._idle.pop().abort()
+
+
+def lost(cause: BaseException) -> PostboteClientError:
+    """Returns the error of an exception of the network; others are bugs, and are raised again."""
+    if isinstance(cause, PostboteClientError):
+        return cause
+    if isinstance(cause, _NETWORK_ERRORS):
+        return PostboteClientError("CONNECTION_LOST", cause=cause)
+    raise cause
