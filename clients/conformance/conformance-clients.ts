@@ -1,6 +1,7 @@
 /** The clients that the suite runs: how each driver is started, and whether this machine can. */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { buildGoDriver, goDriver } from './go-tool.ts'
 
 /** A client with its driver. */
 export interface ConformanceClient {
@@ -30,6 +31,12 @@ export const conformanceClients: readonly ConformanceClient[] = [
   },
   python('python asyncio', []),
   python('python sync', ['--sync']),
+  {
+    name: 'go',
+    command: [goDriver],
+    environment: {},
+    prepare: () => missing('go', 'version') ?? buildGoDriver(),
+  },
 ]
 
 function python(name: string, flags: readonly string[]): ConformanceClient {
@@ -43,6 +50,6 @@ function python(name: string, flags: readonly string[]): ConformanceClient {
 }
 
 /** Returns why a program cannot be started; undefined if it can. */
-function missing(program: string, flag: string): string | undefined {
+export function missing(program: string, flag: string): string | undefined {
   return spawnSync(program, [flag]).status === 0 ? undefined : `${program} is not installed`
 }

@@ -1,0 +1,3 @@
+module postbote
+
+go 1.19

@@ -1,0 +1,468 @@
+package postbote
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fakeStream is a server for streams, because net/http does not write a response while it reads the request.
+type fakeStream struct {
+	url string
+
+	mu sync.Mutex
+	// ids are by bot and key, order the keys as they were stored.
+	ids      map[string]int
+	order    []string
+	pairs    int
+	requests int
+	twice    int
+	// decide returns the line for the nth pair from 1; "" stores it, "cut" breaks the connection after it was stored,
+	// "end" ends the response in place of it, "hang" sends nothing more.
+	decide func(nth int, header map[string]any) string
+}
+
+func newFakeStream(t *testing.T, decide func(nth int, header map[string]any) string) *fakeStream {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := &fakeStream{url: "http://" + listener.Addr().String(), ids: map[string]int{}, decide: decide}
+	var serving sync.WaitGroup
+	var conns sync.Map
+	serving.Add(1)
+	go func() {
+		defer serving.Done()
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conns.Store(conn, true)
+			serving.Add(1)
+			go func() {
+				defer serving.Done()
+				defer conn.Close()
+				fake.serve(conn)
+			}()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		conns.Range(func(conn, _ any) bool {
+			_ = conn.(net.Conn).Close()
+			return true
+		})
+		serving.Wait()
+	})
+	return fake
+}
+
+func (f *fakeStream) serve(conn net.Conn) {
+	request, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil || request.Method != "POST" || request.URL.Path != "/v1/updates" ||
+		request.Header.Get("Content-Type") != "application/x-ndjson" {
+		return
+	}
+	f.mu.Lock()
+	f.requests++
+	f.mu.Unlock()
+	fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n")
+	out := httputil.NewChunkedWriter(conn)
+	verdict := ""
+	pairsOf(request.Body, func(header map[string]any, _ string) bool {
+		verdict = f.answer(header, out)
+		return verdict == ""
+	})
+	switch verdict {
+	case "cut":
+		return
+	case "hang":
+		_, _ = io.Copy(io.Discard, request.Body)
+		return
+	}
+	_ = out.Close()
+	fmt.Fprint(conn, "\r\n")
+}
+
+func (f *fakeStream) answer(header map[string]any, out io.Writer) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pairs++
+	verdict := f.decide(f.pairs, header)
+	switch verdict {
+	case "end", "hang":
+		return verdict
+	case "", "cut":
+		name := fmt.Sprint(header["bot_id"], " ", header["idempotency_key"])
+		id, isKnown := f.ids[name]
+		if !isKnown {
+			id = len(f.order) + 1
+			f.ids[name] = id
+			f.order = append(f.order, fmt.Sprint(header["ordering_key"]))
+		}
+		if verdict == "cut" {
+			return verdict
+		}
+		if isKnown {
+			f.twice++
+			_, _ = fmt.Fprintf(out, `{"update_id":%d,"duplicate":true}`+"\n", id)
+		} else {
+			_, _ = fmt.Fprintf(out, `{"update_id":%d}`+"\n", id)
+		}
+	default:
+		_, _ = fmt.Fprintln(out, verdict)
+	}
+	return ""
+}
+
+func streamOf(t *testing.T, client *Client, options StreamOptions) *Stream {
+	t.Helper()
+	stream, err := client.OpenStream(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream
+}
+
+// pushed pushes count items with their number as the ordering key.
+func pushed(t *testing.T, stream *Stream, count int) []*Pending {
+	t.Helper()
+	var all []*Pending
+	for nth := 1; nth <= count; nth++ {
+		pending, err := stream.Push(context.Background(), Item{BotID: 4711, Update: message, OrderingKey: fmt.Sprint(nth)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, pending)
+	}
+	return all
+}
+
+func TestAStreamThatIsCutLosesNothingStoresNothingTwiceAndKeepsTheOrder(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string {
+		switch {
+		case nth%997 == 0:
+			return "cut"
+		case nth%1499 == 0:
+			return "end"
+		}
+		return ""
+	})
+	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{PairsMax: 500})
+	for nth, pending := range pushed(t, stream, 10_000) {
+		result, err := pending.Wait(context.Background())
+		if err != nil || result.UpdateID != int64(nth+1) {
+			t.Fatal(nth, result, err)
+		}
+	}
+	stream.Close(context.Background())
+	for at, key := range fake.order {
+		if key != fmt.Sprint(at+1) {
+			t.Fatalf("expected %d at its place, got %s", at+1, key)
+		}
+	}
+	if len(fake.order) != 10_000 || fake.requests < 10 || fake.twice == 0 {
+		t.Errorf("%d stored in %d requests, %d repeated", len(fake.order), fake.requests, fake.twice)
+	}
+}
+
+func TestAPairThatIsRefusedForAMomentIsHeldBackWithThoseOfItsQueue(t *testing.T) {
+	isRefused := false
+	fake := newFakeStream(t, func(_ int, header map[string]any) string {
+		if header["ordering_key"] == "5" && !isRefused {
+			isRefused = true
+			return `{"error":{"code":"STORE_UNAVAILABLE","message":"again"}}`
+		}
+		return ""
+	})
+	var retries []Retry
+	client := clientOf(t, fake.url, func(o *Options) { o.OnRetry = func(r Retry) { retries = append(retries, r) } })
+	stream := streamOf(t, client, StreamOptions{})
+	for _, pending := range pushed(t, stream, 100) {
+		if result, err := pending.Wait(context.Background()); err != nil || result.UpdateID == 0 {
+			t.Fatal(err)
+		}
+	}
+	if len(fake.order) != 100 || fake.twice != 0 || len(retries) != 1 || retries[0].BotID != 4711 {
+		t.Errorf("%d stored, %d repeated, %v", len(fake.order), fake.twice, retries)
+	}
+}
+
+func TestARefusedPairFailsAlone(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string {
+		if nth == 2 {
+			return `{"error":{"code":"QUEUE_FULL","message":"full"}}`
+		}
+		return ""
+	})
+	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{})
+	for nth, pending := range pushed(t, stream, 3) {
+		_, err := pending.Wait(context.Background())
+		if nth == 1 {
+			if of := errorOf(t, err); of.Code != CodeQueueFull || of.Status != 507 || of.Message() != "full" || of.IsRetryable() {
+				t.Errorf("unexpected %+v", of)
+			}
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAStreamWithoutResultsTimesOutAndIsOpenedAgain(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string {
+		if nth == 2 {
+			return "hang"
+		}
+		return ""
+	})
+	client := clientOf(t, fake.url, func(o *Options) { o.Timeout = 30 * time.Millisecond })
+	for _, pending := range pushed(t, streamOf(t, client, StreamOptions{}), 3) {
+		if _, err := pending.Wait(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if fake.requests != 2 {
+		t.Errorf("%d requests", fake.requests)
+	}
+}
+
+func TestPushWaitsForRoomAndItsContextEndsTheWait(t *testing.T) {
+	release := make(chan struct{})
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string {
+		<-release
+		return ""
+	})
+	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{PairsMax: 2})
+	pending := pushed(t, stream, 2)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	_, err := stream.Push(ctx, Item{BotID: 4711, Update: message})
+	if of := errorOf(t, err); of.Code != CodeAborted || of.IsOutcomeUnknown || stream.PairsInFlight() != 2 {
+		t.Errorf("unexpected %+v", of)
+	}
+	if _, err := pending[0].Wait(ctx); CodeOf(err) != CodeAborted || !errorOf(t, err).IsOutcomeUnknown {
+		t.Error(err)
+	}
+	waiting := make(chan error)
+	go func() {
+		_, err := stream.Push(context.Background(), Item{BotID: 4711, Update: message})
+		waiting <- err
+	}()
+	close(release)
+	if err := <-waiting; err != nil {
+		t.Error(err)
+	}
+	stream.Close(context.Background())
+	if stream.PairsInFlight() != 0 || stream.BytesInFlight() != 0 || len(fake.order) != 3 {
+		t.Errorf("%d stored", len(fake.order))
+	}
+	if _, err := stream.Push(context.Background(), Item{BotID: 4711, Update: message}); CodeOf(err) != CodeClosed {
+		t.Error(err)
+	}
+}
+
+func TestAStreamIsBoundedInBytes(t *testing.T) {
+	release := make(chan struct{})
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string {
+		<-release
+		return ""
+	})
+	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{BytesMax: 1})
+	pushed(t, stream, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := stream.Push(ctx, Item{BotID: 4711, Update: message}); CodeOf(err) != CodeAborted {
+		t.Error(err)
+	}
+	close(release)
+}
+
+func TestCloseOfAStreamGivesUpAtItsDeadline(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string { return "hang" })
+	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{PairsMax: 1})
+	sent := pushed(t, stream, 1)[0]
+	refused := make(chan error)
+	go func() {
+		_, err := stream.Push(context.Background(), Item{BotID: 4711, Update: message})
+		refused <- err
+	}()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		fake.mu.Lock()
+		isThere := fake.pairs > 0
+		fake.mu.Unlock()
+		if isThere || time.Now().After(deadline) {
+			break
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	stream.Close(ctx)
+	if _, err := sent.Wait(context.Background()); CodeOf(err) != CodeClosed || !errorOf(t, err).IsOutcomeUnknown {
+		t.Error(err)
+	}
+	if err := <-refused; CodeOf(err) != CodeClosed || errorOf(t, err).IsOutcomeUnknown {
+		t.Error(err)
+	}
+}
+
+func TestAStreamThatIsRefusedFailsItsPushesWithTheReason(t *testing.T) {
+	url := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		// Otherwise net/http waits for the end of the request first.
+		w.Header().Set("Connection", "close")
+		refuse(w, 401, CodeUnauthorized)
+	})
+	stream := streamOf(t, clientOf(t, url, nil), StreamOptions{})
+	for _, pending := range pushed(t, stream, 3) {
+		_, err := pending.Wait(context.Background())
+		if of := errorOf(t, err); of.Code != CodeUnauthorized || of.IsOutcomeUnknown {
+			t.Errorf("unexpected %+v", of)
+		}
+	}
+}
+
+func TestPairsWithoutAKeyAreNotSentAgainIfTheyMayBeStored(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string {
+		if nth == 2 {
+			return "cut"
+		}
+		return ""
+	})
+	client := clientOf(t, fake.url, func(o *Options) { o.WithoutIdempotencyKeys = true })
+	stream := streamOf(t, client, StreamOptions{})
+	var failed int
+	for _, pending := range pushed(t, stream, 3) {
+		if _, err := pending.Wait(context.Background()); err != nil {
+			failed++
+			if of := errorOf(t, err); of.Code != CodeConnectionLost || !of.IsOutcomeUnknown {
+				t.Errorf("unexpected %+v", of)
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("expected a failure")
+	}
+}
+
+func TestAnAnswerThatIsNoStreamOfPostboteFailsThePushes(t *testing.T) {
+	for name, response := range map[string]string{
+		"an endless line":      "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("a", 2*lineBytesMax),
+		"a page":               "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n<html>\n",
+		"an endless head":      "HTTP/1.1 200 OK\r\na: " + strings.Repeat("a", 2*headBytesMax),
+		"another protocol":     "SSH-2.0-OpenSSH\r\n",
+		"a page of an error":   "HTTP/1.1 404 Not Found\r\nContent-Length: 7\r\n\r\n<html>\n",
+		"more lines than sent": "HTTP/1.1 200 OK\r\nContent-Length: 32\r\n\r\n{\"update_id\":1}\n{\"update_id\":1}\n",
+	} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = io.ReadAtLeast(conn, make([]byte, 4096), 200)
+				_, _ = io.WriteString(conn, response)
+				_ = conn.Close()
+			}
+		}()
+		client := clientOf(t, "http://"+listener.Addr().String(), func(o *Options) { o.Retries = 1 })
+		pending := pushed(t, streamOf(t, client, StreamOptions{}), 1)[0]
+		_, err = pending.Wait(context.Background())
+		if name == "more lines than sent" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		} else if code := CodeOf(err); code != CodeUnexpectedAnswer && code != CodeConnectionLost {
+			t.Errorf("%s: %v", name, err)
+		}
+		client.Close(context.Background())
+		_ = listener.Close()
+	}
+}
+
+func TestManyGoroutinesShareAStream(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string { return "" })
+	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{PairsMax: 10})
+	var pushing sync.WaitGroup
+	for range [50]struct{}{} {
+		pushing.Add(1)
+		go func() {
+			defer pushing.Done()
+			for range [20]struct{}{} {
+				pending, err := stream.Push(context.Background(), Item{BotID: 4711, Update: message})
+				if err == nil {
+					_, err = pending.Wait(context.Background())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	pushing.Wait()
+	if len(fake.order) != 1000 {
+		t.Errorf("%d stored", len(fake.order))
+	}
+}
+
+func TestPushAllReturnsTheResultsInOrder(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, header map[string]any) string {
+		if header["ordering_key"] == "7" {
+			return `{"error":{"code":"UNKNOWN_BOT","message":"none"}}`
+		}
+		return ""
+	})
+	client := clientOf(t, fake.url, nil)
+	items := make(chan Item)
+	go func() {
+		defer close(items)
+		for nth := 1; nth <= 1000; nth++ {
+			items <- Item{BotID: 4711, Update: message, OrderingKey: fmt.Sprint(nth), Tag: nth}
+		}
+	}()
+	results, err := client.PushAll(context.Background(), items, StreamOptions{PairsMax: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nth := 0
+	for each := range results {
+		nth++
+		if each.Item.Tag != nth || (each.Err != nil) != (nth == 7) {
+			t.Fatal(nth, each)
+		}
+	}
+	if nth != 1000 {
+		t.Errorf("%d results", nth)
+	}
+}
+
+func TestACallerThatLeavesPushAllEarlyEndsItByItsContext(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string { return "" })
+	client := clientOf(t, fake.url, nil)
+	items := make(chan Item, 1)
+	items <- Item{BotID: 4711, Update: message}
+	ctx, cancel := context.WithCancel(context.Background())
+	results, err := client.PushAll(ctx, items, StreamOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := <-results; first.Err != nil {
+		t.Error(first.Err)
+	}
+	cancel()
+	if more, isOpen := <-results; isOpen {
+		t.Error(more)
+	}
+}
