@@ -7,20 +7,15 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { Dockerfile } from '../../../scripts/packing/dockerfile.ts'
 import { root } from '../server/package-user.ts'
 import type { EndingTest } from '../server/server.ts'
 import { temporaryDirectory } from '../kit/temporary-directory.ts'
-
-interface Instruction {
-  readonly name: string
-  readonly value: string
-}
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>
 }
 
-const built = '/build/'
 /** In the image; here it is the directory itself. */
 const home = '/postbote'
 /** Mounts everything but the data directory read-only, and becomes the program of the image. */
@@ -38,57 +33,9 @@ export function imageObstacle(): string | false {
   return `needs unshare, setpriv and the right to mount: ${error?.message ?? stderr.trim()}`
 }
 
-export class Image {
-  readonly instructions: readonly Instruction[]
-  readonly lastStage: readonly Instruction[]
-
+export class Image extends Dockerfile {
   constructor() {
-    const text = readFileSync(join(root, 'Dockerfile'), 'utf8').replace(/\\\n/g, '')
-    this.instructions = [...text.matchAll(/^([A-Z]+) (.*)$/gm)].map(
-      ([, name = '', value = '']) => ({
-        name,
-        value,
-      }),
-    )
-    const last = this.instructions.findLastIndex(({ name }) => name === 'FROM')
-    this.lastStage = this.instructions.slice(last)
-  }
-
-  /** The value of an instruction of the last stage, which has it once. */
-  value(name: string): string {
-    const found = this.lastStage.filter((instruction) => instruction.name === name)
-    assert.equal(found.length, 1, name)
-    return found[0]?.value ?? ''
-  }
-
-  /** The words of an instruction that is a command. */
-  command(name: string): readonly string[] {
-    const [, list = ''] = /(\[.*\])$/.exec(this.value(name)) ?? []
-    return JSON.parse(list)
-  }
-
-  /** The environment that the image sets. */
-  get env(): Readonly<Record<string, string>> {
-    return Object.fromEntries(
-      this.value('ENV')
-        .split(/ +/)
-        .map((pair) => pair.split('=')),
-    )
-  }
-
-  /** What the last stage copies: the source in this checkout, and the target in the image. */
-  get copies(): readonly { readonly source: string; readonly target: string }[] {
-    return this.lastStage
-      .filter(({ name }) => name === 'COPY')
-      .flatMap(({ value }) => {
-        const [from, ...paths] = value.split(/ +/)
-        const target = paths.pop() ?? ''
-        assert.equal(from, '--from=build')
-        return paths.map(sourceOf).map((source) => {
-          const isInto = target.endsWith('/')
-          return { source, target: isInto ? join(target, source.replace(/.*\//, '')) : target }
-        })
-      })
+    super(root)
   }
 
   /** Returns a directory that has what the image has in its home. */
@@ -99,6 +46,7 @@ export class Image {
       const to = join(directory, target)
       if (source === 'node_modules') copyProductionPackages(to)
       else {
+        assert(existsSync(join(root, source)), source)
         mkdirSync(dirname(to), { recursive: true })
         cpSync(join(root, source), to, { recursive: true })
       }
@@ -179,14 +127,6 @@ export function childrenOf(pid: number): number[] {
   } catch {
     return []
   }
-}
-
-/** Returns the path in this checkout that a source of the build stage names. */
-function sourceOf(path: string): string {
-  assert(path.startsWith(built), path)
-  const source = path.slice(built.length)
-  assert(existsSync(join(root, source)), source)
-  return source
 }
 
 /** What `npm prune --omit=dev` leaves. */

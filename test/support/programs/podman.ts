@@ -1,6 +1,8 @@
 /** The image that scripts/test-image has built, and podman with the store where it is. */
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
+import { Dockerfile } from '../../../scripts/packing/dockerfile.ts'
+import { root } from '../server/package-user.ts'
 
 const store = process.env['POSTBOTE_IMAGE_STORE'] ?? ''
 const builtImage = 'localhost/postbote'
@@ -34,7 +36,8 @@ export class Container {
     const limits = ['--stop-timeout', '60', '--read-only', '--cap-drop', 'ALL']
     const ports = ['-p', '127.0.0.1::8081', '-p', '127.0.0.1::8082']
     const data = ['-v', `${this.#volume}:/data`]
-    await podman('run', '--detach', '--name', this.name, ...limits, ...ports, ...data, builtImage)
+    const options = [...limits, ...ports, ...data, ...healthOptions()]
+    await podman('run', '--detach', '--name', this.name, ...options, builtImage)
   }
 
   /** The URL, outside of the container, of one of its ports. */
@@ -71,4 +74,10 @@ export class Container {
   removeData(): void {
     spawnSync('podman', inStore(['volume', 'rm', '--force', this.#volume]))
   }
+}
+
+/** An image in OCI's format has no health check for podman: it is an option then (docs/run/install.md). */
+function healthOptions(): readonly string[] {
+  if (process.env['POSTBOTE_IMAGE_FORMAT'] !== 'oci') return []
+  return ['--health-cmd', JSON.stringify(new Dockerfile(root).command('HEALTHCHECK'))]
 }

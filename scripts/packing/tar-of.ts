@@ -1,0 +1,32 @@
+/**
+ * Packs a folder so that the same files give the same bytes on every machine: names are sorted, all files have the time of the
+ * release and belong to root, and they are as readable as Debian installs files, whatever the umask was that made them.
+ */
+import { run } from './run.ts'
+
+export interface TarOptions {
+  readonly folder: string
+  readonly to: string
+  /** In seconds since 1970; each file gets it. */
+  readonly epochS: number
+}
+
+/** Empty folders that the archive gets, too, with an owner or a mode of their own. */
+export interface SpecialFolder {
+  readonly name: string
+  readonly owner: number
+  readonly mode: string
+}
+
+/** Writes a tar archive of what a folder has in it. */
+export function tarOf(options: TarOptions, special: readonly SpecialFolder[] = []): void {
+  const { folder, to, epochS } = options
+  const same = ['--sort=name', `--mtime=@${epochS}`, '--format=gnu', '--numeric-owner', '-C']
+  run('tar', ['--owner=0', '--group=0', '--mode=u=rwX,go=rX', ...same, folder, '-cf', to, '.'])
+  for (const { name, owner, mode } of special) {
+    const own = [`--owner=${owner}`, `--group=${owner}`, `--mode=${mode}`]
+    // Any folder serves as the source of an empty one.
+    const renamed = [`--transform=s,^\\.$,./${name},`, '--no-recursion']
+    run('tar', [...own, ...renamed, ...same, folder, '-rf', to, '.'])
+  }
+}
