@@ -2,6 +2,7 @@
  * LevelDB through classic-level, the successor of levelup and leveldown, as `LevelStore` uses it. It shows that the store needs
  * nothing of leveldown that classic-level does not have, so leveldown can be replaced by a file like this one.
  */
+import { callbackify } from 'node:util'
 import { ClassicLevel } from 'classic-level'
 import type {
   LevelHandle,
@@ -46,10 +47,7 @@ function handleOf(database: Database): LevelHandle {
       settle(database.batch(copies, options), done)
     },
     getMany(keys, done) {
-      database.getMany([...keys]).then(
-        (values) => done(null, values),
-        (error: Error) => done(error, []),
-      )
+      callbackify(() => database.getMany([...keys]))(done)
     },
     iterator: (options) => new ClassicIterator(database, options),
     compactRange: (start, end, done) => settle(database.compactRange(start, end), done),
@@ -74,15 +72,12 @@ class ClassicIterator implements LevelIterator {
   }
 
   next(done: Parameters<LevelIterator['next']>[0]): void {
-    this.#iterator.nextv(readAheadEntries).then(
-      (entries) => {
-        const [first, ...others] = entries
-        this.cache = others.toReversed().flatMap(([key, value]) => [valueOf(value), key])
-        if (first === undefined) done()
-        else done(null, first[0], valueOf(first[1]))
-      },
-      (error: Error) => done(error),
-    )
+    callbackify(() => this.#iterator.nextv(readAheadEntries))((error, entries) => {
+      const [first, ...others] = error ? [] : entries
+      this.cache = others.toReversed().flatMap(([key, value]) => [valueOf(value), key])
+      if (first === undefined) done(error)
+      else done(null, first[0], valueOf(first[1]))
+    })
   }
 
   end(done: Done): void {
@@ -98,5 +93,5 @@ function valueOf(value: Buffer | undefined): Buffer {
 }
 
 function settle(work: Promise<void>, done: Done): void {
-  work.then(() => done(), done)
+  callbackify(() => work)(done)
 }
