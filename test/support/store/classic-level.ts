@@ -72,6 +72,13 @@ class ClassicIterator implements LevelIterator {
   }
 
   next(done: Parameters<LevelIterator['next']>[0]): void {
+    // As leveldown, which a reader relies on that stops in the middle of what was read ahead.
+    const key = this.cache?.pop()
+    const value = this.cache?.pop()
+    if (key !== undefined) {
+      process.nextTick(done, null, key, value)
+      return
+    }
     callbackify(() => this.#iterator.nextv(readAheadEntries))((error, entries) => {
       const [first, ...others] = error ? [] : entries
       this.cache = others.toReversed().flatMap(([key, value]) => [valueOf(value), key])

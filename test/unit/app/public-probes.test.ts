@@ -37,7 +37,8 @@ async function setUp(t: TestContext, isOn = true) {
   await once(server, 'listening')
   t.after(() => server.close())
   const ask = async (path: string, method = 'GET', body = ''): Promise<string> => {
-    const request = httpRequest({ port: portOf(server), host: '127.0.0.1', path, method })
+    const headers = body === '' ? {} : { 'content-length': body.length }
+    const request = httpRequest({ port: portOf(server), host: '127.0.0.1', path, method, headers })
     const answered = once(request, 'response')
     request.end(body === '' ? undefined : body)
     const [response] = await answered
