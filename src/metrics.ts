@@ -164,6 +164,8 @@ const rows = {
   },
   updates_relayed: 'Updates that relays stored.',
   relay_updates_refused: 'Updates that relays skipped, because no queue can store them.',
+  polls_taken_over:
+    'Waiting getUpdates calls that got an empty list, because a later call of the same bot took over.',
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

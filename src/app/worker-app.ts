@@ -62,6 +62,7 @@ import { WebhookFactory } from './webhook-factory.ts'
 import { type WorkerEvents, workerEvents } from './worker-events.ts'
 import { clientAddressOf, workerGate } from './worker-gate.ts'
 import { PortalListener } from './portal-listener.ts'
+import { PublicProbes } from './public-probes.ts'
 import { SpanExporter } from './span-exporter.ts'
 import { setAddedTypes } from '../queue/update-types.ts'
 import { windowBytesOf } from './window-memory.ts'
@@ -146,6 +147,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const privateOptions = privateOptionsOf(parts, { registry, streams, checkPool, checker, keys })
   const privateApi = createPrivateApi(privateOptions)
   const portal = portalOf(parts, privateOptions, pacing)
+  const probes = probesOf(parts, privateOptions)
   await Promise.all([bot.app.ready(), privateApi.ready()])
   const life = new WorkerLifeCycle({
     ...parts,
@@ -172,7 +174,10 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     dataDir: settings.dataDir,
   })
   return Object.assign(life, {
-    handlers: handlersOf(parts, portal, { bot: bot.listener, private: listenerOf(privateApi) }),
+    handlers: handlersOf(parts, [probes, portal], {
+      bot: bot.listener,
+      private: listenerOf(privateApi),
+    }),
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
     ...keyLimitsOf(parts),
@@ -183,11 +188,11 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
 /** What a request passes before the APIs of this worker answer it. */
 function handlersOf(
   { gate, router }: Parts,
-  portal: PortalListener,
+  [probes, portal]: readonly [PublicProbes, PortalListener],
   own: WorkerApp['handlers'],
 ): WorkerApp['handlers'] {
   return {
-    bot: gate.botListener(router.listener('bot', portal.onPublic(own.bot))),
+    bot: gate.botListener(router.listener('bot', probes.onPublic(portal.onPublic(own.bot)))),
     private: gate.privateListener(router.listener('private', portal.onPrivate(own.private))),
   }
 }
@@ -555,6 +560,16 @@ function portalOf(
     clientAddressOf,
     holding: (request) => holdConnection(request.socket),
     isPublic: ({ raw }) => requestOrigin(raw)?.listener === 'bot',
+  })
+}
+
+function probesOf({ settings, clock, log, gate }: Parts, options: PrivateApiOptions): PublicProbes {
+  return new PublicProbes({
+    isOn: settings.config.publicHealthz,
+    clock,
+    log,
+    readiness: () => options.readiness(),
+    charge: (request) => gate.noteNoToken(request),
   })
 }
 

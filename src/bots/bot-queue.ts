@@ -452,6 +452,10 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
     return this.#of.settings.webhook !== undefined
   }
 
+  takesOver(): boolean {
+    return this.#of.bot.record.polls === 'take_over'
+  }
+
   tokenEndsInMs(): number {
     const endsAtMs = this.#of.bot.record.secrets[1]?.endsAtMs
     if (endsAtMs === undefined) return Infinity

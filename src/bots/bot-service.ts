@@ -4,7 +4,7 @@
  */
 import type { PostboteError } from '../errors.ts'
 import type { UpdateFilter } from '../queue/look-back.ts'
-import type { BotRecord, BotSettings } from '../shard/bot-record.ts'
+import type { BotRecord, BotSettings, PollsSetting } from '../shard/bot-record.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
 import type { FleetCounts } from './fleet-counts.ts'
@@ -15,11 +15,16 @@ import type { ReplayedUpdate } from './replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
 import type { Token } from './token.ts'
 
-/** What a bot is registered with. */
-export interface Registration {
+/** A bot with what getMe returns. */
+export interface NamedBot {
   readonly botId: number
   readonly firstName: string
   readonly username: string
+}
+
+/** What a bot is registered with. */
+export interface Registration extends NamedBot {
+  readonly polls?: PollsSetting | undefined
 }
 
 /** A token at the time of its creation. */
@@ -48,7 +53,7 @@ export type KeyedBot =
   | { readonly botId: number; readonly isDuplicate: true }
 
 /** A bot with its names. */
-export interface BotSummary extends Registration {
+export interface BotSummary extends NamedBot {
   readonly createdAtMs: number
 }
 
@@ -71,19 +76,20 @@ export interface ShardSums {
   readonly counts: FleetCounts
 }
 
-type Changed = Partial<Pick<Registration, 'firstName' | 'username'>> &
+type Changed = Partial<Pick<NamedBot, 'firstName' | 'username'>> &
   Pick<BotRecord, 'isValidated' | keyof BotSettings>
 
 /** What changes of a bot: a field that is absent stays, and null takes a setting back. */
 export type BotChange = {
   readonly [Name in keyof Changed]?:
     | Changed[Name]
-    | (Name extends keyof Registration ? undefined : null | undefined)
+    | (Name extends keyof NamedBot ? undefined : null | undefined)
 }
 
 /** The settings of a bot as they may be shown: of the headers, only the names. */
 export interface ShownSettings {
   readonly isValidated: boolean
+  readonly polls: PollsSetting | undefined
   readonly ttlS: number | undefined
   readonly connectionsMax: number | undefined
   readonly retryDelaysS: readonly number[] | undefined

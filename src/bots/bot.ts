@@ -133,9 +133,9 @@ export function summaryOf(botId: number, record: BotRecord): BotSummary {
 
 /** Returns the settings of a bot without the values of its headers, which are secrets. */
 export function shownSettings(record: BotRecord): ShownSettings {
-  const { isValidated = false, ttlS, connectionsMax, retryDelaysS, headers } = record
+  const { isValidated = false, polls, ttlS, connectionsMax, retryDelaysS, headers } = record
   const headerNames = headers === undefined ? undefined : Object.keys(headers)
-  return { isValidated, ttlS, connectionsMax, retryDelaysS, headerNames }
+  return { isValidated, polls, ttlS, connectionsMax, retryDelaysS, headerNames }
 }
 
 /** Whether a number is in the range of bot ids (protocol.md §2). */

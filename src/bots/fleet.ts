@@ -31,6 +31,7 @@ import {
   searchFor,
 } from './fleet-status.ts'
 import { PendingCurves } from './pending-curves.ts'
+import type { Poller } from './poller.ts'
 import { type WebhookStatus, webhookStatus } from './webhook-report.ts'
 import type { Log, Surroundings } from '../surroundings.ts'
 
@@ -359,8 +360,10 @@ export class Fleet {
     const loadedMs = loaded?.poller.lastPollMs
     if (row !== undefined && loadedMs !== undefined) row.polledAtS = Math.floor(loadedMs / 1_000)
     const lastMs = loadedMs ?? (row?.polledAtS === undefined ? undefined : row.polledAtS * 1_000)
+    const { isWaiting, foughtForMs } = loaded?.poller ?? noPoller
     return {
-      isWaiting: loaded?.poller.isWaiting ?? false,
+      isWaiting,
+      foughtForMs,
       lastBeforeMs: lastMs === undefined ? undefined : nowMs - lastMs,
       knownForMs: nowMs - (of?.startedMs ?? nowMs),
     }
@@ -522,4 +525,10 @@ async function named(found: readonly Found[], searched: readonly Indexed[]): Pro
 
 function isOfBot(listed: ListedRecord<ListedKind>): listed is ListedRecord<'b'> {
   return 'username' in listed.record
+}
+
+/** What is known of a poller that is not in memory. */
+const noPoller: Pick<Poller, 'foughtForMs' | 'isWaiting'> = {
+  isWaiting: false,
+  foughtForMs: undefined,
 }

@@ -6,6 +6,9 @@
  *                                --deadline, newer poll, setWebhook, client gone, shutdown--> done
  *                                --token renewed, bot removed, `close`--> done
  *
+ * If the polls of a bot take over, a newer poll ends the waiting one with an empty list, whatever the offsets of both. At the pace
+ * of refusals: two programs whose polls take over from each other would call without a pause otherwise.
+ *
  * A waiting poll does not store the token it came with. While an old token is still valid beside a new one, no poll
  * waits past the end of the old token: it gets an empty list, and the bot's next call presents its token.
  */
@@ -25,6 +28,7 @@ import {
 import type { UpdateQueue } from '../queue/update-queue.ts'
 import type { WindowEntry } from '../queue/window.ts'
 import type { RefusalPacer } from './refusal-pacer.ts'
+import { Takeovers } from './takeovers.ts'
 import type { Surroundings } from '../surroundings.ts'
 
 export interface PollRequest {
@@ -88,6 +92,8 @@ export interface PollerOptions extends Pick<Surroundings, 'clock' | 'counters'> 
   isWebhookActive(): boolean
   /** Milliseconds until a token of the bot ends; Infinity if none does. */
   tokenEndsInMs(): number
+  /** Whether a later poll ends the one that waits with an empty list, and none gets 409 for another. */
+  takesOver(): boolean
   /** Counts and logs a call that is answered with 409. */
   refused(rule: PollConflict): void
   /** Stores allowed_updates if they differ from the current ones. */
@@ -103,6 +109,7 @@ export class Poller {
   /** When the last updates became visible, monotonic. */
   #pushedMs = Number.NEGATIVE_INFINITY
   #lastPollMs: number | undefined
+  #takeovers: Takeovers | undefined
   #endings = 0
   #isDraining = false
 
@@ -118,6 +125,11 @@ export class Poller {
   /** When the last call began, or ended if it has waited, monotonic; undefined without one. */
   get lastPollMs(): number | undefined {
     return this.#lastPollMs
+  }
+
+  /** How long polls have taken over from each other, in milliseconds; undefined if they do not. */
+  get foughtForMs(): number | undefined {
+    return this.#takeovers?.lastForMs(this.#options.clock.monotonicMs())
   }
 
   /** Runs one getUpdates call. Returns a promise only if there is something to wait for. */
@@ -200,8 +212,12 @@ export class Poller {
   ): PollReply | Promise<PollReply> {
     // A webhook may have been set while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
-    if (this.#waiter !== undefined) {
-      if (isNewcomerRefused(asked.resolved, this.#waiter.resolvedOffset)) {
+    const waiter = this.#waiter
+    if (waiter !== undefined && this.#options.takesOver()) {
+      this.#release(waiter)
+      waiter.resolve(this.#takenOver())
+    } else if (waiter !== undefined) {
+      if (isNewcomerRefused(asked.resolved, waiter.resolvedOffset)) {
         return this.#refuse('higher_offset')
       }
       this.terminate('newer_poll')
@@ -249,7 +265,8 @@ export class Poller {
     if (isOver || presence.isGone === true) return this.#given(nothing)
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_set')
     // Another call arrived while this one was reading from disk, and the newer call wins.
-    if (this.#previous !== call) return this.#refuse('newer_poll')
+    if (this.#previous !== call)
+      return this.#options.takesOver() ? this.#takenOver() : this.#refuse('newer_poll')
     const answer = this.#wait(presence, call, leftMs)
     if (page.length > 0) this.#askAgain()
     return answer
@@ -340,6 +357,16 @@ export class Poller {
     this.#waiter = undefined
     this.#lastPollMs = this.#options.clock.monotonicMs()
     this.#options.counters.add('polls_waiting', -1)
+  }
+
+  /** Ends a poll that a later one has taken over from. */
+  async #takenOver(): Promise<PollReply> {
+    const { clock, counters, pacer } = this.#options
+    this.#takeovers ??= new Takeovers()
+    this.#takeovers.note(clock.monotonicMs())
+    counters.add('polls_taken_over', 1)
+    if (!this.#isDraining) await pacer.pace({ alwaysDelayed: false })
+    return this.#given(nothing)
   }
 
   async #refuse(rule: PollConflict): Promise<PollReply> {

@@ -180,11 +180,11 @@ export class BotRegistry implements BotService {
   }
 
   async register(registration: Registration, given?: Token): Promise<IssuedToken> {
-    const { botId, firstName, username } = registration
+    const { botId } = registration
     this.bots.assertServed(botId)
     const shard = this.bots.shardOf(botId)
     return this.#add({ botId, shard, given }, (record) => ({
-      record: { firstName, username, ...record },
+      record: { ...namesOf(registration), ...record },
     }))
   }
 
@@ -202,7 +202,7 @@ export class BotRegistry implements BotService {
   }
 
   async #registerOnce(registration: KeyedRegistration): Promise<KeyedBot> {
-    const { botId, firstName, username, idempotencyKey, webhook, sealToken } = registration
+    const { botId, idempotencyKey, webhook, sealToken } = registration
     this.bots.assertServed(botId)
     const shard = this.bots.shardOf(botId)
     const registeredBy = registrationHash(idempotencyKey)
@@ -211,7 +211,7 @@ export class BotRegistry implements BotService {
     if (before !== undefined) throw new PostboteError('BOT_EXISTS')
     const verified = webhook === undefined ? undefined : await this.#verified(webhook)
     const issued = await this.#add({ botId, shard }, (record, { token, settings }) => ({
-      record: { firstName, username, ...record, registeredBy },
+      record: { ...namesOf(registration), ...record, registeredBy },
       settings:
         webhook === undefined || verified === undefined || verified instanceof PostboteError
           ? undefined
@@ -545,6 +545,15 @@ function existingRelay(relay: RelayReport | undefined): RelayReport {
 /** Returns the text of a token, and what is stored of it. */
 function issue(token: Token): { readonly token: string; readonly secret: StoredSecret } {
   return { token: `${token.botId}:${token.secret}`, secret: storedSecretOf(token) }
+}
+
+/** Returns what a record has of its registration. */
+function namesOf({
+  firstName,
+  username,
+  polls,
+}: Registration): Pick<BotRecord, 'firstName' | 'polls' | 'username'> {
+  return { firstName, username, ...(polls === undefined ? {} : { polls }) }
 }
 
 function changedRecord(record: BotRecord, change: BotChange): BotRecord {

@@ -57,6 +57,8 @@ export interface NewBot {
   readonly botId?: number
   readonly firstName: string
   readonly username: string
+  /** A later getUpdates call ends the one that waits with an empty list, instead of 409. */
+  readonly polls?: 'take_over'
   /** A token that another server has made; its bot has the id in it. Only a server with `--foreign-tokens` takes one. */
   readonly token?: string
 }
@@ -144,8 +146,8 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
    *   of the class description.
    */
   async createBot(bot: NewBot): Promise<IssuedToken> {
-    const { botId, firstName, username, token } = bot
-    const body = JSON.stringify({ bot_id: botId, first_name: firstName, username, token })
+    const { botId, firstName, username, polls, token } = bot
+    const body = JSON.stringify({ bot_id: botId, first_name: firstName, username, polls, token })
     const call: PrivateCall = { method: 'POST', path: '/v1/bots', body }
     return issuedToken(await this.#call(call, { isRepeatable: false }))
   }

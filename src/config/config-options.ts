@@ -327,6 +327,13 @@ export const optionTable = {
     sentence:
       "Serves the owner's page on the port of the bot API, too, and is what links to it begin with: the URL at which browsers reach that port; https, or also http with --local. All servers of a database need it.",
   },
+  publicHealthz: {
+    name: 'public-healthz',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Answers /healthz and /readyz on the port of the bot API, too, with the status alone, for load balancers that do not reach the private listener.',
+  },
   healthInWebhookInfo: {
     name: 'health-in-webhook-info',
     kind: onOff,

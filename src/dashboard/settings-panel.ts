@@ -25,16 +25,18 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
   const headers = headersPanel(context, queue.botId)
   const relay = relayPanel(context, queue.botId)
   const limit = cardElement('Limit of deliveries', limitPanel(context, queue))
-  const validation = validationCard(context, queue)
+  const check = switchCard(context, queue, validation)
+  const polls = switchCard(context, queue, takeover)
   const cards = may('manage')
     ? [
-        validation.root,
+        check.root,
+        polls.root,
         tokenCard(context, queue),
         eraseCard(context, queue),
         removeCard(context, queue),
       ]
     : []
-  const [check, token, erase, remove] = cards
+  const [checkRoot, pollsRoot, token, erase, remove] = cards
   const root = element(
     'div',
     {},
@@ -45,7 +47,7 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
       element('div', {}, deliveries.root, headers.root, limit),
     ),
     relay.root,
-    element('div', { class: 'pair' }, token, check),
+    element('div', { class: 'pair' }, token, checkRoot && element('div', {}, checkRoot, pollsRoot)),
     retentionPanel(context, queue),
     signingKeysPanel(context, queue),
     element('div', { class: 'pair' }, erase, remove),
@@ -57,41 +59,70 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
     headers.show(bot)
     relay.show(bot)
     limit.hidden = state.mode !== 'webhook'
-    validation.show(bot)
+    check.show(bot)
+    polls.show(bot)
   }
   return { root, show }
 }
 
-function validationCard({ api, toast }: PageContext, { botId }: BotQueueName): PagePart<BotShape> {
+/** A setting of a bot that is on or off. */
+interface SwitchedSetting {
+  readonly title: string
+  readonly about: string
+  /** The button that sets it, and the one that takes it back. */
+  readonly actions: readonly [set: string, unset: string]
+  /** What is said afterward. */
+  readonly said: readonly [set: string, unset: string]
+  readonly body: (isOn: boolean) => { validate?: 'telegram' | null; polls?: 'take_over' | null }
+  readonly isOn: (bot: BotShape) => boolean
+}
+
+const validation: SwitchedSetting = {
+  title: 'Check of updates',
+  about:
+    'The server can refuse updates that lack a field that bot frameworks need, before they reach the bot.',
+  actions: ['Check every push', 'Stop checking'],
+  said: ['Every push is checked now.', 'Pushes are not checked any more.'],
+  body: (isOn) => ({ validate: isOn ? 'telegram' : null }),
+  isOn: ({ validate }) => validate !== null,
+}
+
+const takeover: SwitchedSetting = {
+  title: 'Two polls',
+  about:
+    'While a new version of the bot replaces the old one, both poll. A later call can end the one that waits with an empty list, instead of 409.',
+  actions: ['Let polls take over', 'Refuse with 409 again'],
+  said: ['Polls take over now.', 'Polls get 409 again.'],
+  body: (isOn) => ({ polls: isOn ? 'take_over' : null }),
+  isOn: ({ polls }) => (polls ?? null) !== null,
+}
+
+function switchCard(
+  { api, toast }: PageContext,
+  { botId }: BotQueueName,
+  { title, about, actions, said, body, isOn: isOnOf }: SwitchedSetting,
+): PagePart<BotShape> {
   const result = statusLine('error note', 'alert')
-  let isValidated = false
-  const set = async (validate: 'telegram' | null): Promise<void> => {
-    await api.call('changeBot', { id: botId, body: { validate } })
-    isValidated = validate !== null
-    setElementText(change, isValidated ? 'Stop checking' : 'Check every push')
+  let isOn = false
+  const label = (): void => setElementText(change, actions[isOn ? 1 : 0])
+  const set = async (wanted: boolean): Promise<void> => {
+    await api.call('changeBot', { id: botId, body: body(wanted) })
+    isOn = wanted
+    label()
   }
-  const change = buttonElement('Check every push', () =>
+  const change = buttonElement(actions[0], () =>
     result.run(async () => {
-      const before = isValidated ? ('telegram' as const) : null
-      await set(isValidated ? null : 'telegram')
-      toast(isValidated ? 'Every push is checked now.' : 'Pushes are not checked any more.', () =>
-        set(before),
-      )
+      const before = isOn
+      await set(!before)
+      toast(said[before ? 1 : 0], () => set(before))
       return ''
     }),
   )
-  const about =
-    'The server can refuse updates that lack a field that bot frameworks need, before they reach the bot.'
-  const show = ({ validate }: BotShape): void => {
-    isValidated = validate !== null
-    setElementText(change, isValidated ? 'Stop checking' : 'Check every push')
+  const show = (bot: BotShape): void => {
+    isOn = isOnOf(bot)
+    label()
   }
-  const root = cardElement(
-    'Check of updates',
-    element('p', { class: 'faint lead' }, about),
-    change,
-    result.root,
-  )
+  const root = cardElement(title, element('p', { class: 'faint lead' }, about), change, result.root)
   return { root, show }
 }
 

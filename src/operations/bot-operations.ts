@@ -293,6 +293,7 @@ function registrationFields() {
     bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
     first_name: Type.String(nameRules.first_name),
     username: Type.String(nameRules.username),
+    polls: Type.Optional(polls()),
   }
 }
 
@@ -342,6 +343,7 @@ function duplicateBot() {
 function settings() {
   const delay = Type.Integer({ minimum: 0, maximum: retryDelaySMax })
   return {
+    polls: Type.Optional(orNull(polls())),
     default_ttl: Type.Optional(
       orNull(
         Type.Integer({
@@ -412,6 +414,13 @@ function issued() {
     bot_id: botId(),
     token: Type.String({ description: 'The complete token. It is shown only this once.' }),
   }
+}
+
+function polls() {
+  return Type.Literal('take_over', {
+    description:
+      'A later getUpdates call ends the one that waits with an empty list, instead of 409.',
+  })
 }
 
 function validation() {

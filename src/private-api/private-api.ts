@@ -151,7 +151,7 @@ function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void
   const { getMetrics, getOpenApi } = serverOperations
   const readinessOf = async ({ reply }: HandledCall): Promise<ReadinessJson> => {
     const readiness = await options.readiness()
-    const status = statusOf(readiness)
+    const status = readinessWord(readiness)
     if (status !== 'ready') void reply.code(503).header('retry-after', unavailableRetryAfterS)
     return { status, ...troublesJson(readiness) }
   }
@@ -252,7 +252,12 @@ function idIn(params: unknown): string | undefined {
 type ReadinessJson = ResultOf<typeof serverOperations.checkReadiness>
 
 /** The server is ready even if a shard is set aside or a database is away, because it serves all other shards. */
-function statusOf({ isServed, hasLease, shards, troubles }: Readiness): ReadinessJson['status'] {
+export function readinessWord({
+  isServed,
+  hasLease,
+  shards,
+  troubles,
+}: Readiness): ReadinessJson['status'] {
   if (!isServed) return 'starting'
   if (!hasLease) return 'no database'
   return troubles.broken.length < shards ? 'ready' : 'broken'

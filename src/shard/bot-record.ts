@@ -25,8 +25,12 @@ export interface StoredPortalLink {
   readonly origin?: string
 }
 
+/** What happens to the getUpdates call that waits when a later one comes; absent for the 409 of the reference. */
+export type PollsSetting = 'take_over'
+
 /** What the operator has set for the deliveries and updates of a bot; a field is absent if the bot follows the server. */
 export interface BotSettings {
+  readonly polls?: PollsSetting
   /** The time to live of updates whose producer names none. */
   readonly ttlS?: number
   /** Its webhooks have at most this many connections. */

@@ -10,7 +10,7 @@
  * Without a webhook:
  *
  *     unpolled   updates wait, and nobody has called getUpdates for a minute
- *     degraded   the bot's relay is paused
+ *     degraded   the bot's relay is paused, or two programs have polled at the same time for a minute
  *     (no word)  anything else
  *
  * All that shows a health, or counts or reports it, decides by this file. Pure: it computes the verdict from the facts and
@@ -45,6 +45,8 @@ export interface Polls {
   readonly lastBeforeMs: number | undefined
   /** How far back they are known: to the start of the worker. */
   readonly knownForMs: number
+  /** How long polls have taken over from each other; undefined if they do not. */
+  readonly foughtForMs?: number | undefined
 }
 
 /** What the word alone depends on. */
@@ -107,7 +109,7 @@ export function healthWord(facts: HealthWordFacts): Health | undefined {
 /** Returns the word without what the relay adds. */
 function wordOf(facts: HealthWordFacts): Health | undefined {
   const { hasWebhook, isPaused, log, waiting, nowMs } = facts
-  if (!hasWebhook) return isUnpolled(facts) ? 'unpolled' : undefined
+  if (!hasWebhook) return pollsWord(facts)
   if (isPaused) return 'paused'
   if (isFailing(log)) return 'failing'
   if (waiting.parkedKeys > 0 || isSilent(facts)) return 'degraded'
@@ -135,6 +137,14 @@ function isSilent({ waiting: { unansweredMs = 0 }, log, nowMs }: HealthWordFacts
 /** Nobody polls a queue if the last call was longer ago. Chosen: bots poll again within seconds, and a poll waits up to 50 s. */
 const unpolledAfterMs = 60_000
 
+/** Two programs that poll at the same time are a fault only after this. Chosen: a rolling deployment is over by then. */
+const foughtAfterMs = 60_000
+
+function pollsWord(facts: HealthWordFacts): Health | undefined {
+  if (isUnpolled(facts)) return 'unpolled'
+  return (facts.polls.foughtForMs ?? 0) >= foughtAfterMs ? 'degraded' : undefined
+}
+
 function isUnpolled({ pendingCount, polls }: HealthWordFacts): boolean {
   const { isWaiting, lastBeforeMs, knownForMs } = polls
   return pendingCount > 0 && !isWaiting && (lastBeforeMs ?? knownForMs) > unpolledAfterMs
@@ -144,6 +154,10 @@ function isUnpolled({ pendingCount, polls }: HealthWordFacts): boolean {
 function pollsReason(facts: HealthFacts): string {
   const { polls, pendingCount, oldestAgeS } = facts
   const what = [pollsText(facts, polls)]
+  if (polls.foughtForMs !== undefined) {
+    const forS = polls.foughtForMs / 1_000
+    what.push(`two programs poll at the same time, and have for ${duration(forS)}`)
+  }
   if (pendingCount > 0) {
     const oldest = oldestAgeS === undefined ? '' : `, the oldest for ${duration(oldestAgeS)}`
     what.push(thatWait(pendingCount, 'update') + oldest)

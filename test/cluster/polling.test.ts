@@ -37,6 +37,7 @@ const rules: readonly (readonly [string, Rule])[] = [
   ['negative and far offsets have their effects', offsetRule],
   ['the newer poll wins, and the waiting poll gets 409', newcomerRule],
   ['a newer poll with an older offset is refused after 3 s and changes nothing', olderRule],
+  ['polls of a bot that take over end the waiting one with an empty list', takeoverRule],
   ['a webhook forbids polls and ends the one that waits', webhookRule],
   ['a client that has disconnected frees its poll', goneRule],
   ['a poll ends immediately with its token, with its bot, and by close', tokenRule],
@@ -181,6 +182,31 @@ async function newcomerRule(_t: TestContext, { client, push, isWaiting }: Place)
   assert(performance.now() - startMs >= 2_990)
   const [second] = await push('second')
   assert.deepEqual(idsOf(await last), [second])
+}
+
+async function takeoverRule(_t: TestContext, place: Place): Promise<void> {
+  const { server, bot, client, push, isWaiting } = place
+  const change = (polls: 'take_over' | null) =>
+    server.admin('PATCH', `/v1/bots/${bot.botId}`, { polls })
+  assert.equal((await change('take_over')).body.polls, 'take_over')
+  const [id = 0] = await push('first')
+  const old = client.call('getUpdates', { offset: id + 1, timeout: 50 })
+  await until(isWaiting)
+  const startMs = performance.now()
+  // A program that starts anew knows no offset.
+  const next = client.call('getUpdates', { timeout: 50 })
+  const ended = await old
+  assert.equal(ended.status, 200)
+  assert.deepEqual(idsOf(ended), [])
+  assert(performance.now() - startMs < lateMs)
+  const [second = 0] = await push('second')
+  assert.deepEqual(idsOf(await next), [second])
+  const third = client.call('getUpdates', { offset: second + 1, timeout: 50 })
+  await until(isWaiting)
+  assert.equal((await change(null)).body.polls, undefined)
+  const last = client.call('getUpdates', { offset: second + 1, timeout: 1 })
+  assert.equal((await third).body.description, terminated)
+  assert.deepEqual(idsOf(await last), [])
 }
 
 async function olderRule(_t: TestContext, { client, push, isWaiting }: Place): Promise<void> {

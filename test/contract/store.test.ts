@@ -1,26 +1,33 @@
+import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
-import { LevelStore } from '../../src/store/level/level-store.ts'
+import { LevelStore, type LevelStoreOptions } from '../../src/store/level/level-store.ts'
+import { openClassicLevel } from '../support/store/classic-level.ts'
 import { MemoryStore } from '../support/store/memory-store.ts'
 import { FaultyStore } from '../support/store/faulty-store.ts'
 import type { StoreHarness } from './store.ts'
-import { storeContract } from './store.ts'
+import { key, put, storeContract } from './store.ts'
 
-function levelStore(directory: string): LevelStore {
-  return new LevelStore({ directory, clock: systemClock, lockWaitMs: 0 })
+type Binding = Pick<LevelStoreOptions, 'openLevel'>
+
+const classic: Binding = { openLevel: openClassicLevel }
+
+function levelStore(directory: string, binding: Binding = {}): LevelStore {
+  return new LevelStore({ directory, clock: systemClock, lockWaitMs: 0, ...binding })
 }
 
-function levelHarness(): StoreHarness {
+function levelHarness(binding: Binding = {}): StoreHarness {
   const root = mkdtempSync(join(tmpdir(), 'postbote-store-'))
   let count = 0
   return {
-    create: () => levelStore(join(root, `${count++}`)),
+    create: () => levelStore(join(root, `${count++}`), binding),
     createBroken() {
       const blocker = join(root, `${count++}`)
       writeFileSync(blocker, 'not a directory')
-      return { store: levelStore(blocker), mend: () => rmSync(blocker) }
+      return { store: levelStore(blocker, binding), mend: () => rmSync(blocker) }
     },
     cleanUp: () => rmSync(root, { recursive: true }),
   }
@@ -37,6 +44,7 @@ function brokenMemory(): { readonly store: MemoryStore; readonly mend: () => voi
 }
 
 storeContract('LevelStore', levelHarness)
+storeContract('LevelStore on classic-level', () => levelHarness(classic))
 
 storeContract('MemoryStore', () => ({
   create: () => new MemoryStore(),
@@ -52,3 +60,28 @@ storeContract('FaultyStore without faults', () => ({
   },
   cleanUp: () => undefined,
 }))
+
+test('classic-level opens what leveldown has written, in tables and in a log, and the other way around', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'postbote-store-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  const value = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
+  const expected: [string, Buffer][] = []
+  const bindings = [{}, classic, {}, classic]
+  for (const [life, binding] of bindings.entries()) {
+    const store = levelStore(directory, binding)
+    await store.open()
+    const names = [`table${life}`, `log${life}`]
+    for (const name of names) {
+      await store.write([put(name, value)], { sync: true })
+      expected.push([name, value])
+      // What is written after this stays in the log.
+      if (name === names[0]) await store.freeRoom({ gte: key('a'), lt: key('z') })
+    }
+    const entries = await store.range({ gte: key('a'), lt: key('z'), limit: 100 })
+    assert.deepEqual(
+      entries.map((entry) => [entry.key.toString(), entry.value]),
+      expected.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    )
+    await store.close()
+  }
+})

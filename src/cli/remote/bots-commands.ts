@@ -48,6 +48,7 @@ const registerBotCommand = remoteCommand(botOperations.createBot, {
   fields: {
     first_name: { sentence: 'Name of the bot for people.' },
     username: { sentence: 'User name of the bot.' },
+    polls: {},
   },
   options: [tokenFileOption],
   async run(call, input) {
@@ -66,7 +67,7 @@ export const registerCommand: ParsedCommand = {
   name: 'register',
   sentence: 'registers a bot with a running server and prints its token',
   options: [
-    ...registerBotCommand.options.slice(0, 3),
+    ...registerBotCommand.options.slice(0, 4),
     optionTable.dir,
     optionTable.adminPort,
     configFileOption,
@@ -102,6 +103,7 @@ export const botsCommands: readonly ParsedCommand[] = [
       },
       first_name: { sentence: 'Name of the bot for people.' },
       username: { sentence: 'User name of the bot.' },
+      polls: {},
       default_ttl: {},
       connections_cap: {},
       retry_delays: { sentence: 'Seconds before each further attempt, separated by commas.' },
@@ -173,8 +175,9 @@ function tokenLines({ token }: { readonly token: string }): readonly string[] {
 /** A line for each field, a column for each of the two queues. Fields that a later server adds are shown, too. */
 function shownBot(bot: ResultOf<typeof botOperations.getBot>): TableRows {
   const { bot_id, first_name, username, created_at, validate, test, ...others } = bot
-  const { default_ttl, connections_cap, retry_delays, headers, relay, ...queue } = others
+  const { polls, default_ttl, connections_cap, retry_delays, headers, relay, ...queue } = others
   const settings = {
+    polls,
     default_ttl,
     connections_cap,
     retry_delays,

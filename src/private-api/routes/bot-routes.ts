@@ -95,7 +95,7 @@ async function registerAtOwner(
   body: Registration,
 ): Promise<CompleteResponse> {
   const { bots, clock } = options
-  const { first_name: firstName, username } = body
+  const { first_name: firstName, username, polls } = body
   const token = givenToken(options, body.token, body.bot_id)
   const asked = body.bot_id ?? token?.botId
   const owners = options.ownersOf(request)
@@ -106,7 +106,7 @@ async function registerAtOwner(
   try {
     const id =
       asked ?? (await bots.freeBotId((candidate) => owners.isOwn(owners.ownerOf(candidate))))
-    const issued = await bots.register({ botId: id, firstName, username }, token)
+    const issued = await bots.register({ botId: id, firstName, username, polls }, token)
     const text = JSON.stringify({ bot_id: issued.botId, token: issued.token })
     return { status: 200, retryAfter: undefined, text }
   } catch (error) {

@@ -29,12 +29,13 @@ export type SettingsJson = Omit<ResultOf<typeof botOperations.changeBot>, 'bot_i
  */
 export function readBotChange(body: Fields, ownHeaders: ReadonlySet<string>): BotChange {
   if (Object.keys(body).length === 0) throw refusal('body', 'at least one field')
-  const { validate, first_name: firstName, username, headers } = body
+  const { validate, first_name: firstName, username, polls, headers } = body
   const { default_ttl: ttl, connections_cap: cap, retry_delays: delays } = body
   return {
     isValidated: validate === undefined ? undefined : readIsValidated(validate) || null,
     firstName: readName('first_name', firstName),
     username: readName('username', username),
+    polls: readPolls(polls),
     ttlS: readNumber('default_ttl', ttl, ttlSMax),
     connectionsMax: readNumber('connections_cap', cap, connectionsCapMax),
     retryDelaysS: readDelays(delays),
@@ -46,6 +47,7 @@ export function readBotChange(body: Fields, ownHeaders: ReadonlySet<string>): Bo
 export function settingsJson(settings: ShownSettings): SettingsJson {
   return {
     validate: settings.isValidated ? 'telegram' : null,
+    polls: settings.polls,
     default_ttl: settings.ttlS,
     connections_cap: settings.connectionsMax,
     retry_delays: settings.retryDelaysS,
@@ -59,6 +61,11 @@ function readName(field: keyof typeof nameRules, value: unknown): string | undef
   // As a registration reads it: a character outside of the basic plane is one character, and no surrogate.
   if (typeof value === 'string' && new RegExp(pattern, 'u').test(value)) return value
   throw refusal(field, description, value)
+}
+
+function readPolls(value: unknown): BotChange['polls'] {
+  if (value === undefined || value === null || value === 'take_over') return value
+  throw refusal('polls', '"take_over" or null', value)
 }
 
 function readNumber(field: string, value: unknown, max: number): number | null | undefined {

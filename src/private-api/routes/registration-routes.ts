@@ -168,8 +168,9 @@ async function registered(
 function registeredHere(
   { bots, sealToken, webhookConnectionsMax }: RegistrationRoutesOptions,
   botId: number,
-  { first_name: firstName, idempotency_key: idempotencyKey, username, webhook }: RegistrationLine,
+  line: RegistrationLine,
 ): Promise<KeyedBot> {
+  const { first_name: firstName, username, polls, idempotency_key: idempotencyKey, webhook } = line
   const request =
     webhook === undefined
       ? undefined
@@ -178,6 +179,7 @@ function registeredHere(
     botId,
     firstName,
     username,
+    polls,
     idempotencyKey,
     webhook: request,
     sealToken,

@@ -46,6 +46,8 @@ export interface LevelStoreOptions {
   readonly lockWaitMs: number
   /** Returns whether a missing database may be created; true by default. Called at every opening. */
   readonly mayCreate?: () => Promise<boolean>
+  /** Replaces leveldown in tests. */
+  readonly openLevel?: typeof openLevel
   /** Replaces fsync of the directory in tests. */
   readonly syncDirectory?: (directory: string) => Promise<void>
 }
@@ -265,14 +267,20 @@ export class LevelStore implements Store {
   }
 
   async #open(): Promise<void> {
-    const { directory, clock, lockWaitMs, mayCreate } = this.#options
+    const {
+      directory,
+      clock,
+      lockWaitMs,
+      mayCreate,
+      openLevel: openHandle = openLevel,
+    } = this.#options
     const createIfMissing = mayCreate === undefined || (await mayCreate())
     const endMs = clock.monotonicMs() + lockWaitMs
     for (;;) {
       try {
         // Creates a new handle for each attempt, because the state of leveldown after a failed open is not
         // documented.
-        this.#handle = await openLevel(directory, { ...levelOptions, createIfMissing })
+        this.#handle = await openHandle(directory, { ...levelOptions, createIfMissing })
         this.#hasFailed = false
         break
       } catch (error) {

@@ -14,6 +14,7 @@ export class Polls {
   readonly pacer: RefusalPacer
   readonly conflicts: PollConflict[] = []
   isWebhookActive = false
+  takesOver = false
   tokenEndsInMs = Infinity
   isLeaseValid = true
   settling: Promise<void> | undefined
@@ -29,6 +30,7 @@ export class Polls {
       counters: life.counters,
       pacer: this.pacer,
       isWebhookActive: () => this.isWebhookActive,
+      takesOver: () => this.takesOver,
       tokenEndsInMs: () => this.tokenEndsInMs,
       lease: { isValid: () => this.isLeaseValid },
       refused: (rule) => this.conflicts.push(rule),

@@ -318,3 +318,90 @@ test('a poll that is still reading when all polls are ended does not begin to wa
   await settle()
   assert.deepEqual(polls.log, ['reading: [] at 0'])
 })
+
+test('polls that take over end the waiting one with an empty list at once, whatever their offsets, and none gets 409', async () => {
+  const polls = await Polls.open()
+  polls.takesOver = true
+  await polls.life.push(2)
+  polls.call('old', { offset: first + 2, timeoutMs: 50_000 })
+  await polls.advance(10_000)
+  polls.call('new', { offset: first, timeoutMs: 50_000 })
+  await settle()
+  assert.deepEqual(polls.log, ['old: [] at 10000'])
+  assert.equal(polls.poller.isWaiting, true)
+  await polls.life.push(1)
+  await settle()
+  assert.deepEqual(polls.log.slice(1), ['new: [2] at 10000'])
+  assert.equal(polls.life.queue.pendingCount, 1)
+  assert.deepEqual(polls.conflicts, [])
+  assert.equal(polls.poller.foughtForMs, undefined)
+  assert.equal(polls.life.clock.timers, 0)
+})
+
+test('updates that wake a poll in the moment of a takeover are in the answer of the later one alone', async () => {
+  const polls = await Polls.open()
+  polls.takesOver = true
+  await polls.life.push(1)
+  polls.call('old', { offset: first + 1, timeoutMs: 50_000 })
+  await polls.life.push(1)
+  // The old one pauses for further updates.
+  assert.equal(polls.poller.isWaiting, true)
+  polls.call('new', { offset: first + 1, limit: 5, timeoutMs: 50_000 })
+  await polls.advance(5_000)
+  assert.deepEqual(polls.log, ['new: [1] at 0', 'old: [] at 0'])
+  // An answer that the older one has already is confirmed by nobody else: the later one gets it again.
+  polls.call('later', { timeoutMs: 50_000 })
+  assert.deepEqual(polls.log.slice(2), ['later: [1] at 5000'])
+})
+
+test('a poll that takes over confirms what its offset says, once', async () => {
+  const polls = await Polls.open()
+  polls.takesOver = true
+  await polls.life.push(3)
+  polls.call('old', { offset: first + 3, timeoutMs: 50_000 })
+  await polls.life.push(0)
+  polls.call('behind', { offset: first + 1, timeoutMs: 50_000 })
+  await polls.advance(10)
+  await polls.life.push(2)
+  await polls.advance(10)
+  assert.deepEqual(polls.log, ['old: [] at 0', 'behind: [3 4] at 10'])
+  assert.equal(polls.life.queue.pendingCount, 2)
+  assert.equal(polls.life.counters.counts.updates_confirmed, 3)
+})
+
+test('two programs whose polls take over from each other call twice in 3 s, and the poller tells for how long', async () => {
+  const polls = await Polls.open()
+  polls.takesOver = true
+  let calls = 0
+  let isOver = false
+  // Each polls again as soon as it has its answer.
+  const program = async (): Promise<void> => {
+    while (!isOver) {
+      calls += 1
+      const presence = { onGone: undefined }
+      const request = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
+      await polls.poller.poll(request, presence)
+    }
+  }
+  void program()
+  void program()
+  await polls.advance(60_000)
+  assert.ok(calls <= 2 + 2 * 21, `${calls} calls`)
+  assert.ok(calls >= 30, `${calls} calls`)
+  assert.ok((polls.poller.foughtForMs ?? 0) > 50_000)
+  assert.deepEqual(polls.conflicts, [])
+  isOver = true
+  polls.poller.drain()
+})
+
+test('a poll that still reads from disk when a later one takes over gets an empty list, too', async () => {
+  const polls = await Polls.open()
+  polls.takesOver = true
+  polls.settling = Promise.resolve()
+  polls.call('reading', { allowedTypes: 1, timeoutMs: 50_000 })
+  polls.settling = undefined
+  polls.call('new', { offset: first, timeoutMs: 50_000 })
+  await settle()
+  assert.deepEqual(polls.log, ['reading: [] at 0'])
+  assert.equal(polls.poller.isWaiting, true)
+})

@@ -238,6 +238,7 @@ test('a report describes both queues', async () => {
     isValidated: false,
     relay: undefined,
     ttlS: undefined,
+    polls: undefined,
     connectionsMax: undefined,
     retryDelaysS: undefined,
     headerNames: undefined,

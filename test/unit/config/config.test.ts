@@ -85,6 +85,7 @@ test('without any source every option has its default', () => {
     updateTypes: [],
     updateTypesOf: undefined,
     portal: undefined,
+    publicHealthz: false,
     healthInWebhookInfo: false,
     compressOverBytes: 65_536,
     checkOverBytes: 131_072,

@@ -225,6 +225,13 @@ test('a queue without a webhook is unpolled if updates wait and nobody has polle
   assert.match(polled({ isWaiting: true, lastBeforeMs: 90_000 }, 1), /^undefined: a getUpdates /)
 })
 
+test('two programs that poll at the same time are named, and degrade the health after a minute', () => {
+  const polls = { isWaiting: true, lastBeforeMs: 0 }
+  const text = 'a getUpdates call waits; two programs poll at the same time, and have for'
+  assert.equal(polled({ ...polls, foughtForMs: 59_999 }), `undefined: ${text} 59 s`)
+  assert.equal(polled({ ...polls, foughtForMs: 60_000 }), `degraded: ${text} 60 s`)
+})
+
 test('failures that an earlier process has stored are at least so many', () => {
   const log = new AttemptLog()
   log.restore(logOf('.xxx').stored()!)

@@ -19,6 +19,7 @@ test('a field that is left out stays, and null takes a setting back', () => {
   assert.deepEqual(change({ first_name: faces }), { firstName: faces })
   const all = {
     validate: null,
+    polls: null,
     default_ttl: null,
     connections_cap: null,
     retry_delays: null,
@@ -26,6 +27,7 @@ test('a field that is left out stays, and null takes a setting back', () => {
   }
   assert.deepEqual(change(all), {
     isValidated: null,
+    polls: null,
     ttlS: null,
     connectionsMax: null,
     retryDelaysS: null,
@@ -33,12 +35,14 @@ test('a field that is left out stays, and null takes a setting back', () => {
   })
   const set = {
     validate: 'telegram',
+    polls: 'take_over',
     connections_cap: 1_000,
     retry_delays: [0, 2, 3_600],
     headers: { Authorization: 'Bearer abc', 'X-Tenant-1': '4' },
   }
   assert.deepEqual(change(set), {
     isValidated: true,
+    polls: 'take_over',
     connectionsMax: 1_000,
     retryDelaysS: [0, 2, 3_600],
     headers: { Authorization: 'Bearer abc', 'X-Tenant-1': '4' },
@@ -51,6 +55,7 @@ test('a field that is out of its bounds is refused by its name', () => {
     first_name: [null, '', 'a\nb', 'x'.repeat(65), '\u{1f916}'.repeat(65), '\ud83e', 5],
     username: [null, '', 'a b', 'ä', 'x'.repeat(65)],
     validate: ['other', 1],
+    polls: ['takeover', '', true, ['take_over']],
     default_ttl: [0, 1.5, '60', 31_536_001, true, []],
     connections_cap: [0, 1_001, '5'],
     retry_delays: [[], [0], [1, 0], [3_601], ['1'], 5, 'x', Array(17).fill(1), {}],
@@ -104,6 +109,7 @@ test('headers are Authorization and X- names that deliveries do not have, withou
 test('only settings that are set are shown, and of headers their names', () => {
   const none = {
     isValidated: false,
+    polls: undefined,
     ttlS: undefined,
     connectionsMax: undefined,
     retryDelaysS: undefined,
