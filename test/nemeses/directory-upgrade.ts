@@ -29,7 +29,7 @@ const programFolders = [
 /** How long the load goes on at a stage before the next one. */
 const stageMs = 3_000
 /** A worker that was replaced closes idle connections after 90 s. */
-const reloadMsMax = 120_000
+const reloadMsMax = 150_000
 
 /**
  * Upgrades a server from one checkout to the other and back.
@@ -102,5 +102,9 @@ async function reload(server: Server): Promise<void> {
   const before = server.workerPids()
   assert.equal(before.length, workers)
   process.kill(server.primaryPid, 'SIGHUP')
-  await until(() => server.workerPids().every((pid) => !before.includes(pid)), reloadMsMax)
+  await until(() => server.workerPids().every((pid) => !before.includes(pid)), reloadMsMax).catch(
+    (error: unknown) => {
+      throw new Error(`the reload did not end: ${server.output().slice(-4_000)}`, { cause: error })
+    },
+  )
 }
