@@ -29,7 +29,7 @@ export type SizingFigures = Readonly<
 
 const usualWorkers = 2
 const keys = 10
-const warmUpMs = 3_000
+const warmUpMs = 2_500
 /** Below the limit of a queue. */
 const backlogOfBotMax = 80_000
 const updatesPerPush = 2_000

@@ -7,28 +7,28 @@ import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
 import { measureSizing, type SizingLoad } from '../sizing-load.ts'
 
 /** Long enough for compactions of a busy server to take their part. */
-const pace = { warmUpMs: 0, durationMs: 8_000 }
+const pace = { warmUpMs: 0, durationMs: 5_000 }
 /** An estimate may differ from what is measured by this part. */
 const errorMax = 0.25
 
-const rates = [100, 500, 2_000, 5_000]
+const rates = [200, 1_000, 3_000]
 const usualBots = 200
 /** Beside the rates: what more bots, a backlog and more workers add. */
 const points: readonly SizingLoad[] = [
   ...(['poll', 'webhook'] as const).flatMap((mode) =>
     rates.map((ratePerSecond) => ({ mode, bots: usualBots, ratePerSecond, backlog: 0 })),
   ),
-  { mode: 'poll', bots: 4_000, ratePerSecond: 100, backlog: 0 },
-  { mode: 'webhook', bots: 4_000, ratePerSecond: 100, backlog: 0 },
-  { mode: 'poll', bots: usualBots, ratePerSecond: 100, backlog: 400_000 },
-  { mode: 'poll', bots: usualBots, ratePerSecond: 500, backlog: 0, workers: 4 },
+  { mode: 'poll', bots: 2_000, ratePerSecond: 200, backlog: 0 },
+  { mode: 'webhook', bots: 2_000, ratePerSecond: 200, backlog: 0 },
+  { mode: 'poll', bots: usualBots, ratePerSecond: 200, backlog: 200_000 },
+  { mode: 'poll', bots: usualBots, ratePerSecond: 1_000, backlog: 0, workers: 4 },
 ]
 
 /** None of them is a point of the table. */
 const checked: readonly SizingLoad[] = [
-  { mode: 'poll', bots: 1_500, ratePerSecond: 1_000, backlog: 150_000 },
-  { mode: 'webhook', bots: 600, ratePerSecond: 3_000, backlog: 0 },
-  { mode: 'poll', bots: 400, ratePerSecond: 250, backlog: 250_000 },
+  { mode: 'poll', bots: 1_200, ratePerSecond: 600, backlog: 100_000 },
+  { mode: 'webhook', bots: 500, ratePerSecond: 2_000, backlog: 0 },
+  { mode: 'poll', bots: 300, ratePerSecond: 1_500, backlog: 150_000 },
 ]
 
 export const sizingCases: readonly BenchCase[] = [
