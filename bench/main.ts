@@ -37,12 +37,12 @@ const profilePace = { rounds: 2, durationMs: 3_000, warmUpMs: 3_000 }
 
 const resultsDirectory = fileURLToPath(new URL('../../bench/results', import.meta.url))
 const pageFile = fileURLToPath(new URL('../../docs/know/benchmarks.md', import.meta.url))
-const sizeTableFile = fileURLToPath(new URL('../../src/cli/size/size-table.ts', import.meta.url))
+const sizePointsFile = fileURLToPath(new URL('../../src/cli/size/size-points.ts', import.meta.url))
 
 /** What is derived from a report. */
 const pages = [
   [pageFile, withResults],
-  [sizeTableFile, withSizePoints],
+  [sizePointsFile, withSizePoints],
 ] as const
 
 interface BenchOptions extends RunOptions {

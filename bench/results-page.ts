@@ -46,8 +46,6 @@ function tables({ name, machine, cases }: SavedReport): string {
 /** What other loads took, beside what `postbote size` says. */
 function sizingLines(check: CaseResult | undefined): string[] {
   if (check === undefined) return []
-  const ratioOf = ({ figures }: Row, amount: string): string =>
-    figures[`${amount} ratio`]?.toFixed(2) ?? ''
   return [
     '',
     'What a load took, as a multiple of what `postbote size` says (`sizing-check`):',
@@ -60,6 +58,10 @@ function sizingLines(check: CaseResult | undefined): string[] {
       ]),
     ]),
   ]
+}
+
+function ratioOf({ figures }: Row, amount: string): string {
+  return figures[`${amount} ratio`]?.toFixed(2) ?? ''
 }
 
 function isSizing({ name }: CaseResult): boolean {

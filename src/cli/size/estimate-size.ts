@@ -1,12 +1,12 @@
 /**
- * What a server needs for a load, from the measured points of size-table.ts:
+ * What a server needs for a load, from the measured points of size-points.ts:
  *
  *   rate      lines between the points of one number of bots, and their last line beyond; below them, the first one to zero
  *   bots, backlog, workers   each adds in proportion what the one point that has more of it took more
  *
  * `npm run bench -- sizing-check` compares this with other loads.
  */
-import { sizePoints, type SizePoint } from './size-table.ts'
+import { sizePoints, type SizePoint } from './size-points.ts'
 
 export interface SizeLoad {
   readonly mode: 'poll' | 'webhook'

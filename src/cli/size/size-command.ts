@@ -5,7 +5,7 @@ import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, madeResult, printResult } from '../output/print-result.ts'
 import { estimateSize, measuredRateMax, type SizeEstimate, type SizeLoad } from './estimate-size.ts'
-import { sizeMachine, sizeReport } from './size-table.ts'
+import { sizeMachine, sizeReport } from './size-points.ts'
 
 /** Chosen: far more than one server is for, and small enough that no product loses digits. */
 const amountMax = 1_000_000_000
@@ -13,11 +13,13 @@ const amountMax = 1_000_000_000
 const botsOption = {
   name: 'bots',
   kind: wholeNumber(1, amountMax),
+  defaultShown: 'none; required',
   sentence: 'Bots that poll or have a webhook.',
 } as const
 const rateOption = {
   name: 'rate',
   kind: wholeNumber(0, amountMax),
+  defaultShown: 'none; required',
   sentence: 'Updates in a second, of all bots together.',
 } as const
 const backlogOption = {
@@ -34,13 +36,12 @@ const webhookOption = {
 const pollOption = {
   name: 'poll',
   kind: onOff,
-  sentence: 'The bots poll, as without a word about it.',
+  sentence: 'The bots poll, as without --webhook.',
 } as const
 
 export const sizeCommand: ParsedCommand = {
   kind: 'parsed',
   name: 'size',
-  synopsis: 'size --bots N --rate N [--backlog N] [--poll | --webhook] [--json]',
   sentence:
     'estimates the CPU time, workers, memory and disk that a server needs for a load, from what the bench has measured with updates of 300 bytes',
   arguments: [],

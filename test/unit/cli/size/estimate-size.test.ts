@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { withSizePoints } from '../../../../bench/size-page.ts'
 import { estimateSize, measuredRateMax } from '../../../../src/cli/size/estimate-size.ts'
-import { sizePoints, type SizePoint, sizeReport } from '../../../../src/cli/size/size-table.ts'
+import { sizePoints, type SizePoint, sizeReport } from '../../../../src/cli/size/size-points.ts'
 
 const root = new URL('../../../../../', import.meta.url)
 
@@ -26,8 +26,11 @@ const points = [
 function estimate(of: Partial<Parameters<typeof estimateSize>[0]>) {
   const load = { mode: 'poll', bots: 100, updatesPerSecond: 100, backlog: 0, ...of } as const
   const { cores, workers, memoryBytes, diskBytes } = estimateSize(load, points)
-  const round = (value: number): number => Number(value.toFixed(3))
   return [round(cores), workers, round(memoryBytes / 1e6), round(diskBytes / 1e6)]
+}
+
+function round(value: number): number {
+  return Number(value.toFixed(3))
 }
 
 test('a measured load is estimated as measured, for as many workers as it needs', () => {
@@ -59,7 +62,7 @@ test('the highest measured rate is that of the mode', () => {
 })
 
 test('the table is that of its report, which nobody copied by hand', () => {
-  const file = new URL('src/cli/size/size-table.ts', root)
+  const file = new URL('src/cli/size/size-points.ts', root)
   const source = readFileSync(file, 'utf8')
   const json = new URL(`bench/results/${sizeReport.replace(/md$/, 'json')}`, root)
   const report = JSON.parse(readFileSync(json, 'utf8'))
