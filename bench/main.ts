@@ -26,6 +26,7 @@ import { type Machine, thisMachine } from './machine.ts'
 import { profileShares, profileSummary } from './profile-summary.ts'
 import { Report, reportHead, savedReport } from './report.ts'
 import { withResults } from './results-page.ts'
+import { withSizePoints } from './size-page.ts'
 import { type CaseRun, runCase, type RunOptions } from './run-case.ts'
 import { runCheck } from './run-check.ts'
 
@@ -36,6 +37,13 @@ const profilePace = { rounds: 2, durationMs: 3_000, warmUpMs: 3_000 }
 
 const resultsDirectory = fileURLToPath(new URL('../../bench/results', import.meta.url))
 const pageFile = fileURLToPath(new URL('../../docs/know/benchmarks.md', import.meta.url))
+const sizePointsFile = fileURLToPath(new URL('../../src/cli/size/size-points.ts', import.meta.url))
+
+/** What is derived from a report. */
+const pages = [
+  [pageFile, withResults],
+  [sizePointsFile, withSizePoints],
+] as const
 
 interface BenchOptions extends RunOptions {
   readonly cases: readonly BenchCase[]
@@ -116,9 +124,11 @@ async function reportRun(
 
 /** Puts the results of a report into the page about benchmarks. */
 async function writePage(name: string): Promise<void> {
-  const page = await readFile(pageFile, 'utf8')
-  await writeFile(pageFile, withResults(page, await savedReport(resultsDirectory, name)))
-  process.stdout.write(`written to ${pageFile}\n`)
+  const report = await savedReport(resultsDirectory, name)
+  for (const [file, withReport] of pages) {
+    await writeFile(file, withReport(await readFile(file, 'utf8'), report))
+    process.stdout.write(`written to ${file}\n`)
+  }
 }
 
 async function writeFlame(

@@ -9,6 +9,7 @@ import type { SavedReport } from './report.ts'
 import { verdictOf } from './verdict.ts'
 
 const begin = '<!-- The tables are written by `npm run bench -- --page REPORT`. -->'
+const checkName = 'sizing-check'
 const end = '<!-- End of the tables. -->'
 
 /** Returns the page with the results of the report in place of earlier ones. */
@@ -27,7 +28,7 @@ function tables({ name, machine, cases }: SavedReport): string {
     '',
     ...markdownTable([
       ['case', 'a second', 'CPU us/op', 'main threads', 'beside its yardsticks', 'targets'],
-      ...measured.filter((each) => !isBesideQueues(each)).map(caseLine),
+      ...measured.filter((each) => !isBesideQueues(each) && !isSizing(each)).map(caseLine),
     ]),
     '',
     'Beside other queues, with the CPU time of an event or a delivery by process:',
@@ -38,7 +39,33 @@ function tables({ name, machine, cases }: SavedReport): string {
         .filter(isBesideQueues)
         .flatMap(({ name: nameOfCase, rows }) => rows.map((row) => queueLine(nameOfCase, row))),
     ]),
+    ...sizingLines(measured.find(({ name: nameOfCase }) => nameOfCase === checkName)),
   ].join('\n')
+}
+
+/** What other loads took, beside what `postbote size` says. */
+function sizingLines(check: CaseResult | undefined): string[] {
+  if (check === undefined) return []
+  return [
+    '',
+    'What a load took, as a multiple of what `postbote size` says (`sizing-check`):',
+    '',
+    ...markdownTable([
+      ['load', 'CPU', 'memory', 'disk'],
+      ...check.rows.map((row) => [
+        row.name,
+        ...['CPU', 'memory', 'disk'].map((amount) => ratioOf(row, amount)),
+      ]),
+    ]),
+  ]
+}
+
+function ratioOf({ figures }: Row, amount: string): string {
+  return figures[`${amount} ratio`]?.toFixed(2) ?? ''
+}
+
+function isSizing({ name }: CaseResult): boolean {
+  return name.startsWith('sizing')
 }
 
 function isBesideQueues({ name }: CaseResult): boolean {

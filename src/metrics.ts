@@ -40,15 +40,17 @@ const refusals = countersOf('updates_refused', [
 /** Only updates of streams get these, when the key of the stream was revoked, has expired or has lost the bot. */
 const streamRefusals = countersOf('updates_refused', ['UNAUTHORIZED', 'KEY_LACKS_BOT'])
 
-/** Counts requests on the private API that their key does not allow, or their link to the owner's page; /metrics shows them as one metric with a label. */
-export const deniedMetrics = countersOf('requests_denied', [
+/** Counts requests on the private API that their key does not allow. */
+const deniedByKey = countersOf('requests_denied', [
   'UNAUTHORIZED',
   'KEY_LACKS_SCOPE',
   'KEY_LACKS_BOT',
   'KEY_OVER_LIMIT',
-  'BAD_LINK',
-  'LINK_LACKS_RIGHT',
 ])
+/** Counts those that their link to the owner's page does not allow. They came later, so their cells are the last ones. */
+const deniedByLink = countersOf('requests_denied', ['BAD_LINK', 'LINK_LACKS_RIGHT'])
+/** /metrics shows them as one metric with a label. */
+export const deniedMetrics = { ...deniedByKey, ...deniedByLink }
 
 const rows = {
   updates_pushed: 'Updates stored.',
@@ -140,7 +142,7 @@ const rows = {
   operator_events_skipped:
     'Events that were not delivered to --events-url, because it did not accept them in time.',
   ...ofLabel(streamRefusals),
-  ...ofLabel(deniedMetrics),
+  ...ofLabel(deniedByKey),
   audit_lost: 'Calls that changed something and could not be recorded.',
   attempt_events_wanted: { gauge: 'Workers that serve readers of the events of attempts.' },
   nodes: {
@@ -164,6 +166,7 @@ const rows = {
   },
   updates_relayed: 'Updates that relays stored.',
   relay_updates_refused: 'Updates that relays skipped, because no queue can store them.',
+  ...ofLabel(deniedByLink),
   polls_taken_over:
     'Waiting getUpdates calls that got an empty list, because a later call of the same bot took over.',
 } as const satisfies Readonly<Record<string, Row>>

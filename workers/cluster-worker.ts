@@ -3,6 +3,7 @@
 import '../src/cli/serve/refuse-inspector.ts'
 import { systemClock } from '../src/clock.ts'
 import { prepareWorkerApp, type WorkerSettings } from '../src/app/worker-app.ts'
+import { withNewOptions } from '../src/config/config.ts'
 import { runWorker } from '../src/cluster/worker/worker.ts'
 import { LogOfServer } from '../src/cli/output/log.ts'
 
@@ -14,9 +15,12 @@ runWorker({
   log,
   reopenLog: () => logOfServer.reopen(),
   prepare: (start, ways) => {
-    // The primary wrote these settings (cli/serve/serve.ts), and it runs the same version of the code.
+    // The primary wrote these settings (cli/serve/serve.ts). It may have an earlier version of the code, as after an upgrade.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    const settings = start.settings as WorkerSettings
+    const given = start.settings as WorkerSettings
+    const { config, addedTypes = [] } = given as Pick<WorkerSettings, 'config'> &
+      Partial<WorkerSettings>
+    const settings = { ...given, config: withNewOptions(config), addedTypes }
     logOfServer.use(settings.config)
     return prepareWorkerApp({ start, settings, ways, clock: systemClock, log })
   },

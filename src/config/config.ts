@@ -98,6 +98,18 @@ export function parseConfig(sources: ConfigSources): Config {
   return config
 }
 
+/**
+ * Returns options that an earlier version has read, with the defaults of those that it does not know: after an upgrade, a
+ * reload starts new workers under the old primary.
+ */
+export function withNewOptions(earlier: Config): Config {
+  const given: Given = new Map()
+  const defaults = optionRows
+    .filter(([field]) => !Object.hasOwn(earlier, field))
+    .map(([field, row]) => [field, valueOf(row, { given, problems: [] })])
+  return { ...earlier, ...Object.fromEntries(defaults) }
+}
+
 function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
   const names = new Map(
     [...rowsByName.keys(), configFileOption.name].map((n) => [environmentName(n), n]),

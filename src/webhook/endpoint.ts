@@ -28,7 +28,7 @@ export interface EndpointRules {
   readonly local: boolean
 }
 
-const publicPorts: ReadonlySet<number> = new Set([80, 88, 443, 8443])
+export const publicPorts: ReadonlySet<number> = new Set([80, 88, 443, 8443])
 
 /** Reads a webhook URL by the rules of setWebhook. Throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
 export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {

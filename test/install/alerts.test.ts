@@ -25,6 +25,16 @@ interface Rules {
   }[]
 }
 
+interface Scrape {
+  readonly scrape_configs: readonly [
+    {
+      readonly job_name: string
+      readonly metrics_path: string
+      readonly authorization: { readonly type: string; readonly credentials_file: string }
+    },
+  ]
+}
+
 interface Dashboard {
   readonly panels: readonly {
     readonly id: number
@@ -159,6 +169,43 @@ function at(instance: string, series: string): string {
   const [name = '', labels] = series.split(/[{}]/)
   return `${name}{${labels === undefined ? '' : `${labels},`}instance="${instance}"}`
 }
+
+test('Prometheus takes the scrape configuration, and the key that its comment makes reads the metrics', {
+  skip: programObstacle('promtool') || yamlObstacle(),
+}, async (t) => {
+  const server = await startServer(t)
+  const text = read('prometheus-scrape.yml')
+  const [, command = ''] = /; postbote (.*) > \S+\)$/m.exec(text) ?? []
+  const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+  const made = spawnSync(
+    process.execPath,
+    [
+      main,
+      ...command.split(' '),
+      `--dir=${server.dir}`,
+      `--url=${server.privateUrl}`,
+      `--key-file=${join(server.dir, 'admin.key')}`,
+    ],
+    { encoding: 'utf8' },
+  )
+  assert.equal(made.status, 0, made.stderr)
+  const key = join(temporaryDirectory(t), 'key')
+  writeFileSync(key, made.stdout, { mode: 0o600 })
+  const here = text.replaceAll('/etc/prometheus/postbote.key', key)
+  const file = join(temporaryDirectory(t), 'prometheus.yml')
+  writeFileSync(file, here)
+  promtool(['check', 'config', file])
+  const [
+    {
+      scrape_configs: [config],
+    },
+  ] = yamlDocuments<Scrape>(here) as [Scrape]
+  assert(rules().some(({ expr }) => expr.includes(`job="${config.job_name}"`)))
+  const { type, credentials_file: credentials } = config.authorization
+  const headers = { authorization: `${type} ${readFileSync(credentials, 'utf8').trim()}` }
+  const { status } = await fetch(server.privateUrl + config.metrics_path, { headers })
+  assert.equal(status, 200)
+})
 
 test('the commands and types of events that the rules name exist', () => {
   const text = read('prometheus-rules.yml')

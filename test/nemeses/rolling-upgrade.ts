@@ -1,39 +1,49 @@
 /**
- * `./scripts/rolling-upgrade [REF]`: upgrades the nodes of a cluster, one after the other, from another version to that of this
- * checkout, and says whether anything was lost or refused. The file of the other version is the only argument.
+ * `./scripts/rolling-upgrade [REF]`: upgrades servers under load from another version to that of this checkout, and takes them
+ * back, and says whether anything was lost or refused. The folder of the other version is the first argument, and the file
+ * of a report may be the second.
  *
- *   all the time     clients push to bots, poll them and receive their webhooks through both nodes (load.ts)
- *   at each stage    both nodes are asked what they must ask each other: with the versions old and old, new and old, new and new
+ *   directory   one server with a data directory: workers are reloaded with the other code, then it is restarted
+ *   cluster     two nodes with PostgreSQL, one after the other; at each stage both are asked what they must ask each other
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { TestCluster } from '../support/server/cluster.ts'
-import { botsOfAllShards } from '../support/server/database.ts'
-import { KeyUser } from '../support/server/key-user.ts'
 import { Postgres } from '../support/server/postgres.ts'
-import type { Server, TestEnd } from '../support/server/server.ts'
+import type { TestEnd } from '../support/server/server.ts'
 import { Luck } from '../support/simulation/luck.ts'
-import { until } from '../support/kit/until.ts'
 import { Balancer } from './balancer.ts'
-import { BotLedger } from './bot-ledger.ts'
-import { startHookSink } from './hook-sink.ts'
-import { Load } from './load.ts'
+import { upgradeDirectory } from './directory-upgrade.ts'
+import type { Load } from './load.ts'
 import { checkOver } from './ordered-pushes.ts'
+import { checkEvents, checkKeys, checkLists, checkSessions } from './upgrade-checks.ts'
+import { outcomeOf, startUpgradeLoad, type UpgradeOutcome } from './upgrade-load.ts'
 
 const nodes = ['a', 'b']
 const workers = 2
 const shards = 8
-const [oldMain = ''] = process.argv.slice(2)
+const [oldFolder = '', reportFile] = process.argv.slice(2)
+const newFolder = fileURLToPath(new URL('../../..', import.meta.url))
+const oldMain = join(oldFolder, 'dist/src/main.js')
 
-const ends: TestEnd[] = []
-const t = { after: (end: TestEnd) => void ends.push(end) }
-try {
-  await upgrade()
-} finally {
-  for (const end of ends.toReversed()) await end()
+const outcomes: UpgradeOutcome[] = []
+for (const upgrade of [
+  (t: { after(end: TestEnd): void }) => upgradeDirectory(t, { old: oldFolder, new: newFolder }),
+  upgradeCluster,
+]) {
+  const ends: TestEnd[] = []
+  try {
+    outcomes.push(await upgrade({ after: (end) => void ends.push(end) }))
+  } finally {
+    for (const end of ends.toReversed()) await end()
+  }
 }
+report()
 
-async function upgrade(): Promise<void> {
+async function upgradeCluster(t: { after(end: TestEnd): void }): Promise<UpgradeOutcome> {
   const postgres = await Postgres.start()
   t.after(() => postgres.remove())
   const url = await postgres.newDatabase('upgrade')
@@ -49,20 +59,28 @@ async function upgrade(): Promise<void> {
   t.after(() => balancer.close())
   for (const name of nodes) balancer.add(name, await cluster.start(name))
   await cluster.balanced(nodes)
-  const load = await startLoad(cluster, balancer)
-  await stage(cluster, load, 'both nodes are old')
-  for (const name of nodes) {
-    load.event = `node ${name} is upgraded`
-    commandOf('node', ['drain', name], env)
-    assert.equal(await cluster.node(name).ended(), 0, 'a drained node ended with another code')
-    const server = await cluster.node(name).restart({ main: undefined })
-    cluster.remember(name, server)
-    balancer.add(name, server)
-    await cluster.balanced(nodes)
-    await stage(cluster, load, `node ${name} is new`)
+  const { load, hooked } = await startUpgradeLoad(t, cluster.node('a'), balancer)
+  const stages: string[] = []
+  const reach = async (name: string): Promise<void> => {
+    await stage(cluster, load, { name, hooked })
+    stages.push(name)
+  }
+  await reach('both nodes are old')
+  for (const version of ['new', 'old'] as const) {
+    const main = version === 'old' ? oldMain : undefined
+    for (const name of nodes) {
+      load.event = `node ${name} gets the ${version} version`
+      commandOf('node', ['drain', name], env)
+      assert.equal(await cluster.node(name).ended(), 0, 'a drained node ended with another code')
+      const server = await cluster.node(name).restart({ main })
+      cluster.remember(name, server)
+      balancer.add(name, server)
+      await cluster.balanced(nodes)
+      await reach(`node ${name} is ${version}`)
+    }
   }
   await load.end()
-  report(load)
+  return outcomeOf('two nodes with PostgreSQL', stages, load)
 }
 
 /** Runs a command of the old version. */
@@ -74,26 +92,12 @@ function commandOf(name: string, args: readonly string[], env: NodeJS.ProcessEnv
   assert.equal(status, 0, stdout + stderr)
 }
 
-async function startLoad(cluster: TestCluster, balancer: Balancer): Promise<Load> {
-  const node = cluster.node('a')
-  const polling = await botsOfAllShards(node)
-  const hooked = await botsOfAllShards(node)
-  const ledgers = [...polling, ...hooked].map(({ botId }) => new BotLedger(botId))
-  const load = new Load({ balancer, luck: new Luck(2), polling }, ledgers)
-  t.after(() => load.stop())
-  const sink = await startHookSink(t, {
-    onDelivery: (botId, text) => load.receiveText(botId, text),
-    onOverlap: (botId) => load.noteWrong(`deliveries to bot ${botId} overlapped`),
-  })
-  for (const { botId, token } of hooked) {
-    const { body, text } = await node.call(token, 'setWebhook', { url: sink.url(botId) })
-    assert.equal(body.ok, true, text)
-  }
-  return load
-}
-
 /** Asks each node what it must ask the other one. */
-async function stage(cluster: TestCluster, load: Load, name: string): Promise<void> {
+async function stage(
+  cluster: TestCluster,
+  load: Load,
+  { name, hooked }: { readonly name: string; readonly hooked: number },
+): Promise<void> {
   load.event = name
   // A shard that is on its way is missing from every list.
   await cluster.settled()
@@ -101,106 +105,39 @@ async function stage(cluster: TestCluster, load: Load, name: string): Promise<vo
   for (const asked of nodes) {
     const server = cluster.node(asked)
     const [other = server] = cluster.nodes.filter((each) => each !== server)
-    await checkLists(server, load)
+    await checkLists(server, load, { nodes, workers, hooked })
     await checkKeys(server, other)
     await checkSessions(server, other)
-    await checkEvents(server)
+    await checkEvents(server, nodes)
   }
-  console.log(`${name}: each has answered the other`)
+  console.log(`a cluster: ${name}, and each has answered the other`)
 }
 
-async function checkLists(server: Server, { ledgers }: Load): Promise<void> {
-  const { body: list } = await get(server, '/v1/bots?limit=100')
-  const listed = list.bots.map(({ bot_id: id }: { bot_id: number }) => id)
-  for (const { botId } of ledgers) assert(listed.includes(botId), `bot ${botId} is not listed`)
-  const { body: sorted } = await get(server, '/v1/bots?sort=pending&limit=100')
-  assert.equal(sorted.missing_shards, undefined)
-  const { body: summary } = await get(server, '/v1/summary')
-  assert.deepEqual(
-    [summary.missing_shards, summary.workers, summary.mode.webhook],
-    [undefined, workers * nodes.length, shards],
+function report(): void {
+  const rows = outcomes.map(({ way, accepted, refused, unknown, received, violations, late }) =>
+    [way, accepted, refused, unknown, received, violations.length, late.length].join(' | '),
   )
-  const { body: known } = await get(server, '/v1/nodes')
-  assert.deepEqual(
-    known.nodes.map((node: { name: string; state: string }) => `${node.name} ${node.state}`),
-    nodes.map((name) => `${name} serving`),
-  )
-  const names = { first_name: 'Same', username: 'same_bot' }
-  const registered = await server.admin('POST', '/v1/bots', names)
-  const again = await server.admin('POST', '/v1/bots', names)
-  assert(again.body.same_username.includes(registered.body.bot_id), again.text)
-  for (const { body } of [registered, again]) {
-    await server.admin('DELETE', `/v1/bots/${body.bot_id}`)
-  }
-}
-
-/** A key that one node made is known by the other one at once, and so is its end. */
-async function checkKeys(server: Server, other: Server): Promise<void> {
-  const user = await KeyUser.make(server, { name: 'upgrade', scopes: ['read'] })
-  const { key, keyId } = user
-  const headers = { authorization: `Bearer ${key}` }
-  const use = () => other.admin('GET', '/v1/summary', undefined, headers)
-  assert.equal((await use()).status, 200)
-  const { body, text } = await server.admin('DELETE', `/v1/keys/${keyId}`)
-  assert.equal(body.unreached_workers, undefined, text)
-  assert.equal((await use()).status, 401)
-}
-
-/** A session that one node ended is refused by the other one. */
-async function checkSessions(server: Server, other: Server): Promise<void> {
-  const begun = await server.admin('POST', '/v1/session')
-  const cookie = String(begun.headers['set-cookie']).split(';', 1)[0] ?? ''
-  const of = (at: Server, method: string) =>
-    fetch(`${at.privateUrl}/v1/session`, { method, headers: { cookie, 'postbote-dashboard': '1' } })
-  assert.equal((await of(other, 'GET')).status, 200)
-  assert.equal((await of(server, 'DELETE')).status, 200)
-  assert.equal((await of(other, 'GET')).status, 401)
-}
-
-/** The events of both nodes are in the stream of one, which names them in its positions. */
-async function checkEvents(server: Server): Promise<void> {
-  const over = new AbortController()
-  const { body } = await fetch(`${server.privateUrl}/v1/events?last=10`, {
-    headers: { authorization: `Bearer ${server.key}` },
-    signal: over.signal,
-  })
-  let text = ''
-  const reading = (async () => {
-    for await (const chunk of body ?? []) text += Buffer.from(chunk).toString()
-  })().catch(() => undefined)
-  try {
-    await until(() => nodes.every((name) => text.includes(`${name}:`)), 40_000)
-  } finally {
-    over.abort()
-    await reading
-  }
-}
-
-async function get(server: Server, path: string) {
-  const answer = await server.admin('GET', path)
-  assert.equal(answer.status, 200, answer.text)
-  return answer
-}
-
-function report({ ledgers, wrong }: Load): void {
-  const sum = (count: (ledger: BotLedger) => number): number =>
-    ledgers.reduce((total, each) => total + count(each), 0)
-  const violations = ledgers.flatMap(({ violations: all }) =>
-    all.map(({ rule, text }) => `${rule}: ${text}`),
-  )
-  const late: string[] = []
-  for (const [text, count] of wrong) {
-    // Both nodes and the clients share this machine, which may be too small for that.
-    const lines = text.includes('no response in time') ? late : violations
-    lines.push(`${count} times, ${text}`)
-  }
-  const refused = sum(({ counts }) => counts.refused)
-  const unknown = sum(({ counts }) => counts.unknown)
-  console.log(
-    `${sum(({ counts }) => counts.accepted)} pushes accepted, ${refused} refused, ${unknown} with an unknown outcome; ${sum(({ counts }) => counts.received)} updates received`,
-  )
-  for (const line of [...late, ...violations]) console.log(line)
-  // A client whose connection ends with its node cannot know what became of its last pushes. Whatever was stored was received.
-  if (violations.length > 0 || refused > 0) process.exitCode = 1
+  const lines = [
+    '# Report of an upgrade and the way back',
+    '',
+    `\`./scripts/rolling-upgrade\`, Node ${process.versions.node}, ${process.platform}`,
+    '',
+    'A push is unknown if it has no key and its connection ended with its server: whatever of these was stored was received once.',
+    '',
+    '| way | accepted | refused | unknown | received | lost or wrong | late |',
+    '|---|---:|---:|---:|---:|---:|---:|',
+    ...rows.map((row) => `| ${row} |`),
+    ...outcomes.flatMap(({ way, stages, violations, late }) => [
+      '',
+      `${way}: ${stages.join('; ')}.`,
+      ...[...late, ...violations].map((line) => `- ${line}`),
+    ]),
+    '',
+  ]
+  const text = lines.join('\n')
+  console.log(text)
+  if (reportFile !== undefined) writeFileSync(reportFile, text)
+  const isBroken = outcomes.some(({ violations, refused }) => violations.length > 0 || refused > 0)
+  if (isBroken) process.exitCode = 1
   else console.log('nothing was lost or refused')
 }

@@ -20,6 +20,8 @@ type Node =
 
 const functions: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> = {
   not: (value) => !isTrue(value),
+  eq: (one, other) => one === other,
+  add: (...numbers) => numbers.reduce((sum: number, each) => sum + Number(each), 0),
   quote: (value) => JSON.stringify(textOf(value)),
   toJson: (value) => JSON.stringify(value),
   // JSON is YAML, too.

@@ -1,0 +1,119 @@
+/**
+ * What a server needs for a load, from the measured points of size-points.ts:
+ *
+ *   rate      lines between the points of one number of bots, and their last line beyond; below them, the first one to zero
+ *   bots, backlog, workers   each adds in proportion what the one point that has more of it took more
+ *
+ * `npm run bench -- sizing-check` compares this with other loads.
+ */
+import { sizePoints, type SizePoint } from './size-points.ts'
+
+export interface SizeLoad {
+  readonly mode: 'poll' | 'webhook'
+  readonly bots: number
+  /** Of all bots together. */
+  readonly updatesPerSecond: number
+  /** Updates that wait. */
+  readonly backlog: number
+}
+
+export interface SizeEstimate {
+  /** CPU time in a second, in seconds. */
+  readonly cores: number
+  readonly workers: number
+  readonly memoryBytes: number
+  readonly diskBytes: number
+}
+
+type Amount = 'cores' | 'memoryMb' | 'diskMb'
+type Extra = 'bots' | 'backlog' | 'workers'
+
+/** A worker that is busier than this answers late when load comes in bursts. */
+const workerBusyMax = 0.6
+const megabyte = 1e6
+
+/**
+ * Estimates what a server needs.
+ *
+ * @param points - the measured ones; those of another table for tests
+ */
+export function estimateSize(load: SizeLoad, points = sizePoints): SizeEstimate {
+  const cores = amountOf('cores', { ...load, workers: usualWorkers(points) }, points)
+  const workers = Math.max(1, Math.ceil(cores / workerBusyMax))
+  const of = (amount: Amount): number => amountOf(amount, { ...load, workers }, points)
+  return {
+    cores,
+    workers,
+    memoryBytes: of('memoryMb') * megabyte,
+    diskBytes: of('diskMb') * megabyte,
+  }
+}
+
+/** The highest rate that was measured. */
+export function measuredRateMax({ mode }: Pick<SizeLoad, 'mode'>, points = sizePoints): number {
+  return Math.max(...lineOf(mode, points).map(({ updatesPerSecond }) => updatesPerSecond))
+}
+
+function amountOf(
+  amount: Amount,
+  load: SizeLoad & { readonly workers: number },
+  points: readonly SizePoint[],
+): number {
+  const line = lineOf(load.mode, points)
+  const extras = (['bots', 'backlog', 'workers'] as const).map((extra) => {
+    const more = load[extra] - (line[0]?.[extra] ?? 0)
+    return more * slopeOf(extra, amount, points, load.mode)
+  })
+  const sum = extras.reduce((total, each) => total + each, onLine(line, amount, load))
+  return Math.max(sum, 0)
+}
+
+/** The points that differ in nothing but their rate: those like the first one of the mode. */
+function lineOf(mode: SizePoint['mode'], points: readonly SizePoint[]): readonly SizePoint[] {
+  const own = points.filter((point) => point.mode === mode)
+  const [first] = own
+  return own
+    .filter(
+      ({ bots, backlog, workers }) =>
+        bots === first?.bots && backlog === first.backlog && workers === first.workers,
+    )
+    .toSorted((a, b) => a.updatesPerSecond - b.updatesPerSecond)
+}
+
+function usualWorkers(points: readonly SizePoint[]): number {
+  return points[0]?.workers ?? 1
+}
+
+function onLine(
+  line: readonly SizePoint[],
+  amount: Amount,
+  { updatesPerSecond: rate }: SizeLoad,
+): number {
+  const nextAt = line.findIndex((point) => point.updatesPerSecond >= rate)
+  const at = Math.max(nextAt < 0 ? line.length - 1 : nextAt, 1)
+  const [from, to] = [line[at - 1], line[at]]
+  if (from === undefined || to === undefined) throw new Error('expected two points of each mode')
+  const slope = (to[amount] - from[amount]) / (to.updatesPerSecond - from.updatesPerSecond)
+  return Math.max(from[amount] + (rate - from.updatesPerSecond) * slope, 0)
+}
+
+/**
+ * What one more of something takes: of the point that has more of it than the first one of the mode, and the same rate. A mode
+ * without such a point takes that of the other one.
+ */
+function slopeOf(
+  extra: Extra,
+  amount: Amount,
+  points: readonly SizePoint[],
+  mode: SizePoint['mode'],
+): number {
+  const candidates = points.toSorted((a, b) => Number(b.mode === mode) - Number(a.mode === mode))
+  for (const point of candidates) {
+    const line = lineOf(point.mode, points)
+    const [first] = line
+    if (first === undefined || point[extra] === first[extra]) continue
+    const less = onLine(line, amount, point)
+    return Math.max((point[amount] - less) / (point[extra] - first[extra]), 0)
+  }
+  return 0
+}

@@ -1,0 +1,94 @@
+/**
+ * A real Caddy on loopback with the configuration that docs/run/reverse-proxy.md explains. Only addresses, certificates and
+ * what a test may not share with the machine are replaced, in place.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isOpen } from '../kit/is-open.ts'
+import { freePort } from '../kit/port.ts'
+import { temporaryDirectory } from '../kit/temporary-directory.ts'
+import { until } from '../kit/until.ts'
+import { issueCertificate, type KeyPair } from '../network/certificates.ts'
+import type { EndingTest } from '../server/server.ts'
+import { botsHost, pushHost, replaceAll } from './nginx.ts'
+
+const documented = new URL('../../../../docs/run/Caddyfile', import.meta.url)
+const startMsMax = 20_000
+
+/** Why Caddy is not available; undefined if it is. */
+export function caddyObstacle(): string | undefined {
+  const { error } = spawnSync('caddy', ['version'])
+  return error === undefined ? undefined : 'caddy is not installed: ./scripts/install-test-tools'
+}
+
+export class Caddy {
+  readonly botsPort: number
+  readonly pushPort: number
+  readonly certificate: KeyPair
+  readonly #child: ChildProcess
+  #log = ''
+
+  /** @param upstreams - the listeners of a server, as `host:port` */
+  static async start(
+    t: EndingTest,
+    upstreams: { readonly bots: string; readonly private: string },
+  ): Promise<Caddy> {
+    const caddy = new Caddy(temporaryDirectory(t), {
+      bots: await freePort(),
+      push: await freePort(),
+      upstreams,
+    })
+    t.after(() => caddy.#stop())
+    await until(() => isOpen(caddy.pushPort), startMsMax)
+    return caddy
+  }
+
+  private constructor(
+    directory: string,
+    options: {
+      readonly bots: number
+      readonly push: number
+      readonly upstreams: { readonly bots: string; readonly private: string }
+    },
+  ) {
+    this.botsPort = options.bots
+    this.pushPort = options.push
+    this.certificate = issueCertificate({
+      name: botsHost,
+      alternatives: `DNS:${botsHost},DNS:${pushHost}`,
+    })
+    const file = (name: string): string => join(directory, name)
+    writeFileSync(file('cert.pem'), this.certificate.cert)
+    writeFileSync(file('key.pem'), this.certificate.key)
+    const site = (host: string, port: number): string =>
+      `https://${host}:${port} {\n\tbind 127.0.0.1\n\ttls ${file('cert.pem')} ${file('key.pem')}\n`
+    const text = replaceAll(readFileSync(documented, 'utf8'), {
+      '\tservers {': `\tadmin off\n\tauto_https off\n\tservers {`,
+      [`${botsHost} {\n`]: site(botsHost, this.botsPort),
+      [`${pushHost}:8443 {\n`]: site(pushHost, this.pushPort),
+      '127.0.0.1:8081': options.upstreams.bots,
+      '127.0.0.1:8082': options.upstreams.private,
+    })
+    writeFileSync(file('Caddyfile'), text)
+    this.#child = spawn('caddy', ['run', '--config', file('Caddyfile'), '--adapter', 'caddyfile'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
+    })
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.on('data', (bytes: Buffer) => (this.#log += bytes.toString()))
+  }
+
+  /** Returns everything that Caddy has logged. */
+  log(): string {
+    return this.#log
+  }
+
+  async #stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const gone = once(this.#child, 'exit')
+    this.#child.kill('SIGKILL')
+    await gone
+  }
+}
