@@ -154,7 +154,7 @@ const rows = {
     isWorst: true,
   },
   certificates_ending: {
-    gauge: 'Certificates that this node uses for the others, and that expire within 14 days.',
+    gauge: 'Certificates of this server, for clients or the other nodes, that expire within 14 days.',
     isWorst: true,
   },
   trace_spans_exported: 'Spans that the OTLP endpoint accepted.',
@@ -169,6 +169,17 @@ const rows = {
   ...ofLabel(deniedByLink),
   polls_taken_over:
     'Waiting getUpdates calls that got an empty list, because a later call of the same bot took over.',
+  bot_certificate_days_left: {
+    gauge: 'Days for which the certificate of the bot API is valid; 0 after its end, or without one.',
+    isWorst: true,
+  },
+  private_certificate_days_left: {
+    gauge:
+      'Days for which the certificate of the private listener is valid; 0 after its end, or without one.',
+    isWorst: true,
+  },
+  tls_handshakes: 'Handshakes of TLS with clients that were completed.',
+  tls_handshakes_failed: 'Handshakes of TLS with clients that failed or took too long.',
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

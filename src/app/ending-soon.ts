@@ -1,9 +1,10 @@
 /** Gauges of what fails later if nobody acts: keys and certificates that expire, and nodes that are gone. */
-import { X509Certificate } from 'node:crypto'
 import type { AccessKeyRing } from '../access/access-key-ring.ts'
-import { type Clock, every, namedMs, type Timer } from '../clock.ts'
+import { type Clock, every, type Timer } from '../clock.ts'
+import type { ListenerCertificates } from '../cluster/listener.ts'
 import type { LinkSecurity } from '../cluster/node-links.ts'
 import type { GaugeName } from '../metrics.ts'
+import { certificateEndMs } from './listener-certificates.ts'
 
 export interface EndingSoonOptions {
   readonly clock: Clock
@@ -11,6 +12,8 @@ export interface EndingSoonOptions {
   readonly ring: Pick<AccessKeyRing, 'countEnding'>
   /** Undefined on one machine. */
   readonly security: LinkSecurity | undefined
+  /** Those of the listeners with TLS. */
+  readonly certificates: ListenerCertificates
   /** Returns the number of nodes; 0 on one machine. */
   readonly nodes: () => number
 }
@@ -24,13 +27,17 @@ export const endingSoonPeriodMs = 15_000
 export class EndingSoon {
   readonly #timer: Timer
 
-  constructor({ clock, gauges, ring, security, nodes }: EndingSoonOptions) {
-    const certificateEndsMs = security?.kind === 'certificates' ? endOf(security.cert) : Infinity
+  constructor({ clock, gauges, ring, security, certificates, nodes }: EndingSoonOptions) {
+    const { bot: botEndMs, private: privateEndMs } = endsOf(certificates)
+    const nodeEndMs = security?.kind === 'certificates' ? certificateEndMs(security.cert) : Infinity
+    const endsMs = [nodeEndMs, botEndMs ?? Infinity, privateEndMs ?? Infinity]
     this.#timer = every(clock, endingSoonPeriodMs, () => {
       const beforeMs = clock.nowMs() + endingSoonMs
       gauges.set('nodes', nodes())
       gauges.set('access_keys_ending', ring.countEnding(beforeMs))
-      gauges.set('certificates_ending', certificateEndsMs < beforeMs ? 1 : 0)
+      gauges.set('certificates_ending', endsMs.filter((endMs) => endMs < beforeMs).length)
+      gauges.set('bot_certificate_days_left', daysLeft(botEndMs, clock.nowMs()))
+      gauges.set('private_certificate_days_left', daysLeft(privateEndMs, clock.nowMs()))
     })
   }
 
@@ -39,7 +46,14 @@ export class EndingSoon {
   }
 }
 
-/** Returns when the first certificate of a PEM text, that of the node, expires. */
-function endOf(pem: string): number {
-  return namedMs(new X509Certificate(pem).validTo)
+function endsOf({ bot, private: own }: ListenerCertificates) {
+  return {
+    bot: bot && certificateEndMs(bot.cert),
+    private: own && certificateEndMs(own.cert),
+  }
+}
+
+/** 0 without a certificate, too, because a gauge is a number. */
+function daysLeft(endMs: number | undefined, nowMs: number): number {
+  return endMs === undefined ? 0 : Math.max(Math.ceil((endMs - nowMs) / 86_400_000), 0)
 }

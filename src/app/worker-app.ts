@@ -37,6 +37,7 @@ import { damagedFiles } from '../shard/damaged-files.ts'
 import { engineOf, type EngineSettings } from '../store/engine-of.ts'
 import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
+import type { ListenerCertificates } from '../cluster/listener.ts'
 import { workerConnectionLimit } from '../cluster/connection/connection-limit.ts'
 import { requestOrigin } from '../cluster/connection/connection-origin.ts'
 import type { Log } from '../surroundings.ts'
@@ -78,6 +79,7 @@ export interface WorkerSettings {
   readonly addedTypes: readonly AddedType[]
   readonly adminKey: string
   readonly eventSecrets: readonly string[]
+  readonly certificates: ListenerCertificates
   /** The file of the shared memory. */
   readonly regionPath: string
   /** What stores the shards. */
@@ -182,6 +184,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     mayLast: (request: IncomingMessage) => router.mayLast(request),
     ...keyLimitsOf(parts),
     onRefused: () => slot.add('connections_refused', 1),
+    certificates: settings.certificates,
+    onHandshake: (isSecured: boolean) =>
+      slot.add(isSecured ? 'tls_handshakes' : 'tls_handshakes_failed', 1),
   })
 }
 
@@ -235,12 +240,13 @@ function guardOf(
   return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock, endedSessions })
 }
 
-function endingSoonOf({ start, ways, clock, slot, guard }: Parts): EndingSoon {
+function endingSoonOf({ start, settings, ways, clock, slot, guard }: Parts): EndingSoon {
   return new EndingSoon({
     clock,
     gauges: slot,
     ring: guard.ring,
     security: start.links?.security,
+    certificates: settings.certificates,
     nodes: () => ways.routes.members().length,
   })
 }
@@ -541,6 +547,7 @@ function privateOptionsOf(
     isForwarded: (request) => (requestOrigin(request.raw)?.hops ?? 0) > 0,
     isFromWorker: ({ raw }) =>
       (requestOrigin(raw)?.hops ?? 0) > 0 && raw.headers[workerHeader] !== undefined,
+    isTls: settings.certificates.private !== undefined,
     isUnixSocket: (request) => requestOrigin(request.raw)?.clientAddress === '',
     ownersOf: (request) => ownersOf(parts, request),
   }

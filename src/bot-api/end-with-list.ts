@@ -15,6 +15,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 
 /** Longer lists are not copied, because gathering their slices costs less. */
 const copiedBytesMax = 64 * 1024
@@ -58,9 +59,9 @@ export function endWithList(response: ServerResponse, body: ListBody): void {
     return
   }
   const head = header + body.head
-  // Another worker's link is no Socket, and copies what it gets anyway.
+  // Another worker's link is no Socket, and copies what it gets anyway, as TLS does.
   const isShort = head.length + body.slicesBytes + body.tail.length <= copiedBytesMax
-  if (isShort && socket instanceof Socket) {
+  if (isShort && socket instanceof Socket && !(socket instanceof TLSSocket)) {
     socket.write(copied(head, body))
     if (socket.writableLength > 0) scratch = Buffer.alloc(0)
   } else {

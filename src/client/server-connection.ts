@@ -3,6 +3,7 @@
  *
  * Only this file translates the errors of undici into errors of the client.
  */
+import type { ConnectionOptions } from 'node:tls'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { clientResponseBytesMax, firstConnectMs } from './limits.ts'
@@ -17,11 +18,15 @@ export interface ServerConnectionOptions {
   readonly connections: number
   readonly timeoutMs: number
   readonly clock: Clock
+  /** Options of TLS in addition to the usual ones. */
+  readonly tls?: TlsOptions | undefined
   /** Whether the first connection may take as long as any other. */
   readonly isPatient?: boolean
   /** A response of a call may have this many bytes. Default: `clientResponseBytesMax`. */
   readonly responseBytesMax?: number
 }
+
+type TlsOptions = Pick<ConnectionOptions, 'ca' | 'allowPartialTrustChain' | 'checkServerIdentity'>
 
 /** How a response is waited for. */
 export interface OpenOptions {
@@ -67,6 +72,7 @@ export class ServerConnection {
     const firstMs = isPatient ? timeoutMs : Math.min(timeoutMs, firstConnectMs)
     this.#clock = options.clock
     this.#connect = this.#connector(socketPath ?? origin, firstMs, {
+      ...options.tls,
       timeout: timeoutMs,
       socketPath: socketPath ?? null,
     })

@@ -12,7 +12,19 @@ export type ListenAddress =
 export interface ListenerOptions {
   readonly listener: ListenerKind
   readonly address: ListenAddress
+  /** Its connections begin with a handshake of TLS, which a worker makes. */
+  readonly isTls?: boolean
 }
+
+/** What a listener with TLS shows its clients, in PEM. */
+export interface ListenerCertificate {
+  /** With any intermediate ones after it. */
+  readonly cert: string
+  readonly key: string
+}
+
+/** The certificates of the listeners with TLS. */
+export type ListenerCertificates = { readonly [Kind in ListenerKind]?: ListenerCertificate }
 
 /** Returns the address as logs and error messages show it. */
 export function describeAddress(address: ListenAddress): string {

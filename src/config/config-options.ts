@@ -62,6 +62,21 @@ export const optionTable = {
     default: '0.0.0.0',
     sentence: 'Address of the bot API.',
   },
+  httpCert: {
+    name: 'http-cert',
+    needsRestart: true,
+    kind: path,
+    defaultShown: 'none; the bot API speaks plain HTTP',
+    sentence:
+      'PEM file with the certificate of the bot API, and any intermediate ones: it speaks HTTPS then, and no plain HTTP. A reload reads the file again.',
+  },
+  httpCertKey: {
+    name: 'http-cert-key',
+    needsRestart: true,
+    kind: path,
+    defaultShown: 'none',
+    sentence: 'PEM file with the private key of --http-cert.',
+  },
   adminPort: {
     name: 'admin-port',
     needsRestart: true,
@@ -76,6 +91,20 @@ export const optionTable = {
     kind: listenAddress,
     default: '127.0.0.1',
     sentence: 'Address of the private listener.',
+  },
+  adminCert: {
+    name: 'admin-cert',
+    needsRestart: true,
+    kind: path,
+    defaultShown: 'none; the private listener speaks plain HTTP',
+    sentence: 'The same as --http-cert for the private listener.',
+  },
+  adminCertKey: {
+    name: 'admin-cert-key',
+    needsRestart: true,
+    kind: path,
+    defaultShown: 'none',
+    sentence: 'PEM file with the private key of --admin-cert.',
   },
   adminKeyFile: {
     name: 'admin-key-file',

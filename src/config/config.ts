@@ -10,7 +10,7 @@ import { addedTypesMax, givenTypes } from '../added-type.ts'
 import { noNativeIngestVariable } from '../../native-bindings/native-ingest.ts'
 import { clusterConfigProblems } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
-import { type Kind, path, refused } from './config-values.ts'
+import { isSocketPath, type Kind, path, refused } from './config-values.ts'
 import { otlpProblems } from './otlp-settings.ts'
 import { type Given, readFlags } from './read-flags.ts'
 
@@ -219,9 +219,31 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
   }
   problems.push(
     ...clusterConfigProblems(config, sourceOf),
+    ...certificateProblems(config, sourceOf),
     ...httpProblems(config, sourceOf),
     ...eventsProblems(config, sourceOf),
   )
+}
+
+/** A certificate and its key belong together, and to a listener that has a port. */
+function certificateProblems(
+  config: Config,
+  sourceOf: (name: string) => string | undefined,
+): readonly string[] {
+  const listeners = [
+    { of: 'http', address: config.httpIpAddress, files: [config.httpCert, config.httpCertKey] },
+    { of: 'admin', address: config.adminIpAddress, files: [config.adminCert, config.adminCertKey] },
+  ]
+  return listeners.flatMap(({ of, address, files: [cert, key] }) => {
+    const [certName, keyName, placeName] = [`${of}-cert`, `${of}-cert-key`, `${of}-ip-address`]
+    if (cert === undefined && key === undefined) return []
+    if (key === undefined) return [`${sourceOf(certName)}: expected ${keyName} with it`]
+    if (cert === undefined) return [`${sourceOf(keyName)}: expected ${certName} with it`]
+    if (!isSocketPath(address)) return []
+    return [
+      `${sourceOf(certName)}: expected an IP address in ${placeName}, because a Unix socket has no TLS`,
+    ]
+  })
 }
 
 /** Where a secret crosses the network, http is allowed only with `--local`. */

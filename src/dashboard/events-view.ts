@@ -28,6 +28,7 @@ const tones: Readonly<Record<EventType, 'failing' | 'degraded' | 'healthy'>> = {
   'relay.paused': 'degraded',
   'relay.resumed': 'healthy',
   'relay.refused': 'degraded',
+  'certificate.refused': 'failing',
   'attempt.delivered': 'healthy',
   'attempt.failed': 'failing',
 }

@@ -17,6 +17,7 @@ export const operatorEventTypes = [
   'relay.paused',
   'relay.resumed',
   'relay.refused',
+  'certificate.refused',
   'attempt.delivered',
   'attempt.failed',
 ] as const
@@ -159,6 +160,8 @@ const texts: Readonly<
     const what = event.count === 1 ? '1 update' : `${event.count} updates`
     return `The relay of ${botOf(event)} skipped ${what} that cannot be stored${because}`
   },
+  'certificate.refused': (_event, because) =>
+    `A reload was refused, and the workers keep their certificates${because}`,
   'attempt.delivered': (event) => `${attemptOf(event)} succeeded`,
   'attempt.failed': (event, because) => `${attemptOf(event)} failed${because}`,
 }

@@ -27,6 +27,8 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readonly takesForeignTokens?: boolean
   /** Whether `--relay-from` has a value. */
   readonly takesRelays?: boolean
+  /** Whether the private listener itself speaks TLS. */
+  readonly isTls?: boolean
   readonly portal: {
     /** The value of `--portal`. */
     readonly url: string | undefined

@@ -9,6 +9,7 @@ import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { exists } from '../../store/exists.ts'
 import { levelEngine } from '../../store/level/level-engine.ts'
+import { examineCertificates } from './examine-certificates.ts'
 import { examineClock } from './examine-clock.ts'
 import { examineDirectory } from './examine-directory.ts'
 import { examineDisk, roomToStart } from './examine-disk.ts'
@@ -51,6 +52,7 @@ export async function examineMachine(
     })),
     ...(await examineClock({ directory, clock })),
     ...(await examinePorts(config, clock)),
+    ...examineCertificates(config, clock),
     ...(await examineNetwork(config, { clock, webhookUrl })),
   ]
   return [{ heading: [], findings }]

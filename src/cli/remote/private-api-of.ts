@@ -29,6 +29,8 @@ export const remoteOptions = [
   optionTable.adminKeyFile,
   optionTable.adminIpAddress,
   optionTable.adminPort,
+  optionTable.adminCert,
+  optionTable.adminCertKey,
   configFileOption,
 ] as const
 

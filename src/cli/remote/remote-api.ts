@@ -2,9 +2,11 @@
  * Calls to the private API of a running server, over the connection of postbote-client. It says in sentences for people what
  * went wrong.
  */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
-import type { ServerConnection } from '../../client/server-connection.ts'
+import type { ServerConnection, ServerConnectionOptions } from '../../client/server-connection.ts'
 import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { isSocketPath } from '../../config/config-values.ts'
@@ -68,6 +70,7 @@ interface Place {
   readonly shown: string
   readonly url?: string
   readonly socketPath?: string
+  readonly tls?: ServerConnectionOptions['tls']
 }
 
 const usualPatience: Patience = { idleMs: privateApiIdleMsMax }
@@ -92,8 +95,11 @@ export class RemoteApi {
     const { adminIpAddress: address, adminPort: port } = config
     if (isSocketPath(address)) return RemoteApi.#at({ shown: address, socketPath: address }, key)
     const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-    return RemoteApi.#at({ shown: `${address}:${port}`, url }, key)
+    const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
+    const shown = `${address}:${port}`
+    const { adminCert } = config
+    if (adminCert === undefined) return RemoteApi.#at({ shown, url: `http://${place}` }, key)
+    return RemoteApi.#at({ shown, url: `https://${place}`, tls: onlyWith(adminCert) }, key)
   }
 
   /**
@@ -214,6 +220,32 @@ export class RemoteApi {
     } catch (cause) {
       throw lost(this.#shown, cause)
     }
+  }
+}
+
+/**
+ * Accepts only a server that shows the certificate in this file, whoever signed it: it names the host at which clients reach the
+ * server, and not the address of the listener.
+ */
+function onlyWith(file: string): NonNullable<Place['tls']> {
+  const cert = certificateIn(file)
+  const { raw } = new X509Certificate(cert)
+  return {
+    ca: [cert],
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_host, shown) =>
+      shown.raw.equals(raw)
+        ? undefined
+        : new Error(`it shows another certificate than ${file}: a reload makes it read the file`),
+  }
+}
+
+function certificateIn(file: string): string {
+  try {
+    const cert = readFileSync(file, 'utf8')
+    return new X509Certificate(cert).toString()
+  } catch (cause) {
+    throw new Error(`the certificate of --admin-cert cannot be read from ${file}`, { cause })
   }
 }
 

@@ -5,8 +5,16 @@ import { isSocketPath } from '../../config/config-values.ts'
 /** Returns the two listeners that the options name. */
 export function listenersOf(config: Config): readonly ListenerOptions[] {
   return [
-    { listener: 'bot', address: addressOf(config.httpIpAddress, config.httpPort) },
-    { listener: 'private', address: addressOf(config.adminIpAddress, config.adminPort) },
+    {
+      listener: 'bot',
+      address: addressOf(config.httpIpAddress, config.httpPort),
+      isTls: config.httpCert !== undefined,
+    },
+    {
+      listener: 'private',
+      address: addressOf(config.adminIpAddress, config.adminPort),
+      isTls: config.adminCert !== undefined,
+    },
   ]
 }
 

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { fileURLToPath } from 'node:url'
 import { givenTypes } from '../../added-type.ts'
 import { systemClock } from '../../clock.ts'
-import { openEventLog } from '../../events/event-log.ts'
+import { type EventLog, openEventLog } from '../../events/event-log.ts'
 import { lockDirectory } from '../../cluster/primary/directory-lock.ts'
 import { describeAddress } from '../../cluster/listener.ts'
 import { type Primary, runPrimary } from '../../cluster/primary/primary.ts'
@@ -13,6 +13,11 @@ import { defaultShards, defaultWorkers } from '../../cluster/shard-map.ts'
 import { recordHistory } from '../../cluster/shared-memory/server-history.ts'
 import { SharedMemory } from '../../cluster/shared-memory/shared-memory.ts'
 import { readEventSecrets } from '../../app/event-secrets.ts'
+import {
+  CertificateError,
+  certificateWarnings,
+  readCertificates,
+} from '../../app/listener-certificates.ts'
 import type { WorkerSettings } from '../../app/worker-app.ts'
 import type { Log } from '../../surroundings.ts'
 import { JoinedDatabases, type JoinedDatabasesOptions } from '../cluster/joined-databases.ts'
@@ -46,6 +51,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const { data, workers } = await prepared(config, directory, joined)
   const adminKey = await adminKeyOf(config, data, log)
   const settings = settingsOf({ config, data, adminKey, joined })
+  warnOfCertificates(config, log)
   const memory = SharedMemory.create({ path: settings.regionPath, workers, shards: data.shards })
   // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
   const counters = memory.slot(0)
@@ -90,7 +96,10 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     events: eventLog.events,
     settings,
     ...joined?.forPrimary,
-    newSettings: () => (current = reloadedSettings({ settings, log, readAgain })),
+    newSettings: () =>
+      (current = reportingRefusal(eventLog.events, () =>
+        reloadedSettings({ settings, log, readAgain }),
+      )),
     onPhase: (phase) => manager.goesOn(phase),
     reopenLog: () => logOfServer.reopen(),
     exit: (code) => void exit(code),
@@ -150,6 +159,7 @@ function settingsOf(from: {
     addedTypes: joined?.types ?? data.types,
     adminKey,
     eventSecrets: readEventSecrets(config),
+    certificates: readCertificates(config),
     regionPath: join(data.runPath, 'shared-memory'),
     store: joined?.engine,
     startedAtMs: systemClock.machineMs(),
@@ -165,6 +175,23 @@ async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promis
   return key
 }
 
+function warnOfCertificates(config: Config, log: Log): void {
+  for (const warning of certificateWarnings(config, systemClock.nowMs())) log.warn({}, warning)
+}
+
+/** The operator may have automated reloads, and not read the log. */
+function reportingRefusal<T>(events: EventLog, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof CertificateError) {
+      const timeMs = systemClock.nowMs()
+      events.report({ type: 'certificate.refused', timeMs, reason: error.message })
+    }
+    throw error
+  }
+}
+
 function reloadedSettings(options: {
   readonly settings: WorkerSettings
   readonly log: LogOfServer['log']
@@ -173,11 +200,13 @@ function reloadedSettings(options: {
   const { settings, log, readAgain } = options
   const { config, needRestart } = reloadedConfig(settings.config, readAgain())
   const eventSecrets = readEventSecrets(config)
+  const certificates = readCertificates(config)
+  warnOfCertificates(config, log)
   for (const name of needRestart) {
     log.warn({}, `--${name} has changed; the change takes effect after a restart`)
   }
   log.level = config.logLevel
-  return { ...settings, config, eventSecrets }
+  return { ...settings, config, eventSecrets, certificates }
 }
 
 /** Prepares the data directory, and decides on the number of workers. */

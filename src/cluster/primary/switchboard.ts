@@ -8,6 +8,9 @@
  * `socket.pause()` stops too late: bytes that are read after the line are lost to the worker (it corrupted 187 of 200
  * uploads in a prototype).
  *
+ * A connection of a listener with TLS is not read at all: its request line is encrypted, so it goes to any worker at once, and
+ * that worker forwards what belongs to others. Nobody can be refused with a response then; the connection is closed.
+ *
  * The worker gets a copy of the descriptor. `destroy()` closes the copy of the primary by close(2) and not by
  * shutdown(2), so it does not disturb the worker's copy.
  */
@@ -55,9 +58,9 @@ export class Switchboard {
   readonly #awaiting = new Set<AwaitedLine>()
   /**
    * Connections that are not closed here yet: awaited, waiting for a worker, or being refused. Only awaited ones give
-   * way.
+   * way; those with TLS, which are never awaited, are `undefined` here.
    */
-  readonly #places: ConnectionPlaces<AwaitedLine>
+  readonly #places: ConnectionPlaces<AwaitedLine | undefined>
   readonly #crowded: RareWarning
   readonly #acceptFailed: RareWarning
 
@@ -73,12 +76,14 @@ export class Switchboard {
   }
 
   /** Resolves with the address to which it is really bound (port 0 selects a free one). */
-  async listen({ listener, address }: ListenerOptions): Promise<ListenAddress> {
+  async listen({ listener, address, isTls = false }: ListenerOptions): Promise<ListenAddress> {
     if ('path' in address) await clearSocketPath(address.path)
     // Half-open: a client may send its request and FIN together and still wait for the response.
-    const server = createServer({ allowHalfOpen: true }, (socket) =>
-      this.#accept(listener, socket, 'path' in address ? '' : clientAddressOf(socket)),
-    )
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: isTls }, (socket) => {
+      const clientAddress = 'path' in address ? '' : clientAddressOf(socket)
+      if (isTls) this.#passOn(listener, socket, clientAddress)
+      else this.#accept(listener, socket, clientAddress)
+    })
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen({ ...address, backlog: listenBacklog, exclusive: true }, () => {
@@ -121,6 +126,26 @@ export class Switchboard {
     socket.once('close', () => this.#places.close(place))
   }
 
+  /** Hands a connection over that was not read. */
+  #passOn(listener: ListenerKind, socket: Socket, clientAddress: string | undefined): void {
+    socket.on('error', () => socket.destroy())
+    if (clientAddress === undefined || !this.#makeRoom({ listener, clientAddress })) {
+      socket.destroy()
+      return
+    }
+    const close = (): void => void socket.destroy()
+    const place = this.#places.open(undefined, { listener, clientAddress })
+    socket.once('close', () => this.#places.close(place))
+    this.#options.route(undefined, {
+      listener,
+      clientAddress,
+      bytes: noBytes,
+      handle: () => nativeHandleOf(socket),
+      handedOver: close,
+      refuse: close,
+    })
+  }
+
   /**
    * Returns false if no connection can give way to a new one. The oldest one without a request line goes first. If the
    * newest were refused instead, one client with silent connections could keep all others out for 10 s at a time.
@@ -133,12 +158,14 @@ export class Switchboard {
     this.#options.counters?.add('connections_refused', 1)
     const place = this.#places.toGiveWay(newcomer)
     if (place === undefined) return false
-    place.connection.giveUp()
+    place.connection?.giveUp()
     // Free the place now: the 'close' event comes a turn later, and more connections may arrive in this turn.
     this.#places.close(place)
     return true
   }
 }
+
+const noBytes = Buffer.alloc(0)
 
 interface Accepted {
   readonly listener: ListenerKind

@@ -110,6 +110,14 @@ export class ClientConnections {
     this.#arrived.push(place)
   }
 
+  /** Adds a connection whose handshake of TLS has not ended; `closed` removes it. It may give way. */
+  handshaking(socket: PlacedSocket, origin: ConnectionOrigin): void {
+    const place = this.#places.open(socket, origin)
+    socket[placeMark] = place
+    place.moveTo('headless')
+    socket.once('close', () => this.#places.close(place))
+  }
+
   /** Counts a connection of another worker; one that `accepted` has added is counted already. */
   opened(socket: PlacedSocket): void {
     if (socket[placeMark] === undefined) this.#others += 1

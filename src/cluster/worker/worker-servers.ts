@@ -3,6 +3,8 @@
  * Connections that the primary hands off are added by emitting 'connection'. The servers listen nevertheless, on sockets
  * without a name, because a server that never listens enforces no timeouts.
  *
+ * A connection of a listener with TLS is added after its handshake (tls-handshakes.ts).
+ *
  * At the limit of connections, a client's connection without a request in progress gives way to a new one
  * (client-connections.ts). If there is none, the new one is refused with 503. Other workers are never refused: their links
  * carry requests of clients.
@@ -36,7 +38,7 @@ import {
 } from '../connection/connection-origin.ts'
 import { LastResponses } from '../connection/last-responses.ts'
 import { mayLoseWhatFollows } from '../connection/may-lose-what-follows.ts'
-import { type ListenerKind, listenerKinds } from '../listener.ts'
+import { type ListenerCertificates, type ListenerKind, listenerKinds } from '../listener.ts'
 import {
   incomingOf,
   isAnswered,
@@ -50,6 +52,7 @@ import { PipelineLimit } from './pipeline-limit.ts'
 import { listenAt } from '../link/listen-at.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { rawResponse } from '../connection/raw-response.ts'
+import { TlsHandshakes } from './tls-handshakes.ts'
 import { WorkerLinks, type WorkerLinksOptions } from './worker-links.ts'
 
 type OfLinks = Pick<WorkerLinksOptions, 'clock' | 'log' | 'runDir' | 'worker' | 'tcpLinks'>
@@ -65,6 +68,10 @@ export interface WorkerServersOptions extends OfLinks {
 export interface ServedApp {
   /** The handlers of requests whose origin is known (connection-origin.ts). */
   readonly handlers: Readonly<Record<ListenerKind, RequestListener>>
+  /** The certificates of the listeners with TLS; read once, as they stay the same until the process ends. */
+  readonly certificates?: ListenerCertificates
+  /** Called when a handshake of TLS has ended. */
+  onHandshake?(isSecured: boolean): void
   /** How long a request to the bot API may take to arrive. By default `requestTimeoutMs`. */
   readonly botRequestTimeoutMs?: number | undefined
   /** Whether this request to the private listener may take any time to arrive. */
@@ -121,6 +128,7 @@ export class WorkerServers {
   readonly #servers: Readonly<Record<ListenerKind, Server>>
   readonly #links: WorkerLinks
   readonly #clients: ClientConnections
+  readonly #handshakes: TlsHandshakes
   readonly #responses: OpenResponses
   readonly #connections = new OpenConnections()
   readonly #lastResponses: LastResponses
@@ -169,6 +177,12 @@ export class WorkerServers {
     })
     this.#servers = { bot: this.#createServer('bot'), private: this.#createServer('private') }
     this.#links = this.#createLinks()
+    this.#handshakes = new TlsHandshakes({
+      clock: options.clock,
+      certificates: options.app.certificates ?? {},
+      secured: (socket, secured, origin) => this.#secured(socket, secured, origin),
+      ended: (isSecured) => this.#app.onHandshake?.(isSecured),
+    })
   }
 
   /** Listens under a temporary name, which nobody uses before `show`. */
@@ -208,19 +222,40 @@ export class WorkerServers {
   accept({ descriptor, listener, clientAddress, bytes }: ReceivedConnection): void {
     const socket = new Socket({ fd: descriptor, allowHalfOpen: true })
     const origin = { listener, clientAddress }
+    const isTls = this.#handshakes.isFor(listener)
     if (!this.#makeRoom(origin)) {
+      // Without a handshake nobody could read a response.
+      if (isTls) {
+        socket.destroy()
+        return
+      }
       socket.resume()
       socket.on('error', () => socket.destroy())
       const error = new PostboteError('TOO_MANY_CONNECTIONS')
       this.#lastResponses.send(socket, rawResponse(listener, error))
       return
     }
+    socket.setNoDelay(true)
+    if (isTls) {
+      this.#connections.opened()
+      this.#clients.handshaking(socket, origin)
+      socket.once('close', () => this.#connections.closed())
+      this.#handshakes.accept(socket, origin)
+      return
+    }
     markConnection(socket, origin)
     this.#clients.accepted(socket, origin)
-    socket.setNoDelay(true)
     // In one piece: between two, node:http could read what arrives after them.
     socket.unshift(bytes)
     this.#servers[listener].emit('connection', socket)
+  }
+
+  /** The connection counts twice until it is closed, as itself and as the one that carries it. */
+  #secured(socket: Socket, secured: Socket, origin: ConnectionOrigin): void {
+    this.#clients.closed(socket)
+    markConnection(secured, origin)
+    this.#clients.accepted(secured, origin)
+    this.#servers[origin.listener].emit('connection', secured)
   }
 
   /** From now on every response ends its connection. */
@@ -261,6 +296,7 @@ export class WorkerServers {
   close(): void {
     this.#bodies.close()
     this.#links.close()
+    this.#handshakes.close()
     for (const kind of listenerKinds) {
       this.#servers[kind].close()
       this.#servers[kind].closeAllConnections()

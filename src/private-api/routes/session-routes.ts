@@ -13,12 +13,12 @@ import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { requestAccess } from '../access/request-access.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'guard' | 'takesForeignTokens' | 'takesRelays'> &
+type Options = Pick<PrivateApiOptions, 'guard' | 'isTls' | 'takesForeignTokens' | 'takesRelays'> &
   AskingRoute<'sessionEnded'>
 type Rights = ResultOf<typeof sessionOperations.getSession>
 
 export function addSessionRoutes(app: FastifyInstance, options: Options): void {
-  const { guard } = options
+  const { guard, isTls = false } = options
   // The page asks for the token of another server only then.
   const taken = {
     ...(options.takesForeignTokens === true ? { foreign_tokens: true as const } : {}),
@@ -28,7 +28,7 @@ export function addSessionRoutes(app: FastifyInstance, options: Options): void {
     async beginSession({ request: { headers }, reply }) {
       // A session must not prolong itself: a stolen cookie would last forever.
       const access = guard.checkKey(headers.authorization)
-      const isSecure = headers['x-forwarded-proto'] === 'https'
+      const isSecure = isTls || headers['x-forwarded-proto'] === 'https'
       const { setCookie, expiresAtS } = guard.sessions.create(access, isSecure)
       void reply.header('set-cookie', setCookie)
       return { expires: expiresAtS }

@@ -18,10 +18,17 @@ test('the gauges count what expires within 14 days', async () => {
       },
     },
     security: undefined,
+    certificates: {},
     nodes: () => 3,
   })
   await clock.advance(endingSoonPeriodMs)
-  assert.deepEqual(shown, { nodes: 3, access_keys_ending: 2, certificates_ending: 0 })
+  assert.deepEqual(shown, {
+    nodes: 3,
+    access_keys_ending: 2,
+    certificates_ending: 0,
+    bot_certificate_days_left: 0,
+    private_certificate_days_left: 0,
+  })
   assert.deepEqual(asked, [endingSoonMs])
   endingSoon.close()
   assert.equal(clock.timers, 0)
@@ -39,10 +46,31 @@ test('the certificate of a node is counted from 14 days before its end', async (
       },
       ring: { countEnding: () => 0 },
       security: { kind: 'certificates', cert, key, ca: cert },
+      certificates: {},
       nodes: () => 1,
     })
     await clock.advance(endingSoonPeriodMs)
     endingSoon.close()
   }
   assert.deepEqual(counted, [1, 0])
+})
+
+test('the certificates of the listeners are counted, too, and their days are shown', async () => {
+  const shown: Record<string, number> = {}
+  const clock = new FakeClock(Date.UTC(2040, 0, 1, 12) - endingSoonPeriodMs)
+  const from = '20200101000000Z'
+  const bot = issueCertificate({ name: 'bots', from, until: '20400102000000Z' })
+  const own = issueCertificate({ name: 'admin', from, until: '20391231000000Z' })
+  const endingSoon = new EndingSoon({
+    clock,
+    gauges: { set: (name, value) => void (shown[name] = value) },
+    ring: { countEnding: () => 0 },
+    security: undefined,
+    certificates: { bot, private: own },
+    nodes: () => 0,
+  })
+  await clock.advance(endingSoonPeriodMs)
+  endingSoon.close()
+  assert.deepEqual([shown['certificates_ending'], shown['bot_certificate_days_left']], [2, 1])
+  assert.equal(shown['private_certificate_days_left'], 0)
 })

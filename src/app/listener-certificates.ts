@@ -1,0 +1,110 @@
+/**
+ * Reads the certificates of the listeners with TLS, at a start and at a reload. Workers get them from the primary, as they get
+ * the secrets of events (event-secrets.ts).
+ */
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import { namedMs } from '../clock.ts'
+import type {
+  ListenerCertificate,
+  ListenerCertificates,
+  ListenerKind,
+} from '../cluster/listener.ts'
+import type { Config } from '../config/config.ts'
+import { messageOf } from '../message-of.ts'
+
+/** The options that name files. */
+type CertificateConfig = Pick<Config, 'httpCert' | 'httpCertKey' | 'adminCert' | 'adminCertKey'>
+
+/** The files of a listener. */
+export interface CertificateFiles {
+  readonly listener: ListenerKind
+  /** The option that names `cert`; the one of `key` ends in `-key`. */
+  readonly option: string
+  readonly cert: string
+  readonly key: string
+}
+
+/** A certificate that cannot be used. The message is for the operator, and has nothing of the key. */
+export class CertificateError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'CertificateError'
+  }
+}
+
+/** Returns the files that the options name. */
+export function certificateFiles(config: CertificateConfig): readonly CertificateFiles[] {
+  const { httpCert, httpCertKey, adminCert, adminCertKey } = config
+  return [
+    { listener: 'bot', option: '--http-cert', cert: httpCert, key: httpCertKey } as const,
+    { listener: 'private', option: '--admin-cert', cert: adminCert, key: adminCertKey } as const,
+  ].flatMap(({ cert, key, ...of }) =>
+    cert === undefined || key === undefined ? [] : [{ ...of, cert, key }],
+  )
+}
+
+/**
+ * Reads all of them.
+ *
+ * @throws CertificateError if one cannot be used
+ */
+export function readCertificates(config: CertificateConfig): ListenerCertificates {
+  return Object.fromEntries(
+    certificateFiles(config).map((files) => [files.listener, readCertificate(files)]),
+  )
+}
+
+/**
+ * Reads one of them, and checks that a server can use it.
+ *
+ * @throws CertificateError if not
+ */
+export function readCertificate(files: CertificateFiles): ListenerCertificate {
+  const cert = textOf(files.cert, files.option)
+  const key = textOf(files.key, `${files.option}-key`)
+  try {
+    if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
+      throw new Error('the key does not belong to the certificate')
+    }
+    // OpenSSL also refuses what is too weak, and reads the certificates after the first.
+    createSecureContext({ cert, key })
+  } catch (error) {
+    throw new CertificateError(
+      `${files.option} ${files.cert} and ${files.option}-key ${files.key}: expected a certificate and its key without a password, in PEM, got: ${messageOf(error)}`,
+      error,
+    )
+  }
+  return { cert, key }
+}
+
+/** Returns what an operator should know about files that can be used. */
+export function certificateWarnings(config: CertificateConfig, nowMs: number): readonly string[] {
+  return certificateFiles(config).flatMap(({ option, cert, key }) => [
+    ...(isOpenToAll(key)
+      ? [`every user of this machine can read ${key}: remove that permission with chmod o=`]
+      : []),
+    ...(certificateEndMs(textOf(cert, option)) <= nowMs
+      ? [`the certificate in ${cert} has expired`]
+      : []),
+  ])
+}
+
+/** Returns when the first certificate of a PEM text, that of the server, expires, in milliseconds since 1970. */
+export function certificateEndMs(pem: string): number {
+  return namedMs(new X509Certificate(pem).validTo)
+}
+
+/** Whether all users of the machine may read a file. */
+export function isOpenToAll(file: string): boolean {
+  return (statSync(file).mode & 0o007) !== 0
+}
+
+function textOf(file: string, option: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new CertificateError(`${option} ${file} cannot be read: ${messageOf(error)}`, error)
+  }
+}
