@@ -154,7 +154,8 @@ const rows = {
     isWorst: true,
   },
   certificates_ending: {
-    gauge: 'Certificates of this server, for clients or the other nodes, that expire within 14 days.',
+    gauge:
+      'Certificates of this server, for clients or the other nodes, that expire within 14 days.',
     isWorst: true,
   },
   trace_spans_exported: 'Spans that the OTLP endpoint accepted.',
@@ -170,7 +171,8 @@ const rows = {
   polls_taken_over:
     'Waiting getUpdates calls that got an empty list, because a later call of the same bot took over.',
   bot_certificate_days_left: {
-    gauge: 'Days for which the certificate of the bot API is valid; 0 after its end, or without one.',
+    gauge:
+      'Days for which the certificate of the bot API is valid; 0 after its end, or without one.',
     isWorst: true,
   },
   private_certificate_days_left: {
