@@ -69,6 +69,14 @@ def _print_result(n: int, result: PushResult) -> None:
         _print({"n": n, "updateId": result.update_id, "isDuplicate": result.is_duplicate})
 
 
+def _print_outcome(n: int, future: Any) -> None:
+    error = future.exception()
+    if error is None:
+        _print_result(n, future.result())
+    else:
+        _print({"n": n, "error": _error(error)})
+
+
 def _error(error: PostboteClientError) -> Dict[str, Any]:
     line = {
         "code": error.code,
@@ -147,11 +155,7 @@ class _AsyncRun:
 
         def on_done(n: int, future: Any) -> None:
             nonlocal left
-            error = future.exception()
-            if error is None:
-                _print_result(n, future.result())
-            else:
-                _print({"n": n, "error": _error(error)})
+            _print_outcome(n, future)
             left -= 1
             if left == 0:
                 done.set_result(None)
@@ -212,19 +216,22 @@ class _SyncRun:
 
     def stream(self) -> None:
         stream = self.client.open_stream(**_named(self.job["stream"]))
-        futures = []
+        # Counts the printed results.
+        printed = threading.Semaphore(0)
+
+        def on_done(n: int, future: Any) -> None:
+            _print_outcome(n, future)
+            printed.release()
+
         for n in range(self.job["count"]):
             stream.ready()
             _, bot_id, update, options = _item(self.job, n)
-            futures.append(stream.push(bot_id, update, **options))
+            future = stream.push(bot_id, update, **options)
+            future.add_done_callback(lambda each, n=n: on_done(n, each))
             self.in_flight_max = max(self.in_flight_max, stream.pairs_in_flight)
         self.close_early()
-        for n, future in enumerate(futures):
-            error = future.exception()
-            if error is None:
-                _print_result(n, future.result())
-            else:
-                _print({"n": n, "error": _error(error)})
+        for _ in range(self.job["count"]):
+            printed.acquire()
 
     def pushAll(self) -> None:  # noqa: N802 - the name of the mode
         items = (_item(self.job, n) for n in range(self.job["count"]))

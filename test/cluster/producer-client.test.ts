@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type TestContext, test } from 'node:test'
 import { PostboteClient, type PushItem, type Retry } from '../../src/client/postbote-client.ts'
 import { assertIdsGoOn } from '../support/producers/assert-ids-go-on.ts'
+import { readAll } from '../support/producers/read-all.ts'
 import { run } from '../support/kit/child-process.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { botOf } from '../support/server/bot-of.ts'
@@ -36,17 +37,6 @@ function clientOf(
   })
   t.after(() => client.close())
   return client
-}
-
-/** Reads everything that a bot has pending, confirmed page by page: update ids and the numbers in its messages. */
-async function readAll(server: Server, { token }: RegisteredBot) {
-  const all: { readonly id: number; readonly seq: number }[] = []
-  for (let offset = 0; ; ) {
-    const { body } = await server.call(token, 'getUpdates', { offset, limit: 100 })
-    for (const { update_id: id, message } of body.result) all.push({ id, seq: message.seq })
-    if (body.result.length === 0) return all
-    offset = (all.at(-1)?.id ?? 0) + 1
-  }
 }
 
 test('a hundred thousand updates are stored once and in order while workers are killed, reloaded and restarted', async (t) => {
@@ -100,7 +90,7 @@ test('a hundred thousand updates are stored once and in order while workers are 
     const stored = await readAll(server, bot)
     assert.equal(stored.length, count / bots.length)
     assertIdsGoOn(stored.map(({ id }) => id))
-    const seqs = stored.map(({ id, seq }) => {
+    const seqs = stored.map(({ id, message: { seq = -1 } }) => {
       assert.equal(ids.get(seq), id)
       return seq
     })
@@ -164,7 +154,7 @@ test('single pushes continue after a kill of all processes, and each is stored o
   for (const bot of bots) {
     const stored = await readAll(server, bot)
     assert.equal(stored.length, 500)
-    for (const { id, seq } of stored) assert.equal(ids.get(seq), id)
+    for (const { id, message } of stored) assert.equal(ids.get(message['seq'] ?? -1), id)
   }
 })
 
