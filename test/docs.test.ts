@@ -10,6 +10,7 @@ import { errorsPage } from '../scripts/errors-page.ts'
 import { goErrorCodes } from '../scripts/go-error-codes.ts'
 import { constantsOfSources, limitsPage } from '../scripts/limits-page.ts'
 import { openApiPage } from '../scripts/openapi-page.ts'
+import { pythonTables } from '../scripts/python-tables.ts'
 import { metricsPage } from '../src/private-api/routes/metrics-page.ts'
 import { commandTable } from '../src/cli/commands/command-table.ts'
 import { commandsPage } from '../src/cli/commands/commands-page.ts'
@@ -44,6 +45,9 @@ const pages = [
   'test/relay/report.md',
   'bench/README.md',
   'bench/results/README.md',
+  'clients/conformance/README.md',
+  'clients/conformance/report.md',
+  'clients/python/README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
     (name) => `docs/${name}`,
   ),
@@ -60,6 +64,10 @@ test('clients/go/error_codes.go is up to date (npm run docs writes it)', () => {
 
 test('docs/reference/openapi.json is up to date (npm run docs writes it)', async () => {
   assert.equal(read('docs/reference/openapi.json'), await openApiPage())
+})
+
+test('the client for Python has the codes and defaults of the one for TypeScript (npm run docs writes them)', () => {
+  assert.equal(read('clients/python/postbote_client/_tables.py'), pythonTables())
 })
 
 test('docs/use/api.md and docs/reference/openapi.json have the same calls', () => {
@@ -123,10 +131,11 @@ test('error codes named in the documentation exist', () => {
   // Environment variables.
   const others =
     /^(?:POSTBOTE|OTEL)_|^(?:NOTIFY_SOCKET|WATCHDOG_USEC|TELOXIDE_API_URL|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS|BOT_TOKEN|API_ROOT|ADMIN_(?:URL|KEY)|PLATFORM_PORT)$/
+  const isOfClient = /^(?:clients\/|docs\/use\/client\.md$)/
   const unknown = pages.flatMap((page) =>
     matches(page, /(?<=[`"])([A-Z]+_[A-Z_]+)(?=[`"])/g)
       .filter((code) => !(code in errorKinds) && !others.test(code))
-      .filter((code) => page !== 'docs/use/client.md' || !(code in clientErrorKinds))
+      .filter((code) => !isOfClient.test(page) || !(code in clientErrorKinds))
       .map((code) => `${page}: ${code}`),
   )
   assert.deepEqual(unknown, [])
@@ -162,7 +171,7 @@ test('metrics named in the documentation are on /metrics', async () => {
     forEachMetric(() => 0),
     noTimes,
   )
-  const known = new Set(text.match(/(?<=^# TYPE )\w+/gm))
+  const known = new Set(text.match(/(?<=^# TYPE )\w+/gm)).add('postbote_client') // the package for Python
   const unknown = pages.flatMap((page) =>
     matches(page, /(postbote_\w+)/g)
       .filter((name) => !known.has(name))

@@ -21,8 +21,7 @@ export interface ConformanceClient {
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** All clients. */
-export const conformanceClients: readonly ConformanceClient[] = [
+const all: readonly ConformanceClient[] = [
   {
     name: 'typescript',
     command: [process.execPath, `${root}dist/clients/conformance/typescript-driver.js`],
@@ -38,6 +37,11 @@ export const conformanceClients: readonly ConformanceClient[] = [
     prepare: () => missing('go', 'version') ?? buildGoDriver(),
   },
 ]
+
+/** The clients that the suite runs: all, or those whose names begin with CONFORMANCE_CLIENT. */
+export const conformanceClients = all.filter(({ name }) =>
+  name.startsWith(process.env['CONFORMANCE_CLIENT'] ?? ''),
+)
 
 function python(name: string, flags: readonly string[]): ConformanceClient {
   return {

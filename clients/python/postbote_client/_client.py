@@ -221,6 +221,8 @@ class AsyncPostboteClient:
         finally:
             timer.cancel()
             self._server.close()
+            # Aborted connections are closed in the next turn, before the event loop is.
+            await asyncio.sleep(0)
 
     def _open_core(self, pairs_max: int, bytes_max: int) -> StreamCore:
         bounds = stream_bounds(pairs_max, bytes_max)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
 from typing import Callable, NamedTuple, Optional
@@ -57,8 +58,9 @@ class Settings(NamedTuple):
         return self
 
     def tell(self, retry: Retry) -> None:
+        """An exception of the callback goes to the handler of the event loop; the push goes on."""
         if self.on_retry is not None:
-            self.on_retry(retry)
+            asyncio.get_running_loop().call_soon(self.on_retry, retry)
 
     def retry_delay_s(
         self,

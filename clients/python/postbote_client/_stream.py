@@ -101,7 +101,9 @@ class StreamCore:
         self.pairs = 0
         self.bytes = 0
         self.is_closed = False
-        self._pushes = 0
+        #: Number and bytes of all pushes so far, for their average size.
+        self.pushes = 0
+        self.pushed_bytes = 0
         self._unsent: Deque[Pair] = deque()
         self._unsent_bytes = 0
         #: In the order in which their results arrive.
@@ -125,12 +127,14 @@ class StreamCore:
 
     def add(self, pair: Pair) -> None:
         """Takes a new push."""
-        pair.nth = self._pushes
-        self._pushes += 1
+        size = len(pair.data)
+        pair.nth = self.pushes
+        self.pushes += 1
+        self.pushed_bytes += size
         self.pairs += 1
-        self.bytes += len(pair.data)
+        self.bytes += size
         self._unsent.append(pair)
-        self._unsent_bytes += len(pair.data)
+        self._unsent_bytes += size
         if not self._is_scheduled:
             self._schedule()
 
@@ -249,7 +253,7 @@ class StreamCore:
         if delay_s is None:
             self._fail(pair, outcome)
             return
-        self._tell(Retry(outcome, pair.refusals, delay_s, pair.bot_id))
+        self._settings.tell(Retry(outcome, pair.refusals, delay_s, pair.bot_id))
         self._hold(pair, delay_s)
 
     def _fail(self, pair: Pair, error: PostboteClientError) -> None:
@@ -331,7 +335,7 @@ class StreamCore:
             for pair in pairs:
                 self._fail(pair, error)
             return
-        self._tell(Retry(error, self._failures, delay_s, None))
+        self._settings.tell(Retry(error, self._failures, delay_s, None))
         self._reopening = self._loop.call_later(delay_s, self._on_reopening)
 
     def _on_reopening(self) -> None:
@@ -341,11 +345,6 @@ class StreamCore:
     def _set_unsent(self, pairs: Any) -> None:
         self._unsent = deque(pairs)
         self._unsent_bytes = sum(len(pair.data) for pair in self._unsent)
-
-    def _tell(self, retry: Retry) -> None:
-        """An exception of the callback goes to the handler of the event loop; the push goes on."""
-        if self._settings.on_retry is not None:
-            self._loop.call_soon(self._settings.on_retry, retry)
 
     def _wake(self) -> None:
         self.on_room()
@@ -544,7 +543,12 @@ class AsyncPushStream:
     def _has_room(self) -> bool:
         core = self._core
         pairs_max, bytes_max = core.bounds
-        return core.pairs + self._admitted < pairs_max and core.bytes < bytes_max
+        if self._admitted == 0:
+            return core.pairs < pairs_max and core.bytes < bytes_max
+        # The average size is not known before the first push, so a single caller is admitted.
+        usual = core.pushed_bytes / core.pushes if core.pushes else bytes_max
+        admitted_bytes = self._admitted * usual
+        return core.pairs + self._admitted < pairs_max and core.bytes + admitted_bytes < bytes_max
 
     def _admit(self) -> None:
         """An admitted caller counts as a push until it has pushed, or has had its turn."""
