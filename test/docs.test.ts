@@ -47,6 +47,7 @@ const pages = [
   'bench/results/README.md',
   'clients/conformance/README.md',
   'clients/conformance/report.md',
+  'clients/go/README.md',
   'clients/python/README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
     (name) => `docs/${name}`,

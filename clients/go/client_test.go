@@ -114,6 +114,9 @@ func TestAPushIsRepeatedWithTheSameKeyAndBytes(t *testing.T) {
 		t.Fatalf("expected three equal requests, got %q", seen)
 	}
 	const path = "/prefix/v1/bots/4711/updates?ordering_key=a+b&test=true&ttl=60&validate=telegram "
+	if key := strings.Split(seen[0], " ")[1]; len(key) != 36 {
+		t.Errorf("expected a UUID as the key, got %q", key)
+	}
 	if !strings.HasPrefix(seen[0], path) || !strings.HasSuffix(seen[0], ` {"message":{"text":"<hello> & bye"}}`) {
 		t.Fatalf("unexpected request %q", seen[0])
 	}
@@ -294,7 +297,11 @@ func TestCloseGivesUpCallsAtItsDeadline(t *testing.T) {
 	<-received
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
+	began := time.Now()
 	client.Close(ctx)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
 	if of := errorOf(t, <-ended); of.Code != CodeClosed || !of.IsOutcomeUnknown {
 		t.Errorf("unexpected %+v", of)
 	}

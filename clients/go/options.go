@@ -38,7 +38,8 @@ type Options struct {
 	// WithoutIdempotencyKeys leaves pushes without an idempotency key as they are. Otherwise each gets a random one.
 	// Without one, a push whose outcome is unknown is not repeated.
 	WithoutIdempotencyKeys bool
-	// OnRetry is called before each retry with the attempt that failed, for a log. It must not block.
+	// OnRetry is called before each retry with the attempt that failed, for a log. It must not block,
+	// nor wait for Close.
 	OnRetry func(Retry)
 
 	// random returns a number from 0 up to, but not including, 1. Tests replace it.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math"
@@ -80,8 +81,16 @@ func (r *streamRequest) destroy(reason *Error) {
 	}
 	r.cancel()
 	if r.conn != nil {
-		_ = r.conn.Close()
+		_ = bare(r.conn).Close()
 	}
+}
+
+// bare returns the connection under TLS, whose Close does not wait for a server that reads nothing more.
+func bare(conn net.Conn) net.Conn {
+	if secured, isTLS := conn.(*tls.Conn); isTLS {
+		return secured.NetConn()
+	}
+	return conn
 }
 
 // run returns when the request is over: nil if the server ended its response normally, otherwise the reason.

@@ -198,6 +198,84 @@ func TestAPairThatIsRefusedForAMomentIsHeldBackWithThoseOfItsQueue(t *testing.T)
 	}
 }
 
+func TestLaterPairsOfTheQueueOfARefusedPairWaitAndOthersGoOn(t *testing.T) {
+	isRefused := false
+	fake := newFakeStream(t, func(_ int, header map[string]any) string {
+		if header["ordering_key"] == "refused" && !isRefused {
+			isRefused = true
+			return `{"error":{"code":"STORE_UNAVAILABLE","message":"again"}}`
+		}
+		return ""
+	})
+	retries := make(chan Retry, 1)
+	client := clientOf(t, fake.url, func(o *Options) {
+		o.OnRetry = func(r Retry) { retries <- r }
+		o.RetryDelayMin, o.RetryDelayMax = 50*time.Millisecond, 50*time.Millisecond
+		o.random = func() float64 { return 1 }
+	})
+	stream := streamOf(t, client, StreamOptions{})
+	push := func(botID int64, name string) *Pending {
+		pending, err := stream.Push(context.Background(), Item{BotID: botID, Update: message, OrderingKey: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pending
+	}
+	all := []*Pending{push(4711, "refused")}
+	if retry := <-retries; retry.Delay != 50*time.Millisecond || retry.Attempt != 1 {
+		t.Errorf("unexpected %+v", retry)
+	}
+	all = append(all, push(4711, "later"), push(4712, "other"))
+	for _, pending := range all {
+		if _, err := pending.Wait(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if order := strings.Join(fake.order, " "); order != "other refused later" {
+		t.Error(order)
+	}
+}
+
+func TestHeldPairsAreInTheOrderOfTheirPushes(t *testing.T) {
+	held := heldPairs{}
+	due := make(chan *lane, 1)
+	onDue := func(_ queue, of *lane) { due <- of }
+	of := queue{botID: 4711}
+	if held.holdIfQueueWaits(&Pending{queue: of, nth: 9}) {
+		t.Error("no pair of the queue waits")
+	}
+	held.hold(&Pending{queue: of, nth: 5}, time.Millisecond, onDue)
+	if !held.holdIfQueueWaits(&Pending{queue: of, nth: 8}) || held.holdIfQueueWaits(&Pending{queue: queue{4711, true}}) {
+		t.Error("expected the pairs of the queue alone to wait")
+	}
+	held.hold(&Pending{queue: of, nth: 6}, time.Hour, onDue)
+	first := <-due
+	if rest := time.Until(first.due); rest < time.Minute {
+		t.Errorf("expected the longest delay, got %v", rest)
+	}
+	var order []uint64
+	for _, pair := range held.clear() {
+		order = append(order, pair.nth)
+	}
+	if fmt.Sprint(order) != "[5 6 8]" || len(held) != 0 {
+		t.Error(order)
+	}
+}
+
+func TestAStreamWithoutFaultsIsOneRequest(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string { return "" })
+	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{})
+	for _, pending := range pushed(t, stream, 10_000) {
+		if _, err := pending.Wait(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream.Close(context.Background())
+	if fake.requests != 1 || fake.pairs != 10_000 {
+		t.Errorf("%d requests with %d pairs", fake.requests, fake.pairs)
+	}
+}
+
 func TestARefusedPairFailsAlone(t *testing.T) {
 	fake := newFakeStream(t, func(nth int, _ map[string]any) string {
 		if nth == 2 {
@@ -464,5 +542,34 @@ func TestACallerThatLeavesPushAllEarlyEndsItByItsContext(t *testing.T) {
 	cancel()
 	if more, isOpen := <-results; isOpen {
 		t.Error(more)
+	}
+}
+
+func TestPushAllReceivesItemsOnlyAsFarAsResultsAreTaken(t *testing.T) {
+	fake := newFakeStream(t, func(nth int, _ map[string]any) string { return "" })
+	client := clientOf(t, fake.url, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	items := make(chan Item)
+	var received int
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case items <- Item{BotID: 4711, Update: message}:
+				received++
+			case <-time.After(50 * time.Millisecond):
+				return
+			}
+		}
+	}()
+	if _, err := client.PushAll(ctx, items, StreamOptions{PairsMax: 100}); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	cancel()
+	// One result is offered, and one waits for its place.
+	if received < 100 || received > 103 {
+		t.Errorf("%d items were received", received)
 	}
 }
