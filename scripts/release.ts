@@ -16,6 +16,7 @@ import { type DebianPackage, debianRelease, unpackDebian } from './packing/debia
 import { writeDebianPackage } from './packing/debian-package.ts'
 import { Dockerfile } from './packing/dockerfile.ts'
 import { type PlatformImage, writeOciArchive } from './packing/oci-archive.ts'
+import { packOtherClients } from './packing/pack-other-clients.ts'
 import { run } from './packing/run.ts'
 import { tarOf } from './packing/tar-of.ts'
 
@@ -38,6 +39,7 @@ run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: built })
 const clientFolder = join(making, 'client')
 run(process.execPath, [join(built, 'dist/scripts/client-package.js'), clientFolder])
 run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: clientFolder })
+packOtherClients({ built, version, epochS, making: join(making, 'python'), target })
 
 const debian: DebianPackage[] = []
 const images: PlatformImage[] = []
