@@ -24,7 +24,10 @@ export interface SpecialFolder {
 export function tarOf(options: TarOptions, special: readonly SpecialFolder[] = []): void {
   const { folder, to, epochS, only = '.' } = options
   const same = ['--sort=name', `--mtime=@${epochS}`, '--format=gnu', '--numeric-owner', '-C']
-  run('tar', ['--owner=0', '--group=0', '--mode=u=rwX,go=rX', ...same, folder, '-cf', to, only])
+  // podman refuses an archive that has a name twice.
+  const excluded = special.map(({ name }) => `--exclude=./${name}`)
+  const root = ['--owner=0', '--group=0', '--mode=u=rwX,go=rX', '--anchored', ...excluded]
+  run('tar', [...root, ...same, folder, '-cf', to, only])
   for (const { name, owner, mode } of special) {
     const own = [`--owner=${owner}`, `--group=${owner}`, `--mode=${mode}`]
     // Any folder serves as the source of an empty one.
