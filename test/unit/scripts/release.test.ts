@@ -3,23 +3,23 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { architectures } from '../../../../scripts/packing/architecture.ts'
+import { architectures } from '../../../scripts/packing/architecture.ts'
 import {
   billOfMaterials,
   type Lock,
   type Materials,
-} from '../../../../scripts/packing/bill-of-materials.ts'
+} from '../../../scripts/packing/bill-of-materials.ts'
 import {
   controlFile,
   conffile,
   maintainerScripts,
   unitOfPackage,
-} from '../../../../scripts/packing/debian-package.ts'
-import { Dockerfile } from '../../../../scripts/packing/dockerfile.ts'
-import { configOf, writeOciArchive } from '../../../../scripts/packing/oci-archive.ts'
-import { run } from '../../../../scripts/packing/run.ts'
-import { root } from '../../../support/server/package-user.ts'
-import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
+} from '../../../scripts/packing/debian-package.ts'
+import { Dockerfile } from '../../../scripts/packing/dockerfile.ts'
+import { configOf, writeOciArchive } from '../../../scripts/packing/oci-archive.ts'
+import { run } from '../../../scripts/packing/run.ts'
+import { root } from '../../support/server/package-user.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
 const epochS = 1_795_000_000
 const read = (name: string): string => readFileSync(join(root, name), 'utf8')
@@ -83,9 +83,8 @@ test('the bill of materials has what is shipped, once, and not what only develop
 })
 
 test('the same materials give the same bill, and others another serial number', () => {
-  const text = (of: Materials): string => JSON.stringify(billOfMaterials(of))
-  assert.equal(text(materials), text(materials))
-  const serial = (of: Materials): string | undefined => /urn:uuid:[^"]+/.exec(text(of))?.[0]
+  assert.equal(textOf(materials), textOf(materials))
+  const serial = (of: Materials): string | undefined => /urn:uuid:[^"]+/.exec(textOf(of))?.[0]
   assert.match(
     serial(materials) ?? '',
     /^urn:uuid:[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-8[\da-f]{3}-[\da-f]{12}$/,
@@ -116,9 +115,7 @@ test('the unit of the Debian package is that of the examples with other paths', 
   assert.match(unit, /^ExecReload=\/usr\/bin\/postbote reload --dir %S\/postbote$/m)
   assert(unit.includes(`EnvironmentFile=-${conffile}\n`))
   assert.doesNotMatch(unit, /\/opt|node /)
-  const rest = (text: string): readonly string[] =>
-    text.split('\n').filter((line) => !/^(?:#|Exec|Documentation)/.test(line))
-  assert.deepEqual(rest(unit), rest(example))
+  assert.deepEqual(withoutPaths(unit), withoutPaths(example))
 })
 
 test('no script of the Debian package removes anything, so a purge keeps the data', () => {
@@ -184,3 +181,12 @@ test('the image and the packages of a release have the Node.js whose use is reco
   const [, wanted = ''] = /^ARG NODE_VERSION=(\d+)$/m.exec(read('Dockerfile')) ?? []
   assert.match(read('scripts/release'), new RegExp(`^node_version=${wanted}\\.\\d+\\.\\d+$`, 'm'))
 })
+
+function textOf(of: Materials): string {
+  return JSON.stringify(billOfMaterials(of))
+}
+
+/** The lines of a unit in which that of the package has to be the same. */
+function withoutPaths(unit: string): readonly string[] {
+  return unit.split('\n').filter((line) => !/^(?:#|Exec|Documentation)/.test(line))
+}
