@@ -3,7 +3,7 @@
  * building anything, and a zip of a Go module (go.dev/ref/mod#zip-files).
  */
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { tarOf } from './tar-of.ts'
@@ -19,23 +19,19 @@ export interface OtherClientsOptions {
   readonly target: string
 }
 
-const summary = 'Pushes updates to a Postbote server: idempotent, in order, with back-pressure.'
-/** The oldest version of Python that still gets fixes. */
-const python = '>=3.10'
-
 /** Writes the archives of the clients that there are. */
 export function packOtherClients(options: OtherClientsOptions): void {
   const { built } = options
-  if (existsSync(join(built, 'clients/python/postbote_client'))) packPython(options)
+  if (existsSync(join(built, 'clients/python/pyproject.toml'))) packPython(options)
   if (existsSync(join(built, 'clients/go/go.mod'))) packGo(options)
 }
 
 function packPython({ built, version, epochS, making, target }: OtherClientsOptions): void {
   const folder = join(built, 'clients/python')
   const name = `postbote_client-${version}`
-  const readme = join(folder, 'README.md')
-  const page = existsSync(readme) ? readFileSync(readme, 'utf8') : ''
-  const metadata = metadataOf(version, page)
+  const page = readFileSync(join(folder, 'README.md'), 'utf8')
+  const project = readFileSync(join(folder, 'pyproject.toml'), 'utf8')
+  const metadata = metadataOf(project, page, version)
   const license = readFileSync(join(built, 'LICENSE'))
   const sources = filesOf(join(folder, 'postbote_client'), 'postbote_client', /\.(?:py|typed)$/)
 
@@ -59,43 +55,33 @@ function packPython({ built, version, epochS, making, target }: OtherClientsOpti
   }
   writeFileSync(join(place, 'PKG-INFO'), metadata)
   writeFileSync(join(place, 'LICENSE'), license)
-  if (page !== '') cpSync(readme, join(place, 'README.md'))
-  writeFileSync(join(place, 'pyproject.toml'), projectOf(version))
+  writeFileSync(join(place, 'README.md'), page)
+  writeFileSync(join(place, 'pyproject.toml'), project)
   const tar = join(making, `${name}.tar`)
   tarOf({ folder: making, to: tar, epochS, only: name })
   writeFileSync(join(target, `${name}.tar.gz`), gzipSync(readFileSync(tar), { level: 9 }))
 }
 
-/** Core metadata 2.4. */
-function metadataOf(version: string, page: string): string {
+/** Core metadata 2.4, from the project file, which has to have the version of the release. */
+function metadataOf(project: string, page: string, version: string): string {
+  const field = (name: string): string => {
+    const [, value] = new RegExp(`^${name} = "(.*)"$`, 'm').exec(project) ?? []
+    if (value === undefined) throw new Error(`clients/python/pyproject.toml: expected ${name}`)
+    return value
+  }
+  if (field('version') !== version) {
+    throw new Error(`clients/python/pyproject.toml: expected version = "${version}"`)
+  }
   return `Metadata-Version: 2.4
-Name: postbote-client
+Name: ${field('name')}
 Version: ${version}
-Summary: ${summary}
+Summary: ${field('description')}
 License-Expression: MIT
 License-File: LICENSE
-Requires-Python: ${python}
+Requires-Python: ${field('requires-python')}
 Description-Content-Type: text/markdown
 
 ${page}`
-}
-
-function projectOf(version: string): string {
-  return `[build-system]
-requires = ["setuptools>=77"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "postbote-client"
-version = "${version}"
-description = "${summary}"
-license = "MIT"
-requires-python = "${python}"
-
-[tool.setuptools]
-packages = ["postbote_client"]
-package-data = { postbote_client = ["py.typed"] }
-`
 }
 
 function packGo({ built, version, target }: OtherClientsOptions): void {
