@@ -18,6 +18,7 @@ import {
 import { Dockerfile } from '../../../scripts/packing/dockerfile.ts'
 import { configOf, writeOciArchive } from '../../../scripts/packing/oci-archive.ts'
 import { run } from '../../../scripts/packing/run.ts'
+import { zipOf } from '../../../scripts/packing/zip-of.ts'
 import { root } from '../../support/server/package-user.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
@@ -178,6 +179,19 @@ test('an OCI archive has one index of all processors, and is the same whenever a
     const [sum] = run('sha256sum', [join(making, 'blobs/sha256', name)]).split(' ')
     assert.equal(sum, name)
   }
+})
+
+test('a zip archive is the same in whatever order its files are found, and can be unpacked', (t) => {
+  const files: [string, Buffer][] = [
+    ['b/two', Buffer.from('2')],
+    ['a.txt', Buffer.from('one')],
+  ]
+  const archive = zipOf(new Map(files))
+  assert.deepEqual(archive, zipOf(new Map(files.toReversed())))
+  const file = join(temporaryDirectory(t), 'archive.zip')
+  writeFileSync(file, archive)
+  const reader = `import zipfile, sys; z = zipfile.ZipFile(sys.argv[1]); print({n: z.read(n) for n in z.namelist()})`
+  assert.equal(run('python3', ['-c', reader, file]), "{'a.txt': b'one', 'b/two': b'2'}\n")
 })
 
 test('the image and the packages of a release have the Node.js whose use is recommended', () => {
