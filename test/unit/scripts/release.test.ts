@@ -163,6 +163,8 @@ test('an OCI archive has one index of all processors, and is the same whenever a
     return readFileSync(to)
   })
   assert(archives[0]?.equals(archives[1] ?? Buffer.alloc(0)))
+  const listed = run('tar', ['--utc', '--full-time', '-tvf', join(folders[0] ?? '', 'oci.tar')])
+  for (const line of listed.trim().split('\n')) assert.match(line, / 0\/0 .* 2026-11-18 11:06:40 /)
   const making = join(folders[0] ?? '', 'making')
   const blob = (digest: string): { manifests: { digest: string; platform: object }[] } =>
     JSON.parse(readFileSync(join(making, 'blobs', digest.replace(':', '/')), 'utf8'))
