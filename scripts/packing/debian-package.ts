@@ -75,7 +75,7 @@ export function writeDebianPackage(options: DebianPackageOptions): void {
     '{}',
     '+',
   ])
-  // One thread, because the bytes of xz depend on their number. Level 2 takes a fifth of the time of level 6 and 5 % more bytes.
+  // One thread, because the bytes of xz depend on their number.
   const same = [
     '--root-owner-group',
     '-Zxz',
