@@ -16,6 +16,7 @@ import { type DebianPackage, debianRelease, unpackDebian } from './packing/debia
 import { writeDebianPackage } from './packing/debian-package.ts'
 import { Dockerfile } from './packing/dockerfile.ts'
 import { type PlatformImage, writeOciArchive } from './packing/oci-archive.ts'
+import { packOtherClients } from './packing/pack-other-clients.ts'
 import { run } from './packing/run.ts'
 import { tarOf } from './packing/tar-of.ts'
 
@@ -31,13 +32,15 @@ const epochS = Number(process.env['SOURCE_DATE_EPOCH'])
 if (!Number.isSafeInteger(epochS) || nodeFolders.length !== architectures.length) {
   throw new Error('expected to be called by scripts/release')
 }
-const { version, license, description }: Manifest = readJson('package.json')
+const { version, license, description }: Manifest = JSON.parse(readBuilt('package.json'))
+const lock: Lock = JSON.parse(readBuilt('package-lock.json'))
 const dockerfile = new Dockerfile(built)
 
 run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: built })
 const clientFolder = join(making, 'client')
 run(process.execPath, [join(built, 'dist/scripts/client-package.js'), clientFolder])
 run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: clientFolder })
+packOtherClients({ built, version, epochS, making: join(making, 'python'), target })
 
 const debian: DebianPackage[] = []
 const images: PlatformImage[] = []
@@ -52,20 +55,30 @@ for (const [at, architecture] of architectures.entries()) {
     .update(readFileSync(node.program))
     .digest('hex')
   writeDebianPackage({
-    ...{ program, node, built, architecture, version, description, epochS },
+    program,
+    node,
+    built,
+    architecture,
+    version,
+    description,
+    epochS,
     making: join(own, 'package'),
     to: join(target, `postbote_${version}_${architecture.debian}.deb`),
   })
   images.push({ architecture, layers: [baseLayer(own, node, architecture), programLayer(own)] })
 }
 writeOciArchive({
-  ...{ images, dockerfile, version, license, epochS },
+  images,
+  dockerfile,
+  version,
+  license,
+  epochS,
   making: join(making, 'oci'),
   to: join(target, `postbote-${version}-oci.tar`),
 })
 
 const bill = billOfMaterials({
-  lock: readJson<Lock>('package-lock.json'),
+  lock,
   bundled: packagesOfPages(),
   node: { version: nodeVersion, sha256: nodeSums },
   debian: { release: debianRelease, packages: debian },
@@ -120,6 +133,6 @@ function packagesOfPages(): ReadonlySet<string> {
   )
 }
 
-function readJson<T>(name: string): T {
-  return JSON.parse(readFileSync(join(built, name), 'utf8'))
+function readBuilt(name: string): string {
+  return readFileSync(join(built, name), 'utf8')
 }

@@ -1,6 +1,6 @@
 /** Checks the documentation: generated pages are up to date, and whatever the pages name exists. */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -113,7 +113,7 @@ test('options named in the documentation exist', () => {
   // Options of npm, systemctl, docker and helm.
   const install = 'docs/run/install.md'
   const ofInstallers =
-    'omit prefix now name stop-timeout read-only cap-drop ulimit init build-arg build set'.split(
+    'omit prefix now name stop-timeout read-only cap-drop ulimit init build-arg build set allow-downgrades'.split(
       ' ',
     )
   // The benchmarks and the soak harness have separate options.
@@ -174,7 +174,8 @@ test('metrics named in the documentation are on /metrics', async () => {
   )
   const known = new Set(text.match(/(?<=^# TYPE )\w+/gm)).add('postbote_client') // the package for Python
   const unknown = pages.flatMap((page) =>
-    matches(page, /(postbote_\w+)/g)
+    // Names of files have a version.
+    matches(page, /(postbote_\w+)\b(?![.-]\d)/g)
       .filter((name) => !known.has(name))
       .map((name) => `${page}: ${name}`),
   )
@@ -447,7 +448,8 @@ function citingFiles(): string[] {
   return files.filter(
     (file) =>
       /\.(?:c|md|pl|py|ts)$|^scripts\/[\w-]+$/.test(file) &&
-      !/\/(?:build|node_modules)\//.test(file),
+      !/\/(?:build|node_modules)\//.test(file) &&
+      statSync(join(root, file)).isFile(),
   )
 }
 

@@ -84,11 +84,13 @@ export function billOfMaterials(materials: Materials): object {
 /** Whether a package of the lock file gets into a release: packages for other systems do not. */
 function isShipped(path: string, entry: LockedPackage, bundled: ReadonlySet<string>): boolean {
   if (entry.dev === true) return bundled.has(nameOf(path, entry))
-  const fits = (wanted: readonly string[] | undefined, own: readonly string[]): boolean =>
-    wanted === undefined || wanted.some((each) => own.includes(each))
   return (
     fits(entry.os, ['linux']) && fits(entry.cpu, ['x64', 'arm64']) && fits(entry.libc, ['glibc'])
   )
+}
+
+function fits(wanted: readonly string[] | undefined, own: readonly string[]): boolean {
+  return wanted === undefined || wanted.some((each) => own.includes(each))
 }
 
 function npmComponent(path: string, entry: LockedPackage): Component {

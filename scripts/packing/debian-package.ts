@@ -75,8 +75,16 @@ export function writeDebianPackage(options: DebianPackageOptions): void {
     '{}',
     '+',
   ])
-  // One thread: the bytes of xz depend on their number.
-  const same = ['--root-owner-group', '-Zxz', '--threads-max=1', '--build', making, options.to]
+  // One thread, because the bytes of xz depend on their number.
+  const same = [
+    '--root-owner-group',
+    '-Zxz',
+    '-z2',
+    '--threads-max=1',
+    '--build',
+    making,
+    options.to,
+  ]
   run('dpkg-deb', same, { env: { SOURCE_DATE_EPOCH: `${options.epochS}` } })
 }
 

@@ -9,6 +9,8 @@ export interface TarOptions {
   readonly to: string
   /** In seconds since 1970; each file gets it. */
   readonly epochS: number
+  /** The only entry of the folder that gets into the archive. */
+  readonly only?: string
 }
 
 /** Empty folders that the archive gets, too, with an owner or a mode of their own. */
@@ -20,9 +22,12 @@ export interface SpecialFolder {
 
 /** Writes a tar archive of what a folder has in it. */
 export function tarOf(options: TarOptions, special: readonly SpecialFolder[] = []): void {
-  const { folder, to, epochS } = options
+  const { folder, to, epochS, only = '.' } = options
   const same = ['--sort=name', `--mtime=@${epochS}`, '--format=gnu', '--numeric-owner', '-C']
-  run('tar', ['--owner=0', '--group=0', '--mode=u=rwX,go=rX', ...same, folder, '-cf', to, '.'])
+  // podman refuses an archive that has a name twice.
+  const excluded = special.map(({ name }) => `--exclude=./${name}`)
+  const root = ['--owner=0', '--group=0', '--mode=u=rwX,go=rX', '--anchored', ...excluded]
+  run('tar', [...root, ...same, folder, '-cf', to, only])
   for (const { name, owner, mode } of special) {
     const own = [`--owner=${owner}`, `--group=${owner}`, `--mode=${mode}`]
     // Any folder serves as the source of an empty one.

@@ -31,7 +31,7 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
   skip,
 }, async (t) => {
   const [http = 0, admin = 0] = await portsOfServer()
-  inDebian('apt-get', 'install', '--yes', '--no-download', '/postbote.deb')
+  inDebian('apt-get', 'install', '--yes', '/postbote.deb')
   assert.equal(statSync(environment).mode & 0o777, 0o600)
   const wanted = join(debian, 'etc/systemd/system/multi-user.target.wants/postbote.service')
   assert.match(inDebian('readlink', wanted.slice(debian.length)), /postbote\.service$/)
@@ -44,7 +44,7 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
 
   const server = await serve(t)
   const registered = ['register', '--first-name=E', '--username=e_bot', '--dir=/var/lib/postbote']
-  const token = inDebian('postbote', ...registered, '--admin-port', `${admin}`).trim()
+  const token = inDebian('postbote', ...registered, '--admin-port', `${admin}`)
   const key = readFileSync(join(data, 'admin.key'), 'utf8').trim()
   const push = await fetch(`http://127.0.0.1:${admin}/v1/bots/${token.split(':')[0]}/updates`, {
     method: 'POST',
@@ -98,7 +98,7 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
   })
 })
 
-/** Runs a program as root in the Debian, without a network. Returns what it prints. */
+/** Runs a program as root in the Debian, without a network. Returns what it prints, without the end of the last line. */
 function inDebian(...command: readonly string[]): string {
   const needsNetwork = command[0] === 'postbote'
   const args = [
@@ -117,7 +117,7 @@ function inDebian(...command: readonly string[]): string {
     env,
   })
   assert.equal(status, 0, `${command.join(' ')}: ${stdout}${stderr}`)
-  return stdout + stderr
+  return (stdout + stderr).trim()
 }
 
 /** Has the Debian's own /proc for as long as the program runs; `$0` is its folder. */

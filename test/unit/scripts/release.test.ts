@@ -1,0 +1,211 @@
+/** What a release is made of, as far as that needs none of the programs that make it. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { architectures } from '../../../scripts/packing/architecture.ts'
+import {
+  billOfMaterials,
+  type Lock,
+  type Materials,
+} from '../../../scripts/packing/bill-of-materials.ts'
+import {
+  controlFile,
+  conffile,
+  maintainerScripts,
+  unitOfPackage,
+} from '../../../scripts/packing/debian-package.ts'
+import { Dockerfile } from '../../../scripts/packing/dockerfile.ts'
+import { configOf, writeOciArchive } from '../../../scripts/packing/oci-archive.ts'
+import { run } from '../../../scripts/packing/run.ts'
+import { zipOf } from '../../../scripts/packing/zip-of.ts'
+import { root } from '../../support/server/package-user.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
+
+const epochS = 1_795_000_000
+const read = (name: string): string => readFileSync(join(root, name), 'utf8')
+const { version }: { readonly version: string } = JSON.parse(read('package.json'))
+const lock: Lock = JSON.parse(read('package-lock.json'))
+const amd64 = architectures[0] ?? assert.fail()
+const debian = {
+  name: 'libstdc++6',
+  version: '12.2.0-14',
+  architecture: 'amd64',
+  sha256: 'b'.repeat(64),
+}
+const materials: Materials = {
+  lock,
+  bundled: new Set(['uplot']),
+  node: { version: '24.21.0', sha256: { x64: 'a'.repeat(64) } },
+  debian: { release: 'bookworm', packages: [debian, debian] },
+  epochS,
+}
+interface Bill {
+  readonly metadata: { readonly timestamp: string }
+  readonly components: readonly {
+    readonly name: string
+    readonly purl: string
+    readonly hashes?: readonly { readonly alg: string; readonly content: string }[]
+  }[]
+}
+
+test('every file that names the version of the server has the same one', () => {
+  assert.match(version, /^\d+\.\d+\.\d+$/)
+  assert.equal(lock.version, version)
+  assert.equal(lock.packages['']?.version, version)
+  assert.match(read('CHANGELOG.md'), new RegExp(`^# Changelog\n\n## ${version}\n`))
+  for (const name of ['Chart.yaml', 'values.yaml']) {
+    assert.match(read(`charts/postbote/${name}`), new RegExp(`: "?${version}"?$`, 'm'), name)
+  }
+  const python = 'clients/python/pyproject.toml'
+  if (existsSync(join(root, python)))
+    assert.match(read(python), new RegExp(`^version = "${version}"$`, 'm'))
+  const named = read('docs/start/producer.md').match(/postbote-client-[\d.]+\.tgz/g) ?? []
+  assert.deepEqual([...new Set(named)], [`postbote-client-${version}.tgz`])
+})
+
+test('the bill of materials has what is shipped, once, and not what only development needs', () => {
+  const { components, metadata } = billOfMaterials(materials) as Bill
+  const names = components.map(({ name }) => name)
+  for (const name of ['fastify', 'leveldown', 'uplot', 'node']) assert(names.includes(name), name)
+  for (const name of ['typescript', 'grammy', 'esbuild']) assert(!names.includes(name), name)
+  assert.equal(new Set(components.map(({ purl }) => purl)).size, components.length)
+  assert.equal(metadata.timestamp, '2026-11-18T11:06:40.000Z')
+  const foreign = /darwin|win32|musl|android|riscv|s390|ppc|ia32/
+  assert.deepEqual(
+    names.filter((name) => foreign.test(name)),
+    [],
+  )
+  const ofDebian = components.filter(({ purl }) => purl.startsWith('pkg:deb/'))
+  assert.deepEqual(
+    ofDebian.map(({ purl }) => purl),
+    ['pkg:deb/debian/libstdc%2B%2B6@12.2.0-14?arch=amd64&distro=debian-bookworm'],
+  )
+  const [hash] = components.find(({ name }) => name === 'fastify')?.hashes ?? []
+  assert.equal(hash?.alg, 'SHA-512')
+  assert.match(hash?.content ?? '', /^[0-9a-f]{128}$/)
+})
+
+test('the same materials give the same bill, and others another serial number', () => {
+  assert.equal(textOf(materials), textOf(materials))
+  const serial = (of: Materials): string | undefined => /urn:uuid:[^"]+/.exec(textOf(of))?.[0]
+  assert.match(
+    serial(materials) ?? '',
+    /^urn:uuid:[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-8[\da-f]{3}-[\da-f]{12}$/,
+  )
+  assert.notEqual(serial(materials), serial({ ...materials, bundled: new Set() }))
+})
+
+test('the Debian package says what it is and what it needs', () => {
+  const control = controlFile(
+    { version, architecture: amd64, description: 'A server.' },
+    2_049,
+    '2.34',
+  )
+  const fields = new Map(
+    [...control.matchAll(/^(\S+): (.*)$/gm)].map(([, name, value]) => [name, value]),
+  )
+  assert.equal(fields.get('Version'), version)
+  assert.equal(fields.get('Architecture'), 'amd64')
+  assert.equal(fields.get('Installed-Size'), '3')
+  assert.match(fields.get('Depends') ?? '', /^libc6 \(>= 2\.34\), /)
+  assert.match(control, /\n A server\.\n$/)
+})
+
+test('the unit of the Debian package is that of the examples with other paths', () => {
+  const example = read('examples/systemd/postbote.service')
+  const unit = unitOfPackage(example)
+  assert.match(unit, /^ExecStart=\/usr\/bin\/postbote serve --dir %S\/postbote$/m)
+  assert.match(unit, /^ExecReload=\/usr\/bin\/postbote reload --dir %S\/postbote$/m)
+  assert(unit.includes(`EnvironmentFile=-${conffile}\n`))
+  assert.doesNotMatch(unit, /\/opt|node /)
+  assert.deepEqual(withoutPaths(unit), withoutPaths(example))
+})
+
+test('no script of the Debian package removes anything, so a purge keeps the data', () => {
+  for (const [name, text] of Object.entries(maintainerScripts)) {
+    assert.match(text, /^#!\/bin\/sh\nset -e\n/, name)
+    const commands = text.replace(/echo '[^']*'/g, '')
+    assert.doesNotMatch(commands, /\b(?:rm|rmdir|find|unlink)\b/, name)
+    run('sh', ['-n', '-c', text])
+  }
+})
+
+test('the image of a release is run as the Dockerfile says', () => {
+  const dockerfile = new Dockerfile(root)
+  const config = configOf(dockerfile) as Record<string, unknown>
+  assert.equal(config['User'], '1000:1000')
+  assert.deepEqual(config['Entrypoint'], ['node', '/postbote/dist/src/main.js'])
+  assert.deepEqual(config['Volumes'], { '/data': {} })
+  assert.deepEqual(Object.keys(Object(config['ExposedPorts'])), ['8081/tcp', '8082/tcp'])
+  const { Test, Interval } = Object(config['Healthcheck'])
+  assert.deepEqual([Test[0], Test[1], Interval], ['CMD', 'node', 10e9])
+})
+
+test('an OCI archive has one index of all processors, and is the same whenever and by whomever it is made', (t) => {
+  const folders = [temporaryDirectory(t), temporaryDirectory(t)]
+  const archives = folders.map((folder, nth) => {
+    const layer = join(folder, 'layer.tar')
+    writeFileSync(layer, 'layer')
+    const to = join(folder, 'oci.tar')
+    const making = join(folder, 'making')
+    mkdirSync(making, { mode: nth === 0 ? 0o700 : 0o755 })
+    const images = architectures.map((architecture) => ({ architecture, layers: [layer] }))
+    writeOciArchive({
+      images,
+      dockerfile: new Dockerfile(root),
+      version,
+      license: 'MIT',
+      epochS,
+      making,
+      to,
+    })
+    return readFileSync(to)
+  })
+  assert(archives[0]?.equals(archives[1] ?? Buffer.alloc(0)))
+  const listed = run('tar', ['--utc', '--full-time', '-tvf', join(folders[0] ?? '', 'oci.tar')])
+  for (const line of listed.trim().split('\n')) assert.match(line, / 0\/0 .* 2026-11-18 11:06:40 /)
+  const making = join(folders[0] ?? '', 'making')
+  const blob = (digest: string): { manifests: { digest: string; platform: object }[] } =>
+    JSON.parse(readFileSync(join(making, 'blobs', digest.replace(':', '/')), 'utf8'))
+  const { manifests } = JSON.parse(readFileSync(join(making, 'index.json'), 'utf8'))
+  assert.equal(manifests.length, 1)
+  assert.deepEqual(
+    blob(manifests[0].digest).manifests.map(({ platform }) => platform),
+    [
+      { architecture: 'amd64', os: 'linux' },
+      { architecture: 'arm64', os: 'linux' },
+    ],
+  )
+  for (const name of readdirSync(join(making, 'blobs/sha256'))) {
+    const [sum] = run('sha256sum', [join(making, 'blobs/sha256', name)]).split(' ')
+    assert.equal(sum, name)
+  }
+})
+
+test('a zip archive is the same in whatever order its files are found, and can be unpacked', (t) => {
+  const files: [string, Buffer][] = [
+    ['b/two', Buffer.from('2')],
+    ['a.txt', Buffer.from('one')],
+  ]
+  const archive = zipOf(new Map(files))
+  assert.deepEqual(archive, zipOf(new Map(files.toReversed())))
+  const file = join(temporaryDirectory(t), 'archive.zip')
+  writeFileSync(file, archive)
+  const reader = `import zipfile, sys; z = zipfile.ZipFile(sys.argv[1]); print({n: z.read(n) for n in z.namelist()})`
+  assert.equal(run('python3', ['-c', reader, file]), "{'a.txt': b'one', 'b/two': b'2'}\n")
+})
+
+test('the image and the packages of a release have the Node.js whose use is recommended', () => {
+  const [, wanted = ''] = /^ARG NODE_VERSION=(\d+)$/m.exec(read('Dockerfile')) ?? []
+  assert.match(read('scripts/release'), new RegExp(`^node_version=${wanted}\\.\\d+\\.\\d+$`, 'm'))
+})
+
+function textOf(of: Materials): string {
+  return JSON.stringify(billOfMaterials(of))
+}
+
+/** The lines of a unit in which that of the package has to be the same. */
+function withoutPaths(unit: string): readonly string[] {
+  return unit.split('\n').filter((line) => !/^(?:#|Exec|Documentation)/.test(line))
+}
