@@ -41,7 +41,8 @@ export interface Framework {
 }
 
 const require = createRequire(import.meta.url)
-const isNode26OrNewer = Number(process.versions.node.split('.')[0]) >= 26
+const nodeVersion = Number(process.versions.node.split('.')[0])
+const isNode26OrNewer = nodeVersion >= 26
 
 export const frameworks: readonly Framework[] = [
   fromNpm('grammY', 'grammy', {
@@ -105,6 +106,7 @@ export const frameworks: readonly Framework[] = [
     onWebhook: 'polls on',
     hasTestSwitch: true,
   }),
+  puregram3(),
   fromNpm('typescript-telegram-bot-api', 'typescript-telegram-bot-api', {
     confirmsAtStop: false,
     waitsForHandlers: false,
@@ -130,6 +132,24 @@ function fromNpm(name: string, packageName: string, conduct: Conduct): Framework
     isOfLockFile: true,
     missing: `npm package ${packageName} is not installed`,
     ...conduct,
+  }
+}
+
+/** Not of the lock file: its packages need Node.js 22. */
+function puregram3(): Framework {
+  const framework = fromNpm('puregram 3', 'puregram-3', {
+    confirmsAtStop: false,
+    waitsForHandlers: false,
+    onConflict: 'polls on',
+    onWrongSecret: 'refuses',
+    onWebhook: 'polls on',
+    hasTestSwitch: true,
+  })
+  return {
+    ...framework,
+    version: nodeVersion < 22 ? undefined : framework.version,
+    isOfLockFile: false,
+    missing: 'it needs Node.js 22 and `npm install puregram-3@npm:puregram@3.7.0`',
   }
 }
 

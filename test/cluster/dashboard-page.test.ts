@@ -369,6 +369,8 @@ test('a bot is registered, gets a new token and a signing key, and is removed', 
     .waitFor()
   await page.getByRole('button', { name: 'Check every push' }).click()
   await page.getByText('Every push is checked now.').waitFor()
+  await page.getByRole('button', { name: 'Let polls take over' }).click()
+  await page.getByText('Polls take over now.').waitFor()
   await page.getByRole('button', { name: 'Remove the bot' }).click()
   await page.getByText('0 pending updates and 0 dead letters are lost').waitFor()
   await answer({ page }, 'Remove the bot')

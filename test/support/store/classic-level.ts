@@ -73,10 +73,9 @@ class ClassicIterator implements LevelIterator {
 
   next(done: Parameters<LevelIterator['next']>[0]): void {
     // As leveldown, which a reader relies on that stops in the middle of what was read ahead.
-    const key = this.cache?.pop()
-    const value = this.cache?.pop()
-    if (key !== undefined) {
-      process.nextTick(done, null, key, value)
+    const [readKey, readValue] = [this.cache?.pop(), this.cache?.pop()]
+    if (readKey !== undefined) {
+      process.nextTick(done, null, readKey, readValue)
       return
     }
     callbackify(() => this.#iterator.nextv(readAheadEntries))((error, entries) => {

@@ -95,3 +95,36 @@ test('an update without a ttl gets that of its bot', async () => {
     [60, 10],
   )
 })
+
+test('polls take over in both queues of a bot from its registration or a change on, and until that is taken back', async () => {
+  const store = new MemoryStore()
+  const before = await BotsLife.open({ store: () => store })
+  await before.registry.register({ botId: 100, firstName: 'A', username: 'a', polls: 'take_over' })
+  const keyed = { firstName: 'A', username: 'a', idempotencyKey: 'k', polls: 'take_over' } as const
+  await before.registry.registerOnce({ botId: 101, ...keyed })
+  await before.close()
+
+  const bots = await BotsLife.open({ store: () => store })
+  for (const botId of [100, 101]) {
+    assert.equal((await bots.registry.report(botId)).polls, 'take_over')
+    const request = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
+    for (const isTest of [false, true]) {
+      const { poller } = await bots.registry.queueOf(botId, isTest)
+      const poll = (): Promise<unknown> =>
+        Promise.resolve(poller.poll(request, { onGone: undefined }))
+      const first = poll()
+      const second = poll()
+      assert.deepEqual(await first, [])
+      await bots.registry.change(botId, { polls: null })
+      const third = poll()
+      const refused = assert.rejects(second, { code: 'POLL_TERMINATED' })
+      // At the pace of refusals.
+      await bots.clock.advance(3_000)
+      await refused
+      await bots.registry.change(botId, { polls: 'take_over' })
+      poller.end()
+      assert.deepEqual(await third, [])
+    }
+  }
+  await bots.close()
+})

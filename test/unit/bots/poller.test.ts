@@ -373,10 +373,10 @@ test('two programs whose polls take over from each other call twice in 3 s, and 
   const polls = await Polls.open()
   polls.takesOver = true
   let calls = 0
-  let isOver = false
+  const state = { isOver: false }
   // Each polls again as soon as it has its answer.
   const program = async (): Promise<void> => {
-    while (!isOver) {
+    while (!state.isOver) {
       calls += 1
       const presence = { onGone: undefined }
       const request = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
@@ -390,7 +390,7 @@ test('two programs whose polls take over from each other call twice in 3 s, and 
   assert.ok(calls >= 30, `${calls} calls`)
   assert.ok((polls.poller.foughtForMs ?? 0) > 50_000)
   assert.deepEqual(polls.conflicts, [])
-  isOver = true
+  state.isOver = true
   polls.poller.drain()
 })
 

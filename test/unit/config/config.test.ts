@@ -308,6 +308,7 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ],
   ['update-types-of', '9.0', ''],
   ['portal', 'p', 'ftp://p', 'https://p/x', 'https://p?x', 'https://p:0', 'https:///p'],
+  ['public-healthz', 'maybe', ''],
   ['health-in-webhook-info', 'maybe', ''],
   ['trace-context', 'maybe', ''],
   ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host'],
