@@ -14,7 +14,108 @@ export interface SizePoint {
   readonly diskMb: number
 }
 
-export const sizeMachine = ''
-export const sizeReport = ''
+export const sizeMachine = '2 x AMD EPYC, Node v20.20.2'
+export const sizeReport = '2026-11-25-8450241f.md'
 
-export const sizePoints: readonly SizePoint[] = []
+export const sizePoints: readonly SizePoint[] = [
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 200,
+    backlog: 0,
+    cores: 0.3726,
+    memoryMb: 193.4,
+    diskMb: 22.5,
+  },
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 1000,
+    backlog: 0,
+    cores: 0.9087,
+    memoryMb: 211.4,
+    diskMb: 25.3,
+  },
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 3000,
+    backlog: 0,
+    cores: 0.9393,
+    memoryMb: 242,
+    diskMb: 31.9,
+  },
+  {
+    mode: 'webhook',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 200,
+    backlog: 0,
+    cores: 0.5125,
+    memoryMb: 222.7,
+    diskMb: 22.5,
+  },
+  {
+    mode: 'webhook',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 1000,
+    backlog: 0,
+    cores: 0.709,
+    memoryMb: 243.4,
+    diskMb: 25.2,
+  },
+  {
+    mode: 'webhook',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 3000,
+    backlog: 0,
+    cores: 1.0463,
+    memoryMb: 255.9,
+    diskMb: 31.4,
+  },
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 2000,
+    updatesPerSecond: 200,
+    backlog: 0,
+    cores: 0.4353,
+    memoryMb: 226,
+    diskMb: 23.1,
+  },
+  {
+    mode: 'webhook',
+    workers: 2,
+    bots: 2000,
+    updatesPerSecond: 200,
+    backlog: 0,
+    cores: 0.4924,
+    memoryMb: 263.5,
+    diskMb: 23.4,
+  },
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 200,
+    backlog: 200000,
+    cores: 0.367,
+    memoryMb: 289.5,
+    diskMb: 59.6,
+  },
+  {
+    mode: 'poll',
+    workers: 4,
+    bots: 200,
+    updatesPerSecond: 1000,
+    backlog: 0,
+    cores: 1.1379,
+    memoryMb: 364,
+    diskMb: 25.2,
+  },
+]
