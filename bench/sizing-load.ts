@@ -11,7 +11,7 @@ import type { LongPollerQuestion } from './latency-messages.ts'
 import { sampleUpdate, seededRandom } from './sample-updates.ts'
 import { firstBotId, type RegisteredBot, ServerUnderTest } from './server-under-test.ts'
 import type { SteadyQuestion } from './steady-messages.ts'
-import { openSink, webhookPath } from './webhook-fleet.ts'
+import { openSink, type SteadyPace, webhookPath } from './webhook-fleet.ts'
 
 export interface SizingLoad {
   readonly mode: 'poll' | 'webhook'
@@ -29,7 +29,8 @@ export type SizingFigures = Readonly<
 
 const usualWorkers = 2
 const keys = 10
-const warmUpMs = 2_500
+/** A slow load would measure the compiler for minutes, so every one begins with many updates. */
+const warmUp = { ratePerSecond: 2_000, durationMs: 4_000 }
 /** Below the limit of a queue. */
 const backlogOfBotMax = 80_000
 const updatesPerPush = 2_000
@@ -49,22 +50,21 @@ export async function measureSizing(
     const bots = await server.registerBots(load.bots)
     const helper = await openClients(own, { server, bots, mode: load.mode })
     const pusher = new HelperProcess('steady-pusher', own)
-    const push = (ms: number): Promise<number> => {
+    const push = (pace: SteadyPace): Promise<number> => {
       const question: SteadyQuestion = {
         port: server.privatePort,
         adminKey: server.adminKey,
         firstBotId,
         bots: load.bots,
         keys,
-        ratePerSecond: load.ratePerSecond,
-        durationMs: ms,
+        ...pace,
       }
       return pusher.ask<number>(question)
     }
-    await push(warmUpMs)
+    await push(warmUp)
     const costs = meterCpu(server.processes, [helper, pusher])
     const startMs = performance.now()
-    const operations = await push(durationMs)
+    const operations = await push({ ratePerSecond: load.ratePerSecond, durationMs })
     const seconds = (performance.now() - startMs) / 1_000
     const cost = costs()
     const figures = {

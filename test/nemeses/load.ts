@@ -48,6 +48,8 @@ export class Load {
   readonly deliveries = new Pulse()
   /** Responses that no client should get, and how often; requests that took too long. */
   readonly wrong = new Map<string, number>()
+  /** Why pushes were not accepted, and how often. */
+  readonly reasons = new Map<string, number>()
   /** The event that happens now. */
   event = 'start'
   readonly #options: LoadOptions
@@ -190,7 +192,7 @@ export class Load {
       const result = await stream.push(head, textOf(number, luck.chance(largeShare)))
       clearTimeout(timer)
       state.isOpen &&= result !== undefined
-      const id = this.#note(ledger, { number, startMs, result })
+      const id = this.#note(ledger, { number, startMs, result, isPair: true })
       if (id === undefined) return
       ledger.expectRising(lastIds.get(ledger.botId) ?? 0, id)
       lastIds.set(ledger.botId, id)
@@ -245,10 +247,15 @@ export class Load {
       readonly number: number
       readonly startMs: number
       readonly result: PairResult | undefined
+      readonly isPair?: boolean
     },
   ): number | undefined {
     const { number, startMs, result } = push
     const id = result?.update_id
+    if (id === undefined) {
+      const what = push.isPair === true ? 'a pair' : 'a push'
+      this.#count(this.reasons, `${what}: ${result?.error?.code ?? 'no response'}`)
+    }
     if (id !== undefined) this.#accepted(ledger, { number, startMs, id })
     else if (result?.error === undefined || result.error.code === 'OUTCOME_UNKNOWN')
       ledger.leaveUnknown(number)
@@ -294,8 +301,12 @@ export class Load {
   }
 
   noteWrong(text: string): void {
+    this.#count(this.wrong, text)
+  }
+
+  #count(counts: Map<string, number>, text: string): void {
     const key = `${this.event}: ${text}`
-    this.wrong.set(key, (this.wrong.get(key) ?? 0) + 1)
+    counts.set(key, (counts.get(key) ?? 0) + 1)
   }
 }
 

@@ -127,10 +127,10 @@ function report(): void {
     '| way | accepted | refused | unknown | received | lost or wrong | late |',
     '|---|---:|---:|---:|---:|---:|---:|',
     ...rows.map((row) => `| ${row} |`),
-    ...outcomes.flatMap(({ way, stages, violations, late }) => [
+    ...outcomes.flatMap(({ way, stages, violations, late, reasons }) => [
       '',
       `${way}: ${stages.join('; ')}.`,
-      ...[...late, ...violations].map((line) => `- ${line}`),
+      ...[...reasons, ...late, ...violations].map((line) => `- ${line}`),
     ]),
     '',
   ]

@@ -22,6 +22,8 @@ export interface UpgradeOutcome {
   readonly received: number
   /** What was lost, doubled, out of order, or answered as no client should see it. */
   readonly violations: readonly string[]
+  /** Why pushes were refused, or are unknown. */
+  readonly reasons: readonly string[]
   /** Requests that took longer than the clients wait: servers, database and clients share one machine. */
   readonly late: readonly string[]
 }
@@ -52,7 +54,7 @@ export async function startUpgradeLoad(
 export function outcomeOf(
   way: string,
   stages: readonly string[],
-  { ledgers, wrong }: Load,
+  { ledgers, wrong, reasons }: Load,
 ): UpgradeOutcome {
   const sum = (count: (ledger: BotLedger) => number): number =>
     ledgers.reduce((total, each) => total + count(each), 0)
@@ -72,6 +74,7 @@ export function outcomeOf(
     unknown: sum(({ counts }) => counts.unknown),
     received: sum(({ counts }) => counts.received),
     violations,
+    reasons: [...reasons].map(([text, count]) => `${count} times, ${text}`),
     late,
   }
 }

@@ -73,7 +73,7 @@ async function size(call: CommandCall): Promise<void> {
     ...(load.updatesPerSecond > measuredRateMax(load)
       ? [`Above ${measuredRateMax(load)} updates a second nothing was measured.`]
       : []),
-    'Plan twice the CPU time and memory for bursts and restarts, and three times the disk for what LevelDB merges.',
+    'Leave as much again for bursts, restarts and the tables that LevelDB merges.',
   ])
 }
 

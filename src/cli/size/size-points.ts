@@ -14,7 +14,108 @@ export interface SizePoint {
   readonly diskMb: number
 }
 
-export const sizeMachine = ''
-export const sizeReport = ''
+export const sizeMachine = '2 x AMD EPYC, Node v20.20.2'
+export const sizeReport = '2026-11-25-8450241f.md'
 
-export const sizePoints: readonly SizePoint[] = []
+export const sizePoints: readonly SizePoint[] = [
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 200,
+    backlog: 0,
+    cores: 0.2811,
+    memoryMb: 212.6,
+    diskMb: 25.8,
+  },
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 1000,
+    backlog: 0,
+    cores: 0.6667,
+    memoryMb: 217.3,
+    diskMb: 27.7,
+  },
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 3000,
+    backlog: 0,
+    cores: 0.7102,
+    memoryMb: 237.6,
+    diskMb: 31.7,
+  },
+  {
+    mode: 'webhook',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 200,
+    backlog: 0,
+    cores: 0.3034,
+    memoryMb: 267.5,
+    diskMb: 25.7,
+  },
+  {
+    mode: 'webhook',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 1000,
+    backlog: 0,
+    cores: 0.6438,
+    memoryMb: 243.6,
+    diskMb: 27.7,
+  },
+  {
+    mode: 'webhook',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 3000,
+    backlog: 0,
+    cores: 0.8557,
+    memoryMb: 261.4,
+    diskMb: 31.9,
+  },
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 2000,
+    updatesPerSecond: 200,
+    backlog: 0,
+    cores: 0.3033,
+    memoryMb: 265.9,
+    diskMb: 26.5,
+  },
+  {
+    mode: 'webhook',
+    workers: 2,
+    bots: 2000,
+    updatesPerSecond: 200,
+    backlog: 0,
+    cores: 0.3209,
+    memoryMb: 331.9,
+    diskMb: 26.8,
+  },
+  {
+    mode: 'poll',
+    workers: 2,
+    bots: 200,
+    updatesPerSecond: 200,
+    backlog: 200000,
+    cores: 0.2873,
+    memoryMb: 294,
+    diskMb: 56.3,
+  },
+  {
+    mode: 'poll',
+    workers: 4,
+    bots: 200,
+    updatesPerSecond: 1000,
+    backlog: 0,
+    cores: 0.8207,
+    memoryMb: 368.5,
+    diskMb: 27.5,
+  },
+]

@@ -27,6 +27,7 @@ export class Caddy {
   readonly botsPort: number
   readonly pushPort: number
   readonly certificate: KeyPair
+  readonly #directory: string
   readonly #child: ChildProcess
   #log = ''
 
@@ -53,6 +54,7 @@ export class Caddy {
       readonly upstreams: { readonly bots: string; readonly private: string }
     },
   ) {
+    this.#directory = directory
     this.botsPort = options.bots
     this.pushPort = options.push
     this.certificate = issueCertificate({
@@ -68,6 +70,7 @@ export class Caddy {
       '\tservers {': `\tadmin off\n\tauto_https off\n\tservers {`,
       [`${botsHost} {\n`]: site(botsHost, this.botsPort),
       [`${pushHost}:8443 {\n`]: site(pushHost, this.pushPort),
+      '/var/log/caddy/': `${directory}/`,
       '127.0.0.1:8081': options.upstreams.bots,
       '127.0.0.1:8082': options.upstreams.private,
     })
@@ -82,7 +85,7 @@ export class Caddy {
 
   /** Returns everything that Caddy has logged. */
   log(): string {
-    return this.#log
+    return this.#log + readFileSync(join(this.#directory, 'postbote.log'), 'utf8')
   }
 
   async #stop(): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseConfig } from '../../../src/config/config.ts'
+import { parseConfig, withNewOptions } from '../../../src/config/config.ts'
 import { reloadedConfig } from '../../../src/config/reloaded-config.ts'
 
 const configOf = (...argv: string[]) => parseConfig({ argv, env: {}, readFile: () => '' })
@@ -19,4 +19,12 @@ test('a reload uses new options, and names those that require a restart', () => 
 test('unchanged options require no restart', () => {
   const config = configOf('--workers=2')
   assert.deepEqual(reloadedConfig(config, configOf('--workers=2')), { config, needRestart: [] })
+})
+
+test('options that an earlier version has read get the defaults of those that it does not know', () => {
+  const all = configOf('--workers=2', '--max-update-bytes=2000')
+  const { relayFrom: _unknown, maxUpdateBytes, ...earlier } = all
+  // What the primary sends has passed through JSON, which leaves out undefined values.
+  const sent = JSON.parse(JSON.stringify({ ...earlier, maxUpdateBytes }))
+  assert.deepEqual(withNewOptions(sent), all)
 })
