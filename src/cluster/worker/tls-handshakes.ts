@@ -125,6 +125,8 @@ export class TlsHandshakes {
     this.#bySocket.set(socket, handshake)
     socket.on('error', () => void socket.destroy())
     socket.once('close', () => this.#end(handshake, false))
+    // A client that leaves before the end of its handshake is gone.
+    socket.allowHalfOpen = false
     leaveUnread(socket)
     client.waiting.push(handshake)
     this.#beginNext(client)
@@ -199,6 +201,7 @@ export class TlsHandshakes {
       secured.destroy()
       return
     }
+    secured.allowHalfOpen = true
     this.#options.secured(socket, secured, handshake.origin)
     this.#end(handshake, true)
   }
