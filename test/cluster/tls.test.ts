@@ -26,6 +26,13 @@ function renewed(): KeyPair {
   })
 }
 
+interface Received {
+  readonly status: number
+  readonly cookie: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
+  readonly body: any
+}
+
 /** A server with TLS on both listeners, and clients that know its authority. */
 class TlsServer {
   readonly server: Server
@@ -90,7 +97,7 @@ class TlsServer {
       'content-type': 'application/json',
     }
     return (method: string, path: string, content?: object) =>
-      new Promise<{ status: number; cookie: string; body: any }>((resolve, reject) => {
+      new Promise<Received>((resolve, reject) => {
         const options = {
           method,
           headers,
@@ -296,7 +303,7 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
         `--admin-port=${new URL(tls.server.privateUrl).port}`,
       ]
       const own = tls.flags.filter((flag) => flag.startsWith('--admin'))
-      const { stdout } = await run(process.execPath, [mainFile, 'bots', ...place, ...own])
+      const { stdout } = await run(process.execPath, [mainFile, 'bots', 'list', ...place, ...own])
       assert(stdout.includes(`${bots[0]!.botId}`))
       const file = join(temporaryDirectory(t), 'ca.pem')
       writeFileSync(file, authority.cert)
@@ -309,7 +316,7 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
       await unknown.close()
       const env = { ...process.env, NODE_EXTRA_CA_CERTS: file }
       const key = join(tls.server.dir, 'admin.key')
-      const far = [mainFile, 'bots', `--url=${url}`, `--key-file=${key}`]
+      const far = [mainFile, 'bots', 'list', `--url=${url}`, `--key-file=${key}`]
       assert((await run(process.execPath, far, { env })).stdout.includes(`${bots[0]!.botId}`))
     },
   )

@@ -5,7 +5,7 @@ import {
   certificateFiles,
   isOpenToAll,
   readCertificate,
-} from '../../app/listener-certificates.ts'
+} from '../../app/read-certificates.ts'
 import { endingSoonMs } from '../../app/ending-soon.ts'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
