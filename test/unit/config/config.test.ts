@@ -490,3 +490,21 @@ test('docs/reference/options.md is up to date (node dist/scripts/generate-docs.j
   )
   assert.equal(page, optionsPage())
 })
+
+test('a certificate needs its key, and a listener with a port', () => {
+  const problemsOf = (...argv: string[]): readonly string[] => {
+    try {
+      parseConfig({ argv, env: {}, readFile: () => '' })
+      return []
+    } catch (error) {
+      return error instanceof ConfigError ? error.problems : [String(error)]
+    }
+  }
+  assert.deepEqual(problemsOf('--http-cert=c', '--http-cert-key=k'), [])
+  assert.deepEqual(problemsOf('--http-cert=c', '--admin-cert-key=k'), [
+    '--http-cert: expected http-cert-key with it',
+    '--admin-cert-key: expected admin-cert with it',
+  ])
+  const socket = problemsOf('--admin-cert=c', '--admin-cert-key=k', '--admin-ip-address=/run/s')
+  assert.match(socket.join(), /^--admin-cert: expected an IP address in admin-ip-address/)
+})
