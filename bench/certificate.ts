@@ -8,6 +8,8 @@ export interface Certificate {
   readonly cert: string
   /** The file of `cert`, for NODE_EXTRA_CA_CERTS. */
   readonly file: string
+  /** The file of `key`. */
+  readonly keyFile: string
 }
 
 /** Needs the openssl command. The key has the type that most sites use now. */
@@ -18,5 +20,5 @@ export function makeCertificate(directory: string): Certificate {
   const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
   const files = ['-nodes', '-keyout', keyFile, '-out', file, '-days', '2']
   execFileSync('openssl', [...request, ...names, ...files], { stdio: 'ignore' })
-  return { key: readFileSync(keyFile, 'utf8'), cert: readFileSync(file, 'utf8'), file }
+  return { key: readFileSync(keyFile, 'utf8'), cert: readFileSync(file, 'utf8'), file, keyFile }
 }

@@ -8,6 +8,7 @@ export interface HttpQuestion {
 /** One keep-alive connection with one request in flight; its requests are sent in turn. */
 export interface HttpConnection {
   readonly port: number
+  readonly isTls?: boolean
   /** In each, the `numberMark` is replaced by a number that is never used again. */
   readonly requests: readonly string[]
   /** The smallest and largest allowed body of a response; otherwise the run fails. */

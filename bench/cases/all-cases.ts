@@ -24,6 +24,7 @@ import { pushCases } from './push.ts'
 import { pushKeyCase } from './push-key.ts'
 import { scalingCases } from './scaling.ts'
 import { sizingCases } from './sizing.ts'
+import { tlsCases } from './tls.ts'
 import { webhookCases } from './webhook.ts'
 
 export const caseGroups: readonly CaseGroup[] = [
@@ -34,6 +35,7 @@ export const caseGroups: readonly CaseGroup[] = [
   },
   { name: 'producer', title: 'The client for producers', cases: [producerClientCase] },
   { name: 'poll', title: 'getUpdates', cases: [...pollCases, gzipCase, ...forwardedCases] },
+  { name: 'tls', title: 'TLS from files', cases: tlsCases },
   { name: 'latency', title: 'From push to poll', cases: [latencyCase] },
   { name: 'webhook', title: 'Webhooks', cases: webhookCases },
   { name: 'connect', title: 'A connection for each request', cases: connectCases },

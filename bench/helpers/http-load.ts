@@ -3,6 +3,7 @@
  * of responses are read, so that the load costs much less than what it measures.
  */
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import {
   type HttpConnection,
   type HttpQuestion,
@@ -76,7 +77,9 @@ class Connection {
   }
 
   #connect(): Socket {
-    const socket = connect({ host: '127.0.0.1', port: this.#plan.port, noDelay: true })
+    const { port, isTls = false } = this.#plan
+    const place = { host: '127.0.0.1', port, noDelay: true }
+    const socket = isTls ? connectTls({ ...place, rejectUnauthorized: false }) : connect(place)
     socket.on('data', (bytes) => this.#read(bytes))
     socket.on('error', (error) => this.#settle?.reject(error))
     socket.on('close', () => this.#closed())

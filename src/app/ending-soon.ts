@@ -4,7 +4,7 @@ import { type Clock, every, type Timer } from '../clock.ts'
 import type { ListenerCertificates } from '../cluster/listener.ts'
 import type { LinkSecurity } from '../cluster/node-links.ts'
 import type { GaugeName } from '../metrics.ts'
-import { certificateEndMs } from './listener-certificates.ts'
+import { certificateEndMs } from './read-certificates.ts'
 
 export interface EndingSoonOptions {
   readonly clock: Clock

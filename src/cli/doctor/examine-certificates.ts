@@ -5,9 +5,9 @@ import {
   certificateFiles,
   isOpenToAll,
   readCertificate,
-} from '../../app/listener-certificates.ts'
+} from '../../app/read-certificates.ts'
 import { endingSoonMs } from '../../app/ending-soon.ts'
-import type { Clock } from '../../clock.ts'
+import { type Clock, utcText } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { messageOf } from '../../message-of.ts'
 import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
@@ -27,7 +27,7 @@ function findingsOf(files: CertificateFiles, nowMs: number): readonly Finding[] 
   const findings = isOpenToAll(key)
     ? [warn(`every user of this machine can read ${key}: run chmod o= on it`)]
     : []
-  const end = new Date(endMs).toISOString().slice(0, 10)
+  const end = utcText(endMs).slice(0, 10)
   if (endMs <= nowMs)
     return [...findings, bad(`the certificate in ${cert} expired on ${end}: renew it`)]
   const isSoon = endMs - nowMs < endingSoonMs

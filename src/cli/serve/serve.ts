@@ -17,7 +17,7 @@ import {
   CertificateError,
   certificateWarnings,
   readCertificates,
-} from '../../app/listener-certificates.ts'
+} from '../../app/read-certificates.ts'
 import type { WorkerSettings } from '../../app/worker-app.ts'
 import type { Log } from '../../surroundings.ts'
 import { JoinedDatabases, type JoinedDatabasesOptions } from '../cluster/joined-databases.ts'
@@ -50,8 +50,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const joined = await joinedDatabasesOf(config, { directory, lock, log })
   const { data, workers } = await prepared(config, directory, joined)
   const adminKey = await adminKeyOf(config, data, log)
-  const settings = settingsOf({ config, data, adminKey, joined })
-  warnOfCertificates(config, log)
+  const settings = settingsOf({ config, data, adminKey, joined, log })
   const memory = SharedMemory.create({ path: settings.regionPath, workers, shards: data.shards })
   // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
   const counters = memory.slot(0)
@@ -97,9 +96,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     settings,
     ...joined?.forPrimary,
     newSettings: () =>
-      (current = reportingRefusal(eventLog.events, () =>
-        reloadedSettings({ settings, log, readAgain }),
-      )),
+      (current = reloadedSettings({ settings, log, readAgain, events: eventLog.events })),
     onPhase: (phase) => manager.goesOn(phase),
     reopenLog: () => logOfServer.reopen(),
     exit: (code) => void exit(code),
@@ -151,15 +148,16 @@ function settingsOf(from: {
   readonly data: DataDirectory
   readonly adminKey: string
   readonly joined: JoinedDatabases | undefined
+  readonly log: Log
 }): WorkerSettings {
-  const { config, data, adminKey, joined } = from
+  const { config, data, adminKey, joined, log } = from
   return {
     config,
     dataDir: data.path,
     addedTypes: joined?.types ?? data.types,
     adminKey,
     eventSecrets: readEventSecrets(config),
-    certificates: readCertificates(config),
+    certificates: certificatesOf(config, log),
     regionPath: join(data.runPath, 'shared-memory'),
     store: joined?.engine,
     startedAtMs: systemClock.machineMs(),
@@ -175,8 +173,10 @@ async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promis
   return key
 }
 
-function warnOfCertificates(config: Config, log: Log): void {
+function certificatesOf(config: Config, log: Log): WorkerSettings['certificates'] {
+  const certificates = readCertificates(config)
   for (const warning of certificateWarnings(config, systemClock.nowMs())) log.warn({}, warning)
+  return certificates
 }
 
 /** The operator may have automated reloads, and not read the log. */
@@ -196,12 +196,12 @@ function reloadedSettings(options: {
   readonly settings: WorkerSettings
   readonly log: LogOfServer['log']
   readonly readAgain: () => Config
+  readonly events: EventLog
 }): WorkerSettings {
-  const { settings, log, readAgain } = options
+  const { settings, log, readAgain, events } = options
   const { config, needRestart } = reloadedConfig(settings.config, readAgain())
   const eventSecrets = readEventSecrets(config)
-  const certificates = readCertificates(config)
-  warnOfCertificates(config, log)
+  const certificates = reportingRefusal(events, () => certificatesOf(config, log))
   for (const name of needRestart) {
     log.warn({}, `--${name} has changed; the change takes effect after a restart`)
   }

@@ -1,6 +1,6 @@
 /**
  * The undocumented parts of Node's sockets that the hand-off relies on, in one place: `_handle` (the native TCP or Pipe
- * object), `_httpMessage` (the response that is being written), `parser.incoming` (the request that is being read),
+ * object, whose `reading` says whether node:net has started to read from it), `_httpMessage` (the response that is being written), `parser.incoming` (the request that is being read),
  * `parser.getCurrentBuffer` (the bytes it is read from) and `parser.onIncoming` (called for each head; its result steers
  * the parser).
  */
@@ -18,6 +18,14 @@ export interface NativeHandle {
 export function nativeHandleOf(socket: Duplex): NativeHandle | undefined {
   const handle: unknown = Reflect.get(socket, '_handle')
   return isNativeHandle(handle) ? handle : undefined
+}
+
+/** Stops reading from a connection before its first byte. The socket of TLS that takes it over begins again by itself. */
+export function leaveUnread(socket: Duplex): void {
+  const handle = nativeHandleOf(socket)
+  if (handle === undefined) return
+  handle.readStop()
+  Reflect.set(handle, 'reading', false)
 }
 
 /** Returns whether this connection has sent the head of a response that is not finished. */

@@ -19,7 +19,7 @@ import { clientAddress as countedAddress, isShared } from '../../http/client-add
 import { LoopBudget } from '../../http/loop-budget.ts'
 import { Fifo } from '../../kit/fifo.ts'
 import type { ConnectionOrigin } from '../connection/connection-origin.ts'
-import { nativeHandleOf } from '../connection/native-handle.ts'
+import { leaveUnread } from '../connection/native-handle.ts'
 import {
   type ListenerCertificate,
   type ListenerCertificates,
@@ -125,7 +125,9 @@ export class TlsHandshakes {
     this.#bySocket.set(socket, handshake)
     socket.on('error', () => void socket.destroy())
     socket.once('close', () => this.#end(handshake, false))
-    nativeHandleOf(socket)?.readStop()
+    // A client that leaves before the end of its handshake is gone.
+    socket.allowHalfOpen = false
+    leaveUnread(socket)
     client.waiting.push(handshake)
     this.#beginNext(client)
   }
@@ -176,7 +178,6 @@ export class TlsHandshakes {
       const nowMs = this.#options.clock.monotonicMs()
       this.#budget.charge(client.address, tlsHandshakeCostMs, nowMs)
     }
-    nativeHandleOf(socket)?.readStart()
     this.#servers[origin.listener]?.emit('connection', socket)
   }
 
@@ -200,6 +201,7 @@ export class TlsHandshakes {
       secured.destroy()
       return
     }
+    secured.allowHalfOpen = true
     this.#options.secured(socket, secured, handshake.origin)
     this.#end(handshake, true)
   }

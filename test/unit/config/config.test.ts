@@ -65,6 +65,10 @@ test('without any source every option has its default', () => {
     clusterKeyFile: undefined,
     clusterCert: undefined,
     clusterCertKey: undefined,
+    httpCert: undefined,
+    httpCertKey: undefined,
+    adminCert: undefined,
+    adminCertKey: undefined,
     clusterCa: undefined,
     local: false,
     maxWebhookConnections: 100,
@@ -279,6 +283,10 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['cluster-key-file', ''],
   ['cluster-cert', ''],
   ['cluster-cert-key', ''],
+  ['http-cert', ''],
+  ['http-cert-key', ''],
+  ['admin-cert', ''],
+  ['admin-cert-key', ''],
   ['cluster-ca', ''],
   ['local', 'maybe', ''],
   ['max-webhook-connections', '0', '1001'],
@@ -491,4 +499,22 @@ test('docs/reference/options.md is up to date (node dist/scripts/generate-docs.j
     'utf8',
   )
   assert.equal(page, optionsPage())
+})
+
+test('a certificate needs its key, and a listener with a port', () => {
+  const problemsOf = (...argv: string[]): readonly string[] => {
+    try {
+      parseConfig({ argv, env: {}, readFile: () => '' })
+      return []
+    } catch (error) {
+      return error instanceof ConfigError ? error.problems : [String(error)]
+    }
+  }
+  assert.deepEqual(problemsOf('--http-cert=c', '--http-cert-key=k'), [])
+  assert.deepEqual(problemsOf('--http-cert=c', '--admin-cert-key=k'), [
+    '--http-cert: expected http-cert-key with it',
+    '--admin-cert-key: expected admin-cert with it',
+  ])
+  const socket = problemsOf('--admin-cert=c', '--admin-cert-key=k', '--admin-ip-address=/run/s')
+  assert.match(socket.join(), /^--admin-cert: expected an IP address in admin-ip-address/)
 })

@@ -22,7 +22,11 @@ const silent = { debug: skip, info: skip, warn: skip, error: skip }
 async function setUp(
   t: TestContext,
   listener: ListenerKind = 'bot',
-  { throws = false, openMax }: { throws?: boolean; openMax?: number } = {},
+  {
+    throws = false,
+    openMax,
+    isTls = false,
+  }: { throws?: boolean; openMax?: number; isTls?: boolean } = {},
 ) {
   const counted: string[] = []
   const clock = new FakeClock()
@@ -39,7 +43,11 @@ async function setUp(
       arrived()
     },
   })
-  const address = await switchboard.listen({ listener, address: { host: '127.0.0.1', port: 0 } })
+  const address = await switchboard.listen({
+    listener,
+    address: { host: '127.0.0.1', port: 0 },
+    isTls,
+  })
   const port = 'port' in address ? address.port : 0
   t.after(() => {
     switchboard.close()
@@ -84,6 +92,19 @@ test('after the first line the primary reads nothing more', async (t) => {
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
   const [first] = routed
   assert.equal(Reflect.get(first?.connection.handle() ?? {}, 'bytesRead'), bytes)
+})
+
+test('a connection with TLS goes to any worker unread, and is closed if none takes it', async (t) => {
+  const { connect, next, routed, switchboard } = await setUp(t, 'bot', { isTls: true })
+  const arrived = next()
+  const socket = await connect('GET /bot123:x/getMe HTTP/1.1\r\n\r\n')
+  await arrived
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+  const [{ botId, connection } = assert.fail()] = routed
+  assert.deepEqual([botId, connection.bytes.length, switchboard.awaiting], [undefined, 0, 0])
+  assert.equal(Reflect.get(connection.handle() ?? {}, 'bytesRead'), 0)
+  connection.refuse(new PostboteError('UNAVAILABLE'))
+  assert.equal(await all(socket), '')
 })
 
 test('an incomplete line gets 408 after 10 s in the form of the listener', async (t) => {

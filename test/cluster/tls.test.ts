@@ -1,0 +1,365 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:https'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { X509Certificate } from 'node:crypto'
+import { PostboteClient } from '../../src/client/postbote-client.ts'
+import { run } from '../support/kit/child-process.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { until } from '../support/kit/until.ts'
+import { issueCertificate, type KeyPair } from '../support/network/certificates.ts'
+import { type Server, startServer } from '../support/server/server.ts'
+
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const authority = issueCertificate({ name: 'authority', isAuthority: true })
+
+function renewed(): KeyPair {
+  return issueCertificate({
+    name: 'bots.example',
+    alternatives: 'DNS:bots.example,IP:127.0.0.1',
+    issuer: authority,
+  })
+}
+
+interface Received {
+  readonly status: number
+  readonly cookie: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
+  readonly body: any
+}
+
+/** A server with TLS on both listeners, and clients that know its authority. */
+class TlsServer {
+  readonly server: Server
+  readonly flags: readonly string[]
+  readonly #write: (pair: KeyPair) => void
+
+  constructor(server: Server, flags: readonly string[], write: (pair: KeyPair) => void) {
+    this.server = server
+    this.flags = flags
+    this.#write = write
+  }
+
+  static async start(t: TestContext): Promise<TlsServer> {
+    const directory = temporaryDirectory(t)
+    const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')]
+    const write = (pair: KeyPair): void => {
+      writeFileSync(cert, pair.cert)
+      writeFileSync(key, pair.key, { mode: 0o600 })
+    }
+    write(renewed())
+    const files = [`--http-cert=${cert}`, `--http-cert-key=${key}`]
+    const flags = [...files, ...files.map((flag) => flag.replace('--http', '--admin'))]
+    return new TlsServer(await startServer(t, { workers: 2, flags }), flags, write)
+  }
+
+  bot(agent?: Agent) {
+    return this.#caller(this.server.botUrl, agent)
+  }
+
+  admin(agent?: Agent) {
+    return this.#caller(this.server.privateUrl, agent)
+  }
+
+  renew(pair = renewed()): KeyPair {
+    this.#write(pair)
+    return pair
+  }
+
+  reload(): Promise<unknown> {
+    return run(process.execPath, [mainFile, 'reload', '--dir', this.server.dir])
+  }
+
+  /** The certificate that a new connection to the bot API gets. */
+  async shown(): Promise<string> {
+    const { hostname: host, port } = new URL(this.server.botUrl)
+    const socket = connectTls({ host, port: Number(port), ca: authority.cert })
+    await once(socket, 'secureConnect')
+    const certificate = socket.getPeerX509Certificate()?.toString() ?? ''
+    socket.destroy()
+    return certificate
+  }
+
+  async register(): Promise<{ botId: number; token: string }> {
+    const names = { first_name: 'Test', username: 'test_bot' }
+    const { body } = await this.admin()('POST', '/v1/bots', names)
+    return { botId: body.bot_id, token: body.token }
+  }
+
+  #caller(url: string, agent: Agent | false = false) {
+    const headers = {
+      authorization: `Bearer ${this.server.key}`,
+      'content-type': 'application/json',
+    }
+    return (method: string, path: string, content?: object) =>
+      new Promise<Received>((resolve, reject) => {
+        const options = {
+          method,
+          headers,
+          ca: authority.cert,
+          ...(agent === false ? { agent } : { agent }),
+        }
+        const outgoing = request(url.replace('http:', 'https:') + path, options, (response) => {
+          let text = ''
+          response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+          response.on('error', reject)
+          response.on('end', () => {
+            const status = response.statusCode ?? 0
+            const cookie = String(response.headers['set-cookie'])
+            const isJson = String(response.headers['content-type']).includes('json')
+            resolve({ status, cookie, body: isJson ? JSON.parse(text) : text })
+          })
+        })
+        outgoing.on('error', reject)
+        outgoing.end(content === undefined ? undefined : JSON.stringify(content))
+      })
+  }
+}
+
+/** Pushes numbered updates, one after the other, and records what fails. */
+class Pusher {
+  readonly failures: string[] = []
+  pushed = 0
+  #isStopped = false
+  readonly #run: Promise<void>
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
+
+  constructor(tls: TlsServer, botId: number) {
+    this.#run = this.#repeat(tls, botId)
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#run
+    this.#agent.destroy()
+  }
+
+  async #repeat(tls: TlsServer, botId: number): Promise<void> {
+    const call = tls.admin(this.#agent)
+    while (!this.#isStopped) {
+      try {
+        const update = { message: { text: `${this.pushed}` } }
+        const { status, body } = await call('POST', `/v1/bots/${botId}/updates`, update)
+        if (status === 200) this.pushed += 1
+        else this.failures.push(`${status} ${JSON.stringify(body)}`)
+      } catch (error) {
+        this.failures.push(String(error))
+      }
+    }
+  }
+}
+
+/** Polls with the offset of what has arrived, and records what fails. */
+class Poller {
+  readonly failures: string[] = []
+  readonly texts: string[] = []
+  #isStopped = false
+  readonly #run: Promise<void>
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
+
+  constructor(tls: TlsServer, token: string) {
+    this.#run = this.#repeat(tls, token)
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#run
+    this.#agent.destroy()
+  }
+
+  async #repeat(tls: TlsServer, token: string): Promise<void> {
+    const call = tls.bot(this.#agent)
+    let offset = 0
+    while (!this.#isStopped) {
+      try {
+        const { body } = await call('POST', `/bot${token}/getUpdates`, { offset, timeout: 1 })
+        if (body.ok !== true) this.failures.push(JSON.stringify(body))
+        for (const update of body.result ?? []) {
+          this.texts.push(update.message.text)
+          offset = update.update_id + 1
+        }
+      } catch (error) {
+        this.failures.push(String(error))
+      }
+    }
+  }
+}
+
+test('TLS on both listeners: calls of every bot, reloads, commands, and the death of a worker', async (t) => {
+  const tls = await TlsServer.start(t)
+  const bots = await Promise.all(Array.from({ length: 8 }, () => tls.register()))
+
+  await t.test(
+    'a connection that carries calls of bots of every worker answers them all',
+    async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      for (const { botId, token } of bots) {
+        const { body } = await tls.bot(agent)('GET', `/bot${token}/getMe`)
+        assert.equal(body.result.id, botId)
+      }
+      agent.destroy()
+      const { body } = await tls.admin()('GET', '/metrics')
+      const value = (name: string) =>
+        Number(new RegExp(`^postbote_${name} (.*)$`, 'm').exec(body)?.[1])
+      assert(value('requests_forwarded_total') > 0)
+      assert(value('tls_handshakes_total') > 8)
+    },
+  )
+
+  await t.test(
+    'reloads with renewed files fail no request, and new connections get the new certificate',
+    async () => {
+      const pushers = bots.slice(0, 4).map(({ botId }) => new Pusher(tls, botId))
+      const pollers = bots.slice(0, 4).map(({ token }) => new Poller(tls, token))
+      t.after(() => Promise.all([...pushers, ...pollers].map((each) => each.stop())))
+      for (let nth = 0; nth < 2; nth++) {
+        const { cert } = tls.renew()
+        await tls.reload()
+        assert.equal(await tls.shown(), new X509Certificate(cert).toString())
+      }
+      await Promise.all(pushers.map((each) => each.stop()))
+      for (const [nth, poller] of pollers.entries()) {
+        const pusher = pushers[nth]!
+        await until(() => poller.texts.length >= pusher.pushed)
+        await poller.stop()
+        assert.deepEqual([...pusher.failures, ...poller.failures], [])
+        assert.deepEqual(
+          poller.texts,
+          Array.from({ length: pusher.pushed }, (_, at) => `${at}`),
+        )
+      }
+    },
+  )
+
+  await t.test(
+    'a reload with a key of another certificate is refused by name, and keeps the old one',
+    async () => {
+      const before = await tls.shown()
+      const good = { cert: before, key: '' }
+      const other = renewed()
+      tls.renew({ ...good, key: other.key })
+      await assert.rejects(tls.reload(), /--http-cert .*--http-cert-key .*does not belong/)
+      assert.equal(await tls.shown(), before)
+      const { body } = await tls.admin()('GET', '/v1/events?last=10')
+      assert(body.events.some(({ type }: { type: string }) => type === 'certificate.refused'))
+      assert(!JSON.stringify(body).includes('PRIVATE KEY'))
+      // Also a worker that dies now starts with the old one.
+      process.kill(tls.server.workerPid(), 'SIGKILL')
+      await until(async () => (await tls.admin()('GET', '/readyz')).status === 200)
+      assert.equal(await tls.shown(), before)
+      tls.renew()
+      await tls.reload()
+    },
+  )
+
+  await t.test('a worker that is killed during polls loses nothing', async () => {
+    const { botId, token } = bots[5]!
+    const poller = new Poller(tls, token)
+    const pusher = new Pusher(tls, bots[6]!.botId)
+    for (const which of [0, 1]) {
+      process.kill(tls.server.workerPid(which), 'SIGKILL')
+      await until(async () => {
+        const answer = await tls
+          .admin()('GET', '/readyz')
+          .catch(() => undefined)
+        return answer?.status === 200
+      })
+    }
+    await pusher.stop()
+    const { status } = await tls.admin()('POST', `/v1/bots/${botId}/updates`, {
+      message: { text: 'after' },
+    })
+    assert.equal(status, 200)
+    await until(() => poller.texts.length === 1)
+    await poller.stop()
+  })
+
+  await t.test(
+    'plain HTTP is closed without an answer, and the session of a browser is only for TLS',
+    async () => {
+      for (const url of [tls.server.botUrl, tls.server.privateUrl]) {
+        const { hostname, port } = new URL(url)
+        const socket = connect(Number(port), hostname)
+        socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+        let received = ''
+        for await (const chunk of socket) received += String(chunk)
+        assert(!received.includes('HTTP/1.1'))
+      }
+      const { cookie } = await tls.admin()('POST', '/v1/session')
+      assert.match(cookie, /^__Host-.*; Secure/)
+    },
+  )
+
+  await t.test(
+    'the commands of this machine and the client of producers reach the private listener',
+    async () => {
+      const place = [
+        `--dir=${tls.server.dir}`,
+        `--admin-port=${new URL(tls.server.privateUrl).port}`,
+      ]
+      const own = tls.flags.filter((flag) => flag.startsWith('--admin'))
+      const { stdout } = await run(process.execPath, [mainFile, 'bots', 'list', ...place, ...own])
+      assert(stdout.includes(`${bots[0]!.botId}`))
+      const file = join(temporaryDirectory(t), 'ca.pem')
+      writeFileSync(file, authority.cert)
+      const url = tls.server.privateUrl.replace('http:', 'https:')
+      const unknown = new PostboteClient({ url, key: tls.server.key, retries: 0 })
+      await assert.rejects(
+        unknown.push(bots[7]!.botId, { message: {} }),
+        /UNABLE_TO_VERIFY|SELF_SIGNED|could not connect/,
+      )
+      await unknown.close()
+      const env = { ...process.env, NODE_EXTRA_CA_CERTS: file }
+      const key = join(tls.server.dir, 'admin.key')
+      const far = [mainFile, 'bots', 'list', `--url=${url}`, `--key-file=${key}`]
+      assert((await run(process.execPath, far, { env })).stdout.includes(`${bots[0]!.botId}`))
+    },
+  )
+})
+
+test('a server does not start with files that are no pair, and says which', async (t) => {
+  const directory = temporaryDirectory(t)
+  const [one, other] = [renewed(), renewed()]
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text)
+    return join(directory, name)
+  }
+  const cert = file('cert.pem', one.cert)
+  const key = file('key.pem', one.key)
+  const wrong = [
+    [['--http-cert', cert], /--http-cert: expected http-cert-key with it/],
+    [['--admin-cert-key', key], /--admin-cert-key: expected admin-cert with it/],
+    [
+      ['--http-cert', cert, '--http-cert-key', key, '--http-ip-address', join(directory, 's')],
+      /Unix socket/,
+    ],
+    [
+      ['--http-cert', cert, '--http-cert-key', file('o.pem', other.key)],
+      /--http-cert .*does not belong/,
+    ],
+    [
+      ['--admin-cert', cert, '--admin-cert-key', join(directory, 'none')],
+      /--admin-cert-key .*none cannot be read/,
+    ],
+    [
+      ['--http-cert', file('x.pem', 'x'), '--http-cert-key', key],
+      /--http-cert .*expected a certificate/,
+    ],
+  ] as const
+  for (const [flags, expected] of wrong) {
+    const args = [
+      mainFile,
+      'serve',
+      '--dir',
+      join(directory, 'data'),
+      '--http-port=0',
+      '--admin-port=0',
+    ]
+    await assert.rejects(run(process.execPath, [...args, ...flags], { timeout: 20_000 }), expected)
+  }
+})

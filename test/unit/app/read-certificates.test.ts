@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import {
+  CertificateError,
+  certificateWarnings,
+  readCertificates,
+} from '../../../src/app/read-certificates.ts'
+import { examineCertificates } from '../../../src/cli/doctor/examine-certificates.ts'
+import { parseConfig } from '../../../src/config/config.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
+import { issueCertificate, makeCertificate } from '../../support/network/certificates.ts'
+
+const pair = makeCertificate('bots.example')
+const other = makeCertificate('bots.example')
+
+function setUp(t: TestContext) {
+  const directory = temporaryDirectory(t)
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text, { mode: 0o600 })
+    return join(directory, name)
+  }
+  const config = (cert: string, key: string) =>
+    parseConfig({
+      argv: ['--http-cert', cert, '--http-cert-key', key],
+      env: {},
+      readFile: () => '',
+    })
+  return { file, config }
+}
+
+test('a certificate with its key is read, and intermediate ones stay with it', (t) => {
+  const { file, config } = setUp(t)
+  const chain = pair.cert + other.cert
+  const certificates = readCertificates(config(file('cert', chain), file('key', pair.key)))
+  assert.deepEqual(certificates, { bot: { cert: chain, key: pair.key } })
+})
+
+test('files that are no pair are refused by their names and options, without their content', (t) => {
+  const { file, config } = setUp(t)
+  const [cert, key] = [file('cert', pair.cert), file('key', pair.key)]
+  const wrong: readonly [cert: string, key: string, expected: RegExp][] = [
+    [
+      cert,
+      file('other', other.key),
+      /^--http-cert .*cert and --http-cert-key .*other: .*does not belong/,
+    ],
+    [file('bad', 'x'), key, /^--http-cert .*bad .*in PEM/],
+    [
+      file('cut', `${pair.cert}-----BEGIN CERTIFICATE-----\nAAAA\n`),
+      key,
+      /^--http-cert .*cut .*in PEM/,
+    ],
+    [cert, cert, /in PEM/],
+    [cert, `${key}-gone`, /^--http-cert-key .*gone cannot be read/],
+  ]
+  for (const [first, second, expected] of wrong) {
+    assert.throws(
+      () => readCertificates(config(first, second)),
+      (error: Error) => {
+        assert(error instanceof CertificateError)
+        assert.match(error.message, expected)
+        return !error.message.includes('BEGIN')
+      },
+    )
+  }
+})
+
+test('a key that everybody can read and an expired certificate are named', (t) => {
+  const { file, config } = setUp(t)
+  const old = issueCertificate({ name: 'x', from: '20200101000000Z', until: '20200201000000Z' })
+  const options = config(file('cert', old.cert), file('key', old.key))
+  assert.deepEqual(certificateWarnings(options, Date.UTC(2020, 0, 15)), [])
+  chmodSync(join(options.httpCertKey ?? ''), 0o644)
+  const warnings = certificateWarnings(options, Date.UTC(2020, 1, 2))
+  assert.match(warnings.join('\n'), /read .*key: .*chmod o=\n.*cert has expired$/)
+})
+
+test('the doctor says until when a certificate is valid, and what is wrong with it', (t) => {
+  const { file, config } = setUp(t)
+  const { cert, key } = issueCertificate({
+    name: 'x',
+    from: '20200101000000Z',
+    until: '20200201000000Z',
+  })
+  const options = config(file('cert', cert), file('key', key))
+  const at = (month: number, day: number) =>
+    examineCertificates(options, new FakeClock(Date.UTC(2020, month, day)))
+  const said = [at(0, 2), at(0, 20), at(1, 2)].map(([first]) => `${first?.level} ${first?.text}`)
+  assert.match(said[0] ?? '', /^good .*is valid until 2020-02-01$/)
+  assert.match(said[1] ?? '', /^warn .*is valid until 2020-02-01: renew it$/)
+  assert.match(said[2] ?? '', /^bad .*expired on 2020-02-01: renew it$/)
+  file('key', other.key)
+  assert.equal(at(0, 2)[0]?.level, 'bad')
+  const none = parseConfig({ argv: [], env: {}, readFile: () => '' })
+  assert.deepEqual(examineCertificates(none, new FakeClock()), [])
+})
