@@ -176,10 +176,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     dataDir: settings.dataDir,
   })
   return Object.assign(life, {
-    handlers: handlersOf(parts, [probes, portal], {
-      bot: bot.listener,
-      private: listenerOf(privateApi),
-    }),
+    handlers: handlersOf(parts, [probes, portal], bot.listener, listenerOf(privateApi)),
     botRequestTimeoutMs: upstream === undefined ? undefined : uploadTimeoutMs,
     mayLast: (request: IncomingMessage) => router.mayLast(request),
     ...keyLimitsOf(parts),
@@ -194,11 +191,12 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
 function handlersOf(
   { gate, router }: Parts,
   [probes, portal]: readonly [PublicProbes, PortalListener],
-  own: WorkerApp['handlers'],
+  bot: RequestListener,
+  own: RequestListener,
 ): WorkerApp['handlers'] {
   return {
-    bot: gate.botListener(router.listener('bot', probes.onPublic(portal.onPublic(own.bot)))),
-    private: gate.privateListener(router.listener('private', portal.onPrivate(own.private))),
+    bot: gate.botListener(router.listener('bot', probes.onPublic(portal.onPublic(bot)))),
+    private: gate.privateListener(router.listener('private', portal.onPrivate(own))),
   }
 }
 
