@@ -29,7 +29,7 @@ export function judge(run: JudgedRun): string[] {
     ...(run.job.mode === 'calls' ? callFindings(run) : pushFindings(run)),
     ...retryFindings(run),
     ...boundFindings(run),
-    ...server.complaints,
+    ...server.complaints.slice(0, findingsShown),
     ...(report.errorText === '' ? [] : [`it wrote: ${report.errorText.slice(-2_000)}`]),
   ]
 }
