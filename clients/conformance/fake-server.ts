@@ -30,8 +30,11 @@ export class FakeServer {
   #nextRequestMs = 0
   /** The largest number of connections at a time. */
   connectionsMax = 0
-  /** What a client must not do, in words. */
-  readonly complaints: string[] = []
+
+  /** What the client did and must not do, in words. */
+  get complaints(): string[] {
+    return this.pushes.complaints
+  }
 
   /** Prepares a server; `start` opens its port. */
   constructor(options: FakeServerOptions) {

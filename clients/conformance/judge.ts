@@ -29,7 +29,7 @@ export function judge(run: JudgedRun): string[] {
     ...(run.job.mode === 'calls' ? callFindings(run) : pushFindings(run)),
     ...retryFindings(run),
     ...boundFindings(run),
-    ...server.complaints,
+    ...server.complaints.slice(0, findingsShown),
     ...(report.errorText === '' ? [] : [`it wrote: ${report.errorText.slice(-2_000)}`]),
   ]
 }
@@ -90,8 +90,8 @@ function queueFindings(
   const findings: string[] = []
   if (new Set(numbers).size !== numbers.length) findings.push(`bot ${bot} has updates twice`)
   const isOrdered = job.mode !== 'single' || job.concurrency === 1
-  const mayOvertake = scenario.mayOvertake && nth === 0
-  if (isOrdered && !mayOvertake && numbers.some((n, at) => n <= (numbers[at - 1] ?? -1))) {
+  const max = nth === 0 ? scenario.overtakenMax : 0
+  if (isOrdered && max < Infinity && numbers.some((n, at) => isOvertaken(numbers, n, at - max))) {
     findings.push(`the updates of bot ${bot} are not in order`)
   }
   const unknown = numbers.filter((n) => {
@@ -101,6 +101,12 @@ function queueFindings(
   if (unknown.length > 0)
     findings.push(`stored without a result that says so: ${unknown.slice(0, 9).join()}`)
   return findings
+}
+
+/** Whether an update comes after a later one that is stored before `at`. */
+function isOvertaken(numbers: readonly number[], n: number, at: number): boolean {
+  const before = numbers[at - 1]
+  return before !== undefined && before > n
 }
 
 function callFindings({ scenario, job, report, server }: JudgedRun): string[] {

@@ -59,8 +59,8 @@ export interface Scenario {
   /** The outcomes of which a push may have any. */
   readonly outcomes: (n: number, mode: Mode, run: number) => readonly Outcome[]
   readonly callOutcomes: (call: string) => Outcome
-  /** Whether the updates of the first bot may overtake each other. */
-  readonly mayOvertake: boolean
+  /** An update of the first bot may be overtaken by so many later ones. */
+  readonly overtakenMax: number
   /** No push and no call is attempted more often. */
   readonly attemptsMax: number
   /** No more connections are open at a time. */

@@ -22,7 +22,7 @@ const plain: Omit<Scenario, 'name'> = {
   callAction: () => store,
   outcomes: () => ['stored'],
   callOutcomes: () => 'stored',
-  mayOvertake: false,
+  overtakenMax: 0,
   attemptsMax: 100,
   connectionsMax: Infinity,
   retryCode: undefined,
@@ -74,7 +74,7 @@ export const scenarios: readonly Scenario[] = [
   {
     ...long,
     name: 'the store of one bot is unavailable again and again',
-    mayOvertake: true,
+    overtakenMax: Infinity,
     retryCode: 'STORE_UNAVAILABLE',
     action: ({ isTurn, isFirstBot, attempt }) =>
       isTurn && isFirstBot && attempt < 3
@@ -82,10 +82,24 @@ export const scenarios: readonly Scenario[] = [
         : store,
   },
   {
+    ...plain,
+    name: 'a bot that is refused for a moment waits with its later pushes, and the others go on',
+    modes: ['stream'],
+    count: 400,
+    // A pair is overtaken only by those that are under way with it.
+    job: { client: { retryDelayMsMin: 30, retryDelayMsMax: 30 }, stream: { pairsMax: 8 } },
+    overtakenMax: 8,
+    retryCode: 'STORE_UNAVAILABLE',
+    action: ({ isTurn, isFirstBot, attempt }) =>
+      isTurn && isFirstBot && attempt === 1
+        ? { kind: 'refuse', code: 'STORE_UNAVAILABLE', status: 503 }
+        : store,
+  },
+  {
     ...long,
     name: 'unknown outcomes: an update is stored, and its result is OUTCOME_UNKNOWN',
     retryCode: 'OUTCOME_UNKNOWN',
-    mayOvertake: true,
+    overtakenMax: Infinity,
     outcomes: () => ['stored', 'duplicate'],
     action: ({ isTurn, isFirstBot, attempt }) =>
       isTurn && isFirstBot && attempt === 1

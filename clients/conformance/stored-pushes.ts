@@ -28,10 +28,14 @@ export class StoredPushes {
   readonly #period: number
   readonly #queues = new Map<number, StoredPush[]>()
   readonly #idOfKey = new Map<string, number>()
+  /** The key and the bytes of the first attempt of each push. */
+  readonly #firsts = new Map<number, string>()
   readonly #attempts = new Map<number, number>()
   readonly #notBeforeMs = new Map<number, number>()
   /** The largest number of pairs of a stream that had no result. */
   unansweredMax = 0
+  /** What a client must not do, in words. */
+  readonly complaints: string[] = []
 
   /** Opens empty queues. */
   constructor(options: {
@@ -72,6 +76,10 @@ export class StoredPushes {
     if (typeof n !== 'number' || this.#bots[n % this.#bots.length] !== bot) return undefined
     const attempt = (this.#attempts.get(n) ?? 0) + 1
     this.#attempts.set(n, attempt)
+    const sent = `${key} ${text}`
+    const first = this.#firsts.get(n) ?? sent
+    this.#firsts.set(n, first)
+    if (sent !== first) this.complaints.push(`push ${n} came again with another key or other bytes`)
     const isFirstBot = bot === this.#bots[0]
     // The first bot has the pushes 0, 4, 8 ..., so the last turn of a run comes well before its end.
     const isTurn = n % this.#period === 0 && n > 0

@@ -28,7 +28,7 @@ function reportOf(all: readonly ConformanceResult[]): string {
     '# Report of the conformance suite',
     '',
     `\`npm run conformance\`, Node ${process.versions.node}, ${process.platform}, the driver, the server and the suite on one machine. In each cell, every push had one result; **0 were lost,`,
-    '0 stored twice, and each bot kept its order**. A cell has the number of pairs, pairs per second, from the first push to the last result, and how often the client',
+    '0 stored twice, and each bot kept its order**, as the rules of [README.md](README.md) say. A cell has the number of pairs, pairs per second, from the first push to the last result, and how often the client',
     'repeated an attempt. Times with faults contain the waits that the faults ask for.',
     '',
     `| scenario | ${clients.join(' | ')} |`,
