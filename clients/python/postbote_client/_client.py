@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import ssl
-from typing import Any, AsyncIterator, Mapping, NamedTuple, Optional, Set, TypeVar
+from typing import Any, AsyncGenerator, Mapping, NamedTuple, Optional, Set, Type, TypeVar
 from types import TracebackType
-from typing import Type
 
 from . import _tables
 from ._calls import RepeatedCalls
@@ -190,7 +189,7 @@ class AsyncPostboteClient:
         *,
         pairs_max: int = _tables.PAIRS_MAX,
         bytes_max: int = _tables.BYTES_MAX,
-    ) -> AsyncIterator[PushAllResult[_Item]]:
+    ) -> AsyncGenerator[PushAllResult[_Item], None]:
         """Pushes all items over one stream, and yields the results in the order of the items.
 
         The source is read only as far as the server keeps up and results are taken. If the caller leaves the loop early

@@ -214,15 +214,17 @@ class Server:
         async with self._slots:
             connection = self._idle_connection() or await self.connect()
             try:
-                body = await self._exchange(connection, call)
+                status, headers, body = await self._exchange(connection, call)
             except BaseException:
                 connection.abort()
                 raise
+        if status != 200:
+            raise response_error(status, headers, body)
         if parsed_or_none(body) is None:
             raise PostboteClientError("UNEXPECTED_ANSWER")
         return body
 
-    async def _exchange(self, connection: Connection, call: Call) -> bytes:
+    async def _exchange(self, connection: Connection, call: Call) -> Tuple[int, Headers, bytes]:
         lines = "".join(f"{name}: {value}\r\n" for name, value in call.headers)
         if call.method == "POST":
             lines += f"content-type: application/json\r\ncontent-length: {len(call.body)}\r\n"
@@ -237,9 +239,7 @@ class Server:
             self._idle.append(connection)
         else:
             connection.abort()
-        if status != 200:
-            raise response_error(status, headers, body)
-        return body
+        return status, headers, body
 
     def _idle_connection(self) -> Optional[Connection]:
         now = asyncio.get_running_loop().time()

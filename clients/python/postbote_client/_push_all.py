@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from typing import (
     Any,
+    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Callable,
@@ -52,7 +53,7 @@ class PushAllResult(Generic[Item]):
 
 async def push_all(
     items: Items[Item], open_stream: Callable[[], AsyncPushStream], results_max: int
-) -> AsyncIterator[PushAllResult[Item]]:
+) -> AsyncGenerator[PushAllResult[Item], None]:
     """Implements `AsyncPostboteClient.push_all`.
 
     Args:

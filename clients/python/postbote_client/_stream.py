@@ -97,6 +97,8 @@ class StreamCore:
         self._on_closed = on_closed
         #: Called after results have arrived, for callers that wait for room.
         self.on_room: Callable[[], None] = lambda: None
+        #: Called before the stream takes no more pushes.
+        self.on_closing: Callable[[], None] = lambda: None
         #: Number and bytes of the pushes that have no result.
         self.pairs = 0
         self.bytes = 0
@@ -140,7 +142,9 @@ class StreamCore:
 
     async def close(self, timeout_s: float) -> None:
         """Accepts no more pushes, and returns when each has its result and the connection is closed."""
-        self.is_closed = True
+        if not self.is_closed:
+            self.on_closing()
+            self.is_closed = True
         if self._finish is None:
             self._finish = self._loop.create_task(self._finished())
         self.on_room()

@@ -7,7 +7,19 @@ import ssl
 import threading
 from collections import deque
 from concurrent import futures
-from typing import Any, Callable, Coroutine, Deque, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Coroutine,
+    Deque,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Optional,
+    Tuple,
+    TypeVar,
+)
 
 from . import _tables
 from ._client import AsyncPostboteClient, BotState, IssuedToken
@@ -108,7 +120,7 @@ class PostboteClient:
         *,
         pairs_max: int = _tables.PAIRS_MAX,
         bytes_max: int = _tables.BYTES_MAX,
-    ) -> Iterator[PushAllResult[_Item]]:
+    ) -> Generator[PushAllResult[_Item], None, None]:
         """Pushes all items over one stream, and yields the results in the order of the items.
 
         The source is read in the thread of the caller, so a result waits while the source blocks. Items: as
@@ -119,7 +131,7 @@ class PostboteClient:
 
     def _push_all(
         self, items: Iterable[_Item], pairs_max: int, bytes_max: int
-    ) -> Iterator[PushAllResult[_Item]]:
+    ) -> Generator[PushAllResult[_Item], None, None]:
         waiting: Deque[Tuple[_Item, futures.Future[PushResult]]] = deque()
         with self.open_stream(pairs_max=pairs_max, bytes_max=bytes_max) as stream:
             source: Iterator[Any] = iter(items)
@@ -204,7 +216,9 @@ class PushStream:
         #: Pushed, and not yet handed to the event loop.
         self._handed: Deque[Pair] = deque()
         self._handed_bytes = 0
+        self._is_closed = False
         core.on_room = self._on_room
+        core.on_closing = self._on_closing
 
     def __enter__(self) -> PushStream:
         return self
@@ -257,7 +271,7 @@ class PushStream:
             options = PushOptions(ordering_key, ttl_s, is_test, validate, key, traceparent)
             pair = Pair(bot_id, update, options, future)
             with self._room:
-                if self._core.is_closed:
+                if self._is_closed:
                     raise PostboteClientError("CLOSED")
                 if not self._is_below(HARD_BOUND_FACTOR):
                     raise PostboteClientError("TOO_MANY_UNDER_WAY")
@@ -276,11 +290,7 @@ class PushStream:
         check_seconds("timeout_s", limit_s)
         if self._loop.is_closed():
             return
-        asyncio.run_coroutine_threadsafe(self._closed(limit_s), self._loop).result()
-
-    async def _closed(self, limit_s: float) -> None:
-        self._take()
-        await self._core.close(limit_s)
+        asyncio.run_coroutine_threadsafe(self._core.close(limit_s), self._loop).result()
 
     def _is_below(self, factor: int) -> bool:
         pairs_max, bytes_max = self._core.bounds
@@ -296,6 +306,12 @@ class PushStream:
                 self._core.add(pair)
             self._handed.clear()
             self._handed_bytes = 0
+
+    def _on_closing(self) -> None:
+        """In the event loop: what was pushed before belongs to the stream, and nothing is pushed after."""
+        with self._room:
+            self._is_closed = True
+        self._take()
 
     def _on_room(self) -> None:
         with self._room:

@@ -150,7 +150,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
             self.assertLessEqual(self.read, 51)
             self.server.answers.set()
             self.assertIsNone((await first).error)
-            await results.aclose()  # type: ignore[attr-defined]
+            await results.aclose()
             self.assertLess(self.read, 500)
 
     async def test_results_that_are_not_taken_hold_the_source_back(self) -> None:
@@ -159,7 +159,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
             await results.__anext__()
             await asyncio.sleep(0.1)
             self.assertLess(self.read, 110)
-            await results.aclose()  # type: ignore[attr-defined]
+            await results.aclose()
 
     async def test_an_error_of_the_source_comes_after_the_results_before_it(self) -> None:
         async with AsyncPostboteClient(key=_KEY, url=self.server.url) as client:
@@ -179,7 +179,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
                 for _ in range(10):
                     next(results)
                 read = self.read
-                results.close()  # type: ignore[attr-defined]
+                results.close()
                 return read
 
         self.assertLess(await asyncio.to_thread(run), 120)
