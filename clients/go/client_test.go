@@ -225,6 +225,7 @@ func TestAnAddressWhereNobodyListensFailsWithinThreeSeconds(t *testing.T) {
 	_ = listener.Close()
 	client := clientOf(t, "http://"+address, func(o *Options) { o.RetryDelayMin, o.RetryDelayMax = time.Second, time.Minute })
 	began := time.Now()
+	silent := silentHandshake(t)
 	_, err = client.Push(context.Background(), Item{BotID: 4711, Update: message})
 	of := errorOf(t, err)
 	if of.Code != CodeConnectionFailed || of.IsOutcomeUnknown || !strings.Contains(of.Message(), address) {
@@ -243,6 +244,57 @@ func TestAnAddressWhereNobodyListensFailsWithinThreeSeconds(t *testing.T) {
 	}
 	if _, err = pending.Wait(context.Background()); errorOf(t, err).Code != CodeConnectionFailed {
 		t.Error(err)
+	}
+	if err = <-silent; errorOf(t, err).Code != CodeConnectionFailed || errorOf(t, err).IsOutcomeUnknown {
+		t.Error(err)
+	}
+	if time.Since(began) > 3*time.Second {
+		t.Errorf("it took %v", time.Since(began))
+	}
+}
+
+// silentHandshake pushes to a server that accepts the connection, but never takes part in the TLS handshake.
+func silentHandshake(t *testing.T) <-chan error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	client := clientOf(t, "https://"+listener.Addr().String(), func(o *Options) { o.Timeout = time.Minute })
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.Push(context.Background(), Item{BotID: 4711, Update: message})
+		ended <- err
+	}()
+	return ended
+}
+
+func TestACallLongAfterAServerThatWasNeverReachedHasOneAttempt(t *testing.T) {
+	url := serverOf(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"update_id":1}`) })
+	client := clientOf(t, url, nil)
+	client.connection.tried = time.Now().Add(-time.Hour)
+	if _, err := client.Push(context.Background(), Item{BotID: 4711, Update: message}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAPushThatWaitsForAConnectionWasNotSent(t *testing.T) {
+	received := make(chan struct{}, 1)
+	url := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		received <- struct{}{}
+		<-r.Context().Done()
+	})
+	client := clientOf(t, url, func(o *Options) { o.Connections = 1 })
+	first, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { _, _ = client.Push(first, Item{BotID: 4711, Update: message}) }()
+	<-received
+	second, cancelSecond := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancelSecond()
+	_, err := client.Push(second, Item{BotID: 4711, Update: message})
+	if of := errorOf(t, err); of.Code != CodeAborted || of.IsOutcomeUnknown || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("unexpected %+v", of)
 	}
 }
 

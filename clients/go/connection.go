@@ -84,8 +84,12 @@ func (c *connection) dial(ctx context.Context) (net.Conn, error) {
 		c.tried = time.Now()
 	}
 	limit := c.timeout
-	if !c.isReached && limit > firstConnect {
-		limit = firstConnect
+	if !c.isReached {
+		limit = min(limit, firstConnect)
+		// A later call has one attempt.
+		if tried := time.Since(c.tried); tried <= firstContact {
+			limit = min(limit, firstReport-tried)
+		}
 	}
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -106,6 +110,13 @@ func (c *connection) dial(ctx context.Context) (net.Conn, error) {
 	c.isReached = true
 	c.mu.Unlock()
 	return conn, nil
+}
+
+func min(a, b time.Duration) time.Duration {
+	if a < b {
+		return a
+	}
+	return b
 }
 
 // unreached returns for how long the client has tried to reach the server. It is negative before that, and once it has
