@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -38,7 +39,8 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
   assert.match(inDebian('postbote', '--help'), /^Usage:\n {2}postbote serve/)
   const options = `POSTBOTE_HTTP_PORT=${http}\nPOSTBOTE_ADMIN_PORT=${admin}\n`
   writeFileSync(environment, options)
-  mkdirSync(data, { recursive: true, mode: 0o700 })
+  mkdirSync(data, { recursive: true })
+  chmodSync(data, 0o700)
   chownSync(data, user, user)
   symlinkSync('private/postbote', join(debian, 'var/lib/postbote'))
 
