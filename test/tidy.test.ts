@@ -222,6 +222,15 @@ test('a unit test is at the path of its source and begins with its name', () => 
   assert.deepEqual(odd, [])
 })
 
+test('each dependency is pinned to one version, because npm installs the package without the lock file', () => {
+  const { dependencies, devDependencies }: Readonly<Record<string, Record<string, string>>> =
+    JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const loose = Object.entries({ ...devDependencies, ...dependencies }).filter(
+    ([, version]) => !/^(?:npm:[\w-]+@)?\d+\.\d+\.\d+$/.test(version),
+  )
+  assert.deepEqual(loose, [])
+})
+
 test('the lock file names no registry', () => {
   assert(!read('package-lock.json').includes('"resolved"'))
 })

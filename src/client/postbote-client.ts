@@ -58,7 +58,7 @@ export interface NewBot {
   readonly firstName: string
   readonly username: string
   /** A later getUpdates call ends the one that waits with an empty list, instead of 409. */
-  readonly polls?: 'take_over'
+  readonly polls?: 'take_over' | null
   /** A token that another server has made; its bot has the id in it. Only a server with `--foreign-tokens` takes one. */
   readonly token?: string
 }

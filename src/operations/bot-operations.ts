@@ -293,7 +293,7 @@ function registrationFields() {
     bot_id: Type.Optional(Type.Integer({ minimum: botIdMin, maximum: botIdMax })),
     first_name: Type.String(nameRules.first_name),
     username: Type.String(nameRules.username),
-    polls: Type.Optional(polls()),
+    polls: Type.Optional(orNull(polls())),
   }
 }
 

@@ -42,13 +42,18 @@ const headersFileOption = {
     'File with the headers that each delivery has for the bot, one "Name: value" in a line; an empty file takes them back.',
 } as const
 
+const pollsField = {
+  sentence:
+    'take_over lets a later getUpdates call end the one that waits with an empty list, instead of 409.',
+} as const
+
 const registerBotCommand = remoteCommand(botOperations.createBot, {
   sentence: 'registers a bot and prints its token, which is never shown again',
   arguments: [newBotIdArgument],
   fields: {
     first_name: { sentence: 'Name of the bot for people.' },
     username: { sentence: 'User name of the bot.' },
-    polls: {},
+    polls: pollsField,
   },
   options: [tokenFileOption],
   async run(call, input) {
@@ -103,7 +108,7 @@ export const botsCommands: readonly ParsedCommand[] = [
       },
       first_name: { sentence: 'Name of the bot for people.' },
       username: { sentence: 'User name of the bot.' },
-      polls: {},
+      polls: pollsField,
       default_ttl: {},
       connections_cap: {},
       retry_delays: { sentence: 'Seconds before each further attempt, separated by commas.' },

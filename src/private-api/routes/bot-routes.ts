@@ -106,7 +106,10 @@ async function registerAtOwner(
   try {
     const id =
       asked ?? (await bots.freeBotId((candidate) => owners.isOwn(owners.ownerOf(candidate))))
-    const issued = await bots.register({ botId: id, firstName, username, polls }, token)
+    const issued = await bots.register(
+      { botId: id, firstName, username, polls: polls ?? undefined },
+      token,
+    )
     const text = JSON.stringify({ bot_id: issued.botId, token: issued.token })
     return { status: 200, retryAfter: undefined, text }
   } catch (error) {

@@ -179,7 +179,7 @@ function registeredHere(
     botId,
     firstName,
     username,
-    polls,
+    polls: polls ?? undefined,
     idempotencyKey,
     webhook: request,
     sealToken,
