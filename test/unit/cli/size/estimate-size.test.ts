@@ -50,6 +50,14 @@ test('bots and a backlog add in proportion, and never take away', () => {
   assert.deepEqual(estimate({ backlog: 2_000 }), [0.1, 1, 170, 70])
 })
 
+test('workers add CPU time in proportion to that of the load, and one worker forwards nothing', () => {
+  const forwarding = points.map((each) => (each.workers === 4 ? { ...each, cores: 0.3 } : each))
+  const coresOf = (updatesPerSecond: number): number =>
+    round(estimateSize({ mode: 'poll', bots: 100, updatesPerSecond, backlog: 0 }, forwarding).cores)
+  // Two more workers take half as much again, so one less takes a quarter less.
+  assert.deepEqual([100, 300, 1_000].map(coresOf), [0.075, 0.15, 0.9])
+})
+
 test('a mode without a point of its own for bots takes that of the other one', () => {
   assert.deepEqual(estimate({ mode: 'webhook', bots: 1_100 }), [0.4, 1, 300, 0])
 })
