@@ -3,11 +3,12 @@
  *
  *   rate      lines between the points of one number of bots, and their last line beyond; below them, the first one to zero
  *   bots, backlog, workers   each adds in proportion what the one point that has more of it took more; workers add CPU time,
- *                            for what they forward to each other, in proportion to that of the load
+ *                            for what they forward to each other, in proportion to that of the load;
+ *                            one alone has its share from another case of the bench
  *
  * `npm run bench -- sizing-check` compares this with other loads.
  */
-import { sizePoints, type SizePoint } from './size-points.ts'
+import { oneWorkerShare, sizePoints, type SizePoint } from './size-points.ts'
 
 export interface SizeLoad {
   readonly mode: 'poll' | 'webhook'
@@ -65,8 +66,9 @@ function amountOf(
   const added = (extra: Extra): number => {
     const more = load[extra] - (line[0]?.[extra] ?? 0)
     const { slope, less } = slopeOf(extra, { amount, mode: load.mode }, points)
-    const isShare = extra === 'workers' && amount === 'cores' && less > 0
-    return more * (isShare ? (slope / less) * own : slope)
+    if (extra !== 'workers' || amount !== 'cores') return more * slope
+    if (more < 0) return own * (oneWorkerShare - 1)
+    return less > 0 ? more * (slope / less) * own : 0
   }
   const own = onLine(line, amount, load)
   return Math.max(own + added('bots') + added('backlog') + added('workers'), 0)
