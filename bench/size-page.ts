@@ -10,13 +10,20 @@ const marker = 'export const sizeMachine = '
  * @param source - the file as it is, whose types stay
  */
 export function withSizePoints(source: string, report: SavedReport): string {
-  const rows = report.cases.find(({ name }) => name === 'sizing')?.rows ?? []
+  const rowsOf = (wanted: string): readonly Row[] =>
+    report.cases.find(({ name }) => name === wanted)?.rows ?? []
+  const rows = rowsOf('sizing')
   if (rows.length === 0) return source
+  const [two, one] = rowsOf('growth')
+  if (two === undefined || one === undefined) throw new Error('the report has no case growth')
+  const share = one.cpuUsPerOperation / two.cpuUsPerOperation
   const { cpus, cpu, node } = report.machine
   const at = source.indexOf(marker)
   if (at < 0) throw new Error('the table of sizes has no marker')
   return `${source.slice(0, at)}${marker}'${cpus} x ${cpu}, Node ${node}'
 export const sizeReport = '${report.name}.md'
+/** The CPU time of one worker, which forwards nothing, as a part of that of two: the case \`growth\`. */
+export const oneWorkerShare = ${Number(share.toFixed(3))}
 
 export const sizePoints: readonly SizePoint[] = [
 ${rows.map((row) => `  ${pointText(row)},`).join('\n')}

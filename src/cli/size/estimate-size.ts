@@ -2,11 +2,13 @@
  * What a server needs for a load, from the measured points of size-points.ts:
  *
  *   rate      lines between the points of one number of bots, and their last line beyond; below them, the first one to zero
- *   bots, backlog, workers   each adds in proportion what the one point that has more of it took more
+ *   bots, backlog, workers   each adds in proportion what the one point that has more of it took more; workers add CPU time,
+ *                            for what they forward to each other, in proportion to that of the load;
+ *                            one alone has its share from another case of the bench
  *
  * `npm run bench -- sizing-check` compares this with other loads.
  */
-import { sizePoints, type SizePoint } from './size-points.ts'
+import { oneWorkerShare, sizePoints, type SizePoint } from './size-points.ts'
 
 export interface SizeLoad {
   readonly mode: 'poll' | 'webhook'
@@ -38,11 +40,12 @@ const megabyte = 1e6
  * @param points - the measured ones; those of another table for tests
  */
 export function estimateSize(load: SizeLoad, points = sizePoints): SizeEstimate {
-  const cores = amountOf('cores', { ...load, workers: usualWorkers(points) }, points)
-  const workers = Math.max(1, Math.ceil(cores / workerBusyMax))
+  const usual = usualWorkers(points)
+  const usualCores = amountOf('cores', { ...load, workers: usual }, points)
+  const workers = Math.max(1, Math.ceil(usualCores / workerBusyMax))
   const of = (amount: Amount): number => amountOf(amount, { ...load, workers }, points)
   return {
-    cores,
+    cores: of('cores'),
     workers,
     memoryBytes: of('memoryMb') * megabyte,
     diskBytes: of('diskMb') * megabyte,
@@ -60,12 +63,15 @@ function amountOf(
   points: readonly SizePoint[],
 ): number {
   const line = lineOf(load.mode, points)
-  const extras = (['bots', 'backlog', 'workers'] as const).map((extra) => {
+  const added = (extra: Extra): number => {
     const more = load[extra] - (line[0]?.[extra] ?? 0)
-    return more * slopeOf(extra, amount, points, load.mode)
-  })
-  const sum = extras.reduce((total, each) => total + each, onLine(line, amount, load))
-  return Math.max(sum, 0)
+    const { slope, less } = slopeOf(extra, { amount, mode: load.mode }, points)
+    if (extra !== 'workers' || amount !== 'cores') return more * slope
+    if (more < 0) return own * (oneWorkerShare - 1)
+    return less > 0 ? more * (slope / less) * own : 0
+  }
+  const own = onLine(line, amount, load)
+  return Math.max(own + added('bots') + added('backlog') + added('workers'), 0)
 }
 
 /** The points that differ in nothing but their rate: those like the first one of the mode. */
@@ -98,22 +104,22 @@ function onLine(
 }
 
 /**
- * What one more of something takes: of the point that has more of it than the first one of the mode, and the same rate. A mode
- * without such a point takes that of the other one.
+ * What one more of something takes (`slope`): of the point that has more of it than the first one of the mode, beside what the
+ * same rate takes without (`less`). A mode without such a point takes that of the other one.
  */
 function slopeOf(
   extra: Extra,
-  amount: Amount,
+  { amount, mode }: { readonly amount: Amount; readonly mode: SizePoint['mode'] },
   points: readonly SizePoint[],
-  mode: SizePoint['mode'],
-): number {
+): { readonly slope: number; readonly less: number } {
   const candidates = points.toSorted((a, b) => Number(b.mode === mode) - Number(a.mode === mode))
   for (const point of candidates) {
     const line = lineOf(point.mode, points)
     const [first] = line
     if (first === undefined || point[extra] === first[extra]) continue
     const less = onLine(line, amount, point)
-    return Math.max((point[amount] - less) / (point[extra] - first[extra]), 0)
+    const slope = Math.max((point[amount] - less) / (point[extra] - first[extra]), 0)
+    return { slope, less }
   }
-  return 0
+  return { slope: 0, less: 0 }
 }

@@ -16,6 +16,8 @@ export interface SizePoint {
 
 export const sizeMachine = '2 x AMD EPYC, Node v20.20.2'
 export const sizeReport = '2026-11-25-8450241f.md'
+/** The CPU time of one worker, which forwards nothing, as a part of that of two: the case `growth`. */
+export const oneWorkerShare = 0.764
 
 export const sizePoints: readonly SizePoint[] = [
   {

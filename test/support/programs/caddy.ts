@@ -64,12 +64,12 @@ export class Caddy {
     const file = (name: string): string => join(directory, name)
     writeFileSync(file('cert.pem'), this.certificate.cert)
     writeFileSync(file('key.pem'), this.certificate.key)
-    const site = (host: string, port: number): string =>
-      `https://${host}:${port} {\n\tbind 127.0.0.1\n\ttls ${file('cert.pem')} ${file('key.pem')}\n`
+    const site = (address: string): string =>
+      `${address} {\n\tbind 127.0.0.1\n\ttls ${file('cert.pem')} ${file('key.pem')}\n`
     const text = replaceAll(readFileSync(documented, 'utf8'), {
-      '\tservers {': `\tadmin off\n\tauto_https off\n\tservers {`,
-      [`${botsHost} {\n`]: site(botsHost, this.botsPort),
-      [`${pushHost}:8443 {\n`]: site(pushHost, this.pushPort),
+      '\tservers {': `\tadmin off\n\tauto_https off\n\thttps_port ${this.botsPort}\n\tservers {`,
+      [`${botsHost} {\n`]: site(botsHost),
+      [`${pushHost}:8443 {\n`]: site(`https://${pushHost}:${this.pushPort}`),
       '/var/log/caddy/': `${directory}/`,
       '127.0.0.1:8081': options.upstreams.bots,
       '127.0.0.1:8082': options.upstreams.private,

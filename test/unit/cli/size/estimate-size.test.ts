@@ -3,7 +3,12 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { withSizePoints } from '../../../../bench/size-page.ts'
 import { estimateSize, measuredRateMax } from '../../../../src/cli/size/estimate-size.ts'
-import { sizePoints, type SizePoint, sizeReport } from '../../../../src/cli/size/size-points.ts'
+import {
+  oneWorkerShare,
+  sizePoints,
+  type SizePoint,
+  sizeReport,
+} from '../../../../src/cli/size/size-points.ts'
 
 const root = new URL('../../../../../', import.meta.url)
 
@@ -29,29 +34,42 @@ function estimate(of: Partial<Parameters<typeof estimateSize>[0]>) {
   return [round(cores), workers, round(memoryBytes / 1e6), round(diskBytes / 1e6)]
 }
 
+/** What one worker takes where the points have two. */
+function alone(cores: number, more = 0): number {
+  return round(cores * oneWorkerShare + more)
+}
+
 function round(value: number): number {
   return Number(value.toFixed(3))
 }
 
 test('a measured load is estimated as measured, for as many workers as it needs', () => {
   // A worker takes 50 MB, and the points have two.
-  assert.deepEqual(estimate({}), [0.1, 1, 150, 10])
+  assert.deepEqual(estimate({}), [alone(0.1), 1, 150, 10])
   assert.deepEqual(estimate({ updatesPerSecond: 1_000 }), [0.9, 2, 290, 30])
 })
 
 test('rates between two points are on their line, and others on the nearest line', () => {
-  assert.deepEqual(estimate({ updatesPerSecond: 200 }), [0.15, 1, 160, 20])
-  assert.deepEqual(estimate({ updatesPerSecond: 0 }), [0.05, 1, 140, 0])
+  assert.deepEqual(estimate({ updatesPerSecond: 200 }), [alone(0.15), 1, 160, 20])
+  assert.deepEqual(estimate({ updatesPerSecond: 0 }), [alone(0.05), 1, 140, 0])
   assert.deepEqual(estimate({ updatesPerSecond: 2_000 }), [1.9, 4, 490, 30])
 })
 
 test('bots and a backlog add in proportion, and never take away', () => {
-  assert.deepEqual(estimate({ bots: 2_100 }), [0.3, 1, 250, 10])
-  assert.deepEqual(estimate({ backlog: 2_000 }), [0.1, 1, 170, 70])
+  assert.deepEqual(estimate({ bots: 2_100 }), [alone(0.1, 0.2), 1, 250, 10])
+  assert.deepEqual(estimate({ backlog: 2_000 }), [alone(0.1), 1, 170, 70])
+})
+
+test('workers add CPU time in proportion to that of the load, and one worker forwards nothing', () => {
+  const forwarding = points.map((each) => (each.workers === 4 ? { ...each, cores: 0.3 } : each))
+  const coresOf = (updatesPerSecond: number): number =>
+    round(estimateSize({ mode: 'poll', bots: 100, updatesPerSecond, backlog: 0 }, forwarding).cores)
+  // Two more workers take half as much again.
+  assert.deepEqual([100, 300, 1_000, 2_000].map(coresOf), [alone(0.1), alone(0.2), 0.9, 2.85])
 })
 
 test('a mode without a point of its own for bots takes that of the other one', () => {
-  assert.deepEqual(estimate({ mode: 'webhook', bots: 1_100 }), [0.4, 1, 300, 0])
+  assert.deepEqual(estimate({ mode: 'webhook', bots: 1_100 }), [alone(0.3, 0.1), 1, 300, 0])
 })
 
 test('the highest measured rate is that of the mode', () => {
