@@ -152,7 +152,8 @@ const rows = {
     isWorst: true,
   },
   certificates_ending: {
-    gauge: 'Certificates of this server, for clients or the other nodes, that expire within 14 days.',
+    gauge:
+      'Certificates of this server, for clients or the other nodes, that expire within 14 days.',
     isWorst: true,
   },
   trace_spans_exported: 'Spans that the OTLP endpoint accepted.',
@@ -164,13 +165,14 @@ const rows = {
   },
   updates_relayed: 'Updates that relays stored.',
   relay_updates_refused: 'Updates that relays skipped, because no queue can store them.',
-  bot_certificate_days_left: {
-    gauge: 'Days for which the certificate of the bot API is valid; 0 after its end, or without one.',
+  bot_certificate_left_seconds: {
+    gauge:
+      'Seconds for which the certificate of the bot API is valid; 0 after its end, or without one.',
     isWorst: true,
   },
-  private_certificate_days_left: {
+  private_certificate_left_seconds: {
     gauge:
-      'Days for which the certificate of the private listener is valid; 0 after its end, or without one.',
+      'Seconds for which the certificate of the private listener is valid; 0 after its end, or without one.',
     isWorst: true,
   },
   tls_handshakes: 'Handshakes of TLS with clients that were completed.',
