@@ -500,19 +500,12 @@ test('docs/reference/options.md is up to date (node dist/scripts/generate-docs.j
 })
 
 test('a certificate needs its key, and a listener with a port', () => {
-  const problemsOf = (...argv: string[]): readonly string[] => {
-    try {
-      parseConfig({ argv, env: {}, readFile: () => '' })
-      return []
-    } catch (error) {
-      return error instanceof ConfigError ? error.problems : [String(error)]
-    }
-  }
-  assert.deepEqual(problemsOf('--http-cert=c', '--http-cert-key=k'), [])
-  assert.deepEqual(problemsOf('--http-cert=c', '--admin-cert-key=k'), [
+  parse({ argv: ['--http-cert=c', '--http-cert-key=k'] })
+  assert.deepEqual(problemsOf({ argv: ['--http-cert=c', '--admin-cert-key=k'] }), [
     '--http-cert: expected http-cert-key with it',
     '--admin-cert-key: expected admin-cert with it',
   ])
-  const socket = problemsOf('--admin-cert=c', '--admin-cert-key=k', '--admin-ip-address=/run/s')
+  const argv = ['--admin-cert=c', '--admin-cert-key=k', '--admin-ip-address=/run/s']
+  const socket = problemsOf({ argv })
   assert.match(socket.join(), /^--admin-cert: expected an IP address in admin-ip-address/)
 })
