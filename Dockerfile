@@ -28,4 +28,4 @@ USER 1000:1000
 ENTRYPOINT ["node", "/postbote/dist/src/main.js"]
 CMD ["serve"]
 HEALTHCHECK --interval=10s --timeout=5s --start-period=150s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.POSTBOTE_ADMIN_PORT || 8082) + '/readyz').then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const cert = process.env.POSTBOTE_ADMIN_CERT; if (cert) process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'; fetch((cert ? 'https' : 'http') + '://127.0.0.1:' + (process.env.POSTBOTE_ADMIN_PORT || 8082) + '/readyz').then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]

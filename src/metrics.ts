@@ -170,14 +170,14 @@ const rows = {
   ...ofLabel(deniedByLink),
   polls_taken_over:
     'Waiting getUpdates calls that got an empty list, because a later call of the same bot took over.',
-  bot_certificate_days_left: {
+  bot_certificate_left_seconds: {
     gauge:
-      'Days for which the certificate of the bot API is valid; 0 after its end, or without one.',
+      'Seconds for which the certificate of the bot API is valid; 0 after its end, or without one.',
     isWorst: true,
   },
-  private_certificate_days_left: {
+  private_certificate_left_seconds: {
     gauge:
-      'Days for which the certificate of the private listener is valid; 0 after its end, or without one.',
+      'Seconds for which the certificate of the private listener is valid; 0 after its end, or without one.',
     isWorst: true,
   },
   tls_handshakes: 'Handshakes of TLS with clients that were completed.',

@@ -36,8 +36,8 @@ export class EndingSoon {
       gauges.set('nodes', nodes())
       gauges.set('access_keys_ending', ring.countEnding(beforeMs))
       gauges.set('certificates_ending', endsMs.filter((endMs) => endMs < beforeMs).length)
-      gauges.set('bot_certificate_days_left', daysLeft(botEndMs, clock.nowMs()))
-      gauges.set('private_certificate_days_left', daysLeft(privateEndMs, clock.nowMs()))
+      gauges.set('bot_certificate_left_seconds', secondsLeft(botEndMs, clock.nowMs()))
+      gauges.set('private_certificate_left_seconds', secondsLeft(privateEndMs, clock.nowMs()))
     })
   }
 
@@ -53,7 +53,8 @@ function endsOf({ bot, private: own }: ListenerCertificates) {
   }
 }
 
-/** 0 without a certificate, too, because a gauge is a number. */
-function daysLeft(endMs: number | undefined, nowMs: number): number {
-  return endMs === undefined ? 0 : Math.max(Math.ceil((endMs - nowMs) / 86_400_000), 0)
+/** 0 without a certificate, too, because a gauge is a number. It has 32 bits with a sign. */
+function secondsLeft(endMs: number | undefined, nowMs: number): number {
+  if (endMs === undefined) return 0
+  return Math.min(Math.max(Math.floor((endMs - nowMs) / 1_000), 0), 2 ** 31 - 1)
 }

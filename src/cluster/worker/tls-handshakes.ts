@@ -70,10 +70,10 @@ export const tlsHandshakesPerClientMax = 32
  */
 export const tlsHandshakesMax = 256
 /**
- * A handshake is charged as this much time of the event loop (docs/know/benchmarks.md): an address of the internet can make some 200
- * in a second in each worker, after a burst of as many.
+ * A handshake is charged as this much time of the event loop, what one with a certificate of P-256 takes: an address of the
+ * internet can make some 160 in a second in each worker, after a burst of as many.
  */
-export const tlsHandshakeCostMs = 0.5
+export const tlsHandshakeCostMs = 0.6
 
 /** Makes the handshakes, and bounds how many. */
 export class TlsHandshakes {

@@ -26,8 +26,8 @@ test('the gauges count what expires within 14 days', async () => {
     nodes: 3,
     access_keys_ending: 2,
     certificates_ending: 0,
-    bot_certificate_days_left: 0,
-    private_certificate_days_left: 0,
+    bot_certificate_left_seconds: 0,
+    private_certificate_left_seconds: 0,
   })
   assert.deepEqual(asked, [endingSoonMs])
   endingSoon.close()
@@ -55,7 +55,7 @@ test('the certificate of a node is counted from 14 days before its end', async (
   assert.deepEqual(counted, [1, 0])
 })
 
-test('the certificates of the listeners are counted, too, and their days are shown', async () => {
+test('the certificates of the listeners are counted, too, and how long they last is shown', async () => {
   const shown: Record<string, number> = {}
   const clock = new FakeClock(Date.UTC(2040, 0, 1, 12) - endingSoonPeriodMs)
   const from = '20200101000000Z'
@@ -71,6 +71,9 @@ test('the certificates of the listeners are counted, too, and their days are sho
   })
   await clock.advance(endingSoonPeriodMs)
   endingSoon.close()
-  assert.deepEqual([shown['certificates_ending'], shown['bot_certificate_days_left']], [2, 1])
-  assert.equal(shown['private_certificate_days_left'], 0)
+  assert.deepEqual(
+    [shown['certificates_ending'], shown['bot_certificate_left_seconds']],
+    [2, 43_200],
+  )
+  assert.equal(shown['private_certificate_left_seconds'], 0)
 })

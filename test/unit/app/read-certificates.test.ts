@@ -16,29 +16,32 @@ import { issueCertificate, makeCertificate } from '../../support/network/certifi
 const pair = makeCertificate('bots.example')
 const other = makeCertificate('bots.example')
 
+function config(cert: string, key: string): Config {
+  return parseConfig({
+    argv: ['--http-cert', cert, '--http-cert-key', key],
+    env: {},
+    readFile: () => '',
+  })
+}
+
 function setUp(t: TestContext) {
   const directory = temporaryDirectory(t)
   const file = (name: string, text: string): string => {
     writeFileSync(join(directory, name), text, { mode: 0o600 })
     return join(directory, name)
   }
-  return file
-}
-
-function config(cert: string, key: string): Config {
-  const argv = ['--http-cert', cert, '--http-cert-key', key]
-  return parseConfig({ argv, env: {}, readFile: () => '' })
+  return { file }
 }
 
 test('a certificate with its key is read, and intermediate ones stay with it', (t) => {
-  const file = setUp(t)
+  const { file } = setUp(t)
   const chain = pair.cert + other.cert
   const certificates = readCertificates(config(file('cert', chain), file('key', pair.key)))
   assert.deepEqual(certificates, { bot: { cert: chain, key: pair.key } })
 })
 
 test('files that are no pair are refused by their names and options, without their content', (t) => {
-  const file = setUp(t)
+  const { file } = setUp(t)
   const [cert, key] = [file('cert', pair.cert), file('key', pair.key)]
   const wrong: readonly [cert: string, key: string, expected: RegExp][] = [
     [
@@ -68,7 +71,7 @@ test('files that are no pair are refused by their names and options, without the
 })
 
 test('a key that everybody can read and an expired certificate are named', (t) => {
-  const file = setUp(t)
+  const { file } = setUp(t)
   const old = issueCertificate({ name: 'x', from: '20200101000000Z', until: '20200201000000Z' })
   const options = config(file('cert', old.cert), file('key', old.key))
   assert.deepEqual(certificateWarnings(options, Date.UTC(2020, 0, 15)), [])
@@ -78,7 +81,7 @@ test('a key that everybody can read and an expired certificate are named', (t) =
 })
 
 test('the doctor says until when a certificate is valid, and what is wrong with it', (t) => {
-  const file = setUp(t)
+  const { file } = setUp(t)
   const { cert, key } = issueCertificate({
     name: 'x',
     from: '20200101000000Z',

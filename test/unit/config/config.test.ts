@@ -507,8 +507,7 @@ test('a certificate needs its key, and a listener with a port', () => {
     '--http-cert: expected http-cert-key with it',
     '--admin-cert-key: expected admin-cert with it',
   ])
-  const socket = problemsOf({
-    argv: ['--admin-cert=c', '--admin-cert-key=k', '--admin-ip-address=/run/s'],
-  })
+  const argv = ['--admin-cert=c', '--admin-cert-key=k', '--admin-ip-address=/run/s']
+  const socket = problemsOf({ argv })
   assert.match(socket.join(), /^--admin-cert: expected an IP address in admin-ip-address/)
 })

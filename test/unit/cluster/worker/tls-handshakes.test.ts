@@ -112,7 +112,9 @@ test('a handshake that is not complete in time is closed, under way or waiting',
   assert.equal(clock.timers, 0)
 })
 
-test('silent connections of one address delay only its own, which begin when there is room', async (t) => {
+test('silent connections of one address delay only its own, which begin when there is room', {
+  timeout: 30_000,
+}, async (t) => {
   const { handshakes, silent, leave, secured } = await setUp(t)
   const first = await silent()
   for (let nth = 1; nth < tlsHandshakesPerClientMax; nth++) await silent()
@@ -124,7 +126,9 @@ test('silent connections of one address delay only its own, which begin when the
   assert.equal(await own, 'TLSv1.3 false')
 })
 
-test('past the bound of all addresses the one with the most loses its oldest handshake', async (t) => {
+test('past the bound of all addresses the one with the most loses its oldest handshake', {
+  timeout: 30_000,
+}, async (t) => {
   const { handshakes, silent, secured } = await setUp(t)
   const oldest = await silent()
   const ended = once(oldest.resume(), 'close')
@@ -136,7 +140,9 @@ test('past the bound of all addresses the one with the most loses its oldest han
   assert.equal(handshakes.underWay, tlsHandshakesMax - 1)
 })
 
-test('an address of the internet has a budget for handshakes, and one of the own network has none', async (t) => {
+test('an address of the internet has a budget for handshakes, and one of the own network has none', {
+  timeout: 30_000,
+}, async (t) => {
   const { clock, handshakes, silent, leave, secured } = await setUp(t)
   const burst = loopBudgetBurstMs / tlsHandshakeCostMs
   for (const address of ['10.0.0.1', stranger]) {
