@@ -312,7 +312,7 @@ test('an error of the API says which field expected what and what was found, and
     [
       'POST /v1/bots',
       { ...names, nick: 1 },
-      /"nick": expected only the fields bot_id, first_name, username$/,
+      /"nick": expected only the fields bot_id, first_name, username, polls$/,
     ],
     ['POST /v1/bots', [], /body: expected a JSON object, got a list of 0$/],
     ['GET /v1/bots?state=odd', undefined, /state: expected one of healthy, .*, got "odd"$/],
