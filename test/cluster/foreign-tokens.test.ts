@@ -109,7 +109,11 @@ test('without the option no call has such a field', async (t) => {
   const { botId } = await server.register()
   const names = { first_name: 'A', username: 'a_bot' }
   for (const [path, body, fields] of [
-    ['/v1/bots', { ...names, token: foreign(freshBotOf(0)) }, 'bot_id, first_name, username'],
+    [
+      '/v1/bots',
+      { ...names, token: foreign(freshBotOf(0)) },
+      'bot_id, first_name, username, polls',
+    ],
     [`/v1/bots/${botId}/token`, { token: foreign(botId) }, 'overlap'],
   ] as const) {
     const answer = await server.admin('POST', path, body)

@@ -24,7 +24,7 @@ const bodies: Record<string, string> = {
   setRetention: '{"retain":null,"retain_bytes":null}',
   startReplay: '{}',
   addSigningKey: '{"type":"ed25519"}',
-  makePortalLink: '{"ttl":60}',
+  createPortalLink: '{"ttl":60}',
   pushUpdate: update,
   setRelay: JSON.stringify({ from: nowhere, token: `7777:${'A'.repeat(35)}` }),
   registerBots: '{"idempotency_key":"a","first_name":"A","username":"a_bot"}',

@@ -88,7 +88,7 @@ test('a bad line fails alone, and a line whose webhook fails says that its bot h
     ],
     [
       'BAD_REQUEST',
-      `${bad}"webhok": expected only the fields bot_id, first_name, username, idempotency_key, webhook`,
+      `${bad}"webhok": expected only the fields bot_id, first_name, username, polls, idempotency_key, webhook`,
     ],
     ['token', 'INVALID_WEBHOOK_URL'],
     ['token', 'BAD_WEBHOOK'],
