@@ -422,6 +422,12 @@ function registryOf(
     shardOf: (botId) => map.shardOf(botId),
     isDiskLow: (shard) => space?.isLow(shard) === true,
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
+    relays: relayOrigins,
+    refused: new RefusedUpdates({
+      clock,
+      directory: settings.dataDir,
+      isShared: engine.shared !== undefined,
+    }),
     services: {
       clock,
       random,
@@ -433,12 +439,6 @@ function registryOf(
       report,
       webhooks,
       takesForeignTokens: config.foreignTokens,
-      relays: relayOrigins,
-      refused: new RefusedUpdates({
-        clock,
-        directory: settings.dataDir,
-        isShared: engine.shared !== undefined,
-      }),
       log,
       tracer,
     },

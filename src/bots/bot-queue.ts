@@ -38,8 +38,6 @@ import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
 import { Poller, type PollerOptions } from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { type NoteSubject, QueueNotes } from './queue-notes.ts'
-import type { RefusedUpdates } from '../relay/refused-updates.ts'
-import type { RelayServices } from '../relay/relay-services.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import { hostOfWebhook } from '../webhook/endpoint.ts'
 import type { Polls } from '../webhook/health.ts'
@@ -61,9 +59,6 @@ export interface BotQueueServices
   readonly takesForeignTokens?: boolean
   readonly report: ReportEvent
   readonly log?: Pick<Log, 'debug' | 'warn' | 'error'>
-  /** Absent without `--relay-from`. */
-  readonly relays?: RelayServices | undefined
-  readonly refused?: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'>
   /** Called when a bot wants other types than before. */
   readonly onAllowedTypes?: (queue: BotQueue) => void
 }

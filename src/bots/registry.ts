@@ -39,7 +39,7 @@ import { registrationHash } from './derived-bot-id.ts'
 import { PortalLinks } from './portal-links.ts'
 import { PushBatch } from './push-batch.ts'
 import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
-import { RelayJobs } from './relay-jobs.ts'
+import { RelayJobs, type RelayJobsOptions } from './relay-jobs.ts'
 import { ReplayJobs } from './replay-jobs.ts'
 import { replayOne, type ReplayTarget } from './replay-slice.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
@@ -63,6 +63,10 @@ const randomBotIdsCount = 9_999_999_900
 const randomBotIdTriesMax = 10_000
 const foreignToken = new RegExp(foreignTokenPattern)
 
+export interface BotRegistryOptions
+  extends BotCacheOptions,
+    Pick<RelayJobsOptions, 'refused' | 'relays'> {}
+
 export class BotRegistry implements BotService {
   /** The bots in memory, and the shards that they are in. */
   readonly bots: BotCache
@@ -76,7 +80,7 @@ export class BotRegistry implements BotService {
   readonly #registering = new Map<number, Promise<unknown>>()
   readonly #clearing = new Mutex()
 
-  constructor(options: BotCacheOptions) {
+  constructor(options: BotRegistryOptions) {
     const onAllowedTypes = (queue: BotQueue): void => this.relays.typesChanged(queue)
     this.bots = new BotCache({ ...options, services: { ...options.services, onAllowedTypes } })
     this.#services = options.services
@@ -102,14 +106,14 @@ export class BotRegistry implements BotService {
       bots: this.bots,
       changeRecord: (botId, change) => this.#changeRecord(botId, change),
     })
-    const { counters, log, random, refused, relays, report } = options.services
+    const { counters, log, random, report } = options.services
     this.relays = new RelayJobs({
       clock: options.clock,
       counters,
       log,
       random,
-      refused,
-      relays,
+      refused: options.refused,
+      relays: options.relays,
       report,
       find: (botId) => this.bots.find(botId),
       assertAccepting: (bot) => {

@@ -17,9 +17,8 @@ import { pollOffset } from './relay-batch.ts'
 import { RelayJob, type RelayJobServices } from './relay-job.ts'
 
 export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 'relays'> {
-  /** Absent if no relay can have run here. */
-  readonly refused: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'> | undefined
-  /** Absent without `--relay-from`. */
+  readonly refused: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'>
+  /** Undefined without `--relay-from`. */
   readonly relays: RelayServices | undefined
 }
 
@@ -33,9 +32,8 @@ export class RelayJobs {
   #isClosed = false
 
   constructor(options: RelayJobsOptions) {
-    const { refused = keepsNothing, relays = noOrigins, ...rest } = options
     this.#options = options
-    this.#services = { ...rest, refused, relays }
+    this.#services = { ...options, relays: options.relays ?? noOrigins }
   }
 
   /** Call this when a shard was opened, and when it was read anew from disk. Its relays are found after that. */
@@ -56,12 +54,12 @@ export class RelayJobs {
     const jobs = this.#shards.get(shard)
     this.#shards.delete(shard)
     await Promise.all(Array.from(jobs?.values() ?? [], (job) => job.stop()))
-    await this.#options.refused?.moved(shard.index)
+    await this.#options.refused.moved(shard.index)
   }
 
   /** Deletes what was kept of updates of a bot that no queue can store. */
   async forgetRefused({ botId, main }: Bot): Promise<void> {
-    await this.#options.refused?.forget({ botId, shard: main.shard.index })
+    await this.#options.refused.forget({ botId, shard: main.shard.index })
   }
 
   /** Ends all polls: the next process goes on. */
@@ -173,7 +171,6 @@ const noOrigins: Omit<RelayServices, 'sealToken'> = {
   originOf: () => undefined,
   openToken: () => undefined,
 }
-const keepsNothing = { keep: () => Promise.resolve() }
 const relayStarts = 'The shard of the bot was just opened: the relay begins soon'
 
 function badRequest(detail: string): PostboteError {

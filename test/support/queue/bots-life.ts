@@ -209,6 +209,8 @@ export class BotsLife {
       shardOf: (botId) => botId % shards,
       isDiskLow: (shard) => this.isDiskLow(shard),
       isServed: (botId) => this.isServed(botId),
+      relays: options.relays,
+      refused: this.refused,
       services: {
         clock,
         random: () => 0.5,
@@ -222,7 +224,6 @@ export class BotsLife {
         tracer: new Tracer((span) => void this.spans.push(span)),
         ...(options.takesForeignTokens === true ? { takesForeignTokens: true } : {}),
         ...(options.log === undefined ? {} : { log: options.log }),
-        ...(options.relays === undefined ? {} : { relays: options.relays, refused: this.refused }),
       },
     })
   }
