@@ -134,6 +134,22 @@ export interface RelayReport extends Omit<RelayState, 'nextPollMs' | 'sinceMs'> 
   readonly lastUpdateMs: number | undefined
 }
 
+/** The relays of the bots of one owner. It throws and rejects as `BotService` does. */
+export interface RelayService {
+  /**
+   * Sets the relay of a bot. It goes on where the one before was, if it is of the same bot at the same origin.
+   *
+   * @throws BAD_REQUEST if the origin is not listed, or the token is missing
+   */
+  set(botId: number, order: RelayOrder): Promise<RelayReport>
+  /** Returns the relay of a bot. Throws NO_RELAY. */
+  get(botId: number): Promise<RelayReport>
+  /** Removes the relay of a bot. Throws NO_RELAY. */
+  remove(botId: number): Promise<void>
+  /** Deletes what was kept of updates of a bot that its relay could not store. */
+  forgetRefused(botId: number): Promise<void>
+}
+
 /** The result of a push whose idempotency key was used before: the id of the update that is already stored. */
 export interface DuplicatePush {
   readonly duplicateOf: number
@@ -224,18 +240,6 @@ export interface BotService {
    * @returns what the bot has now
    */
   change(botId: number, change: BotChange): Promise<ShownSettings>
-  /**
-   * Sets the relay of a bot. It goes on where the one before was, if it is of the same bot at the same origin.
-   *
-   * @throws BAD_REQUEST if the origin is not listed, or the token is missing
-   */
-  setRelay(botId: number, order: RelayOrder): Promise<RelayReport>
-  /** Returns the relay of a bot. Throws NO_RELAY. */
-  relay(botId: number): Promise<RelayReport>
-  /** Removes the relay of a bot. Throws NO_RELAY. */
-  removeRelay(botId: number): Promise<void>
-  /** Deletes what was kept of updates of a bot that its relay could not store. */
-  forgetRefused(botId: number): Promise<void>
   /** Removes a bot with its queues. */
   remove(botId: number): Promise<void>
   /** Returns a queue of a bot, loaded into memory. */
@@ -263,6 +267,8 @@ export interface BotService {
   replayUpdate(update: UpdateName): Promise<number | 'filtered'>
   /** The jobs that push updates again. */
   readonly replays: Pick<ReplayJobs, 'begin' | 'cancel' | 'count' | 'list'>
+  /** The relays, which take the updates of bots from other servers. */
+  readonly relays: RelayService
   /** The links of the owner's page. */
   readonly portalLinks: Pick<PortalLinks, 'authorize' | 'list' | 'make' | 'revoke' | 'watch'>
   /** Returns the state of a bot and its queues. */

@@ -26,8 +26,6 @@ import type {
   ListedBot,
   PushReceipt,
   Registration,
-  RelayOrder,
-  RelayReport,
   ReplayResult,
   ShardSums,
   ShownSettings,
@@ -116,6 +114,8 @@ export class BotRegistry implements BotService {
       relays: options.relays,
       report,
       find: (botId) => this.bots.find(botId),
+      existing: (botId) => this.#existing(botId),
+      changeRecord: (botId, change) => this.#changeRecord(botId, change),
       assertAccepting: (bot) => {
         if (this.bots.loaded(bot.botId) !== bot) throw new PostboteError('STORE_UNAVAILABLE')
         this.#assertAccepting(bot.main)
@@ -363,8 +363,7 @@ export class BotRegistry implements BotService {
         operations.push({ kind: 'settings', queue: id, record: null })
         operations.push({ kind: 'attempts', queue: id, record: null })
       }
-      await this.relays.stop(bot)
-      await this.relays.forgetRefused(bot)
+      await this.relays.endOver(bot)
       await shard.commit(operations, { waited: true })
       ending = 'UNKNOWN_TOKEN'
       // Not before, so that a bot that stays keeps it. If this fails, the sweep deletes what is left of a bot that is gone.
@@ -385,39 +384,6 @@ export class BotRegistry implements BotService {
       shard.forget(id)
       webhook.forgetAttempts()
     }
-  }
-
-  async setRelay(botId: number, order: RelayOrder): Promise<RelayReport> {
-    const { clock } = this.bots.shardOf(botId)
-    const bot = await this.#changeRelay(botId, (current) =>
-      this.relays.withRelay(current, order, clock.nowMs()),
-    )
-    return existingRelay(this.relays.report(bot))
-  }
-
-  async relay(botId: number): Promise<RelayReport> {
-    return existingRelay(this.relays.report(await this.#existing(botId)))
-  }
-
-  async removeRelay(botId: number): Promise<void> {
-    await this.#changeRelay(botId, ({ relay, ...record }) => {
-      if (relay === undefined) throw new PostboteError('NO_RELAY')
-      return record
-    })
-  }
-
-  async #changeRelay(botId: number, change: (current: BotRecord) => BotRecord): Promise<Bot> {
-    const { before } = await this.#changeRecord(botId, (current) => ({
-      record: change(current),
-      before: current.relay,
-    }))
-    const bot = await this.#existing(botId)
-    await this.relays.changed(bot, before)
-    return bot
-  }
-
-  async forgetRefused(botId: number): Promise<void> {
-    await this.relays.forgetRefused(await this.#existing(botId))
   }
 
   async queueOf(botId: number, isTest: boolean): Promise<BotQueue> {
@@ -539,11 +505,6 @@ export class BotRegistry implements BotService {
     if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
     if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
   }
-}
-
-function existingRelay(relay: RelayReport | undefined): RelayReport {
-  if (relay === undefined) throw new PostboteError('NO_RELAY')
-  return relay
 }
 
 /** Returns the text of a token, and what is stored of it. */

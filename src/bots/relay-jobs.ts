@@ -12,7 +12,8 @@ import type { Shard } from '../shard/shard.ts'
 import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import type { Bot } from './bot.ts'
 import type { BotQueue } from './bot-queue.ts'
-import type { RelayOrder, RelayReport } from './bot-service.ts'
+import type { RelayOrder, RelayReport, RelayService } from './bot-service.ts'
+import type { PortalLinksOptions } from './portal-links.ts'
 import { pollOffset } from './relay-batch.ts'
 import { RelayJob, type RelayJobServices } from './relay-job.ts'
 
@@ -20,12 +21,16 @@ export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 're
   readonly refused: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'>
   /** Undefined without `--relay-from`. */
   readonly relays: RelayServices | undefined
+  /** Throws UNKNOWN_BOT. */
+  existing(botId: number): Promise<Bot>
+  /** Changes the record of a bot on disk. Changes run one after the other. */
+  readonly changeRecord: PortalLinksOptions['changeRecord']
 }
 
 /** A call that ends a relay waits for its last poll this long. Chosen: an origin that is there answers in much less. */
 const relayLastPollMsMax = 5_000
 
-export class RelayJobs {
+export class RelayJobs implements RelayService {
   readonly #options: RelayJobsOptions
   readonly #services: RelayJobServices
   readonly #shards = new Map<Shard, Map<number, RelayJob>>()
@@ -57,23 +62,64 @@ export class RelayJobs {
     await this.#options.refused.moved(shard.index)
   }
 
-  /** Deletes what was kept of updates of a bot that no queue can store. */
-  async forgetRefused({ botId, main }: Bot): Promise<void> {
-    await this.#options.refused.forget({ botId, shard: main.shard.index })
-  }
-
   /** Ends all polls: the next process goes on. */
   close(): void {
     this.#isClosed = true
     for (const shard of this.#shards.keys()) void this.forget(shard)
   }
 
+  async set(botId: number, order: RelayOrder): Promise<RelayReport> {
+    const { main } = await this.#options.existing(botId)
+    const bot = await this.#change(botId, (record) =>
+      this.#withRelay(record, order, main.clock.nowMs()),
+    )
+    return this.#existingReport(bot)
+  }
+
+  async get(botId: number): Promise<RelayReport> {
+    return this.#existingReport(await this.#options.existing(botId))
+  }
+
+  async remove(botId: number): Promise<void> {
+    await this.#change(botId, ({ relay, ...record }) => {
+      if (relay === undefined) throw new PostboteError('NO_RELAY')
+      return record
+    })
+  }
+
+  async forgetRefused(botId: number): Promise<void> {
+    await this.#forgetRefused(await this.#options.existing(botId))
+  }
+
   /**
-   * Returns the record of a bot with a relay.
-   *
-   * @throws BAD_REQUEST if the origin is not listed, or the token is missing
+   * Ends the relay of a bot that is about to be removed, and deletes what was kept of its updates. Resolves when nothing of
+   * it is in progress.
    */
-  withRelay(record: BotRecord, { from, token }: RelayOrder, nowMs: number): BotRecord {
+  async endOver(bot: Bot): Promise<void> {
+    await this.#stop(bot)
+    await this.#forgetRefused(bot)
+  }
+
+  async #forgetRefused({ botId, main }: Bot): Promise<void> {
+    await this.#options.refused.forget({ botId, shard: main.shard.index })
+  }
+
+  /** Changes the record on disk. The relay is then polled at once, and as it is now. */
+  async #change(botId: number, change: (current: BotRecord) => BotRecord): Promise<Bot> {
+    const { before } = await this.#options.changeRecord(botId, (current) => ({
+      record: change(current),
+      before: current.relay,
+    }))
+    const bot = await this.#options.existing(botId)
+    const { main, record } = bot
+    await this.#stop(bot)
+    // Where the relay does not go on, the origin is told of the last answer that was stored.
+    if (before?.offset !== record.relay?.offset) await this.#confirm(bot, before)
+    if (record.relay !== undefined) this.#run(main.shard, botId)
+    return bot
+  }
+
+  #withRelay(record: BotRecord, { from, token }: RelayOrder, nowMs: number): BotRecord {
     const { relays } = this.#options
     if (relays?.originOf(from) === undefined) {
       throw badRequest('from: expected an origin that --relay-from lists')
@@ -101,19 +147,7 @@ export class RelayJobs {
     }
   }
 
-  /**
-   * Call this when the relay of a bot was set or removed: it is polled at once, and as it is now.
-   *
-   * @param before - what it was; where it does not go on, its origin is told of the last answer that was stored
-   */
-  async changed(bot: Bot, before: StoredRelay | undefined): Promise<void> {
-    const { botId, main, record } = bot
-    await this.stop(bot)
-    if (before?.offset !== record.relay?.offset) await this.#confirm(bot, before)
-    if (record.relay !== undefined) this.#run(main.shard, botId)
-  }
-
-  /** Otherwise whoever polls there next gets what is stored here. Never rejects: the origin may be gone. */
+  /** Without this, the next program that polls there gets what is stored here. Never rejects: the origin may be gone. */
   async #confirm({ main }: Bot, relay: StoredRelay | undefined): Promise<void> {
     const { clock, relays } = this.#options
     const offset = relay && pollOffset(relay, main.clock.nowMs())
@@ -131,12 +165,11 @@ export class RelayJobs {
 
   /** Call this when a queue wants other types. */
   typesChanged({ id, shard }: Pick<BotQueue, 'id' | 'shard'>): void {
-    if (!isTestQueue(id)) this.#shards.get(shard)?.get(botIdOf(id))?.askAnew()
+    this.#jobOf(shard, id)?.askAnew()
   }
 
-  /** Ends the relay of a bot that is about to be removed. Resolves when nothing of it is in progress. */
-  async stop({ botId, main }: Bot): Promise<void> {
-    await this.#shards.get(main.shard)?.get(botId)?.stop()
+  async #stop({ botId, main }: Bot): Promise<void> {
+    await this.#jobOf(main.shard, botId)?.stop()
   }
 
   /** Returns the relay of a bot; undefined if it has none. */
@@ -144,7 +177,7 @@ export class RelayJobs {
     const { relay } = record
     if (relay === undefined) return undefined
     const { from, storedAtMs: lastUpdateMs } = relay
-    const job = this.#shards.get(main.shard)?.get(botId)
+    const job = this.#jobOf(main.shard, botId)
     if (job !== undefined) return { ...job.state, from, lastUpdateMs }
     const unknown = { sinceMs: undefined, nextPollMs: undefined, relayed: 0, refused: 0 }
     return { state: 'paused', reason: relayStarts, ...unknown, from, lastUpdateMs }
@@ -152,9 +185,18 @@ export class RelayJobs {
 
   /** Returns why the relay of a queue is paused; undefined if it is not, or if there is none. */
   pauseOf(shard: Shard, queue: QueueId): string | undefined {
-    return isTestQueue(queue)
-      ? undefined
-      : this.#shards.get(shard)?.get(botIdOf(queue))?.state.reason
+    return this.#jobOf(shard, queue)?.state.reason
+  }
+
+  #existingReport(bot: Bot): RelayReport {
+    const report = this.report(bot)
+    if (report === undefined) throw new PostboteError('NO_RELAY')
+    return report
+  }
+
+  /** Returns the job of a queue. The /test/ queue has none. */
+  #jobOf(shard: Shard, queue: QueueId): RelayJob | undefined {
+    return isTestQueue(queue) ? undefined : this.#shards.get(shard)?.get(botIdOf(queue))
   }
 
   #run(shard: Shard, botId: number): void {

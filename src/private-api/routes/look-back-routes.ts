@@ -60,7 +60,7 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
         throw refusal('ordering_key', 'a key of at least one character', query.ordering_key)
       const queues = [await bots.queueOf(id, false), await bots.queueOf(id, true)]
       // Nobody can tell whose these are.
-      await bots.forgetRefused(id)
+      await bots.relays.forgetRefused(id)
       const { pending, kept, dead, ...rest } = await eraseUpdates(queues, keysMeantBy(key))
       return { removed: { pending, kept, dead }, ...rest }
     },

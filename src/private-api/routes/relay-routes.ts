@@ -15,14 +15,14 @@ export function addRelayRoutes(app: FastifyInstance, bots: BotService): void {
     async setRelay({ params: { id }, body }) {
       const { from, token } = textsIn(body)
       const given = token === undefined ? undefined : bots.foreignToken(token)
-      const relay = await bots.setRelay(id, { from, token: given })
+      const relay = await bots.relays.set(id, { from, token: given })
       return { bot_id: id, ...relayJson(relay) }
     },
     async getRelay({ params: { id } }) {
-      return { bot_id: id, ...relayJson(await bots.relay(id)) }
+      return { bot_id: id, ...relayJson(await bots.relays.get(id)) }
     },
     async removeRelay({ params: { id } }) {
-      await bots.removeRelay(id)
+      await bots.relays.remove(id)
       return { bot_id: id, removed: true as const }
     },
   })

@@ -17,7 +17,7 @@ async function open(store = new MemoryStore()) {
   const relays = new FakeRelays()
   const bots = await BotsLife.open({ store: () => store, relays })
   await bots.register(botId)
-  await bots.registry.setRelay(botId, { from: fakeFrom, token })
+  await bots.registry.relays.set(botId, { from: fakeFrom, token })
   const queue = await bots.registry.queueOf(botId, false)
   const { origin } = relays
   return { bots, relays, origin, store, queue }
@@ -77,7 +77,7 @@ test('an update that was stored before is stored once, and an origin that sends 
   await of.origin.send(update(7), update(8))
   assert((await untilPolled(of)) >= 1_000)
   assert.deepEqual(await pending(of), [7, 8])
-  assert.match((await of.bots.registry.relay(botId)).reason ?? '', /repeats/)
+  assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /repeats/)
 })
 
 test('an update that is twice in an answer is stored once', async () => {
@@ -136,7 +136,7 @@ test('a failure that may pass is tried again at once, and pauses the relay when 
   const down = { reason: 'The origin cannot be reached', isPassing: true }
   await of.origin.fail(down)
   assert.equal(await untilPolled(of), 0)
-  assert.equal((await of.bots.registry.relay(botId)).state, 'polling')
+  assert.equal((await of.bots.registry.relays.get(botId)).state, 'polling')
   const waits: number[] = []
   for (let nth = 0; nth < 8; nth++) {
     await of.origin.fail(down)
@@ -144,7 +144,7 @@ test('a failure that may pass is tried again at once, and pauses the relay when 
   }
   assert(waits.every((wait, nth) => wait >= 1_500 && (nth === 0 || wait >= (waits[nth - 1] ?? 0))))
   assert((waits.at(-1) ?? 0) <= 151_000, waits.join(' '))
-  const { state, reason, nextPollMs } = await of.bots.registry.relay(botId)
+  const { state, reason, nextPollMs } = await of.bots.registry.relays.get(botId)
   assert.deepEqual([state, reason], ['paused', down.reason])
   assert(nextPollMs !== undefined)
   await of.origin.send()
@@ -168,7 +168,7 @@ test('a pause is over when the origin answers, also without an update', async ()
   assert.equal((await of.origin.fail({ reason: 'Busy' })).waitS, 50)
   await untilPolled(of)
   assert.equal((await of.origin.send()).waitS, 0)
-  assert.equal((await of.bots.registry.relay(botId)).state, 'polling')
+  assert.equal((await of.bots.registry.relays.get(botId)).state, 'polling')
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.waitS, 50)
   // Another poller disturbs only polls that wait.
@@ -200,7 +200,7 @@ test('an update that no queue can store is kept, counted and skipped', async () 
   assert.equal(of.bots.counters.counts.relay_updates_refused, 5)
   const [event] = of.bots.events
   assert.deepEqual([event?.type, event?.count], ['relay.refused', 5])
-  const { state, refused, relayed } = await of.bots.registry.relay(botId)
+  const { state, refused, relayed } = await of.bots.registry.relays.get(botId)
   assert.deepEqual([state, refused, relayed], ['polling', 5, 2])
 })
 
@@ -223,7 +223,7 @@ test('a full queue pauses the relay, which goes on where it was', async () => {
   await of.origin.send(...seven)
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, 6)
-  assert.equal((await of.bots.registry.relay(botId)).state, 'paused')
+  assert.equal((await of.bots.registry.relays.get(botId)).state, 'paused')
   await of.origin.send(...seven.slice(5))
   assert((await untilPolled(of)) <= 10_050)
   assert.equal(of.origin.polls.at(-1)?.offset, 6)
@@ -236,7 +236,7 @@ test('a full queue pauses the relay, which goes on where it was', async () => {
   await of.origin.send(...seven.slice(5))
   await untilPolled(of)
   assert.deepEqual(await pending(of), [6, 7])
-  assert.equal((await of.bots.registry.relay(botId)).state, 'polling')
+  assert.equal((await of.bots.registry.relays.get(botId)).state, 'polling')
 })
 
 test('an update that is refused behind a full queue is kept once', async () => {
@@ -299,7 +299,7 @@ test('an answer that is too large is asked for in smaller parts', async () => {
   for (let nth = 0; nth < 4; nth++) limits.push((await of.origin.fail(tooLarge)).limit)
   assert.deepEqual(limits, [100, 25, 6, 1])
   await untilPolled(of)
-  assert.equal((await of.bots.registry.relay(botId)).reason, 'too large')
+  assert.equal((await of.bots.registry.relays.get(botId)).reason, 'too large')
   await of.origin.send(update(1))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.limit, 2)
@@ -335,7 +335,7 @@ test('a poll that waits is asked anew when the bot wants other types, and not in
   await want(1)
   assert((await untilPolled(of)) >= 950)
   assert.deepEqual(of.origin.polls.at(-1)?.types, ['message'])
-  const { state } = await of.bots.registry.relay(botId)
+  const { state } = await of.bots.registry.relays.get(botId)
   assert.deepEqual([state, typesOf(of)], ['polling', []])
 })
 
@@ -345,17 +345,17 @@ test('the same bot at the same origin goes on, with a new token too; another bot
   await of.origin.send(update(7))
   await untilPolled(of)
   const secret = 'BBF-abcdefghijklmnopqrstuvwxyz_0123'
-  await registry.setRelay(botId, { from: fakeFrom, token: { ...token, secret } })
+  await registry.relays.set(botId, { from: fakeFrom, token: { ...token, secret } })
   await untilPolled(of)
   assert.deepEqual(
     [of.origin.polls.at(-1)?.offset, of.origin.polls.at(-1)?.token],
     [8, `${token.botId}:${secret}`],
   )
-  await registry.setRelay(botId, { from: fakeFrom, token: undefined })
+  await registry.relays.set(botId, { from: fakeFrom, token: undefined })
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, 8)
   const another = { from: fakeFrom, token: { ...token, botId: 9_999 } }
-  await of.bots.wait(registry.setRelay(botId, another))
+  await of.bots.wait(registry.relays.set(botId, another))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, undefined)
 })
@@ -364,11 +364,11 @@ test('a relay is refused whose origin is not listed, and whose token is missing'
   const of = await open()
   const { registry } = of.bots
   const code = { code: 'BAD_REQUEST' }
-  await assert.rejects(registry.setRelay(botId, { from: 'https://a.example', token }), code)
-  await registry.removeRelay(botId)
-  await assert.rejects(registry.setRelay(botId, { from: fakeFrom, token: undefined }), code)
-  await assert.rejects(registry.relay(botId), { code: 'NO_RELAY' })
-  await assert.rejects(registry.removeRelay(botId), { code: 'NO_RELAY' })
+  await assert.rejects(registry.relays.set(botId, { from: 'https://a.example', token }), code)
+  await registry.relays.remove(botId)
+  await assert.rejects(registry.relays.set(botId, { from: fakeFrom, token: undefined }), code)
+  await assert.rejects(registry.relays.get(botId), { code: 'NO_RELAY' })
+  await assert.rejects(registry.relays.remove(botId), { code: 'NO_RELAY' })
 })
 
 test('the token is needed again for another origin, where the relay begins anew', async () => {
@@ -376,12 +376,12 @@ test('the token is needed again for another origin, where the relay begins anew'
   const { registry } = of.bots
   await of.origin.send(update(7))
   await untilPolled(of)
-  await assert.rejects(registry.setRelay(botId, { from: otherFrom, token: undefined }), {
+  await assert.rejects(registry.relays.set(botId, { from: otherFrom, token: undefined }), {
     code: 'BAD_REQUEST',
     message: /token/,
   })
   assert.equal(recordOf(of)?.from, fakeFrom)
-  await of.bots.wait(registry.setRelay(botId, { from: otherFrom, token }))
+  await of.bots.wait(registry.relays.set(botId, { from: otherFrom, token }))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.offset, undefined)
 })
@@ -416,7 +416,7 @@ test('a bot that could not be removed keeps its relay', async () => {
 test('a relay that is removed polls no more, and stores nothing', async () => {
   const of = await open()
   await untilPolled(of)
-  await of.bots.registry.removeRelay(botId)
+  await of.bots.registry.relays.remove(botId)
   assert.equal(of.origin.isPolled, false)
   await of.bots.clock.advance(10_000)
   assert.equal(of.origin.polls.length, 1)
@@ -429,17 +429,17 @@ test('an origin is told of the last answer that was stored when its relay ends, 
   await of.origin.send(update(7))
   // It may not have taken the offset.
   await of.origin.fail({ reason: 'Busy', retryAfterMs: 60_000 })
-  const removed = registry.removeRelay(botId)
+  const removed = registry.relays.remove(botId)
   const { offset, limit, waitS } = await of.origin.send(update(8))
   assert.deepEqual([offset, limit, waitS], [8, 1, 0])
   await of.bots.wait(removed)
   assert.equal(of.origin.isPolled, false)
   assert.deepEqual(await pending(of), [7])
-  await registry.setRelay(botId, { from: fakeFrom, token })
+  await registry.relays.set(botId, { from: fakeFrom, token })
   await of.origin.send(update(8))
   await untilPolled(of)
   await of.bots.wait(
-    registry.setRelay(botId, { from: fakeFrom, token: { ...token, botId: 9_999 } }),
+    registry.relays.set(botId, { from: fakeFrom, token: { ...token, botId: 9_999 } }),
   )
   assert.equal(of.origin.polls.at(-2)?.offset, 9)
 })
@@ -448,7 +448,7 @@ test('a relay ends although its origin does not answer', async () => {
   const of = await open()
   await of.origin.send(update(7))
   await untilPolled(of)
-  await of.bots.wait(of.bots.registry.removeRelay(botId))
+  await of.bots.wait(of.bots.registry.relays.remove(botId))
   assert.equal(of.origin.isPolled, false)
 })
 
@@ -469,10 +469,10 @@ test('a token that cannot be read, and an origin that is not listed any more, pa
   of.relays.hasSameKey = false
   await of.origin.send()
   await of.bots.clock.advance(1_000)
-  assert.match((await of.bots.registry.relay(botId)).reason ?? '', /admin key/)
+  assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /admin key/)
   of.relays.isListed = false
   await of.bots.clock.advance(10_000)
-  assert.match((await of.bots.registry.relay(botId)).reason ?? '', /--relay-from/)
+  assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /--relay-from/)
   const polls = of.origin.polls.length
   await of.bots.clock.advance(10_000)
   assert.equal(of.origin.polls.length, polls)
