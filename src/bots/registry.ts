@@ -49,6 +49,7 @@ import {
   makeToken,
   parseToken,
   storedSecretOf,
+  tokenText,
   TokenVerifier,
 } from './token.ts'
 
@@ -509,7 +510,7 @@ export class BotRegistry implements BotService {
 
 /** Returns the text of a token, and what is stored of it. */
 function issue(token: Token): { readonly token: string; readonly secret: StoredSecret } {
-  return { token: `${token.botId}:${token.secret}`, secret: storedSecretOf(token) }
+  return { token: tokenText(token), secret: storedSecretOf(token) }
 }
 
 /** Returns what a record has of its registration. */

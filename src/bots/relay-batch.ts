@@ -2,7 +2,6 @@
  * Stores what a relay was sent: the updates and the offset after them are in one group, so whoever is interrupted has stored
  * all of it or nothing, and no update is stored twice.
  */
-import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { checkUpdate } from '../queue/check-update.ts'
@@ -111,7 +110,7 @@ function pushAll(
   { relay, from }: { readonly relay: StoredRelay; readonly from: number | undefined },
   checked: readonly (CheckedUpdate | RefusedUpdate)[],
 ): PushedAll {
-  const { allowedTypes, clock } = bot.main
+  const { allowedTypes } = bot.main
   const pushes: PushOperation[] = []
   let filtered = 0
   let next = from
@@ -123,7 +122,7 @@ function pushAll(
       // An origin may send one twice in an answer.
       if (updateId < (next ?? 0)) continue
       if (!('reason' in each) && (from !== undefined || !isOfLastBatch(relay, updateId))) {
-        if (isInMask(allowedTypes, each.typeNumber)) pushes.push(pushOf(bot, each, clock))
+        if (isInMask(allowedTypes, each.typeNumber)) pushes.push(pushOf(bot, each))
         else filtered += 1
       }
       next = updateId + 1
@@ -160,13 +159,13 @@ function checkedOf(of: OriginUpdate, { main, record }: Bot): CheckedUpdate | Ref
   }
 }
 
-function pushOf({ main, record }: Bot, update: CheckedUpdate, clock: Clock): PushOperation {
+function pushOf({ main, record }: Bot, update: CheckedUpdate): PushOperation {
   const { typeNumber, text } = update
   const ttlS = lifeS(typeNumber, undefined, record.ttlS)
   return main.updates.push({
     typeNumber,
     orderingKey: deriveOrderingKey(typeNumber, text),
-    expiresAtS: expiresAtS(typeNumber, ttlS, clock.nowMs()),
+    expiresAtS: expiresAtS(typeNumber, ttlS, main.clock.nowMs()),
     text,
   })
 }

@@ -215,11 +215,11 @@ export class RelayJob {
 
   #count(pushed: number, refused: readonly RefusedUpdate[]): void {
     const { clock, report } = this.#services
-    const { relayed } = this.#state
+    const before = this.#state
     this.#state = {
-      ...this.#state,
-      relayed: relayed + pushed,
-      refused: this.#state.refused + refused.length,
+      ...before,
+      relayed: before.relayed + pushed,
+      refused: before.refused + refused.length,
     }
     const [first] = refused
     if (first === undefined) return
@@ -250,7 +250,8 @@ export class RelayJob {
     // Only the first failure of those that pass is tried again at once.
     const failures = isPassing ? this.#failures : Math.max(2, this.#failures)
     const spread = 0.75 + random() / 2
-    const waitMs = retryAfterMs ?? retryDelayMs({ failures, retryAfterMs }, random) * spread
+    const waitMs =
+      retryAfterMs ?? retryDelayMs({ failures, retryAfterMs: undefined }, random) * spread
     if (waitMs > 0 || !isPassing) this.#to('paused', reason)
     if (this.#state.state === 'paused') {
       this.#state = { ...this.#state, nextPollMs: clock.nowMs() + waitMs }

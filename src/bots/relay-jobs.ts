@@ -16,6 +16,7 @@ import type { RelayOrder, RelayReport, RelayService } from './bot-service.ts'
 import type { PortalLinksOptions } from './portal-links.ts'
 import { pollOffset } from './relay-batch.ts'
 import { RelayJob, type RelayJobServices } from './relay-job.ts'
+import { tokenText } from './token.ts'
 
 export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 'relays'> {
   readonly refused: Pick<RefusedUpdates, 'forget' | 'keep' | 'moved'>
@@ -135,7 +136,7 @@ export class RelayJobs implements RelayService {
     const relay: StoredRelay = {
       from,
       originBotId: token.botId,
-      sealedToken: relays.sealToken(`${token.botId}:${token.secret}`),
+      sealedToken: relays.sealToken(tokenText(token)),
       setAtMs: nowMs,
     }
     const goesOn = isSameOrigin && before.originBotId === token.botId

@@ -41,6 +41,11 @@ export function isServed(botId: number | string, { remainder, modulus }: TokenFi
   return BigInt(botId) % BigInt(modulus) === BigInt(remainder)
 }
 
+/** Returns a token as its bot has it. */
+export function tokenText({ botId, secret }: Token): string {
+  return `${botId}:${secret}`
+}
+
 const secretLength = 35
 const randomLength = 29
 const secretShape = /^[A-Za-z0-9_-]{35}$/
