@@ -8,6 +8,7 @@
 import type { CaseContext, Sample } from './contestant.ts'
 import { meterCpu } from './cpu-meter.ts'
 import type { Delays } from './delays.ts'
+import { forEachOf } from './for-each-of.ts'
 import { HelperProcess } from './helper-process.ts'
 import { sampleUpdate, seededRandom } from './sample-updates.ts'
 import { firstBotId, type RegisteredBot, type ServerUnderTest } from './server-under-test.ts'
@@ -49,7 +50,6 @@ export const webhookHeaders = Object.entries({
   'X-Telegram-Bot-Api-Secret-Token': secret,
 }).flat()
 const waitMsMax = 30_000
-const callsAtATime = 16
 
 export async function openSink(
   context: CaseContext,
@@ -179,17 +179,6 @@ export class WebhookFleet {
 /** The most deliveries in flight of all bots together, if enough updates are pending. */
 export function inFlightMax({ bots, connections, keys }: WebhookShape): number {
   return bots * Math.min(connections, keys)
-}
-
-async function forEachOf<Item>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<unknown>,
-): Promise<void> {
-  const rest = items.values()
-  const workSome = async (): Promise<void> => {
-    for (const item of rest) await work(item)
-  }
-  await Promise.all(Array.from({ length: callsAtATime }, workSome))
 }
 
 /** Checks the type of a question. */

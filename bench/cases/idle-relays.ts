@@ -9,12 +9,12 @@ import { Origin } from '../../test/support/origin/origin.ts'
 import { makeCertificate } from '../certificate.ts'
 import type { BenchCase, CaseContext, Sample } from '../contestant.ts'
 import { meterCpu } from '../cpu-meter.ts'
+import { forEachOf } from '../for-each-of.ts'
 import { type ServerOptions, ServerUnderTest } from '../server-under-test.ts'
 import { until } from '../until.ts'
 
 const relays = 1_000
 const firstRelayedBot = 2_000_000
-const callsAtATime = 16
 const pollMs = 50_000
 const measuredMs = 120_000
 /** A server that has just started compiles and collects garbage. */
@@ -97,7 +97,7 @@ async function measure(context: CaseContext, isTls: boolean): Promise<Sample> {
   return { operations, seconds, ...spent, figures }
 }
 
-/** Does the work for each token, with a server that ends then. Returns its directory. */
+/** Starts a server, does the work for each token, and ends the server. Returns its directory. */
 async function prepare(
   context: CaseContext,
   options: ServerOptions,
@@ -105,11 +105,7 @@ async function prepare(
   tokens: readonly string[],
 ): Promise<string> {
   const server = await ServerUnderTest.start(context, options)
-  const left = tokens.values()
-  const some = async (): Promise<void> => {
-    for (const token of left) await work(server, token)
-  }
-  await Promise.all(Array.from({ length: callsAtATime }, some))
+  await forEachOf(tokens, (token) => work(server, token))
   await server.close()
   return server.directory
 }

@@ -94,7 +94,7 @@ async function run(command: string, ends: TestEnd[]): Promise<string> {
     let round: NemesisEvent[] = []
     while (performance.now() < endMs && !stopping.signal.aborted) {
       // Each event once, in another order every time.
-      if (round.length === 0) round = shuffled(chosen, luck)
+      if (round.length === 0) round = luck.shuffled(chosen)
       const event = round.pop()
       if (event !== undefined) measurements.push(await world.measure(event))
       if (values.calm || luck.chance(balancedShare)) await world.balanced()
@@ -129,13 +129,6 @@ function eventOf(name: string): NemesisEvent {
   return (
     known.get(name) ?? fail(`--events expects some of ${[...known.keys()].join(',')}, got ${name}`)
   )
-}
-
-function shuffled(events: readonly NemesisEvent[], luck: Luck): NemesisEvent[] {
-  return events
-    .map((event) => ({ event, at: luck.next() }))
-    .toSorted((a, b) => a.at - b.at)
-    .map(({ event }) => event)
 }
 
 function fail(message: string): never {

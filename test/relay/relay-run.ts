@@ -37,7 +37,7 @@ export async function runRelayKills(t: EndingTest, options: RelayRunOptions): Pr
   try {
     const endMs = startMs + minutes * 60_000
     while (kills.length < count && performance.now() < endMs) {
-      if (round.length === 0) round = shuffled(all, luck)
+      if (round.length === 0) round = luck.shuffled(all)
       const next = round.pop()
       if (next === undefined) break
       const atS = ((performance.now() - startMs) / 1_000).toFixed(1)
@@ -53,11 +53,4 @@ export async function runRelayKills(t: EndingTest, options: RelayRunOptions): Pr
   const seconds = Math.round((performance.now() - startMs) / 1_000)
   const { violations } = world
   return { kind, seed, seconds, kills, made, ...counts, conflicts, violations }
-}
-
-function shuffled<T>(items: readonly T[], luck: Luck): T[] {
-  return items
-    .map((item) => ({ item, at: luck.next() }))
-    .toSorted((a, b) => a.at - b.at)
-    .map(({ item }) => item)
 }

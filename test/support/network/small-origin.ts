@@ -3,8 +3,8 @@
  * poll at a time. Of other calls it returns the path. A test may have it answer something else.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json, text as textOf } from 'node:stream/consumers'
+import { portOf } from '../kit/port.ts'
 import type { EndingTest } from '../server/server.ts'
 
 /** A getUpdates call as it came. */
@@ -76,10 +76,8 @@ export async function startSmallOrigin(t: EndingTest, nextId = 1_000): Promise<S
     server.closeAllConnections()
     server.close()
   })
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it listens on a port
-  const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${portOf(server)}`,
     polls,
     get pending() {
       return pending

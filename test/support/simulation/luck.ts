@@ -33,4 +33,12 @@ export class Luck {
   pick<T>(items: readonly T[]): T {
     return items[Math.floor(this.next() * items.length)] as T
   }
+
+  /** Returns the items in another order. */
+  shuffled<T>(items: readonly T[]): T[] {
+    return items
+      .map((item) => ({ item, at: this.next() }))
+      .toSorted((a, b) => a.at - b.at)
+      .map(({ item }) => item)
+  }
 }

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { HttpOrigin } from '../../../src/relay/http-origin.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
+import { portOf } from '../../support/kit/port.ts'
 import { until } from '../../support/kit/until.ts'
 import { loopbackNetwork } from '../../support/webhook/webhook-setup.ts'
+
+const poll = { token: '100:secret', offset: undefined, types: [], limit: 100, waitS: 50 }
+const asIs = <Answer>(answer: Answer): Promise<Answer> => Promise.resolve(answer)
 
 test('relays that connect at the same time print no warning, and end with the origin', async (t) => {
   const warnings: Error[] = []
@@ -28,9 +31,8 @@ test('relays that connect at the same time print no warning, and end with the or
         }),
     },
   })
-  const poll = { token: '100:secret', offset: undefined, types: [], limit: 100, waitS: 50 }
   const polls = Array.from({ length: 30 }, () =>
-    origin.poll(poll, (answer) => Promise.resolve(answer), new AbortController().signal),
+    origin.poll(poll, asIs, new AbortController().signal),
   )
   while (connecting < polls.length) await settle()
   await settle()
@@ -39,9 +41,6 @@ test('relays that connect at the same time print no warning, and end with the or
   const answers = await Promise.all(polls)
   assert(answers.every((answer) => 'failure' in answer))
 })
-
-const poll = { token: '100:secret', offset: undefined, types: [], limit: 100, waitS: 50 }
-const asIs = <Answer>(answer: Answer): Promise<Answer> => Promise.resolve(answer)
 
 /** An origin whose responses a test writes. */
 async function dripping(t: TestContext, start: (response: ServerResponse) => void) {
@@ -52,10 +51,9 @@ async function dripping(t: TestContext, start: (response: ServerResponse) => voi
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
   const clock = new FakeClock()
   const origin = new HttpOrigin({
-    endpoint: parseEndpoint(`http://127.0.0.1:${port}`, { local: true }),
+    endpoint: parseEndpoint(`http://127.0.0.1:${portOf(server)}`, { local: true }),
     clock,
     random: () => 0.5,
     network: loopbackNetwork,
