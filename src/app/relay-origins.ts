@@ -1,4 +1,4 @@
-/** What a worker has only with `--relay-from`: the servers that relays take updates from, and the seal of their tokens. */
+/** What only a worker with `--relay-from` has: the servers that relays take updates from, and the seal of their tokens. */
 import { TokenSeal } from '../bots/token-seal.ts'
 import { HttpOrigin, type HttpOriginOptions } from '../relay/http-origin.ts'
 import type { RelayServices } from '../relay/relay-services.ts'

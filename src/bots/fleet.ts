@@ -45,7 +45,7 @@ export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly takesForeignTokens?: boolean | undefined
   /** Returns why the relay of a bot is paused, if it is. */
   readonly relayPauseOf?: ((shard: Shard, queue: QueueId) => string | undefined) | undefined
-  /** Sees the records of all bots of a shard after it was opened; those of an index that is read again once more. */
+  /** Called with the records of all bots of a shard when its index is read, after it was opened, and whenever it is read again. */
   readonly onBots?: ((shard: Shard, records: readonly ListedRecord<'b'>[]) => void) | undefined
 }
 

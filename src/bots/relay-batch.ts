@@ -1,6 +1,6 @@
 /**
- * Stores what a relay was sent: the updates and the offset after them are in one group, so whoever is interrupted has stored
- * all of it or nothing, and no update is stored twice.
+ * Stores the updates that a poll has brought. They and the offset after them are written in one group, so an interruption
+ * leaves all of them stored or none, and no update is stored twice.
  */
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
@@ -31,13 +31,14 @@ export interface RelayedBatch {
   /** Whether all were before the offset of the poll. */
   readonly isRepeated: boolean
   readonly refused: readonly RefusedUpdate[]
-  /** Why the rest was not stored: it is asked for again. */
+  /** Why the rest was not stored. The next poll asks for it again. */
   readonly stopped: PostboteError | undefined
 }
 
 /**
- * An origin that had no update for a week may begin with any id, also a lower one. An offset that is older counts only for
- * the last batch. A day less than the week, because the clocks differ. [ref]
+ * After a week without updates, an origin may go on with any id, even a lower one. [ref] An offset that was stored this long
+ * ago is therefore not sent; it only keeps the last batch from being stored again. It is a day less, because the clocks
+ * differ.
  */
 const offsetLifeMs = 6 * 86_400_000
 
@@ -46,17 +47,18 @@ export function pollOffset({ offset, storedAtMs }: StoredRelay, nowMs: number): 
   return nowMs - (storedAtMs ?? nowMs) < offsetLifeMs ? offset : undefined
 }
 
-/** Whether two records are those of one relay at the same place. */
+/** Whether two records are of the same relay with the same offset. */
 function isSamePlace(a: StoredRelay, b: StoredRelay | undefined): boolean {
   return a.setAtMs === b?.setAtMs && a.offset === b.offset && a.from === b.from
 }
 
 /**
- * Stores updates that were asked for with `polled`.
+ * Stores updates.
  *
+ * @param polled - the relay when the poll began
  * @param updates - in ascending order of their ids
  * @param keep - makes refused updates durable, before they are skipped
- * @returns undefined if the relay was changed since
+ * @returns undefined if the relay has changed since the poll began
  * @throws the errors of the commit
  */
 export async function storeRelayed(
@@ -134,7 +136,7 @@ function pushAll(
   return { pushes, filtered, next, stopped }
 }
 
-/** The origin may not have been told of the last batch, if the server ended after it. */
+/** If the server ended after the last batch, the origin was not told of it, and sends it again. */
 function isOfLastBatch({ offset = 0 }: StoredRelay, updateId: number): boolean {
   return updateId < offset && updateId >= offset - relayBatchMax
 }

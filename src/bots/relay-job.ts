@@ -5,9 +5,9 @@
  *                                                       |    ^
  *                                                       +----+ tried again, ever later
  *
- * The record of the bot is the only truth: each poll begins with the offset in it, which the group of the updates before has
- * written. So the origin is told of an update only after it is synced, and an answer that comes when another has moved on is
- * dropped.
+ * Only the record of the bot says how far the relay is: each poll begins at its offset, which was written in one group with
+ * the updates before it. So the origin is told of an update only after it is synced, and an answer is dropped if the relay
+ * has changed since its poll began.
  */
 import { type Clock, sleep } from '../clock.ts'
 import type { Counters } from '../counters.ts'
@@ -42,11 +42,11 @@ export interface RelayJobServices {
 }
 
 /**
- * What an origin sends at once without an update is asked for again after this time: it may not know the long poll. So is a
- * bot that wants other types all the time.
+ * Polls that bring no update begin at least this far apart, because an origin without long polls answers them immediately. So
+ * do polls that end because the bot wants other types, which it may change all the time.
  */
 const relayEmptyRestMs = 1_000
-/** What this server could not store is tried again after at most this time: a queue that has room goes on soon. */
+/** When updates could not be stored, the next poll begins after at most this time, because the queue may soon have room. */
 const relayStoreRetryMsMax = 10_000
 
 export class RelayJob {
@@ -55,16 +55,16 @@ export class RelayJob {
   readonly #shard: Shard
   readonly #onEnd: () => void
   readonly #stopping = new AbortController()
-  /** The poll that waits, until its answer is stored. */
+  /** Ends the poll that waits; undefined once its answer has arrived. */
   #asking: AbortController | undefined
   #running: Promise<void> | undefined
   #state: RelayState
   /** Polls in a row that failed. */
   #failures = 0
-  /** A pause is over when the origin answers, and not when it has an update: then the poll does not wait. */
+  /** After a failure, a poll does not wait, so that the pause is over when the origin answers and not when it has an update. */
   #waitS = relayPollS
   #limit = relayBatchMax
-  /** Refused updates below this id are kept already. */
+  /** Refused updates with lower ids are already kept. */
   #keptBelow = 0
 
   /** @param onEnd - called when it has ended, before `stop` resolves */
@@ -98,7 +98,7 @@ export class RelayJob {
     return this.#running
   }
 
-  /** Ends a poll that waits: until it is asked for a type, an origin makes no updates of it. */
+  /** Ends a poll that waits, so that the next one asks for what the bot wants: an origin makes no update of another type. */
   askAnew(): void {
     this.#asking?.abort()
   }
@@ -118,7 +118,7 @@ export class RelayJob {
       try {
         waitMs = await this.#next()
       } catch (error) {
-        // A shard whose write has failed is read anew, and then its relays are.
+        // A shard whose write has failed is read anew, which starts its relays again.
         if (signal.aborted || this.#shard.status !== 'serving') return
         if (!(error instanceof PostboteError)) {
           log?.error({ shard: this.#shard.index, error: String(error) }, failed)
@@ -130,7 +130,7 @@ export class RelayJob {
     }
   }
 
-  /** Polls once. Returns after what time the next poll may begin; undefined if the bot has no relay any more. */
+  /** Polls once. Returns how many milliseconds later the next poll may begin; undefined if the bot has no relay any more. */
   async #next(): Promise<number | undefined> {
     const { clock } = this.#services
     const { signal } = this.#stopping
@@ -176,7 +176,7 @@ export class RelayJob {
       return this.#fail(answer.failure)
     }
     const { updates } = answer
-    // At once, the next answer would be as large again.
+    // A full answer after one that was too large would be too large again, so the limit grows in steps.
     this.#limit = Math.min(this.#limit * 2, relayBatchMax)
     if (updates.length === 0) {
       this.#toPolling()
@@ -205,7 +205,7 @@ export class RelayJob {
     return 0
   }
 
-  /** An update that waits behind one that cannot be stored yet comes again and again. */
+  /** Keeps each refused update once. It comes again as long as one before it cannot be stored. */
   async #keep(refused: readonly RefusedUpdate[]): Promise<void> {
     const unkept = refused.filter(({ updateId }) => updateId >= this.#keptBelow)
     if (unkept.length === 0) return
@@ -241,13 +241,13 @@ export class RelayJob {
     )
   }
 
-  /** Returns how long to wait. */
+  /** Returns how long to wait, in milliseconds. */
   #fail(failure: OriginFailure): number {
     const { reason, retryAfterMs, isPassing = false, isOfWaiting = false } = failure
     const { random, clock } = this.#services
     this.#failures += 1
     this.#waitS = isOfWaiting ? relayPollS : 0
-    // Only the first failure of those that pass is tried again at once.
+    // Only the first of several failures that may pass is tried again at once.
     const failures = isPassing ? this.#failures : Math.max(2, this.#failures)
     const spread = 0.75 + random() / 2
     const waitMs =

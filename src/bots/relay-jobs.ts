@@ -28,7 +28,7 @@ export interface RelayJobsOptions extends Omit<RelayJobServices, 'refused' | 're
   readonly changeRecord: PortalLinksOptions['changeRecord']
 }
 
-/** A call that ends a relay waits for its last poll this long. Chosen: an origin that is there answers in much less. */
+/** A call that ends a relay waits for its last poll this long. Chosen: an origin that can be reached answers much sooner. */
 const relayLastPollMsMax = 5_000
 
 export class RelayJobs implements RelayService {
@@ -63,7 +63,7 @@ export class RelayJobs implements RelayService {
     await this.#options.refused.moved(shard.index)
   }
 
-  /** Ends all polls: the next process goes on. */
+  /** Ends all polls. The next process goes on. */
   close(): void {
     this.#isClosed = true
     for (const shard of this.#shards.keys()) void this.forget(shard)
@@ -148,7 +148,10 @@ export class RelayJobs implements RelayService {
     }
   }
 
-  /** Without this, the next program that polls there gets what is stored here. Never rejects: the origin may be gone. */
+  /**
+   * Confirms at the origin what is stored here, which the next program that polls there would otherwise get again. Never
+   * rejects, because the origin may be gone.
+   */
   async #confirm({ main }: Bot, relay: StoredRelay | undefined): Promise<void> {
     const { clock, relays } = this.#options
     const offset = relay && pollOffset(relay, main.clock.nowMs())

@@ -1,7 +1,7 @@
 /**
  * Polls one origin (origin.ts) over HTTP, for all relays of a worker: a connection for each poll that waits. Connections obey
- * the rules of webhooks: each address is judged, and no redirect is followed. The paths of calls have tokens, so no error of
- * undici is ever shown.
+ * the rules of webhooks: each address is judged, and no redirect is followed. The paths of calls contain tokens, so no error
+ * of undici is ever shown.
  */
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
@@ -28,13 +28,13 @@ export interface HttpOriginOptions extends Pick<Surroundings, 'clock' | 'random'
 const relayConnectTimeoutMs = 10_000
 /** An origin may answer this much later than it was asked to. Chosen: more than a slow network takes. */
 const relayAnswerSlackMs = 15_000
-/** Nothing may arrive for this long within an answer. */
+/** An answer may pause this long. */
 const relayBodyTimeoutMs = 10_000
-/** An answer arrives within this time from its first byte on. Chosen: 8 MiB at a megabit a second. */
+/** An answer may take this long after its headers. Chosen: 8 MiB at a megabit a second. */
 const relayReadTimeoutMs = 70_000
-/** So many large answers are read and stored at the same time, because each may have 8 MiB. */
+/** At most this many large answers are read and stored at the same time, because each may have 8 MiB. */
 export const relayLargeAnswersMax = 4
-/** An answer up to this size waits for no other. Chosen: some updates; the socket has read as much before anybody looks. */
+/** An answer up to this size waits for no other. Chosen: some updates; the socket reads as much in advance. */
 const relaySmallAnswerBytesMax = 64 * kib
 
 export class HttpOrigin implements Origin {
@@ -144,7 +144,7 @@ export class HttpOrigin implements Origin {
   }
 }
 
-/** How long a poll may take. An origin that drips bytes holds neither its relay nor the turns of others for ever. */
+/** Limits the time of a poll, so that an origin that drips bytes holds up neither its relay nor the large answers of others. */
 class Reading {
   readonly #clock: Clock
   readonly #abort = new AbortController()
@@ -165,7 +165,7 @@ class Reading {
     return this.#abort.signal
   }
 
-  /** Why it was ended, if it was too late. Fewer updates may arrive in time. */
+  /** Why the poll was ended, if it took too long. An answer that has begun counts as too large: a smaller one may arrive in time. */
   get lateness(): OriginFailure | undefined {
     if (!this.#isLate) return undefined
     return this.#hasBegun ? { ...tooSlow, isTooLarge: true } : { ...tooSlow, isPassing: true }
@@ -178,7 +178,7 @@ class Reading {
     this.#timer = this.#clock.after(relayReadTimeoutMs, this.#end)
   }
 
-  /** Waits, which is not the origin's time. It may end without a turn when the poll is ended. */
+  /** Waits for a turn, which does not count as the origin's time. Rejects if the poll is ended first. */
   async pauseUntil(start: (resolve: () => void) => void): Promise<void> {
     this.#timer.cancel()
     await new Promise<void>((resolve) => {

@@ -29,11 +29,11 @@ export interface OriginFailure {
   readonly reason: string
   /** How long the origin asks to wait. */
   readonly retryAfterMs?: number | undefined
-  /** Whether it may be over at once, so that a first one is no news: a broken connection, or a failure within the origin. */
+  /** Whether it may be over at once, so that the first one is not reported: a broken connection, or a failure within the origin. */
   readonly isPassing?: boolean
-  /** Only a poll that waits is refused so. */
+  /** Whether only polls that wait are refused like this. */
   readonly isOfWaiting?: boolean
-  /** The answer was too large: fewer updates may be asked for. */
+  /** Whether the answer was too large, so that the next poll may ask for fewer updates. */
   readonly isTooLarge?: boolean
 }
 
@@ -45,7 +45,7 @@ export type OriginAnswer =
 /** A server that `--relay-from` lists. */
 export interface Origin {
   /**
-   * Calls getUpdates once, and has `take` work on what it brings. Few large answers are in memory at a time: others wait.
+   * Calls getUpdates once, and passes what it brings to `take`. Few large answers are in memory at a time; the others wait.
    *
    * @returns what `take` returns
    * @throws only what `take` throws, or the reason of the signal

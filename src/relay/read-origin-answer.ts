@@ -5,8 +5,8 @@
  *                                       ^-------------^ the update, between braces
  *
  * Only what is around the updates is parsed. An origin may send megabytes of brackets, which take JSON.parse seconds and a
- * gigabyte, and each update is checked before it is stored. A broken one that hides others from the scan loses none: all ids
- * after it are asked for again.
+ * gigabyte, and each update is checked before it is stored. A broken update may hide others from the scan, but none is lost:
+ * the next poll asks for all ids after it again.
  */
 import { parseRetryAfter } from '../webhook/retry.ts'
 import { findMember, skipSpace, skipString, skipValue } from '../queue/json-scan.ts'
@@ -27,7 +27,7 @@ export interface RawAnswer {
 /** An answer may have this many bytes beside its updates. Chosen: an error of the reference has some hundred. */
 const relayFrameBytesMax = 64 * kib
 
-/** Reads an answer. Whatever an origin sends is either updates or a failure. */
+/** Reads an answer. Never throws: whatever an origin sends is either updates or a failure. */
 export function readOriginAnswer(answer: RawAnswer): OriginAnswer {
   if (answer.status !== 200) return { failure: failureOf(answer) }
   const updates = updatesIn(answer.body)

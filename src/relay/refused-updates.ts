@@ -1,13 +1,13 @@
 /**
- * Keeps updates that no queue can store for a look by the operator, since a relay skips them: a line of JSON for each in a file
- * of the data directory.
+ * A relay skips updates that no queue can store. This keeps them for the operator, each as a line of JSON in a file of the data
+ * directory.
  *
  *     relay-refused/<shard>.ndjson       {"time":...,"bot_id":...,"update_id":...,"reason":...,"bytes":...,"update":"{...}"}
- *     relay-refused/<shard>.old.ndjson   what was full before
+ *     relay-refused/<shard>.old.ndjson   the file before it, which was full
  *
- * They have payloads, so only the owner may read them, and the lines of a bot go when the bot is removed or something of it
- * is erased. The owner of a shard writes its files alone. Where another node may have the shard next, which could not do that,
- * they go with the shard.
+ * The lines contain payloads, so only the user of the server may read them, and those of a bot are deleted when the bot is
+ * removed or some of its updates are erased. Only the owner of a shard writes its files. If its next owner may be another node,
+ * which could not delete them there, they are deleted when the shard leaves.
  */
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ export interface RefusingBot {
 
 /** A file of skipped updates has at most this many bytes before it becomes the old one. Chosen: hundreds of usual updates. */
 export const refusedFileBytesMax = mib
-/** An update in such a file is kept up to this many bytes. Chosen: a few of the largest must not be all that is there to look at. */
+/** An update in such a file is cut to this many bytes. Chosen: a few of the largest updates must not fill the file. */
 export const refusedUpdateBytesMax = 64 * kib
 
 export class RefusedUpdates {
@@ -117,7 +117,7 @@ export class RefusedUpdates {
   }
 }
 
-/** A line that a crash has cut off may be anybody's. */
+/** A line that a crash has cut off may be of any bot, so it counts as one of this bot. */
 function isOfAnother(line: string, botId: number): boolean {
   try {
     const fields: { readonly bot_id?: unknown } = JSON.parse(line)

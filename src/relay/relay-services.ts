@@ -1,4 +1,4 @@
-/** What a server with `--relay-from` gives to its relays, which app/relay-origins.ts fills. */
+/** What relays need from a server with `--relay-from`; app/relay-origins.ts implements it. */
 import type { Origin, OriginUpdate } from './origin.ts'
 
 /** An update that no queue can store. */
