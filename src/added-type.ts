@@ -85,12 +85,18 @@ export type ReferenceVersion = keyof typeof typesOfReference
 
 export const versionsOfReference = ['10.0'] as const satisfies readonly ReferenceVersion[]
 
+/** The part of the options that names types. */
+export interface TypeOptions {
+  readonly updateTypes: readonly AddedType[]
+  readonly updateTypesOf: ReferenceVersion | undefined
+}
+
 /** Joins the types of a version of the reference to those that are given one by one, which have precedence. */
-export function givenTypes(
-  own: readonly AddedType[],
-  reference: ReferenceVersion | undefined,
-): readonly AddedType[] {
-  const more: readonly AddedType[] = reference === undefined ? [] : typesOfReference[reference]
+export function givenTypes({
+  updateTypes: own,
+  updateTypesOf: version,
+}: TypeOptions): readonly AddedType[] {
+  const more: readonly AddedType[] = version === undefined ? [] : typesOfReference[version]
   return [...own, ...more.filter((type) => own.every((each) => each.name !== type.name))]
 }
 

@@ -211,7 +211,7 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${sourceOf('demo')}: expected it without upstream, which answers the methods of the demo`,
     )
   }
-  const types = givenTypes(config.updateTypes, config.updateTypesOf)
+  const types = givenTypes(config)
   if (types.length > addedTypesMax) {
     problems.push(
       `${sourceOf('update-type')}: expected at most ${addedTypesMax} added types with those of update-types-of, got ${types.length}`,

@@ -35,15 +35,14 @@ export async function examineDatabases(config: Config): Promise<readonly Examine
   ]
 }
 
-/** Whether the options name the added types of the databases. */
+/** Returns what is wrong if the options do not name the added types of the databases. */
 function typeProblems(
-  { databases, updateTypes, updateTypesOf }: Config,
+  config: Config,
   rows: readonly (ClusterRow | undefined)[],
 ): readonly string[] {
-  const given = givenTypes(updateTypes, updateTypesOf)
-  const shown = databases.map((database) => database.shown).join(', ')
+  const shown = config.databases.map((database) => database.shown).join(', ')
   try {
-    typesOfCluster({ rows, given, shown })
+    typesOfCluster({ rows, given: givenTypes(config), shown })
     return []
   } catch (error) {
     return [messageOf(error)]

@@ -115,7 +115,7 @@ async function intoTarget<Result>(
   work: (target: ImportTarget, types: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
   const { databases, dir, shards } = config
-  const given = givenTypes(config.updateTypes, config.updateTypesOf).map(storedType)
+  const given = givenTypes(config).map(storedType)
   assertNamed(backup.types, given)
   if (databases.length === 0) {
     const { fillDirectory } = await import('./fill-directory.ts')
