@@ -20,6 +20,7 @@ import { messageOf } from '../../message-of.ts'
 import { exists } from '../../store/exists.ts'
 import type { NodeTable } from '../../store/node-table.ts'
 import type { PgEngineOptions } from '../../store/postgres/pg-engine-options.ts'
+import { shownUrls } from '../../store/postgres/pg-url.ts'
 import { agreeOnCluster } from './agree-with-nodes.ts'
 import { ClusterTypes } from './cluster-types.ts'
 import { DatabaseCheck, isMisfit } from './database-check.ts'
@@ -69,7 +70,7 @@ export class JoinedDatabases {
     await refuseEmbedded(directory)
     const check = new DatabaseCheck({ config, log })
     const { id, shards } = await check.all()
-    const shown = config.databases.map((database) => database.shown).join(', ')
+    const shown = shownUrls(config.databases)
     await agreeOnCluster(directory, id, shown)
     const types = new ClusterTypes({ rows: check.rows, given: givenTypes(config), shown })
     const links = readNodeLinks(config)

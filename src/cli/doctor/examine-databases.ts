@@ -4,6 +4,7 @@ import type { ClusterRow } from '../../store/postgres/cluster-row.ts'
 import { typesOfCluster } from '../cluster/cluster-types.ts'
 import { examineDatabase } from '../../store/postgres/examine-database.ts'
 import { bad } from '../../store/postgres/finding.ts'
+import { shownUrls } from '../../store/postgres/pg-url.ts'
 import type { Config } from '../../config/config.ts'
 import { databaseProblems } from '../cluster/database-problems.ts'
 import { headingOf } from '../cluster/with-databases.ts'
@@ -40,9 +41,8 @@ function typeProblems(
   config: Config,
   rows: readonly (ClusterRow | undefined)[],
 ): readonly string[] {
-  const shown = config.databases.map((database) => database.shown).join(', ')
   try {
-    typesOfCluster({ rows, given: givenTypes(config), shown })
+    typesOfCluster({ rows, given: givenTypes(config), shown: shownUrls(config.databases) })
     return []
   } catch (error) {
     return [messageOf(error)]
