@@ -112,10 +112,10 @@ export class JoinedDatabases {
     else await this.#joinPresent(start)
   }
 
-  /** All databases have responded, or no type could be added. One that fails now keeps this server from starting. */
+  /** Types are added only if all databases have responded. One that fails now keeps this server from starting. */
   async #addTypes(start: MemberStart): Promise<void> {
     try {
-      await Promise.all(this.#present.map((member) => member.assertMayAddTypes(start)))
+      await Promise.all(this.#present.map((member) => member.assertMayAddTypes()))
       for (const member of this.#present) await member.start(start)
     } catch (error) {
       await this.leave()
