@@ -24,9 +24,8 @@ export const addedTypesMax = 42
 const pathNamesMax = 4
 const pathLengthMax = 64
 
-/** Names that have another meaning where the name of a type is expected: that of the id, and the fields of a header. */
-export const reservedNames: readonly string[] = [
-  'update_id',
+/** The fields of the header of a pair (private-api/ingest/pair-header.ts), in the order in which its errors list them. */
+export const pairFields = [
   'bot_id',
   'ordering_key',
   'ttl',
@@ -34,7 +33,10 @@ export const reservedNames: readonly string[] = [
   'test',
   'validate',
   'traceparent',
-]
+] as const
+
+/** Names that have another meaning where the name of a type is expected. */
+export const reservedNames: readonly string[] = ['update_id', ...pairFields]
 
 /** What an option says of a type, for errors and help. */
 export const addedTypeForm = `name[:keyPath[:ttl]] with a name of 1 to 31 of a-z, 0-9 and _ that begins with a letter and is neither one of the 22 types nor a field of a push, a path of at most ${pathNamesMax} names and ${pathLengthMax} characters such as chat.id, and a ttl of 1 to ${ttlSMax} seconds`
@@ -85,12 +87,18 @@ export type ReferenceVersion = keyof typeof typesOfReference
 
 export const versionsOfReference = ['10.0'] as const satisfies readonly ReferenceVersion[]
 
+/** The part of the options that names types. */
+export interface TypeOptions {
+  readonly updateTypes: readonly AddedType[]
+  readonly updateTypesOf: ReferenceVersion | undefined
+}
+
 /** Joins the types of a version of the reference to those that are given one by one, which have precedence. */
-export function givenTypes(
-  own: readonly AddedType[],
-  reference: ReferenceVersion | undefined,
-): readonly AddedType[] {
-  const more: readonly AddedType[] = reference === undefined ? [] : typesOfReference[reference]
+export function givenTypes({
+  updateTypes: own,
+  updateTypesOf: version,
+}: TypeOptions): readonly AddedType[] {
+  const more: readonly AddedType[] = version === undefined ? [] : typesOfReference[version]
   return [...own, ...more.filter((type) => own.every((each) => each.name !== type.name))]
 }
 

@@ -47,9 +47,9 @@ const deniedByKey = countersOf('requests_denied', [
   'KEY_LACKS_BOT',
   'KEY_OVER_LIMIT',
 ])
-/** Counts those that their link to the owner's page does not allow. They came later, so their cells are the last ones. */
+/** Counts requests that their link to the owner's page does not allow: a list of its own, as further refusals have. */
 const deniedByLink = countersOf('requests_denied', ['BAD_LINK', 'LINK_LACKS_RIGHT'])
-/** /metrics shows them as one metric with a label. */
+/** Both lists, which /metrics shows as one metric with a label. */
 export const deniedMetrics = { ...deniedByKey, ...deniedByLink }
 
 const rows = {

@@ -18,14 +18,13 @@ export interface ClusterConfig {
   readonly clusterCa: string | undefined
 }
 
-/**
- * Returns what is wrong with the options together, each problem as a line.
- *
- * @param sourceOf - returns how an option was given, such as `--cluster-listen` or `POSTBOTE_CLUSTER_LISTEN`
- */
+/** Returns how an option was given, such as `--cluster-listen` or `POSTBOTE_CLUSTER_LISTEN`; undefined if it was not. */
+export type SourceOf = (name: string) => string | undefined
+
+/** Returns what is wrong with the options together, each problem as a line. */
 export function clusterConfigProblems(
   config: ClusterConfig,
-  sourceOf: (name: string) => string | undefined,
+  sourceOf: SourceOf,
 ): readonly string[] {
   const sourceOfField = (field: keyof ClusterConfig): string => {
     const { name } = optionTable[field]

@@ -8,7 +8,7 @@
  */
 import { addedTypesMax, givenTypes } from '../added-type.ts'
 import { noNativeIngestVariable } from '../../native-bindings/native-ingest.ts'
-import { clusterConfigProblems } from './cluster-config.ts'
+import { clusterConfigProblems, type SourceOf } from './cluster-config.ts'
 import { environmentName, type OptionRow, optionRows, type optionTable } from './config-options.ts'
 import { isSocketPath, type Kind, path, refused } from './config-values.ts'
 import { otlpProblems } from './otlp-settings.ts'
@@ -194,7 +194,7 @@ function valueOf(
 /** Checks the rules that concern several options. */
 function checkTogether(config: Config, given: Given, problems: string[]): void {
   const { workers, shards, maxPendingBytes, maxUpdateBytes } = config
-  const sourceOf = (name: string): string | undefined => given.get(name)?.source
+  const sourceOf: SourceOf = (name) => given.get(name)?.source
   if (workers !== undefined && shards !== undefined && workers > shards) {
     problems.push(
       `${sourceOf('workers')}: expected at most ${shards}, the number of shards in ${sourceOf('shards')}, got ${workers}: every worker needs a shard`,
@@ -211,7 +211,7 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
       `${sourceOf('demo')}: expected it without upstream, which answers the methods of the demo`,
     )
   }
-  const types = givenTypes(config.updateTypes, config.updateTypesOf)
+  const types = givenTypes(config)
   if (types.length > addedTypesMax) {
     problems.push(
       `${sourceOf('update-type')}: expected at most ${addedTypesMax} added types with those of update-types-of, got ${types.length}`,
@@ -226,10 +226,7 @@ function checkTogether(config: Config, given: Given, problems: string[]): void {
 }
 
 /** A certificate and its key belong together, and to a listener that has a port. */
-function certificateProblems(
-  config: Config,
-  sourceOf: (name: string) => string | undefined,
-): readonly string[] {
+function certificateProblems(config: Config, sourceOf: SourceOf): readonly string[] {
   const listeners = [
     { of: 'http', address: config.httpIpAddress, files: [config.httpCert, config.httpCertKey] },
     { of: 'admin', address: config.adminIpAddress, files: [config.adminCert, config.adminCertKey] },
@@ -247,10 +244,7 @@ function certificateProblems(
 }
 
 /** Where a secret crosses the network, http is allowed only with `--local`. */
-function httpProblems(
-  { local, portal, relayFrom }: Config,
-  sourceOf: (name: string) => string | undefined,
-): readonly string[] {
+function httpProblems({ local, portal, relayFrom }: Config, sourceOf: SourceOf): readonly string[] {
   if (local) return []
   const problems: string[] = []
   if (portal?.startsWith('http:') === true) {
@@ -268,7 +262,7 @@ function httpProblems(
 
 function eventsProblems(
   { eventsUrl, eventsSecretFile, local }: Config,
-  sourceOf: (name: string) => string | undefined,
+  sourceOf: SourceOf,
 ): readonly string[] {
   if (eventsUrl === undefined) {
     if (eventsSecretFile === undefined) return []

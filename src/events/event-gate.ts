@@ -6,9 +6,9 @@
  *                  ^  |
  *                  +--+ an event was held meanwhile: it is sent now, with the sum of the counts
  *
- * Events of one type about one thing have one key. `webhook.failing` and `webhook.recovered` share theirs, as those of a relay do: each is sent once
- * in `eventQuietMs`, only the last one that is held counts, and if it is the one that was sent last, nothing has changed for
- * its reader.
+ * Events of one type about one thing have one key. `webhook.failing` and `webhook.recovered` share theirs, and so do
+ * `relay.paused` and `relay.resumed`: each is sent once in `eventQuietMs`, only the last one that is held counts, and if it is
+ * the one that was sent last, nothing has changed for its reader.
  */
 import { every, type Timer } from '../clock.ts'
 import type { NewOperatorEvent, OperatorEventType } from './operator-event.ts'

@@ -7,6 +7,7 @@
  * protocol.md §4.2), because a platform may leave out what its own bots do not read.
  */
 
+import type { ReferenceVersion, typesOfReference } from '../added-type.ts'
 import { PostboteError } from '../errors.ts'
 import { updateTypes, type UpdateType } from './update-types.ts'
 
@@ -29,6 +30,9 @@ const memberChange = {
 } as const
 const query = { id: 'a string', from: user } as const
 const source = { source: 'a string' } as const
+
+/** The names of the types that later versions of the reference have. */
+type NewerType = (typeof typesOfReference)[ReferenceVersion][number]['name']
 
 const fieldsOf: Readonly<Record<UpdateType | NewerType, Fields>> = {
   message,
@@ -117,10 +121,10 @@ const fieldsOf: Readonly<Record<UpdateType | NewerType, Fields>> = {
   purchased_paid_media: { from: user, paid_media_payload: 'a string' },
   managed_bot: { user, bot: user },
   guest_message: message,
+  // These two have no known form.
+  custom_event: {},
+  custom_query: {},
 }
-
-/** The added types whose form is known. */
-type NewerType = 'purchased_paid_media' | 'managed_bot' | 'guest_message'
 
 const fieldsByName: ReadonlyMap<string, Fields> = new Map(Object.entries(fieldsOf))
 

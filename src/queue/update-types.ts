@@ -2,14 +2,14 @@
  * The update types and sets of them: the 22 of the contract, which are the numbers 0 to 21, and those that an operator has
  * added (added-type.ts), from 22 on. The numbers are stored in every `u` record and in allowed_updates masks: never renumber.
  * The 22 stay 22, because the numbers after them are taken in directories; a type that the reference gets is a row of
- * `typesOfReference`. What such a type needs:
+ * `typesOfReference`. What that needs:
  *
  *   added-type.ts         its name, the path of its ordering key, and its time to live if that is not the usual one
- *   telegram-fields.ts    the fields that its payload must have
+ *   telegram-fields.ts    the fields that its payload must have, without which nothing compiles
  *   docs/use/protocol.md  its row in the table of added types; the tests of the pages compare them
  *
- * The added types are known when a process or a thread has begun (`setAddedTypes`), before the first update is. What others
- * derive from types, they derive with `byType`, so that it has the added ones, too.
+ * A process or a thread sets the added types when it begins (`setAddedTypes`), before it handles the first update. What other
+ * modules derive from types, they derive with `byType`, so that it has the added ones, too.
  */
 import { type AddedType, addedTypesMax } from '../added-type.ts'
 
@@ -64,13 +64,13 @@ export function followAddedTypes(follow: (types: readonly AddedType[]) => void):
 
 /** Returns a list with something about each type, by their numbers. The list grows by the types that are added. */
 export function byType<Fact>(
-  ofContract: (type: UpdateType, number: number) => Fact,
-  ofAdded: (type: AddedType, number: number) => Fact,
+  ofContract: (type: UpdateType) => Fact,
+  ofAdded: (type: AddedType) => Fact,
 ): readonly Fact[] {
-  const facts = contractTypes.map(ofContract)
+  const facts = contractTypes.map((type) => ofContract(type))
   followAddedTypes((types) => {
     facts.length = contractTypes.length
-    facts.push(...types.map((type, nth) => ofAdded(type, contractTypes.length + nth)))
+    facts.push(...types.map((type) => ofAdded(type)))
   })
   return facts
 }

@@ -78,7 +78,7 @@ export async function prepareDataDirectory(options: DataDirectoryOptions): Promi
   await keepPrivate(path, 0o700, warnings)
   const recorded = await readDirectoryRecord(path)
   const types = numberedTypes(recorded?.types ?? [], options.types ?? [], path)
-  const shards = await fixShards(path, options, { recorded, types: types.map(storedType) })
+  const shards = await fixShards(path, { ...options, recorded, types: types.map(storedType) })
   const runPath = await prepareRunDirectory(path, options.temporary ?? tmpdir())
   return { path, shards, types, runPath, warnings }
 }
@@ -142,18 +142,14 @@ export function adminKeyPath(options: AdminKeyOptions): string {
   return options.keyFile ?? join(options.directory, 'admin.key')
 }
 
-interface FixedAndWanted {
+interface ShardsOptions extends Pick<DataDirectoryOptions, 'shards' | 'shardsDefault' | 'files'> {
   readonly recorded: DirectoryRecord | undefined
-  /** The added types that the directory will have. */
+  /** The added types that the directory will have, as they are stored. */
   readonly types: readonly string[]
 }
 
-async function fixShards(
-  path: string,
-  options: DataDirectoryOptions,
-  { recorded, types }: FixedAndWanted,
-): Promise<number> {
-  const { files } = options
+async function fixShards(path: string, options: ShardsOptions): Promise<number> {
+  const { files, recorded, types } = options
   const found = await numbersIn(join(path, 'shards'))
   if (found.length === 0 && (await exists(join(path, unfinishedImportName)))) {
     throw new Error(
@@ -161,7 +157,7 @@ async function fixShards(
     )
   }
   if (recorded === undefined) {
-    return makeShards(path, await newRecord(path, options, { found, types }), { files, types })
+    return makeShards(path, await newRecord(path, options, found), options)
   }
   const { shards } = recorded
   if (options.shards !== undefined && options.shards !== shards) {
@@ -172,7 +168,7 @@ async function fixShards(
   }
   if (files === undefined) return shards
   const isMade = recorded.isMade ?? (await holdsRecords(path, found, files))
-  if (!isMade) return makeShards(path, shards, { files, types })
+  if (!isMade) return makeShards(path, shards, options)
   // The shards that are known to have been opened have an id mark (id-mark.ts).
   assertCount(path, shards, found, await numbersIn(join(path, 'ids')))
   // Written before the first update of a new type can be.
@@ -184,8 +180,8 @@ async function fixShards(
 
 async function newRecord(
   path: string,
-  options: DataDirectoryOptions,
-  { found, types }: { readonly found: readonly number[]; readonly types: readonly string[] },
+  options: ShardsOptions,
+  found: readonly number[],
 ): Promise<number> {
   if (found.length > 0) {
     throw new Error(
@@ -199,7 +195,7 @@ async function newRecord(
       `expected --shards to be a power of two up to ${shardsMax}, got ${String(shards)}`,
     )
   }
-  await writeDirectoryRecord(path, { shards, isMade: false, types })
+  await writeDirectoryRecord(path, { shards, isMade: false, types: options.types })
   return shards
 }
 
@@ -207,7 +203,7 @@ async function newRecord(
 async function makeShards(
   path: string,
   shards: number,
-  { files, types }: Pick<DataDirectoryOptions, 'files'> & Pick<FixedAndWanted, 'types'>,
+  { files, types }: ShardsOptions,
 ): Promise<number> {
   for (let shard = 0; shard < shards; shard++) await files?.makeNew(shardPath(path, shard))
   await writeDirectoryRecord(path, { shards, isMade: true, types })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { LevelStore, type LevelStoreOptions } from '../../src/store/level/level-store.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { openClassicLevel } from '../support/store/classic-level.ts'
 import { MemoryStore } from '../support/store/memory-store.ts'
 import { FaultyStore } from '../support/store/faulty-store.ts'
@@ -62,8 +63,7 @@ storeContract('FaultyStore without faults', () => ({
 }))
 
 test('classic-level opens what leveldown has written, in tables and in a log, and the other way around', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'postbote-store-'))
-  t.after(() => rmSync(directory, { recursive: true }))
+  const directory = temporaryDirectory(t)
   const value = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
   const expected: [string, Buffer][] = []
   const bindings = [{}, classic, {}, classic]

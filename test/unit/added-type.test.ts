@@ -42,7 +42,10 @@ test('a list that grows has at most 42 types, however often the options change',
 })
 
 test('a type that is given has precedence over that of the reference', () => {
-  const types = givenTypes(of('guest_message:from.id', 'own'), '10.0').map(storedType)
+  const types = givenTypes({
+    updateTypes: of('guest_message:from.id', 'own'),
+    updateTypesOf: '10.0',
+  }).map(storedType)
   assert.deepEqual(types, [
     'guest_message:from.id',
     'own',
@@ -51,7 +54,7 @@ test('a type that is given has precedence over that of the reference', () => {
     'custom_event',
     'custom_query',
   ])
-  assert.deepEqual(givenTypes(of('own'), undefined), of('own'))
+  assert.deepEqual(givenTypes({ updateTypes: of('own'), updateTypesOf: undefined }), of('own'))
 })
 
 test('the types of the reference can be given and stored as others are', () => {

@@ -13,7 +13,7 @@ import {
 } from '../../store/postgres/cluster-row.ts'
 import { PgEngine } from '../../store/postgres/pg-engine.ts'
 import { PgNodes } from '../../store/postgres/pg-nodes.ts'
-import type { PgUrl } from '../../store/postgres/pg-url.ts'
+import { type PgUrl, shownUrls } from '../../store/postgres/pg-url.ts'
 import type { OpenedStore } from '../../store/store-engine.ts'
 import { createLog } from '../output/log.ts'
 import { readClusterRows, withDatabases } from './with-databases.ts'
@@ -97,9 +97,4 @@ export async function fillDatabases<Result>(
   const result = await work()
   await withDatabases(urls, (forEach) => forEach((connection) => setFinished(connection, types)))
   return result
-}
-
-/** Returns the databases for people, without their passwords. */
-export function shownUrls(urls: readonly PgUrl[]): string {
-  return urls.map(({ shown }) => shown).join(', ')
 }

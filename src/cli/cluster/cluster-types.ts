@@ -13,7 +13,13 @@ import { type AddedType, AddedTypesError, numberedTypes, storedType } from '../.
 import { type Clock, sleep } from '../../clock.ts'
 import { nodeEvictedMs, nodeHeartbeatMs } from '../../cluster/membership/limits.ts'
 import type { PgConnection } from '../../store/postgres/pg-connection.ts'
-import type { ClusterRow } from '../../store/postgres/cluster-row.ts'
+import {
+  addTypesColumn,
+  type ClusterRow,
+  readTypes,
+  refuseEarlierVersions,
+  writeTypes,
+} from '../../store/postgres/cluster-row.ts'
 import type { PgUrl } from '../../store/postgres/pg-url.ts'
 
 /** The database ends a server that stands still for this long while it adds types. Chosen: as while it joins. */
@@ -73,9 +79,6 @@ export class ClusterTypes {
 
   /** Returns the names of servers that keep this one from writing the list. */
   async #settleIn(connection: PgConnection, node: string): Promise<readonly string[]> {
-    const { addTypesColumn, readTypes, refuseEarlierVersions, writeTypes } = await import(
-      '../../store/postgres/cluster-row.ts'
-    )
     if (this.#isComplete(await readTypes(connection))) return []
     await addTypesColumn(connection)
     await connection.run({ text: 'BEGIN' })

@@ -117,7 +117,9 @@ export class DatabaseCheck {
 /** Whether this server does not belong to the database, so that waiting for the database changes nothing. */
 export function isMisfit(error: unknown): boolean {
   if (error instanceof ConfigError || error instanceof JoinRefusedError) return true
-  const cause = error instanceof AddedTypesError || !(error instanceof Error) ? error : error.cause
+  if (error instanceof AddedTypesError) return true
+  // with-databases.ts puts the name of the database around what it caught.
+  const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof SchemaError || cause instanceof AddedTypesError
 }
 

@@ -66,9 +66,8 @@ export class DatabaseMember {
    *
    * @throws AddedTypesError if other servers run; then call `leave`
    */
-  async assertMayAddTypes(start: MemberStart): Promise<void> {
+  async assertMayAddTypes(): Promise<void> {
     const { clock, table, name, types } = this.#options
-    this.#member = await this.#newMember(start)
     const others = await aliveOthers({ clock, table, name })
     types.assertAlone(others.map((other) => other.name))
   }
@@ -99,7 +98,9 @@ export class DatabaseMember {
 
   /** Deletes the row, so that another server can begin at once. Never rejects. */
   async leave(): Promise<void> {
-    await this.#member?.leave()
+    // Without a row, only the connection may be open.
+    if (this.#member === undefined) this.#options.table.close()
+    else await this.#member.leave()
   }
 
   async #newMember({ workers, onClock, onLease, onEnd }: MemberStart): Promise<Member> {

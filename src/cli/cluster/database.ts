@@ -11,13 +11,13 @@ import { shardPath } from '../../shard/data-directory.ts'
 import { readDirectoryRecord } from '../../shard/directory-record.ts'
 import { exists } from '../../store/exists.ts'
 import { commitSchema, createSchema, newCluster } from '../../store/postgres/create-schema.ts'
+import { shownUrls } from '../../store/postgres/pg-url.ts'
 import type { OpenedStore } from '../../store/store-engine.ts'
 import { fillDirectory, openFiles } from '../files/fill-directory.ts'
 import {
   assertEmpty,
   type ClusterDatabases,
   fillDatabases,
-  shownUrls,
   useDatabases,
 } from './cluster-databases.ts'
 import { bytesPerCopy, entriesPerCopy } from '../limits.ts'

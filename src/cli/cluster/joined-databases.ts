@@ -20,6 +20,7 @@ import { messageOf } from '../../message-of.ts'
 import { exists } from '../../store/exists.ts'
 import type { NodeTable } from '../../store/node-table.ts'
 import type { PgEngineOptions } from '../../store/postgres/pg-engine-options.ts'
+import { shownUrls } from '../../store/postgres/pg-url.ts'
 import { agreeOnCluster } from './agree-with-nodes.ts'
 import { ClusterTypes } from './cluster-types.ts'
 import { DatabaseCheck, isMisfit } from './database-check.ts'
@@ -69,10 +70,9 @@ export class JoinedDatabases {
     await refuseEmbedded(directory)
     const check = new DatabaseCheck({ config, log })
     const { id, shards } = await check.all()
-    const shown = config.databases.map((database) => database.shown).join(', ')
+    const shown = shownUrls(config.databases)
     await agreeOnCluster(directory, id, shown)
-    const given = givenTypes(config.updateTypes, config.updateTypesOf)
-    const types = new ClusterTypes({ rows: check.rows, given, shown })
+    const types = new ClusterTypes({ rows: check.rows, given: givenTypes(config), shown })
     const links = readNodeLinks(config)
     const name = config.nodeName ?? hostname()
     const tables = config.databases.map((database) => new PgNodes(database, name))
@@ -112,10 +112,10 @@ export class JoinedDatabases {
     else await this.#joinPresent(start)
   }
 
-  /** All databases have responded, or no type could be added. One that fails now keeps this server from starting. */
+  /** Types are added only if all databases have responded. One that fails now keeps this server from starting. */
   async #addTypes(start: MemberStart): Promise<void> {
     try {
-      await Promise.all(this.#present.map((member) => member.assertMayAddTypes(start)))
+      await Promise.all(this.#present.map((member) => member.assertMayAddTypes()))
       for (const member of this.#present) await member.start(start)
     } catch (error) {
       await this.leave()

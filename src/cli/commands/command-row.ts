@@ -70,6 +70,13 @@ export function optionsOf({ options, takesServerOptions }: CommandRow): readonly
   return [...options, ...serverOptions.filter(({ name }) => !shown.has(name))]
 }
 
+/** Returns the names of the options of the server that a command takes. */
+export function serverOptionNamesOf(row: CommandRow): readonly string[] {
+  return optionsOf(row)
+    .filter((option) => isServerOption(option))
+    .map(({ name }) => name)
+}
+
 /** Returns the command and its arguments as the help shows them, without the program. */
 export function synopsisOf(row: CommandRow): string {
   if (row.synopsis !== undefined) return row.synopsis

@@ -1,6 +1,12 @@
 /** The complete text of docs/reference/cli.md. Pure. */
 import type { OptionRow } from '../../config/config-options.ts'
-import { type CommandRow, isServerOption, optionsOf, synopsisOf } from './command-row.ts'
+import {
+  type CommandRow,
+  isServerOption,
+  optionsOf,
+  serverOptionNamesOf,
+  synopsisOf,
+} from './command-row.ts'
 import { remoteOptions } from '../remote/private-api-of.ts'
 import { exitCodes } from './run-command.ts'
 
@@ -105,9 +111,7 @@ function commandLines(row: CommandRow): readonly string[] {
 
 /** A few options of the server are named. */
 function serverOptionsOf(row: CommandRow): string {
-  const names = optionsOf(row)
-    .filter((option) => isServerOption(option))
-    .map(({ name }) => name)
+  const names = serverOptionNamesOf(row)
   if (names.length > serverOptionsNamedMax) return 'the [options of the server](options.md)'
   const last = names.map((name) => `\`--${name}\``).join(', ')
   return `${last.replace(/, (\S+)$/, ' and $1')} of the [options of the server](options.md)`

@@ -6,7 +6,12 @@ import { type Config, ConfigError } from '../../config/config.ts'
 import { readFlags } from '../../config/read-flags.ts'
 import { adviceFor } from './advice-for.ts'
 import { CommandCall } from './command-call.ts'
-import { isServerOption, optionsOf, type ParsedCommand } from './command-row.ts'
+import {
+  isServerOption,
+  optionsOf,
+  type ParsedCommand,
+  serverOptionNamesOf,
+} from './command-row.ts'
 
 /**
  * Reads the arguments of a command.
@@ -37,13 +42,9 @@ export function parseCommand(
     const text = words[nth]
     if (text !== undefined) texts.set(name, text)
   }
-  const serverNames = new Set(
-    optionsOf(row)
-      .filter((option) => isServerOption(option))
-      .map(({ name }) => name),
-  )
+  const serverNames = serverOptionNamesOf(row)
   const serverFlags = [...texts]
-    .filter(([name]) => serverNames.has(name))
+    .filter(([name]) => serverNames.includes(name))
     .map(([name, text]) => `--${name}=${text}`)
   const call = new CommandCall({ texts, serverFlags, configOf })
   // A bad value is an error even if the command would not come to read it. Options of the server are checked together with

@@ -4,6 +4,7 @@ import type { ClusterRow } from '../../store/postgres/cluster-row.ts'
 import { typesOfCluster } from '../cluster/cluster-types.ts'
 import { examineDatabase } from '../../store/postgres/examine-database.ts'
 import { bad } from '../../store/postgres/finding.ts'
+import { shownUrls } from '../../store/postgres/pg-url.ts'
 import type { Config } from '../../config/config.ts'
 import { databaseProblems } from '../cluster/database-problems.ts'
 import { headingOf } from '../cluster/with-databases.ts'
@@ -35,15 +36,13 @@ export async function examineDatabases(config: Config): Promise<readonly Examine
   ]
 }
 
-/** Whether the options name the added types of the databases. */
+/** Returns what is wrong if the options do not name the added types of the databases. */
 function typeProblems(
-  { databases, updateTypes, updateTypesOf }: Config,
+  config: Config,
   rows: readonly (ClusterRow | undefined)[],
 ): readonly string[] {
-  const given = givenTypes(updateTypes, updateTypesOf)
-  const shown = databases.map((database) => database.shown).join(', ')
   try {
-    typesOfCluster({ rows, given, shown })
+    typesOfCluster({ rows, given: givenTypes(config), shown: shownUrls(config.databases) })
     return []
   } catch (error) {
     return [messageOf(error)]

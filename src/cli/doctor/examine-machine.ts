@@ -42,7 +42,7 @@ export async function examineMachine(
       directory,
       existing,
       keyFile: config.adminKeyFile,
-      types: givenTypes(config.updateTypes, config.updateTypesOf),
+      types: givenTypes(config),
     })),
     ...(await examineDisk({
       directory: existing,

@@ -22,6 +22,7 @@ import { ImportedShards, type ImportTarget } from './imported-shards.ts'
 import { jsonOption, madeResult, printResult } from '../output/print-result.ts'
 import { typeMoves } from './retyped.ts'
 import { ProgressBar } from '../output/progress-bar.ts'
+import { shownUrls } from '../../store/postgres/pg-url.ts'
 
 /** `--skip-ids` may be as large as this: below 2^31, since that is where ids end. */
 const skippedIdsMax = 1_000_000_000
@@ -115,14 +116,14 @@ async function intoTarget<Result>(
   work: (target: ImportTarget, types: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
   const { databases, dir, shards } = config
-  const given = givenTypes(config.updateTypes, config.updateTypesOf).map(storedType)
+  const given = givenTypes(config).map(storedType)
   assertNamed(backup.types, given)
   if (databases.length === 0) {
     const { fillDirectory } = await import('./fill-directory.ts')
     const filled = { directory: dir, shards: shards ?? backup.sections.length, types: given }
     return fillDirectory(filled, (target) => work(target, given))
   }
-  const { assertEmpty, fillDatabases, shownUrls, useDatabases } = await import(
+  const { assertEmpty, fillDatabases, useDatabases } = await import(
     '../cluster/cluster-databases.ts'
   )
   return useDatabases(databases, async (cluster) => {

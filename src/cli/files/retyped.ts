@@ -3,7 +3,7 @@
  * types the letters that it derives. Types are in `u`, `d` and `v` records, in the allowed_updates of settings (`w`), and in
  * what a replay selects (`j`).
  */
-import { parseAddedType } from '../../added-type.ts'
+import { type AddedType, parseAddedType } from '../../added-type.ts'
 import { letterOfPath } from '../../queue/ordering-key.ts'
 import { contractTypes, maskOfNumbers, numbersIn } from '../../queue/update-types.ts'
 import type { QueueSettings } from '../../shard/bot-record.ts'
@@ -36,14 +36,16 @@ export interface TypeMoves {
 export function typeMoves(source: readonly string[], target: readonly string[]): TypeMoves {
   const first = contractTypes.length
   const numbers = source.map((type) => first + target.indexOf(type))
-  const [before, after] = [source, target].map((list) =>
-    list.flatMap((text) => parseAddedType(text) ?? []),
-  )
-  const paths = (before ?? []).flatMap(({ keyPath }) => keyPath ?? [])
+  const [before, after] = [typesIn(source), typesIn(target)]
+  const paths = before.flatMap(({ keyPath }) => keyPath ?? [])
   const letters = paths.map(
-    (path) => [letterOfPath(path, before ?? []), letterOfPath(path, after ?? [])] as const,
+    (path) => [letterOfPath(path, before), letterOfPath(path, after)] as const,
   )
   return { numbers: [...contractTypes.keys(), ...numbers], letters: new Map(letters) }
+}
+
+function typesIn(list: readonly string[]): readonly AddedType[] {
+  return list.flatMap((text) => parseAddedType(text) ?? [])
 }
 
 /**

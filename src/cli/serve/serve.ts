@@ -222,7 +222,7 @@ async function prepared(
     shards: joined?.shards ?? config.shards,
     shardsDefault: defaultShards(cpus),
     files,
-    types: joined === undefined ? givenTypes(config.updateTypes, config.updateTypesOf) : undefined,
+    types: joined === undefined ? givenTypes(config) : undefined,
   })
   const { workers = defaultWorkers(cpus, data.shards) } = config
   const problems = clusterPortProblems(config, workers)

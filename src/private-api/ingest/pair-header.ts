@@ -5,6 +5,7 @@
  */
 
 import { isUtf8 } from 'node:buffer'
+import { pairFields } from '../../added-type.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import { updateTypeNumber } from '../../queue/update-types.ts'
@@ -32,15 +33,7 @@ export interface PairHeader extends RowOptions {
   readonly botId: number
 }
 
-const headerFields = [
-  'bot_id',
-  'ordering_key',
-  'ttl',
-  'idempotency_key',
-  'test',
-  'validate',
-] as const
-const tracedFields = [...headerFields, 'traceparent'] as const
+const untracedFields = pairFields.filter((field) => field !== 'traceparent')
 const botIdName = Buffer.from('bot_id')
 const orderingKeyName = Buffer.from('ordering_key')
 
@@ -98,7 +91,7 @@ export function parsePairHeader(line: Buffer, traces: HeaderTraces = 'refused'):
   if (Object.keys(fields).some((field) => updateTypeNumber.has(field))) {
     throw refusal('header', 'bot_id and options on a line of their own, before that of the update')
   }
-  refuseUnknown(fields, traces === 'refused' ? headerFields : tracedFields)
+  refuseUnknown(fields, traces === 'refused' ? untracedFields : pairFields)
   const botId = fields['bot_id']
   if (!isBotId(botId)) {
     throw refusal('bot_id', `a whole number from ${botIdMin} to ${botIdMax}`, botId)

@@ -43,6 +43,11 @@ export function parsePgUrl(text: string): PgUrl | undefined {
   return { servers, shown: `${servers.map(({ shown }) => shown).join(',')}/${database}` }
 }
 
+/** Returns the databases for people, without their passwords. */
+export function shownUrls(urls: readonly PgUrl[]): string {
+  return urls.map(({ shown }) => shown).join(', ')
+}
+
 function urlOf(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined
 }

@@ -1,9 +1,12 @@
 /**
- * As many types as a server can have, for tests of the whole process. Their names and paths are those
- * that a search gets wrong: alike in length and first letter, beginnings of others, as long as they may be.
+ * As many types as a server can have. Their names and paths are those that a search gets wrong: alike in length and first
+ * letter, beginnings of others, as long as they may be.
+ *
+ * The types are those of the process, which a test file shares with others, so a test puts them back.
  */
+import { test } from 'node:test'
 import { addedTypesMax, parseAddedType } from '../../../src/added-type.ts'
-import { setAddedTypes } from '../../../src/queue/update-types.ts'
+import { addedTypes, setAddedTypes } from '../../../src/queue/update-types.ts'
 
 const odd = [
   'massage:chat.id',
@@ -32,7 +35,23 @@ export const sixtyFourTypes = all
   .slice(0, addedTypesMax)
   .flatMap((text) => parseAddedType(text) ?? [])
 
-/** Call this before what reads the types when it is loaded. */
+/** Runs a test as `test` does, in a process that has the types until the test returns. */
+export function testOfSixtyFourTypes(name: string, run: () => void): void {
+  test(name, () => withSixtyFourTypes(run))
+}
+
+/** Returns what `run` returns while the process has the types. A file that reads types when it is loaded reads them so. */
+export function withSixtyFourTypes<Result>(run: () => Result): Result {
+  const before = addedTypes()
+  setSixtyFourTypes()
+  try {
+    return run()
+  } finally {
+    setAddedTypes(before)
+  }
+}
+
+/** Call this only in a process without other test files, before what reads the types when it is loaded. */
 export function setSixtyFourTypes(): void {
   if (sixtyFourTypes.length !== addedTypesMax) throw new Error('a type has no form')
   setAddedTypes(sixtyFourTypes)

@@ -1,6 +1,5 @@
 /** The native check compared with `checkUpdate` and `deriveOrderingKey` on drawn and damaged updates. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import fc from 'fast-check'
 import { PostboteError } from '../../../src/errors.ts'
 import type { UpdateChecker } from '../../../native-bindings/update-checker.ts'
@@ -17,10 +16,11 @@ import {
   updateStartColumn,
 } from '../../../src/shard/update-rows.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
-import { setSixtyFourTypes } from '../../support/queue/sixty-four-types.ts'
+import {
+  testOfSixtyFourTypes as test,
+  withSixtyFourTypes,
+} from '../../support/queue/sixty-four-types.ts'
 import { uncheckedRows, verdictOf } from '../../support/queue/pushed-rows.ts'
-
-setSixtyFourTypes()
 
 /** Returns the verdict of JavaScript, or the message of its refusal. */
 function expectedOf(update: Buffer): ReturnType<typeof verdictOf> {
@@ -37,7 +37,7 @@ function expectedOf(update: Buffer): ReturnType<typeof verdictOf> {
   }
 }
 
-const native: UpdateChecker = loadNativeCheck()
+const native: UpdateChecker = withSixtyFourTypes(loadNativeCheck)
 
 /** Checks an update that ends with its memory, where scripts/sanitize-native sees a read beyond it. */
 function typeAlone(update: Buffer): number | undefined {
@@ -79,7 +79,11 @@ function assertSame(updates: readonly Buffer[]): void {
   assert.equal(left, undecided)
 }
 
-const names = [...new Set(idPaths.flat().flatMap((path) => path.split('.')))]
+const allTypes = withSixtyFourTypes(() =>
+  updateTypes.map((type, number) => ({ type, paths: idPaths[number] ?? [] })),
+)
+const allPaths = allTypes.flatMap(({ paths }) => paths)
+const names = [...new Set(allPaths.flatMap((path) => path.split('.')))]
 const anyKey = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(...names) },
   fc.constantFrom('x', 'ids', 'cha', 'chatt', '\\u0069d', 'ch\\u0061t', '\\"', 'é', '', '\\\\'),
@@ -140,18 +144,13 @@ function objectWith(path: readonly string[]): fc.Arbitrary<string> {
     })
 }
 
-/** A type without a path may have any payload. */
-function pathsOf(number: number): readonly string[] {
-  const paths = idPaths[number] ?? []
-  return paths.length === 0 ? ['id'] : paths
-}
-
 const anyUpdate = fc
-  .constantFrom(...updateTypes.entries())
-  .chain(([number, type]) =>
+  .constantFrom(...allTypes)
+  .chain(({ type, paths }) =>
     fc.tuple(
       fc.constant(type),
-      fc.oneof(...pathsOf(number).map((path) => objectWith(path.split('.')))),
+      // A type without a path may have any payload.
+      fc.oneof(...(paths.length === 0 ? ['id'] : paths).map((path) => objectWith(path.split('.')))),
       anySpace,
       anySpace,
     ),

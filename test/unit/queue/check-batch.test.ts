@@ -30,14 +30,15 @@ const verdicts = [
   },
 ]
 
-test('types that are set again replace those that the native code knows', () => {
+test('types that are set again replace those that the native code knows', (t) => {
+  t.after(() => setAddedTypes([]))
   const ping = [Buffer.from('{"ping":{}}')]
   const isRefused = (): boolean => {
     const rows = uncheckedRows(ping)
     checkRows(rows)
     return rows.refusalOf(0) !== undefined
   }
-  // Before the first check, which loads the native code.
+  // The next check loads the native code.
   setAddedTypes([{ name: 'ping' }])
   assert(!isRefused())
   setAddedTypes([])

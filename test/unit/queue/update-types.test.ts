@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import fc from 'fast-check'
 import { allowedUpdatesOfPoll } from '../../../src/queue/filter.ts'
 import { deriveOrderingKey, keysMeantBy } from '../../../src/queue/ordering-key.ts'
@@ -19,9 +18,10 @@ import {
 } from '../../../src/queue/update-types.ts'
 import { typesOfReference } from '../../../src/added-type.ts'
 import { accept, refusalOf } from '../../support/producers/update-verdict.ts'
-import { setSixtyFourTypes, sixtyFourTypes } from '../../support/queue/sixty-four-types.ts'
-
-setSixtyFourTypes()
+import {
+  sixtyFourTypes,
+  testOfSixtyFourTypes as test,
+} from '../../support/queue/sixty-four-types.ts'
 
 const typeNumber = fc.nat(63)
 
@@ -58,6 +58,12 @@ test('a mask is the integer that it was before there were added types, as long a
   assert.equal(maskOfNumbers([0, 63]), '0x8000000000000001')
 })
 
+/** Returns the ordering key of an update of this type with the id 7 at the path. */
+function keyOf(number: number, path: string): string {
+  const payload = path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), 7)
+  return deriveOrderingKey(number, Buffer.from(`"x":${JSON.stringify(payload)}`))
+}
+
 test('64 types at once are known by name, number, key and time to live', () => {
   assert.equal(updateTypes.length, 64)
   for (const [number, type] of updateTypes.entries()) {
@@ -69,10 +75,7 @@ test('64 types at once are known by name, number, key and time to live', () => {
   for (const [nth, { keyPath, ttlS = 86_400 }] of sixtyFourTypes.entries()) {
     const number = contractTypes.length + nth
     assert.equal(lifeS(number, undefined), ttlS)
-    const payload = (keyPath ?? 'id')
-      .split('.')
-      .reduceRight<unknown>((inner, name) => ({ [name]: inner }), 7)
-    const key = deriveOrderingKey(number, Buffer.from(`"x":${JSON.stringify(payload)}`))
+    const key = keyOf(number, keyPath ?? 'id')
     assert.match(key, keyPath === undefined ? /^$/ : /^[A-Zdefghijklstvwxz0]7$/)
     if (keyPath !== undefined) assert(keysMeantBy(`${keyPath}=7`)(key))
   }
@@ -82,9 +85,7 @@ test('added types with one path share their keys, and no others do', () => {
   const keys = new Map<string, Set<string>>()
   for (const [nth, { keyPath }] of sixtyFourTypes.entries()) {
     if (keyPath === undefined) continue
-    const payload = keyPath.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), 7)
-    const text = Buffer.from(`"x":${JSON.stringify(payload)}`)
-    const key = deriveOrderingKey(contractTypes.length + nth, text)
+    const key = keyOf(contractTypes.length + nth, keyPath)
     keys.set(keyPath, (keys.get(keyPath) ?? new Set()).add(key))
   }
   const all = [...keys.values()].flatMap((each) => [...each])
@@ -111,26 +112,18 @@ function numberOf(type: string): number {
 
 test('only the forms of known added types are checked', () => {
   setAddedTypes([...typesOfReference['10.0'], { name: 'ping' }])
-  try {
-    assertTelegramFields(numberOf('ping'), Buffer.from('"ping":{}'))
-    assertTelegramFields(numberOf('custom_event'), Buffer.from('"custom_event":{}'))
-    const check = (): void =>
-      assertTelegramFields(numberOf('guest_message'), Buffer.from('"guest_message":{}'))
-    assert.throws(check, /expected an integer as guest_message.message_id/)
-  } finally {
-    setSixtyFourTypes()
-  }
+  assertTelegramFields(numberOf('ping'), Buffer.from('"ping":{}'))
+  assertTelegramFields(numberOf('custom_event'), Buffer.from('"custom_event":{}'))
+  const check = (): void =>
+    assertTelegramFields(numberOf('guest_message'), Buffer.from('"guest_message":{}'))
+  assert.throws(check, /expected an integer as guest_message.message_id/)
 })
 
 test('types that are set again replace those before, everywhere', () => {
   setAddedTypes([{ name: 'ping', ttlS: 5 }])
-  try {
-    assert.deepEqual(updateTypes.slice(contractTypes.length), ['ping'])
-    assert.equal(lifeS(contractTypes.length, undefined), 5)
-    assert.equal(lifeS(contractTypes.length + 1, undefined), 86_400)
-    assert.equal(updateTypeNumber.get('massage'), undefined)
-    assert.notEqual(refusalOf('{"massage":{}}'), 'accepted')
-  } finally {
-    setSixtyFourTypes()
-  }
+  assert.deepEqual(updateTypes.slice(contractTypes.length), ['ping'])
+  assert.equal(lifeS(contractTypes.length, undefined), 5)
+  assert.equal(lifeS(contractTypes.length + 1, undefined), 86_400)
+  assert.equal(updateTypeNumber.get('massage'), undefined)
+  assert.notEqual(refusalOf('{"massage":{}}'), 'accepted')
 })
