@@ -29,7 +29,7 @@ import { answersOf } from './answers.ts'
 import { acceptAnyAsJson, deniedMetricOf, expectedOf, newApp, sendError } from './private-api.ts'
 import type { PrivateApiOptions } from './private-api-options.ts'
 import { addBotRoutes } from './routes/bot-routes.ts'
-import { botIdParam, servePortal } from './routes/add-operations.ts'
+import { botIdParam } from './routes/add-operations.ts'
 import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
 import { addLookBackRoutes } from './routes/look-back-routes.ts'
 import { addPortalPage } from './routes/portal-page.ts'
@@ -125,8 +125,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     return sendError(reply, shown)
   })
   addPortalPage(app, options.portal.frame)
-  void app.register(async (calls) => {
-    servePortal(calls, portalPrefix)
+  const addCalls = async (calls: FastifyInstance): Promise<void> => {
     acceptAnyAsJson(calls, options.bodies)
     // What asks other workers is no call of the portal.
     addBotRoutes(calls, { ...options, answers: answersOf(options) })
@@ -138,7 +137,8 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     addPortalRoutes(calls, options)
     const places = new KeyShares(portalTailsMax, portalTailsShare)
     addTailRoutes(calls, { ...options, keys: { ring: guard }, places })
-  })
+  }
+  void app.register(addCalls, { prefix: portalPrefix })
   return app
 }
 
