@@ -176,7 +176,7 @@ export class PortalLinks {
       watcher.onEnd()
       return
     }
-    // A timer is shorter than the longest life of a link, and the wall clock may be set: both look again.
+    // Looks again before a link ends: a timer cannot be as long as the longest link, and the wall clock may be set.
     const waitMs = Math.min(link.endsAtMs - nowMs, watchAgainMs)
     watcher.timer = this.#options.clock.after(waitMs, () => this.#endIfOver(botId, watcher))
   }
@@ -196,13 +196,13 @@ export class PortalLinks {
     return link
   }
 
-  /** By the clock of the shard, as tokens end. */
+  /** The time by the clock of the shard, which also ends tokens. */
   #nowMs(botId: number): number {
     return this.#options.bots.shardOf(botId).clock.nowMs()
   }
 }
 
-/** What is open with a link looks at the wall clock at least this often. */
+/** What is open with a link is checked against the wall clock at least this often. */
 const watchAgainMs = 5_000
 
 function currentLinks({ portalLinks = [] }: BotRecord, nowMs: number): readonly StoredPortalLink[] {

@@ -93,7 +93,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     if (!options.isPublic(request) && !options.isUnixSocket(request)) {
       options.guard.checkHost(request.headers.host)
     }
-    // A body that nobody has a link for is neither kept nor parsed.
+    // Nobody reads the body of what is no call: it is neither kept nor parsed.
     if (request.is404) throw new PostboteError('NOT_FOUND')
     const { operation } = request.routeOptions.config
     if (operation === undefined) return
@@ -127,7 +127,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
   addPortalPage(app, options.portal.frame)
   const addCalls = async (calls: FastifyInstance): Promise<void> => {
     acceptAnyAsJson(calls, options.bodies)
-    // What asks other workers is no call of the portal.
+    // No call that links may make asks other workers, so the routes of such questions are not added here.
     addBotRoutes(calls, { ...options, answers: answersOf(options) })
     const checkPlaces = new KeyShares(portalChecksMax, portalChecksShare)
     addWebhookRoutes(calls, { ...options, checkPlaces })
@@ -172,7 +172,7 @@ class PortalGuard {
     return access
   }
 
-  /** What a page shows of its link, which has no call of its own. */
+  /** Returns the headers that tell the page what its link may do and when it ends; no call tells that. */
   headersOf(access: KeyAccess): Readonly<Record<string, string>> {
     const { can, endsAtMs } = this.#holderOf(access).link
     return {
