@@ -4,16 +4,15 @@
  *
  *   make --> valid --ttl is over, revoked, or the bot removed--> refused, and what it had open ends
  *
- * A wrong secret is refused like a wrong token with `--foreign-tokens`: after the same read and the same time, whether the bot
- * exists or not.
+ * A wrong secret is refused as a wrong token is with `--foreign-tokens` (open-with-secret.ts).
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { type Clock, sleep, type Timer } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import type { BotRecord, StoredPortalLink } from '../shard/bot-record.ts'
-import type { Shard } from '../shard/shard.ts'
+import { openWithSecret, type StoredBots } from './open-with-secret.ts'
 import { newPortalSecret, type PortalSecret, portalSecretText } from './portal-secret.ts'
-import { foreignRefusalMs, secretHash } from './token.ts'
+import { secretHash } from './token.ts'
 
 /** A bot in memory, as far as links are concerned. */
 interface LinkedBot {
@@ -23,12 +22,9 @@ interface LinkedBot {
 }
 
 /** The bots of the worker, as `BotCache` has them. */
-interface LinkedBots {
+interface LinkedBots extends StoredBots {
   loaded(botId: number): LinkedBot | undefined
   find(botId: number): LinkedBot | undefined | Promise<LinkedBot | undefined>
-  load(botIds: readonly number[]): Promise<void>
-  shardOf(botId: number): Pick<Shard, 'clock' | 'readBot'>
-  assertAbsent(botIds: readonly number[]): void
 }
 
 export interface PortalLinksOptions {
@@ -125,25 +121,16 @@ export class PortalLinks {
    * @throws BAD_LINK, the same for each secret that is not valid for a bot of this owner; STORE_UNAVAILABLE, SHARD_BROKEN
    */
   async authorize({ botId, secret }: PortalSecret): Promise<StoredPortalLink> {
-    const { bots, clock } = this.#options
     const found = this.#validOf(botId, secret)
     if (found !== undefined) return found
-    const wait = new AbortController()
-    // Before the read, so that its end does not depend on what is read.
-    const refusal = sleep(clock, foreignRefusalMs, wait.signal)
-    const { bot, isDamaged } = await bots.shardOf(botId).readBot(botId)
-    if (isDamaged === true) throw new PostboteError('STORE_UNAVAILABLE')
-    if (linkOf(bot, { secret, nowMs: this.#nowMs(botId) }) !== undefined) {
-      await bots.load([botId])
-      const link = this.#validOf(botId, secret)
-      if (link !== undefined) {
-        wait.abort()
-        return link
-      }
-    }
-    await refusal
-    bots.assertAbsent([botId])
-    throw new PostboteError('BAD_LINK')
+    return openWithSecret({
+      clock: this.#options.clock,
+      bots: this.#options.bots,
+      botId,
+      accepts: (record, nowMs) => linkOf(record, { secret, nowMs }) !== undefined,
+      open: () => this.#validOf(botId, secret),
+      refusedAs: 'BAD_LINK',
+    })
   }
 
   /**
@@ -176,7 +163,7 @@ export class PortalLinks {
       watcher.onEnd()
       return
     }
-    // A timer is shorter than the longest life of a link, and the wall clock may be set: both look again.
+    // Looks again before a link ends: a timer cannot be as long as the longest link, and the wall clock may be set.
     const waitMs = Math.min(link.endsAtMs - nowMs, watchAgainMs)
     watcher.timer = this.#options.clock.after(waitMs, () => this.#endIfOver(botId, watcher))
   }
@@ -196,13 +183,13 @@ export class PortalLinks {
     return link
   }
 
-  /** By the clock of the shard, as tokens end. */
+  /** The time by the clock of the shard, which also ends tokens. */
   #nowMs(botId: number): number {
     return this.#options.bots.shardOf(botId).clock.nowMs()
   }
 }
 
-/** What is open with a link looks at the wall clock at least this often. */
+/** What is open with a link is checked against the wall clock at least this often. */
 const watchAgainMs = 5_000
 
 function currentLinks({ portalLinks = [] }: BotRecord, nowMs: number): readonly StoredPortalLink[] {

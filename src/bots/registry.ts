@@ -1,6 +1,5 @@
 /** What can be done with bots, as the APIs ask for it. This is the only implementation of `BotService`. */
 import { randomBytes } from 'node:crypto'
-import { sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
@@ -34,6 +33,7 @@ import type {
 import { Fleet } from './fleet.ts'
 import type { FleetQuery } from './fleet-status.ts'
 import { registrationHash } from './derived-bot-id.ts'
+import { openWithSecret } from './open-with-secret.ts'
 import { PortalLinks } from './portal-links.ts'
 import { PushBatch } from './push-batch.ts'
 import { replayDeadLetter, replayDeadLetters } from './replay-dead-letters.ts'
@@ -44,7 +44,6 @@ import type { SetWebhookRequest } from './set-webhook-request.ts'
 import {
   type Token,
   assertIntact,
-  foreignRefusalMs,
   foreignTokenPattern,
   makeToken,
   parseToken,
@@ -134,10 +133,7 @@ export class BotRegistry implements BotService {
       .then(() => this.#open(this.bots.loaded(token.botId), token, isTest))
   }
 
-  /**
-   * Does the same for every token that is refused: the same records are read, and the refusal comes after the same time. The
-   * bot of a wrong token is neither loaded nor marked as used.
-   */
+  /** Refuses all wrong tokens alike (open-with-secret.ts). */
   #authorizeForeign(
     loaded: Bot | undefined,
     token: Token,
@@ -146,26 +142,16 @@ export class BotRegistry implements BotService {
     const nowMs = (loaded?.main.clock ?? this.#services.clock).nowMs()
     if ((loaded ?? nobody).accepts(token.secret, nowMs)) return this.#open(loaded, token, isTest)
     assertIntact(token, true)
-    return this.#authorizeStored(token, isTest)
-  }
-
-  async #authorizeStored(token: Token, isTest: boolean): Promise<BotQueue> {
     const { botId, secret } = token
-    const wait = new AbortController()
-    // Before the read, so that its end does not depend on what is read.
-    const refusal = sleep(this.#services.clock, foreignRefusalMs, wait.signal)
-    const shard = this.bots.shardOf(botId)
-    const { bot, isDamaged } = await shard.readBot(botId)
-    if (isDamaged === true) throw new PostboteError('STORE_UNAVAILABLE')
-    const verifier = new TokenVerifier(bot?.secrets ?? nobodysSecrets, true)
-    if (verifier.accepts(secret, shard.clock.nowMs())) {
-      wait.abort()
-      await this.bots.load([botId])
-      return this.#open(this.bots.loaded(botId), token, isTest)
-    }
-    await refusal
-    this.bots.assertAbsent([botId])
-    throw new PostboteError('UNKNOWN_TOKEN')
+    return openWithSecret({
+      clock: this.#services.clock,
+      bots: this.bots,
+      botId,
+      accepts: (bot, atMs) =>
+        new TokenVerifier(bot?.secrets ?? nobodysSecrets, true).accepts(secret, atMs),
+      open: () => this.#open(this.bots.loaded(botId), token, isTest),
+      refusedAs: 'UNKNOWN_TOKEN',
+    })
   }
 
   get #takesForeignTokens(): boolean {

@@ -16,20 +16,17 @@ import { loginView } from './login-view.ts'
 import { nodesView } from './nodes-view.ts'
 import { overviewView } from './overview-view.ts'
 import type { PageContext, PageView } from './page-context.ts'
+import { byId, pageFrame } from './page-frame.ts'
 import { type PageRoute, routeOf } from './page-route.ts'
 import { registerView } from './register-view.ts'
 import { rightsView } from './rights-view.ts'
 import { handleRowKeys, searchSelector } from './row-keys.ts'
 import type { RightsShape } from './shapes.ts'
-import { refreshTimes } from './time-element.ts'
-import { toasts } from './toasts.ts'
 import { rightsOfSession, viewContext } from './view-context.ts'
 import { VisiblePoller } from './visible-poller.ts'
 
 /** How often the title and the navigation learn what fails. */
 const countsPauseMs = 10_000
-/** How often moments are said anew: `3 min ago` needs no more. */
-const timesPauseMs = 5_000
 
 type ListPage = Exclude<PageRoute['page'], 'bot' | 'unknown'>
 
@@ -53,18 +50,12 @@ const listPages: Readonly<
 }
 
 export class DashboardApp {
-  readonly #place = byId('view')
-  readonly #connection = byId('connection')
+  readonly #frame = pageFrame()
   readonly #logout = byId('logout')
   readonly #pages = byId('pages')
-  readonly #toast = toasts(byId('toasts'), browserClock)
   readonly #api = new ApiClient({
     onLoggedOut: () => this.#askForKey(),
-    onTrouble: (trouble) => {
-      const text = trouble === undefined ? '' : `${trouble} The page tries again.`
-      setElementText(this.#connection, text)
-      this.#place.classList.toggle('stale', trouble !== undefined)
-    },
+    onTrouble: this.#frame.showTrouble,
     clock: browserClock,
     fetch: (path, request) =>
       fetch(path, { ...request, credentials: 'same-origin', cache: 'no-store' }),
@@ -85,13 +76,9 @@ export class DashboardApp {
       if (this.#shown === 'view') this.#show()
     })
     document.addEventListener('keydown', (event) =>
-      handleRowKeys(event, { root: this.#place, onSearch: () => this.#search() }),
+      handleRowKeys(event, { root: this.#frame.place, onSearch: () => this.#search() }),
     )
     this.#counting = this.#repeat(countsPauseMs, () => this.#count())
-    this.#repeat(timesPauseMs, () => {
-      refreshTimes(browserClock, this.#place)
-      return Promise.resolve()
-    })
     void this.#begin()
   }
 
@@ -124,7 +111,7 @@ export class DashboardApp {
     this.#shown = 'login'
     this.#rights = unknownRights
     this.#open((context) => loginView(context, () => void this.#loggedIn()))
-    this.#place.querySelector<HTMLElement>('input:not([hidden])')?.focus()
+    this.#frame.place.querySelector<HTMLElement>('input:not([hidden])')?.focus()
   }
 
   #show(): void {
@@ -135,13 +122,13 @@ export class DashboardApp {
     this.#markPage(route)
     this.#counting.hurry()
     // A screen reader begins at the new page.
-    this.#place.focus()
+    this.#frame.place.focus()
   }
 
   /** Leads to the search of the first page, if the key may see that. */
   #search(): void {
     if (this.#shown !== 'view' || routeOf(location.hash).page === 'bots') return
-    const focus = (): void => this.#place.querySelector<HTMLElement>(searchSelector)?.focus()
+    const focus = (): void => this.#frame.place.querySelector<HTMLElement>(searchSelector)?.focus()
     // After the listener that shows the page.
     window.addEventListener('hashchange', focus, { once: true })
     location.hash = '#/'
@@ -161,14 +148,14 @@ export class DashboardApp {
     const ends: (() => void)[] = []
     this.#ends = ends
     const rights = rightsOfSession(this.#rights)
-    const context = viewContext({ api: this.#api, rights, toast: this.#toast }, ends)
+    const context = viewContext({ api: this.#api, rights, toast: this.#frame.toast }, ends)
     const view = make(context)
     this.#view = view
     this.#logout.hidden = this.#shown !== 'view'
     this.#pages.hidden = this.#logout.hidden
     this.#showPages(context)
     this.#showTitle()
-    this.#place.replaceChildren(view.root)
+    this.#frame.place.replaceChildren(view.root)
   }
 
   /** Offers the pages that the key may see. */
@@ -190,9 +177,8 @@ export class DashboardApp {
 
   /** Learns what fails, for the title and the navigation, whatever the reader looks at. */
   async #count(): Promise<void> {
-    const { bots, scopes } = this.#rights
-    const maySee = bots === null && (scopes.includes('all') || scopes.includes('read'))
-    if (this.#shown !== 'view' || !maySee) return
+    const { may, seesAll } = rightsOfSession(this.#rights)
+    if (this.#shown !== 'view' || !seesAll || !may('read')) return
     const { health, dead_letters: deadLetters } = await this.#api.call('getSummary', {})
     this.#failing = health.failing
     this.#showCount('failing', this.#failing, 'failing')
@@ -237,12 +223,6 @@ function unknownView(): PageView {
     element('p', { class: 'empty' }, back),
   )
   return { title: 'Unknown page', root }
-}
-
-function byId(id: string): HTMLElement {
-  const found = document.getElementById(id)
-  if (found === null) throw new Error(`expected an element with the id ${id}`)
-  return found
 }
 
 // oxlint-disable-next-line no-new -- it runs as long as the page

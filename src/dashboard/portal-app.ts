@@ -8,21 +8,18 @@
  */
 import { ApiClient } from './api-client.ts'
 import { browserClock } from './browser-clock.ts'
-import { element, setElementText } from './element.ts'
+import { element } from './element.ts'
 import type { PageContext, PageView, ReaderRights } from './page-context.ts'
+import { pageFrame } from './page-frame.ts'
 import { type PageRoute, routeOf } from './page-route.ts'
 import { type LinkRights, portalView } from './portal-view.ts'
 import type { BotRoute } from './queue-view.ts'
-import { refreshTimes } from './time-element.ts'
-import { toasts } from './toasts.ts'
 import { viewContext } from './view-context.ts'
-import { VisiblePoller } from './visible-poller.ts'
 
 /** Below this path are the calls that a link may make (protocol.md §9.8). */
 const callsPath = '/portal'
 /** While the first response is missing. */
 const askPauseMs = 1_000
-const timesPauseMs = 5_000
 const missingText = 'This page needs its link. Open the link that you were given again.'
 const endedText = 'This link has ended. Ask for a new one where you got it.'
 
@@ -34,9 +31,7 @@ interface OpenLink {
 }
 
 export class PortalApp {
-  readonly #place = byId('view')
-  readonly #connection = byId('connection')
-  readonly #toast = toasts(byId('toasts'), browserClock)
+  readonly #frame = pageFrame()
   #link: OpenLink | undefined
   /** What the present view has begun. */
   #ends: (() => void)[] = []
@@ -45,13 +40,6 @@ export class PortalApp {
   constructor() {
     const secret = takeSecret()
     window.addEventListener('hashchange', () => this.#moved())
-    const times = (): Promise<void> => {
-      refreshTimes(browserClock, this.#place)
-      return Promise.resolve()
-    }
-    const often = { clock: browserClock, visibility: document, pauseMs: timesPauseMs }
-    // oxlint-disable-next-line no-new -- it runs as long as the page
-    new VisiblePoller({ ...often, work: times })
     this.#begin(secret ?? '')
   }
 
@@ -76,7 +64,7 @@ export class PortalApp {
     }
     const link: OpenLink = { botId, rights: undefined, api: this.#apiOf(secret, () => link) }
     this.#link = link
-    this.#open(link, nothing, (context) => {
+    this.#open(link, noRights, (context) => {
       context.poll(askPauseMs, async () => {
         await link.api.call('getBot', { id: botId }).catch(() => undefined)
         if (this.#link === link && link.rights !== undefined) this.#show(link, link.rights)
@@ -92,10 +80,7 @@ export class PortalApp {
         if (isShown()) this.#end(endedText)
       },
       onTrouble: (trouble) => {
-        if (!isShown()) return
-        const text = trouble === undefined ? '' : `${trouble} The page tries again.`
-        setElementText(this.#connection, text)
-        this.#place.classList.toggle('stale', trouble !== undefined)
+        if (isShown()) this.#frame.showTrouble(trouble)
       },
       clock: browserClock,
       fetch: async (path, request) => {
@@ -114,7 +99,7 @@ export class PortalApp {
 
   #show(link: OpenLink, rights: LinkRights): void {
     const reader = {
-      ...nothing,
+      ...noRights,
       may: (right) => right === 'replay' && rights.can.has('replay'),
     } satisfies ReaderRights
     this.#open(link, reader, (context) => portalView(context, ownRoute(link.botId), rights))
@@ -123,10 +108,10 @@ export class PortalApp {
   #open({ api }: OpenLink, rights: ReaderRights, make: (context: PageContext) => PageView): void {
     this.#endView()
     api.beginView()
-    const view = make(viewContext({ api, rights, toast: this.#toast }, this.#ends))
+    const view = make(viewContext({ api, rights, toast: this.#frame.toast }, this.#ends))
     this.#view = view
     document.title = view.title
-    this.#place.replaceChildren(view.root)
+    this.#frame.place.replaceChildren(view.root)
   }
 
   /** Nothing keeps the secret from here on. */
@@ -134,12 +119,11 @@ export class PortalApp {
     this.#endView()
     this.#link = undefined
     this.#view = undefined
-    setElementText(this.#connection, '')
-    this.#place.classList.remove('stale')
+    this.#frame.showTrouble(undefined)
     document.querySelector('dialog')?.close()
     document.title = text
     const said = element('section', { class: 'card', role: 'alert' }, element('h1', {}, text))
-    this.#place.replaceChildren(said)
+    this.#frame.place.replaceChildren(said)
   }
 
   #endView(): void {
@@ -148,7 +132,7 @@ export class PortalApp {
   }
 }
 
-const nothing: ReaderRights = {
+const noRights: ReaderRights = {
   seesAll: false,
   takesForeignTokens: false,
   takesRelays: false,
@@ -175,12 +159,6 @@ function rightsIn(headers: Headers): LinkRights | undefined {
   if (can === null) return undefined
   const endsAtS = Number(headers.get('postbote-link-expires'))
   return { can: new Set(can.split(',')), endsAtS }
-}
-
-function byId(id: string): HTMLElement {
-  const found = document.getElementById(id)
-  if (found === null) throw new Error(`expected an element with the id ${id}`)
-  return found
 }
 
 // oxlint-disable-next-line no-new -- it runs as long as the page

@@ -25,13 +25,13 @@ export interface LinkRights {
 }
 
 const pauseMs = 1_000
-/** A link that shows nothing of the bot is asked for its end alone. */
+/** The page of a link that may not look calls the server only to learn of the end of the link. */
 const endPauseMs = 2_000
 
 export function portalView(context: PageContext, route: BotRoute, link: LinkRights): PageView {
   const text = `This link works until ${formatExact(link.endsAtS)}.`
   const end = element('p', { class: 'crumbs' }, text)
-  if (!link.can.has('look')) return actsView(context, route.queue, { link, end })
+  if (!link.can.has('look')) return actsView(context, route.queue, link, end)
   const tabs: TabMakers = {
     activity: ownActivity,
     updates: updatesTab,
@@ -41,29 +41,27 @@ export function portalView(context: PageContext, route: BotRoute, link: LinkRigh
       : {}),
   }
   const known = tabs[route.tab] === undefined ? { ...route, tab: 'activity' as const } : route
-  return queueView(context, known, { tabs, links: { root: end, show: () => undefined } })
+  return queueView(context, known, { tabs, links: unchanging(end) })
 }
 
 function mayAct({ can }: LinkRights): boolean {
   return can.has('test') || can.has('check')
 }
 
-interface ActsOfLink {
-  readonly link: LinkRights
-  readonly end: HTMLElement
-}
-
+/** The page of a link that may not look: what it may do, without the state of the bot. */
 function actsView(
-  { api, ...context }: PageContext,
+  context: PageContext,
   queue: BotQueueName,
-  { link, end }: ActsOfLink,
+  link: LinkRights,
+  end: HTMLElement,
 ): PageView {
+  const { api, poll } = context
   const title = `Bot ${queue.botId}`
-  context.poll(endPauseMs, async () => void (await api.call('getBot', { id: queue.botId })))
+  poll(endPauseMs, async () => void (await api.call('getBot', { id: queue.botId })))
   const heading = element('div', { class: 'heading' }, element('h1', {}, title))
   return {
     title,
-    root: element('div', {}, end, heading, actsPanel({ ...context, api }, queue, link)),
+    root: element('div', {}, end, heading, actsPanel(context, queue, link)),
   }
 }
 
@@ -106,7 +104,7 @@ function testPanel({ api, poll }: PageContext, queue: BotQueueName, maySee: bool
   )
 }
 
-/** What the endpoint said to the last attempt that failed is what its author looks for, so it stands above all. */
+/** The author of an endpoint looks for what it answered to the last failed attempt, so that is at the top. */
 function ownActivity(context: PageContext, { queue }: BotRoute): TabPart {
   const answer = answerPanel(context, queue)
   const activity = activityTab(context, queue, answer.show)

@@ -111,9 +111,7 @@ function showNames(heading: HTMLElement, { isTest }: BotQueueName, bot: BotShape
 }
 
 function tabLinks(queue: BotQueueName, makers: TabMakers): PagePart<BotTab> {
-  const tabs = Object.keys(botTabs).filter(
-    (name): name is BotTab => name in botTabs && name in makers,
-  )
+  const tabs = Object.keys(botTabs).filter((name): name is BotTab => name in makers)
   const links = new Map(
     tabs.map((tab) => [tab, element('a', { href: botHash(queue, tab) }, botTabs[tab])]),
   )

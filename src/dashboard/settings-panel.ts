@@ -14,6 +14,7 @@ import { relayPanel } from './relay-panel.ts'
 import { retentionPanel } from './retention-panel.ts'
 import type { BotShape } from './shapes.ts'
 import { signingKeysPanel } from './signing-keys-panel.ts'
+import { stateOf } from './state-head.ts'
 import { statusLine } from './status-line.ts'
 import { webhookPanel } from './webhook-panel.ts'
 
@@ -53,7 +54,7 @@ export function settingsPanel(context: PageContext, queue: BotQueueName): PagePa
     element('div', { class: 'pair' }, erase, remove),
   )
   const show = (bot: BotShape): void => {
-    const state = queue.isTest ? bot.test : bot
+    const state = stateOf(bot, queue)
     webhook.show(state)
     deliveries.show(bot)
     headers.show(bot)

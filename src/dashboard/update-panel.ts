@@ -44,7 +44,7 @@ export function updatePanel(
   const copy = buttonElement('Copy as curl', run(acts.copyAsCurl))
   const drop = buttonElement('Remove', run(acts.remove), { style: 'danger' })
   const deliver = buttonElement('Deliver now', run(acts.deliverNow))
-  // Who has a link, and no key, cannot use the command.
+  // The command needs a key, which the holder of a link to the owner's page does not have.
   copy.hidden = !may('read')
   again.hidden = !may('push') && !may('replay')
   deliver.hidden = true

@@ -26,10 +26,10 @@ import type { PortalRight, StoredPortalLink } from '../shard/bot-record.ts'
 import { endpointChecksMax } from '../webhook/endpoint-checks.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { answersOf } from './answers.ts'
-import { acceptAnyAsJson, deniedMetricOf, expectedOf, newApp, sendError } from './private-api.ts'
+import { acceptAnyAsJson, deniedMetricOf, expectedOf, newApp, sendError } from './new-app.ts'
 import type { PrivateApiOptions } from './private-api-options.ts'
 import { addBotRoutes } from './routes/bot-routes.ts'
-import { botIdParam, servePortal } from './routes/add-operations.ts'
+import { botIdParam } from './routes/add-operations.ts'
 import { addDeadLetterRoutes } from './routes/dead-letter-routes.ts'
 import { addLookBackRoutes } from './routes/look-back-routes.ts'
 import { addPortalPage } from './routes/portal-page.ts'
@@ -93,7 +93,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     if (!options.isPublic(request) && !options.isUnixSocket(request)) {
       options.guard.checkHost(request.headers.host)
     }
-    // A body that nobody has a link for is neither kept nor parsed.
+    // Nobody reads the body of what is no call: it is neither kept nor parsed.
     if (request.is404) throw new PostboteError('NOT_FOUND')
     const { operation } = request.routeOptions.config
     if (operation === undefined) return
@@ -125,10 +125,9 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     return sendError(reply, shown)
   })
   addPortalPage(app, options.portal.frame)
-  void app.register(async (calls) => {
-    servePortal(calls, portalPrefix)
+  const addCalls = async (calls: FastifyInstance): Promise<void> => {
     acceptAnyAsJson(calls, options.bodies)
-    // What asks other workers is no call of the portal.
+    // No call that links may make asks other workers, so the routes of such questions are not added here.
     addBotRoutes(calls, { ...options, answers: answersOf(options) })
     const checkPlaces = new KeyShares(portalChecksMax, portalChecksShare)
     addWebhookRoutes(calls, { ...options, checkPlaces })
@@ -138,7 +137,8 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     addPortalRoutes(calls, options)
     const places = new KeyShares(portalTailsMax, portalTailsShare)
     addTailRoutes(calls, { ...options, keys: { ring: guard }, places })
-  })
+  }
+  void app.register(addCalls, { prefix: portalPrefix })
   return app
 }
 
@@ -172,7 +172,7 @@ class PortalGuard {
     return access
   }
 
-  /** What a page shows of its link, which has no call of its own. */
+  /** Returns the headers that tell the page what its link may do and when it ends; no call tells that. */
   headersOf(access: KeyAccess): Readonly<Record<string, string>> {
     const { can, endsAtMs } = this.#holderOf(access).link
     return {

@@ -3,22 +3,14 @@
  * require a key or a session. Host, key or session, and the rights for the route are checked before a body is read, and
  * whether the key is still valid after that.
  */
-import type { IncomingMessage } from 'node:http'
-import Fastify, {
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access/access.ts'
 import { assertUnderLimit } from '../access/access-key-limiter.ts'
-import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
+import { PostboteError } from '../errors.ts'
 import { unavailableRetryAfterS } from '../limits.ts'
-import type { BodyBudget } from '../http/body-budget.ts'
-import { mustClose, readBody } from '../http/body.ts'
+import { mustClose } from '../http/body.ts'
 import { presentRequestId, requestIdHeader, requestIdOf } from '../http/request-id.ts'
 import { addAnswers, answersOf } from './answers.ts'
-import { deniedMetrics, type MetricName } from '../metrics.ts'
 import { apiOperations } from '../operations/api-operations.ts'
 import { verbsAt } from '../operations/operation-of.ts'
 import type { Operation, ResultOf } from '../operations/operation.ts'
@@ -41,10 +33,9 @@ import { addKeyRoutes } from './routes/key-routes.ts'
 import { fieldValues } from './routes/field-values.ts'
 import { metricsPage } from './routes/metrics-page.ts'
 import { openApiDocument } from './openapi/openapi-document.ts'
+import { acceptAnyAsJson, deniedMetricOf, expectedOf, newApp, sendError } from './new-app.ts'
 import { addNodeRoutes } from './routes/node-routes.ts'
 import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
-import { privateBodyBytesMax } from './limits.ts'
-import { privateErrorText } from './private-error.ts'
 import { addPortalRoutes } from './routes/portal-routes.ts'
 import { addRegistrationRoutes } from './routes/registration-routes.ts'
 import { addRequestAccess } from './access/request-access.ts'
@@ -53,24 +44,8 @@ import { addSessionRoutes } from './routes/session-routes.ts'
 import { addShardRoutes } from './routes/shard-routes.ts'
 import { addSigningKeyRoutes } from './routes/signing-key-routes.ts'
 import { addTailRoutes } from './routes/tail-routes.ts'
-import { validationText } from './validation-text.ts'
 import { addTypeRoutes } from './routes/type-routes.ts'
 import { addWebhookRoutes } from './routes/webhook-routes.ts'
-
-/**
- * A misspelled field is an error that names it, instead of being dropped. The schemas are constants of this program, so
- * they are not validated and their code is not optimized: with both, a start takes 60 ms longer. validation-text.ts needs
- * what `verbose` tells.
- */
-const ajvOptions = {
-  removeAdditional: false,
-  validateSchema: false,
-  verbose: true,
-  meta: false,
-  code: { optimize: false },
-} as const
-
-export const deniedMetricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = deniedMetrics
 
 export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
   const answers = answersOf(given)
@@ -125,24 +100,6 @@ export function createPrivateApi(given: PrivateApiOptions): FastifyInstance {
     addRegistrationRoutes(rawRoutes, options)
   })
   return app
-}
-
-/** Makes an application without calls, with what the private API and the owner's page have in common. */
-export function newApp(): FastifyInstance {
-  return Fastify({
-    logger: false,
-    exposeHeadRoutes: false,
-    // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
-    frameworkErrors: (_error, _request, reply) => {
-      void sendError(reply, new PostboteError('NOT_FOUND'))
-    },
-    ajv: { customOptions: ajvOptions },
-  })
-}
-
-export function sendError(reply: FastifyReply, error: PostboteError): FastifyReply {
-  void reply.header(requestIdHeader, requestIdOf(reply.request.raw))
-  return reply.code(error.status).type('application/json').send(privateErrorText(error))
 }
 
 /** Some probes send HEAD and use only the status. */
@@ -280,48 +237,4 @@ function troublesJson({
     damaged_files: someOf(troubles.damaged),
     checking_shards: someOf(troubles.checking),
   }
-}
-
-/**
- * Parses every body as JSON, because curl's `-d` declares a form.
- *
- * A body that cannot be parsed is refused after the parser. If the parser itself failed, Fastify would close the
- * connection. The bytes of a next request that arrived with this one would then make the kernel send a reset that
- * overtakes the response.
- */
-export function acceptAnyAsJson(app: FastifyInstance, bodies: BodyBudget<IncomingMessage>): void {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (request: FastifyRequest) => readJson(request.raw, bodies))
-  app.addHook('preValidation', async ({ body }) => {
-    if (body instanceof PostboteError) throw body
-  })
-}
-
-/** Returns the parsed body, null if there is none, or an error if it cannot be read. */
-async function readJson(
-  request: IncomingMessage,
-  bodies: BodyBudget<IncomingMessage>,
-): Promise<unknown> {
-  try {
-    const lease = bodies.leaseFor(request)
-    const body = await readBody(request, { bytesMax: privateBodyBytesMax, lease })
-    return body.length === 0 ? null : JSON.parse(body.toString())
-  } catch (error) {
-    if (error instanceof PostboteError) return error
-    const detail = 'expected a JSON object as the body, got what is no JSON'
-    return new PostboteError('BAD_REQUEST', { detail, cause: error })
-  }
-}
-
-/** Converts Fastify's own errors (a body that is too large, a field out of range). */
-export function expectedOf(error: FastifyError | PostboteError): PostboteError {
-  if (error instanceof PostboteError) return error
-  if (error.validation !== undefined) {
-    const detail = validationText(error.validation, error.validationContext)
-    return new PostboteError('BAD_REQUEST', { detail, cause: error })
-  }
-  if (error.statusCode !== undefined && error.statusCode < 500) {
-    return new PostboteError('BAD_REQUEST', { detail: error.message, cause: error })
-  }
-  return toPostboteError(error)
 }

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +15,7 @@ import { test } from 'node:test'
 import { setTimeout as sleepMs } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { filesIn } from '../support/kit/files-in.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
@@ -142,9 +143,7 @@ test('the command line takes such a token from a file', async (t) => {
 test('no such token is logged or stored', async () => {
   const server = await started()
   assert(registered.length >= 5)
-  const files = readdirSync(server.dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
+  const files = filesIn(server.dir).map((path) => readFileSync(path, 'latin1'))
   assert(files.some((content) => content.includes('a_bot')))
   for (const token of registered) {
     const hidden = token.slice(token.indexOf(':') + 1).slice(0, 12)

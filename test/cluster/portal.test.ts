@@ -1,11 +1,12 @@
 /** The owner's page with a real server: what its links may call, where it is served, and when they end. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { portalLinksMax } from '../../src/bots/portal-links.ts'
 import { run } from '../support/kit/child-process.ts'
+import { filesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { portalChangesBurst } from '../../src/private-api/portal-api.ts'
@@ -324,7 +325,8 @@ test('links outlive a kill and an import, their secrets are nowhere to be read, 
   const info = await server.call(bot.token, 'getWebhookInfo')
   assert.match(info.body.result.health, /^nobody has polled/)
   await server.kill()
-  texts.push(server.output(), readFileSync(file, 'latin1'), ...filesIn(server.dir))
+  const files = [file, ...filesIn(server.dir)]
+  texts.push(server.output(), ...files.map((each) => readFileSync(each, 'latin1')))
   for (const { secret } of [...owners, revoked]) {
     for (const text of texts) assert(!text.includes(secret.slice(-43)))
   }
@@ -361,10 +363,3 @@ test('the command line makes, lists and revokes links', async () => {
   assert.equal((await portal('revoke', String(botId), '--all')).trim(), 'revoked 1')
   assert.equal((await portal('list', String(botId))).trim(), 'no links')
 })
-
-/** The content of all files of a data directory. */
-function filesIn(dir: string): readonly string[] {
-  return readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((each) => each.isFile())
-    .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'))
-}

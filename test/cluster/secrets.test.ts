@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { filesIn } from '../support/kit/files-in.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 
@@ -358,12 +358,6 @@ async function exchange(server: Server, { listener, bytes }: RawRequest): Promis
 function commandLineOf(pid: number): string {
   const files = ['cmdline', 'comm', 'status'].map((name) => `/proc/${pid}/${name}`)
   return files.map((file) => readFileSync(file, 'utf8')).join('\n')
-}
-
-function filesIn(dir: string): string[] {
-  return readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
 }
 
 /** This does not use assert.doesNotMatch, whose message would be the complete text. */

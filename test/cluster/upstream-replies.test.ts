@@ -1,9 +1,9 @@
 /** Methods that webhooks name in their responses (`--upstream`): they are called in the bot's name. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { join } from 'node:path'
 import { test } from 'node:test'
+import { filesIn } from '../support/kit/files-in.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 import { callOf, openUpstreamWorld } from '../support/network/upstream-world.ts'
@@ -133,8 +133,5 @@ async function metric(server: Server, name: string): Promise<number> {
 
 /** Returns the files in a directory that contain the text. */
 function filesWith(directory: string, text: string): string[] {
-  return readdirSync(directory, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((file) => readFileSync(file).includes(text))
+  return filesIn(directory).filter((file) => readFileSync(file).includes(text))
 }

@@ -39,7 +39,7 @@ export class BodyFilter {
    */
   isWanted(kind: ListenerKind, request: IncomingMessage, isRemote = false): boolean {
     const { url = '/', headers } = request
-    // At any other place of the public listener, this path is no target of the bot API either.
+    // Without `--portal`, the public listener refuses such a path whatever its body is.
     if (isPortalTarget(url)) {
       return portalSecretIn(headers.authorization)?.botId === botIdOfPortalCall(url)
     }

@@ -4,7 +4,7 @@
  *
  *     /portal/?origin=https%3A%2F%2Fplatform.example&mac=<HMAC-SHA256 of the origin, base64url>
  *
- * Any worker can check that without a read, and nothing of a bot or a link can be asked here. The key of the HMAC is derived
+ * Any worker can check that without a read, and the check tells nothing about a bot or a link. The key of the HMAC is derived
  * from the admin key.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'

@@ -1,6 +1,7 @@
 /** Adds the routes of calls to an app, as the table of operations declares them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
+import { portalPrefix } from '../../bot-api/target.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { BotService } from '../../bots/bot-service.ts'
 import { PostboteError } from '../../errors.ts'
@@ -18,10 +19,6 @@ import { auditOf } from './record-calls.ts'
 import { refusal } from '../ingest/update-options.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance {
-    /** Set in the app of the portal. */
-    portalPrefix: string
-  }
   interface FastifyContextConfig {
     /** The call that the route serves; undefined for a route between workers. */
     operation?: Operation
@@ -66,22 +63,14 @@ export function addOperations<Group extends Operations>(
   for (const id in group) addOperation(app, group[id] as Group[typeof id], handlers[id])
 }
 
-const portalMark = 'portalPrefix'
-
-/** Has an app serve only those calls that links may make, below a path. Call this before calls are added. */
-export function servePortal(app: FastifyInstance, prefix: string): void {
-  app.decorate(portalMark, prefix)
-}
-
-/** Adds the route of one call; in the app of the portal only if links may make it. */
+/** Adds the route of one call; below `/portal` only if links of the owner's page may make it. */
 export function addOperation<Row extends Operation>(
   app: FastifyInstance,
   operation: Row,
   handler: Handler<Row>,
 ): void {
   const { method, path, checked, portal } = operation
-  const prefix = app.hasDecorator(portalMark) ? app[portalMark] : ''
-  if (prefix !== '' && portal === undefined) return
+  if (app.prefix === portalPrefix && portal === undefined) return
   const querystring = checked === 'nothing' ? undefined : querySchema(operation)
   const body = checked === 'nothing' ? undefined : bodySchema(operation)
   const audit = auditOf(app, operation)
@@ -89,7 +78,7 @@ export function addOperation<Row extends Operation>(
     handler(handledCall(operation, request, reply))
   app.route({
     method,
-    url: prefix + path,
+    url: path,
     // Fastify warns of a schema that is undefined.
     schema: {
       ...(querystring === undefined ? {} : { querystring }),

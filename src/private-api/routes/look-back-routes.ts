@@ -59,7 +59,7 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
       if (key === undefined)
         throw refusal('ordering_key', 'a key of at least one character', query.ordering_key)
       const queues = [await bots.queueOf(id, false), await bots.queueOf(id, true)]
-      // Nobody can tell whose these are.
+      // Updates that a relay could not store have no ordering key, so all those of the bot go.
       await bots.relays.forgetRefused(id)
       const { pending, kept, dead, ...rest } = await eraseUpdates(queues, keysMeantBy(key))
       return { removed: { pending, kept, dead }, ...rest }

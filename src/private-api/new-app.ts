@@ -1,0 +1,98 @@
+/**
+ * What the applications of the private API and of the owner's page have in common: bodies that are JSON whatever they declare, and
+ * one format for all errors.
+ */
+import type { IncomingMessage } from 'node:http'
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
+import { type ErrorCode, PostboteError, toPostboteError } from '../errors.ts'
+import type { BodyBudget } from '../http/body-budget.ts'
+import { readBody } from '../http/body.ts'
+import { requestIdHeader, requestIdOf } from '../http/request-id.ts'
+import { deniedMetrics, type MetricName } from '../metrics.ts'
+import { privateBodyBytesMax } from './limits.ts'
+import { privateErrorText } from './private-error.ts'
+import { validationText } from './validation-text.ts'
+
+/**
+ * A misspelled field is an error that names it, instead of being dropped. The schemas are constants of this program, so
+ * they are not validated and their code is not optimized: with both, a start takes 60 ms longer. validation-text.ts needs
+ * what `verbose` tells.
+ */
+const ajvOptions = {
+  removeAdditional: false,
+  validateSchema: false,
+  verbose: true,
+  meta: false,
+  code: { optimize: false },
+} as const
+
+/** Makes an application without calls. */
+export function newApp(): FastifyInstance {
+  return Fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    // Fastify's own errors (for a URL that it cannot decode) occur before any hook and would have another format.
+    frameworkErrors: (_error, _request, reply) => {
+      void sendError(reply, new PostboteError('NOT_FOUND'))
+    },
+    ajv: { customOptions: ajvOptions },
+  })
+}
+
+/**
+ * Parses every body as JSON, because curl's `-d` declares a form.
+ *
+ * A body that cannot be parsed is refused after the parser. If the parser itself failed, Fastify would close the
+ * connection. The bytes of a next request that arrived with this one would then make the kernel send a reset that
+ * overtakes the response.
+ */
+export function acceptAnyAsJson(app: FastifyInstance, bodies: BodyBudget<IncomingMessage>): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (request: FastifyRequest) => readJson(request.raw, bodies))
+  app.addHook('preValidation', async ({ body }) => {
+    if (body instanceof PostboteError) throw body
+  })
+}
+
+/** Returns the parsed body, null if there is none, or an error if it cannot be read. */
+async function readJson(
+  request: IncomingMessage,
+  bodies: BodyBudget<IncomingMessage>,
+): Promise<unknown> {
+  try {
+    const lease = bodies.leaseFor(request)
+    const body = await readBody(request, { bytesMax: privateBodyBytesMax, lease })
+    return body.length === 0 ? null : JSON.parse(body.toString())
+  } catch (error) {
+    if (error instanceof PostboteError) return error
+    const detail = 'expected a JSON object as the body, got what is no JSON'
+    return new PostboteError('BAD_REQUEST', { detail, cause: error })
+  }
+}
+
+/** Converts Fastify's own errors (a body that is too large, a field out of range). */
+export function expectedOf(error: FastifyError | PostboteError): PostboteError {
+  if (error instanceof PostboteError) return error
+  if (error.validation !== undefined) {
+    const detail = validationText(error.validation, error.validationContext)
+    return new PostboteError('BAD_REQUEST', { detail, cause: error })
+  }
+  if (error.statusCode !== undefined && error.statusCode < 500) {
+    return new PostboteError('BAD_REQUEST', { detail: error.message, cause: error })
+  }
+  return toPostboteError(error)
+}
+
+/** The metrics of the errors that count as denied, by their codes. */
+export const deniedMetricOf: Readonly<Partial<Record<ErrorCode, MetricName>>> = deniedMetrics
+
+/** Sends an error as the response, with the id of its request. */
+export function sendError(reply: FastifyReply, error: PostboteError): FastifyReply {
+  void reply.header(requestIdHeader, requestIdOf(reply.request.raw))
+  return reply.code(error.status).type('application/json').send(privateErrorText(error))
+}
