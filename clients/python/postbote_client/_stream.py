@@ -17,7 +17,7 @@ from concurrent import futures
 from itertools import islice
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Union
 
-from ._errors import PostboteClientError, closed_error
+from ._errors import PostboteClientError, closed_error, copy_of
 from ._http import Connection, Server, lost
 from ._pushes import PushOptions, PushResult, outcome_of, pair_bytes, response_error
 from ._settings import Retry, Settings, StreamBounds, check_seconds
@@ -264,16 +264,8 @@ class StreamCore:
         self.pairs -= 1
         self.bytes -= len(pair.data)
         if not pair.future.done():
-            # Each failure has its own exception, because raising one changes it.
-            known = PostboteClientError(
-                error.code,
-                str(error),
-                status=error.status,
-                retry_after_s=error.retry_after_s,
-                is_outcome_unknown=error.is_outcome_unknown or pair.may_be_stored,
-                cause=error.__cause__,
-            )
-            pair.future.set_exception(known)
+            is_unknown = error.is_outcome_unknown or pair.may_be_stored
+            pair.future.set_exception(copy_of(error, is_outcome_unknown=is_unknown))
 
     def _hold(self, pair: Pair, delay_s: float) -> None:
         """Holds a pair that was refused for a moment. All pairs of its queue come due together, after the longest delay."""
