@@ -5,8 +5,8 @@
                |  `--broken-----'                 ^
                `--pairs of a queue that has held pairs
 
-As src/client/push-stream.ts, which tells the rules of order and repetition. `StreamCore` lives in the event loop and
-knows no kind of future; `AsyncPushStream` is what callers see of it, and `PushStream` of `_sync` is the other one.
+It works as src/client/push-stream.ts does, which explains the rules of order and repetition. `StreamCore` runs in the
+event loop and takes both kinds of futures. Callers see it as `AsyncPushStream`, or as `PushStream` of `_sync`.
 """
 
 from __future__ import annotations
