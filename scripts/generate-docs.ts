@@ -7,7 +7,7 @@ import { type Cell, columns, withColumn } from './clients-table.ts'
 import { withCallsTable } from './calls-table.ts'
 import { withSignatures } from './client-signatures.ts'
 import { errorsPage } from './errors-page.ts'
-import { goErrorCodes } from './go-error-codes.ts'
+import { goTables } from './go-tables.ts'
 import { limitsPage } from './limits-page.ts'
 import { openApiPage } from './openapi-page.ts'
 import { pythonTables } from './python-tables.ts'
@@ -28,7 +28,7 @@ const apiPage = new URL('use/api.md', docs)
 writeFileSync(apiPage, withCallsTable(readFileSync(apiPage, 'utf8')))
 const clientPage = new URL('use/client.md', docs)
 writeFileSync(clientPage, withSignatures(readFileSync(clientPage, 'utf8')))
-writeFileSync(new URL('../clients/go/error_codes.go', docs), goErrorCodes())
+writeFileSync(new URL('../clients/go/tables.go', docs), goTables())
 
 function clientsPage(): string {
   let page = readFileSync(new URL('use/frameworks.md', docs), 'utf8')

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { withCallsTable } from '../scripts/calls-table.ts'
 import { withSignatures } from '../scripts/client-signatures.ts'
 import { errorsPage } from '../scripts/errors-page.ts'
-import { goErrorCodes } from '../scripts/go-error-codes.ts'
+import { goTables } from '../scripts/go-tables.ts'
 import { constantsOfSources, limitsPage } from '../scripts/limits-page.ts'
 import { openApiPage } from '../scripts/openapi-page.ts'
 import { pythonTables } from '../scripts/python-tables.ts'
@@ -59,8 +59,8 @@ test('docs/reference/errors.md is up to date (npm run docs writes it)', () => {
   assert.equal(read('docs/reference/errors.md'), errorsPage())
 })
 
-test('clients/go/error_codes.go is up to date (npm run docs writes it)', () => {
-  assert.equal(read('clients/go/error_codes.go'), goErrorCodes())
+test('clients/go/tables.go is up to date (npm run docs writes it)', () => {
+  assert.equal(read('clients/go/tables.go'), goTables())
 })
 
 test('docs/reference/openapi.json is up to date (npm run docs writes it)', async () => {

@@ -41,7 +41,7 @@ export interface CallLine {
   readonly error?: PrintedError
 }
 
-/** A repetition that the client told of. */
+/** A retry that the client reported. */
 export interface RetryLine {
   readonly retry: { readonly code: string; readonly attempt: number; readonly botId?: number }
 }

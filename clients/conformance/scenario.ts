@@ -8,7 +8,7 @@ export interface Attempt {
   readonly attempt: number
   /** Whether the push is for the first of the bots. */
   readonly isFirstBot: boolean
-  /** Whether a fault is due that comes some twenty times in a run. */
+  /** Whether the fault is due that recurs about twenty times in a run. */
   readonly isTurn: boolean
 }
 
@@ -21,7 +21,7 @@ export type Action =
       readonly isStored: boolean
       /** Where the response ends: before its first byte, or, for a stream, in the middle of the last line. */
       readonly at: 'start' | 'line'
-      /** For so long after that every connection is reset, those that are open included. */
+      /** For this many milliseconds afterwards, every connection is reset, including the open ones. */
       readonly downMs?: number
     }
 
@@ -49,7 +49,7 @@ export interface Scenario {
   readonly runs: number
   /** Whether nobody listens at the url of the job. */
   readonly isUnreachable: boolean
-  /** Results are sent after so many milliseconds. */
+  /** Results are sent after this many milliseconds. */
   readonly resultDelayMs: number
   readonly action: (attempt: Attempt) => Action
   /** For the nth request, from 1. Default: all are taken. */
@@ -59,14 +59,14 @@ export interface Scenario {
   /** The outcomes of which a push may have any. */
   readonly outcomes: (n: number, mode: Mode, run: number) => readonly Outcome[]
   readonly callOutcomes: (call: string) => Outcome
-  /** An update of the first bot may be overtaken by so many later ones. */
+  /** At most this many later updates may overtake an update of the first bot. */
   readonly overtakenMax: number
-  /** No push and no call is attempted more often. */
+  /** The largest number of attempts of a push or a call. */
   readonly attemptsMax: number
-  /** No more connections are open at a time. */
+  /** The largest number of connections that are open at a time. */
   readonly connectionsMax: number
-  /** The code that a repetition has to be told with; undefined if there must be none. */
+  /** The code of a retry that the client must report; undefined if it must not retry. */
   readonly retryCode: string | undefined
-  /** The job is done within so many milliseconds, and not before. */
+  /** The shortest and the longest time that the job may take, in milliseconds. */
   readonly elapsedMs: { readonly min: number; readonly max: number }
 }

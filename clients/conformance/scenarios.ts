@@ -28,7 +28,7 @@ const plain: Omit<Scenario, 'name'> = {
   retryCode: undefined,
   elapsedMs: { min: 0, max: 170_000 },
 }
-/** What a client with faults that it has to get over does: all is stored, in order, and it is told of repetitions. */
+/** The base of the scenarios whose faults a client recovers from: everything is stored, in order, and retries are reported. */
 const long: Omit<Scenario, 'name'> = {
   ...plain,
   isLong: true,
@@ -111,7 +111,6 @@ export const scenarios: readonly Scenario[] = [
     name: 'slow results: no more than pairsMax pushes are under way',
     modes: ['stream', 'pushAll'],
     count: 2_000,
-    isLong: false,
     job: { client: quick, stream: { pairsMax: 256 } },
     resultDelayMs: 20,
     attemptsMax: 1,
@@ -227,7 +226,7 @@ export const scenarios: readonly Scenario[] = [
     outcomes: (n, mode) => {
       const lost = error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true })
       if (mode === 'single') return [n === 7 ? lost : 'stored']
-      // The pairs that were under way with it are as uncertain.
+      // The outcome of the pairs that were under way with it is unknown, too.
       return n === 7 ? [lost] : ['stored', lost]
     },
   },

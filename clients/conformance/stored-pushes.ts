@@ -18,7 +18,7 @@ export interface StoredPush {
   readonly key: string | undefined
 }
 
-/** About so many times in a run, a fault is due that comes again and again. */
+/** A recurring fault is due about this many times in a run. */
 const turnsInRun = 20
 
 /** The queues of a fake server. */

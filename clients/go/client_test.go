@@ -61,6 +61,29 @@ func serverOf(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
+// silentServer returns the address of a server that receives requests and never answers. The channel says that one has
+// arrived.
+func silentServer(t *testing.T) (string, <-chan struct{}) {
+	t.Helper()
+	received := make(chan struct{}, 1)
+	url := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		received <- struct{}{}
+		<-r.Context().Done()
+	})
+	return url, received
+}
+
+// listenerOf returns a listener on a free port. The test closes it.
+func listenerOf(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
 func refuse(w http.ResponseWriter, status int, code Code) {
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `{"error":{"code":%q,"message":"text of the server"}}`, code)
@@ -217,16 +240,13 @@ func TestErrorsHaveTheCodeStatusTextAndRetryAfterOfTheServer(t *testing.T) {
 }
 
 func TestAnAddressWhereNobodyListensFailsWithinThreeSeconds(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listenerOf(t)
 	address := listener.Addr().String()
 	_ = listener.Close()
 	client := clientOf(t, "http://"+address, func(o *Options) { o.RetryDelayMin, o.RetryDelayMax = time.Second, time.Minute })
 	began := time.Now()
 	silent := silentHandshake(t)
-	_, err = client.Push(context.Background(), Item{BotID: 4711, Update: message})
+	_, err := client.Push(context.Background(), Item{BotID: 4711, Update: message})
 	of := errorOf(t, err)
 	if of.Code != CodeConnectionFailed || of.IsOutcomeUnknown || !strings.Contains(of.Message(), address) {
 		t.Error(err)
@@ -255,10 +275,7 @@ func TestAnAddressWhereNobodyListensFailsWithinThreeSeconds(t *testing.T) {
 
 // silentHandshake pushes to a server that accepts the connection, but never takes part in the TLS handshake.
 func silentHandshake(t *testing.T) <-chan error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listenerOf(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	client := clientOf(t, "https://"+listener.Addr().String(), func(o *Options) { o.Timeout = time.Minute })
 	ended := make(chan error, 1)
@@ -279,12 +296,7 @@ func TestACallLongAfterAServerThatWasNeverReachedHasOneAttempt(t *testing.T) {
 }
 
 func TestAPushThatWaitsForAConnectionWasNotSent(t *testing.T) {
-	received := make(chan struct{}, 1)
-	url := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.ReadAll(r.Body)
-		received <- struct{}{}
-		<-r.Context().Done()
-	})
+	url, received := silentServer(t)
 	client := clientOf(t, url, func(o *Options) { o.Connections = 1 })
 	first, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -299,12 +311,7 @@ func TestAPushThatWaitsForAConnectionWasNotSent(t *testing.T) {
 }
 
 func TestTheEndOfTheContextEndsACallAndSaysWhetherItWasSent(t *testing.T) {
-	received := make(chan struct{}, 1)
-	url := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.ReadAll(r.Body)
-		received <- struct{}{}
-		<-r.Context().Done()
-	})
+	url, received := silentServer(t)
 	client := clientOf(t, url, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -334,12 +341,7 @@ func TestAnAttemptWithoutAResponseIsATimeout(t *testing.T) {
 }
 
 func TestCloseGivesUpCallsAtItsDeadline(t *testing.T) {
-	received := make(chan struct{}, 1)
-	url := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.ReadAll(r.Body)
-		received <- struct{}{}
-		<-r.Context().Done()
-	})
+	url, received := silentServer(t)
 	client := clientOf(t, url, nil)
 	ended := make(chan error, 1)
 	go func() {

@@ -61,7 +61,7 @@ var clientCodes = map[Code]clientCode{
 	CodeClosed:           {"the client or the stream was closed before anything was sent", false, false},
 }
 
-// serverCode is what the client knows of a code of the server; error_codes.go has all of them.
+// serverCode is what the client knows of a code of the server; tables.go has all of them.
 type serverCode struct {
 	status int
 	// storesNothing says that also a response with a status of 5xx guarantees that nothing was stored.

@@ -98,17 +98,17 @@ func (i *Item) call(key string) (*call, error) {
 		path += "?" + query.Encode()
 	}
 	headers := map[string]string{}
-	if key != "" {
-		if !isHeaderText(key) {
-			return nil, badOption("IdempotencyKey: expected printable ASCII characters without a space at either end")
+	for _, each := range []struct{ option, header, text string }{
+		{"IdempotencyKey", "idempotency-key", key},
+		{"Traceparent", "traceparent", i.Traceparent},
+	} {
+		if each.text == "" {
+			continue
 		}
-		headers["idempotency-key"] = key
-	}
-	if i.Traceparent != "" {
-		if !isHeaderText(i.Traceparent) {
-			return nil, badOption("Traceparent: expected printable ASCII characters without a space at either end")
+		if !isHeaderText(each.text) {
+			return nil, badOption(each.option + ": expected printable ASCII characters without a space at either end")
 		}
-		headers["traceparent"] = i.Traceparent
+		headers[each.header] = each.text
 	}
 	return &call{method: "POST", path: path, body: body[:len(body)-1], headers: headers}, nil
 }

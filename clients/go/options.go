@@ -66,18 +66,8 @@ type StreamOptions struct {
 	BytesMax int
 }
 
-// The defaults of the stream are twice what the server holds of one stream, so that more pairs wait when the server has
-// written these. The other defaults allow eleven attempts in 21 s on average, longer than a restart of the server.
-const (
-	defaultURL           = "http://127.0.0.1:8082"
-	defaultTimeout       = 30 * time.Second
-	defaultRetries       = 10
-	defaultRetryDelayMin = 100 * time.Millisecond
-	defaultRetryDelayMax = 10 * time.Second
-	defaultConnections   = 16
-	defaultPairsMax      = 16_384
-	defaultBytesMax      = 16 << 20
-)
+// The other defaults are in tables.go.
+const defaultURL = "http://127.0.0.1:8082"
 
 // withDefaults returns the options with all defaults, or an error that names a field which cannot be used.
 func (o Options) withDefaults() (*Options, error) {

@@ -24,6 +24,15 @@ type answer struct {
 
 var wellFormedCode = regexp.MustCompile(`^\w{1,64}$`)
 
+// answerIn reads JSON. Of a text that is not an answer, it returns one without any field.
+func answerIn(text []byte) answer {
+	var of answer
+	if json.Unmarshal(text, &of) != nil {
+		return answer{}
+	}
+	return of
+}
+
 // code returns the server's code and text, or "" if there is no well-formed error.
 func (a *answer) code() (Code, string) {
 	if a.Error == nil || !wellFormedCode.MatchString(a.Error.Code) {
@@ -38,10 +47,7 @@ func pushOutcome(text []byte) (Result, *Error) {
 	if result, isUsual := usualResult(text); isUsual {
 		return result, nil
 	}
-	var of answer
-	if json.Unmarshal(text, &of) != nil {
-		of = answer{}
-	}
+	of := answerIn(text)
 	if id := of.UpdateID; id != nil && *id == math.Trunc(*id) && math.Abs(*id) < 1<<53 {
 		return Result{UpdateID: int64(*id), IsDuplicate: of.Duplicate == true}, nil
 	}
@@ -86,10 +92,7 @@ func usualResult(text []byte) (Result, bool) {
 // responseError converts a response with a status other than 200 into an error, with the server's code, or
 // UNEXPECTED_ANSWER if the body has no code that Postbote knows.
 func responseError(status int, header http.Header, text []byte) *Error {
-	var of answer
-	if json.Unmarshal(text, &of) != nil {
-		of = answer{}
-	}
+	of := answerIn(text)
 	code, message := of.code()
 	if _, isKnown := serverCodes[code]; !isKnown {
 		shown := fmt.Sprintf("status %d", status)

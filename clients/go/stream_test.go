@@ -27,15 +27,36 @@ type fakeStream struct {
 	twice    int
 	// decide returns the line for the nth pair from 1; "" stores it, "cut" breaks the connection after it was stored,
 	// "end" ends the response in place of it, "hang" sends nothing more.
-	decide func(nth int, header map[string]any) string
+	decide decision
 }
 
-func newFakeStream(t *testing.T, decide func(nth int, header map[string]any) string) *fakeStream {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+type decision func(nth int, header map[string]any) string
+
+func storeAll(int, map[string]any) string { return "" }
+
+// storeAfter stores all pairs once the channel is closed.
+func storeAfter(release <-chan struct{}) decision {
+	return func(int, map[string]any) string {
+		<-release
+		return ""
 	}
+}
+
+// refuseOnce refuses the first attempt of the pair with this ordering key for a moment.
+func refuseOnce(orderingKey string) decision {
+	isRefused := false
+	return func(_ int, header map[string]any) string {
+		if header["ordering_key"] == orderingKey && !isRefused {
+			isRefused = true
+			return `{"error":{"code":"STORE_UNAVAILABLE","message":"again"}}`
+		}
+		return ""
+	}
+}
+
+func newFakeStream(t *testing.T, decide decision) *fakeStream {
+	t.Helper()
+	listener := listenerOf(t)
 	fake := &fakeStream{url: "http://" + listener.Addr().String(), ids: map[string]int{}, decide: decide}
 	var serving sync.WaitGroup
 	var conns sync.Map
@@ -177,14 +198,7 @@ func TestAStreamThatIsCutLosesNothingStoresNothingTwiceAndKeepsTheOrder(t *testi
 }
 
 func TestAPairThatIsRefusedForAMomentIsHeldBackWithThoseOfItsQueue(t *testing.T) {
-	isRefused := false
-	fake := newFakeStream(t, func(_ int, header map[string]any) string {
-		if header["ordering_key"] == "5" && !isRefused {
-			isRefused = true
-			return `{"error":{"code":"STORE_UNAVAILABLE","message":"again"}}`
-		}
-		return ""
-	})
+	fake := newFakeStream(t, refuseOnce("5"))
 	var retries []Retry
 	client := clientOf(t, fake.url, func(o *Options) { o.OnRetry = func(r Retry) { retries = append(retries, r) } })
 	stream := streamOf(t, client, StreamOptions{})
@@ -199,14 +213,7 @@ func TestAPairThatIsRefusedForAMomentIsHeldBackWithThoseOfItsQueue(t *testing.T)
 }
 
 func TestLaterPairsOfTheQueueOfARefusedPairWaitAndOthersGoOn(t *testing.T) {
-	isRefused := false
-	fake := newFakeStream(t, func(_ int, header map[string]any) string {
-		if header["ordering_key"] == "refused" && !isRefused {
-			isRefused = true
-			return `{"error":{"code":"STORE_UNAVAILABLE","message":"again"}}`
-		}
-		return ""
-	})
+	fake := newFakeStream(t, refuseOnce("refused"))
 	retries := make(chan Retry, 1)
 	client := clientOf(t, fake.url, func(o *Options) {
 		o.OnRetry = func(r Retry) { retries <- r }
@@ -266,7 +273,7 @@ func TestHeldPairsAreInTheOrderOfTheirPushes(t *testing.T) {
 }
 
 func TestAStreamWithoutFaultsIsOneRequest(t *testing.T) {
-	fake := newFakeStream(t, func(nth int, _ map[string]any) string { return "" })
+	fake := newFakeStream(t, storeAll)
 	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{})
 	for _, pending := range pushed(t, stream, 10_000) {
 		if _, err := pending.Wait(context.Background()); err != nil {
@@ -319,10 +326,7 @@ func TestAStreamWithoutResultsTimesOutAndIsOpenedAgain(t *testing.T) {
 
 func TestPushWaitsForRoomAndItsContextEndsTheWait(t *testing.T) {
 	release := make(chan struct{})
-	fake := newFakeStream(t, func(nth int, _ map[string]any) string {
-		<-release
-		return ""
-	})
+	fake := newFakeStream(t, storeAfter(release))
 	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{PairsMax: 2})
 	pending := pushed(t, stream, 2)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
@@ -354,10 +358,7 @@ func TestPushWaitsForRoomAndItsContextEndsTheWait(t *testing.T) {
 
 func TestAStreamIsBoundedInBytes(t *testing.T) {
 	release := make(chan struct{})
-	fake := newFakeStream(t, func(nth int, _ map[string]any) string {
-		<-release
-		return ""
-	})
+	fake := newFakeStream(t, storeAfter(release))
 	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{BytesMax: 1})
 	pushed(t, stream, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
@@ -443,10 +444,7 @@ func TestAnAnswerThatIsNoStreamOfPostboteFailsThePushes(t *testing.T) {
 		"a page of an error":   "HTTP/1.1 404 Not Found\r\nContent-Length: 7\r\n\r\n<html>\n",
 		"more lines than sent": "HTTP/1.1 200 OK\r\nContent-Length: 32\r\n\r\n{\"update_id\":1}\n{\"update_id\":1}\n",
 	} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := listenerOf(t)
 		go func() {
 			for {
 				conn, err := listener.Accept()
@@ -460,7 +458,7 @@ func TestAnAnswerThatIsNoStreamOfPostboteFailsThePushes(t *testing.T) {
 		}()
 		client := clientOf(t, "http://"+listener.Addr().String(), func(o *Options) { o.Retries = 1 })
 		pending := pushed(t, streamOf(t, client, StreamOptions{}), 1)[0]
-		_, err = pending.Wait(context.Background())
+		_, err := pending.Wait(context.Background())
 		if name == "more lines than sent" {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -474,7 +472,7 @@ func TestAnAnswerThatIsNoStreamOfPostboteFailsThePushes(t *testing.T) {
 }
 
 func TestManyGoroutinesShareAStream(t *testing.T) {
-	fake := newFakeStream(t, func(nth int, _ map[string]any) string { return "" })
+	fake := newFakeStream(t, storeAll)
 	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{PairsMax: 10})
 	var pushing sync.WaitGroup
 	for range [50]struct{}{} {
@@ -530,7 +528,7 @@ func TestPushAllReturnsTheResultsInOrder(t *testing.T) {
 }
 
 func TestACallerThatLeavesPushAllEarlyEndsItByItsContext(t *testing.T) {
-	fake := newFakeStream(t, func(nth int, _ map[string]any) string { return "" })
+	fake := newFakeStream(t, storeAll)
 	client := clientOf(t, fake.url, nil)
 	items := make(chan Item, 1)
 	items <- Item{BotID: 4711, Update: message}
@@ -549,7 +547,7 @@ func TestACallerThatLeavesPushAllEarlyEndsItByItsContext(t *testing.T) {
 }
 
 func TestPushAllReceivesItemsOnlyAsFarAsResultsAreTaken(t *testing.T) {
-	fake := newFakeStream(t, func(nth int, _ map[string]any) string { return "" })
+	fake := newFakeStream(t, storeAll)
 	client := clientOf(t, fake.url, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	items := make(chan Item)
@@ -558,10 +556,15 @@ func TestPushAllReceivesItemsOnlyAsFarAsResultsAreTaken(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for {
+			// A busy machine may take long for the items that there is room for.
+			silence := 5 * time.Second
+			if received >= 100 {
+				silence = 50 * time.Millisecond
+			}
 			select {
 			case items <- Item{BotID: 4711, Update: message}:
 				received++
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(silence):
 				return
 			}
 		}

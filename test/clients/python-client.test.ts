@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { missing } from '../../clients/conformance/conformance-clients.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const isMissing = spawnSync('python3', ['--version']).status !== 0
 
 test('the client for Python passes its own tests', {
-  skip: isMissing && 'python3 is missing',
+  skip: missing('python3', '--version') ?? false,
 }, () => {
   const { status, stderr } = spawnSync(
     'python3',

@@ -1,4 +1,4 @@
-"""The client for producers of Postbote, for asyncio and for threads. README.md and docs/use/client.md tell its rules."""
+"""The client for producers of Postbote, for asyncio and for threads. README.md and docs/use/client.md explain its rules."""
 
 from ._client import AsyncPostboteClient, BotState, IssuedToken
 from ._errors import PostboteClientError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import List, Optional, Set
 
-from ._errors import PostboteClientError, closed_error
+from ._errors import PostboteClientError, closed_error, copy_of
 from ._http import Server
 from ._pushes import Call
 from ._settings import Retry, Settings
@@ -78,7 +78,7 @@ class RepeatedCalls:
                 )
                 if delay_s is None:
                     if is_unknown and not error.is_outcome_unknown:
-                        raise error.with_unknown_outcome() from error.__cause__
+                        raise copy_of(error, is_outcome_unknown=True) from error.__cause__
                     raise
                 self._settings.tell(Retry(error, attempt, delay_s, None))
             await asyncio.wait((given_up,), timeout=delay_s)

@@ -23,7 +23,7 @@ from ._pushes import (
     parsed_or_none,
     push_call,
 )
-from ._settings import check_seconds, settings_of, stream_bounds
+from ._settings import settings_of, stream_bounds
 from ._stream import AsyncPushStream, StreamCore
 
 _Item = TypeVar("_Item")
@@ -210,8 +210,7 @@ class AsyncPostboteClient:
         Args:
             timeout_s: The longest wait, in seconds. Default: the client's.
         """
-        limit_s = self._settings.timeout_s if timeout_s is None else timeout_s
-        check_seconds("timeout_s", limit_s)
+        limit_s = self._settings.close_timeout_s(timeout_s)
         self._is_closed = True
         timer = asyncio.get_running_loop().call_later(limit_s, self._calls.give_up)
         try:

@@ -52,18 +52,17 @@ class PostboteClientError(Exception):
         status = self.status or 0
         return status == 429 or (status >= 500 and status != 507)
 
-    def with_unknown_outcome(self) -> PostboteClientError:
-        """Returns the error of a push of which an earlier attempt may have stored the update."""
-        if self.is_outcome_unknown:
-            return self
-        return PostboteClientError(
-            self.code,
-            str(self),
-            status=self.status,
-            retry_after_s=self.retry_after_s,
-            is_outcome_unknown=True,
-            cause=self.__cause__,
-        )
+
+def copy_of(error: PostboteClientError, *, is_outcome_unknown: bool) -> PostboteClientError:
+    """Returns the error for one push: each has its own exception, because raising one changes it."""
+    return PostboteClientError(
+        error.code,
+        str(error),
+        status=error.status,
+        retry_after_s=error.retry_after_s,
+        is_outcome_unknown=is_outcome_unknown,
+        cause=error.__cause__,
+    )
 
 
 def closed_error(is_outcome_unknown: bool = False) -> PostboteClientError:

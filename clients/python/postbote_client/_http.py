@@ -210,6 +210,7 @@ class Server:
             PostboteClientError: CONNECTION_FAILED, CONNECTION_LOST, UNEXPECTED_ANSWER, or the server's code.
         """
         if self._slots is None:
+            # Not earlier: in Python 3.9 it belongs to the event loop of the thread that makes it.
             self._slots = asyncio.Semaphore(self._connections)
         async with self._slots:
             connection = self._idle_connection() or await self.connect()

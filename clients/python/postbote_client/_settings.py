@@ -57,6 +57,13 @@ class Settings(NamedTuple):
             raise TypeError("on_retry: expected a function")
         return self
 
+    def close_timeout_s(self, timeout_s: Optional[float]) -> float:
+        """Returns the time limit of a `close`; raises a TypeError if it cannot be used."""
+        if timeout_s is None:
+            return self.timeout_s
+        check_seconds("timeout_s", timeout_s)
+        return timeout_s
+
     def tell(self, retry: Retry) -> None:
         """An exception of the callback goes to the handler of the event loop; the push goes on."""
         if self.on_retry is not None:

@@ -5,8 +5,8 @@
                |  `--broken-----'                 ^
                `--pairs of a queue that has held pairs
 
-As src/client/push-stream.ts, which tells the rules of order and repetition. `StreamCore` lives in the event loop and
-knows no kind of future; `AsyncPushStream` is what callers see of it, and `PushStream` of `_sync` is the other one.
+It works as src/client/push-stream.ts does, which explains the rules of order and repetition. `StreamCore` runs in the
+event loop and takes both kinds of futures. Callers see it as `AsyncPushStream`, or as `PushStream` of `_sync`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from concurrent import futures
 from itertools import islice
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Union
 
-from ._errors import PostboteClientError, closed_error
+from ._errors import PostboteClientError, closed_error, copy_of
 from ._http import Connection, Server, lost
 from ._pushes import PushOptions, PushResult, outcome_of, pair_bytes, response_error
-from ._settings import Retry, Settings, StreamBounds, check_seconds
+from ._settings import Retry, Settings, StreamBounds
 
 # Pairs are passed to the connection in pieces of about this size, which is what a worker reads at a time.
 PIECE_BYTES = 64 * 2**10
@@ -92,7 +92,7 @@ class StreamCore:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._server = server
-        self._settings = settings
+        self.settings = settings
         self.bounds = bounds
         self._on_closed = on_closed
         #: Called after results have arrived, for callers that wait for room.
@@ -222,7 +222,7 @@ class StreamCore:
             self._silence.cancel()
             self._silence = None
         if self._sent:
-            self._silence = self._loop.call_later(self._settings.timeout_s, self._on_silence)
+            self._silence = self._loop.call_later(self.settings.timeout_s, self._on_silence)
 
     def _on_silence(self) -> None:
         if self._request is not None:
@@ -251,29 +251,21 @@ class StreamCore:
             return
         pair.refusals += 1
         pair.may_be_stored = pair.may_be_stored or outcome.is_outcome_unknown
-        delay_s = self._settings.retry_delay_s(
+        delay_s = self.settings.retry_delay_s(
             outcome, pair.refusals, is_repeatable=pair.is_repeatable, unreached_s=None
         )
         if delay_s is None:
             self._fail(pair, outcome)
             return
-        self._settings.tell(Retry(outcome, pair.refusals, delay_s, pair.bot_id))
+        self.settings.tell(Retry(outcome, pair.refusals, delay_s, pair.bot_id))
         self._hold(pair, delay_s)
 
     def _fail(self, pair: Pair, error: PostboteClientError) -> None:
         self.pairs -= 1
         self.bytes -= len(pair.data)
         if not pair.future.done():
-            # Each failure has its own exception, because raising one changes it.
-            known = PostboteClientError(
-                error.code,
-                str(error),
-                status=error.status,
-                retry_after_s=error.retry_after_s,
-                is_outcome_unknown=error.is_outcome_unknown or pair.may_be_stored,
-                cause=error.__cause__,
-            )
-            pair.future.set_exception(known)
+            is_unknown = error.is_outcome_unknown or pair.may_be_stored
+            pair.future.set_exception(copy_of(error, is_outcome_unknown=is_unknown))
 
     def _hold(self, pair: Pair, delay_s: float) -> None:
         """Holds a pair that was refused for a moment. All pairs of its queue come due together, after the longest delay."""
@@ -329,7 +321,7 @@ class StreamCore:
             return
         self._failures += 1
         error = ended if ended is not None else PostboteClientError("CONNECTION_LOST")
-        delay_s = self._settings.retry_delay_s(
+        delay_s = self.settings.retry_delay_s(
             error, self._failures, is_repeatable=True, unreached_s=self._server.unreached_s()
         )
         if delay_s is None:
@@ -339,7 +331,7 @@ class StreamCore:
             for pair in pairs:
                 self._fail(pair, error)
             return
-        self._settings.tell(Retry(error, self._failures, delay_s, None))
+        self.settings.tell(Retry(error, self._failures, delay_s, None))
         self._reopening = self._loop.call_later(delay_s, self._on_reopening)
 
     def _on_reopening(self) -> None:
@@ -539,9 +531,7 @@ class AsyncPushStream:
         Args:
             timeout_s: Pushes without a result after this many seconds fail with CLOSED. Default: the client's.
         """
-        limit_s = self._core._settings.timeout_s if timeout_s is None else timeout_s
-        check_seconds("timeout_s", limit_s)
-        await self._core.close(limit_s)
+        await self._core.close(self._core.settings.close_timeout_s(timeout_s))
 
     @property
     def _has_room(self) -> bool:

@@ -26,7 +26,7 @@ from ._client import AsyncPostboteClient, BotState, IssuedToken
 from ._errors import PostboteClientError
 from ._push_all import PushAllResult
 from ._pushes import PushOptions, PushResult
-from ._settings import check_seconds, stream_bounds
+from ._settings import stream_bounds
 from ._stream import HARD_BOUND_FACTOR, Pair, StreamCore
 
 _Item = TypeVar("_Item")
@@ -156,15 +156,13 @@ class PostboteClient:
 
     def close(self, *, timeout_s: Optional[float] = None) -> None:
         """As `AsyncPostboteClient.close`; then the thread ends."""
-        if timeout_s is not None:
-            check_seconds("timeout_s", timeout_s)
+        limit_s = self._client._settings.close_timeout_s(timeout_s)
         with self._lock:
             self._is_closed = True
             loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
             return
-        limit_s = self._client._settings.timeout_s if timeout_s is None else timeout_s
-        closing = self._client.close(timeout_s=timeout_s)
+        closing = self._client.close(timeout_s=limit_s)
         asyncio.run_coroutine_threadsafe(closing, loop).result(limit_s + _SPARE_S)
         try:
             loop.call_soon_threadsafe(loop.stop)
@@ -286,8 +284,7 @@ class PushStream:
 
     def close(self, *, timeout_s: Optional[float] = None) -> None:
         """As `AsyncPushStream.close`."""
-        limit_s = self._core._settings.timeout_s if timeout_s is None else timeout_s
-        check_seconds("timeout_s", limit_s)
+        limit_s = self._core.settings.close_timeout_s(timeout_s)
         if self._loop.is_closed():
             return
         asyncio.run_coroutine_threadsafe(self._core.close(limit_s), self._loop).result()

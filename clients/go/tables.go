@@ -2,6 +2,8 @@
 
 package postbote
 
+import "time"
+
 // The codes of the server: docs/reference/errors.md.
 const (
 	CodeBadHost                 Code = "BAD_HOST"
@@ -130,3 +132,14 @@ var serverCodes = map[Code]serverCode{
 	CodeWebhookActive:           {409, false},
 	CodeWebhookSuperseded:       {409, false},
 }
+
+// The defaults of Options and StreamOptions; src/client/client-options.ts explains them.
+const (
+	defaultTimeout       = 30000 * time.Millisecond
+	defaultRetries       = 10
+	defaultRetryDelayMin = 100 * time.Millisecond
+	defaultRetryDelayMax = 10000 * time.Millisecond
+	defaultConnections   = 16
+	defaultPairsMax      = 16384
+	defaultBytesMax      = 16777216
+)
