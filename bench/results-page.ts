@@ -9,8 +9,8 @@ import type { SavedReport } from './report.ts'
 import { verdictOf } from './verdict.ts'
 
 const begin = '<!-- The tables are written by `npm run bench -- --page REPORT`. -->'
-const checkName = 'sizing-check'
 const end = '<!-- End of the tables. -->'
+const checkName = 'sizing-check'
 
 /** Returns the page with the results of the report in place of earlier ones. */
 export function withResults(page: string, report: SavedReport): string {

@@ -4,6 +4,7 @@
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { SizeLoad } from '../src/cli/size/estimate-size.ts'
 import type { CaseContext, Sample } from './contestant.ts'
 import { meterCpu } from './cpu-meter.ts'
 import { HelperProcess } from './helper-process.ts'
@@ -13,12 +14,7 @@ import { firstBotId, type RegisteredBot, ServerUnderTest } from './server-under-
 import type { SteadyQuestion } from './steady-messages.ts'
 import { openSink, type SteadyPace, webhookPath } from './webhook-fleet.ts'
 
-export interface SizingLoad {
-  readonly mode: 'poll' | 'webhook'
-  readonly bots: number
-  readonly ratePerSecond: number
-  /** Updates that wait all the time. */
-  readonly backlog: number
+export interface SizingLoad extends SizeLoad {
   readonly workers?: number
 }
 
@@ -29,7 +25,7 @@ export type SizingFigures = Readonly<
 
 const usualWorkers = 2
 const keys = 10
-/** A slow load would measure the compiler for minutes, so every one begins with many updates. */
+/** At a low rate, the server would compile its code for minutes, so every load begins with many updates. */
 const warmUp = { ratePerSecond: 2_000, durationMs: 4_000 }
 /** Below the limit of a queue. */
 const backlogOfBotMax = 80_000
@@ -64,13 +60,13 @@ export async function measureSizing(
     await push(warmUp)
     const costs = meterCpu(server.processes, [helper, pusher])
     const startMs = performance.now()
-    const operations = await push({ ratePerSecond: load.ratePerSecond, durationMs })
+    const operations = await push({ ratePerSecond: load.updatesPerSecond, durationMs })
     const seconds = (performance.now() - startMs) / 1_000
     const cost = costs()
     const figures = {
       workers,
       bots: load.bots,
-      rate: load.ratePerSecond,
+      rate: load.updatesPerSecond,
       backlog: load.backlog,
       cores: cost.cpuUs / 1e6 / seconds,
       'PSS MB': server.proportionalBytes() / 1e6,

@@ -17,7 +17,7 @@ const relays = 1_000
 const firstRelayedBot = 2_000_000
 const pollMs = 50_000
 const measuredMs = 120_000
-/** A server that has just started compiles and collects garbage. */
+/** A server that has just started still compiles and collects garbage, so its memory is read after this. */
 const restMs = 5_000
 const waitMsMax = 120_000
 const kib = 1_024
@@ -64,7 +64,7 @@ async function measure(context: CaseContext, isTls: boolean): Promise<Sample> {
     tokens,
   )
   const without = await ServerUnderTest.start(context, { ...options, directory: prepared })
-  await rest()
+  await pause(restMs)
   const beforeBytes = without.proportionalBytes()
   await without.close()
 
@@ -79,12 +79,12 @@ async function measure(context: CaseContext, isTls: boolean): Promise<Sample> {
   )
   const server = await ServerUnderTest.start(context, { ...options, directory: prepared })
   await until(async () => (await origin.control.waitingPolls()) === relays, waitMsMax)
-  await rest()
+  await pause(restMs)
   const bytes = server.proportionalBytes() - beforeBytes
   const before = (await origin.control.calls()).length
   const costs = meterCpu([server], [])
   const startMs = performance.now()
-  await new Promise((resolve) => setTimeout(resolve, measuredMs))
+  await pause(measuredMs)
   const spent = costs()
   const seconds = (performance.now() - startMs) / 1_000
   const operations = (await origin.control.calls()).length - before
@@ -110,6 +110,6 @@ async function prepare(
   return server.directory
 }
 
-function rest(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, restMs))
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -6,9 +6,9 @@ import { estimateSize } from '../../src/cli/size/estimate-size.ts'
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
 import { measureSizing, type SizingLoad } from '../sizing-load.ts'
 
-/** Long enough for compactions of a busy server to take their part. */
+/** Long enough to include compactions of a busy server. */
 const pace = { warmUpMs: 0, durationMs: 5_000 }
-/** An estimate may differ from what is measured by this part. */
+/** The largest allowed error of an estimate, as a part of it. */
 const errorMax = 0.25
 
 const rates = [200, 1_000, 3_000]
@@ -16,19 +16,19 @@ const usualBots = 200
 /** Beside the rates: what more bots, a backlog and more workers add. */
 const points: readonly SizingLoad[] = [
   ...(['poll', 'webhook'] as const).flatMap((mode) =>
-    rates.map((ratePerSecond) => ({ mode, bots: usualBots, ratePerSecond, backlog: 0 })),
+    rates.map((updatesPerSecond) => ({ mode, bots: usualBots, updatesPerSecond, backlog: 0 })),
   ),
-  { mode: 'poll', bots: 2_000, ratePerSecond: 200, backlog: 0 },
-  { mode: 'webhook', bots: 2_000, ratePerSecond: 200, backlog: 0 },
-  { mode: 'poll', bots: usualBots, ratePerSecond: 200, backlog: 200_000 },
-  { mode: 'poll', bots: usualBots, ratePerSecond: 1_000, backlog: 0, workers: 4 },
+  { mode: 'poll', bots: 2_000, updatesPerSecond: 200, backlog: 0 },
+  { mode: 'webhook', bots: 2_000, updatesPerSecond: 200, backlog: 0 },
+  { mode: 'poll', bots: usualBots, updatesPerSecond: 200, backlog: 200_000 },
+  { mode: 'poll', bots: usualBots, updatesPerSecond: 1_000, backlog: 0, workers: 4 },
 ]
 
 /** None of them is a point of the table. */
 const checked: readonly SizingLoad[] = [
-  { mode: 'poll', bots: 1_200, ratePerSecond: 600, backlog: 100_000 },
-  { mode: 'webhook', bots: 500, ratePerSecond: 2_000, backlog: 0 },
-  { mode: 'poll', bots: 300, ratePerSecond: 1_500, backlog: 150_000 },
+  { mode: 'poll', bots: 1_200, updatesPerSecond: 600, backlog: 100_000 },
+  { mode: 'webhook', bots: 500, updatesPerSecond: 2_000, backlog: 0 },
+  { mode: 'poll', bots: 300, updatesPerSecond: 1_500, backlog: 150_000 },
 ]
 
 export const sizingCases: readonly BenchCase[] = [
@@ -72,12 +72,7 @@ function checkedContestant(context: CaseContext, load: SizingLoad): Contestant {
   return {
     name: nameOf(load),
     async run(durationMs) {
-      const estimate = estimateSize({
-        mode: load.mode,
-        bots: load.bots,
-        updatesPerSecond: load.ratePerSecond,
-        backlog: load.backlog,
-      })
+      const estimate = estimateSize(load)
       const { workers } = estimate
       const sample = await measureSizing(context, { ...load, workers }, durationMs)
       const { cores, 'PSS MB': memory, 'disk MB': disk } = sample.figures
@@ -99,8 +94,8 @@ function checkedContestant(context: CaseContext, load: SizingLoad): Contestant {
   }
 }
 
-function nameOf({ mode, bots, ratePerSecond, backlog, workers }: SizingLoad): string {
+function nameOf({ mode, bots, updatesPerSecond, backlog, workers }: SizingLoad): string {
   const pending = backlog === 0 ? '' : `, ${backlog} pending`
   const many = workers === undefined ? '' : `, ${workers} workers`
-  return `${mode}, ${bots} bots, ${ratePerSecond}/s${pending}${many}`
+  return `${mode}, ${bots} bots, ${updatesPerSecond}/s${pending}${many}`
 }

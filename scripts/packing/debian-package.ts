@@ -9,9 +9,10 @@
  * The data directory /var/lib/postbote is systemd's (`StateDirectory`), so no step of the package touches it, not even a purge.
  * Removing it is a decision of its own (docs/run/install.md). The scripts do what those of debhelper do for a unit.
  */
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Architecture } from './architecture.ts'
+import { filesBelow } from './files-below.ts'
 import { run } from './run.ts'
 
 export interface DebianPackageOptions {
@@ -187,11 +188,5 @@ function libraryVersion(folder: string): string {
 }
 
 function sizeOf(folder: string): number {
-  return filesBelow(folder).reduce((sum, file) => sum + readFileSync(file).length, 0)
-}
-
-function filesBelow(folder: string): readonly string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
+  return filesBelow(folder).reduce((sum, file) => sum + statSync(file).size, 0)
 }

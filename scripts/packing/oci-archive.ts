@@ -92,28 +92,26 @@ function addManifest(options: OciArchiveOptions, image: PlatformImage): Descript
 
 /** What the Dockerfile says of how the image is run. */
 export function configOf(dockerfile: Dockerfile): object {
-  const { value, command } = {
-    value: (name: string) => dockerfile.value(name),
-    command: (name: string) => dockerfile.command(name),
-  }
   const env = { PATH: '/usr/local/bin:/usr/bin:/bin', ...dockerfile.env }
+  const check = dockerfile.value('HEALTHCHECK')
   const [, intervalS, timeoutS, startS] =
-    /--interval=(\d+)s --timeout=(\d+)s --start-period=(\d+)s/.exec(value('HEALTHCHECK')) ?? []
+    /--interval=(\d+)s --timeout=(\d+)s --start-period=(\d+)s/.exec(check) ?? []
   return {
-    User: value('USER'),
-    WorkingDir: value('WORKDIR'),
+    User: dockerfile.value('USER'),
+    WorkingDir: dockerfile.value('WORKDIR'),
     Env: Object.entries(env).map(([name, text]) => `${name}=${text}`),
-    Entrypoint: command('ENTRYPOINT'),
-    Cmd: command('CMD'),
+    Entrypoint: dockerfile.command('ENTRYPOINT'),
+    Cmd: dockerfile.command('CMD'),
     ExposedPorts: Object.fromEntries(
-      value('EXPOSE')
+      dockerfile
+        .value('EXPOSE')
         .split(' ')
         .map((port) => [`${port}/tcp`, {}]),
     ),
-    Volumes: { [value('VOLUME')]: {} },
+    Volumes: { [dockerfile.value('VOLUME')]: {} },
     // Docker's addition to the specification, which podman does not read.
     Healthcheck: {
-      Test: ['CMD', ...command('HEALTHCHECK')],
+      Test: ['CMD', ...dockerfile.command('HEALTHCHECK')],
       Interval: nanoseconds(intervalS),
       Timeout: nanoseconds(timeoutS),
       StartPeriod: nanoseconds(startS),

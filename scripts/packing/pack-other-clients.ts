@@ -1,11 +1,12 @@
 /**
- * The clients for producers in Python and Go, if the checkout has them: a wheel and a source archive that pip installs without
- * building anything, and a zip of a Go module (go.dev/ref/mod#zip-files).
+ * The clients for producers in Python and Go: a wheel and a source archive that pip installs without building anything, and a
+ * zip of a Go module (go.dev/ref/mod#zip-files).
  */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { filesBelow } from './files-below.ts'
 import { tarOf } from './tar-of.ts'
 import { zipOf } from './zip-of.ts'
 
@@ -19,11 +20,10 @@ export interface OtherClientsOptions {
   readonly target: string
 }
 
-/** Writes the archives of the clients that there are. */
+/** Writes the archives of these clients. */
 export function packOtherClients(options: OtherClientsOptions): void {
-  const { built } = options
-  if (existsSync(join(built, 'clients/python/pyproject.toml'))) packPython(options)
-  if (existsSync(join(built, 'clients/go/go.mod'))) packGo(options)
+  packPython(options)
+  packGo(options)
 }
 
 function packPython({ built, version, epochS, making, target }: OtherClientsOptions): void {
@@ -50,7 +50,7 @@ function packPython({ built, version, epochS, making, target }: OtherClientsOpti
   const place = join(making, name)
   mkdirSync(place, { recursive: true })
   for (const [path, content] of sources) {
-    mkdirSync(join(place, path, '..'), { recursive: true })
+    mkdirSync(dirname(join(place, path)), { recursive: true })
     writeFileSync(join(place, path), content)
   }
   writeFileSync(join(place, 'PKG-INFO'), metadata)
@@ -96,9 +96,8 @@ function packGo({ built, version, target }: OtherClientsOptions): void {
 
 /** The files below a folder whose names match, under the names that they get. */
 function filesOf(folder: string, inside: string, wanted: RegExp): readonly [string, Buffer][] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && wanted.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
+  return filesBelow(folder)
+    .filter((file) => wanted.test(file))
     .map((file) => [`${inside}/${relative(folder, file)}`, readFileSync(file)])
 }
 

@@ -3,29 +3,22 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import { Caddy, caddyObstacle } from '../support/programs/caddy.ts'
-import { botsHost, pushHost } from '../support/programs/nginx.ts'
 import { NginxClient } from '../support/programs/nginx-client.ts'
+import {
+  checkProxyRules,
+  commonProxyRules,
+  type NamedProxyRule,
+  type ProxyPlace,
+} from '../support/programs/proxy-rules.ts'
+import { botsHost, pushHost } from '../support/programs/tls-proxy.ts'
 import { until } from '../support/kit/until.ts'
-import { botOf } from '../support/server/bot-of.ts'
-import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { startServer } from '../support/server/server.ts'
 
-const obstacle = caddyObstacle()
-const options = obstacle === undefined ? {} : { skip: obstacle }
+const options = { skip: caddyObstacle() }
 
-interface Place {
-  readonly server: Server
-  readonly caddy: Caddy
-  readonly client: NginxClient
-  readonly bot: RegisteredBot
-}
-
-type Rule = (t: TestContext, place: Place) => Promise<void>
-
-const rules: readonly (readonly [string, Rule])[] = [
-  ['a long poll ends with a push, and otherwise on time', longPollRule],
-  ['a client that has disconnected frees its poll', goneRule],
+const rules: readonly NamedProxyRule[] = [
+  ...commonProxyRules,
   ['a response of almost 4 MiB arrives whole', largeRule],
-  ['refusals are paced by the address of the client, which it cannot forge', addressRule],
   ['a request that is too large gets a response in the form of the bot API', sizeRule],
   ['events of the private API arrive as they happen', eventsRule],
 ]
@@ -36,15 +29,7 @@ test('the server behind Caddy', { ...options, concurrency: rules.length }, async
     bots: new URL(server.botUrl).host,
     private: new URL(server.privateUrl).host,
   })
-  await Promise.all(
-    rules.map(([name, rule], at) =>
-      t.test(name, async (each) => {
-        const client = new NginxClient(caddy)
-        each.after(() => client.close())
-        await rule(each, { server, caddy, client, bot: await server.register(botOf(at % 2, at)) })
-      }),
-    ),
-  )
+  await checkProxyRules(t, { server, proxy: caddy }, rules)
 })
 
 test(
@@ -86,59 +71,16 @@ test(
   },
 )
 
-async function longPollRule(_t: TestContext, { server, client, bot }: Place): Promise<void> {
-  const startMs = performance.now()
-  const empty = await client.bot(bot.token, 'getUpdates', { timeout: 1, offset: 1 })
-  assert.deepEqual(empty.body, { ok: true, result: [] })
-  assert(performance.now() - startMs >= 1_000)
-  const waiting = client.bot(bot.token, 'getUpdates', { timeout: 50 })
-  await until(() => isWaiting(server, bot))
-  const id = await client.update(server.key, bot.botId, { message: { text: 'wake' } })
-  const { body } = await waiting
-  assert.deepEqual(body.result, [{ update_id: id, message: { text: 'wake' } }])
-}
-
-async function goneRule(_t: TestContext, { server, client, bot }: Place): Promise<void> {
-  const leaving = new AbortController()
-  const lost = client.bot(bot.token, 'getUpdates', { timeout: 50 }, leaving.signal)
-  await until(() => isWaiting(server, bot))
-  leaving.abort()
-  await assert.rejects(lost)
-  await until(async () => !(await isWaiting(server, bot)))
-}
-
-async function largeRule(_t: TestContext, { server, client, bot }: Place): Promise<void> {
+async function largeRule(_t: TestContext, { server, client, bots }: ProxyPlace): Promise<void> {
+  const [bot] = bots
   const text = 'x'.repeat(500_000)
   for (let nth = 0; nth < 8; nth++) await server.push(bot.botId, { message: { nth, text } })
   const { body } = await client.bot(bot.token, 'getUpdates')
   assert.equal(body.result.length, 8)
 }
 
-async function addressRule(t: TestContext, { caddy, bot }: Place): Promise<void> {
-  const [near, far] = ['127.0.7.1', '127.0.7.2'].map(
-    (address) => new NginxClient(caddy, { address }),
-  )
-  assert(near !== undefined && far !== undefined)
-  t.after(() => [near, far].forEach((client) => client.close()))
-  const order: string[] = []
-  const refused = async (name: string, client: NginxClient, forged?: string): Promise<void> => {
-    const answer = await client.ask(botsHost, {
-      path: `/bot${bot.token.slice(0, -1)}~/getMe`,
-      headers: forged === undefined ? {} : { 'x-real-ip': forged },
-    })
-    assert.equal(answer.status, 401)
-    order.push(name)
-  }
-  await refused('first', near)
-  const held = [refused('again', near), refused('forged', near, '198.51.100.7')]
-  // Let these two arrive before the other client calls.
-  await near.bot(bot.token, 'getMe')
-  await refused('other', far)
-  await Promise.all(held)
-  assert.deepEqual(order.slice(0, 2), ['first', 'other'])
-}
-
-async function sizeRule(_t: TestContext, { client, bot }: Place): Promise<void> {
+async function sizeRule(_t: TestContext, { client, bots }: ProxyPlace): Promise<void> {
+  const [bot] = bots
   const path = `/bot${bot.token}/getMe`
   for (const bytes of [5 << 20, (8 << 20) + 1]) {
     const { status, body } = await client.ask(botsHost, { path, body: Buffer.alloc(bytes, ' ') })
@@ -146,7 +88,8 @@ async function sizeRule(_t: TestContext, { client, bot }: Place): Promise<void> 
   }
 }
 
-async function eventsRule(_t: TestContext, { server, client, bot }: Place): Promise<void> {
+async function eventsRule(_t: TestContext, { server, client, bots }: ProxyPlace): Promise<void> {
+  const [bot] = bots
   const request = client.open(pushHost, {
     method: 'GET',
     path: `/v1/bots/${bot.botId}/tail`,
@@ -160,8 +103,4 @@ async function eventsRule(_t: TestContext, { server, client, bot }: Place): Prom
   const id = await server.push(bot.botId, { message: { text: 'seen' } })
   await until(() => text.includes(String(id)))
   request.destroy()
-}
-
-async function isWaiting(server: Server, { botId }: RegisteredBot): Promise<boolean> {
-  return (await server.admin('GET', `/v1/bots/${botId}`)).body.waiting_poll
 }

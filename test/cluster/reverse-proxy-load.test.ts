@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Nginx, nginxObstacle, pushHost } from '../support/programs/nginx.ts'
+import { Nginx, nginxObstacle } from '../support/programs/nginx.ts'
 import { NginxClient, type ProxiedAnswer } from '../support/programs/nginx-client.ts'
+import { pushHost } from '../support/programs/tls-proxy.ts'
 import { pairText } from '../support/producers/raw-push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'

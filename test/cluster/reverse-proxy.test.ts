@@ -14,8 +14,16 @@ import { connect as connectTls } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import { makeCertificate } from '../support/network/certificates.ts'
 import { certificateUploads, uploadWrites } from '../support/webhook/certificate-uploads.ts'
-import { botsHost, Nginx, nginxObstacle, pushHost, replaceAll } from '../support/programs/nginx.ts'
+import { Nginx, nginxObstacle } from '../support/programs/nginx.ts'
 import { NginxClient } from '../support/programs/nginx-client.ts'
+import {
+  checkProxyRules,
+  commonProxyRules,
+  isWaiting,
+  type NamedProxyRule,
+  type ProxyPlace,
+} from '../support/programs/proxy-rules.ts'
+import { botsHost, pushHost, replaceAll } from '../support/programs/tls-proxy.ts'
 import { pairText } from '../support/producers/raw-push-stream.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
@@ -27,24 +35,12 @@ import { until } from '../support/kit/until.ts'
 const obstacle = nginxObstacle()
 const options = obstacle === undefined ? {} : { skip: obstacle }
 
-interface Place {
-  readonly server: Server
-  readonly nginx: Nginx
-  readonly client: NginxClient
-  /** One bot of each worker. */
-  readonly bots: readonly [RegisteredBot, RegisteredBot]
-}
-
-type Rule = (t: TestContext, place: Place) => Promise<void>
-
-const rules: readonly (readonly [string, Rule])[] = [
-  ['a long poll ends with a push, and otherwise on time', longPollRule],
-  ['a client that has disconnected frees its poll', goneRule],
+const rules: readonly NamedProxyRule[] = [
+  ...commonProxyRules,
   ['an HTTP/2 client that cancels its poll frees it, and its other calls continue', cancelRule],
   ['responses of almost 4 MiB arrive whole, and compressed if the client accepts it', largeRule],
   ['a webhook and its certificate are set, however a client uploads the certificate', uploadRule],
   ['results of an NDJSON stream arrive while it is being sent', streamRule],
-  ['refusals are paced by the address of the client, which it cannot forge', addressRule],
   ['a request that is too large or too long gets a response in the form of the bot API', sizeRule],
   ['the private API requires its key, and /readyz does not', privateRule],
   ['a request that is too large gets a response in the form of the private API', privateSizeRule],
@@ -59,21 +55,7 @@ test('the server behind nginx', { ...options, concurrency: rules.length }, async
     bots: new URL(server.botUrl).host,
     private: new URL(server.privateUrl).host,
   })
-  const tokens: string[] = []
-  await Promise.all(
-    rules.map(([name, rule], at) =>
-      t.test(name, async (each) => {
-        const client = new NginxClient(nginx)
-        each.after(() => client.close())
-        const bots = [
-          await server.register(botOf(0, at)),
-          await server.register(botOf(1, at)),
-        ] as const
-        tokens.push(...bots.map(({ token }) => token))
-        await rule(each, { server, nginx, client, bots })
-      }),
-    ),
-  )
+  const tokens = await checkProxyRules(t, { server, proxy: nginx }, rules)
   const log = nginx.log()
   assert.match(log, /POST \/bot\d+ 200 /)
   for (const token of tokens) {
@@ -82,34 +64,9 @@ test('the server behind nginx', { ...options, concurrency: rules.length }, async
   }
 })
 
-async function longPollRule(_t: TestContext, { server, client, bots }: Place): Promise<void> {
-  for (const bot of bots) {
-    const startMs = performance.now()
-    const empty = await client.bot(bot.token, 'getUpdates', { timeout: 1, offset: 1 })
-    assert.deepEqual(empty.body, { ok: true, result: [] })
-    assert(performance.now() - startMs >= 1_000)
-    const waiting = client.bot(bot.token, 'getUpdates', { timeout: 50 })
-    await until(() => isWaiting(server, bot))
-    const id = await client.update(server.key, bot.botId, { message: { text: 'wake' } })
-    const { body } = await waiting
-    assert.deepEqual(body.result, [{ update_id: id, message: { text: 'wake' } }])
-  }
-}
-
-async function goneRule(_t: TestContext, { server, client, bots }: Place): Promise<void> {
-  for (const bot of bots) {
-    const leaving = new AbortController()
-    const lost = client.bot(bot.token, 'getUpdates', { timeout: 50 }, leaving.signal)
-    await until(() => isWaiting(server, bot))
-    leaving.abort()
-    await assert.rejects(lost)
-    await until(async () => !(await isWaiting(server, bot)))
-  }
-}
-
-async function cancelRule(t: TestContext, { server, nginx, bots }: Place): Promise<void> {
-  const session = connectHttp2(`https://127.0.0.1:${nginx.botsPort}`, {
-    ca: nginx.certificate.cert,
+async function cancelRule(t: TestContext, { server, proxy, bots }: ProxyPlace): Promise<void> {
+  const session = connectHttp2(`https://127.0.0.1:${proxy.botsPort}`, {
+    ca: proxy.certificate.cert,
     servername: botsHost,
   })
   t.after(() => session.destroy())
@@ -127,7 +84,7 @@ async function cancelRule(t: TestContext, { server, nginx, bots }: Place): Promi
   }
 }
 
-async function largeRule(_t: TestContext, { server, client, bots }: Place): Promise<void> {
+async function largeRule(_t: TestContext, { server, client, bots }: ProxyPlace): Promise<void> {
   for (const bot of bots) {
     const text = 'x'.repeat(500_000)
     for (let nth = 0; nth < 8; nth++) await server.push(bot.botId, { message: { nth, text } })
@@ -143,7 +100,7 @@ async function largeRule(_t: TestContext, { server, client, bots }: Place): Prom
   }
 }
 
-async function uploadRule(t: TestContext, { server, nginx }: Place): Promise<void> {
+async function uploadRule(t: TestContext, { server, proxy }: ProxyPlace): Promise<void> {
   const identity = makeCertificate('127.0.0.1')
   const sink = await startSink(t, undefined, identity)
   await Promise.all(
@@ -151,9 +108,9 @@ async function uploadRule(t: TestContext, { server, nginx }: Place): Promise<voi
       const bot = await server.register(botOf(at % 2, 100 + at))
       const socket = connectTls({
         host: '127.0.0.1',
-        port: nginx.botsPort,
+        port: proxy.botsPort,
         servername: botsHost,
-        ca: nginx.certificate.cert,
+        ca: proxy.certificate.cert,
       })
       t.after(() => socket.destroy())
       const url = `https://127.0.0.1:${sink.port}/${at}`
@@ -169,7 +126,7 @@ async function uploadRule(t: TestContext, { server, nginx }: Place): Promise<voi
   await sink.atLeast(certificateUploads.length)
 }
 
-async function streamRule(_t: TestContext, { server, client, bots }: Place): Promise<void> {
+async function streamRule(_t: TestContext, { server, client, bots }: ProxyPlace): Promise<void> {
   const stream = client.open(pushHost, {
     path: '/v1/updates',
     headers: { authorization: `Bearer ${server.key}` },
@@ -197,33 +154,7 @@ async function streamRule(_t: TestContext, { server, client, bots }: Place): Pro
   }
 }
 
-async function addressRule(t: TestContext, { nginx, bots }: Place): Promise<void> {
-  const [near, far] = ['127.0.7.1', '127.0.7.2'].map(
-    (address) => new NginxClient(nginx, { address }),
-  )
-  assert(near !== undefined && far !== undefined)
-  t.after(() => [near, far].forEach((client) => client.close()))
-  const order: string[] = []
-  const refused = async (name: string, client: NginxClient, forged?: string): Promise<void> => {
-    const [bot] = bots
-    const answer = await client.ask(botsHost, {
-      path: `/bot${bot.token.slice(0, -1)}~/getMe`,
-      headers: forged === undefined ? {} : { 'x-real-ip': forged },
-    })
-    assert.equal(answer.status, 401)
-    assert.equal(answer.body.error_code, 401)
-    order.push(name)
-  }
-  await refused('first', near)
-  const held = [refused('again', near), refused('forged', near, '198.51.100.7')]
-  // Let these two arrive before the other client calls.
-  await near.bot(bots[0].token, 'getMe')
-  await refused('other', far)
-  await Promise.all(held)
-  assert.deepEqual(order.slice(0, 2), ['first', 'other'])
-}
-
-async function sizeRule(_t: TestContext, { client, bots }: Place): Promise<void> {
+async function sizeRule(_t: TestContext, { client, bots }: ProxyPlace): Promise<void> {
   const [bot] = bots
   const path = `/bot${bot.token}/getMe`
   const long = await client.ask(botsHost, {
@@ -245,7 +176,10 @@ async function sizeRule(_t: TestContext, { client, bots }: Place): Promise<void>
   assert.deepEqual([wide.status, wide.body?.error_code], [431, 431])
 }
 
-async function privateSizeRule(_t: TestContext, { server, client, bots }: Place): Promise<void> {
+async function privateSizeRule(
+  _t: TestContext,
+  { server, client, bots }: ProxyPlace,
+): Promise<void> {
   const path = `/v1/bots/${bots[0].botId}/updates`
   for (const bytes of [600_000, 2 << 20, (8 << 20) + 1]) {
     const { status, body } = await client.push(server.key, { path, body: Buffer.alloc(bytes, ' ') })
@@ -256,7 +190,7 @@ async function privateSizeRule(_t: TestContext, { server, client, bots }: Place)
   assert.deepEqual([wide.status, wide.body?.error?.code], [431, 'HEADERS_TOO_LARGE'])
 }
 
-async function privateRule(_t: TestContext, { server, client }: Place): Promise<void> {
+async function privateRule(_t: TestContext, { server, client }: ProxyPlace): Promise<void> {
   const ready = await client.ask(pushHost, { method: 'GET', path: '/readyz' })
   assert.equal(ready.status, 200)
   const keyless = await client.ask(pushHost, { method: 'GET', path: '/v1/bots' })
@@ -385,8 +319,4 @@ test(
 
 function upstreamBlock(name: string, { botUrl }: Server): string {
   return `upstream ${name} { server ${new URL(botUrl).host}; }\n`
-}
-
-async function isWaiting(server: Server, { botId }: RegisteredBot): Promise<boolean> {
-  return (await server.admin('GET', `/v1/bots/${botId}`)).body.waiting_poll
 }

@@ -195,11 +195,8 @@ test('Prometheus takes the scrape configuration, and the key that its comment ma
   const file = join(temporaryDirectory(t), 'prometheus.yml')
   writeFileSync(file, here)
   promtool(['check', 'config', file])
-  const [
-    {
-      scrape_configs: [config],
-    },
-  ] = yamlDocuments<Scrape>(here) as [Scrape]
+  const [scrape] = yamlDocuments<Scrape>(here)
+  const [config] = scrape?.scrape_configs ?? assert.fail()
   assert(rules().some(({ expr }) => expr.includes(`job="${config.job_name}"`)))
   const { type, credentials_file: credentials } = config.authorization
   const headers = { authorization: `${type} ${readFileSync(credentials, 'utf8').trim()}` }

@@ -31,7 +31,8 @@ const data = join(debian, 'var/lib/private/postbote')
 test('an empty Debian installs the package, runs the server, and keeps its data when it is purged', {
   skip,
 }, async (t) => {
-  const [http = 0, admin = 0] = await portsOfServer()
+  const http = await freePorts(2)
+  const admin = http + 1
   inDebian('apt-get', 'install', '--yes', '/postbote.deb')
   assert.equal(statSync(environment).mode & 0o777, 0o600)
   const wanted = join(debian, 'etc/systemd/system/multi-user.target.wants/postbote.service')
@@ -100,7 +101,10 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
   })
 })
 
-/** Runs a program as root in the Debian, without a network. Returns what it prints, without the end of the last line. */
+/**
+ * Runs a program as root in the Debian, without a network unless it is the server's command. Returns what it prints, without the
+ * end of the last line.
+ */
 function inDebian(...command: readonly string[]): string {
   const needsNetwork = command[0] === 'postbote'
   const args = [
@@ -135,9 +139,4 @@ async function serve(t: TestContext): Promise<RunningScript> {
   const server = new RunningScript(t, `unshare -m sh -c '${entering}' ${debian} ${inside}`)
   await server.printed(/"msg":"ready"/)
   return server
-}
-
-async function portsOfServer(): Promise<readonly number[]> {
-  const first = await freePorts(2)
-  return [first, first + 1]
 }

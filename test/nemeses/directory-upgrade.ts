@@ -4,9 +4,9 @@
  * Between the end and the start of the server nobody serves, so clients that repeat their pushes wait.
  */
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Server, startSingleServer, type TestEnd } from '../support/server/server.ts'
+import { type EndingTest, type Server, startSingleServer } from '../support/server/server.ts'
 import { Luck } from '../support/simulation/luck.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
@@ -31,12 +31,12 @@ const stageMs = 3_000
 const reloadMsMax = 60_000
 
 /**
- * Upgrades a server from one checkout to the other and back.
+ * Upgrades a server from one checkout to another and back.
  *
  * @param checkouts - the folders of the versions, both built
  */
 export async function upgradeDirectory(
-  t: { after(end: TestEnd): void },
+  t: EndingTest,
   checkouts: { readonly old: string; readonly new: string },
 ): Promise<UpgradeOutcome> {
   const program = join(temporaryDirectory(t), 'app')
@@ -79,7 +79,7 @@ export async function upgradeDirectory(
   return outcomeOf('one server with a directory', stages, load)
 }
 
-/** Puts the program of a checkout into the place of another one, as an installation of a package does. */
+/** Puts the program of a checkout into its place, where another one may be, as an installation of a package does. */
 function replaceProgram(program: string, checkout: string): void {
   const fresh = `${program}.new`
   mkdirSync(fresh, { recursive: true })
@@ -89,11 +89,7 @@ function replaceProgram(program: string, checkout: string): void {
   symlinkSync(join(checkout, 'node_modules'), join(fresh, 'node_modules'))
   const gone = `${program}.old`
   rmSync(gone, { recursive: true, force: true })
-  try {
-    renameSync(program, gone)
-  } catch {
-    // The first one replaces nothing.
-  }
+  if (existsSync(program)) renameSync(program, gone)
   renameSync(fresh, program)
 }
 

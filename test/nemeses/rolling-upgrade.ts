@@ -1,7 +1,7 @@
 /**
- * `./scripts/rolling-upgrade [REF]`: upgrades servers under load from another version to that of this checkout, and takes them
- * back, and says whether anything was lost or refused. The folder of the other version is the first argument, and the file
- * of a report may be the second.
+ * `./scripts/rolling-upgrade [REF [REPORT]]`: upgrades servers under load from another version to that of this checkout, takes
+ * them back, and says whether anything was lost or refused. The arguments are the folder of the other version, its commit and,
+ * if the report is to be kept, its file.
  *
  *   directory   one server with a data directory: workers are reloaded with the other code, then it is restarted
  *   cluster     two nodes with PostgreSQL, one after the other; at each stage both are asked what they must ask each other
@@ -11,9 +11,10 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { markdownTable } from '../../bench/case-table.ts'
 import { TestCluster } from '../support/server/cluster.ts'
 import { Postgres } from '../support/server/postgres.ts'
-import type { TestEnd } from '../support/server/server.ts'
+import type { EndingTest, TestEnd } from '../support/server/server.ts'
 import { Luck } from '../support/simulation/luck.ts'
 import { Balancer } from './balancer.ts'
 import { upgradeDirectory } from './directory-upgrade.ts'
@@ -25,13 +26,13 @@ import { outcomeOf, startUpgradeLoad, type UpgradeOutcome } from './upgrade-load
 const nodes = ['a', 'b']
 const workers = 2
 const shards = 8
-const [oldFolder = '', reportFile] = process.argv.slice(2)
+const [oldFolder = '', oldCommit = '', reportFile] = process.argv.slice(2)
 const newFolder = fileURLToPath(new URL('../../..', import.meta.url))
 const oldMain = join(oldFolder, 'dist/src/main.js')
 
 const outcomes: UpgradeOutcome[] = []
 for (const upgrade of [
-  (t: { after(end: TestEnd): void }) => upgradeDirectory(t, { old: oldFolder, new: newFolder }),
+  (t: EndingTest) => upgradeDirectory(t, { old: oldFolder, new: newFolder }),
   upgradeCluster,
 ]) {
   const ends: TestEnd[] = []
@@ -43,7 +44,7 @@ for (const upgrade of [
 }
 report()
 
-async function upgradeCluster(t: { after(end: TestEnd): void }): Promise<UpgradeOutcome> {
+async function upgradeCluster(t: EndingTest): Promise<UpgradeOutcome> {
   const postgres = await Postgres.start()
   t.after(() => postgres.remove())
   const url = await postgres.newDatabase('upgrade')
@@ -114,25 +115,27 @@ async function stage(
 }
 
 function report(): void {
-  const rows = outcomes.map(({ way, accepted, refused, unknown, received, violations, late }) =>
-    [way, accepted, refused, unknown, received, violations.length, late.length].join(' | '),
-  )
+  const rows = outcomes.map(({ way, accepted, refused, unknown, received, violations, late }) => [
+    way,
+    ...[accepted, refused, unknown, received, violations.length, late.length].map(String),
+  ])
   const lines = [
     '# Report of an upgrade and the way back',
     '',
-    `\`./scripts/rolling-upgrade\`, Node ${process.versions.node}, ${process.platform}`,
+    `\`./scripts/rolling-upgrade ${oldCommit}\`, Node ${process.versions.node}, ${process.platform}`,
     '',
     'A push is unknown if it has no key and its connection ended with its server: whatever of these was stored was received once.',
     '',
-    '| way | accepted | refused | unknown | received | lost or wrong | late |',
-    '|---|---:|---:|---:|---:|---:|---:|',
-    ...rows.map((row) => `| ${row} |`),
-    ...outcomes.flatMap(({ way, stages, violations, late, reasons }) => [
-      '',
-      `${way}: ${stages.join('; ')}.`,
-      ...[...reasons, ...late, ...violations].map((line) => `- ${line}`),
+    ...markdownTable([
+      ['way', 'accepted', 'refused', 'unknown', 'received', 'lost or wrong', 'late'],
+      ...rows,
     ]),
     '',
+    ...outcomes.flatMap(({ way, stages, violations, late, reasons }) => [
+      `${way}: ${stages.join('; ')}.`,
+      '',
+      ...listOf([...reasons, ...late, ...violations]),
+    ]),
   ]
   const text = lines.join('\n')
   console.log(text)
@@ -140,4 +143,9 @@ function report(): void {
   const isBroken = outcomes.some(({ violations, refused }) => violations.length > 0 || refused > 0)
   if (isBroken) process.exitCode = 1
   else console.log('nothing was lost or refused')
+}
+
+/** A list in Markdown with an empty line after it; nothing for no lines. */
+function listOf(lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [...lines.map((line) => `- ${line}`), '']
 }

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { botsOfAllShards } from '../support/server/database.ts'
-import type { Server, TestEnd } from '../support/server/server.ts'
+import type { EndingTest, Server } from '../support/server/server.ts'
 import { Luck } from '../support/simulation/luck.ts'
 import type { Balancer } from './balancer.ts'
 import { BotLedger } from './bot-ledger.ts'
@@ -30,7 +30,7 @@ export interface UpgradeOutcome {
 
 /** Registers bots of all shards, half with webhooks, and starts the clients. */
 export async function startUpgradeLoad(
-  t: { after(end: TestEnd): void },
+  t: EndingTest,
   server: Server,
   balancer: Balancer,
 ): Promise<{ readonly load: Load; readonly hooked: number }> {
@@ -50,7 +50,11 @@ export async function startUpgradeLoad(
   return { load, hooked: hooked.length }
 }
 
-/** @param way - the upgrade, for the report */
+/**
+ * Returns what became of the load.
+ *
+ * @param way - the upgrade, as the report names it
+ */
 export function outcomeOf(
   way: string,
   stages: readonly string[],

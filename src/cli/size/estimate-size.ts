@@ -1,10 +1,11 @@
 /**
  * What a server needs for a load, from the measured points of size-points.ts:
  *
- *   rate      lines between the points of one number of bots, and their last line beyond; below them, the first one to zero
- *   bots, backlog, workers   each adds in proportion what the one point that has more of it took more; workers add CPU time,
- *                            for what they forward to each other, in proportion to that of the load;
- *                            one alone has its share from another case of the bench
+ *   rate            a line from each point to the next one, through those that differ in nothing else; the first line goes on
+ *                   below the points, and the last one above them
+ *   bots, backlog   for each, one point has more of it, and what that point took more is added in proportion
+ *   workers         the same, but more workers add CPU time in proportion to that of the load, because they forward to each
+ *                   other. A single worker forwards nothing, and the case `growth` of the bench has its share
  *
  * `npm run bench -- sizing-check` compares this with other loads.
  */
@@ -63,6 +64,7 @@ function amountOf(
   points: readonly SizePoint[],
 ): number {
   const line = lineOf(load.mode, points)
+  const own = onLine(line, amount, load)
   const added = (extra: Extra): number => {
     const more = load[extra] - (line[0]?.[extra] ?? 0)
     const { slope, less } = slopeOf(extra, { amount, mode: load.mode }, points)
@@ -70,7 +72,6 @@ function amountOf(
     if (more < 0) return own * (oneWorkerShare - 1)
     return less > 0 ? more * (slope / less) * own : 0
   }
-  const own = onLine(line, amount, load)
   return Math.max(own + added('bots') + added('backlog') + added('workers'), 0)
 }
 
@@ -104,8 +105,8 @@ function onLine(
 }
 
 /**
- * What one more of something takes (`slope`): of the point that has more of it than the first one of the mode, beside what the
- * same rate takes without (`less`). A mode without such a point takes that of the other one.
+ * Finds the point that has more of something than the first one of its mode, and returns what one more takes (`slope`) and what
+ * the same rate takes without it (`less`). A mode without such a point uses that of the other mode.
  */
 function slopeOf(
   extra: Extra,

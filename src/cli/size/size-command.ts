@@ -60,15 +60,15 @@ async function size(call: CommandCall): Promise<void> {
     updatesPerSecond: call.need(rateOption),
     backlog: call.need(backlogOption),
   }
-  const { cores, workers, memoryBytes, diskBytes } = estimateSize(load)
+  const estimate = estimateSize(load)
   const value = {
-    cores: Number(cores.toFixed(2)),
-    workers,
-    memory_bytes: Math.round(memoryBytes),
-    disk_bytes: Math.round(diskBytes),
+    cores: Number(estimate.cores.toFixed(2)),
+    workers: estimate.workers,
+    memory_bytes: Math.round(estimate.memoryBytes),
+    disk_bytes: Math.round(estimate.diskBytes),
   }
   printResult(call, madeResult(value), () => [
-    ...amountLines({ cores, workers, memoryBytes, diskBytes }),
+    ...amountLines(estimate),
     `This is what ${sizeMachine} took, with updates of 300 bytes and a local LevelDB (bench/results/${sizeReport}).`,
     ...(load.updatesPerSecond > measuredRateMax(load)
       ? [`Above ${measuredRateMax(load)} updates a second nothing was measured.`]

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Haproxy } from './haproxy.ts'
-import { Nginx, replaceAll } from './nginx.ts'
-import type { TlsProxy } from './nginx-client.ts'
+import { Nginx } from './nginx.ts'
+import { replaceAll, type TlsProxy } from './tls-proxy.ts'
 import type { EndingTest, Server } from '../server/server.ts'
 import { freePort } from '../kit/port.ts'
 

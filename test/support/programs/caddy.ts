@@ -2,31 +2,36 @@
  * A real Caddy on loopback with the configuration that docs/run/reverse-proxy.md explains. Only addresses, certificates and
  * what a test may not share with the machine are replaced, in place.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isOpen } from '../kit/is-open.ts'
 import { freePort } from '../kit/port.ts'
+import { programObstacle } from '../kit/program-obstacle.ts'
 import { temporaryDirectory } from '../kit/temporary-directory.ts'
-import { until } from '../kit/until.ts'
-import { issueCertificate, type KeyPair } from '../network/certificates.ts'
+import type { KeyPair } from '../network/certificates.ts'
 import type { EndingTest } from '../server/server.ts'
-import { botsHost, pushHost, replaceAll } from './nginx.ts'
+import {
+  botsHost,
+  endProxy,
+  proxyCertificate,
+  pushHost,
+  replaceAll,
+  type TlsProxy,
+  untilStarted,
+} from './tls-proxy.ts'
 
 const documented = new URL('../../../../docs/run/Caddyfile', import.meta.url)
 const startMsMax = 20_000
 
-/** Why Caddy is not available; undefined if it is. */
-export function caddyObstacle(): string | undefined {
-  const { error } = spawnSync('caddy', ['version'])
-  return error === undefined ? undefined : 'caddy is not installed: ./scripts/install-test-tools'
+/** Why Caddy is not available; false if it is. */
+export function caddyObstacle(): string | false {
+  return programObstacle('caddy') && 'caddy is not installed: ./scripts/install-test-tools'
 }
 
-export class Caddy {
+export class Caddy implements TlsProxy {
   readonly botsPort: number
   readonly pushPort: number
-  readonly certificate: KeyPair
+  readonly certificate: KeyPair = proxyCertificate()
   readonly #directory: string
   readonly #child: ChildProcess
   #log = ''
@@ -41,8 +46,12 @@ export class Caddy {
       push: await freePort(),
       upstreams,
     })
-    t.after(() => caddy.#stop())
-    await until(() => isOpen(caddy.pushPort), startMsMax)
+    t.after(() => endProxy(caddy.#child, 'SIGKILL'))
+    await untilStarted(caddy.#child, {
+      port: caddy.pushPort,
+      limitMs: startMsMax,
+      log: () => caddy.#log,
+    })
     return caddy
   }
 
@@ -57,10 +66,6 @@ export class Caddy {
     this.#directory = directory
     this.botsPort = options.bots
     this.pushPort = options.push
-    this.certificate = issueCertificate({
-      name: botsHost,
-      alternatives: `DNS:${botsHost},DNS:${pushHost}`,
-    })
     const file = (name: string): string => join(directory, name)
     writeFileSync(file('cert.pem'), this.certificate.cert)
     writeFileSync(file('key.pem'), this.certificate.key)
@@ -86,12 +91,5 @@ export class Caddy {
   /** Returns everything that Caddy has logged. */
   log(): string {
     return this.#log + readFileSync(join(this.#directory, 'postbote.log'), 'utf8')
-  }
-
-  async #stop(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
-    const gone = once(this.#child, 'exit')
-    this.#child.kill('SIGKILL')
-    await gone
   }
 }

@@ -1,17 +1,15 @@
 /** A real haproxy on loopback with the configuration of docs/run/cluster-haproxy.cfg, in which only addresses and paths differ. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { issueCertificate, type KeyPair } from '../network/certificates.ts'
-import { isOpen } from '../kit/is-open.ts'
-import { botsHost, pushHost, replaceAll } from './nginx.ts'
+import type { KeyPair } from '../network/certificates.ts'
 import type { EndingTest } from '../server/server.ts'
 import { temporaryDirectory } from '../kit/temporary-directory.ts'
 import { freePort } from '../kit/port.ts'
+import { endProxy, proxyCertificate, replaceAll, type TlsProxy, untilStarted } from './tls-proxy.ts'
 
 const documented = new URL('../../../../docs/run/cluster-haproxy.cfg', import.meta.url)
-const startAttemptsMax = 250
+const startMsMax = 5_000
 
 /** Why haproxy is not available; undefined if it is. */
 export function haproxyObstacle(): string | undefined {
@@ -19,13 +17,10 @@ export function haproxyObstacle(): string | undefined {
   return error === undefined ? undefined : 'haproxy is not installed: ./scripts/install-test-tools'
 }
 
-export class Haproxy {
+export class Haproxy implements TlsProxy {
   readonly botsPort: number
   readonly pushPort: number
-  readonly certificate: KeyPair = issueCertificate({
-    name: botsHost,
-    alternatives: `DNS:${botsHost},DNS:${pushHost}`,
-  })
+  readonly certificate: KeyPair = proxyCertificate()
   #log = ''
   #child: ChildProcess | undefined
 
@@ -51,10 +46,7 @@ export class Haproxy {
   async stop(): Promise<void> {
     const child = this.#child
     this.#child = undefined
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
-    const gone = once(child, 'exit')
-    child.kill('SIGKILL')
-    await gone
+    await endProxy(child, 'SIGKILL')
   }
 
   async #run(directory: string, edit: (text: string) => string): Promise<void> {
@@ -76,11 +68,6 @@ export class Haproxy {
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk: Buffer) => (this.#log += chunk.toString()))
     }
-    for (let attempt = 0; attempt < startAttemptsMax; attempt++) {
-      if (child.exitCode !== null) break
-      if (await isOpen(this.pushPort)) return
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    throw new Error(`haproxy did not start: ${this.#log}`)
+    await untilStarted(child, { port: this.pushPort, limitMs: startMsMax, log: () => this.#log })
   }
 }

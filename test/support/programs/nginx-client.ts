@@ -1,12 +1,9 @@
-/** A client that connects through nginx or haproxy: TLS, keep-alive, and a separate address on the loopback network. */
+/** A client that connects through nginx, haproxy or Caddy: TLS, keep-alive, and a separate address on the loopback network. */
 import assert from 'node:assert/strict'
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
 import { gunzipSync } from 'node:zlib'
-import { botsHost, type Nginx, pushHost } from './nginx.ts'
-
-/** Where it connects to. haproxy has the same. */
-export type TlsProxy = Pick<Nginx, 'botsPort' | 'pushPort' | 'certificate'>
+import { botsHost, pushHost, type TlsProxy } from './tls-proxy.ts'
 
 export interface ProxiedAnswer {
   readonly status: number
@@ -26,23 +23,23 @@ export interface ProxiedCall {
 }
 
 export interface NginxClientOptions {
-  /** The client's address that nginx sees, 127.x.y.z. */
+  /** The client's address that the proxy sees, 127.x.y.z. */
   readonly address?: string
   /** The most connections; further requests wait for one of them. */
   readonly connectionsMax?: number
 }
 
 export class NginxClient {
-  readonly #nginx: TlsProxy
+  readonly #proxy: TlsProxy
   readonly #agent: Agent
   readonly #address: string
 
-  constructor(nginx: TlsProxy, { address = '127.0.0.1', connectionsMax }: NginxClientOptions = {}) {
-    this.#nginx = nginx
+  constructor(proxy: TlsProxy, { address = '127.0.0.1', connectionsMax }: NginxClientOptions = {}) {
+    this.#proxy = proxy
     this.#address = address
     this.#agent = new Agent({
       keepAlive: true,
-      ca: nginx.certificate.cert,
+      ca: proxy.certificate.cert,
       ...(connectionsMax === undefined ? {} : { maxSockets: connectionsMax }),
     })
   }
@@ -78,7 +75,7 @@ export class NginxClient {
     const { method = 'POST', path, headers = {}, signal } = call
     return request({
       host: '127.0.0.1',
-      port: host === botsHost ? this.#nginx.botsPort : this.#nginx.pushPort,
+      port: host === botsHost ? this.#proxy.botsPort : this.#proxy.pushPort,
       localAddress: this.#address,
       servername: host,
       agent: this.#agent,

@@ -2,16 +2,14 @@
  * A real nginx on loopback with the configuration that docs/run/reverse-proxy.md explains. Only addresses and paths are
  * replaced, in place, so that the documentation cannot differ from what is tested.
  */
-import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { issueCertificate, type KeyPair } from '../network/certificates.ts'
-import { isOpen } from '../kit/is-open.ts'
+import type { KeyPair } from '../network/certificates.ts'
 import type { EndingTest } from '../server/server.ts'
 import { temporaryDirectory } from '../kit/temporary-directory.ts'
 import { freePort } from '../kit/port.ts'
+import { endProxy, proxyCertificate, replaceAll, type TlsProxy, untilStarted } from './tls-proxy.ts'
 
 export interface Upstreams {
   /** An upstream address of nginx: `127.0.0.1:8081` or `unix:/path`. It is left out if `edit` replaces the upstreams. */
@@ -21,11 +19,8 @@ export interface Upstreams {
   readonly edit?: (site: string) => string
 }
 
-export const botsHost = 'bots.example.com'
-export const pushHost = 'push.example.com'
-
 const documented = new URL('../../../../docs/run/nginx.conf', import.meta.url)
-const startAttemptsMax = 250
+const startMsMax = 5_000
 
 /** Why nginx is not available; undefined if it is. */
 export function nginxObstacle(): string | undefined {
@@ -33,10 +28,10 @@ export function nginxObstacle(): string | undefined {
   return error === undefined ? undefined : 'nginx is not installed: ./scripts/install-test-tools'
 }
 
-export class Nginx {
+export class Nginx implements TlsProxy {
   readonly botsPort: number
   readonly pushPort: number
-  readonly certificate: KeyPair
+  readonly certificate: KeyPair = proxyCertificate()
   readonly #directory: string
   #child: ChildProcess | undefined
 
@@ -54,10 +49,6 @@ export class Nginx {
     this.#directory = directory
     this.botsPort = ports.bots
     this.pushPort = ports.push
-    this.certificate = issueCertificate({
-      name: botsHost,
-      alternatives: `DNS:${botsHost},DNS:${pushHost}`,
-    })
   }
 
   /** Returns everything that nginx has logged. */
@@ -76,11 +67,8 @@ export class Nginx {
   async stop(): Promise<void> {
     const child = this.#child
     this.#child = undefined
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
-    const gone = once(child, 'exit')
     // SIGKILL would leave its workers running.
-    child.kill('SIGTERM')
-    await gone
+    await endProxy(child, 'SIGTERM')
   }
 
   #configure({ bots, private: own, edit = (site) => site }: Upstreams): void {
@@ -124,23 +112,10 @@ include ${file('site.conf')}; }
     ]
     const child = spawn('nginx', args, { stdio: 'inherit' })
     this.#child = child
-    for (let attempt = 0; attempt < startAttemptsMax; attempt++) {
-      if (child.exitCode !== null) break
-      if (await isOpen(this.pushPort)) return
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    throw new Error(
-      `nginx did not start: ${existsSync(join(directory, 'start.log')) ? this.log() : ''}`,
-    )
+    await untilStarted(child, {
+      port: this.pushPort,
+      limitMs: startMsMax,
+      log: () => (existsSync(join(directory, 'start.log')) ? this.log() : ''),
+    })
   }
-}
-
-/** Every text must be found; otherwise the configuration has changed and the test would use something else. */
-export function replaceAll(text: string, replacements: Readonly<Record<string, string>>): string {
-  let replaced = text
-  for (const [from, to] of Object.entries(replacements)) {
-    assert(replaced.includes(from), `nginx.conf has no ${from}`)
-    replaced = replaced.replaceAll(from, to)
-  }
-  return replaced
 }
