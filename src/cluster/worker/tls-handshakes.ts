@@ -12,14 +12,14 @@
  * a proxy, or of a machine with thousands of bots, and has none.
  */
 import { constants } from 'node:crypto'
-import { Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node:tls'
 import type { Clock, Timer } from '../../clock.ts'
 import { clientAddress as countedAddress, isShared } from '../../http/client-address.ts'
 import { LoopBudget } from '../../http/loop-budget.ts'
 import { Fifo } from '../../kit/fifo.ts'
 import type { ConnectionOrigin } from '../connection/connection-origin.ts'
-import { leaveUnread } from '../connection/native-handle.ts'
+import { connectionBelow, leaveUnread } from '../connection/native-handle.ts'
 import {
   type ListenerCertificate,
   type ListenerCertificates,
@@ -140,7 +140,7 @@ export class TlsHandshakes {
   #createServer({ cert, key }: ListenerCertificate): Server {
     const server = createServer({ cert, key, ...protocolOptions })
     server.on('secureConnection', (secured) => this.#secured(secured))
-    server.on('tlsClientError', (_error, secured) => void socketBelow(secured)?.destroy())
+    server.on('tlsClientError', (_error, secured) => void connectionBelow(secured).destroy())
     return server
   }
 
@@ -194,10 +194,10 @@ export class TlsHandshakes {
   }
 
   #secured(secured: TLSSocket): void {
-    const socket = socketBelow(secured)
-    const handshake = socket && this.#bySocket.get(socket)
+    const socket = connectionBelow(secured)
+    const handshake = this.#bySocket.get(socket)
     // It may have been closed in the same turn of the event loop.
-    if (socket === undefined || handshake === undefined || socket.destroyed) {
+    if (handshake === undefined || socket.destroyed) {
       secured.destroy()
       return
     }
@@ -230,10 +230,4 @@ const protocolOptions: TlsOptions = {
   minVersion: 'TLSv1.2',
   ALPNProtocols: ['http/1.1'],
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-}
-
-/** Returns the connection that was accepted, below the one of TLS. */
-function socketBelow(secured: TLSSocket): Socket | undefined {
-  const below: unknown = Reflect.get(secured, '_parent')
-  return below instanceof Socket ? below : undefined
 }
