@@ -7,9 +7,9 @@
  *         +------------+-- late: closed
  *
  * A handshake costs as much CPU as several requests, and anybody may begin one. So a client address (an IPv6 /64 counts as
- * one) has a few under way at a time, and others of it wait without being read; each of them has a place among the
- * connections of the worker. One of the internet also has a budget of event-loop time for handshakes. An address of one's own network may be that of
- * a proxy, or of a machine with thousands of bots, and has none.
+ * one) has a few under way at a time. Its other connections wait without being read, each with a place among the connections
+ * of the worker. An address of the internet also has a budget of event-loop time for handshakes. An address of one's own
+ * network has none, because it may be that of a proxy, or of a machine with thousands of bots.
  */
 import { constants } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -41,7 +41,6 @@ interface Handshake {
   readonly origin: ConnectionOrigin
   readonly client: Client
   readonly timer: Timer
-  isOver: boolean
 }
 
 interface Client {
@@ -81,6 +80,7 @@ export class TlsHandshakes {
   /** They do not listen: they get connections that the primary has accepted. */
   readonly #servers: { readonly [Kind in ListenerKind]?: Server }
   readonly #clients = new Map<string, Client>()
+  /** Those that wait or are under way. */
   readonly #bySocket = new Map<Socket, Handshake>()
   readonly #budget = new LoopBudget()
   #underWay = 0
@@ -121,7 +121,7 @@ export class TlsHandshakes {
     }
     this.#clients.set(address, client)
     const timer = this.#options.clock.after(tlsHandshakeMs, () => void socket.destroy())
-    const handshake = { socket, origin, client, timer, isOver: false }
+    const handshake = { socket, origin, client, timer }
     this.#bySocket.set(socket, handshake)
     socket.on('error', () => void socket.destroy())
     socket.once('close', () => this.#end(handshake, false))
@@ -149,7 +149,7 @@ export class TlsHandshakes {
       if (this.#pauses(client)) return
       const next = client.waiting.shift()
       if (next === undefined) break
-      if (!next.isOver) this.#begin(next)
+      if (this.#bySocket.has(next.socket)) this.#begin(next)
     }
     if (client.underWay.size === 0 && client.waiting.length === 0) {
       this.#clients.delete(client.address)
@@ -207,11 +207,9 @@ export class TlsHandshakes {
   }
 
   #end(handshake: Handshake, isSecured: boolean): void {
-    if (handshake.isOver) return
     const { client, socket, timer } = handshake
-    handshake.isOver = true
+    if (!this.#bySocket.delete(socket)) return
     timer.cancel()
-    this.#bySocket.delete(socket)
     this.#leave(handshake)
     this.#options.ended?.(isSecured)
     this.#beginNext(client)
