@@ -3,7 +3,7 @@
  * the secrets of events (event-secrets.ts).
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { namedMs } from '../clock.ts'
 import type {
@@ -13,6 +13,7 @@ import type {
 } from '../cluster/listener.ts'
 import type { Config } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
+import { openToAllWarnings } from '../store/is-open-to-all.ts'
 
 /** The options that name files. */
 type CertificateConfig = Pick<Config, 'httpCert' | 'httpCertKey' | 'adminCert' | 'adminCertKey'>
@@ -82,9 +83,7 @@ export function readCertificate(files: CertificateFiles): ListenerCertificate {
 /** Returns what an operator should know about files that can be used. */
 export function certificateWarnings(config: CertificateConfig, nowMs: number): readonly string[] {
   return certificateFiles(config).flatMap(({ option, cert, key }) => [
-    ...(isOpenToAll(key)
-      ? [`every user of this machine can read ${key}: remove that permission with chmod o=`]
-      : []),
+    ...openToAllWarnings(key),
     ...(certificateEndMs(textOf(cert, option)) <= nowMs
       ? [`the certificate in ${cert} has expired`]
       : []),
@@ -94,11 +93,6 @@ export function certificateWarnings(config: CertificateConfig, nowMs: number): r
 /** Returns when the first certificate of a PEM text, that of the server, expires, in milliseconds since 1970. */
 export function certificateEndMs(pem: string): number {
   return namedMs(new X509Certificate(pem).validTo)
-}
-
-/** Whether all users of the machine may read a file. */
-export function isOpenToAll(file: string): boolean {
-  return (statSync(file).mode & 0o007) !== 0
 }
 
 function textOf(file: string, option: string): string {
