@@ -80,14 +80,24 @@ export function readCertificate(files: CertificateFiles): ListenerCertificate {
   return { cert, key }
 }
 
-/** Returns what an operator should know about files that can be used. */
-export function certificateWarnings(config: CertificateConfig, nowMs: number): readonly string[] {
-  return certificateFiles(config).flatMap(({ option, cert, key }) => [
-    ...openToAllWarnings(key),
-    ...(certificateEndMs(textOf(cert, option)) <= nowMs
-      ? [`the certificate in ${cert} has expired`]
-      : []),
-  ])
+/**
+ * Returns what an operator should know about files that can be used.
+ *
+ * @param certificates - what `readCertificates` has returned for these options
+ */
+export function certificateWarnings(
+  config: CertificateConfig,
+  certificates: ListenerCertificates,
+  nowMs: number,
+): readonly string[] {
+  return certificateFiles(config).flatMap(({ listener, cert, key }) => {
+    const read = certificates[listener]
+    const isOver = read !== undefined && certificateEndMs(read.cert) <= nowMs
+    return [
+      ...openToAllWarnings(key),
+      ...(isOver ? [`the certificate in ${cert} has expired`] : []),
+    ]
+  })
 }
 
 /** Returns when the first certificate of a PEM text, that of the server, expires, in milliseconds since 1970. */

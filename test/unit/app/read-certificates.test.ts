@@ -74,9 +74,10 @@ test('a key that everybody can read and an expired certificate are named', (t) =
   const { file } = setUp(t)
   const old = issueCertificate({ name: 'x', from: '20200101000000Z', until: '20200201000000Z' })
   const options = config(file('cert', old.cert), file('key', old.key))
-  assert.deepEqual(certificateWarnings(options, Date.UTC(2020, 0, 15)), [])
+  const certificates = readCertificates(options)
+  assert.deepEqual(certificateWarnings(options, certificates, Date.UTC(2020, 0, 15)), [])
   chmodSync(join(options.httpCertKey ?? ''), 0o644)
-  const warnings = certificateWarnings(options, Date.UTC(2020, 1, 2))
+  const warnings = certificateWarnings(options, certificates, Date.UTC(2020, 1, 2))
   assert.match(warnings.join('\n'), /read .*key: .*chmod o=\n.*cert has expired$/)
 })
 
