@@ -2,7 +2,7 @@
  * Reads the certificates of the listeners with TLS, at a start and at a reload. Workers get them from the primary, as they get
  * the secrets of events (event-secrets.ts).
  */
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { namedMs } from '../clock.ts'
@@ -11,6 +11,7 @@ import type {
   ListenerCertificates,
   ListenerKind,
 } from '../cluster/listener.ts'
+import { assertKeyOf } from '../cluster/link/link-security.ts'
 import type { Config } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
 import { openToAllWarnings } from '../store/is-open-to-all.ts'
@@ -66,9 +67,7 @@ export function readCertificate(files: CertificateFiles): ListenerCertificate {
   const cert = textOf(files.cert, files.option)
   const key = textOf(files.key, `${files.option}-key`)
   try {
-    if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
-      throw new Error('the key does not belong to the certificate')
-    }
+    assertKeyOf(new X509Certificate(cert), key)
     // OpenSSL also refuses what is too weak, and reads the certificates after the first.
     createSecureContext({ cert, key })
   } catch (error) {
