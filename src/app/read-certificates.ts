@@ -16,7 +16,7 @@ import type { Config } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
 import { openToAllWarnings } from '../store/is-open-to-all.ts'
 
-/** The options that name files. */
+/** The options that name the files. */
 type CertificateConfig = Pick<Config, 'httpCert' | 'httpCertKey' | 'adminCert' | 'adminCertKey'>
 
 /** The files of a listener. */
@@ -28,7 +28,7 @@ export interface CertificateFiles {
   readonly key: string
 }
 
-/** A certificate that cannot be used. The message is for the operator, and has nothing of the key. */
+/** A certificate that cannot be used. The message is for the operator, and contains no part of the key. */
 export class CertificateError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause })
@@ -36,7 +36,7 @@ export class CertificateError extends Error {
   }
 }
 
-/** Returns the files that the options name. */
+/** Returns the files that the options name, for the listeners with TLS. */
 export function certificateFiles(config: CertificateConfig): readonly CertificateFiles[] {
   const { httpCert, httpCertKey, adminCert, adminCertKey } = config
   return [
@@ -48,7 +48,7 @@ export function certificateFiles(config: CertificateConfig): readonly Certificat
 }
 
 /**
- * Reads all of them.
+ * Reads the certificates of all listeners with TLS.
  *
  * @throws CertificateError if one cannot be used
  */
@@ -59,7 +59,7 @@ export function readCertificates(config: CertificateConfig): ListenerCertificate
 }
 
 /**
- * Reads one of them, and checks that a server can use it.
+ * Reads the certificate of one listener, and checks that a server can use it.
  *
  * @throws CertificateError if not
  */
