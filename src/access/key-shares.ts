@@ -16,7 +16,7 @@ export class KeyShares {
   readonly #takenBy = new Map<string, number>()
   #taken = 0
 
-  /** @param share - of the places, which a family may have */
+  /** @param share - the part of the places that one family of keys may have */
   constructor(placesMax: number, share: number = keyPlacesShare) {
     this.#placesMax = placesMax
     this.#familyMax = placesMax * share

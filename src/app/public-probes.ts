@@ -3,8 +3,8 @@
  * The status and the word are those of the private listener. What needs attention is for the operator alone and is left out:
  * names of files, shards and databases.
  *
- * Anybody can ask, so a probe is charged to its address as a request without a token is, though it takes no slot of wrong tokens,
- * and all of them share one look at the state of the server in a second.
+ * Anybody can ask. So a probe is charged to its address as a request without a token is, but it takes no slot of wrong tokens. All
+ * probes of a second share one look at the state of the server.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
@@ -42,7 +42,7 @@ export class PublicProbes {
     this.#options = options
   }
 
-  /** Returns the listener itself without the option. */
+  /** Returns a listener that answers probes and passes other requests on; without the option, the given listener itself. */
   onPublic(otherwise: RequestListener): RequestListener {
     if (!this.#options.isOn) return otherwise
     return (request, response) => {

@@ -2,8 +2,8 @@
  * Reads the certificates of the listeners with TLS, at a start and at a reload. Workers get them from the primary, as they get
  * the secrets of events (event-secrets.ts).
  */
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { namedMs } from '../clock.ts'
 import type {
@@ -11,10 +11,12 @@ import type {
   ListenerCertificates,
   ListenerKind,
 } from '../cluster/listener.ts'
+import { assertKeyOf } from '../cluster/link/link-security.ts'
 import type { Config } from '../config/config.ts'
 import { messageOf } from '../message-of.ts'
+import { openToAllWarnings } from '../store/is-open-to-all.ts'
 
-/** The options that name files. */
+/** The options that name the files. */
 type CertificateConfig = Pick<Config, 'httpCert' | 'httpCertKey' | 'adminCert' | 'adminCertKey'>
 
 /** The files of a listener. */
@@ -26,7 +28,7 @@ export interface CertificateFiles {
   readonly key: string
 }
 
-/** A certificate that cannot be used. The message is for the operator, and has nothing of the key. */
+/** A certificate that cannot be used. The message is for the operator, and contains no part of the key. */
 export class CertificateError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause })
@@ -34,7 +36,7 @@ export class CertificateError extends Error {
   }
 }
 
-/** Returns the files that the options name. */
+/** Returns the files that the options name, for the listeners with TLS. */
 export function certificateFiles(config: CertificateConfig): readonly CertificateFiles[] {
   const { httpCert, httpCertKey, adminCert, adminCertKey } = config
   return [
@@ -46,7 +48,7 @@ export function certificateFiles(config: CertificateConfig): readonly Certificat
 }
 
 /**
- * Reads all of them.
+ * Reads the certificates of all listeners with TLS.
  *
  * @throws CertificateError if one cannot be used
  */
@@ -57,7 +59,7 @@ export function readCertificates(config: CertificateConfig): ListenerCertificate
 }
 
 /**
- * Reads one of them, and checks that a server can use it.
+ * Reads the certificate of one listener, and checks that a server can use it.
  *
  * @throws CertificateError if not
  */
@@ -65,9 +67,7 @@ export function readCertificate(files: CertificateFiles): ListenerCertificate {
   const cert = textOf(files.cert, files.option)
   const key = textOf(files.key, `${files.option}-key`)
   try {
-    if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
-      throw new Error('the key does not belong to the certificate')
-    }
+    assertKeyOf(new X509Certificate(cert), key)
     // OpenSSL also refuses what is too weak, and reads the certificates after the first.
     createSecureContext({ cert, key })
   } catch (error) {
@@ -79,26 +79,29 @@ export function readCertificate(files: CertificateFiles): ListenerCertificate {
   return { cert, key }
 }
 
-/** Returns what an operator should know about files that can be used. */
-export function certificateWarnings(config: CertificateConfig, nowMs: number): readonly string[] {
-  return certificateFiles(config).flatMap(({ option, cert, key }) => [
-    ...(isOpenToAll(key)
-      ? [`every user of this machine can read ${key}: remove that permission with chmod o=`]
-      : []),
-    ...(certificateEndMs(textOf(cert, option)) <= nowMs
-      ? [`the certificate in ${cert} has expired`]
-      : []),
-  ])
+/**
+ * Returns what an operator should know about files that can be used.
+ *
+ * @param certificates - what `readCertificates` has returned for these options
+ */
+export function certificateWarnings(
+  config: CertificateConfig,
+  certificates: ListenerCertificates,
+  nowMs: number,
+): readonly string[] {
+  return certificateFiles(config).flatMap(({ listener, cert, key }) => {
+    const read = certificates[listener]
+    const isOver = read !== undefined && certificateEndMs(read.cert) <= nowMs
+    return [
+      ...openToAllWarnings(key),
+      ...(isOver ? [`the certificate in ${cert} has expired`] : []),
+    ]
+  })
 }
 
 /** Returns when the first certificate of a PEM text, that of the server, expires, in milliseconds since 1970. */
 export function certificateEndMs(pem: string): number {
   return namedMs(new X509Certificate(pem).validTo)
-}
-
-/** Whether all users of the machine may read a file. */
-export function isOpenToAll(file: string): boolean {
-  return (statSync(file).mode & 0o007) !== 0
 }
 
 function textOf(file: string, option: string): string {

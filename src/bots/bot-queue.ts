@@ -479,6 +479,6 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
   }
 
   cancelPoll(): void {
-    this.#of.poller.terminate('webhook_set')
+    this.#of.poller.terminate()
   }
 }

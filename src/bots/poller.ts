@@ -6,8 +6,8 @@
  *                                --deadline, newer poll, setWebhook, client gone, shutdown--> done
  *                                --token renewed, bot removed, `close`--> done
  *
- * If the polls of a bot take over, a newer poll ends the waiting one with an empty list, whatever the offsets of both. At the pace
- * of refusals: two programs whose polls take over from each other would call without a pause otherwise.
+ * If the polls of a bot take over, a newer poll ends the waiting one with an empty list, whatever the offsets of both. That list is
+ * sent at the pace of refusals: otherwise, two programs whose polls take over from each other would call without a pause.
  *
  * A waiting poll does not store the token it came with. While an old token is still valid beside a new one, no poll
  * waits past the end of the old token: it gets an empty list, and the bot's next call presents its token.
@@ -167,12 +167,12 @@ export class Poller {
     )
   }
 
-  /** Ends the waiting poll with 409. */
-  terminate(rule: 'webhook_set' | 'newer_poll'): void {
+  /** Ends the waiting poll with 409, because a webhook was set. */
+  terminate(): void {
     const waiter = this.#waiter
     if (waiter === undefined) return
     this.#release(waiter)
-    waiter.resolve(this.#refuse(rule))
+    waiter.resolve(this.#refuse('webhook_set'))
   }
 
   /** Ends the waiting poll with an empty list. A poll that is still reading from disk does not start to wait. */
@@ -213,14 +213,11 @@ export class Poller {
     // A webhook may have been set while the offset was looked up.
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_active')
     const waiter = this.#waiter
-    if (waiter !== undefined && this.#options.takesOver()) {
+    if (waiter !== undefined) {
+      const isOlder = isNewcomerRefused(asked.resolved, waiter.resolvedOffset)
+      if (isOlder && !this.#options.takesOver()) return this.#refuse('higher_offset')
       this.#release(waiter)
-      waiter.resolve(this.#takenOver())
-    } else if (waiter !== undefined) {
-      if (isNewcomerRefused(asked.resolved, waiter.resolvedOffset)) {
-        return this.#refuse('higher_offset')
-      }
-      this.terminate('newer_poll')
+      waiter.resolve(this.#giveWay())
     }
     const call = admittedCall(request, asked, this.#previous)
     this.#previous = call
@@ -265,8 +262,7 @@ export class Poller {
     if (isOver || presence.isGone === true) return this.#given(nothing)
     if (this.#options.isWebhookActive()) return this.#refuse('webhook_set')
     // Another call arrived while this one was reading from disk, and the newer call wins.
-    if (this.#previous !== call)
-      return this.#options.takesOver() ? this.#takenOver() : this.#refuse('newer_poll')
+    if (this.#previous !== call) return this.#giveWay()
     const answer = this.#wait(presence, call, leftMs)
     if (page.length > 0) this.#askAgain()
     return answer
@@ -357,6 +353,11 @@ export class Poller {
     this.#waiter = undefined
     this.#lastPollMs = this.#options.clock.monotonicMs()
     this.#options.counters.add('polls_waiting', -1)
+  }
+
+  /** Answers a poll for which a newer one has arrived. */
+  #giveWay(): Promise<PollReply> {
+    return this.#options.takesOver() ? this.#takenOver() : this.#refuse('newer_poll')
   }
 
   /** Ends a poll that a later one has taken over from. */

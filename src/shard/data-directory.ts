@@ -28,6 +28,7 @@ import {
   readDirectoryRecord,
   writeDirectoryRecord,
 } from './directory-record.ts'
+import { openToAllWarnings } from '../store/is-open-to-all.ts'
 import { numbersIn } from '../store/numbers-in.ts'
 import type { StoreFiles } from '../store/store-files.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
@@ -107,11 +108,7 @@ export async function ensureAdminKey(
   // A file named by the operator is not changed: mounted secrets often belong to root and are readable by a group.
   if (options.keyFile === undefined) await keepPrivate(path, 0o600, warnings)
   const key = await readAdminKey(options)
-  if (options.keyFile !== undefined && ((await stat(path)).mode & 0o007) !== 0) {
-    warnings.push(
-      `every user of this machine can read ${path}: remove that permission with chmod o=`,
-    )
-  }
+  if (options.keyFile !== undefined) warnings.push(...openToAllWarnings(path))
   return { key, warnings }
 }
 

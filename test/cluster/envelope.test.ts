@@ -16,17 +16,12 @@ import {
   requestBytes,
 } from '../support/bots/raw-bot.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
+import { freshAddress } from '../support/server/fresh-address.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
 import { botOf, freshBotOf } from '../support/server/bot-of.ts'
 
 const shared = sharedServer()
-let lastAddress = 0
-
-function freshAddress(): string {
-  lastAddress += 1
-  return `198.51.${lastAddress >> 8}.${lastAddress & 255}`
-}
 
 interface TimedReply extends Reply {
   readonly tookMs: number

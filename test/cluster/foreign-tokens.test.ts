@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { filesIn } from '../support/kit/files-in.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
+import { freshAddress } from '../support/server/fresh-address.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 
@@ -29,13 +30,6 @@ const secret = (): string => randomBytes(35).toString('base64url').slice(0, 35)
 const foreign = (botId: number): string => `${botId}:${secret()}`
 /** The tokens that the server was given. */
 const registered: string[] = []
-let lastAddress = 0
-
-/** Each guess comes from another client, so that no refusal waits for an earlier one. */
-function freshAddress(): string {
-  lastAddress += 1
-  return [100, lastAddress >> 16, (lastAddress >> 8) & 255, lastAddress & 255].join('.')
-}
 
 test('a bot with a token of another server polls, by every worker, with its body', async () => {
   const server = await started()

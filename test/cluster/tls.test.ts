@@ -14,7 +14,7 @@ import { run } from '../support/kit/child-process.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { issueCertificate, type KeyPair } from '../support/network/certificates.ts'
-import { type Server, startServer } from '../support/server/server.ts'
+import { type Answer, type Server, send, startServer } from '../support/server/server.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const authority = issueCertificate({ name: 'authority', isAuthority: true })
@@ -25,13 +25,6 @@ function renewed(): KeyPair {
     alternatives: 'DNS:bots.example,IP:127.0.0.1',
     issuer: authority,
   })
-}
-
-interface Received {
-  readonly status: number
-  readonly cookie: string
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts its shape by using it
-  readonly body: any
 }
 
 /** A server with TLS on both listeners, and clients that know its authority. */
@@ -107,46 +100,37 @@ class TlsServer {
     return text
   }
 
-  #caller(url: string, agent: Agent | false = false) {
+  #caller(url: string, agent = new Agent({ ca: authority.cert })) {
     const headers = {
       authorization: `Bearer ${this.server.key}`,
       'content-type': 'application/json',
     }
-    return (method: string, path: string, content?: object) =>
-      new Promise<Received>((resolve, reject) => {
-        const options = {
-          method,
-          headers,
-          ca: authority.cert,
-          ...(agent === false ? { agent } : { agent }),
-        }
-        const outgoing = request(url.replace('http:', 'https:') + path, options, (response) => {
-          let text = ''
-          response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-          response.on('error', reject)
-          response.on('end', () => {
-            const status = response.statusCode ?? 0
-            const cookie = String(response.headers['set-cookie'])
-            const isJson = String(response.headers['content-type']).includes('json')
-            resolve({ status, cookie, body: isJson ? JSON.parse(text) : text })
-          })
-        })
-        outgoing.on('error', reject)
-        outgoing.end(content === undefined ? undefined : JSON.stringify(content))
+    return (method: string, path: string, content?: object): Promise<Answer> =>
+      send({
+        method,
+        url: url.replace('http:', 'https:') + path,
+        headers,
+        agent,
+        ...(content === undefined ? {} : { body: JSON.stringify(content) }),
       })
   }
 }
 
-/** Pushes numbered updates, one after the other, and records what fails. */
-class Pusher {
-  readonly failures: string[] = []
-  pushed = 0
-  #isStopped = false
-  readonly #run: Promise<void>
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
+/** An agent that makes all of its requests on one connection. */
+function oneConnection(): Agent {
+  return new Agent({ ca: authority.cert, keepAlive: true, maxSockets: 1 })
+}
 
-  constructor(tls: TlsServer, botId: number) {
-    this.#run = this.#repeat(tls, botId)
+/** Makes calls on one connection, one after the other, until it is stopped, and records what fails. */
+class RepeatedCall {
+  readonly failures: string[] = []
+  #isStopped = false
+  readonly #agent = oneConnection()
+  readonly #run: Promise<void>
+
+  /** @param call - rejects if it fails */
+  constructor(call: (agent: Agent) => Promise<void>) {
+    this.#run = this.#repeat(call)
   }
 
   async stop(): Promise<void> {
@@ -155,54 +139,45 @@ class Pusher {
     this.#agent.destroy()
   }
 
-  async #repeat(tls: TlsServer, botId: number): Promise<void> {
-    const call = tls.admin(this.#agent)
+  async #repeat(call: (agent: Agent) => Promise<void>): Promise<void> {
     while (!this.#isStopped) {
-      try {
-        const update = { message: { text: `${this.pushed}` } }
-        const { status, body } = await call('POST', `/v1/bots/${botId}/updates`, update)
-        if (status === 200) this.pushed += 1
-        else this.failures.push(`${status} ${JSON.stringify(body)}`)
-      } catch (error) {
-        this.failures.push(String(error))
-      }
+      await call(this.#agent).catch((error: unknown) => this.failures.push(String(error)))
     }
   }
 }
 
-/** Polls with the offset of what has arrived, and records what fails. */
+/** Pushes numbered updates. */
+class Pusher {
+  pushed = 0
+  readonly calls: RepeatedCall
+
+  constructor(tls: TlsServer, botId: number) {
+    this.calls = new RepeatedCall(async (agent) => {
+      const update = { message: { text: `${this.pushed}` } }
+      const path = `/v1/bots/${botId}/updates`
+      const { status, text } = await tls.admin(agent)('POST', path, update)
+      assert.equal(status, 200, text)
+      this.pushed += 1
+    })
+  }
+}
+
+/** Polls with the offset of what has arrived. */
 class Poller {
-  readonly failures: string[] = []
   readonly texts: string[] = []
-  #isStopped = false
-  readonly #run: Promise<void>
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  readonly calls: RepeatedCall
 
   constructor(tls: TlsServer, token: string) {
-    this.#run = this.#repeat(tls, token)
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    await this.#run
-    this.#agent.destroy()
-  }
-
-  async #repeat(tls: TlsServer, token: string): Promise<void> {
-    const call = tls.bot(this.#agent)
     let offset = 0
-    while (!this.#isStopped) {
-      try {
-        const { body } = await call('POST', `/bot${token}/getUpdates`, { offset, timeout: 1 })
-        if (body.ok !== true) this.failures.push(JSON.stringify(body))
-        for (const update of body.result ?? []) {
-          this.texts.push(update.message.text)
-          offset = update.update_id + 1
-        }
-      } catch (error) {
-        this.failures.push(String(error))
+    this.calls = new RepeatedCall(async (agent) => {
+      const parameters = { offset, timeout: 1 }
+      const { text, body } = await tls.bot(agent)('POST', `/bot${token}/getUpdates`, parameters)
+      assert.equal(body?.ok, true, text)
+      for (const update of body.result) {
+        this.texts.push(update.message.text)
+        offset = update.update_id + 1
       }
-    }
+    })
   }
 }
 
@@ -213,15 +188,15 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
   await t.test(
     'a connection that carries calls of bots of every worker answers them all',
     async () => {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      const agent = oneConnection()
       for (const { botId, token } of bots) {
         const { body } = await tls.bot(agent)('GET', `/bot${token}/getMe`)
         assert.equal(body.result.id, botId)
       }
       agent.destroy()
-      const { body } = await tls.admin()('GET', '/metrics')
+      const { text } = await tls.admin()('GET', '/metrics')
       const value = (name: string) =>
-        Number(new RegExp(`^postbote_${name} (.*)$`, 'm').exec(body)?.[1])
+        Number(new RegExp(`^postbote_${name} (.*)$`, 'm').exec(text)?.[1])
       assert(value('requests_forwarded_total') > 0)
       assert(value('tls_handshakes_total') > 8)
     },
@@ -232,18 +207,18 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
     async () => {
       const pushers = bots.slice(0, 4).map(({ botId }) => new Pusher(tls, botId))
       const pollers = bots.slice(0, 4).map(({ token }) => new Poller(tls, token))
-      t.after(() => Promise.all([...pushers, ...pollers].map((each) => each.stop())))
+      t.after(() => Promise.all([...pushers, ...pollers].map(({ calls }) => calls.stop())))
       for (let nth = 0; nth < 2; nth++) {
         const { cert } = tls.renew()
         await tls.reload()
         assert.equal(await tls.shown(), new X509Certificate(cert).toString())
       }
-      await Promise.all(pushers.map((each) => each.stop()))
+      await Promise.all(pushers.map(({ calls }) => calls.stop()))
       for (const [nth, poller] of pollers.entries()) {
         const pusher = pushers[nth]!
         await until(() => poller.texts.length >= pusher.pushed)
-        await poller.stop()
-        assert.deepEqual([...pusher.failures, ...poller.failures], [])
+        await poller.calls.stop()
+        assert.deepEqual([...pusher.calls.failures, ...poller.calls.failures], [])
         assert.deepEqual(
           poller.texts,
           Array.from({ length: pusher.pushed }, (_, at) => `${at}`),
@@ -284,13 +259,13 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
         return answer?.status === 200
       })
     }
-    await pusher.stop()
+    await pusher.calls.stop()
     const { status } = await tls.admin()('POST', `/v1/bots/${botId}/updates`, {
       message: { text: 'after' },
     })
     assert.equal(status, 200)
     await until(() => poller.texts.length === 1)
-    await poller.stop()
+    await poller.calls.stop()
   })
 
   await t.test(
@@ -304,8 +279,8 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
         for await (const chunk of socket) received += String(chunk)
         assert(!received.includes('HTTP/1.1'))
       }
-      const { cookie } = await tls.admin()('POST', '/v1/session')
-      assert.match(cookie, /^__Host-.*; Secure/)
+      const { headers } = await tls.admin()('POST', '/v1/session')
+      assert.match(String(headers['set-cookie']), /^__Host-.*; Secure/)
     },
   )
 

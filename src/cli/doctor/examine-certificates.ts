@@ -3,13 +3,13 @@ import {
   type CertificateFiles,
   certificateEndMs,
   certificateFiles,
-  isOpenToAll,
   readCertificate,
 } from '../../app/read-certificates.ts'
 import { endingSoonMs } from '../../app/ending-soon.ts'
 import { type Clock, utcText } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import { messageOf } from '../../message-of.ts'
+import { isOpenToAll } from '../../store/is-open-to-all.ts'
 import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
 
 export function examineCertificates(config: Config, clock: Clock): readonly Finding[] {

@@ -6,6 +6,7 @@ import { readAdminKey } from '../../shard/data-directory.ts'
 import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
 import { messageOf } from '../../message-of.ts'
 import { isMissing } from '../../store/is-missing.ts'
+import { isOpenToAll } from '../../store/is-open-to-all.ts'
 
 export interface DirectoryFacts {
   /** The data directory. */
@@ -87,9 +88,8 @@ async function keyFindings(
     return isNew ? [] : [bad(messageOf(error))]
   }
   const path = keyFile ?? `${directory}/admin.key`
-  const isOpen = ((await stat(path)).mode & 0o007) !== 0
   return [
-    isOpen
+    isOpenToAll(path)
       ? warn(`every user of this machine can read ${path}: run chmod o= on it`)
       : good(`the admin key in ${path} can be read`),
   ]

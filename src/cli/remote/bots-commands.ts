@@ -1,7 +1,7 @@
 /** `postbote bots`: lists, shows, registers and removes bots, and renews their tokens. */
 import { readFileSync } from 'node:fs'
 import { ConfigError, configFileOption } from '../../config/config.ts'
-import { optionTable } from '../../config/config-options.ts'
+import { type OptionRow, optionTable } from '../../config/config-options.ts'
 import { onOff, path, wholeNumber } from '../../config/config-values.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
@@ -13,7 +13,7 @@ import { cell, fieldCell } from './cells.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import { fileText } from './file-text.ts'
 import { listBotsCommand } from './list-bots-command.ts'
-import { privateApiOf } from './private-api-of.ts'
+import { privateApiOf, remoteOptions } from './private-api-of.ts'
 import { printResult, tell } from '../output/print-result.ts'
 import { remoteCommand } from './remote-command.ts'
 
@@ -66,13 +66,15 @@ const registerBotCommand = remoteCommand(botOperations.createBot, {
   },
 })
 
+const remoteOptionSet: ReadonlySet<OptionRow> = new Set(remoteOptions)
+
 /** Another name of `bots register`, for the server of this machine. */
 export const registerCommand: ParsedCommand = {
   ...registerBotCommand,
   name: 'register',
   sentence: 'registers a bot with a running server and prints its token',
   options: [
-    ...registerBotCommand.options.slice(0, 4),
+    ...registerBotCommand.options.filter((option) => !remoteOptionSet.has(option)),
     optionTable.dir,
     optionTable.adminPort,
     configFileOption,

@@ -224,26 +224,24 @@ export class RemoteApi {
 }
 
 /**
- * Accepts only a server that shows the certificate in this file, whoever signed it: it names the host at which clients reach the
- * server, and not the address of the listener.
+ * Accepts only a server that shows the certificate in this file, whoever signed it. The names in the certificate are not compared,
+ * because they are those under which clients reach the server, and not the address of the listener.
  */
 function onlyWith(file: string): NonNullable<Place['tls']> {
-  const cert = certificateIn(file)
-  const { raw } = new X509Certificate(cert)
+  const certificate = certificateIn(file)
   return {
-    ca: [cert],
+    ca: [certificate.toString()],
     allowPartialTrustChain: true,
     checkServerIdentity: (_host, shown) =>
-      shown.raw.equals(raw)
+      shown.raw.equals(certificate.raw)
         ? undefined
         : new Error(`it shows another certificate than ${file}: a reload makes it read the file`),
   }
 }
 
-function certificateIn(file: string): string {
+function certificateIn(file: string): X509Certificate {
   try {
-    const cert = readFileSync(file, 'utf8')
-    return new X509Certificate(cert).toString()
+    return new X509Certificate(readFileSync(file, 'utf8'))
   } catch (cause) {
     throw new Error(`the certificate of --admin-cert cannot be read from ${file}`, { cause })
   }

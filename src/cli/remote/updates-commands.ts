@@ -14,7 +14,7 @@ import { attemptLines } from './queue-commands.ts'
 import { privateApiOf } from './private-api-of.ts'
 import { anyValue, fieldOption, orNone, remoteCommand, updateTypeOption } from './remote-command.ts'
 
-/** An option has the same values in all commands, and these are not the states of bots and the types of events. */
+/** An option has the same values in all commands, and `--state` has those of bots. */
 const stateOption = {
   ...fieldOption<UpdateState>(lookBackOperations.listUpdates, 'state', anyValue),
   name: 'update-state',

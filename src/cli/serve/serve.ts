@@ -175,7 +175,8 @@ async function adminKeyOf(config: Config, data: DataDirectory, log: Log): Promis
 
 function certificatesOf(config: Config, log: Log): WorkerSettings['certificates'] {
   const certificates = readCertificates(config)
-  for (const warning of certificateWarnings(config, systemClock.nowMs())) log.warn({}, warning)
+  const warnings = certificateWarnings(config, certificates, systemClock.nowMs())
+  for (const warning of warnings) log.warn({}, warning)
   return certificates
 }
 

@@ -1,11 +1,14 @@
 /**
- * The undocumented parts of Node's sockets that the hand-off relies on, in one place: `_handle` (the native TCP or Pipe
- * object, whose `reading` says whether node:net has started to read from it), `_httpMessage` (the response that is being written), `parser.incoming` (the request that is being read),
+ * The undocumented parts of Node's sockets that the hand-off and TLS rely on, in one place: `_handle` (the native TCP or Pipe
+ * object, whose `reading` says whether node:net has started to read from it), `_parent` (the connection below one of TLS),
+ * `_httpMessage` (the response that is being written), `parser.incoming` (the request that is being read),
  * `parser.getCurrentBuffer` (the bytes it is read from) and `parser.onIncoming` (called for each head; its result steers
  * the parser).
  */
 import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
 
 export interface NativeHandle {
   /** The descriptor; negative once the handle is closed. */
@@ -26,6 +29,13 @@ export function leaveUnread(socket: Duplex): void {
   if (handle === undefined) return
   handle.readStop()
   Reflect.set(handle, 'reading', false)
+}
+
+/** Returns the connection that a server of TLS was given. It still has its address when a handshake has failed. */
+export function connectionBelow(socket: TLSSocket): Socket {
+  const below: unknown = Reflect.get(socket, '_parent')
+  if (below instanceof Socket) return below
+  throw new Error('expected node:tls to know the connection below its socket')
 }
 
 /** Returns whether this connection has sent the head of a response that is not finished. */

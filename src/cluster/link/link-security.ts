@@ -114,6 +114,11 @@ function checkTogether({ cert, key, ca }: Record<'cert' | 'key' | 'ca', string>)
   const certificate = new X509Certificate(cert)
   // Only its form is checked: it may sign the certificate through intermediate ones.
   new X509Certificate(ca).toString()
+  assertKeyOf(certificate, key)
+}
+
+/** Throws, without a part of the key, if a text in PEM is not the key of this certificate. */
+export function assertKeyOf(certificate: X509Certificate, key: string): void {
   if (!certificate.checkPrivateKey(createPrivateKey(key))) {
     throw new Error('the key does not belong to the certificate')
   }

@@ -9,10 +9,11 @@
  * What a peer sends is
  * decrypted by OpenSSL and read by nobody before the peer has proven that it belongs to the cluster.
  */
-import { createServer as createTcpServer, type Server, Socket } from 'node:net'
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from 'node:tls'
 import { type Clock, sleep, type Timer } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
+import { connectionBelow } from '../connection/native-handle.ts'
 import { linkKeepAliveMs, listenBacklog } from '../limits.ts'
 import { describeAddress } from '../listener.ts'
 import type { Log } from '../../surroundings.ts'
@@ -182,13 +183,6 @@ export class TlsLinkListener {
     handshake?.timer.cancel()
     return handshake
   }
-}
-
-/** node:tls tells about a failed handshake when its socket has no address any more, so the one below has it. */
-function connectionBelow(socket: TLSSocket): Socket {
-  const below: unknown = Reflect.get(socket, '_parent')
-  if (below instanceof Socket) return below
-  throw new Error('expected node:tls to know the connection below its socket')
 }
 
 /** The errors of OpenSSL that an operator is likely to cause, by their codes. */

@@ -9,7 +9,7 @@
  * uploads in a prototype).
  *
  * A connection of a listener with TLS is not read at all: its request line is encrypted, so it goes to any worker at once, and
- * that worker forwards what belongs to others. Nobody can be refused with a response then; the connection is closed.
+ * that worker forwards what belongs to others. It cannot be refused with a response, and is closed in place of that.
  *
  * The worker gets a copy of the descriptor. `destroy()` closes the copy of the primary by close(2) and not by
  * shutdown(2), so it does not disturb the worker's copy.
@@ -76,14 +76,13 @@ export class Switchboard {
   }
 
   /** Resolves with the address to which it is really bound (port 0 selects a free one). */
-  async listen({ listener, address, isTls = false }: ListenerOptions): Promise<ListenAddress> {
+  async listen(options: ListenerOptions): Promise<ListenAddress> {
+    const { listener, address, isTls = false } = options
     if ('path' in address) await clearSocketPath(address.path)
     // Half-open: a client may send its request and FIN together and still wait for the response.
-    const server = createServer({ allowHalfOpen: true, pauseOnConnect: isTls }, (socket) => {
-      const clientAddress = 'path' in address ? '' : clientAddressOf(socket)
-      if (isTls) this.#passOn(listener, socket, clientAddress)
-      else this.#accept(listener, socket, clientAddress)
-    })
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: isTls }, (socket) =>
+      this.#accept(options, socket),
+    )
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen({ ...address, backlog: listenBacklog, exclusive: true }, () => {
@@ -110,29 +109,31 @@ export class Switchboard {
     return this.#awaiting.size
   }
 
-  #accept(listener: ListenerKind, socket: Socket, clientAddress: string | undefined): void {
+  #accept({ listener, address, isTls = false }: ListenerOptions, socket: Socket): void {
     socket.on('error', () => socket.destroy())
+    const clientAddress = 'path' in address ? '' : clientAddressOf(socket)
     if (clientAddress === undefined || !this.#makeRoom({ listener, clientAddress })) {
       socket.destroy()
       return
     }
-    const awaited = new AwaitedLine({ listener, socket, clientAddress }, this.#options, () => {
+    const accepted = { listener, socket, clientAddress }
+    if (isTls) this.#passOn(accepted)
+    else this.#awaitLine(accepted)
+  }
+
+  #awaitLine(accepted: Accepted): void {
+    const awaited = new AwaitedLine(accepted, this.#options, () => {
       this.#awaiting.delete(awaited)
       this.#places.move(place, 'busy')
     })
     this.#awaiting.add(awaited)
-    const place = this.#places.open(awaited, { listener, clientAddress })
+    const place = this.#places.open(awaited, accepted)
     this.#places.move(place, 'headless')
-    socket.once('close', () => this.#places.close(place))
+    accepted.socket.once('close', () => this.#places.close(place))
   }
 
-  /** Hands a connection over that was not read. */
-  #passOn(listener: ListenerKind, socket: Socket, clientAddress: string | undefined): void {
-    socket.on('error', () => socket.destroy())
-    if (clientAddress === undefined || !this.#makeRoom({ listener, clientAddress })) {
-      socket.destroy()
-      return
-    }
+  /** Hands over a connection that was not read. */
+  #passOn({ listener, socket, clientAddress }: Accepted): void {
     const close = (): void => void socket.destroy()
     const place = this.#places.open(undefined, { listener, clientAddress })
     socket.once('close', () => this.#places.close(place))

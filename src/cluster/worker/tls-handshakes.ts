@@ -7,19 +7,19 @@
  *         +------------+-- late: closed
  *
  * A handshake costs as much CPU as several requests, and anybody may begin one. So a client address (an IPv6 /64 counts as
- * one) has a few under way at a time, and others of it wait without being read; each of them has a place among the
- * connections of the worker. One of the internet also has a budget of event-loop time for handshakes. An address of one's own network may be that of
- * a proxy, or of a machine with thousands of bots, and has none.
+ * one) has a few under way at a time. Its other connections wait without being read, each with a place among the connections
+ * of the worker. An address of the internet also has a budget of event-loop time for handshakes. An address of one's own
+ * network has none, because it may be that of a proxy, or of a machine with thousands of bots.
  */
 import { constants } from 'node:crypto'
-import { Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node:tls'
 import type { Clock, Timer } from '../../clock.ts'
 import { clientAddress as countedAddress, isShared } from '../../http/client-address.ts'
 import { LoopBudget } from '../../http/loop-budget.ts'
 import { Fifo } from '../../kit/fifo.ts'
 import type { ConnectionOrigin } from '../connection/connection-origin.ts'
-import { leaveUnread } from '../connection/native-handle.ts'
+import { connectionBelow, leaveUnread } from '../connection/native-handle.ts'
 import {
   type ListenerCertificate,
   type ListenerCertificates,
@@ -41,7 +41,6 @@ interface Handshake {
   readonly origin: ConnectionOrigin
   readonly client: Client
   readonly timer: Timer
-  isOver: boolean
 }
 
 interface Client {
@@ -81,6 +80,7 @@ export class TlsHandshakes {
   /** They do not listen: they get connections that the primary has accepted. */
   readonly #servers: { readonly [Kind in ListenerKind]?: Server }
   readonly #clients = new Map<string, Client>()
+  /** Those that wait or are under way. */
   readonly #bySocket = new Map<Socket, Handshake>()
   readonly #budget = new LoopBudget()
   #underWay = 0
@@ -121,7 +121,7 @@ export class TlsHandshakes {
     }
     this.#clients.set(address, client)
     const timer = this.#options.clock.after(tlsHandshakeMs, () => void socket.destroy())
-    const handshake = { socket, origin, client, timer, isOver: false }
+    const handshake = { socket, origin, client, timer }
     this.#bySocket.set(socket, handshake)
     socket.on('error', () => void socket.destroy())
     socket.once('close', () => this.#end(handshake, false))
@@ -140,7 +140,7 @@ export class TlsHandshakes {
   #createServer({ cert, key }: ListenerCertificate): Server {
     const server = createServer({ cert, key, ...protocolOptions })
     server.on('secureConnection', (secured) => this.#secured(secured))
-    server.on('tlsClientError', (_error, secured) => void socketBelow(secured)?.destroy())
+    server.on('tlsClientError', (_error, secured) => void connectionBelow(secured).destroy())
     return server
   }
 
@@ -149,7 +149,7 @@ export class TlsHandshakes {
       if (this.#pauses(client)) return
       const next = client.waiting.shift()
       if (next === undefined) break
-      if (!next.isOver) this.#begin(next)
+      if (this.#bySocket.has(next.socket)) this.#begin(next)
     }
     if (client.underWay.size === 0 && client.waiting.length === 0) {
       this.#clients.delete(client.address)
@@ -194,10 +194,10 @@ export class TlsHandshakes {
   }
 
   #secured(secured: TLSSocket): void {
-    const socket = socketBelow(secured)
-    const handshake = socket && this.#bySocket.get(socket)
+    const socket = connectionBelow(secured)
+    const handshake = this.#bySocket.get(socket)
     // It may have been closed in the same turn of the event loop.
-    if (socket === undefined || handshake === undefined || socket.destroyed) {
+    if (handshake === undefined || socket.destroyed) {
       secured.destroy()
       return
     }
@@ -207,11 +207,9 @@ export class TlsHandshakes {
   }
 
   #end(handshake: Handshake, isSecured: boolean): void {
-    if (handshake.isOver) return
     const { client, socket, timer } = handshake
-    handshake.isOver = true
+    if (!this.#bySocket.delete(socket)) return
     timer.cancel()
-    this.#bySocket.delete(socket)
     this.#leave(handshake)
     this.#options.ended?.(isSecured)
     this.#beginNext(client)
@@ -230,10 +228,4 @@ const protocolOptions: TlsOptions = {
   minVersion: 'TLSv1.2',
   ALPNProtocols: ['http/1.1'],
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-}
-
-/** Returns the connection that was accepted, below the one of TLS. */
-function socketBelow(secured: TLSSocket): Socket | undefined {
-  const below: unknown = Reflect.get(secured, '_parent')
-  return below instanceof Socket ? below : undefined
 }

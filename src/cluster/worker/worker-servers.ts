@@ -224,7 +224,7 @@ export class WorkerServers {
     const origin = { listener, clientAddress }
     const isTls = this.#handshakes.isFor(listener)
     if (!this.#makeRoom(origin)) {
-      // Without a handshake nobody could read a response.
+      // The client could not read a response before its handshake.
       if (isTls) {
         socket.destroy()
         return
@@ -250,7 +250,7 @@ export class WorkerServers {
     this.#servers[listener].emit('connection', socket)
   }
 
-  /** The connection counts twice until it is closed, as itself and as the one that carries it. */
+  /** `#connections` counts it twice until it is closed: as the connection that was accepted, and as the one of TLS above it. */
   #secured(socket: Socket, secured: Socket, origin: ConnectionOrigin): void {
     this.#clients.closed(socket)
     markConnection(secured, origin)

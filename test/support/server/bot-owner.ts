@@ -1,14 +1,7 @@
 /** The owner of a bot, who has a link of the owner's page and nothing else, at either listener. */
 import assert from 'node:assert/strict'
+import { freshAddress } from './fresh-address.ts'
 import { type Answer, type Server, send } from './server.ts'
-
-let lastAddress = 0
-
-/** Returns the address of a client that has not called before, so that no refusal waits for an earlier one. */
-export function freshAddress(): string {
-  lastAddress += 1
-  return [101, lastAddress >> 16, (lastAddress >> 8) & 255, lastAddress & 255].join('.')
-}
 
 /** Options of a link besides its ttl. */
 export interface LinkOptions {

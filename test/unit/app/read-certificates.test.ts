@@ -7,9 +7,7 @@ import {
   certificateWarnings,
   readCertificates,
 } from '../../../src/app/read-certificates.ts'
-import { examineCertificates } from '../../../src/cli/doctor/examine-certificates.ts'
 import { type Config, parseConfig } from '../../../src/config/config.ts'
-import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 import { issueCertificate, makeCertificate } from '../../support/network/certificates.ts'
 
@@ -74,28 +72,9 @@ test('a key that everybody can read and an expired certificate are named', (t) =
   const { file } = setUp(t)
   const old = issueCertificate({ name: 'x', from: '20200101000000Z', until: '20200201000000Z' })
   const options = config(file('cert', old.cert), file('key', old.key))
-  assert.deepEqual(certificateWarnings(options, Date.UTC(2020, 0, 15)), [])
+  const certificates = readCertificates(options)
+  assert.deepEqual(certificateWarnings(options, certificates, Date.UTC(2020, 0, 15)), [])
   chmodSync(join(options.httpCertKey ?? ''), 0o644)
-  const warnings = certificateWarnings(options, Date.UTC(2020, 1, 2))
+  const warnings = certificateWarnings(options, certificates, Date.UTC(2020, 1, 2))
   assert.match(warnings.join('\n'), /read .*key: .*chmod o=\n.*cert has expired$/)
-})
-
-test('the doctor says until when a certificate is valid, and what is wrong with it', (t) => {
-  const { file } = setUp(t)
-  const { cert, key } = issueCertificate({
-    name: 'x',
-    from: '20200101000000Z',
-    until: '20200201000000Z',
-  })
-  const options = config(file('cert', cert), file('key', key))
-  const at = (month: number, day: number) =>
-    examineCertificates(options, new FakeClock(Date.UTC(2020, month, day)))
-  const said = [at(0, 2), at(0, 20), at(1, 2)].map(([first]) => `${first?.level} ${first?.text}`)
-  assert.match(said[0] ?? '', /^good .*is valid until 2020-02-01$/)
-  assert.match(said[1] ?? '', /^warn .*is valid until 2020-02-01: renew it$/)
-  assert.match(said[2] ?? '', /^bad .*expired on 2020-02-01: renew it$/)
-  file('key', other.key)
-  assert.equal(at(0, 2)[0]?.level, 'bad')
-  const none = parseConfig({ argv: [], env: {}, readFile: () => '' })
-  assert.deepEqual(examineCertificates(none, new FakeClock()), [])
 })

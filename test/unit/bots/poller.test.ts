@@ -169,7 +169,7 @@ test('an active webhook refuses polls, and a new webhook ends the waiting poll',
   const polls = await Polls.open()
   polls.call('a', { timeoutMs: 50_000 })
   polls.isWebhookActive = true
-  polls.poller.terminate('webhook_set')
+  polls.poller.terminate()
   await settle()
   polls.call('b', { offset: -1 })
   await polls.advance(3_000)
