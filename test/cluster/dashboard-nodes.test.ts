@@ -56,7 +56,6 @@ test('the page of nodes shows each node of a cluster, and those that are gone', 
     workers: 2,
   })
   await cluster.balanced(names)
-  await cluster.settled()
   const server = cluster.node('a')
   const browser = await startChromium(t)
   for (const { name, colorScheme, viewport } of appearances) {

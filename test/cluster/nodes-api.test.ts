@@ -98,7 +98,6 @@ test('each node of a cluster describes itself to whichever node is asked', { ski
   const names = ['a', 'b', 'c']
   const cluster = await startCluster(t, await world.database('nodes_api'), { nodes: names })
   await cluster.balanced(names)
-  await cluster.settled()
   for (const server of cluster.nodes) {
     const { nodes, missing_shards: missing } = await nodesOf(server)
     assert.equal(missing, undefined)

@@ -13,6 +13,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
+import { budgetWaitersPerDebtorMax } from '../../src/http/budget-gate.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 import { conversations } from './conversations.ts'
@@ -24,7 +25,11 @@ import { descriptorsOf, filesOf, tellMemoryFile, type Vitals, vitalsOf } from '.
 const casesWanted = Number(process.env['FUZZ_CASES'] ?? 25_000)
 const seed = seedOf(process.env['FUZZ_SEED'] ?? '1')
 const path = process.env['FUZZ_PATH']
-const lanes = 64
+/**
+ * No more than may wait for one bot, so that none is refused with 429: all may send an expensive request to the same bot, and
+ * on a busy machine requests seem to cost more.
+ */
+const lanes = budgetWaitersPerDebtorMax
 /** Conversations of one lane with one seed. */
 const conversationsPerRun = 20
 const deadlineMs = 20_000

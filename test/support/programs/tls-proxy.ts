@@ -38,7 +38,11 @@ export function replaceAll(text: string, replacements: Readonly<Record<string, s
 /** Waits until a proxy that was just started accepts connections. If it does not, this throws with the proxy's log. */
 export async function untilStarted(
   child: ChildProcess,
-  { port, limitMs, log }: { readonly port: number; readonly limitMs: number; log(): string },
+  {
+    port,
+    limitMs,
+    log,
+  }: { readonly port: number; readonly limitMs: number; readonly log: () => string },
 ): Promise<void> {
   for (let waitedMs = 0; waitedMs < limitMs; waitedMs += lookPauseMs) {
     if (child.exitCode !== null) break

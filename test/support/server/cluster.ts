@@ -140,13 +140,14 @@ export class TestCluster {
     return all.flat()
   }
 
-  /** Resolves when each of these nodes, and no other one, has shards. */
+  /** Resolves when each of these nodes, and no other one, has shards, and none is being handed over. */
   async balanced(names: readonly string[]): Promise<void> {
     const wanted = [...names].toSorted()
     await until(async () => {
       const owners = [...new Set(await this.owners())].toSorted()
       return JSON.stringify(owners) === JSON.stringify(wanted)
     }, balancedMsMax)
+    await this.settled()
   }
 
   /** Resolves when no shard has moved for a while, so that none is being handed over, and every node serves. */

@@ -34,7 +34,6 @@ export async function startServer(t: EndingTest, options: ServerOptions = {}): P
   assert.equal(code, 0, output)
   const cluster = await startCluster(owner, { name, url, env, postgres }, { flags, workers: 2 })
   await cluster.balanced(['a', 'b', 'c'])
-  await cluster.settled()
   const logs = process.env['TEST_CLUSTER_LOGS']
   if (logs !== undefined) {
     owner.after(async () => {
