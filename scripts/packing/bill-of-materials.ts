@@ -15,18 +15,16 @@ interface LockedPackage {
   readonly version?: string
   readonly license?: string
   readonly integrity?: string
-  readonly dev?: boolean
-  readonly os?: readonly string[]
-  readonly cpu?: readonly string[]
-  readonly libc?: readonly string[]
 }
 
 export interface Materials {
   readonly lock: Lock
+  /** What npm installed for each processor, as the lock files say that it leaves in node_modules. */
+  readonly installed: readonly Lock[]
   /** Packages for development whose code is in the bundles all the same. */
   readonly bundled: ReadonlySet<string>
   readonly node: { readonly version: string; readonly sha256: Readonly<Record<string, string>> }
-  readonly debian: { readonly release: string; readonly packages: readonly DebianPackage[] }
+  readonly debian: readonly DebianPackage[]
   readonly epochS: number
 }
 
@@ -42,19 +40,26 @@ interface Component {
 
 /** Returns the document. */
 export function billOfMaterials(materials: Materials): object {
-  const { lock, node, debian, epochS } = materials
-  const fromNpm = Object.entries(lock.packages)
-    .filter(([path, entry]) => path !== '' && isShipped(path, entry, materials.bundled))
-    .map(([path, entry]) => npmComponent(path, entry))
+  const { lock, installed, bundled, node, debian, epochS } = materials
+  const ofPages = Object.entries(lock.packages).filter(([path, entry]) =>
+    bundled.has(nameOf(path, entry)),
+  )
+  const fromNpm = [
+    ...installed.flatMap(({ packages }) => Object.entries(packages)),
+    ...ofPages,
+  ].map(([path, entry]) => npmComponent(path, entry))
   const fromNode = Object.entries(node.sha256).map(([arch, content]) => ({
     ...component('platform', 'node', node.version, `pkg:generic/node@${node.version}?arch=${arch}`),
+    licenses: [licenseOf('MIT')],
     hashes: [{ alg: 'SHA-256', content }],
   }))
-  const fromDebian = debian.packages.map(({ name, version, architecture, sha256 }) => {
-    const query = `arch=${architecture}&distro=debian-${debian.release}`
+  const fromDebian = debian.map(({ name, version, architecture, licenses, sha256 }) => {
+    const query = `arch=${architecture}&distro=debian-bookworm`
     const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?${query}`
     return {
       ...component('library', name, version, purl),
+      // Debian's names of licenses are not those of SPDX.
+      licenses: licenses.map((each) => ({ license: { name: each } })),
       hashes: [{ alg: 'SHA-256', content: sha256 }],
     }
   })
@@ -79,18 +84,6 @@ export function billOfMaterials(materials: Materials): object {
     },
     components,
   }
-}
-
-/** Whether a package of the lock file gets into a release: packages for other systems do not. */
-function isShipped(path: string, entry: LockedPackage, bundled: ReadonlySet<string>): boolean {
-  if (entry.dev === true) return bundled.has(nameOf(path, entry))
-  return (
-    fits(entry.os, ['linux']) && fits(entry.cpu, ['x64', 'arm64']) && fits(entry.libc, ['glibc'])
-  )
-}
-
-function fits(wanted: readonly string[] | undefined, own: readonly string[]): boolean {
-  return wanted === undefined || wanted.some((each) => own.includes(each))
 }
 
 function npmComponent(path: string, entry: LockedPackage): Component {
