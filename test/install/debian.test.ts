@@ -51,9 +51,7 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
 
   await t.test('its unit is valid, and the server runs as a user of its own in its sandbox', () => {
     assert.equal(inDebian('systemd-analyze', 'verify', 'postbote.service'), '')
-    const property = (name: string): string =>
-      inDebian('systemctl', 'show', 'postbote', '--value', '--property', name)
-    const inside = inDebian('cat', `/proc/${property('MainPID')}/status`)
+    const inside = inDebian('cat', `/proc/${mainPid()}/status`)
     const [, uid = ''] = /^Uid:\t(\d+)/m.exec(inside) ?? []
     assert(Number(uid) >= 61_184 && Number(uid) <= 65_519, uid)
     assert.match(inside, /^CapEff:\t0+$/m)
@@ -79,7 +77,7 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
 
   await t.test('systemd starts it again when it is killed, and nothing is lost', async () => {
     push('two')
-    const before = inDebian('systemctl', 'show', 'postbote', '--value', '--property', 'MainPID')
+    const before = mainPid()
     inDebian('kill', '-KILL', before)
     await until(() => attempt('systemctl', 'is-active', 'postbote').output !== 'active', 30_000)
     await until(() => attempt('systemctl', 'is-active', 'postbote').status === 0, 30_000)
@@ -140,6 +138,10 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
     assert.deepEqual(poll(), ['one', 'two', 'three'])
   })
 })
+
+function mainPid(): string {
+  return inDebian('systemctl', 'show', 'postbote', '--value', '--property', 'MainPID')
+}
 
 const newer = '99.0.1'
 

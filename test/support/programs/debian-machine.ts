@@ -18,9 +18,12 @@ export interface Outcome {
 
 /** Waits until systemd has started everything. */
 export async function booted(): Promise<void> {
-  const isRunning = (): boolean =>
-    childrenOf(nspawn).length === 1 && attempt('systemctl', 'is-system-running').status === 0
   await until(isRunning, 60_000)
+}
+
+function isRunning(): boolean {
+  if (childrenOf(nspawn).length === 0) return false
+  return attempt('systemctl', 'is-system-running').status === 0
 }
 
 /** Runs a program as root in there. */

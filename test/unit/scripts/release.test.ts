@@ -212,7 +212,7 @@ test('the image and the packages of a release have the Node.js whose use is reco
   assert(chosen.startsWith(`${wanted}.`), chosen)
   const pinned = [...read('scripts/packing/inputs.txt').matchAll(/^node (\S+) [\da-f]{64}$/gm)]
   assert.deepEqual(
-    pinned.map(([, version]) => version),
+    pinned.map(([, named]) => named),
     architectures.map(() => chosen),
   )
 })
