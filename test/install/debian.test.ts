@@ -77,8 +77,7 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
 
   await t.test('systemd starts it again when it is killed, and nothing is lost', async () => {
     push('two')
-    const before = mainPid()
-    inDebian('kill', '-KILL', before)
+    inDebian('systemctl', 'kill', '--kill-who=main', '--signal=KILL', 'postbote')
     await until(() => attempt('systemctl', 'is-active', 'postbote').output !== 'active', 30_000)
     await until(() => attempt('systemctl', 'is-active', 'postbote').status === 0, 30_000)
     assert.deepEqual(poll(8_091), ['one', 'two'])
