@@ -34,7 +34,7 @@ interface Component {
   readonly name: string
   readonly version: string
   readonly purl: string
-  readonly licenses?: readonly object[]
+  readonly licenses: readonly object[]
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[]
 }
 
@@ -92,9 +92,10 @@ function npmComponent(path: string, entry: LockedPackage): Component {
   const [algorithm = '', digest = ''] = (integrity ?? '').split('-')
   const alg = algorithm.replace('sha', 'SHA-')
   const hash = { alg, content: Buffer.from(digest, 'base64').toString('hex') }
+  if (license === undefined) throw new Error(`${name}: expected a license in the lock file`)
   return {
     ...component('library', name, version, `pkg:npm/${name.replace('@', '%40')}@${version}`),
-    ...(license === undefined ? {} : { licenses: [licenseOf(license)] }),
+    licenses: [licenseOf(license)],
     ...(integrity === undefined ? {} : { hashes: [hash] }),
   }
 }
@@ -109,7 +110,7 @@ function component(
   name: string,
   version: string,
   purl: string,
-): Component {
+): Omit<Component, 'licenses'> {
   return { type, 'bom-ref': purl, name, version, purl }
 }
 

@@ -130,7 +130,7 @@ exec ${home}/bin/node ${home}/dist/src/main.js "$@"
 `
 
 /** Later versions keep this text: dpkg would ask everyone who has changed the file what to do with another one. */
-const emptyEnvironment = `# Options of the server as POSTBOTE_... variables, one in a line, and secrets: only root reads this file.
+export const emptyEnvironment = `# Options of the server as POSTBOTE_... variables, one in a line, and secrets: only root reads this file.
 # ${documentation}/docs/reference/options.md lists them. Then: systemctl restart postbote
 `
 

@@ -13,6 +13,7 @@ import {
   inDebian,
   noDebian as skip,
 } from '../support/programs/debian-machine.ts'
+import { root } from '../support/server/package-user.ts'
 import { until } from '../support/kit/until.ts'
 
 const environment = join(debian, 'etc/postbote/environment')
@@ -23,6 +24,9 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
   skip,
 }, async (t) => {
   await booted()
+  const [, libc = ''] = /glibc (2\.\d+) or newer/.exec(read('docs/know/promise.md')) ?? []
+  const needed = inDebian('dpkg-deb', '--field', '/postbote.deb', 'Depends')
+  assert(needed.startsWith(`libc6 (>= ${libc}), `), needed)
   inDebian('apt-get', 'install', '--yes', '/postbote.deb')
   assert.equal(inDebian('systemctl', 'is-enabled', 'postbote'), 'enabled')
   assert.equal(inDebian('systemctl', 'is-active', 'postbote'), 'active')
@@ -137,6 +141,10 @@ test('an empty Debian installs the package, runs the server, and keeps its data 
     assert.deepEqual(poll(), ['one', 'two', 'three'])
   })
 })
+
+function read(name: string): string {
+  return readFileSync(join(root, name), 'utf8')
+}
 
 function mainPid(): string {
   return inDebian('systemctl', 'show', 'postbote', '--value', '--property', 'MainPID')

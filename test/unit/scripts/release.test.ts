@@ -1,5 +1,6 @@
 /** What a release is made of, as far as that needs none of the programs that make it. */
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -13,6 +14,7 @@ import { licensesOf } from '../../../scripts/packing/debian-base.ts'
 import {
   controlFile,
   conffile,
+  emptyEnvironment,
   maintainerScripts,
   unitOfPackage,
 } from '../../../scripts/packing/debian-package.ts'
@@ -86,6 +88,15 @@ test('the bill of materials has what is shipped, once and with its license, and 
   assert.match(hash?.content ?? '', /^[0-9a-f]{128}$/)
 })
 
+test('a package without a license is not packed', () => {
+  const { license: _, ...bare } = fastify
+  const installed = [{ version, packages: { 'node_modules/fastify': bare } }]
+  assert.throws(
+    () => billOfMaterials({ ...materials, installed }),
+    /^Error: fastify: expected a license/,
+  )
+})
+
 test('the licenses of a Debian package are those that its copyright file names', () => {
   assert.deepEqual(licensesOf('License: GPL-3+\n text\nLicense: ISC\n\nLicense: GPL-3+\n'), [
     'GPL-3+',
@@ -130,6 +141,11 @@ test('the unit of the Debian package is that of the examples with other paths', 
   assert(unit.includes(`EnvironmentFile=-${conffile}\n`))
   assert.doesNotMatch(unit, /\/opt|node /)
   assert.deepEqual(withoutPaths(unit), withoutPaths(example))
+})
+
+test('the file of options in the Debian package keeps its text, so no upgrade asks what to do with a changed one', () => {
+  const sum = createHash('sha256').update(emptyEnvironment).digest('hex')
+  assert.equal(sum, '69cb469573278bce06a8f4559067101cef4c2825aaf31dc0a5c67595d99cd629')
 })
 
 test('no script of the Debian package removes anything, so a purge keeps the data', () => {
