@@ -10,6 +10,7 @@ import { errorsPage } from './errors-page.ts'
 import { goTables } from './go-tables.ts'
 import { limitsPage } from './limits-page.ts'
 import { openApiPage } from './openapi-page.ts'
+import { promisedNames } from './promised-names.ts'
 import { pythonTables } from './python-tables.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
@@ -29,6 +30,10 @@ writeFileSync(apiPage, withCallsTable(readFileSync(apiPage, 'utf8')))
 const clientPage = new URL('use/client.md', docs)
 writeFileSync(clientPage, withSignatures(readFileSync(clientPage, 'utf8')))
 writeFileSync(new URL('../clients/go/tables.go', docs), goTables())
+const promisedFile = new URL('../test/fixtures/promised.txt', docs)
+const promised = new Set(readFileSync(promisedFile, 'utf8').trim().split('\n'))
+for (const name of await promisedNames()) promised.add(name)
+writeFileSync(promisedFile, `${[...promised].toSorted().join('\n')}\n`)
 
 function clientsPage(): string {
   let page = readFileSync(new URL('use/frameworks.md', docs), 'utf8')

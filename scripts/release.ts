@@ -3,8 +3,8 @@
  *
  *     release.js MAKING TARGET NODE_VERSION NODE_X64 NODE_ARM64
  *
- * MAKING/built is the checkout, TARGET an empty folder, and the last two are folders with Node.js. SOURCE_DATE_EPOCH is the time
- * of the commit; every file in every archive gets it.
+ * MAKING/built is the checkout, MAKING/debian what scripts/bring-debian brings, TARGET an empty folder, and the last two are
+ * folders with Node.js. SOURCE_DATE_EPOCH is the time of the commit; every file in every archive gets it.
  */
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { type Architecture, architectures } from './packing/architecture.ts'
 import { billOfMaterials, type Lock } from './packing/bill-of-materials.ts'
 import { copyProgram } from './packing/copy-program.ts'
-import { type DebianPackage, debianRelease, unpackDebian } from './packing/debian-base.ts'
+import { type DebianPackage, unpackDebian } from './packing/debian-base.ts'
 import { writeDebianPackage } from './packing/debian-package.ts'
 import { Dockerfile } from './packing/dockerfile.ts'
 import { type PlatformImage, writeOciArchive } from './packing/oci-archive.ts'
@@ -43,6 +43,7 @@ run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: clientFold
 packOtherClients({ built, version, epochS, making: join(making, 'python'), target })
 
 const debian: DebianPackage[] = []
+const installed: Lock[] = []
 const images: PlatformImage[] = []
 const nodeSums: Record<string, string> = {}
 for (const [at, architecture] of architectures.entries()) {
@@ -50,6 +51,7 @@ for (const [at, architecture] of architectures.entries()) {
   const own = join(making, architecture.node)
   const program = join(own, 'program')
   copyProgram({ built, to: program, architecture })
+  installed.push(JSON.parse(readFileSync(join(program, 'node_modules/.package-lock.json'), 'utf8')))
   const node = { program: join(nodeFolder, 'bin/node'), license: join(nodeFolder, 'LICENSE') }
   nodeSums[architecture.node] = createHash('sha256')
     .update(readFileSync(node.program))
@@ -79,9 +81,10 @@ writeOciArchive({
 
 const bill = billOfMaterials({
   lock,
+  installed,
   bundled: packagesOfPages(),
   node: { version: nodeVersion, sha256: nodeSums },
-  debian: { release: debianRelease, packages: debian },
+  debian,
   epochS,
 })
 const billText = `${JSON.stringify(bill, undefined, 2)}\n`
@@ -95,7 +98,7 @@ function baseLayer(
 ): string {
   const folder = join(own, 'base')
   mkdirSync(join(folder, 'usr/local/bin'), { recursive: true })
-  debian.push(...unpackDebian(folder, architecture))
+  debian.push(...unpackDebian(join(making, 'debian', architecture.debian), folder))
   cpSync(node.program, join(folder, 'usr/local/bin/node'))
   mkdirSync(join(folder, 'usr/share/doc/node'), { recursive: true })
   cpSync(node.license, join(folder, 'usr/share/doc/node/LICENSE'))

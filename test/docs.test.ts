@@ -108,8 +108,8 @@ test('files named in the documentation exist', () => {
 test('options named in the documentation exist', () => {
   const known = new Set(optionRows.flatMap(([, row]) => [row.name, `no-${row.name}`]))
   for (const { options } of commandTable) for (const { name } of options) known.add(name)
-  // Options of all commands, of curl and of the tests.
-  for (const name of ['help', 'version', 'data-binary', 'test']) known.add(name)
+  // Options of all commands, of curl, sha256sum and the tests.
+  for (const name of ['help', 'version', 'data-binary', 'ignore-missing', 'test']) known.add(name)
   // Options of npm, systemctl, docker and helm.
   const install = 'docs/run/install.md'
   const ofInstallers =

@@ -15,18 +15,16 @@ interface LockedPackage {
   readonly version?: string
   readonly license?: string
   readonly integrity?: string
-  readonly dev?: boolean
-  readonly os?: readonly string[]
-  readonly cpu?: readonly string[]
-  readonly libc?: readonly string[]
 }
 
 export interface Materials {
   readonly lock: Lock
+  /** What npm installed for each processor, as the lock files say that it leaves in node_modules. */
+  readonly installed: readonly Lock[]
   /** Packages for development whose code is in the bundles all the same. */
   readonly bundled: ReadonlySet<string>
   readonly node: { readonly version: string; readonly sha256: Readonly<Record<string, string>> }
-  readonly debian: { readonly release: string; readonly packages: readonly DebianPackage[] }
+  readonly debian: readonly DebianPackage[]
   readonly epochS: number
 }
 
@@ -36,25 +34,32 @@ interface Component {
   readonly name: string
   readonly version: string
   readonly purl: string
-  readonly licenses?: readonly object[]
+  readonly licenses: readonly object[]
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[]
 }
 
 /** Returns the document. */
 export function billOfMaterials(materials: Materials): object {
-  const { lock, node, debian, epochS } = materials
-  const fromNpm = Object.entries(lock.packages)
-    .filter(([path, entry]) => path !== '' && isShipped(path, entry, materials.bundled))
-    .map(([path, entry]) => npmComponent(path, entry))
+  const { lock, installed, bundled, node, debian, epochS } = materials
+  const ofPages = Object.entries(lock.packages).filter(([path, entry]) =>
+    bundled.has(nameOf(path, entry)),
+  )
+  const fromNpm = [
+    ...installed.flatMap(({ packages }) => Object.entries(packages)),
+    ...ofPages,
+  ].map(([path, entry]) => npmComponent(path, entry))
   const fromNode = Object.entries(node.sha256).map(([arch, content]) => ({
     ...component('platform', 'node', node.version, `pkg:generic/node@${node.version}?arch=${arch}`),
+    licenses: [licenseOf('MIT')],
     hashes: [{ alg: 'SHA-256', content }],
   }))
-  const fromDebian = debian.packages.map(({ name, version, architecture, sha256 }) => {
-    const query = `arch=${architecture}&distro=debian-${debian.release}`
+  const fromDebian = debian.map(({ name, version, architecture, licenses, sha256 }) => {
+    const query = `arch=${architecture}&distro=debian-bookworm`
     const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?${query}`
     return {
       ...component('library', name, version, purl),
+      // Debian's names of licenses are not those of SPDX.
+      licenses: licenses.map((each) => ({ license: { name: each } })),
       hashes: [{ alg: 'SHA-256', content: sha256 }],
     }
   })
@@ -81,27 +86,16 @@ export function billOfMaterials(materials: Materials): object {
   }
 }
 
-/** Whether a package of the lock file gets into a release: packages for other systems do not. */
-function isShipped(path: string, entry: LockedPackage, bundled: ReadonlySet<string>): boolean {
-  if (entry.dev === true) return bundled.has(nameOf(path, entry))
-  return (
-    fits(entry.os, ['linux']) && fits(entry.cpu, ['x64', 'arm64']) && fits(entry.libc, ['glibc'])
-  )
-}
-
-function fits(wanted: readonly string[] | undefined, own: readonly string[]): boolean {
-  return wanted === undefined || wanted.some((each) => own.includes(each))
-}
-
 function npmComponent(path: string, entry: LockedPackage): Component {
   const { version = '', license, integrity } = entry
   const name = nameOf(path, entry)
   const [algorithm = '', digest = ''] = (integrity ?? '').split('-')
   const alg = algorithm.replace('sha', 'SHA-')
   const hash = { alg, content: Buffer.from(digest, 'base64').toString('hex') }
+  if (license === undefined) throw new Error(`${name}: expected a license in the lock file`)
   return {
     ...component('library', name, version, `pkg:npm/${name.replace('@', '%40')}@${version}`),
-    ...(license === undefined ? {} : { licenses: [licenseOf(license)] }),
+    licenses: [licenseOf(license)],
     ...(integrity === undefined ? {} : { hashes: [hash] }),
   }
 }
@@ -116,7 +110,7 @@ function component(
   name: string,
   version: string,
   purl: string,
-): Component {
+): Omit<Component, 'licenses'> {
   return { type, 'bom-ref': purl, name, version, purl }
 }
 

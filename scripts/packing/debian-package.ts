@@ -11,6 +11,7 @@
  */
 import { chmodSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import type { Architecture } from './architecture.ts'
 import { filesBelow } from './files-below.ts'
 import { run } from './run.ts'
@@ -51,7 +52,8 @@ export function writeDebianPackage(options: DebianPackageOptions): void {
   writeFileSync(place(conffile), emptyEnvironment)
   cpSync(join(built, 'LICENSE'), place(`${documentation}/copyright`))
   cpSync(node.license, place(`${documentation}/LICENSE.node`))
-  cpSync(join(built, 'CHANGELOG.md'), place(`${documentation}/CHANGELOG.md`))
+  const changelog = readFileSync(join(built, 'CHANGELOG.md'))
+  writeFileSync(place(`${documentation}/changelog.gz`), gzipSync(changelog, { level: 9 }))
   for (const folder of ['know', 'reference', 'run', 'start', 'use']) {
     cpSync(join(built, 'docs', folder), place(`${documentation}/docs/${folder}`), {
       recursive: true,
@@ -104,7 +106,7 @@ Version: ${version}
 Architecture: ${architecture.debian}
 Maintainer: The Postbote authors <postbote@localhost>
 Installed-Size: ${Math.ceil(bytes / 1_024)}
-Depends: libc6 (>= ${libc}), libgcc-s1, libstdc++6 (>= 8), init-system-helpers
+Depends: libc6 (>= ${libc}), libgcc-s1, libstdc++6 (>= 8)
 Section: net
 Priority: optional
 Description: server that delivers updates to bots
@@ -127,8 +129,9 @@ const commandScript = `#!/bin/sh
 exec ${home}/bin/node ${home}/dist/src/main.js "$@"
 `
 
-const emptyEnvironment = `# Options of the server as POSTBOTE_... variables, one in a line, and secrets: only root reads this file.
-# ${documentation}/docs/reference/options.md lists them. Then: systemctl reload postbote
+/** Later versions keep this text: dpkg would ask everyone who has changed the file what to do with another one. */
+export const emptyEnvironment = `# Options of the server as POSTBOTE_... variables, one in a line, and secrets: only root reads this file.
+# ${documentation}/docs/reference/options.md lists them. Then: systemctl restart postbote
 `
 
 const ifSystemd = 'if [ -d /run/systemd/system ]; then'
@@ -147,7 +150,10 @@ case "$1" in configure | abort-upgrade | abort-deconfigure | abort-remove)
   ${ifSystemd}
     systemctl --system daemon-reload >/dev/null || true
     if [ -n "$2" ]; then action=restart; else action=start; fi
-    deb-systemd-invoke $action postbote.service >/dev/null || true
+    if ! deb-systemd-invoke $action postbote.service >/dev/null 2>&1; then
+      echo 'postbote: the server did not start. This is what systemctl status postbote says:' >&2
+      systemctl status --no-pager --full --lines=5 postbote.service >&2 || true
+    fi
   fi
   ;;
 esac

@@ -1,15 +1,38 @@
-/** A data directory of version 0.1 is served with everything in it. */
+/** The data directory and the export of an earlier version are served with everything in them. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { oldData, oldDataFacts } from '../support/server/old-data.ts'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { postbote } from '../support/server/database.ts'
+import { type OldData, oldDataOf } from '../support/server/old-data.ts'
 import { startServer } from '../support/server/server.ts'
+import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 
-const { tokens, firstPendingId, removedId, webhookUrl } = oldDataFacts
+for (const version of ['0.1', '1.0'] as const) {
+  test(`a data directory of version ${version} is served in full`, async (t) => {
+    const data = oldDataOf(version)
+    await isServed(t, data, data.directory)
+  })
+}
 
-test('a data directory of version 0.1 is served in full', async (t) => {
+test('an export of version 1.0 is imported and served in full', async (t) => {
+  const data = oldDataOf('1.0')
+  const directory = join(temporaryDirectory(t), 'data')
+  const { code, output } = await postbote([
+    'import',
+    data.exported,
+    '--dir',
+    directory,
+    '--skip-ids=0',
+  ])
+  assert.equal(code, 0, output)
+  await isServed(t, data, directory)
+})
+
+async function isServed(t: TestContext, { facts }: OldData, directory: string): Promise<void> {
+  const { tokens, firstPendingId, removedId, webhookUrl } = facts
   const sink = await startSink(t)
-  const server = await startServer(t, { data: oldData, workers: 1, flags: ['--local'] })
+  const server = await startServer(t, { data: directory, workers: 1, flags: ['--local'] })
   assert.equal((await server.admin('GET', '/readyz')).status, 200)
 
   await t.test('pending updates keep their ids, their order and their texts', async () => {
@@ -94,7 +117,7 @@ test('a data directory of version 0.1 is served in full', async (t) => {
       ['refused', '=l', 1],
     ])
   })
-})
+}
 
 function textsOf(updates: readonly { readonly message?: Readonly<Record<string, unknown>> }[]) {
   return updates.map(({ message }) => message?.['text'])

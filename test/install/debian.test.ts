@@ -1,142 +1,162 @@
 /**
- * The Debian package of a release in an empty Debian, which scripts/test-debian prepares. In other runs this is skipped. There
- * is no systemd in there: the test runs the command of the unit as the user that `DynamicUser` would choose.
+ * The Debian package of a release in an empty Debian with systemd, which scripts/test-debian starts: it has no network. In other
+ * runs this is skipped.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { freePorts } from '../support/kit/port.ts'
-import { RunningScript } from '../support/kit/running-script.ts'
+import { test } from 'node:test'
+import {
+  attempt,
+  booted,
+  debian,
+  inDebian,
+  noDebian as skip,
+} from '../support/programs/debian-machine.ts'
+import { root } from '../support/server/package-user.ts'
+import { until } from '../support/kit/until.ts'
 
-const debian = process.env['POSTBOTE_DEBIAN'] ?? ''
-const skip = debian === '' && 'needs the Debian that `scripts/test-debian` makes'
-
-/** Within the range from which systemd chooses (`DynamicUser=` in systemd.exec(5)). */
-const user = 61_184
 const environment = join(debian, 'etc/postbote/environment')
-/** Where systemd keeps the state of such a user, with a link to it. */
-const data = join(debian, 'var/lib/private/postbote')
+const own = ['--dir', '/var/lib/postbote']
+const node = '/usr/lib/postbote/bin/node'
 
 test('an empty Debian installs the package, runs the server, and keeps its data when it is purged', {
   skip,
 }, async (t) => {
-  const http = await freePorts(2)
-  const admin = http + 1
+  await booted()
+  const [, libc = ''] = /glibc (2\.\d+) or newer/.exec(read('docs/know/promise.md')) ?? []
+  const needed = inDebian('dpkg-deb', '--field', '/postbote.deb', 'Depends')
+  assert(needed.startsWith(`libc6 (>= ${libc}), `), needed)
   inDebian('apt-get', 'install', '--yes', '/postbote.deb')
+  assert.equal(inDebian('systemctl', 'is-enabled', 'postbote'), 'enabled')
+  assert.equal(inDebian('systemctl', 'is-active', 'postbote'), 'active')
   assert.equal(statSync(environment).mode & 0o777, 0o600)
-  const wanted = join(debian, 'etc/systemd/system/multi-user.target.wants/postbote.service')
-  assert.match(inDebian('readlink', wanted.slice(debian.length)), /postbote\.service$/)
-  assert.match(inDebian('postbote', '--help'), /^Usage:\n {2}postbote serve/)
-  const options = `POSTBOTE_HTTP_PORT=${http}\nPOSTBOTE_ADMIN_PORT=${admin}\n`
-  writeFileSync(environment, options)
-  mkdirSync(data, { recursive: true })
-  chmodSync(data, 0o700)
-  chownSync(data, user, user)
-  symlinkSync('private/postbote', join(debian, 'var/lib/postbote'))
+  const version = inDebian('postbote', '--version')
+  const register = ['register', '--first-name', 'E', '--username', 'e_bot', ...own]
+  const token = inDebian('postbote', ...register)
+  const push = (text: string): string =>
+    inDebian(
+      'postbote',
+      'push',
+      token.split(':')[0] ?? '',
+      JSON.stringify({ message: { text } }),
+      ...own,
+    )
+  const poll = (port = 8_081): readonly string[] => {
+    const url = `http://127.0.0.1:${port}/bot${token}/getUpdates`
+    const script = `fetch('${url}').then((response) => response.text()).then(console.log)`
+    const { result } = JSON.parse(inDebian(node, '-e', script))
+    return result.map(
+      ({ message }: { readonly message: { readonly text: string } }) => message.text,
+    )
+  }
+  push('one')
+  assert.deepEqual(poll(), ['one'])
 
-  const server = await serve(t)
-  const registered = ['register', '--first-name=E', '--username=e_bot', '--dir=/var/lib/postbote']
-  const token = inDebian('postbote', ...registered, '--admin-port', `${admin}`)
-  const key = readFileSync(join(data, 'admin.key'), 'utf8').trim()
-  const push = await fetch(`http://127.0.0.1:${admin}/v1/bots/${token.split(':')[0]}/updates`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}` },
-    body: '{"message":{"text":"hello"}}',
+  await t.test('its unit is valid, and the server runs as a user of its own in its sandbox', () => {
+    assert.equal(inDebian('systemd-analyze', 'verify', 'postbote.service'), '')
+    const inside = inDebian('cat', `/proc/${mainPid()}/status`)
+    const [, uid = ''] = /^Uid:\t(\d+)/m.exec(inside) ?? []
+    assert(Number(uid) >= 61_184 && Number(uid) <= 65_519, uid)
+    assert.match(inside, /^CapEff:\t0+$/m)
+    assert.match(inside, /^NoNewPrivs:\t1$/m)
+    assert.match(inside, /^Seccomp:\t2$/m)
+    const [mode = '', owner] = inDebian(
+      'stat',
+      '--format',
+      '%a %u',
+      '/var/lib/private/postbote/',
+    ).split(' ')
+    assert.deepEqual([mode, owner], ['700', uid])
   })
-  assert.equal(push.status, 200)
-  const poll = `http://127.0.0.1:${http}/bot${token}/getUpdates`
-  assert.match(await (await fetch(poll)).text(), /"text":"hello"/)
-  assert.equal(await server.end('SIGTERM'), 0)
+  const options = 'POSTBOTE_HTTP_PORT=8091\n'
+  await t.test('it takes the options of its file at a restart', () => {
+    assert.match(readFileSync(environment, 'utf8'), /systemctl restart postbote$/m)
+    writeFileSync(environment, options)
+    inDebian('systemctl', 'restart', 'postbote')
+    assert.deepEqual(poll(8_091), ['one'])
+    inDebian('systemctl', 'reload', 'postbote')
+    assert.deepEqual(poll(8_091), ['one'])
+  })
 
-  await t.test('its removal keeps the options, and a new installation takes them', () => {
-    inDebian('apt-get', 'remove', '--yes', 'postbote')
-    assert.equal(existsSync(join(debian, 'usr/lib/postbote')), false)
-    assert.equal(existsSync(join(debian, 'usr/bin/postbote')), false)
-    inDebian('dpkg', '--install', '/postbote.deb')
-    assert.equal(readFileSync(environment, 'utf8'), options)
+  await t.test('systemd starts it again when it is killed, and nothing is lost', async () => {
+    push('two')
+    inDebian('systemctl', 'kill', '--kill-who=main', '--signal=KILL', 'postbote')
+    await until(() => attempt('systemctl', 'is-active', 'postbote').output !== 'active', 30_000)
+    await until(() => attempt('systemctl', 'is-active', 'postbote').status === 0, 30_000)
+    assert.deepEqual(poll(8_091), ['one', 'two'])
   })
+
+  await t.test(
+    'a newer version keeps the options without a question, and the way back works',
+    () => {
+      newerPackage()
+      inDebian('apt-get', 'install', '--yes', '/newer.deb')
+      assert.equal(inDebian('postbote', '--version'), newer)
+      push('three')
+      assert.equal(readFileSync(environment, 'utf8'), options)
+      assert.deepEqual(poll(8_091), ['one', 'two', 'three'])
+      inDebian('apt-get', 'install', '--yes', '--allow-downgrades', '/postbote.deb')
+      assert.equal(inDebian('postbote', '--version'), version)
+      assert.deepEqual(poll(8_091), ['one', 'two', 'three'])
+    },
+  )
+
+  await t.test('an installation says why the server does not start, and ends all the same', () => {
+    appendFileSync(environment, 'POSTBOTE_ADMIN_PORT=none\n')
+    const said = inDebian('dpkg', '--install', '/postbote.deb')
+    assert.match(said, /postbote: the server did not start/)
+    assert.match(said, /POSTBOTE_ADMIN_PORT: expected an integer .*, got "none"/)
+    writeFileSync(environment, options)
+    assert.doesNotMatch(inDebian('dpkg', '--install', '/postbote.deb'), /did not start/)
+    assert.equal(inDebian('systemctl', 'is-active', 'postbote'), 'active')
+  })
+
+  await t.test(
+    'its removal ends the server and keeps the options, which a new installation takes',
+    () => {
+      inDebian('apt-get', 'remove', '--yes', 'postbote')
+      assert.equal(attempt('systemctl', 'is-active', 'postbote').output, 'inactive')
+      assert.equal(existsSync(join(debian, 'usr/lib/postbote')), false)
+      assert.equal(existsSync(join(debian, 'usr/bin/postbote')), false)
+      inDebian('dpkg', '--install', '/postbote.deb')
+      assert.equal(readFileSync(environment, 'utf8'), options)
+      assert.deepEqual(poll(8_091), ['one', 'two', 'three'])
+    },
+  )
 
   await t.test('a purge leaves nothing but the data, and says where they are', () => {
     const said = inDebian('apt-get', 'purge', '--yes', 'postbote')
     assert.match(said, /the data stays in \/var\/lib\/postbote/)
-    const left = inDebian(
-      'find',
-      '/etc',
-      '/usr',
-      '/var',
-      '-iname',
-      '*postbote*',
-      '-not',
-      '-path',
-      '*/log/*',
-    )
+    const places = ['/etc', '/usr', '/var', '-iname', '*postbote*']
+    const left = inDebian('find', ...places, '-not', '-path', '*/log/*').split('\n')
     assert.deepEqual(
-      left
-        .trim()
-        .split('\n')
-        .filter((path) => !path.startsWith('/var/lib/private/postbote/'))
-        .toSorted(),
+      left.filter((path) => !path.startsWith('/var/lib/private/postbote/')).toSorted(),
       ['/var/lib/postbote', '/var/lib/private/postbote'],
     )
-    assert.equal(readFileSync(join(data, 'admin.key'), 'utf8').trim(), key)
   })
 
-  await t.test('an installation after a purge continues with the data', async (own) => {
+  await t.test('an installation after a purge continues with the data', () => {
     inDebian('dpkg', '--install', '/postbote.deb')
-    writeFileSync(environment, options)
-    const again = await serve(own)
-    assert.match(await (await fetch(poll)).text(), /"text":"hello"/)
-    assert.equal(await again.end('SIGTERM'), 0)
+    assert.deepEqual(poll(), ['one', 'two', 'three'])
   })
 })
 
-/**
- * Runs a program as root in the Debian, without a network unless it is the server's command. Returns what it prints, without the
- * end of the last line.
- */
-function inDebian(...command: readonly string[]): string {
-  const needsNetwork = command[0] === 'postbote'
-  const args = [
-    '-m',
-    ...(needsNetwork ? [] : ['-n']),
-    'sh',
-    '-c',
-    entering,
-    debian,
-    'chroot',
-    debian,
-  ]
-  const env = { PATH: process.env['PATH'], DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' }
-  const { status, stdout, stderr } = spawnSync('unshare', [...args, ...command], {
-    encoding: 'utf8',
-    env,
-  })
-  assert.equal(status, 0, `${command.join(' ')}: ${stdout}${stderr}`)
-  return (stdout + stderr).trim()
+function read(name: string): string {
+  return readFileSync(join(root, name), 'utf8')
 }
 
-/** Has the Debian's own /proc for as long as the program runs; `$0` is its folder. */
-const entering = 'mount -t proc proc "$0/proc" && exec "$@"'
+function mainPid(): string {
+  return inDebian('systemctl', 'show', 'postbote', '--value', '--property', 'MainPID')
+}
 
-/** Runs the command of the unit as systemd does, with its environment, and waits until it is ready. */
-async function serve(t: TestContext): Promise<RunningScript> {
-  const unit = readFileSync(join(debian, 'usr/lib/systemd/system/postbote.service'), 'utf8')
-  const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? []
-  const [, file = ''] = /^EnvironmentFile=-(.*)$/m.exec(unit) ?? []
-  const env = readFileSync(join(debian, file), 'utf8').trim().split('\n').join(' ')
-  const inside = `chroot --userspec=${user}:${user} ${debian} env -i ${env} ${command.replace('%S', '/var/lib')}`
-  const server = new RunningScript(t, `unshare -m sh -c '${entering}' ${debian} ${inside}`)
-  await server.printed(/"msg":"ready"/)
-  return server
+const newer = '99.0.1'
+
+/** Packs the same server once more as a later version. */
+function newerPackage(): void {
+  const version = `/newer/usr/lib/postbote/package.json`
+  inDebian('dpkg-deb', '--raw-extract', '/postbote.deb', '/newer')
+  inDebian('sed', '-i', `s/^Version: .*/Version: ${newer}/`, '/newer/DEBIAN/control')
+  inDebian('sed', '-i', `s/"version": ".*"/"version": "${newer}"/`, version)
+  inDebian('dpkg-deb', '-Znone', '--build', '/newer', '/newer.deb')
 }

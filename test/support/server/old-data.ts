@@ -1,4 +1,4 @@
-/** The data directory that version 0.1 has written, and its contents; test/fixtures/make-data.ts creates it. */
+/** The data directories and exports that earlier versions have written, and their contents; test/fixtures/make-data.ts creates them. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -21,5 +21,17 @@ interface OldDataFacts {
   readonly webhookUrl: string
 }
 
-export const oldData = fileURLToPath(new URL('../../../../test/fixtures/data-0.1', import.meta.url))
-export const oldDataFacts: OldDataFacts = JSON.parse(readFileSync(`${oldData}.json`, 'utf8'))
+export interface OldData {
+  readonly directory: string
+  /** An export of it. Version 0.1 had none. */
+  readonly exported: string
+  readonly facts: OldDataFacts
+}
+
+/** @param version That of the name of the fixture. */
+export function oldDataOf(version: '0.1' | '1.0'): OldData {
+  const name = `../../../../test/fixtures/data-${version}`
+  const directory = fileURLToPath(new URL(name, import.meta.url))
+  const facts: OldDataFacts = JSON.parse(readFileSync(`${directory}.json`, 'utf8'))
+  return { directory, exported: `${directory}.export`, facts }
+}

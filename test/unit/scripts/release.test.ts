@@ -1,5 +1,6 @@
 /** What a release is made of, as far as that needs none of the programs that make it. */
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -9,9 +10,11 @@ import {
   type Lock,
   type Materials,
 } from '../../../scripts/packing/bill-of-materials.ts'
+import { licensesOf } from '../../../scripts/packing/debian-base.ts'
 import {
   controlFile,
   conffile,
+  emptyEnvironment,
   maintainerScripts,
   unitOfPackage,
 } from '../../../scripts/packing/debian-package.ts'
@@ -31,13 +34,16 @@ const debian = {
   name: 'libstdc++6',
   version: '12.2.0-14',
   architecture: 'amd64',
+  licenses: ['GPL-3'],
   sha256: 'b'.repeat(64),
 }
+const fastify = lock.packages['node_modules/fastify'] ?? assert.fail()
 const materials: Materials = {
   lock,
+  installed: [{ version, packages: { 'node_modules/fastify': fastify } }],
   bundled: new Set(['uplot']),
   node: { version: '24.21.0', sha256: { x64: 'a'.repeat(64) } },
-  debian: { release: 'bookworm', packages: [debian, debian] },
+  debian: [debian, debian],
   epochS,
 }
 interface Bill {
@@ -45,6 +51,7 @@ interface Bill {
   readonly components: readonly {
     readonly name: string
     readonly purl: string
+    readonly licenses: readonly object[]
     readonly hashes?: readonly { readonly alg: string; readonly content: string }[]
   }[]
 }
@@ -63,18 +70,14 @@ test('every file that names the version of the server has the same one', () => {
   assert.deepEqual([...new Set(named)], [`postbote-client-${version}.tgz`])
 })
 
-test('the bill of materials has what is shipped, once, and not what only development needs', () => {
+test('the bill of materials has what is shipped, once and with its license, and nothing else', () => {
   const { components, metadata } = billOfMaterials(materials) as Bill
-  const names = components.map(({ name }) => name)
-  for (const name of ['fastify', 'leveldown', 'uplot', 'node']) assert(names.includes(name), name)
-  for (const name of ['typescript', 'grammy', 'esbuild']) assert(!names.includes(name), name)
-  assert.equal(new Set(components.map(({ purl }) => purl)).size, components.length)
-  assert.equal(metadata.timestamp, '2026-11-18T11:06:40.000Z')
-  const foreign = /darwin|win32|musl|android|riscv|s390|ppc|ia32/
   assert.deepEqual(
-    names.filter((name) => foreign.test(name)),
-    [],
+    components.map(({ name }) => name),
+    ['libstdc++6', 'node', 'fastify', 'uplot'],
   )
+  for (const { name, licenses } of components) assert.equal(licenses.length, 1, name)
+  assert.equal(metadata.timestamp, '2026-11-18T11:06:40.000Z')
   const ofDebian = components.filter(({ purl }) => purl.startsWith('pkg:deb/'))
   assert.deepEqual(
     ofDebian.map(({ purl }) => purl),
@@ -83,6 +86,25 @@ test('the bill of materials has what is shipped, once, and not what only develop
   const [hash] = components.find(({ name }) => name === 'fastify')?.hashes ?? []
   assert.equal(hash?.alg, 'SHA-512')
   assert.match(hash?.content ?? '', /^[0-9a-f]{128}$/)
+})
+
+test('a package without a license is not packed', () => {
+  const { license: _, ...bare } = fastify
+  const installed = [{ version, packages: { 'node_modules/fastify': bare } }]
+  assert.throws(
+    () => billOfMaterials({ ...materials, installed }),
+    /^Error: fastify: expected a license/,
+  )
+})
+
+test('the licenses of a Debian package are those that its copyright file names', () => {
+  assert.deepEqual(licensesOf('License: GPL-3+\n text\nLicense: ISC\n\nLicense: GPL-3+\n'), [
+    'GPL-3+',
+    'ISC',
+  ])
+  const prose = 'It is in /usr/share/common-licenses/LGPL-2.1 and /usr/share/common-licenses/GPL.\n'
+  assert.deepEqual(licensesOf(prose), ['GPL', 'LGPL-2.1'])
+  assert.deepEqual(licensesOf('Public domain.'), ['see its copyright file'])
 })
 
 test('the same materials give the same bill, and others another serial number', () => {
@@ -119,6 +141,11 @@ test('the unit of the Debian package is that of the examples with other paths', 
   assert(unit.includes(`EnvironmentFile=-${conffile}\n`))
   assert.doesNotMatch(unit, /\/opt|node /)
   assert.deepEqual(withoutPaths(unit), withoutPaths(example))
+})
+
+test('the file of options in the Debian package keeps its text, so no upgrade asks what to do with a changed one', () => {
+  const sum = createHash('sha256').update(emptyEnvironment).digest('hex')
+  assert.equal(sum, '69cb469573278bce06a8f4559067101cef4c2825aaf31dc0a5c67595d99cd629')
 })
 
 test('no script of the Debian package removes anything, so a purge keeps the data', () => {
@@ -197,7 +224,30 @@ test('a zip archive is the same in whatever order its files are found, and can b
 
 test('the image and the packages of a release have the Node.js whose use is recommended', () => {
   const [, wanted = ''] = /^ARG NODE_VERSION=(\d+)$/m.exec(read('Dockerfile')) ?? []
-  assert.match(read('scripts/release'), new RegExp(`^node_version=${wanted}\\.\\d+\\.\\d+$`, 'm'))
+  const [, chosen = ''] = /^node_version=(\S+)$/m.exec(read('scripts/release')) ?? []
+  assert(chosen.startsWith(`${wanted}.`), chosen)
+  const pinned = [...read('scripts/packing/inputs.txt').matchAll(/^node (\S+) [\da-f]{64}$/gm)]
+  assert.deepEqual(
+    pinned.map(([, named]) => named),
+    architectures.map(() => chosen),
+  )
+})
+
+test('what a release is made of is named with its sum, and with its version what it is made with', () => {
+  const lines = read('scripts/packing/inputs.txt').trim().split('\n')
+  const known = /^(?:(?:amd64|arm64) \S+ \S+ [\da-f]{64}|tools \S+ \S+|node \S+ [\da-f]{64})$/
+  assert.deepEqual(
+    lines.filter((line) => !known.test(line)),
+    [],
+  )
+  for (const { debian: arch } of architectures) {
+    for (const name of ['libc6', 'libstdc++6', 'netbase']) {
+      assert(
+        lines.some((line) => line.startsWith(`${arch} ${name} `)),
+        `${arch} ${name}`,
+      )
+    }
+  }
 })
 
 function textOf(of: Materials): string {

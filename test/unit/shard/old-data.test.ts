@@ -8,9 +8,11 @@ import { LevelStore } from '../../../src/store/level/level-store.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import { keyHashesOf } from '../../support/queue/pushed-rows.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
-import { oldData, oldDataFacts } from '../../support/server/old-data.ts'
+import { oldDataOf } from '../../support/server/old-data.ts'
 import { ShardLife } from '../../support/store/shard-life.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
+
+const { directory: oldData, facts: oldDataFacts } = oldDataOf('0.1')
 
 /** Opens one of the two shards in a copy of the data. */
 async function open(t: TestContext, index: number): Promise<Shard> {
