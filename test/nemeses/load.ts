@@ -144,8 +144,9 @@ export class Load {
       const number = ledger.begin()
       const startMs = performance.now()
       const outcome = await this.#push(ledger.botId, number)
+      const isSent = outcome.status !== undefined || outcome.failure !== notConnected
       const result = outcome.status === undefined ? undefined : outcome.body
-      const id = this.#note(ledger, { number, startMs, result })
+      const id = this.#note(ledger, { number, startMs, result, isSent })
       if (id !== undefined) {
         ledger.expectRising(lastId, id)
         lastId = id
@@ -227,7 +228,7 @@ export class Load {
       state.isOpen &&= result !== undefined
       // A response that ends in order has the results of all pairs that the server has read.
       const isLeft =
-        result === undefined && ((await stream.ended) || (await opened) === 'ECONNREFUSED')
+        result === undefined && ((await stream.ended) || (await opened) === notConnected)
       const failure = isLeft ? undefined : failedPair(result)
       this.#options.onAttempt?.({ what: 'pair', startMs: pairStartMs, failure, isLeft })
       if (isLeft) {
@@ -295,12 +296,13 @@ export class Load {
       readonly number: number
       readonly startMs: number
       readonly result: PairResult | undefined
+      readonly isSent?: boolean
     },
   ): number | undefined {
-    const { number, startMs, result } = push
+    const { number, startMs, result, isSent = true } = push
     const id = result?.update_id
     if (id !== undefined) this.#accepted(ledger, { number, startMs, id })
-    else if (result?.error === undefined || result.error.code === 'OUTCOME_UNKNOWN')
+    else if (isSent && (result?.error === undefined || result.error.code === 'OUTCOME_UNKNOWN'))
       ledger.leaveUnknown(number)
     else ledger.refuse(number)
     return id
@@ -354,6 +356,8 @@ export class Load {
 }
 
 const late = 'no response in time'
+/** Nobody listens, so nothing was sent. */
+const notConnected = 'ECONNREFUSED'
 
 /** Returns why a request got no response. */
 function failureOf(error: unknown): string {

@@ -98,9 +98,14 @@ export class Switchboard {
     return { host: bound.address, port: bound.port }
   }
 
+  /** Connections that are accepted already go on. */
+  stopAccepting(): void {
+    for (const server of this.#servers.splice(0)) server.close()
+  }
+
   /** Stops accepting, and closes connections whose request line has not arrived. */
   close(): void {
-    for (const server of this.#servers.splice(0)) server.close()
+    this.stopAccepting()
     for (const awaited of this.#awaiting) awaited.giveUp()
     this.#awaiting.clear()
   }

@@ -246,3 +246,15 @@ function all(socket: Socket): Promise<string> {
 function skip(): void {
   // Nothing to do.
 }
+
+test('a connection that was accepted before its listener closed still gets its worker', async (t) => {
+  const { connect, next, routed, switchboard } = await setUp(t)
+  const socket = await connect()
+  await until(() => switchboard.awaiting === 1)
+  switchboard.stopAccepting()
+  const arrived = next()
+  socket.write('GET / HTTP/1.1\r\n')
+  await arrived
+  assert.equal(routed.length, 1)
+  await assert.rejects(connect(), { code: 'ECONNREFUSED' })
+})
