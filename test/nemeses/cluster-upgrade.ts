@@ -74,7 +74,7 @@ export async function upgradeCluster(
       await reach(`node ${name} is ${version}`)
     }
   }
-  const ends = Array.from(loads, ([name, load]) => load.end(`two nodes behind ${name}`))
+  const ends = Array.from(loads, ([name, load]) => load.end(`Two nodes behind ${name}`))
   return Promise.all(ends)
 }
 

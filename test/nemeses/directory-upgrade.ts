@@ -62,7 +62,7 @@ export async function upgradeDirectory(
     server = await server.restart()
     await stage(`the ${version} version`)
   }
-  return load.end('one server with a directory')
+  return load.end('One server with a directory')
 }
 
 /** Puts the program of a checkout into its place, where another one may be, as an installation of a package does. */

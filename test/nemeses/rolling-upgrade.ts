@@ -6,7 +6,7 @@
  *   directory-upgrade.ts   one server with a data directory: workers are reloaded with the other code, then it is restarted
  *   cluster-upgrade.ts     two nodes with PostgreSQL behind load balancers, one after the other
  */
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { markdownTable } from '../../bench/case-table.ts'
@@ -24,6 +24,18 @@ const upgrades: Readonly<Record<string, (t: EndingTest) => Promise<readonly Upgr
   cluster: (t) => upgradeCluster(t, join(oldFolder, 'dist/src/main.js')),
 }
 
+const preface = `# Report of an upgrade and the way back
+
+Each section is written by \`./scripts/rolling-upgrade REF test/nemeses/upgrade-report.md\`, here with Node ${process.versions.node} on ${process.platform}, all processes on one
+machine. It begins and ends with the version REF; \`next\` is this one with the next number, and shows what an upgrade from here is like. Clients push to 16 bots, polling ones and
+webhooks, singly, with idempotency keys and in streams. None repeats a request before it is counted.
+
+- **failed**: a request without a response, or with any but what was asked: an error, a poll that gets 409, a stream that breaks off, a pair without a result.
+- **left**: pairs that were on their way when the server ended their stream between pairs. [Nothing of them is stored](../../docs/use/protocol.md#95-streams), and the next stream begins with them.
+- **unknown**: pushes without a key whose connection broke. What was stored of them was received once.
+- **restart**: a lone server is down for a moment, so its requests fail, most with a refused connection. They count for no other step, and what was accepted must be received all the same.
+`
+
 const outcomes: UpgradeOutcome[] = []
 for (const [name, upgrade] of Object.entries(upgrades)) {
   if (!which.includes(name)) continue
@@ -34,24 +46,24 @@ for (const [name, upgrade] of Object.entries(upgrades)) {
     for (const end of ends.toReversed()) await end()
   }
 }
-report()
+const sections = outcomes.map(sectionOf)
+console.log(sections.join('\n'))
+if (reportFile !== undefined) writeReport(reportFile, sections)
+if (outcomes.every(isClean)) console.log('nothing was lost, doubled or refused')
+else process.exitCode = 1
 
-function report(): void {
-  const lines = [
-    `# Report of an upgrade and the way back`,
-    '',
-    `\`./scripts/rolling-upgrade ${oldName}\`, Node ${process.versions.node}, ${process.platform}`,
-    '',
-    ...outcomes.flatMap(sectionOf),
-  ]
-  const text = lines.join('\n')
-  console.log(text)
-  if (reportFile !== undefined) writeFileSync(reportFile, text)
-  if (outcomes.every(isClean)) console.log('nothing was lost, doubled or refused')
-  else process.exitCode = 1
+/** Puts sections into a report in place of their earlier versions; those of other upgrades stay. */
+function writeReport(file: string, fresh: readonly string[]): void {
+  const before = existsSync(file) ? readFileSync(file, 'utf8').split(/^(?=## )/m) : []
+  const all = new Map<string, string>()
+  for (const section of [...before, ...fresh]) {
+    const [heading = ''] = section.split('\n', 1)
+    if (heading.startsWith('## ')) all.set(heading, section)
+  }
+  writeFileSync(file, [preface, ...all.values()].join('\n').replaceAll(/\n{3,}/g, '\n\n'))
 }
 
-function sectionOf({ way, steps, violations, ...sums }: UpgradeOutcome): readonly string[] {
+function sectionOf({ way, steps, violations, ...sums }: UpgradeOutcome): string {
   const rows = steps.map(({ name, requests, failed, left, longestPushMs }) => [
     name,
     ...[requests, failed, left, Math.round(longestPushMs)].map(String),
@@ -59,18 +71,22 @@ function sectionOf({ way, steps, violations, ...sums }: UpgradeOutcome): readonl
   const reasons = steps.flatMap(({ name, failures }) =>
     Array.from(
       failures,
-      ([text, { count, firstMs }]) => `${name}: ${count} times ${text}, first after ${firstMs} ms`,
+      ([text, { count, firstMs }]) => `${name}: ${count} × ${text}, the first after ${firstMs} ms`,
     ),
   )
+  const totals = [sums.accepted, sums.unknown, sums.received, sums.receivedAgain, violations.length]
   return [
-    `## ${way[0]?.toUpperCase()}${way.slice(1)}`,
+    `## ${way}, from ${oldName} and back`,
     '',
-    `Pushes accepted: ${sums.accepted}, unknown: ${sums.unknown}; updates received: ${sums.received}, again: ${sums.receivedAgain}; lost or wrong: ${violations.length}.`,
+    ...markdownTable([
+      ['pushes accepted', 'unknown', 'updates received', 'received again', 'lost or wrong'],
+      totals.map(String),
+    ]),
     '',
-    ...markdownTable([['step', 'requests', 'failed', 'sent again', 'longest push in ms'], ...rows]),
+    ...markdownTable([['step', 'requests', 'failed', 'left', 'longest push in ms'], ...rows]),
     '',
     ...listOf([...reasons, ...violations]),
-  ]
+  ].join('\n')
 }
 
 /** A list in Markdown with an empty line after it; nothing for no lines. */
