@@ -39,6 +39,8 @@ test('any node takes any request, and shards are handed over to a node that join
     assert.match(counts, /^[1-9]\d* accepted, 0 refused, 0 unknown$/)
   }
   for (const server of cluster.nodes) {
+    // Before that, a load balancer would wait here in place of going to another node.
+    assert.match(server.output(), /"worker serves"[^]*"worker serves"[^]*"listening on /)
     assert.equal((await server.admin('GET', '/readyz')).status, 200)
     const { body } = await server.admin('GET', '/v1/bots')
     assert(body.bots.length >= bots.length)
@@ -72,7 +74,7 @@ test('the place in a trace crosses from any node to the owner, with a push and i
   }
 })
 
-test('a node that ends answers the polls that it forwards with an empty list, once their owners have taken them', {
+test('a node that ends says so while it serves, and answers the polls that it forwards with an empty list, once their owners have taken them', {
   skip,
 }, async () => {
   const cluster = await startedCluster()
@@ -104,7 +106,7 @@ test('a node that ends answers the polls that it forwards with an empty list, on
   const late = RawConnection.to(leaving.botUrl)
   late.write(`POST /bot${first.token}/getUpdates HTTP/1.1\r\nHost: x\r\n${json.slice(0, -1)}`)
   const ended = leaving.stop()
-  await until(() => leaving.output().includes('the server is ending'))
+  await until(async () => (await leaving.admin('GET', '/readyz')).body.status === 'leaving')
   late.write(json.slice(-1))
 
   for (const { connection } of [...open, { connection: late }]) {

@@ -5,6 +5,8 @@
  *
  *   directory-upgrade.ts   one server with a data directory: workers are reloaded with the other code, then it is restarted
  *   cluster-upgrade.ts     two nodes with PostgreSQL behind load balancers, one after the other
+ *
+ * `TEST_UPGRADES=directory` or `cluster` runs one of them.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

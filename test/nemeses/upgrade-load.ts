@@ -77,7 +77,7 @@ export class UpgradeLoad {
   /** What happens from now on. `isDown`: nobody serves for a while. */
   begin(step: string, isDown = false): void {
     this.clients.event = step
-    this.tally.begin(step, isDown)
+    this.tally.begin(step, { isDown })
   }
 
   /**

@@ -22,11 +22,11 @@ export interface UpgradeStep {
 export class UpgradeTally {
   readonly steps: UpgradeStep[] = []
 
-  begin(name: string, isDown = false): void {
+  begin(name: string, { isDown = false, nowMs = performance.now() } = {}): void {
     this.steps.push({
       name,
       isDown,
-      startMs: performance.now(),
+      startMs: nowMs,
       requests: 0,
       failed: 0,
       left: 0,
@@ -35,8 +35,7 @@ export class UpgradeTally {
     })
   }
 
-  note({ what, startMs, failure, isLeft = false }: Attempt): void {
-    const nowMs = performance.now()
+  note({ what, startMs, failure, isLeft = false }: Attempt, nowMs = performance.now()): void {
     const step = this.#stepOf(startMs)
     if (step === undefined) return
     step.requests++
@@ -46,7 +45,7 @@ export class UpgradeTally {
     if (failure === undefined) return
     step.failed++
     const [fromMs, toMs] = [startMs, nowMs].map((ms) => Math.round(ms - step.startMs))
-    console.log(`${step.name}: ${what}: ${failure} (from ${fromMs} to ${toMs} ms)`)
+    if (!step.isDown) console.log(`${step.name}: ${what}: ${failure} (${fromMs} to ${toMs} ms)`)
     const reason = `${what}: ${failure}`
     const same = step.failures.get(reason)
     if (same === undefined) step.failures.set(reason, { count: 1, firstMs: toMs ?? 0 })
