@@ -48,9 +48,12 @@ export async function upgradeCluster(
   for (const name of nodes) await cluster.start(name)
   await cluster.balanced(nodes)
   const loads = new Map<string, UpgradeLoad>()
+  const logs: (() => string)[] = []
   for (const [name, obstacle, start] of balancers) {
     assert.equal(obstacle, undefined)
-    const entrance = cluster.node('a').reachedAt(await start(t, cluster.nodes))
+    const balancer = await start(t, cluster.nodes)
+    logs.push(() => balancer.log())
+    const entrance = cluster.node('a').reachedAt(balancer)
     loads.set(name, await UpgradeLoad.start(t, entrance, loads.size + 1))
   }
   const begin = (step: string): void => {
@@ -75,7 +78,15 @@ export async function upgradeCluster(
     }
   }
   const ends = Array.from(loads, ([name, load]) => load.end(`Two nodes behind ${name}`))
-  return Promise.all(ends)
+  const outcomes = await Promise.all(ends)
+  // What a balancer says of a failure names the node and the reason.
+  for (const log of logs) console.log(log().split('\n').filter(isOfFailure).join('\n'))
+  return outcomes
+}
+
+/** A node that is up or down, or a response that a client may not expect. */
+function isOfFailure(line: string): boolean {
+  return /Server nodes|Backup|backend|\b(?:-1|50\d)\b/.test(line)
 }
 
 /** Runs a command of one of the versions. The clients go on meanwhile. */

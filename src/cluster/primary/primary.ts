@@ -73,9 +73,9 @@ export interface Primary {
  */
 const handOffShare = 1 / 2
 /**
- * A node whose clients are served by others gives the connections that it has just accepted this long for their requests.
+ * A node whose clients are served by others gives the last connections that were made to it this long for their requests.
  * Otherwise a load balancer, which can go to another node only if no connection is made, would have to fail them. Chosen: it
- * sends the request right after it has connected.
+ * sends the request right after it has connected, and it connects again a second after it got no answer.
  */
 const lastConnectionsMs = 250
 
@@ -103,11 +103,10 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     },
   })
   const close = onceOnly(async () => {
-    const isReplaced = (await options.beforeEnd?.()) === true
-    // What waits to be accepted would be reset: it is accepted before what comes after this turn.
-    await new Promise<void>((resolve) => clock.soon(resolve))
-    switchboard.stopAccepting()
-    if (isReplaced) await sleep(clock, lastConnectionsMs)
+    if ((await options.beforeEnd?.()) === true) {
+      switchboard.takeNoMore()
+      await sleep(clock, lastConnectionsMs)
+    }
     switchboard.close()
     await supervisor.close()
     for (const handOff of handOffs) handOff.refuseAll()

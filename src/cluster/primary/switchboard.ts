@@ -14,6 +14,7 @@
  * The worker gets a copy of the descriptor. `destroy()` closes the copy of the primary by close(2) and not by
  * shutdown(2), so it does not disturb the worker's copy.
  */
+import { takeNoMore } from '../../../native-bindings/descriptor-socket.ts'
 import { lstatSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
@@ -98,14 +99,21 @@ export class Switchboard {
     return { host: bound.address, port: bound.port }
   }
 
-  /** Connections that are accepted already go on. */
-  stopAccepting(): void {
-    for (const server of this.#servers.splice(0)) server.close()
+  /** Takes no new connections. Those that clients have made already are accepted and go on. */
+  takeNoMore(): void {
+    for (const server of this.#servers) {
+      try {
+        takeNoMore(nativeHandleOf(server)?.fd ?? -1)
+      } catch {
+        // A system without these filters resets what has not been accepted.
+        server.close()
+      }
+    }
   }
 
   /** Stops accepting, and closes connections whose request line has not arrived. */
   close(): void {
-    this.stopAccepting()
+    for (const server of this.#servers.splice(0)) server.close()
     for (const awaited of this.#awaiting) awaited.giveUp()
     this.#awaiting.clear()
   }
