@@ -301,7 +301,6 @@ test('at the limit of connections the oldest one without a head is closed, and w
 
 test('while its node leaves, every response ends its connection, also one that waits, until the node is told to stay', async (t) => {
   const { open, servers, waiting } = await setUp(t, {})
-  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
   const held = await open('private', get('/held'))
   const answerOfHeld = all(held)
   await until(() => waiting.has('/held'))
@@ -342,6 +341,10 @@ const forms: readonly (readonly [ListenerKind, string])[] = [
 ]
 
 const skip = (): void => undefined
+
+function get(path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+}
 
 function halfBody(path: string): string {
   return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf`
