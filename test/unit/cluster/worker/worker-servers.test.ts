@@ -301,16 +301,16 @@ test('at the limit of connections the oldest one without a head is closed, and w
 
 test('while its node leaves, every response ends its connection, also one that waits, until the node is told to stay', async (t) => {
   const { open, servers, waiting } = await setUp(t, {})
-  const held = await open('private', get('/held'))
+  const held = await open('private', getOf('/held'))
   const answerOfHeld = all(held)
   await until(() => waiting.has('/held'))
   servers.nodeLeaves(true)
   servers.nodeLeaves(true)
   waiting.get('/held')?.end('{}')
   assert.match(await answerOfHeld, /^HTTP\/1.1 200 [^]*Connection: close\r\n/)
-  assert.match(await all(await open('bot', get('/answered'))), /Connection: close\r\n/)
+  assert.match(await all(await open('bot', getOf('/answered'))), /Connection: close\r\n/)
   servers.nodeLeaves(false)
-  const kept = await open('private', get('/answered'))
+  const kept = await open('private', getOf('/answered'))
   const [first] = await once(kept, 'data')
   assert.match(String(first), /Connection: keep-alive\r\n/)
 })
@@ -342,7 +342,7 @@ const forms: readonly (readonly [ListenerKind, string])[] = [
 
 const skip = (): void => undefined
 
-function get(path: string): string {
+function getOf(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 }
 
