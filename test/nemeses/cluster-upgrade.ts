@@ -80,13 +80,14 @@ export async function upgradeCluster(
   const ends = Array.from(loads, ([name, load]) => load.end(`Two nodes behind ${name}`))
   const outcomes = await Promise.all(ends)
   // What a balancer says of a failure names the node and the reason.
-  for (const log of logs) console.log(log().split('\n').filter(isOfFailure).join('\n'))
+  const failures = logs.flatMap((log) => log().split('\n').filter(isOfFailure))
+  if (failures.length > 0) console.log(failures.join('\n'))
   return outcomes
 }
 
-/** A node that is up or down, or a response that a client may not expect. */
+/** Whether a response is none that a client expects. */
 function isOfFailure(line: string): boolean {
-  return /Server nodes|Backup|backend|\b(?:-1|50\d)\b/.test(line)
+  return /(?:GET|POST) \S+ (?:-1|50\d) /.test(line)
 }
 
 /** Runs a command of one of the versions. The clients go on meanwhile. */
