@@ -29,8 +29,8 @@ const upgrades: Readonly<Record<string, (t: EndingTest) => Promise<readonly Upgr
 const preface = `# Report of an upgrade and the way back
 
 Each section is written by \`./scripts/rolling-upgrade REF test/nemeses/upgrade-report.md\`, here with Node ${process.versions.node} on ${process.platform}, all processes on one
-machine. It begins and ends with the version REF; \`next\` is this one with the next number, and shows what an upgrade from here is like. Clients push to 16 bots, polling ones and
-webhooks, singly, with idempotency keys and in streams. None repeats a request before it is counted.
+machine. It begins and ends with the version REF, which its steps call old. \`next\` is this version with the next number, and shows what an upgrade from here is like. Clients push to
+16 bots, polling ones and webhooks, singly, with idempotency keys and in streams. None repeats a request before it is counted.
 
 - **failed**: a request without a response, or with any but what was asked: an error, a poll that gets 409, a stream that breaks off, a pair without a result.
 - **left**: pairs that were on their way when the server ended their stream between pairs. [Nothing of them is stored](../../docs/use/protocol.md#95-streams), and the next stream begins with them.
