@@ -14,9 +14,9 @@
  * The worker gets a copy of the descriptor. `destroy()` closes the copy of the primary by close(2) and not by
  * shutdown(2), so it does not disturb the worker's copy.
  */
-import { takeNoMore } from '../../../native-bindings/descriptor-socket.ts'
 import { lstatSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { takeNoMore } from '../../../native-bindings/descriptor-socket.ts'
 import type { Clock, Timer } from '../../clock.ts'
 import type { Counters } from '../../counters.ts'
 import { PostboteError, unreachable } from '../../errors.ts'
