@@ -21,10 +21,21 @@ export function receiveDescriptor(end: number, packet: Buffer, result: Int32Arra
   return withCode(() => loaded().receiveDescriptor(end, packet, result))
 }
 
+/**
+ * From now on a listening TCP socket takes no new connection; their clients try again after a second, and are refused once the
+ * socket is closed. Those that wait to be accepted can be accepted.
+ *
+ * @throws an error with a code if the system cannot do that
+ */
+export function takeNoMore(descriptor: number): void {
+  withCode(() => loaded().takeNoMore(descriptor))
+}
+
 interface Addon {
   socketPair(): readonly [number, number]
   sendDescriptor(end: number, descriptor: number, packet: Buffer): boolean
   receiveDescriptor(end: number, packet: Buffer, result: Int32Array): boolean
+  takeNoMore(descriptor: number): void
 }
 
 let addon: Addon | undefined

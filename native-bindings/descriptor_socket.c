@@ -1,5 +1,5 @@
 /*
- * Sends open descriptors from one process to another. Plain N-API for Linux.
+ * Sends open descriptors from one process to another, and ends listening without a reset. Plain N-API for Linux.
  * Node.js can send a descriptor over a process channel, but it waits for the receiver's acknowledgement before it
  * sends the next one, so every connection costs both processes several turns of their event loops. Its messages are
  * also serialized JavaScript objects.
@@ -17,9 +17,15 @@
  *       no packet is waiting. A descriptor of -1 means that this process had no free descriptor and the packet came
  *       without it.
  *
+ *   takeNoMore(fd)
+ *       From now on a listening TCP socket takes no new connection: its filter drops their first packet (SYN), which their
+ *       clients send again after a second. Those that wait to be accepted can be accepted. Closing the socket would reset
+ *       those, when their clients may have sent a request.
+ *
  * None of these functions blocks or runs JavaScript.
  */
 #include <errno.h>
+#include <linux/filter.h>
 #include <node_api.h>
 #include <stdbool.h>
 #include <string.h>
@@ -154,11 +160,35 @@ static napi_value receive_descriptor(napi_env env, napi_callback_info info) {
   return boolean(env, true);
 }
 
+static napi_value take_no_more(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arg, undefined;
+  int32_t fd;
+  if (napi_get_cb_info(env, info, &count, &arg, NULL, NULL) != napi_ok || count != 1 ||
+      napi_get_value_int32(env, arg, &fd) != napi_ok) {
+    napi_throw_type_error(env, NULL, "expected takeNoMore(fd)");
+    return NULL;
+  }
+  /* A packet begins with the header of TCP, which has its flags in byte 13 (RFC 9293, 3.1). 0 drops it. */
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x02, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0),
+      BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+  };
+  struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+  if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0) {
+    return throw_errno(env, "cannot filter new connections", errno);
+  }
+  return napi_get_undefined(env, &undefined) == napi_ok ? undefined : NULL;
+}
+
 NAPI_MODULE_INIT() {
   const napi_property_descriptor functions[] = {
       {"socketPair", NULL, socket_pair, NULL, NULL, NULL, napi_enumerable, NULL},
       {"sendDescriptor", NULL, send_descriptor, NULL, NULL, NULL, napi_enumerable, NULL},
       {"receiveDescriptor", NULL, receive_descriptor, NULL, NULL, NULL, napi_enumerable, NULL},
+      {"takeNoMore", NULL, take_no_more, NULL, NULL, NULL, napi_enumerable, NULL},
   };
   napi_define_properties(env, exports, sizeof functions / sizeof functions[0], functions);
   return exports;

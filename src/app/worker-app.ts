@@ -526,6 +526,7 @@ function privateOptionsOf(
     readiness: async () => ({
       isServed: allServed(parts),
       hasLease: parts.databases.isAnyOn(),
+      isLeaving: parts.ways.routes.isLeaving,
       awayDatabases: parts.databases.away(),
       poisonedShards: memory.total('shards_poisoned'),
       damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),

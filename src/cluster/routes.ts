@@ -111,6 +111,16 @@ export class Routes {
     return [...members.values()]
   }
 
+  /**
+   * Whether this node was told to leave and another one takes its shards: it ends soon, so its clients should find the others.
+   */
+  get isLeaving(): boolean {
+    const nodes = [...this.#members.values()]
+    const isOwn = ({ boot }: RouteNode): boolean => this.#own.has(boot)
+    const isTold = nodes.some((node) => isOwn(node) && node.isLeaving)
+    return isTold && nodes.some((node) => !isOwn(node) && !node.isLeaving && node.address !== '')
+  }
+
   /** Takes what another node knows of a shard, if it is newer: a node that is cut off from the database has old routes. */
   learn(shard: number, owner: ShardOwnerHint): void {
     if (owner.epoch > this.epochOf(shard)) this.#setOwner(shard, owner, new Map())

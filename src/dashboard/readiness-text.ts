@@ -6,6 +6,7 @@ import type { DamageShape, ReadinessShape } from './shapes.ts'
 const statusTexts: Readonly<Record<string, string>> = {
   starting: 'Some shards are not served at present. Their bots wait for a worker that starts.',
   'no database': 'The server does not serve, because none of its databases responds.',
+  leaving: 'Other nodes take the shards of this node, which then ends.',
   broken: 'The server serves no shard, because all are broken.',
 }
 /** Chosen: what fits into a line or two. /readyz names all of them. */

@@ -253,7 +253,9 @@ function readiness() {
   const shards = (description: string) => Type.Optional(Type.Array(shard(), { description }))
   return Type.Object(
     {
-      status: Type.Enum(['ready', 'starting', 'broken', 'no database'], { type: 'string' }),
+      status: Type.Enum(['ready', 'starting', 'broken', 'no database', 'leaving'], {
+        type: 'string',
+      }),
       away_databases: Type.Optional(
         Type.Array(count('The number of a database.'), {
           description: 'The databases that do not respond.',

@@ -106,6 +106,8 @@ export interface Readiness {
   readonly isServed: boolean
   /** Whether the server may act on what it holds: false while none of its databases responds. */
   readonly hasLease: boolean
+  /** Whether other nodes take the shards of this one, which then ends. */
+  readonly isLeaving: boolean
   /** The numbers of the databases that do not respond. */
   readonly awayDatabases: readonly number[]
   /** The number of shards. */

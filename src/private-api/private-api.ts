@@ -212,11 +212,13 @@ type ReadinessJson = ResultOf<typeof serverOperations.checkReadiness>
 export function readinessWord({
   isServed,
   hasLease,
+  isLeaving,
   shards,
   troubles,
 }: Readiness): ReadinessJson['status'] {
   if (!isServed) return 'starting'
   if (!hasLease) return 'no database'
+  if (isLeaving) return 'leaving'
   return troubles.broken.length < shards ? 'ready' : 'broken'
 }
 

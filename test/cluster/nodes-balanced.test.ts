@@ -1,6 +1,7 @@
 /**
- * Clients of three nodes that know only a load balancer, with the documented configurations, while a node is killed. Each
- * kind of client has a bot in every shard, and pushes to it in one of three ways:
+ * Clients of three nodes that know only a load balancer, with the documented configurations, while a node is drained, which
+ * fails nothing, and then another one is killed. Each kind of client has a bot in every shard, and pushes to it in one of three
+ * ways:
  *
  *   single     without a key, which is never repeated: 200, or a 503 that says whether the push may be stored
  *   keyed      with an idempotency key: 200, though maybe late
@@ -16,7 +17,7 @@ import {
   startNginxBalancer,
 } from '../support/programs/balancer.ts'
 import { startCluster, type TestCluster } from '../support/server/cluster.ts'
-import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
+import { botsOfAllShards, databaseWorld, postbote, wait } from '../support/server/database.ts'
 import { haproxyObstacle } from '../support/programs/haproxy.ts'
 import { nginxObstacle } from '../support/programs/nginx.ts'
 import { NginxClient } from '../support/programs/nginx-client.ts'
@@ -38,7 +39,7 @@ const balancers = [
   ['haproxy', haproxyObstacle(), startHaproxyBalancer],
 ] as const
 
-test('behind a load balancer, no poll and no push with a key fails while a node is killed', {
+test('behind a load balancer, no request fails while a node is drained, and no poll and no push with a key while one is killed', {
   skip: world.obstacle,
 }, async (t) => {
   const database = await world.database('balanced')
@@ -51,6 +52,11 @@ test('behind a load balancer, no poll and no push with a key fails while a node 
     sides.set(name, await Side.start(t, cluster, await start(t, cluster.nodes)))
   }
   await wait(beforeMs)
+  const drained = await postbote(['node', 'drain', 'c'], database.env)
+  assert.equal(drained.code, 0, drained.output)
+  assert.equal(await cluster.forget('c').ended(), 0)
+  await wait(beforeMs)
+  for (const side of sides.values()) side.assertNoneFailed()
   await cluster.forget('b').kill()
   for (const [name, obstacle] of balancers) {
     await t.test(name, { skip: obstacle ?? false }, (each) => sides.get(name)?.check(each))
@@ -90,6 +96,13 @@ class Side {
       ...forStream.map((bot) => ({ bot, push: streamedPush(stream, bot) })),
     ].map((each) => new OrderedClient(t, client, each))
     t.after(() => client.close())
+  }
+
+  assertNoneFailed(): void {
+    for (const { counts, failedPolls } of this.#single) {
+      assert.match(counts, /, 0 refused, 0 unknown$/)
+      assert.deepEqual(failedPolls, [])
+    }
   }
 
   async check(t: TestContext): Promise<void> {

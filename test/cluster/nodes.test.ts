@@ -6,6 +6,7 @@ import { startCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, postbote, wait } from '../support/server/database.ts'
 import { PushLedger } from '../support/producers/push-ledger.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
+import type { Server } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
 
@@ -21,6 +22,14 @@ const startedCluster = shared(async (owner) =>
 
 function get(path: string, rest = ' HTTP/1.1\r\nHost: x'): string {
   return `GET ${path}${rest}\r\n\r\n`
+}
+
+async function probe({ privateUrl }: Server): Promise<string> {
+  const connection = RawConnection.to(privateUrl)
+  connection.write(get('/readyz', ' HTTP/1.1'))
+  const { status, headers, body } = await connection.answer()
+  connection.socket.destroy()
+  return `${status} ${headers['connection']} ${body}`
 }
 
 test('any node takes any request, and shards are handed over to a node that joins', {
@@ -39,6 +48,8 @@ test('any node takes any request, and shards are handed over to a node that join
     assert.match(counts, /^[1-9]\d* accepted, 0 refused, 0 unknown$/)
   }
   for (const server of cluster.nodes) {
+    // Before that, a load balancer would wait here in place of going to another node.
+    assert.match(server.output(), /"worker serves"[^]*"worker serves"[^]*"listening on /)
     assert.equal((await server.admin('GET', '/readyz')).status, 200)
     const { body } = await server.admin('GET', '/v1/bots')
     assert(body.bots.length >= bots.length)
@@ -72,7 +83,7 @@ test('the place in a trace crosses from any node to the owner, with a push and i
   }
 })
 
-test('a node that ends answers the polls that it forwards with an empty list, once their owners have taken them', {
+test('a node that ends says so while it serves, and answers the polls that it forwards with an empty list, once their owners have taken them', {
   skip,
 }, async () => {
   const cluster = await startedCluster()
@@ -104,7 +115,8 @@ test('a node that ends answers the polls that it forwards with an empty list, on
   const late = RawConnection.to(leaving.botUrl)
   late.write(`POST /bot${first.token}/getUpdates HTTP/1.1\r\nHost: x\r\n${json.slice(0, -1)}`)
   const ended = leaving.stop()
-  await until(() => leaving.output().includes('the server is ending'))
+  // Its clients find the other nodes before it closes the connections that they use.
+  await until(async () => (await probe(leaving)) === '503 close {"status":"leaving"}')
   late.write(json.slice(-1))
 
   for (const { connection } of [...open, { connection: late }]) {

@@ -1,23 +1,21 @@
 /**
- * The upgrade of a single server with a data directory, and the way back, under load: the files of its program are replaced,
- * its workers are reloaded, which no client may notice, and then the server is restarted for the code of its primary.
- * Between the end and the start of the server nobody serves, so clients that repeat their pushes wait.
+ * The upgrade of a single server with a data directory, and the way back, under load, as docs/run/operations.md describes it:
+ * the files of its program are replaced, its workers are reloaded, which no client may notice, and then the server is
+ * restarted for the code of its primary. Between the end and the start of the server nobody serves.
  */
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
+import { cp, mkdir, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type EndingTest, type Server, startSingleServer } from '../support/server/server.ts'
-import { Luck } from '../support/simulation/luck.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { wait } from '../support/server/database.ts'
-import { Balancer } from './balancer.ts'
 import { checkOver } from './ordered-pushes.ts'
 import { checkLists } from './upgrade-checks.ts'
-import { outcomeOf, startUpgradeLoad, type UpgradeOutcome } from './upgrade-load.ts'
+import { UpgradeLoad, type UpgradeOutcome } from './upgrade-load.ts'
 
 const workers = 2
-const seat = 'server'
 /** What a package has of a checkout, as far as a server needs it. */
 const programFolders = [
   'dist/src',
@@ -40,55 +38,43 @@ export async function upgradeDirectory(
   checkouts: { readonly old: string; readonly new: string },
 ): Promise<UpgradeOutcome> {
   const program = join(temporaryDirectory(t), 'app')
-  replaceProgram(program, checkouts.old)
+  await replaceProgram(program, checkouts.old)
   let server = await startSingleServer(t, {
     workers,
     main: join(program, 'dist/src/main.js'),
     flags: ['--local', '--shards=8', checkOver],
   })
-  const balancer = new Balancer(new Luck(1))
-  t.after(() => balancer.close())
-  balancer.add(seat, server)
-  const { load, hooked } = await startUpgradeLoad(t, server, balancer)
-  const stages: string[] = []
+  const load = await UpgradeLoad.start(t, server, 2)
   const stage = async (name: string): Promise<void> => {
-    load.event = name
-    await load.recovered()
-    await checkLists(server, load, { nodes: [], workers, hooked })
+    load.begin(name)
+    await load.clients.recovered()
+    await checkLists(server, load, { nodes: [], workers })
     await wait(stageMs)
-    stages.push(name)
     console.log(`a directory: ${name}`)
   }
-  const failed = (): number =>
-    load.ledgers.reduce((sum, { counts }) => sum + counts.refused + counts.unknown, 0)
   await stage('the old version')
   for (const version of ['new', 'old'] as const) {
-    replaceProgram(program, checkouts[version])
-    const failedBefore = failed()
-    load.event = `workers of the ${version} version are loaded`
+    await replaceProgram(program, checkouts[version])
+    load.begin(`reload with the ${version} version`)
     await reload(server)
     await stage(`workers of the ${version} version`)
-    if (failed() > failedBefore)
-      load.noteWrong(`${failed() - failedBefore} pushes failed in a reload`)
-    load.event = `the server is restarted with the ${version} version`
+    load.begin(`restart with the ${version} version`, true)
     server = await server.restart()
-    balancer.add(seat, server)
-    await stage(`the ${version} version, restarted`)
+    await stage(`the ${version} version`)
   }
-  await load.end()
-  return outcomeOf('one server with a directory', stages, load)
+  return load.end('One server with a directory')
 }
 
 /** Puts the program of a checkout into its place, where another one may be, as an installation of a package does. */
-function replaceProgram(program: string, checkout: string): void {
+async function replaceProgram(program: string, checkout: string): Promise<void> {
   const fresh = `${program}.new`
-  mkdirSync(fresh, { recursive: true })
+  await mkdir(fresh, { recursive: true })
   for (const part of programFolders)
-    cpSync(join(checkout, part), join(fresh, part), { recursive: true })
-  cpSync(join(checkout, 'package.json'), join(fresh, 'package.json'))
-  symlinkSync(join(checkout, 'node_modules'), join(fresh, 'node_modules'))
+    await cp(join(checkout, part), join(fresh, part), { recursive: true })
+  await cp(join(checkout, 'package.json'), join(fresh, 'package.json'))
+  await symlink(join(checkout, 'node_modules'), join(fresh, 'node_modules'))
   const gone = `${program}.old`
-  rmSync(gone, { recursive: true, force: true })
+  await rm(gone, { recursive: true, force: true })
   if (existsSync(program)) renameSync(program, gone)
   renameSync(fresh, program)
 }

@@ -3,8 +3,9 @@
  *
  *   single   pushes without a key, each sent once
  *   keyed    pushes with a key, sent until they are accepted, and some of them again
- *   streams  NDJSON pairs for all bots, each sent once, without waiting for results: with keys and without, large ones among
- *            small ones
+ *   streams  NDJSON pairs for all bots, without waiting for results: with keys and without, large ones among small ones. Each
+ *            is sent once, but a pair that a stream has left over, which the server certainly did not store, begins the next
+ *            one
  *
  * Requests have a time limit of their own. Clients do not obey Retry-After: they measure when the server is back.
  */
@@ -19,7 +20,7 @@ import { largeBytes } from './ordered-pushes.ts'
 import { Pulse } from './pulse.ts'
 
 /** Longer than any take-over: a request that takes longer hangs. */
-const requestMsMax = 5_000
+const usualRequestMsMax = 5_000
 const pollTimeoutS = 2
 const pauseMs = 120
 /** After a failure. */
@@ -34,13 +35,35 @@ const recoveredMsMax = 60_000
 const settledMsMax = 60_000
 const orderingKey = 'one'
 
+/** One request of a client, or one pair of a stream, that is over. Times are of the monotonic clock. */
+export interface Attempt {
+  readonly what: 'push' | 'push with a key' | 'pair' | 'poll' | 'stream'
+  readonly startMs: number
+  /** What was wrong; undefined if the server did what was asked. */
+  readonly failure?: string | undefined
+  /** Nothing of it is stored, and the client has to send it again: the server has ended the stream between pairs. */
+  readonly isLeft?: boolean
+}
+
 export interface LoadOptions {
-  readonly balancer: Balancer
+  readonly balancer: Pick<Balancer, 'pick'>
   readonly luck: Luck
   readonly polling: readonly RegisteredBot[]
   /** Only pushes without a key, so that a small machine has time left. */
   readonly isCalm?: boolean | undefined
+  /** A request that takes longer hangs. */
+  readonly requestMsMax?: number
+  readonly onAttempt?: (attempt: Attempt) => void
 }
+
+/** A pair that no stream has taken. */
+interface LeftPair {
+  readonly ledger: BotLedger
+  readonly number: number
+}
+
+/** A response, or why there is none. */
+type Outcome = Answer | { readonly status: undefined; readonly failure: string }
 
 export class Load {
   readonly ledgers: readonly BotLedger[]
@@ -48,8 +71,6 @@ export class Load {
   readonly deliveries = new Pulse()
   /** Responses that no client should get, and how often; requests that took too long. */
   readonly wrong = new Map<string, number>()
-  /** Why pushes were not accepted, and how often. */
-  readonly reasons = new Map<string, number>()
   /** The event that happens now. */
   event = 'start'
   readonly #options: LoadOptions
@@ -61,12 +82,14 @@ export class Load {
   /** When clients give up pushes that they repeat. */
   #giveUpMs = Number.POSITIVE_INFINITY
   #isPolling = true
+  readonly #requestMsMax: number
 
   /** @param ledgers - of the polling bots, in their order, and then of those with webhooks */
   constructor(options: LoadOptions, ledgers: readonly BotLedger[]) {
     this.#options = options
     this.ledgers = ledgers
-    const { polling, isCalm = false } = options
+    const { polling, isCalm = false, requestMsMax = usualRequestMsMax } = options
+    this.#requestMsMax = requestMsMax
     for (const ledger of ledgers) {
       this.#pushing.push(this.#single(ledger))
       if (!isCalm) this.#pushing.push(this.#keyed(ledger))
@@ -120,8 +143,10 @@ export class Load {
     while (this.#isPushing) {
       const number = ledger.begin()
       const startMs = performance.now()
-      const answer = await this.#push(ledger.botId, number)
-      const id = this.#note(ledger, { number, startMs, result: answer?.body })
+      const outcome = await this.#push(ledger.botId, number)
+      const isSent = outcome.status !== undefined || outcome.failure !== notConnected
+      const result = outcome.status === undefined ? undefined : outcome.body
+      const id = this.#note(ledger, { number, startMs, result, isSent })
       if (id !== undefined) {
         ledger.expectRising(lastId, id)
         lastId = id
@@ -144,9 +169,9 @@ export class Load {
   async #pushWithKey(ledger: BotLedger, number: number): Promise<void> {
     while (performance.now() < this.#giveUpMs) {
       const startMs = performance.now()
-      const answer = await this.#push(ledger.botId, number, `${number}`)
-      const id: unknown = answer?.body?.update_id
-      if (answer?.status === 200 && typeof id === 'number') {
+      const outcome = await this.#push(ledger.botId, number, `${number}`)
+      const id: unknown = outcome.status === 200 ? outcome.body.update_id : undefined
+      if (typeof id === 'number') {
         this.#accepted(ledger, { number, startMs, id })
         return
       }
@@ -154,35 +179,44 @@ export class Load {
     }
   }
 
-  async #push(botId: number, number: number, key?: string): Promise<Answer | undefined> {
+  async #push(botId: number, number: number, key?: string): Promise<Outcome> {
     const url = `/v1/bots/${botId}/updates?ordering_key=${orderingKey}`
     const headers = key === undefined ? {} : { 'idempotency-key': key }
     const body = textOf(number)
-    return this.#try((seat) => seat.admin({ method: 'POST', url, headers, body }, requestMsMax))
+    return this.#try(
+      (seat) => seat.admin({ method: 'POST', url, headers, body }, this.#requestMsMax),
+      key === undefined ? 'push' : 'push with a key',
+    )
   }
 
   async #streams(): Promise<void> {
     const { balancer } = this.#options
-    while (this.#isPushing) {
+    const left: LeftPair[] = []
+    while (this.#isPushing || (left.length > 0 && performance.now() < this.#giveUpMs)) {
       const seat = balancer.pick()
       if (seat === undefined) await wait(shortPauseMs)
-      else await this.#stream(seat)
+      else await this.#stream(seat, left)
     }
   }
 
-  async #stream(seat: Seat): Promise<void> {
+  /** Sends pairs on one stream, those that are left over first, and leaves those that it does not take. */
+  async #stream(seat: Seat, left: LeftPair[]): Promise<void> {
     const { luck } = this.#options
+    const startMs = performance.now()
     const stream = new RawPushStream(seat.server)
-    stream.response.catch(() => undefined)
+    // Otherwise a stream that cannot be opened would be an error without a listener.
+    const opened = stream.response.then(
+      ({ statusCode }) => (statusCode === 200 ? undefined : `${statusCode}`),
+      failureOf,
+    )
     const cut = seat.cut
     const destroy = (): void => stream.destroy()
     cut.addEventListener('abort', destroy)
     const lastIds = new Map<number, number>()
     const state = { isOpen: true }
-    const push = async (): Promise<void> => {
-      const ledger = luck.pick(this.ledgers)
-      const number = ledger.begin()
-      const startMs = performance.now()
+    const pairs: Promise<void>[] = []
+    const push = async ({ ledger, number }: LeftPair): Promise<void> => {
+      const pairStartMs = performance.now()
       const timer = setTimeout(() => {
         this.noteWrong(`a pair of a stream had no result in ${pairMsMax} ms`)
         destroy()
@@ -192,35 +226,50 @@ export class Load {
       const result = await stream.push(head, textOf(number, luck.chance(largeShare)))
       clearTimeout(timer)
       state.isOpen &&= result !== undefined
-      const id = this.#note(ledger, { number, startMs, result, isPair: true })
+      // A response that ends in order has the results of all pairs that the server has read.
+      const isLeft =
+        result === undefined && ((await stream.ended) || (await opened) === notConnected)
+      const failure = isLeft ? undefined : failedPair(result)
+      this.#options.onAttempt?.({ what: 'pair', startMs: pairStartMs, failure, isLeft })
+      if (isLeft) {
+        left.push({ ledger, number })
+        return
+      }
+      const id = this.#note(ledger, { number, startMs: pairStartMs, result })
       if (id === undefined) return
       ledger.expectRising(lastIds.get(ledger.botId) ?? 0, id)
       lastIds.set(ledger.botId, id)
     }
+    for (const pair of left.splice(0)) pairs.push(push(pair))
     for (let nth = 0; nth < streamPairs && state.isOpen && this.#isPushing; nth++) {
-      void push()
+      const ledger = luck.pick(this.ledgers)
+      pairs.push(push({ ledger, number: ledger.begin() }))
       await wait(pauseMs / 4)
     }
     const timer = setTimeout(destroy, pairMsMax)
-    await stream.end()
+    const isComplete = await stream.end()
     clearTimeout(timer)
     cut.removeEventListener('abort', destroy)
+    await Promise.all(pairs)
+    const failure = (await opened) ?? (isComplete ? undefined : 'the response broke off')
+    this.#options.onAttempt?.({ what: 'stream', startMs, failure })
+    if (failure !== undefined) await wait(shortPauseMs)
   }
 
   async #poll({ token }: RegisteredBot, ledger: BotLedger): Promise<void> {
     let lastId = 0
     while (this.#isPolling) {
       const path = `/bot${token}/getUpdates?offset=${lastId + 1}&timeout=${pollTimeoutS}`
-      const answer = await this.#try(
+      const outcome = await this.#try(
         (seat) =>
           seat.send(
             { method: 'GET', url: seat.server.botUrl + path },
-            requestMsMax + pollTimeoutS * 1_000,
+            this.#requestMsMax + pollTimeoutS * 1_000,
           ),
         'poll',
       )
-      if (answer?.status !== 200) await wait(shortPauseMs)
-      else for (const update of answer.body.result) lastId = this.#receive(ledger, update)
+      if (outcome.status !== 200) await wait(shortPauseMs)
+      else for (const update of outcome.body.result) lastId = this.#receive(ledger, update)
     }
   }
 
@@ -247,17 +296,13 @@ export class Load {
       readonly number: number
       readonly startMs: number
       readonly result: PairResult | undefined
-      readonly isPair?: boolean
+      readonly isSent?: boolean
     },
   ): number | undefined {
-    const { number, startMs, result } = push
+    const { number, startMs, result, isSent = true } = push
     const id = result?.update_id
-    if (id === undefined) {
-      const what = push.isPair === true ? 'a pair' : 'a push'
-      this.#count(this.reasons, `${what}: ${result?.error?.code ?? 'no response'}`)
-    }
     if (id !== undefined) this.#accepted(ledger, { number, startMs, id })
-    else if (result?.error === undefined || result.error.code === 'OUTCOME_UNKNOWN')
+    else if (isSent && (result?.error === undefined || result.error.code === 'OUTCOME_UNKNOWN'))
       ledger.leaveUnknown(number)
     else ledger.refuse(number)
     return id
@@ -275,25 +320,29 @@ export class Load {
     )
   }
 
-  /** Returns undefined if there is no response. */
   async #try(
     call: (seat: Seat) => Promise<Answer>,
-    what: 'push' | 'poll' = 'push',
-  ): Promise<Answer | undefined> {
+    what: 'push' | 'push with a key' | 'poll',
+  ): Promise<Outcome> {
     const seat = this.#options.balancer.pick()
-    if (seat === undefined) return undefined
+    if (seat === undefined) return { status: undefined, failure: 'no server' }
+    const startMs = performance.now()
     try {
       const answer = await call(seat)
       this.#judge(answer, what)
+      const { status, text } = answer
+      const failure = status === 200 ? undefined : `${status} ${text}`
+      this.#options.onAttempt?.({ what, startMs, failure })
       return answer
     } catch (error) {
-      const isLate = error instanceof Error && String(error.cause).includes('TimeoutError')
-      if (isLate) this.noteWrong(`a ${what} had no response in time from ${seat.name}`)
-      return undefined
+      const failure = failureOf(error)
+      if (failure === late) this.noteWrong(`a ${what} had no response in time from ${seat.name}`)
+      this.#options.onAttempt?.({ what, startMs, failure })
+      return { status: undefined, failure }
     }
   }
 
-  #judge({ status, headers, text }: Answer, what: 'push' | 'poll'): void {
+  #judge({ status, headers, text }: Answer, what: string): void {
     // A poll whose client is gone may still be open when the next one arrives through another node.
     if (status === 200 || (what === 'poll' && status === 409)) return
     const isTimed = status === 503 && headers['retry-after'] !== undefined
@@ -301,13 +350,25 @@ export class Load {
   }
 
   noteWrong(text: string): void {
-    this.#count(this.wrong, text)
-  }
-
-  #count(counts: Map<string, number>, text: string): void {
     const key = `${this.event}: ${text}`
-    counts.set(key, (counts.get(key) ?? 0) + 1)
+    this.wrong.set(key, (this.wrong.get(key) ?? 0) + 1)
   }
+}
+
+const late = 'no response in time'
+/** Nobody listens, so nothing was sent. */
+const notConnected = 'ECONNREFUSED'
+
+/** Returns why a request got no response. */
+function failureOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (String(error.cause).includes('TimeoutError')) return late
+  return 'code' in error ? String(error.code) : error.message
+}
+
+function failedPair(result: PairResult | undefined): string | undefined {
+  if (result === undefined) return 'no result: the stream broke off'
+  return result.error?.code
 }
 
 function textOf(number: number, isLarge = false): string {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { KeyUser } from '../support/server/key-user.ts'
 import type { Server } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
-import type { Load } from './load.ts'
+import type { UpgradeLoad } from './upgrade-load.ts'
 
 /** Events of a node pass through the database before another node shows them. */
 const eventsMsMax = 40_000
@@ -16,19 +16,21 @@ export interface UpgradedServers {
   readonly nodes: readonly string[]
   /** Of each server. */
   readonly workers: number
-  /** How many bots have a webhook. */
-  readonly hooked: number
 }
 
-/** Checks that a server lists the bots of all, and knows the other servers. */
+/** Checks that a server lists all bots of a load, and knows the other servers. */
 export async function checkLists(
   server: Server,
-  { ledgers }: Load,
-  { nodes, workers, hooked }: UpgradedServers,
+  {
+    clients,
+    hooked,
+  }: { readonly clients: Pick<UpgradeLoad['clients'], 'ledgers'>; readonly hooked: number },
+  { nodes, workers }: UpgradedServers,
 ): Promise<void> {
   const { body: list } = await get(server, '/v1/bots?limit=100')
   const listed = list.bots.map(({ bot_id: id }: { bot_id: number }) => id)
-  for (const { botId } of ledgers) assert(listed.includes(botId), `bot ${botId} is not listed`)
+  for (const { botId } of clients.ledgers)
+    assert(listed.includes(botId), `bot ${botId} is not listed`)
   const { body: sorted } = await get(server, '/v1/bots?sort=pending&limit=100')
   assert.equal(sorted.missing_shards, undefined)
   const { body: summary } = await get(server, '/v1/summary')

@@ -97,6 +97,7 @@ export class JoinedDatabases {
       beforeEnd: async () => {
         this.#stopping.abort()
         await Promise.all(coordinators.map((coordinator) => coordinator.handOverAll()))
+        return coordinators.every(({ isFree }) => isFree)
       },
     }
   }

@@ -6,7 +6,7 @@
  * the parser).
  */
 import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
+import { type Server, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 
@@ -17,8 +17,8 @@ export interface NativeHandle {
   readStart(): number
 }
 
-/** Returns undefined once the socket is closed. */
-export function nativeHandleOf(socket: Duplex): NativeHandle | undefined {
+/** Returns undefined once the socket, or the server that listens, is closed. */
+export function nativeHandleOf(socket: Duplex | Server): NativeHandle | undefined {
   const handle: unknown = Reflect.get(socket, '_handle')
   return isNativeHandle(handle) ? handle : undefined
 }

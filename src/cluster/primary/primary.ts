@@ -7,6 +7,7 @@
  */
 import cluster from 'node:cluster'
 import { chmodSync, mkdirSync } from 'node:fs'
+import { sleep } from '../../clock.ts'
 import type { Counters } from '../../counters.ts'
 import { PostboteError } from '../../errors.ts'
 import type { ReopenLogMessage } from '../channel/channel-message.ts'
@@ -37,8 +38,11 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map' | 'assignm
   readonly onPhase?: (phase: PrimaryPhase) => void
   /** Opens the log file of this process again, after it was renamed. */
   readonly reopenLog?: () => void
-  /** Called before the server ends, while it still serves. Never rejects. */
-  readonly beforeEnd?: () => Promise<void>
+  /**
+   * Called before the server ends, while it still serves. Returns whether others serve its clients from then on. Never
+   * rejects.
+   */
+  readonly beforeEnd?: () => Promise<boolean>
   /** Ends the process: `process.exit`, except in tests. */
   readonly exit?: (code: number) => void
 }
@@ -68,6 +72,12 @@ export interface Primary {
  * does not keep out the clients of the others.
  */
 const handOffShare = 1 / 2
+/**
+ * A node whose clients are served by others gives the last connections that were made to it this long for their requests.
+ * Otherwise a load balancer, which can go to another node only if no connection is made, would have to fail them. Chosen: it
+ * sends the request right after it has connected, and it connects again a second after it got no answer.
+ */
+const lastConnectionsMs = 250
 
 /** Resolves when all workers serve. If the server cannot start, this ends all that was started and rejects. */
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
@@ -93,23 +103,31 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
     },
   })
   const close = onceOnly(async () => {
-    await options.beforeEnd?.()
+    if ((await options.beforeEnd?.()) === true) {
+      switchboard.takeNoMore()
+      await sleep(clock, lastConnectionsMs)
+    }
     switchboard.close()
     await supervisor.close()
     for (const handOff of handOffs) handOff.refuseAll()
   })
   const reloads = new Reloads(() => reloadWorkers(supervisor, options))
   const signals = obeySignals({ ...options, close, reload: () => reloads.request() })
-  try {
-    // Listen first: an address in use is found before any shard is opened. Clients that connect before the workers serve
-    // wait, as they do while a worker restarts.
-    const addresses: ListenerOptions[] = []
+  const addresses: ListenerOptions[] = []
+  const listen = async (): Promise<void> => {
     for (const listener of options.listeners) {
       const address = await switchboard.listen(listener)
       addresses.push({ listener: listener.listener, address })
       log.info({ listener: listener.listener }, `listening on ${describeAddress(address)}`)
     }
+  }
+  // Listen first: an address in use is found before any shard is opened. Clients that connect before the workers serve wait,
+  // as they do while a worker restarts. If there are other nodes, a load balancer should find those instead.
+  const listensFirst = options.links === undefined
+  try {
+    if (listensFirst) await listen()
     await supervisor.start()
+    if (!listensFirst) await listen()
     return {
       addresses,
       workerPids: () => supervisor.pids(),

@@ -16,6 +16,7 @@
  */
 import { lstatSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { takeNoMore } from '../../../native-bindings/descriptor-socket.ts'
 import type { Clock, Timer } from '../../clock.ts'
 import type { Counters } from '../../counters.ts'
 import { PostboteError, unreachable } from '../../errors.ts'
@@ -96,6 +97,18 @@ export class Switchboard {
     const bound = server.address()
     if (bound === null || typeof bound === 'string') return address
     return { host: bound.address, port: bound.port }
+  }
+
+  /** Takes no new connections. Those that clients have made already are accepted and go on. */
+  takeNoMore(): void {
+    for (const server of this.#servers) {
+      try {
+        takeNoMore(nativeHandleOf(server)?.fd ?? -1)
+      } catch {
+        // A system without these filters resets what has not been accepted.
+        server.close()
+      }
+    }
   }
 
   /** Stops accepting, and closes connections whose request line has not arrived. */

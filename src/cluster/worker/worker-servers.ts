@@ -138,6 +138,7 @@ export class WorkerServers {
   readonly #crowded: RareWarning
   #app: ServedApp
   #endsConnections = false
+  #isNodeLeaving = false
 
   constructor(options: WorkerServersOptions) {
     this.#options = options
@@ -261,6 +262,20 @@ export class WorkerServers {
   /** From now on every response ends its connection. */
   endConnections(): void {
     this.#endsConnections = true
+    this.#endOpen()
+  }
+
+  /**
+   * While another node takes the shards of this one, every response ends its connection, so that clients find the other node
+   * before this one has to close connections that they may be using.
+   */
+  nodeLeaves(isLeaving: boolean): void {
+    const isNew = isLeaving && !this.#isNodeLeaving
+    this.#isNodeLeaving = isLeaving
+    if (isNew) this.#endOpen()
+  }
+
+  #endOpen(): void {
     // The links of other workers go on: their clients have connections there.
     for (const response of this.#responses) {
       if (response.req.socket instanceof Socket) this.#connections.endAfter(response)
@@ -347,7 +362,8 @@ export class WorkerServers {
       return this.#endGently(response)
     }
     if (mayLoseWhatFollows(request)) return this.#endGently(response)
-    return !this.#endsConnections || this.#connections.endAfter(response)
+    const isLast = this.#endsConnections || this.#isNodeLeaving
+    return !isLast || this.#connections.endAfter(response)
   }
 
   /**

@@ -155,6 +155,7 @@ class WorkerProcess {
       tcpLinks: links && { ...links, port: links.port + worker },
       app,
     })
+    servers.nodeLeaves(routes.isLeaving)
     await servers.listen()
     this.#begun = { start, peers, primary, routes, app, servers }
   }
@@ -180,12 +181,13 @@ class WorkerProcess {
   }
 
   setRoutes(table: RouteTable): Promise<void> {
-    const { app, peers, routes } = this.#work
+    const { app, peers, routes, servers } = this.#work
     for (const [database, server] of table.servers.entries()) {
       if (server !== undefined) app.databaseIsAt?.(database, server)
     }
     // What is under way to a node that is a member no more can be answered by nobody.
     for (const place of routes.set(table)) peers.drop(place)
+    servers.nodeLeaves(routes.isLeaving)
     return Promise.resolve()
   }
 

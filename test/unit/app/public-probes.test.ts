@@ -10,6 +10,7 @@ import { portOf } from '../../support/kit/port.ts'
 const ready: Readiness = {
   isServed: true,
   hasLease: true,
+  isLeaving: false,
   awayDatabases: [],
   shards: 2,
   poisonedShards: 0,
@@ -84,6 +85,7 @@ test('a server that is not ready answers 503 with the word alone, so no name of 
   const states: [Partial<Readiness>, string][] = [
     [{ isServed: false }, '503 {"status":"starting"} 1'],
     [{ hasLease: false, awayDatabases: [0] }, '503 {"status":"no database"} 1'],
+    [{ isLeaving: true }, '503 {"status":"leaving"} 1'],
     [{ troubles: { ...ready.troubles, broken } }, '503 {"status":"broken"} 1'],
   ]
   for (const [state, answer] of states) {

@@ -131,3 +131,20 @@ test('where this node is no member it has no shard, even one that nobody has eve
   })
   assert.equal(routes.placeOf(0), undefined)
 })
+
+test('a node leaves while it is told to and another one can take its shards', () => {
+  const routes = new Routes(map)
+  assert(!routes.isLeaving)
+  const leaving = { ...own, isLeaving: true }
+  for (const [nodes, isLeaving] of [
+    [[own, other], false],
+    [[leaving, other], true],
+    [[leaving], false],
+    [[leaving, { ...other, isLeaving: true }], false],
+    [[leaving, { ...other, address: '' }], false],
+    [[own, { ...other, isLeaving: true }], false],
+  ] as const) {
+    routes.set(table([], nodes))
+    assert.equal(routes.isLeaving, isLeaving)
+  }
+})

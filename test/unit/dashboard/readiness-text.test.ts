@@ -14,6 +14,12 @@ test('a shard that is set aside is named with its file and with what to do', () 
   ])
 })
 
+test('a node that other ones replace says so', () => {
+  assert.deepEqual(readinessTexts({ status: 'leaving' }), [
+    'Other nodes take the shards of this node, which then ends.',
+  ])
+})
+
 test('everything else that needs attention has a sentence, too', () => {
   assert.deepEqual(
     readinessTexts({

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   handOverAllMsMax,
+  leavePauseMs,
   settleMsMax,
   ShardCoordinator,
 } from '../../../../src/cluster/membership/shard-coordinator.ts'
@@ -274,13 +275,27 @@ test('a drained node hands everything over and then ends, once', async () => {
   await beat()
   table.add(other)
   await table.setState(own.name, 'leaving')
-  await pass(2_000)
+  await pass(leavePauseMs + nodeHeartbeatMs)
   assert.equal(workers.opened.size, 0)
   assert.equal(life.left, 1)
   assert.deepEqual(
     table.readNow().shards.map(({ boot }) => boot),
     [other.boot, other.boot, other.boot, other.boot],
   )
+})
+
+test('a node ends no earlier than clients could find another one, counted from when there is one', async () => {
+  const { coordinator, table, workers, beat, pass, life } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  await table.setState(own.name, 'leaving')
+  // Nobody can take its shards, so it goes on as ever.
+  await pass(leavePauseMs)
+  table.add(other)
+  await pass(leavePauseMs)
+  assert.deepEqual([workers.opened.size, life.left], [0, 0])
+  await beat()
+  assert.equal(life.left, 1)
 })
 
 test('a server that ends hands everything over first, unless no other node can take it', async () => {
@@ -293,7 +308,9 @@ test('a server that ends hands everything over first, unless no other node can t
   await beat()
   let isOver = false
   void coordinator.handOverAll().then(() => (isOver = true))
-  await pass(2_000)
+  await pass(leavePauseMs)
+  assert(!isOver)
+  await beat()
   assert(isOver)
   assert.equal(workers.opened.size, 0)
   assert.equal(life.left, 0)
@@ -331,7 +348,7 @@ test('a drained node that cannot end yet is asked again, and opens shards again 
   table.add(other)
   await table.setState(own.name, 'leaving')
   assert(!coordinator.isFree)
-  await pass(2_000)
+  await pass(leavePauseMs + nodeHeartbeatMs)
   assert(coordinator.isFree)
   const asked = life.left
   await beat()

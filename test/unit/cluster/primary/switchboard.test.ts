@@ -246,3 +246,27 @@ function all(socket: Socket): Promise<string> {
 function skip(): void {
   // Nothing to do.
 }
+
+test('a switchboard that takes no more connections accepts those that were made before', async (t) => {
+  const { connect, next, routed, switchboard } = await setUp(t)
+  const accepted = await connect()
+  await until(() => switchboard.awaiting === 1)
+  // The kernel has made this connection, and this process has not accepted it yet.
+  const madeBefore = connect('GET / HTTP/1.1\r\n')
+  await new Promise((resolve) => process.nextTick(resolve))
+  switchboard.takeNoMore()
+  await madeBefore
+  await until(() => routed.length === 1)
+  const arrived = next()
+  accepted.write('GET / HTTP/1.1\r\n')
+  await arrived
+  const late = connect()
+  const isLate = Promise.race([
+    late.then(() => false),
+    new Promise((is) => setTimeout(is, 200, true)),
+  ])
+  assert(await isLate)
+  switchboard.close()
+  // The client tries again after a second, and finds nobody.
+  await assert.rejects(late, { code: 'ECONNREFUSED' })
+})

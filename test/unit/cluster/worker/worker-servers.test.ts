@@ -299,6 +299,22 @@ test('at the limit of connections the oldest one without a head is closed, and w
   assert.match(String((await once(sixth, 'data'))[0]), /^HTTP\/1.1 200 /)
 })
 
+test('while its node leaves, every response ends its connection, also one that waits, until the node is told to stay', async (t) => {
+  const { open, servers, waiting } = await setUp(t, {})
+  const held = await open('private', getOf('/held'))
+  const answerOfHeld = all(held)
+  await until(() => waiting.has('/held'))
+  servers.nodeLeaves(true)
+  servers.nodeLeaves(true)
+  waiting.get('/held')?.end('{}')
+  assert.match(await answerOfHeld, /^HTTP\/1.1 200 [^]*Connection: close\r\n/)
+  assert.match(await all(await open('bot', getOf('/answered'))), /Connection: close\r\n/)
+  servers.nodeLeaves(false)
+  const kept = await open('private', getOf('/answered'))
+  const [first] = await once(kept, 'data')
+  assert.match(String(first), /Connection: keep-alive\r\n/)
+})
+
 test('connections of other workers are served beyond the limit', async (t) => {
   const { open, runDir } = await setUp(t, { connectionsMax: 1 })
   await open('bot', 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -326,6 +342,10 @@ const forms: readonly (readonly [ListenerKind, string])[] = [
 
 const skip = (): void => undefined
 
+function getOf(path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+}
+
 function halfBody(path: string): string {
   return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf`
 }
@@ -339,8 +359,10 @@ async function setUp(
 ) {
   const runDir = mkdtempSync(join(tmpdir(), 'pb-'))
   const seen = new Map<string, Socket>()
+  const waiting = new Map<string, ServerResponse>()
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     seen.set(request.url ?? '', request.socket)
+    if (request.url === '/held') waiting.set(request.url, response)
     if (/answered|refused/.test(request.url ?? '')) response.end('{}')
     if (request.url === '/begun') response.write('begun')
     if (request.url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
@@ -384,7 +406,7 @@ async function setUp(
     servers.accept({ id: ++nextId, listener, clientAddress: '192.0.2.1', bytes, descriptor })
     return client
   }
-  return { open, seen, runDir, servers }
+  return { open, seen, waiting, runDir, servers }
 }
 
 /** A descriptor that passes through a socket becomes another descriptor of the same connection. */
