@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeRelayed } from '../../../src/bots/relay-batch.ts'
 import type { Token } from '../../../src/bots/token.ts'
+import { readCutAnswer } from '../../../src/relay/read-origin-answer.ts'
 import type { StoredRelay } from '../../../src/shard/bot-record.ts'
 import { until } from '../../support/kit/until.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
@@ -303,6 +304,28 @@ test('an answer that is too large is asked for in smaller parts', async () => {
   await of.origin.send(update(1))
   await untilPolled(of)
   assert.equal(of.origin.polls.at(-1)?.limit, 2)
+})
+
+test('an update that alone is too large for an answer is kept, counted and skipped, and the limit grows again', async () => {
+  const of = await open()
+  const body = Buffer.from('{"ok":true,"result":[{"update_id":7,"message":{"text":"xxx')
+  await of.origin.answer(readCutAnswer(body))
+  await untilPolled(of)
+  const { offset, limit } = of.origin.polls.at(-1) ?? {}
+  assert.deepEqual([offset, limit], [8, 100])
+  const [kept] = of.bots.refused.kept
+  assert.equal(kept?.raw.toString(), '{"update_id":7,"message":{"text":"xxx')
+  const [event] = of.bots.events
+  assert.deepEqual(
+    [event?.type, event?.count, event?.reason],
+    ['relay.refused', 1, 'Update too large: got more than 37 bytes'],
+  )
+  await of.origin.answer(readCutAnswer(body))
+  await untilPolled(of)
+  assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /repeats/)
+  await of.origin.send(update(8))
+  await untilPolled(of)
+  assert.deepEqual(await pending(of), [8])
 })
 
 test('an origin that answers at once without updates is not called in a loop', async () => {

@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { HttpOrigin } from '../../../src/relay/http-origin.ts'
+import { relayAnswerBytesMax } from '../../../src/relay/limits.ts'
+import type { OriginFailure } from '../../../src/relay/origin.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { portOf } from '../../support/kit/port.ts'
@@ -106,4 +108,17 @@ test('a poll that waits for its turn ends when its relay does, and the others ha
   const last = await answers[0]
   assert(last !== undefined && 'updates' in last && last.updates.length === 1)
   await outcomes
+})
+
+test('one update that is larger than an answer may be is told by its id; of several, fewer are asked for', async (t) => {
+  const text = 'x'.repeat(relayAnswerBytesMax)
+  const { origin } = await dripping(t, (response) =>
+    response.end(`{"ok":true,"result":[{"update_id":7,"message":{"text":"${text}"}}]}`),
+  )
+  const ask = (limit: number) => origin.poll({ ...poll, limit }, asIs, new AbortController().signal)
+  const { failure } = (await ask(2)) as { readonly failure: OriginFailure }
+  assert.equal(failure.isTooLarge, true)
+  const answer = await ask(1)
+  assert('updates' in answer && answer.updates.length === 1)
+  assert.deepEqual([answer.updates[0]?.updateId, answer.updates[0]?.isCut], [7, true])
 })
