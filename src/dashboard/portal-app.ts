@@ -6,7 +6,7 @@
  *
  * With the end of the link, everything ends that the page asks for.
  */
-import { ApiClient } from './api-client.ts'
+import { ApiClient, ApiError } from './api-client.ts'
 import { browserClock } from './browser-clock.ts'
 import { element } from './element.ts'
 import type { PageContext, PageView, ReaderRights } from './page-context.ts'
@@ -22,6 +22,12 @@ const callsPath = '/portal'
 const askPauseMs = 1_000
 const missingText = 'This page needs its link. Open the link that you were given again.'
 const endedText = 'This link has ended. Ask for a new one where you got it.'
+const notServedText = 'The server does not serve this page at the moment.'
+/**
+ * The statuses of responses that have not looked at the link: of a server or a node without `--portal`, and to an address that
+ * has guessed too often.
+ */
+const unseenStatuses: ReadonlySet<number> = new Set([404, 429])
 
 /** The link that the page shows. */
 interface OpenLink {
@@ -91,7 +97,11 @@ export class PortalApp {
           cache: 'no-store',
           referrerPolicy: 'no-referrer',
         })
-        linkOf().rights ??= rightsIn(response.headers)
+        const rights = rightsIn(response.headers)
+        linkOf().rights ??= rights
+        if (rights === undefined && unseenStatuses.has(response.status)) {
+          throw new ApiError(503, 'UNKNOWN', notServedText)
+        }
         return response
       },
     })
