@@ -49,13 +49,12 @@ export function readCutAnswer(beginning: Buffer): OriginAnswer | undefined {
   }
   if (beginning[list] !== openBracket) return undefined
   const at = skipSpace(beginning, list + 1)
-  // If it ends here, something else is too large.
-  if (beginning[at] !== openBrace || skipValue(beginning, at) < beginning.length) return undefined
+  if (beginning[at] !== openBrace) return undefined
   const raw = beginning.subarray(at)
-  const updateId = membersIn(raw)?.updateId
-  return updateId === undefined
-    ? undefined
-    : { updates: [{ updateId, update: undefined, raw, isCut: true }] }
+  const { updateId, end = 0 } = membersIn(raw) ?? {}
+  // If it ends here, something else is too large.
+  if (updateId === undefined || end < raw.length) return undefined
+  return { updates: [{ updateId, update: undefined, raw, isCut: true }] }
 }
 
 const noAnswer: OriginFailure = {

@@ -334,6 +334,14 @@ test('an origin that answers at once without updates is not called in a loop', a
   assert((await untilPolled(of)) >= 950)
 })
 
+test('an origin that sends only updates that are skipped is not called in a loop', async () => {
+  const of = await open()
+  await of.origin.send({ update_id: 1, guest_message: {} })
+  assert((await untilPolled(of)) >= 950)
+  await of.origin.send({ update_id: 2, guest_message: {} }, update(3))
+  assert.equal(await untilPolled(of), 0)
+})
+
 test('a type that the bot does not want any more is not stored, and the relay asks for others', async () => {
   const of = await open()
   await until(() => of.origin.isPolled)
