@@ -1,4 +1,4 @@
-/** The owner's page at nodes of a cluster that have other options. */
+/** The owner's page at two nodes of a cluster, of which one has `--portal`. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
@@ -13,28 +13,26 @@ import { startSink } from '../support/webhook/webhook-sink.ts'
 
 const world = databaseWorld()
 const skip = world.obstacle ?? chromiumObstacle() ?? false
-/** What a node is started with beside the options of all. */
+/** What a node is started with beside the options of both. */
 const portals: Readonly<Record<string, readonly string[]>> = {
   a: ['--portal=https://a.example'],
   b: [],
-  c: ['--portal=https://c.example'],
 }
 const names = Object.keys(portals)
 
 const started = shared(async (owner) => {
-  const cluster = await startCluster(owner, await world.database('portals'), {
-    nodes: [],
-    flags: ['--local'],
-  })
+  const flags = ['--local']
+  const cluster = await startCluster(owner, await world.database('portals'), { nodes: [], flags })
   for (const name of names) await cluster.start(name, portals[name])
   await cluster.balanced(names)
-  return cluster
+  return { cluster, browser: await startChromium(owner) }
 })
 
+let serial = 100
 /** Returns a bot that a node has, and a link to it that another node has made. */
-async function ownedBot(cluster: TestCluster, owner: string, maker: string, serial: number) {
+async function ownedBot(cluster: TestCluster, owner: string, maker: string): Promise<BotOwner> {
   const shard = (await cluster.owners()).indexOf(owner)
-  let botId = botOf(0, serial)
+  let botId = botOf(0, (serial += 1_000))
   while (map.shardOf(botId) !== shard) botId += 1
   const server = cluster.node(maker)
   await server.register(botId)
@@ -52,11 +50,10 @@ async function setWebhook(t: TestContext, cluster: TestCluster, { botId }: BotOw
 test('a link of one node works at each listener that serves the page, whichever node has the bot', {
   skip,
 }, async () => {
-  const cluster = await started()
-  let serial = 100
+  const { cluster } = await started()
   for (const owner of names) {
     for (const maker of names) {
-      const link = await ownedBot(cluster, owner, maker, (serial += 10_000))
+      const link = await ownedBot(cluster, owner, maker)
       // The node that has the bot makes the link.
       const base = owner === 'b' ? cluster.node(maker).privateUrl : `https://${owner}.example`
       assert.equal(link.url.origin, base)
@@ -75,15 +72,14 @@ test('a link of one node works at each listener that serves the page, whichever 
 test('a link that is revoked at one node is dead at all of them, and so is what it has open', {
   skip,
 }, async () => {
-  const cluster = await started()
-  const link = await ownedBot(cluster, 'c', 'a', 1_000)
+  const { cluster } = await started()
+  const link = await ownedBot(cluster, 'b', 'a')
   const listeners = names.flatMap((name) => {
     const { privateUrl, botUrl } = cluster.node(name)
     return name === 'b' ? [privateUrl] : [privateUrl, botUrl]
   })
-  // The links of a bot have four tails.
   const tails = await Promise.all(
-    listeners.slice(1).map((privateUrl) => {
+    listeners.map((privateUrl) => {
       const path = `/portal/v1/bots/${link.botId}/tail`
       return TailReader.open({ privateUrl, key: link.secret }, path)
     }),
@@ -99,30 +95,10 @@ test('a link that is revoked at one node is dead at all of them, and so is what 
   await until(() => tails.every(({ isEnded }) => isEnded))
 })
 
-test('the page goes on by itself when the node that has its bot is killed', { skip }, async (t) => {
-  const cluster = await started()
-  const link = await ownedBot(cluster, 'c', 'b', 2_000)
-  await setWebhook(t, cluster, link)
-  const server = cluster.node('a')
-  const browser = await startChromium(t)
-  const page = await browser.newPage()
-  await page.goto(`${server.botUrl}${link.url.pathname}${link.url.hash}`)
-  await page.getByText('Nothing was sent yet.').waitFor()
-  await cluster.forget('c').kill()
-  // Until another node has the bot, calls wait, or the page says that a part of the server does not respond.
-  const id = await server.push(link.botId, { message: { text: 'x' } }).catch(() => undefined)
-  t.diagnostic(`the first push got ${id ?? 'a refusal'}`)
-  await until(async () => (await link.call('GET', '', undefined, server.botUrl)).status === 200)
-  await server.push(link.botId, { message: { text: 'y' } })
-  await page.getByText('Nothing was sent yet.').waitFor({ state: 'hidden' })
-  await page.getByText('A part of the server').waitFor({ state: 'hidden' })
-})
-
 test('the page says that a node does not serve it', { skip }, async (t) => {
-  const cluster = await started()
-  const link = await ownedBot(cluster, 'a', 'a', 3_000)
+  const { cluster, browser } = await started()
+  const link = await ownedBot(cluster, 'a', 'a')
   await setWebhook(t, cluster, link)
-  const browser = await startChromium(t)
   const page = await browser.newPage()
   const { botUrl } = cluster.node('a')
   // As with a load balancer in front of nodes with and without --portal.
@@ -135,4 +111,22 @@ test('the page says that a node does not serve it', { skip }, async (t) => {
   await page.getByText('The server does not serve this page at the moment.').waitFor()
   await page.unroute('**/portal/v1/**')
   await page.getByText('Nothing was sent yet.').waitFor()
+})
+
+test('the page goes on by itself when the node that has its bot is killed', { skip }, async (t) => {
+  const { cluster, browser } = await started()
+  const link = await ownedBot(cluster, 'b', 'b')
+  await setWebhook(t, cluster, link)
+  const server = cluster.node('a')
+  const page = await browser.newPage()
+  await page.goto(`${server.botUrl}${link.url.pathname}${link.url.hash}`)
+  await page.getByText('Nothing was sent yet.').waitFor()
+  await cluster.forget('b').kill()
+  // Until another node has the bot, calls wait, or the page says that a part of the server does not respond.
+  const id = await server.push(link.botId, { message: { text: 'x' } }).catch(() => undefined)
+  t.diagnostic(`the first push got ${id ?? 'a refusal'}`)
+  await until(async () => (await link.call('GET', '', undefined, server.botUrl)).status === 200)
+  await server.push(link.botId, { message: { text: 'y' } })
+  await page.getByText('Nothing was sent yet.').waitFor({ state: 'hidden' })
+  await page.getByText('A part of the server').waitFor({ state: 'hidden' })
 })
