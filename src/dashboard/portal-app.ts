@@ -23,11 +23,6 @@ const askPauseMs = 1_000
 const missingText = 'This page needs its link. Open the link that you were given again.'
 const endedText = 'This link has ended. Ask for a new one where you got it.'
 const notServedText = 'The server does not serve this page at the moment.'
-/**
- * The statuses of responses that have not looked at the link: of a server or a node without `--portal`, and to an address that
- * has guessed too often.
- */
-const unseenStatuses: ReadonlySet<number> = new Set([404, 429])
 
 /** The link that the page shows. */
 interface OpenLink {
@@ -99,9 +94,9 @@ export class PortalApp {
         })
         const rights = rightsIn(response.headers)
         linkOf().rights ??= rights
-        if (rights === undefined && unseenStatuses.has(response.status)) {
-          throw new ApiError(503, 'UNKNOWN', notServedText)
-        }
+        // Nobody has looked at the link: a node without `--portal` has responded, a proxy, or a server whose slots are used up.
+        const isUnseen = rights === undefined && response.status !== 401
+        if (isUnseen && response.status < 500) throw new ApiError(503, 'UNKNOWN', notServedText)
         return response
       },
     })
