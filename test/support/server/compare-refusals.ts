@@ -56,8 +56,14 @@ export async function compareRefusals(
   const guesses = Array.from({ length: connections }, () =>
     guessSome(Math.ceil(count / connections)),
   )
+  const startMs = performance.now()
   const busy = await callsUntil(server, token, Promise.all(guesses))
   t.diagnostic(`getMe of another bot: p99 ${quiet} ms without guesses, ${busy} ms with them`)
+  if (isScript) {
+    const everyMs = ((performance.now() - startMs) * connections) / count
+    const honest = await callsUntil(server, token, honestCalls(server, agent, everyMs))
+    t.diagnostic(`and ${honest} ms with as many calls with a right token`)
+  }
   const z = rankDifference(...times)
   const medians = times.map((each) => each.toSorted((a, b) => a - b)[each.length >> 1]?.toFixed(3))
   t.diagnostic(`${count} guesses: medians ${medians.join(' and ')} ms, z = ${z.toFixed(2)}`)
@@ -65,7 +71,26 @@ export async function compareRefusals(
   assert(Math.abs(z) < 4, `z = ${z}`)
 }
 
-/** Returns the status and the text of the refusal of a guess. */
+/** Chosen: enough calls for a percentile. */
+const honestMs = 10_000
+
+/** Makes calls as often as the guesses were made, on as many connections. */
+async function honestCalls(server: Server, agent: Agent, everyMs: number): Promise<void> {
+  const tokens: string[] = []
+  for (let nth = 0; nth < 20; nth++) tokens.push((await server.register(freshBotOf(0))).token)
+  const endMs = performance.now() + honestMs
+  const callOften = async (nth: number): Promise<void> => {
+    const path = `/bot${tokens[nth % tokens.length]}/getMe`
+    while (performance.now() < endMs) {
+      const nextMs = performance.now() + everyMs
+      assert.match(await guessed(server, { path }, { address: freshAddress(), agent }), /^200/)
+      await sleepMs(Math.max(0, nextMs - performance.now()))
+    }
+  }
+  await Promise.all(Array.from({ length: agent.maxSockets }, (_, nth) => callOften(nth)))
+}
+
+/** Returns the status and the text of the response to a guess. */
 export function guessed(
   server: Server,
   { path, headers }: Guess,
