@@ -286,4 +286,5 @@ const failed = 'a relay failed; it is tried again soon'
 const relayNotListed = '--relay-from does not list the origin: list it, or remove the relay'
 const relayTokenVoid =
   'The token cannot be read, because the admin key has changed: set the relay again with its token'
-const relayRepeats = 'The origin repeats updates that were confirmed, and sends nothing else'
+const relayRepeats =
+  'The origin repeats updates that were confirmed, and sends nothing else: if it counts anew, remove the relay and set it again'

@@ -279,6 +279,25 @@ test('ids that begin anew after six quiet days are taken, and the last batch is 
   assert.deepEqual(await pending(of), [1_000_000, 1_000_001, 5])
 })
 
+test('an origin that counts anew goes on when the relay is removed and set again, as it says', async () => {
+  const of = await open()
+  const { registry } = of.bots
+  await of.origin.send(update(999_999_999_999_999))
+  await of.origin.send(update(5))
+  await untilPolled(of)
+  assert.match((await registry.relays.get(botId)).reason ?? '', /remove the relay and set it again/)
+  await of.bots.wait(registry.relays.remove(botId))
+  await registry.relays.set(botId, { from: fakeFrom, token })
+  await of.origin.send(update(5))
+  await untilPolled(of)
+  assert.equal(of.origin.polls.at(-1)?.offset, 6)
+  const found = await of.queue.updates.pendingAfter(0, 10)
+  assert.deepEqual(
+    found.map((each) => each.body().toString().includes('"n":5')),
+    [false, true],
+  )
+})
+
 test('a lower numbering goes on from its own offset', async () => {
   const of = await open()
   await of.origin.send(update(1_000_000))
