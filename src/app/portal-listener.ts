@@ -1,30 +1,27 @@
 /**
- * Leads requests below `/portal/` to the API of the owner's page: on the private listener always, on the public one only with
+ * Leads requests of the owner's page to its API: those on the private listener always, those on the public one only with
  * `--portal`. A worker makes that API when it is first asked, because most are never asked and a worker must start fast.
  */
 import type { RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { isPortalTarget } from '../bot-api/target.ts'
+import type { RequestRouter } from '../cluster/forward/request-router.ts'
 import { createPortalApi, type PortalApiOptions } from '../private-api/portal-api.ts'
 
 export class PortalListener {
-  readonly #isPublic: boolean
+  readonly #router: Pick<RequestRouter, 'isPortalCall'>
   readonly #options: PortalApiOptions
   #api: FastifyInstance | undefined
   #ready: PromiseLike<unknown> | undefined
 
-  constructor(isPublic: boolean, options: PortalApiOptions) {
-    this.#isPublic = isPublic
+  constructor(router: Pick<RequestRouter, 'isPortalCall'>, options: PortalApiOptions) {
+    this.#router = router
     this.#options = options
   }
 
-  onPublic(otherwise: RequestListener): RequestListener {
-    return this.#isPublic ? this.onPrivate(otherwise) : otherwise
-  }
-
-  onPrivate(otherwise: RequestListener): RequestListener {
+  /** Returns the listener of a server. `otherwise` is that of its application. */
+  listener(otherwise: RequestListener): RequestListener {
     return (request, response) => {
-      if (!isPortalTarget(request.url ?? '/')) {
+      if (!this.#router.isPortalCall(request)) {
         otherwise(request, response)
         return
       }

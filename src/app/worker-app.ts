@@ -195,8 +195,8 @@ function handlersOf(
   own: RequestListener,
 ): WorkerApp['handlers'] {
   return {
-    bot: gate.botListener(router.listener('bot', probes.onPublic(portal.onPublic(bot)))),
-    private: gate.privateListener(router.listener('private', portal.onPrivate(own))),
+    bot: gate.botListener(router.listener('bot', probes.onPublic(portal.listener(bot)))),
+    private: gate.privateListener(router.listener('private', portal.listener(own))),
   }
 }
 
@@ -553,11 +553,11 @@ function privateOptionsOf(
 }
 
 function portalOf(
-  { settings, memory, bodies }: Parts,
+  { router, memory, bodies }: Parts,
   options: PrivateApiOptions,
   pacing: TokenRefusals,
 ): PortalListener {
-  return new PortalListener(settings.config.portal !== undefined, {
+  return new PortalListener(router, {
     ...options,
     // Its clients have no key, so their bodies are counted by their addresses.
     bodies: bodies.bot,

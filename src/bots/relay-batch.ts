@@ -148,17 +148,22 @@ interface CheckedUpdate {
 }
 
 function checkedOf(of: OriginUpdate, { main, record }: Bot): CheckedUpdate | RefusedUpdate {
-  const { updateId, update } = of
-  if (update === undefined) return { ...of, reason: 'expected exactly one type with its value' }
+  const { updateId, update, raw, isCut = false } = of
   try {
+    if (isCut) throw tooLarge(`more than ${raw.length}`)
+    if (update === undefined) return { ...of, reason: 'expected exactly one type with its value' }
     const { typeNumber, text } = checkUpdate(update)
-    if (main.updates.isTooLarge(text.length)) throw new PostboteError('UPDATE_TOO_LARGE')
+    if (main.updates.isTooLarge(text.length)) throw tooLarge(`${text.length}`)
     if (record.isValidated === true) assertTelegramFields(typeNumber, text)
     return { updateId, typeNumber, text }
   } catch (error) {
     if (error instanceof PostboteError) return { ...of, reason: error.message }
     throw error
   }
+}
+
+function tooLarge(bytes: string): PostboteError {
+  return new PostboteError('UPDATE_TOO_LARGE', { detail: `got ${bytes} bytes` })
 }
 
 function pushOf({ main, record }: Bot, update: CheckedUpdate): PushOperation {

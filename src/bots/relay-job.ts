@@ -42,8 +42,9 @@ export interface RelayJobServices {
 }
 
 /**
- * Polls that bring no update begin at least this far apart, because an origin without long polls answers them immediately. So
- * do polls that end because the bot wants other types, which it may change all the time.
+ * Polls that store no update begin at least this far apart, because an origin without long polls answers them immediately, and
+ * may send only updates that are skipped. So do polls that end because the bot wants other types, which it may change all the
+ * time.
  */
 const relayEmptyRestMs = 1_000
 /** When updates could not be stored, the next poll begins after at most this time, because the queue may soon have room. */
@@ -202,7 +203,7 @@ export class RelayJob {
     if (stopped !== undefined) return this.#cannotStore(stopped)
     if (isRepeated) return this.#fail({ reason: relayRepeats })
     this.#toPolling()
-    return 0
+    return pushed > 0 ? 0 : Math.max(0, relayEmptyRestMs - tookMs)
   }
 
   /** Keeps each refused update once. It comes again as long as one before it cannot be stored. */
@@ -285,4 +286,5 @@ const failed = 'a relay failed; it is tried again soon'
 const relayNotListed = '--relay-from does not list the origin: list it, or remove the relay'
 const relayTokenVoid =
   'The token cannot be read, because the admin key has changed: set the relay again with its token'
-const relayRepeats = 'The origin repeats updates that were confirmed, and sends nothing else'
+const relayRepeats =
+  'The origin repeats updates that were confirmed, and sends nothing else: if it counts anew, remove the relay and set it again'

@@ -6,7 +6,7 @@
  *
  * With the end of the link, everything ends that the page asks for.
  */
-import { ApiClient } from './api-client.ts'
+import { ApiClient, ApiError } from './api-client.ts'
 import { browserClock } from './browser-clock.ts'
 import { element } from './element.ts'
 import type { PageContext, PageView, ReaderRights } from './page-context.ts'
@@ -22,6 +22,7 @@ const callsPath = '/portal'
 const askPauseMs = 1_000
 const missingText = 'This page needs its link. Open the link that you were given again.'
 const endedText = 'This link has ended. Ask for a new one where you got it.'
+const notServedText = 'The server does not serve this page at the moment.'
 
 /** The link that the page shows. */
 interface OpenLink {
@@ -91,7 +92,11 @@ export class PortalApp {
           cache: 'no-store',
           referrerPolicy: 'no-referrer',
         })
-        linkOf().rights ??= rightsIn(response.headers)
+        const rights = rightsIn(response.headers)
+        linkOf().rights ??= rights
+        // Nobody has looked at the link: a node without `--portal` has responded, a proxy, or a server whose slots are used up.
+        const isUnseen = rights === undefined && response.status !== 401
+        if (isUnseen && response.status < 500) throw new ApiError(503, 'UNKNOWN', notServedText)
         return response
       },
     })

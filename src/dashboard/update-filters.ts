@@ -43,13 +43,15 @@ export interface UpdateFilters {
 
 /** @param onChange - the reader wants others */
 export function updateFilters(
-  { api, clock, query: asked }: Pick<PageContext, 'api' | 'clock' | 'query'>,
+  { api, clock, may, query: asked }: Pick<PageContext, 'api' | 'clock' | 'may' | 'query'>,
   onChange: () => void,
 ): UpdateFilters {
   const changed = (): void => {
     showTimes()
     onChange()
   }
+  // A link to the owner's page cannot ask for the types, so its reader is not offered a choice.
+  const hasTypes = may('read')
   const state = choice([['', 'Any state'], ...stateNames.map(twice)], changed)
   // The server knows the types. Until it has told them, only the one that the address names can be chosen.
   const type = choice([], changed)
@@ -69,7 +71,7 @@ export function updateFilters(
   })
   const times = element('label', {}, 'From', from)
   const ends = element('label', {}, 'Until', to)
-  const askedType = asked.get('type') ?? ''
+  const askedType = (hasTypes && asked.get('type')) || ''
   showTypes(askedType === '' ? [] : [askedType])
   const kept = { state, type, pushed: span, from, until: to }
   for (const [name, field] of Object.entries(kept)) field.value = asked.get(name) ?? ''
@@ -79,14 +81,16 @@ export function updateFilters(
   }
   showTimes()
   // A page without the list shows all types, and the poll of the panel says that the server is in trouble.
-  api.call('listUpdateTypes', {}).then(
-    ({ types }) => showTypes(types.map((each) => each.type)),
-    () => undefined,
-  )
+  if (hasTypes) {
+    api.call('listUpdateTypes', {}).then(
+      ({ types }) => showTypes(types.map((each) => each.type)),
+      () => undefined,
+    )
+  }
   return {
     fields: [
       element('label', {}, 'State', state),
-      element('label', {}, 'Type', type),
+      ...(hasTypes ? [element('label', {}, 'Type', type)] : []),
       element('label', {}, 'Pushed', span),
       times,
       ends,

@@ -17,7 +17,7 @@ import type { WebhookNetwork } from '../webhook/verify.ts'
 import { kib } from '../limits.ts'
 import { relayAnswerBytesMax, relayPollS } from './limits.ts'
 import type { Origin, OriginAnswer, OriginFailure, OriginPoll } from './origin.ts'
-import { type RawAnswer, readOriginAnswer } from './read-origin-answer.ts'
+import { type RawAnswer, readCutAnswer, readOriginAnswer } from './read-origin-answer.ts'
 
 export interface HttpOriginOptions extends Pick<Surroundings, 'clock' | 'random'> {
   readonly endpoint: Endpoint
@@ -111,8 +111,11 @@ export class HttpOrigin implements Origin {
         signal: reading.signal,
       })
       reading.begin()
-      const bytes = await readAnswer(body, turn)
-      if (bytes === undefined) return { failure: tooLarge }
+      const { bytes, isWhole } = await readAnswer(body, turn)
+      if (!isWhole) {
+        const cut = limit === 1 && statusCode === 200 ? readCutAnswer(bytes) : undefined
+        return cut ?? { failure: tooLarge }
+      }
       const retryAfter = headers['retry-after']
       const raw: RawAnswer = {
         status: statusCode,
@@ -216,25 +219,31 @@ function unreachable(error: unknown): OriginFailure {
   return { reason: `The origin cannot be reached: ${message}`, isPassing: true }
 }
 
+interface ReadAnswer {
+  readonly bytes: Buffer
+  readonly isWhole: boolean
+}
+
 /**
- * Reads a body; undefined if it is too large. Its connection is closed then.
+ * Reads a body, or the beginning of one that is too large, whose connection is then closed.
  *
  * @param turn - resolves when a large one may be read. What arrives meanwhile stays in the socket.
  */
 async function readAnswer(
   body: AsyncIterable<Buffer>,
   turn: () => Promise<void>,
-): Promise<Buffer | undefined> {
+): Promise<ReadAnswer> {
   const chunks: Buffer[] = []
   let bytes = 0
   let isLarge = false
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > relayAnswerBytesMax) return undefined
     chunks.push(chunk)
+    if (bytes > relayAnswerBytesMax) break
     if (isLarge || bytes <= relaySmallAnswerBytesMax) continue
     isLarge = true
     await turn()
   }
-  return Buffer.concat(chunks, bytes)
+  const isWhole = bytes <= relayAnswerBytesMax
+  return { bytes: Buffer.concat(chunks, Math.min(bytes, relayAnswerBytesMax)), isWhole }
 }

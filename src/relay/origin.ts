@@ -7,6 +7,8 @@ export interface OriginUpdate {
   readonly update: Buffer | undefined
   /** As it came. */
   readonly raw: Buffer
+  /** Whether `raw` is only the beginning of an update that is too large to be read. */
+  readonly isCut?: true
 }
 
 /** What a poll asks for. */

@@ -34,6 +34,29 @@ export function readOriginAnswer(answer: RawAnswer): OriginAnswer {
   return updates === undefined ? { failure: noAnswer } : { updates }
 }
 
+/**
+ * Reads the beginning of an answer with one update that is too large.
+ *
+ * @param beginning - as much of the body as was read
+ * @returns what has arrived of the update, so that it can be skipped; undefined unless its id stands there in full
+ */
+export function readCutAnswer(beginning: Buffer): OriginAnswer | undefined {
+  const open = skipSpace(beginning, 0)
+  const ok = findMember(beginning, open, okKey)
+  const list = findMember(beginning, open, resultKey)
+  if (ok === -1 || beginning.toString('latin1', ok, skipValue(beginning, ok)) !== 'true') {
+    return undefined
+  }
+  if (beginning[list] !== openBracket) return undefined
+  const at = skipSpace(beginning, list + 1)
+  if (beginning[at] !== openBrace) return undefined
+  const raw = beginning.subarray(at)
+  const { updateId, end = 0 } = membersIn(raw) ?? {}
+  // If it ends here, something else is too large.
+  if (updateId === undefined || end < raw.length) return undefined
+  return { updates: [{ updateId, update: undefined, raw, isCut: true }] }
+}
+
 const noAnswer: OriginFailure = {
   reason: 'The origin sent something that is no answer of getUpdates',
 }
@@ -67,7 +90,7 @@ const webhookIsSet: OriginFailure = {
 }
 const somebodyPolls: OriginFailure = {
   reason:
-    'Somebody else polls at the origin with this token (409): stop that program, or have it use this server',
+    'Somebody else polls at the origin with this token (409): stop that program, have it use this server, or remove the relay of another bot here that has the same token',
   isOfWaiting: true,
 }
 
@@ -93,6 +116,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
+const okKey = Buffer.from('ok')
 const resultKey = Buffer.from('result')
 
 /** Returns the updates in ascending order of their ids; undefined if the body is no answer of getUpdates. */
@@ -137,7 +161,24 @@ const zero = Buffer.from('0')
 const idKey = '"update_id"'
 
 function updateIn(raw: Buffer): OriginUpdate | undefined {
+  const { updateId, only, end = 0 } = membersIn(raw) ?? {}
+  if (updateId === undefined || raw[end] !== closeBrace) return undefined
+  const update = only === undefined ? undefined : Buffer.concat([before, only, after])
+  return { updateId, update, raw }
+}
+
+interface Members {
+  readonly updateId: number | undefined
+  /** The member beside the id, if it is the only one. */
+  readonly only: Buffer | undefined
+  /** The position after the members. */
+  readonly end: number
+}
+
+/** Returns undefined if an update, or the beginning of one, has two ids. */
+function membersIn(raw: Buffer): Members | undefined {
   let updateId: number | undefined
+  let hasId = false
   let only: Buffer | undefined
   let others = 0
   let at = skipSpace(raw, 1)
@@ -146,8 +187,11 @@ function updateIn(raw: Buffer): OriginUpdate | undefined {
     const value = skipSpace(raw, skipSpace(raw, keyEnd) + 1)
     const end = skipValue(raw, value)
     if (raw.toString('latin1', at, Math.min(keyEnd, at + idKey.length + 1)) === idKey) {
-      if (updateId !== undefined) return undefined
-      updateId = idIn(raw.toString('latin1', value, Math.min(end, value + idDigitsMax + 1)))
+      if (hasId) return undefined
+      hasId = true
+      const text = raw.toString('latin1', value, Math.min(end, value + idDigitsMax + 1))
+      // Where the bytes end, digits may be missing.
+      updateId = end < raw.length ? idIn(text) : undefined
     } else {
       only = raw.subarray(at, end)
       others += 1
@@ -155,9 +199,7 @@ function updateIn(raw: Buffer): OriginUpdate | undefined {
     at = skipSpace(raw, end)
     if (raw[at] === comma) at = skipSpace(raw, at + 1)
   }
-  if (updateId === undefined || raw[at] !== closeBrace) return undefined
-  const update = only === undefined || others > 1 ? undefined : Buffer.concat([before, only, after])
-  return { updateId, update, raw }
+  return { updateId, only: others === 1 ? only : undefined, end: at }
 }
 
 const before = Buffer.from('{')

@@ -64,7 +64,7 @@ export class RefusedUpdates {
     return this.#turns.run(async () => {
       try {
         await makePrivateDirectory(this.#directory)
-        for (const line of lines) await this.#append(of.shard, line)
+        await this.#append(of.shard, lines)
       } catch (error) {
         throw new PostboteError('STORE_UNAVAILABLE', { cause: error })
       }
@@ -92,23 +92,28 @@ export class RefusedUpdates {
     })
   }
 
-  async #append(shard: number, line: Buffer): Promise<void> {
+  /** Syncs once for all lines that the file has room for: a poll may bring a hundred. */
+  async #append(shard: number, lines: readonly Buffer[]): Promise<void> {
     const [path, old] = this.#paths(shard)
     const file = await open(path, 'a', 0o600)
-    let isFull = false
+    let fitting = 0
     try {
-      const { size } = await file.stat()
-      isFull = size > 0 && size + line.length > refusedFileBytesMax
-      if (!isFull) {
-        await file.appendFile(line)
+      let { size } = await file.stat()
+      for (const { length } of lines) {
+        if (size > 0 && size + length > refusedFileBytesMax) break
+        size += length
+        fitting += 1
+      }
+      if (fitting > 0) {
+        await file.appendFile(Buffer.concat(lines.slice(0, fitting)))
         await file.sync()
       }
     } finally {
       await file.close()
     }
-    if (!isFull) return
+    if (fitting === lines.length) return
     await rename(path, old)
-    await this.#append(shard, line)
+    await this.#append(shard, lines.slice(fitting))
   }
 
   #paths(shard: number): readonly [string, string] {

@@ -7,18 +7,16 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { setTimeout as sleepMs } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { filesIn } from '../support/kit/files-in.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
+import { compareRefusals, guessed } from '../support/server/compare-refusals.ts'
 import { freshAddress } from '../support/server/fresh-address.ts'
-import { type Server, startServer } from '../support/server/server.ts'
+import { startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
 
 const run = promisify(execFile)
@@ -88,7 +86,8 @@ test('guesses at known and unknown bots take the same slots and get the same tex
   const texts = await Promise.all(
     [known, unknown].map(async (botId) => {
       const address = freshAddress()
-      const guess = (): Promise<string> => guessed(server, foreign(botId), address)
+      const guess = (): Promise<string> =>
+        guessed(server, { path: `/bot${foreign(botId)}/getMe` }, { address })
       const first = await Promise.all(Array.from({ length: 20 }, guess))
       const last = await guess()
       return [...first, last.replace(/after":? ?\d+/g, 'after N').replace(/retry after \d+/, '')]
@@ -147,78 +146,9 @@ test('no such token is logged or stored', async () => {
 
 test('the time of a refusal does not say whether the bot exists', async (t) => {
   const server = await started()
-  const known: number[] = []
-  for (let nth = 0; nth < 20; nth++) {
-    const botId = freshBotOf(0)
-    await server.register(botId)
-    known.push(botId)
-  }
-  const unknown = known.map(() => freshBotOf(0))
-  const isScript = process.env['GUESSES'] !== undefined
-  const count = Number(process.env['GUESSES'] ?? 1_000)
-  const connections = isScript ? 100 : 32
-  const agent = new Agent({ keepAlive: true, maxSockets: connections })
-  t.after(() => agent.destroy())
-  const times: [number[], number[]] = [[], []]
-  const guessSome = async (share: number): Promise<void> => {
-    for (let nth = 0; nth < share; nth++) {
-      // Drawn, so that neither kind has a place in the order.
-      const kind = Math.random() < 0.5 ? 0 : 1
-      const ids = kind === 0 ? known : unknown
-      const token = foreign(ids[Math.floor(Math.random() * ids.length)] ?? 0)
-      const startMs = performance.now()
-      const text = await guessed(server, token, freshAddress(), agent)
-      times[kind].push(performance.now() - startMs)
-      assert.match(text, /^401/)
-    }
-  }
-  const { token } = await server.register(freshBotOf(0))
-  const quiet = await callsUntil(server, token, sleepMs(isScript ? 3_000 : 100))
-  const guesses = Array.from({ length: connections }, () =>
-    guessSome(Math.ceil(count / connections)),
-  )
-  const busy = await callsUntil(server, token, Promise.all(guesses))
-  t.diagnostic(`getMe of another bot: p99 ${quiet} ms without guesses, ${busy} ms with them`)
-  const z = rankDifference(...times)
-  const medians = times.map((each) => each.toSorted((a, b) => a - b)[each.length >> 1]?.toFixed(3))
-  t.diagnostic(`${count} guesses: medians ${medians.join(' and ')} ms, z = ${z.toFixed(2)}`)
-  // By chance, one run in 16,000 is beyond this.
-  assert(Math.abs(z) < 4, `z = ${z}`)
-})
-
-/** Calls getMe every 5 ms until the work has ended, and returns the 99th percentile of its time in ms. */
-async function callsUntil(server: Server, token: string, work: Promise<unknown>): Promise<string> {
-  const call = { isOver: false }
-  const end = work.finally(() => (call.isOver = true))
-  const times: number[] = []
-  while (!call.isOver) {
-    const startMs = performance.now()
-    assert.equal((await server.call(token, 'getMe')).status, 200)
-    times.push(performance.now() - startMs)
-    await sleepMs(5)
-  }
-  await end
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)]?.toFixed(1) ?? 'none'
-}
-
-/** Returns the status and the text of the refusal of a token. */
-function guessed(server: Server, token: string, address: string, agent?: Agent): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'x-real-ip': address }
-    const options = { headers, ...(agent === undefined ? { agent: false } : { agent }) }
-    get(`${server.botUrl}/bot${token}/getMe`, options, (response) => {
-      textOf(response).then((body) => resolve(`${response.statusCode} ${body}`), reject)
-    }).on('error', reject)
+  await compareRefusals(t, {
+    server,
+    register: (botId) => server.register(botId),
+    guess: (botId) => ({ path: `/bot${foreign(botId)}/getMe` }),
   })
-}
-
-/** The test of Mann and Whitney: how many standard deviations the ranks of the two lie apart. */
-function rankDifference(first: readonly number[], second: readonly number[]): number {
-  const all = [...first.map((ms) => [ms, 1] as const), ...second.map((ms) => [ms, 0] as const)]
-  const ranked = all.toSorted(([a], [b]) => a - b)
-  let sum = 0
-  for (const [rank, [, isFirst]] of ranked.entries()) sum += isFirst * (rank + 1)
-  const [n, m] = [first.length, second.length]
-  const mean = (n * (n + m + 1)) / 2
-  return (sum - mean) / Math.sqrt((n * m * (n + m + 1)) / 12)
-}
+})

@@ -2,13 +2,17 @@
  * The owner of one bot, who has a link to it and wants another one: each call of the table of operations and each odd way to
  * name a bot, at both listeners of a server with two workers. Every attack comes from an address of its own, so that none is
  * refused only because an earlier one was.
+ *
+ * `scripts/compare-refusals` runs the last test with 100,000 guesses.
  */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { Agent } from 'node:http'
 import { test } from 'node:test'
 import { apiOperations } from '../../src/operations/api-operations.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { BotOwner } from '../support/server/bot-owner.ts'
+import { compareRefusals } from '../support/server/compare-refusals.ts'
 import { freshAddress } from '../support/server/fresh-address.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
 import { type Answer, type Server, send, startServer } from '../support/server/server.ts'
@@ -298,4 +302,20 @@ test('wrong secrets of known and unknown bots get one refusal, and cost the clie
   }
   await Promise.all([server.privateUrl, server.botUrl].map(guessAt))
   agent.destroy()
+})
+
+test('the time of a refusal of a link does not say whether the bot exists', async (t) => {
+  const server = await started()
+  await compareRefusals(t, {
+    server,
+    register: async (botId) => {
+      await server.register(botId)
+      await BotOwner.of(server, botId)
+    },
+    guess: (botId) => {
+      const secret = `pbo_${botId}_${randomBytes(32).toString('base64url')}`
+      const headers = { authorization: `Bearer ${secret}` }
+      return { path: `/portal/v1/bots/${botId}`, headers }
+    },
+  })
 })

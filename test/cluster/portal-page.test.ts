@@ -149,7 +149,7 @@ test('updates are looked up and replayed by a job with a bar', { skip }, async (
   const { server, botId, sink } = bot
   for (const id of [42, 42, 43]) await server.push(botId, { message: { chat: { id }, text: 'x' } })
   await sink.atLeast(3)
-  const { page } = await open(bot)
+  const { page, requests } = await open(bot)
   await openTab({ page }, 'Updates')
   await page.getByText('delivered', { exact: true }).nth(2).waitFor()
   await page.getByLabel('Ordering key').fill('chat.id=42')
@@ -160,6 +160,11 @@ test('updates are looked up and replayed by a job with a bar', { skip }, async (
   await page.getByText('2 of 2 pushed again').waitFor()
   await sink.atLeast(5)
   await picture(page, 'portal-replay')
+  // The link is for no other call.
+  const others = requests.filter(
+    ({ url }) => url.includes('/v1/') && !url.includes(`/v1/bots/${botId}`),
+  )
+  assert.deepEqual(others, [])
 })
 
 test('a test update is sent and seen to arrive, and the stored endpoint is checked', {

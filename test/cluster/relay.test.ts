@@ -6,8 +6,10 @@ import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { relayAnswerBytesMax } from '../../src/relay/limits.ts'
 import { type Instead, startSmallOrigin } from '../support/network/small-origin.ts'
 import { run } from '../support/kit/child-process.ts'
+import { filesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
@@ -68,6 +70,39 @@ test('a bot gets the updates of its origin once and in order, after a kill and a
   assert.equal(first?.path, `/bot${token}/getUpdates`)
   assert.equal(first?.timeout, 50)
   assert(first?.allowed_updates.includes('message'))
+})
+
+test('an update that is larger than an answer may be is skipped, also if the server is killed there', async (t) => {
+  const origin = await startSmallOrigin(t)
+  const flags = ['--local', `--relay-from=${origin.url}`]
+  let server = await startServer(t, { workers: 1, flags })
+  const bot = await server.register()
+  const path = `/v1/bots/${bot.botId}/relay`
+  const killed: string[] = []
+  const killAt = (boundary: string): void => {
+    if (killed.includes(boundary)) return
+    killed.push(boundary)
+    void server.kill()
+  }
+  origin.answerInstead(({ limit, offset = 0 }, response) => {
+    if (limit === 1 && offset === 1_001) response.once('finish', () => killAt('answered'))
+    if (offset === 1_002) killAt('confirm')
+    return false
+  })
+  origin.add(message('a'), message('x'.repeat(relayAnswerBytesMax)), message('b'))
+  assert.equal((await server.admin('PUT', path, { from: origin.url, token })).status, 200)
+  for (const boundary of ['answered', 'confirm']) {
+    await until(() => killed.includes(boundary))
+    server = await server.restart({ workers: 1, flags })
+  }
+  await until(() => origin.pending.length === 0)
+  assert.deepEqual(await textsOf(server, bot, 2), ['a', 'b'])
+  assert.equal((await server.admin('GET', path)).body.state, 'polling')
+  const kept = filesIn(join(server.dir, 'relay-refused')).map((each) => readFileSync(each, 'utf8'))
+  assert.match(
+    kept.join(''),
+    /"update_id":1001,"reason":"Update too large: got more than \d{7} bytes"/,
+  )
 })
 
 test('a server that has no relay, or does not list the origin, refuses it by name', async () => {

@@ -152,6 +152,21 @@ export class RequestRouter {
     return isPushStream(request) || PipelinedCalls.isWaiting(request)
   }
 
+  /**
+   * Whether a request is for the owner's page or its calls. Without `--portal`, one to the public listener is as any other
+   * unknown one. The worker that a client has reached decides that, which may be of a node with other options: it sends on
+   * only what is for a shard.
+   */
+  isPortalCall(request: IncomingMessage): boolean {
+    if (!isPortalTarget(request.url ?? '/')) return false
+    const origin = requestOrigin(request)
+    return (
+      this.#options.hasPublicPortal === true ||
+      origin?.listener !== 'bot' ||
+      origin.shard !== undefined
+    )
+  }
+
   #start(kind: ListenerKind, answer: RequestListener, response: ServerResponse): void {
     const { req: request } = response
     const way = this.#wayOf(kind, request)
@@ -210,19 +225,13 @@ export class RequestRouter {
     const about = calledOperation(request)?.about
     if (about === 'keys') return keysShard
     if (about === 'shard') return shardNamed(pathPart(url, shardPartNth), routes.shards)
-    const botId = this.#isPortalCall(request) ? botIdOfPortalCall(url) : botIdOfTarget(url)
+    const botId = this.isPortalCall(request) ? botIdOfPortalCall(url) : botIdOfTarget(url)
     return botId === undefined ? undefined : routes.shardOf(botId)
   }
 
   /** A call of the portal is one of the private API, also at the public listener: not each of them may be repeated. */
   #formOf(kind: ListenerKind, request: IncomingMessage): ListenerKind {
-    return this.#isPortalCall(request) ? 'private' : kind
-  }
-
-  /** Without `--portal`, such a call to the public listener is as any other unknown one. */
-  #isPortalCall(request: IncomingMessage): boolean {
-    if (!isPortalTarget(request.url ?? '/')) return false
-    return this.#options.hasPublicPortal === true || requestOrigin(request)?.listener !== 'bot'
+    return this.isPortalCall(request) ? 'private' : kind
   }
 
   /** True for pushes to this process: private-api/ingest/push-order.ts stores them in order, and many of them in one group. */

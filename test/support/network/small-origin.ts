@@ -34,12 +34,12 @@ export interface SmallOrigin {
 export async function startSmallOrigin(t: EndingTest, nextId = 1_000): Promise<SmallOrigin> {
   const polls: SeenPoll[] = []
   let pending: { readonly update_id: number }[] = []
-  let waiting: ServerResponse | undefined
+  let waiting: { readonly response: ServerResponse; readonly limit: number } | undefined
   let instead: Instead | undefined
   let id = nextId
 
-  const answer = (response: ServerResponse): void => {
-    send(response, 200, { ok: true, result: pending.slice(0, 100) })
+  const answer = (response: ServerResponse, limit: number): void => {
+    send(response, 200, { ok: true, result: pending.slice(0, limit) })
   }
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { url = '' } = request
@@ -52,18 +52,19 @@ export async function startSmallOrigin(t: EndingTest, nextId = 1_000): Promise<S
     const poll = { ...((await json(request)) as SeenPoll), path: url }
     polls.push(poll)
     if (instead?.(poll, response) === true) return
-    const { offset = 0 } = poll
+    const { offset = 0, limit } = poll
     pending = pending.filter(({ update_id: each }) => each >= offset)
     const description = 'Conflict: terminated by other getUpdates request'
-    if (waiting !== undefined) send(waiting, 409, { ok: false, error_code: 409, description })
+    if (waiting !== undefined)
+      send(waiting.response, 409, { ok: false, error_code: 409, description })
     waiting = undefined
     if (pending.length > 0) {
-      answer(response)
+      answer(response, limit)
       return
     }
-    waiting = response
+    waiting = { response, limit }
     response.once('close', () => {
-      if (waiting === response) waiting = undefined
+      if (waiting?.response === response) waiting = undefined
     })
   }
   const server: Server = createServer((request, response) => {
@@ -84,9 +85,9 @@ export async function startSmallOrigin(t: EndingTest, nextId = 1_000): Promise<S
     },
     add(...updates) {
       pending.push(...updates.map((update) => ({ update_id: id++, ...update })))
-      const response = waiting
+      const poll = waiting
       waiting = undefined
-      if (response !== undefined) answer(response)
+      if (poll !== undefined) answer(poll.response, poll.limit)
     },
     answerInstead(other) {
       instead = other

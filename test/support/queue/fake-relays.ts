@@ -49,14 +49,15 @@ export class FakeOrigin implements Origin {
   /** Answers the poll that waits, or the next one, with updates as JSON; returns the poll. */
   async send(...updates: readonly object[]): Promise<OriginPoll> {
     const body = Buffer.from(JSON.stringify({ ok: true, result: updates }))
-    return this.#answer(readOriginAnswer({ status: 200, body, retryAfter: undefined, nowMs: 0 }))
+    return this.answer(readOriginAnswer({ status: 200, body, retryAfter: undefined, nowMs: 0 }))
   }
 
   async fail(failure: OriginFailure): Promise<OriginPoll> {
-    return this.#answer({ failure })
+    return this.answer({ failure })
   }
 
-  async #answer(answer: OriginAnswer): Promise<OriginPoll> {
+  async answer(answer: OriginAnswer | undefined): Promise<OriginPoll> {
+    assert(answer !== undefined)
     await until(() => this.isPolled)
     const waiting = this.#waiting
     assert(waiting !== undefined)

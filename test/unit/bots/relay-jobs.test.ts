@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeRelayed } from '../../../src/bots/relay-batch.ts'
 import type { Token } from '../../../src/bots/token.ts'
+import { readCutAnswer } from '../../../src/relay/read-origin-answer.ts'
 import type { StoredRelay } from '../../../src/shard/bot-record.ts'
 import { until } from '../../support/kit/until.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
@@ -278,6 +279,25 @@ test('ids that begin anew after six quiet days are taken, and the last batch is 
   assert.deepEqual(await pending(of), [1_000_000, 1_000_001, 5])
 })
 
+test('an origin that counts anew goes on when the relay is removed and set again, as it says', async () => {
+  const of = await open()
+  const { registry } = of.bots
+  await of.origin.send(update(999_999_999_999_999))
+  await of.origin.send(update(5))
+  await untilPolled(of)
+  assert.match((await registry.relays.get(botId)).reason ?? '', /remove the relay and set it again/)
+  await of.bots.wait(registry.relays.remove(botId))
+  await registry.relays.set(botId, { from: fakeFrom, token })
+  await of.origin.send(update(5))
+  await untilPolled(of)
+  assert.equal(of.origin.polls.at(-1)?.offset, 6)
+  const found = await of.queue.updates.pendingAfter(0, 10)
+  assert.deepEqual(
+    found.map((each) => each.body().toString().includes('"n":5')),
+    [false, true],
+  )
+})
+
 test('a lower numbering goes on from its own offset', async () => {
   const of = await open()
   await of.origin.send(update(1_000_000))
@@ -305,10 +325,40 @@ test('an answer that is too large is asked for in smaller parts', async () => {
   assert.equal(of.origin.polls.at(-1)?.limit, 2)
 })
 
+test('an update that alone is too large for an answer is kept, counted and skipped, and the limit grows again', async () => {
+  const of = await open()
+  const body = Buffer.from('{"ok":true,"result":[{"update_id":7,"message":{"text":"xxx')
+  await of.origin.answer(readCutAnswer(body))
+  await untilPolled(of)
+  const { offset, limit } = of.origin.polls.at(-1) ?? {}
+  assert.deepEqual([offset, limit], [8, 100])
+  const [kept] = of.bots.refused.kept
+  assert.equal(kept?.raw.toString(), '{"update_id":7,"message":{"text":"xxx')
+  const [event] = of.bots.events
+  assert.deepEqual(
+    [event?.type, event?.count, event?.reason],
+    ['relay.refused', 1, 'Update too large: got more than 37 bytes'],
+  )
+  await of.origin.answer(readCutAnswer(body))
+  await untilPolled(of)
+  assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /repeats/)
+  await of.origin.send(update(8))
+  await untilPolled(of)
+  assert.deepEqual(await pending(of), [8])
+})
+
 test('an origin that answers at once without updates is not called in a loop', async () => {
   const of = await open()
   await of.origin.send()
   assert((await untilPolled(of)) >= 950)
+})
+
+test('an origin that sends only updates that are skipped is not called in a loop', async () => {
+  const of = await open()
+  await of.origin.send({ update_id: 1, guest_message: {} })
+  assert((await untilPolled(of)) >= 950)
+  await of.origin.send({ update_id: 2, guest_message: {} }, update(3))
+  assert.equal(await untilPolled(of), 0)
 })
 
 test('a type that the bot does not want any more is not stored, and the relay asks for others', async () => {

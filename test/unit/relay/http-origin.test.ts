@@ -3,7 +3,10 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { HttpOrigin } from '../../../src/relay/http-origin.ts'
+import { relayAnswerBytesMax } from '../../../src/relay/limits.ts'
+import type { OriginFailure } from '../../../src/relay/origin.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
+import { webhookResolvedForMs } from '../../../src/webhook/resolve.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { portOf } from '../../support/kit/port.ts'
 import { until } from '../../support/kit/until.ts'
@@ -106,4 +109,55 @@ test('a poll that waits for its turn ends when its relay does, and the others ha
   const last = await answers[0]
   assert(last !== undefined && 'updates' in last && last.updates.length === 1)
   await outcomes
+})
+
+test('one update that is larger than an answer may be is told by its id; of several, fewer are asked for', async (t) => {
+  const text = 'x'.repeat(relayAnswerBytesMax)
+  const { origin } = await dripping(t, (response) =>
+    response.end(`{"ok":true,"result":[{"update_id":7,"message":{"text":"${text}"}}]}`),
+  )
+  const ask = (limit: number) => origin.poll({ ...poll, limit }, asIs, new AbortController().signal)
+  const { failure } = (await ask(2)) as { readonly failure: OriginFailure }
+  assert.equal(failure.isTooLarge, true)
+  const answer = await ask(1)
+  assert('updates' in answer && answer.updates.length === 1)
+  assert.deepEqual([answer.updates[0]?.updateId, answer.updates[0]?.isCut], [7, true])
+})
+
+test('a name is judged again with the address that it has later', async (t) => {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { connection: 'close' }).end('{"ok":true,"result":[]}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const clock = new FakeClock()
+  let address = '127.0.0.1'
+  const connected: (string | undefined)[] = []
+  const origin = new HttpOrigin({
+    endpoint: parseEndpoint(`http://origin.example:${portOf(server)}`, { local: true }),
+    clock,
+    random: () => 0.5,
+    network: {
+      lookup: async () => [address],
+      judge: async (addresses) => addresses.map((each) => each === '127.0.0.1'),
+      connect: async (wanted) => {
+        connected.push(wanted.address)
+        return loopbackNetwork.connect(wanted)
+      },
+    },
+  })
+  t.after(async () => {
+    await origin.close()
+    server.close()
+  })
+  const ask = () => origin.poll(poll, asIs, new AbortController().signal)
+  assert.deepEqual(await ask(), { updates: [] })
+  address = '169.254.169.254'
+  await clock.advance(webhookResolvedForMs * 1.1)
+  const reserved = 'The origin cannot be reached: IP address 169.254.169.254 is reserved'
+  await until(async () => {
+    const answer = await ask()
+    return 'failure' in answer && answer.failure.reason === reserved
+  })
+  assert.deepEqual(new Set(connected), new Set(['127.0.0.1']))
 })

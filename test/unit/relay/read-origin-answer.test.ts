@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readOriginAnswer } from '../../../src/relay/read-origin-answer.ts'
+import { readCutAnswer, readOriginAnswer } from '../../../src/relay/read-origin-answer.ts'
 
 function read(body: string | Buffer, status = 200, retryAfter?: string) {
   return readOriginAnswer({ status, body: Buffer.from(body), retryAfter, nowMs: 0 })
@@ -119,7 +119,7 @@ test('a conflict says whether somebody polls, or a webhook is set', () => {
     "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
   const of = (description: string): string =>
     failureOf(JSON.stringify({ ok: false, error_code: 409, description }), 409).reason
-  assert.match(of(other), /^Somebody else polls/)
+  assert.match(of(other), /^Somebody else polls.* another bot here that has the same token/)
   assert.match(of(webhook), /^A webhook is set/)
   assert.match(failureOf('', 409).reason, /^Somebody else polls/)
 })
@@ -148,5 +148,51 @@ test('no failure shows what an origin says, which may repeat the path with the t
   for (const status of [302, 400, 401, 404, 409, 429, 500]) {
     const { reason } = failureOf(JSON.stringify({ description: `/bot${token}/getUpdates` }), status)
     assert(!reason.includes('AAF'), reason)
+  }
+})
+
+function cut(beginning: string) {
+  const answer = readCutAnswer(Buffer.from(beginning))
+  if (answer === undefined) return undefined
+  assert('updates' in answer)
+  return answer.updates.map(({ updateId, update, raw, isCut }) => {
+    assert.deepEqual([update, isCut], [undefined, true])
+    return [updateId, raw.toString()]
+  })
+}
+
+test('the beginning of an answer says which update is too large', () => {
+  const text = '"message":{"text":"xx'
+  assert.deepEqual(cut(`{"ok":true,"result":[{"update_id":7,${text}`), [
+    [7, `{"update_id":7,${text}`],
+  ])
+  assert.deepEqual(
+    cut(` { "result_" : [] , "ok" : true , "result" : [ {"poll":{}, "update_id" : 8 , ${text}`),
+    [[8, `{"poll":{}, "update_id" : 8 , ${text}`]],
+  )
+  assert.deepEqual(cut('{"ok":true,"result":[{"update_id":9,')?.[0]?.[0], 9)
+})
+
+test('nothing is skipped whose id is not in the beginning, or that is no answer with one update', () => {
+  for (const beginning of [
+    '',
+    ' ',
+    '{"ok":true,"result":[',
+    '{"ok":true,"result":[{"message":{"update_id":7,"text":"xx',
+    '{"ok":true,"result":[{"message":{"text":"xx","update_id":7',
+    '{"ok":true,"result":[{"update_id":7',
+    '{"ok":true,"result":[{"update_id":"7","message":"xx',
+    '{"ok":true,"result":[{"update_id":7e3,"message":"xx',
+    '{"ok":true,"result":[{"update_id":7,"update_id":8,"message":"xx',
+    '{"ok":true,"result":[{"update_id":7,"message":{}}  ',
+    '{"ok":true,"result":[{"update_id":7,"message":{}},{"update_id":8,"message":"xx',
+    '{"ok":true,"result":[[{"update_id":7,"message":"xx',
+    '{"ok":true,"result":{"update_id":7,"message":"xx',
+    '{"ok":false,"result":[{"update_id":7,"message":"xx',
+    '{"result":[{"update_id":7,"message":"xx',
+    '[{"ok":true,"result":[{"update_id":7,"message":"xx',
+    '<html>{"ok":true,"result":[{"update_id":7,"message":"xx',
+  ]) {
+    assert.equal(cut(beginning), undefined, beginning)
   }
 })

@@ -66,6 +66,19 @@ test('the files have a bound, and so has an update in them', async (t) => {
   assert.equal(readdirSync(files).length, 2)
 })
 
+test('updates that are refused together are kept in their order, across both files', async (t) => {
+  const { refused, read } = open(t)
+  const text = 'x'.repeat(refusedUpdateBytesMax)
+  const ids = Array.from({ length: 40 }, (_, nth) => nth + 1)
+  await refused.keep(
+    ours,
+    ids.map((id) => update(id, text)),
+  )
+  const left = [...read('3.old.ndjson'), ...read('3.ndjson')].map(({ update_id: id }) => id)
+  assert(left.length > 20)
+  assert.deepEqual(left, ids.slice(-left.length))
+})
+
 test('the lines of one bot are deleted from both files, with what a crash has cut off', async (t) => {
   const { refused, files, read } = open(t)
   for (let id = 1; id <= 20; id++) {

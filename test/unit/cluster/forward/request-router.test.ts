@@ -54,13 +54,16 @@ async function setUp(t: TestContext) {
     isWanted: true,
     hasPublicPortal: false,
     listener: 'private' as ListenerKind,
+    /** Of a request that another worker has sent on. */
+    shard: undefined as number | undefined,
     router: undefined as unknown as RequestRouter,
   }
   setting.router = makeRouter()
   const server = new RawServer((request, response) => {
     arrived.push(response)
-    const { listener } = setting
-    if (listener === 'bot') setOrigin(request, { listener, clientAddress: '', hops: 0 })
+    const { listener, shard } = setting
+    const hops = shard === undefined ? 0 : 1
+    if (listener === 'bot') setOrigin(request, { listener, clientAddress: '', hops, shard })
     setting.router.listener(listener, answer)(request, response)
   })
   await server.listen()
@@ -243,4 +246,20 @@ test('a call of the portal is sent on as one that may not be repeated, and at th
   await get('d', `/bot${botOf(1)}:x/getMe`)
   assert.deepEqual(seen, ['sent on a', 'here b', 'sent on c', 'sent on d'])
   assert.deepEqual(kinds, ['private', 'private', 'bot'])
+})
+
+test('the worker that a client has reached decides whether a call is one of the portal', async (t) => {
+  const setting = await setUp(t)
+  const { arrived, get } = setting
+  const isPortalCall = async (): Promise<boolean> => {
+    await get('a', `/portal/v1/bots/${botOf(0)}/attempts`)
+    const last = arrived.at(-1)
+    assert(last !== undefined)
+    return setting.router.isPortalCall(last.req)
+  }
+  assert.equal(await isPortalCall(), true)
+  setting.listener = 'bot'
+  assert.equal(await isPortalCall(), false)
+  setting.shard = 0
+  assert.equal(await isPortalCall(), true)
 })
