@@ -11,7 +11,7 @@
  * of the worker. An address of the internet also has a budget of event-loop time for handshakes. An address of one's own
  * network has none, because it may be that of a proxy, or of a machine with thousands of bots.
  */
-import { constants } from 'node:crypto'
+import { constants, createPrivateKey } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node:tls'
 import type { Clock, Timer } from '../../clock.ts'
@@ -19,6 +19,7 @@ import { clientAddress as countedAddress, isShared } from '../../http/client-add
 import { LoopBudget } from '../../http/loop-budget.ts'
 import { Fifo } from '../../kit/fifo.ts'
 import type { ConnectionOrigin } from '../connection/connection-origin.ts'
+import { limitTls } from '../../webhook/tls-context.ts'
 import { connectionBelow, leaveUnread } from '../connection/native-handle.ts'
 import {
   type ListenerCertificate,
@@ -41,6 +42,12 @@ interface Handshake {
   readonly origin: ConnectionOrigin
   readonly client: Client
   readonly timer: Timer
+}
+
+interface SecuringServer {
+  readonly server: Server
+  /** What a handshake is charged. */
+  readonly costMs: number
 }
 
 interface Client {
@@ -73,12 +80,14 @@ export const tlsHandshakesMax = 256
  * internet can make some 160 in a second in each worker, after a burst of as many.
  */
 export const tlsHandshakeCostMs = 0.6
+/** A signature with an RSA key of 4,096 bits takes this much more. The time grows with the cube of the bits. */
+export const tlsRsa4096CostMs = 4
 
 /** Makes the handshakes, and bounds how many. */
 export class TlsHandshakes {
   readonly #options: TlsHandshakesOptions
   /** They do not listen: they get connections that the primary has accepted. */
-  readonly #servers: { readonly [Kind in ListenerKind]?: Server }
+  readonly #servers: { readonly [Kind in ListenerKind]?: SecuringServer }
   readonly #clients = new Map<string, Client>()
   /** Those that wait or are under way. */
   readonly #bySocket = new Map<Socket, Handshake>()
@@ -87,10 +96,14 @@ export class TlsHandshakes {
 
   constructor(options: TlsHandshakesOptions) {
     this.#options = options
+    // A client could keep the event loop busy with KeyUpdates, of which nothing that JavaScript sees tells.
+    limitTls()
     this.#servers = Object.fromEntries(
       listenerKinds.flatMap((kind) => {
         const certificate = options.certificates[kind]
-        return certificate === undefined ? [] : [[kind, this.#createServer(certificate)]]
+        if (certificate === undefined) return []
+        const costMs = handshakeCostMs(certificate.key)
+        return [[kind, { server: this.#createServer(certificate), costMs }]]
       }),
     )
   }
@@ -149,7 +162,7 @@ export class TlsHandshakes {
       if (this.#pauses(client)) return
       const next = client.waiting.shift()
       if (next === undefined) break
-      if (this.#bySocket.has(next.socket)) this.#begin(next)
+      if (!next.socket.destroyed) this.#begin(next)
     }
     if (client.underWay.size === 0 && client.waiting.length === 0) {
       this.#clients.delete(client.address)
@@ -174,11 +187,11 @@ export class TlsHandshakes {
     if (this.#underWay >= tlsHandshakesMax) this.#displace()
     client.underWay.add(handshake)
     this.#underWay += 1
-    if (!isShared(origin.clientAddress, undefined)) {
-      const nowMs = this.#options.clock.monotonicMs()
-      this.#budget.charge(client.address, tlsHandshakeCostMs, nowMs)
+    const by = this.#servers[origin.listener]
+    if (by !== undefined && !isShared(origin.clientAddress, undefined)) {
+      this.#budget.charge(client.address, by.costMs, this.#options.clock.monotonicMs())
     }
-    this.#servers[origin.listener]?.emit('connection', socket)
+    by?.server.emit('connection', socket)
   }
 
   #displace(): void {
@@ -228,4 +241,9 @@ const protocolOptions: TlsOptions = {
   minVersion: 'TLSv1.2',
   ALPNProtocols: ['http/1.1'],
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+}
+
+function handshakeCostMs(key: string): number {
+  const rsaBits = createPrivateKey(key).asymmetricKeyDetails?.modulusLength ?? 0
+  return tlsHandshakeCostMs + tlsRsa4096CostMs * (rsaBits / 4_096) ** 3
 }

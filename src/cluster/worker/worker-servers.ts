@@ -20,7 +20,9 @@ import {
 } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import { PostboteError } from '../../errors.ts'
+import { hasBody } from '../../http/body.ts'
 import { gatherPieces } from '../../http/gather-pieces.ts'
 import { refusePrivate } from '../../private-api/private-error.ts'
 import { connectionsCheckMs, headerBytesMax, pipelinedPerTurnMax } from '../limits.ts'
@@ -316,7 +318,7 @@ export class WorkerServers {
   }
 
   #startPrivate(request: IncomingMessage, response: ServerResponse): void {
-    if (request.headers['transfer-encoding'] !== undefined) {
+    if (mayComeInPieces(request)) {
       gatherPieces(request, (pieces) => this.#app.onPieces?.(request, pieces))
     }
     const holder = this.#app.holderOf?.(request)
@@ -466,6 +468,12 @@ function writeHeadAtOnce(response: ServerResponse): void {
     response.flushHeaders()
     return response
   }
+}
+
+/** Chunks and records of TLS may be small, however fast they arrive; other bytes come as the kernel has gathered them. */
+function mayComeInPieces(request: IncomingMessage): boolean {
+  if (request.headers['transfer-encoding'] !== undefined) return true
+  return request.socket instanceof TLSSocket && hasBody(request)
 }
 
 /** Refuses bytes that are no request, and requests that took too long, in the form of the listener. */
