@@ -6,6 +6,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import {
   receiveDescriptor,
   sendDescriptor,
@@ -24,8 +25,10 @@ import {
   type WorkerServersOptions,
 } from '../../../../src/cluster/worker/worker-servers.ts'
 import { headerBytesMax } from '../../../../src/cluster/limits.ts'
+import { bodyPiecesPerCharge } from '../../../../src/http/limits.ts'
 import { type RawAnswer, RawServer } from '../../../support/producers/raw-http.ts'
 import { until } from '../../../support/kit/until.ts'
+import { makeCertificate } from '../../../support/network/certificates.ts'
 
 const raw = new RawServer(
   (request, response) => {
@@ -160,6 +163,35 @@ test('a client that does not read its response is disconnected, and one that wai
   await until(() => seen.get('/long')?.destroyed === true)
   assert.equal(seen.get('/waits')?.destroyed, false)
   assert.equal(waiting.destroyed, false)
+})
+
+test('with TLS, small records of a body are counted as pieces, and a client that does not read is disconnected', async (t) => {
+  const certificate = makeCertificate('server')
+  let pieces = 0
+  const { open, seen } = await setUp(t, {
+    times: { silentMs: { bot: 500, private: 60_000 } },
+    app: {
+      certificates: { bot: certificate, private: certificate },
+      onPieces: (_request, count) => void (pieces += count),
+    },
+  })
+  const secured = async (kind: ListenerKind): Promise<TLSSocket> => {
+    const socket = await open(kind, '')
+    const client = connectTls({ socket, ca: certificate.cert, servername: 'server' })
+    client.on('error', skip)
+    await once(client, 'secureConnect')
+    return client
+  }
+  const sender = await secured('private')
+  sender.write(`POST /waits HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n`)
+  for (let nth = 0; nth < bodyPiecesPerCharge; nth++) {
+    await new Promise((resolve) => sender.write('x', resolve))
+  }
+  await until(() => pieces === bodyPiecesPerCharge)
+  const receiver = await secured('bot')
+  receiver.pause()
+  receiver.write('GET /long HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(() => seen.get('/long')?.destroyed === true)
 })
 
 test('a client that asks for a tunnel and resets its connection does no harm', async (t) => {
