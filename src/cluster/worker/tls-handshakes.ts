@@ -33,6 +33,8 @@ export interface TlsHandshakesOptions {
   readonly certificates: ListenerCertificates
   /** Called with the connection that was accepted, and the one that node:http reads. */
   readonly secured: (socket: Socket, secured: TLSSocket, origin: ConnectionOrigin) => void
+  /** Called when a handshake was ended because too many are under way. */
+  readonly displaced?: (listener: ListenerKind) => void
   /** Called once for each handshake that has ended. */
   readonly ended?: (isSecured: boolean) => void
 }
@@ -204,6 +206,7 @@ export class TlsHandshakes {
     oldest.socket.destroy()
     // Now: its 'close' event comes a turn later.
     this.#leave(oldest)
+    this.#options.displaced?.(oldest.origin.listener)
   }
 
   #secured(secured: TLSSocket): void {

@@ -183,6 +183,7 @@ export class WorkerServers {
       clock: options.clock,
       certificates: options.app.certificates ?? {},
       secured: (socket, secured, origin) => this.#secured(socket, secured, origin),
+      displaced: (listener) => this.#noteCrowd(listener),
       ended: (isSecured) => this.#app.onHandshake?.(isSecured),
     })
   }

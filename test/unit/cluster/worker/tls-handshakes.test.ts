@@ -34,6 +34,7 @@ interface SetUp {
 async function setUp(t: TestContext, { certificate = identity, serve = tellProtocol }: SetUp = {}) {
   const clock = new FakeClock()
   const outcomes: boolean[] = []
+  const displaced: string[] = []
   const closes = new WeakMap<Socket, Promise<unknown>>()
   let clientAddress = stranger
   const handshakes = new TlsHandshakes({
@@ -43,6 +44,7 @@ async function setUp(t: TestContext, { certificate = identity, serve = tellProto
       secured.on('error', skip)
       serve(secured)
     },
+    displaced: (listener) => void displaced.push(listener),
     ended: (isSecured) => void outcomes.push(isSecured),
   })
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) =>
@@ -86,7 +88,7 @@ async function setUp(t: TestContext, { certificate = identity, serve = tellProto
     socket.destroy()
     await closes.get(socket)
   }
-  return { clock, handshakes, outcomes, port, silent, leave, secured }
+  return { clock, handshakes, outcomes, displaced, port, silent, leave, secured }
 }
 
 test('a client gets TLS 1.3, or at least 1.2, and HTTP/1.1 only', async (t) => {
@@ -138,16 +140,18 @@ test('silent connections of one address delay only its own, which begin when the
   assert.equal(await own, 'TLSv1.3 false')
 })
 
-test('past the bound of all addresses the one with the most loses its oldest handshake', {
+test('past the bound of all addresses the one with the most loses its oldest handshake, which is told', {
   timeout: 30_000,
 }, async (t) => {
-  const { handshakes, silent, secured } = await setUp(t)
+  const { handshakes, displaced, silent, secured } = await setUp(t)
   const oldest = await silent()
   const ended = once(oldest.resume(), 'close')
   await silent()
   for (let nth = 2; nth < tlsHandshakesMax; nth++) await silent(`198.51.100.${nth}`)
   assert.equal(handshakes.underWay, tlsHandshakesMax)
+  assert.deepEqual(displaced, [])
   assert.equal(await secured({}, '192.0.2.1'), 'TLSv1.3 false')
+  assert.deepEqual(displaced, ['bot'])
   await ended
   assert.equal(handshakes.underWay, tlsHandshakesMax - 1)
 })
