@@ -3,8 +3,8 @@
  * The status and the word are those of the private listener. What needs attention is for the operator alone and is left out:
  * names of files, shards and databases.
  *
- * Anybody can ask. So a probe is charged to its address as a request without a token is, but it takes no slot of wrong tokens. All
- * probes of a second share one look at the state of the server.
+ * Anybody can ask, so all probes of a second share one look at the state of the server. A probe passes no budget: the load balancer
+ * may have the address of strangers that are over theirs, and would take the server for dead. A refusal would cost as much.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
@@ -22,8 +22,6 @@ export interface PublicProbesOptions {
   readonly clock: Clock
   readonly log: Pick<Log, 'error'>
   readiness(): Promise<Readiness>
-  /** Charges the address of a request for it. */
-  charge(request: IncomingMessage): void
 }
 
 /**
@@ -48,20 +46,15 @@ export class PublicProbes {
     return (request, response) => {
       const path = pathOf(request)
       if (path === serverOperations.checkHealth.path) {
-        this.#begin(request)
+        endEmptyRequest(request)
         send(response, 200, 'ok')
       } else if (path === serverOperations.checkReadiness.path) {
-        this.#begin(request)
+        endEmptyRequest(request)
         void this.#sendReadiness(response)
       } else {
         otherwise(request, response)
       }
     }
-  }
-
-  #begin(request: IncomingMessage): void {
-    this.#options.charge(request)
-    endEmptyRequest(request)
   }
 
   async #sendReadiness(response: ServerResponse): Promise<void> {

@@ -195,7 +195,7 @@ function handlersOf(
   own: RequestListener,
 ): WorkerApp['handlers'] {
   return {
-    bot: gate.botListener(router.listener('bot', probes.onPublic(portal.onPublic(bot)))),
+    bot: probes.onPublic(gate.botListener(router.listener('bot', portal.onPublic(bot)))),
     private: gate.privateListener(router.listener('private', portal.onPrivate(own))),
   }
 }
@@ -568,13 +568,12 @@ function portalOf(
   })
 }
 
-function probesOf({ settings, clock, log, gate }: Parts, options: PrivateApiOptions): PublicProbes {
+function probesOf({ settings, clock, log }: Parts, options: PrivateApiOptions): PublicProbes {
   return new PublicProbes({
     isOn: settings.config.publicHealthz,
     clock,
     log,
     readiness: () => options.readiness(),
-    charge: (request) => gate.noteNoToken(request),
   })
 }
 
