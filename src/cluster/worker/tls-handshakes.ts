@@ -6,10 +6,10 @@
  *         |            |           +-------> failed, late or displaced: closed
  *         +------------+-- late: closed
  *
- * A handshake costs as much CPU as several requests, and anybody may begin one. So a client address (an IPv6 /64 counts as
- * one) has a few under way at a time. Its other connections wait without being read, each with a place among the connections
- * of the worker. An address of the internet also has a budget of event-loop time for handshakes. An address of one's own
- * network has none, because it may be that of a proxy, or of a machine with thousands of bots.
+ * A handshake costs as much CPU as several requests, and anybody may begin one. So a client address of the internet (an IPv6
+ * /64 counts as one) has a few under way at a time, and a budget of event-loop time for them. Its other connections wait without
+ * being read, each with a place among the connections of the worker. An address of one's own network has neither bound, because
+ * it may be that of a proxy whose clients would wait for each other, or of a machine with thousands of bots.
  */
 import { constants, createPrivateKey } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -54,6 +54,8 @@ interface SecuringServer {
 
 interface Client {
   readonly address: string
+  /** Whether it has no bound of its own. */
+  readonly isShared: boolean
   /** It may contain handshakes that are over. */
   readonly waiting: Fifo<Handshake>
   /** The oldest first. */
@@ -68,7 +70,7 @@ interface Client {
  */
 export const tlsHandshakeMs = 10_000
 /**
- * A client address may have this many handshakes under way in a worker. Chosen: they take some 16 ms if all arrive in one turn of
+ * A client address of the internet may have this many handshakes under way in a worker. Chosen: they take some 16 ms if all arrive in one turn of
  * the event loop, and clients at a distance of 200 ms still make 160 in a second.
  */
 export const tlsHandshakesPerClientMax = 32
@@ -130,6 +132,7 @@ export class TlsHandshakes {
     const address = countedAddress(origin.clientAddress, undefined)
     const client = this.#clients.get(address) ?? {
       address,
+      isShared: isShared(origin.clientAddress, undefined),
       waiting: new Fifo<Handshake>(),
       underWay: new Set<Handshake>(),
       pause: undefined,
@@ -160,7 +163,8 @@ export class TlsHandshakes {
   }
 
   #beginNext(client: Client): void {
-    while (client.underWay.size < tlsHandshakesPerClientMax && client.pause === undefined) {
+    const underWayMax = client.isShared ? Infinity : tlsHandshakesPerClientMax
+    while (client.underWay.size < underWayMax && client.pause === undefined) {
       if (this.#pauses(client)) return
       const next = client.waiting.shift()
       if (next === undefined) break
@@ -190,7 +194,7 @@ export class TlsHandshakes {
     client.underWay.add(handshake)
     this.#underWay += 1
     const by = this.#servers[origin.listener]
-    if (by !== undefined && !isShared(origin.clientAddress, undefined)) {
+    if (by !== undefined && !client.isShared) {
       this.#budget.charge(client.address, by.costMs, this.#options.clock.monotonicMs())
     }
     by?.server.emit('connection', socket)

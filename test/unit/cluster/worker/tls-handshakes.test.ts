@@ -140,6 +140,15 @@ test('silent connections of one address delay only its own, which begin when the
   assert.equal(await own, 'TLSv1.3 false')
 })
 
+test('silent connections of an address that clients may share do not delay others of the same address', {
+  timeout: 30_000,
+}, async (t) => {
+  const { handshakes, silent, secured } = await setUp(t)
+  for (let nth = 0; nth < tlsHandshakesMax; nth++) await silent('10.0.0.1')
+  assert.equal(await secured({}, '10.0.0.1'), 'TLSv1.3 false')
+  assert.equal(handshakes.underWay, tlsHandshakesMax - 1)
+})
+
 test('past the bound of all addresses the one with the most loses its oldest handshake, which is told', {
   timeout: 30_000,
 }, async (t) => {
