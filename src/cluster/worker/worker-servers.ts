@@ -259,6 +259,7 @@ export class WorkerServers {
     markConnection(secured, origin)
     this.#clients.accepted(secured, origin)
     this.#servers[origin.listener].emit('connection', secured)
+    readThroughStream(secured)
   }
 
   /** From now on every response ends its connection. */
@@ -469,6 +470,14 @@ function writeHeadAtOnce(response: ServerResponse): void {
     response.flushHeaders()
     return response
   }
+}
+
+/**
+ * While a large response waits, node:http pauses its parser before a pipelined request. A native object of TLS goes on passing
+ * records to it, and the parser fails with HPE_PAUSED. With a listener for 'data', it gets them from the stream, which stops.
+ */
+function readThroughStream(socket: Socket): void {
+  socket.on('data', () => undefined)
 }
 
 /** Chunks and records of TLS may be small, however fast they arrive; other bytes come as the kernel has gathered them. */

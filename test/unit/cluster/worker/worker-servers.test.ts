@@ -166,32 +166,41 @@ test('a client that does not read its response is disconnected, and one that wai
 })
 
 test('with TLS, small records of a body are counted as pieces, and a client that does not read is disconnected', async (t) => {
-  const certificate = makeCertificate('server')
   let pieces = 0
   const { open, seen } = await setUp(t, {
     times: { silentMs: { bot: 500, private: 60_000 } },
     app: {
-      certificates: { bot: certificate, private: certificate },
+      certificates,
       onPieces: (_request, count) => void (pieces += count),
     },
   })
-  const secured = async (kind: ListenerKind): Promise<TLSSocket> => {
-    const socket = await open(kind, '')
-    const client = connectTls({ socket, ca: certificate.cert, servername: 'server' })
-    client.on('error', skip)
-    await once(client, 'secureConnect')
-    return client
-  }
-  const sender = await secured('private')
+  const sender = securedOn(await open('private', ''))
   sender.write(`POST /waits HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n`)
   for (let nth = 0; nth < bodyPiecesPerCharge; nth++) {
     await new Promise((resolve) => sender.write('x', resolve))
   }
   await until(() => pieces === bodyPiecesPerCharge)
-  const receiver = await secured('bot')
+  const receiver = securedOn(await open('bot', ''))
   receiver.pause()
   receiver.write('GET /long HTTP/1.1\r\nHost: x\r\n\r\n')
   await until(() => seen.get('/long')?.destroyed === true)
+})
+
+test('with TLS, requests behind a large response are answered, however many records they take', async (t) => {
+  const answer = ({ url }: IncomingMessage, response: ServerResponse): void => {
+    if (url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
+    else setImmediate(() => response.end('{}'))
+  }
+  const handlers = { bot: answer, private: answer }
+  const { open } = await setUp(t, { app: { certificates, handlers } })
+  const more = `GET /later HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n`
+  for (const [kind] of forms) {
+    const client = securedOn(await open(kind, ''))
+    const requests = `GET /long HTTP/1.1\r\nHost: x\r\n\r\n${more}\r\n${more}Connection: close\r\n\r\n`
+    // The server reads it at once, with the end of the handshake.
+    client.write(requests)
+    assert.equal((await all(client)).match(/HTTP\/1.1 200/g)?.length, 3)
+  }
 })
 
 test('a client that asks for a tunnel and resets its connection does no harm', async (t) => {
@@ -357,6 +366,16 @@ const forms: readonly (readonly [ListenerKind, string])[] = [
 ]
 
 const skip = (): void => undefined
+
+const certificate = makeCertificate('server')
+const certificates = { bot: certificate, private: certificate }
+
+/** Returns it before its handshake. */
+function securedOn(socket: Socket): TLSSocket {
+  const client = connectTls({ socket, ca: certificate.cert, servername: 'server' })
+  client.on('error', skip)
+  return client
+}
 
 function halfBody(path: string): string {
   return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf`
