@@ -3,8 +3,9 @@
  * The status and the word are those of the private listener. What needs attention is for the operator alone and is left out:
  * names of files, shards and databases.
  *
- * Anybody can ask, so all probes of a second share one look at the state of the server. A probe passes no budget: the load balancer
- * may have the address of strangers that are over theirs, and would take the server for dead. A refusal would cost as much.
+ * Anybody can ask, so all probes of a second share one look at the state of the server, and a probe is charged to its address. But
+ * it never waits for the budget: the load balancer may have the address of strangers that are over theirs, and would take the server
+ * for dead. A refusal would cost as much.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
@@ -22,6 +23,8 @@ export interface PublicProbesOptions {
   readonly clock: Clock
   readonly log: Pick<Log, 'error'>
   readiness(): Promise<Readiness>
+  /** Charges the address of a request for it. */
+  charge(request: IncomingMessage): void
 }
 
 /**
@@ -46,15 +49,20 @@ export class PublicProbes {
     return (request, response) => {
       const path = pathOf(request)
       if (path === serverOperations.checkHealth.path) {
-        endEmptyRequest(request)
+        this.#begin(request)
         send(response, 200, 'ok')
       } else if (path === serverOperations.checkReadiness.path) {
-        endEmptyRequest(request)
+        this.#begin(request)
         void this.#sendReadiness(response)
       } else {
         otherwise(request, response)
       }
     }
+  }
+
+  #begin(request: IncomingMessage): void {
+    this.#options.charge(request)
+    endEmptyRequest(request)
   }
 
   async #sendReadiness(response: ServerResponse): Promise<void> {

@@ -568,12 +568,13 @@ function portalOf(
   })
 }
 
-function probesOf({ settings, clock, log }: Parts, options: PrivateApiOptions): PublicProbes {
+function probesOf({ settings, clock, log, gate }: Parts, options: PrivateApiOptions): PublicProbes {
   return new PublicProbes({
     isOn: settings.config.publicHealthz,
     clock,
     log,
     readiness: () => options.readiness(),
+    charge: (request) => gate.noteRefused(request),
   })
 }
 

@@ -18,7 +18,7 @@ const ready: Readiness = {
 }
 
 async function setUp(t: TestContext, isOn = true) {
-  const seen = { looks: 0, logged: 0, readiness: async () => ready }
+  const seen = { looks: 0, charged: 0, logged: 0, readiness: async () => ready }
   const clock = new FakeClock()
   const probes = new PublicProbes({
     isOn,
@@ -28,6 +28,7 @@ async function setUp(t: TestContext, isOn = true) {
       seen.looks += 1
       return seen.readiness()
     },
+    charge: () => void seen.charged++,
   })
   const server = createServer(
     probes.onPublic((_request, response) => void response.writeHead(404).end('otherwise')),
@@ -48,7 +49,7 @@ async function setUp(t: TestContext, isOn = true) {
 }
 
 test('both probes answer a GET and a HEAD, with or without a query, and no other request', async (t) => {
-  const { ask } = await setUp(t)
+  const { ask, seen } = await setUp(t)
   assert.equal(await ask('/healthz'), '200 {"status":"ok"}')
   assert.equal(await ask('/healthz?from=lb'), '200 {"status":"ok"}')
   assert.equal(await ask('/readyz'), '200 {"status":"ready"}')
@@ -65,13 +66,14 @@ test('both probes answer a GET and a HEAD, with or without a query, and no other
   }
   assert.equal(await ask('/healthz', 'POST'), '404 otherwise')
   assert.equal(await ask('/healthz', 'GET', 'body'), '404 otherwise')
+  assert.equal(seen.charged, 4)
 })
 
 test('without the option no path is a probe', async (t) => {
   const { ask, seen } = await setUp(t, false)
   assert.equal(await ask('/healthz'), '404 otherwise')
   assert.equal(await ask('/readyz'), '404 otherwise')
-  assert.equal(seen.looks, 0)
+  assert.equal(seen.looks + seen.charged, 0)
 })
 
 test('a server that is not ready answers 503 with the word alone, so no name of a file or a shard gets out', async (t) => {

@@ -187,11 +187,7 @@ test('with TLS, small records of a body are counted as pieces, and a client that
 })
 
 test('with TLS, requests behind a large response are answered, however many records they take', async (t) => {
-  const answer = ({ url }: IncomingMessage, response: ServerResponse): void => {
-    if (url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
-    else setImmediate(() => response.end('{}'))
-  }
-  const handlers = { bot: answer, private: answer }
+  const handlers = { bot: longThenLater, private: longThenLater }
   const { open } = await setUp(t, { app: { certificates, handlers } })
   const more = `GET /later HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n`
   for (const [kind] of forms) {
@@ -369,6 +365,11 @@ const skip = (): void => undefined
 
 const certificate = makeCertificate('server')
 const certificates = { bot: certificate, private: certificate }
+
+function longThenLater({ url }: IncomingMessage, response: ServerResponse): void {
+  if (url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
+  else setImmediate(() => response.end('{}'))
+}
 
 /** Returns it before its handshake. */
 function securedOn(socket: Socket): TLSSocket {
