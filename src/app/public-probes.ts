@@ -3,8 +3,9 @@
  * The status and the word are those of the private listener. What needs attention is for the operator alone and is left out:
  * names of files, shards and databases.
  *
- * Anybody can ask. So a probe is charged to its address as a request without a token is, but it takes no slot of wrong tokens. All
- * probes of a second share one look at the state of the server.
+ * Anybody can ask, so all probes of a second share one look at the state of the server, and a probe is charged to its address. But
+ * it never waits for the budget: the load balancer may have the address of strangers that are over theirs, and would take the server
+ * for dead. A refusal would cost as much.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'

@@ -89,14 +89,23 @@ export function certificateWarnings(
   certificates: ListenerCertificates,
   nowMs: number,
 ): readonly string[] {
-  return certificateFiles(config).flatMap(({ listener, cert, key }) => {
+  const warnings = certificateFiles(config).flatMap(({ listener, cert, key }) => {
     const read = certificates[listener]
-    const isOver = read !== undefined && certificateEndMs(read.cert) <= nowMs
+    const problem = read && certificateProblem(read.cert, nowMs)
     return [
       ...openToAllWarnings(key),
-      ...(isOver ? [`the certificate in ${cert} has expired`] : []),
+      ...(problem === undefined ? [] : [`the certificate in ${cert} ${problem}`]),
     ]
   })
+  // Both listeners may have the same files.
+  return [...new Set(warnings)]
+}
+
+/** Returns why clients refuse this certificate at this time; undefined if nothing is wrong with its dates. */
+export function certificateProblem(pem: string, nowMs: number): string | undefined {
+  const { validFrom, validTo } = new X509Certificate(pem)
+  if (namedMs(validTo) <= nowMs) return `expired on ${validTo}: renew it`
+  return namedMs(validFrom) > nowMs ? `is not valid before ${validFrom}` : undefined
 }
 
 /** Returns when the first certificate of a PEM text, that of the server, expires, in milliseconds since 1970. */

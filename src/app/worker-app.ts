@@ -195,7 +195,7 @@ function handlersOf(
   own: RequestListener,
 ): WorkerApp['handlers'] {
   return {
-    bot: gate.botListener(router.listener('bot', probes.onPublic(portal.listener(bot)))),
+    bot: probes.onPublic(gate.botListener(router.listener('bot', portal.listener(bot)))),
     private: gate.privateListener(router.listener('private', portal.listener(own))),
   }
 }
@@ -575,7 +575,7 @@ function probesOf({ settings, clock, log, gate }: Parts, options: PrivateApiOpti
     clock,
     log,
     readiness: () => options.readiness(),
-    charge: (request) => gate.noteNoToken(request),
+    charge: (request) => gate.noteRefused(request),
   })
 }
 

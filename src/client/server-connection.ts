@@ -3,7 +3,8 @@
  *
  * Only this file translates the errors of undici into errors of the client.
  */
-import type { ConnectionOptions } from 'node:tls'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { clientResponseBytesMax, firstConnectMs } from './limits.ts'
@@ -18,15 +19,18 @@ export interface ServerConnectionOptions {
   readonly connections: number
   readonly timeoutMs: number
   readonly clock: Clock
-  /** Options of TLS in addition to the usual ones. */
-  readonly tls?: TlsOptions | undefined
+  /**
+   * Judges the certificate that the server shows, in DER, in place of the authorities that this machine knows. Returns what is
+   * wrong with it.
+   */
+  readonly judge?: JudgeCertificate | undefined
   /** Whether the first connection may take as long as any other. */
   readonly isPatient?: boolean
   /** A response of a call may have this many bytes. Default: `clientResponseBytesMax`. */
   readonly responseBytesMax?: number
 }
 
-type TlsOptions = Pick<ConnectionOptions, 'ca' | 'allowPartialTrustChain' | 'checkServerIdentity'>
+export type JudgeCertificate = (shown: Buffer) => Error | undefined
 
 /** How a response is waited for. */
 export interface OpenOptions {
@@ -52,6 +56,7 @@ export class ServerConnection {
   readonly #headers: Readonly<Record<string, string>>
   readonly #connect: buildConnector.connector
   readonly #pool: Pool
+  readonly #judge: JudgeCertificate | undefined
   #closed: Promise<void> | undefined
   readonly #clock: Clock
   /** When the first connection was tried, on the monotonic clock; `reached` once one was made. */
@@ -71,8 +76,9 @@ export class ServerConnection {
     const { responseBytesMax = clientResponseBytesMax } = options
     const firstMs = isPatient ? timeoutMs : Math.min(timeoutMs, firstConnectMs)
     this.#clock = options.clock
+    this.#judge = options.judge
     this.#connect = this.#connector(socketPath ?? origin, firstMs, {
-      ...options.tls,
+      ...(options.judge === undefined ? {} : { rejectUnauthorized: false }),
       timeout: timeoutMs,
       socketPath: socketPath ?? null,
     })
@@ -153,10 +159,21 @@ export class ServerConnection {
       this.#triedMs ??= this.#clock.monotonicMs()
       connect(to, (...[cause, socket]) => {
         if (cause !== null) return callback(connectionFailed(place, cause), null)
+        const refusal = this.#refusal(socket)
+        if (refusal !== undefined) {
+          socket.destroy()
+          return callback(connectionFailed(place, refusal), null)
+        }
         this.#triedMs = 'reached'
         callback(null, socket)
       })
     }
+  }
+
+  #refusal(socket: Socket): Error | undefined {
+    if (this.#judge === undefined) return undefined
+    const shown = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined
+    return shown === undefined ? new Error('it shows no certificate') : this.#judge(shown.raw)
   }
 
   /** Returns a client with a connection for one stream. The caller destroys it when the stream's request is over. */

@@ -42,16 +42,20 @@ const webhookCertificateRsaBitsMax = 8_192
  * @param trust - the trust roots, as `ca` and `allowPartialTrustChain`; Node's own roots if it is empty
  */
 export function tlsContext(trust: SecureContextOptions): SecureContext {
-  // This affects contexts that are created afterwards.
-  limitCertificates({
-    bytesMax: webhookCertificatesBytesMax,
-    countMax: webhookCertificatesMax,
-    rsaBitsMax: webhookCertificateRsaBitsMax,
-  })
+  limitTls()
   return createSecureContext({
     ...trust,
     ciphers: `${DEFAULT_CIPHERS}:!kDHE`,
     ecdhCurve: groups,
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  })
+}
+
+/** Limits what others can make TLS compute in contexts that this process creates from now on, those of its listeners, too. */
+export function limitTls(): void {
+  limitCertificates({
+    bytesMax: webhookCertificatesBytesMax,
+    countMax: webhookCertificatesMax,
+    rsaBitsMax: webhookCertificateRsaBitsMax,
   })
 }

@@ -1,15 +1,16 @@
 /** A client whose calls are expensive is slowed down, and others are served at the same time. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { request } from 'node:http'
+import { Agent, request } from 'node:http'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { jsonValuesMax } from '../../src/bot-api/params.ts'
 import { botOf } from '../support/server/bot-of.ts'
-import { send } from '../support/server/server.ts'
-import { sharedServer } from '../support/server/shared-server.ts'
+import { send, startServer } from '../support/server/server.ts'
+import { shared as sharedBy } from '../support/server/shared-server.ts'
 
-const shared = sharedServer()
+const shared = sharedBy((owner) => startServer(owner, { flags: ['--public-healthz'] }))
+const attackerAddress = '127.0.0.2'
 
 /**
  * Nearly the largest body of a call, with nearly as many keys as it may have, all of which are escapes and new: parsing takes
@@ -27,18 +28,22 @@ const calls = 100
  */
 const cpuShareMin = 0.4
 
-test('when many expensive calls arrive at once, some wait and some get 429, and other clients and bots are served', async (t) => {
+test('when many expensive calls arrive at once, some wait and some get 429, and other clients, bots and the probes of the same address are served', async (t) => {
   const server = await shared()
   const [greedy, other] = [await server.register(botOf(0)), await server.register(botOf(0, 1))]
   const startMs = performance.now()
   const startCpuMs = cpuMsOf(server.workerPids())
   const attack = Array.from({ length: calls }, () =>
-    callFrom('127.0.0.2', `${server.botUrl}/bot${greedy.token}/getMe`),
+    callFrom(attackerAddress, `${server.botUrl}/bot${greedy.token}/getMe`),
   )
   for (let nth = 0; nth < 10; nth++) {
     const me = await send({ method: 'GET', url: `${server.botUrl}/bot${other.token}/getMe` })
     assert.equal(me.status, 200, me.text)
     await server.push(other.botId, { message: { text: 'hello' } })
+    // A load balancer may have the address of all its clients.
+    const agent = new Agent({ localAddress: attackerAddress })
+    const probe = await send({ method: 'GET', url: `${server.botUrl}/readyz`, agent })
+    assert.equal(probe.status, 200, probe.text)
   }
   const answers = await Promise.all(attack)
   const share = (cpuMsOf(server.workerPids()) - startCpuMs) / (performance.now() - startMs)

@@ -38,8 +38,7 @@ test('probes take no slots of wrong tokens, and calls of bots go on beside thous
   const probe = async (): Promise<number> =>
     (await send({ method: 'GET', url: `${server.botUrl}/readyz` })).status
   const statuses = await Promise.all(Array.from({ length: 400 }, probe))
-  // Past its budget an address waits, or gets 429.
-  assert.ok(statuses.every((status) => status === 200 || status === 429))
+  assert.ok(statuses.every((status) => status === 200))
   assert.equal((await server.call(token, 'getMe')).status, 200)
   await server.admin('DELETE', `/v1/bots/${botId}`)
   assert.equal((await server.call(token, 'getMe')).status, 401)

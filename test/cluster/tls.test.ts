@@ -13,7 +13,7 @@ import { PostboteClient } from '../../src/client/postbote-client.ts'
 import { run } from '../support/kit/child-process.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
-import { issueCertificate, type KeyPair } from '../support/network/certificates.ts'
+import { dateIn, issueCertificate, type KeyPair } from '../support/network/certificates.ts'
 import { type Answer, type Server, send, startServer } from '../support/server/server.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
@@ -241,6 +241,45 @@ test('TLS on both listeners: calls of every bot, reloads, commands, and the deat
       process.kill(tls.server.workerPid(), 'SIGKILL')
       await until(async () => (await tls.admin()('GET', '/readyz')).status === 200)
       assert.equal(await tls.shown(), before)
+      tls.renew()
+      await tls.reload()
+    },
+  )
+
+  await t.test(
+    'the doctor and the commands of this machine say that the renewed files are not read yet',
+    async () => {
+      const args = [`--dir=${tls.server.dir}`, ...tls.flags]
+      const list = [
+        mainFile,
+        'bots',
+        'list',
+        `--dir=${tls.server.dir}`,
+        `--admin-port=${new URL(tls.server.privateUrl).port}`,
+        ...tls.flags.filter((flag) => flag.startsWith('--admin')),
+      ]
+      // Its exit code also depends on the machine.
+      const doctor = async (): Promise<string> => {
+        const ran = run(process.execPath, [mainFile, 'doctor', ...args])
+        const { stdout } = await ran.catch((error: { readonly stdout: string }) => error)
+        return stdout
+      }
+      assert.doesNotMatch(await doctor(), /another certificate/)
+      tls.renew()
+      const warnings = /WARN .*another certificate than .*: run postbote reload/g
+      assert.equal((await doctor()).match(warnings)?.length, 2)
+      const refused = run(process.execPath, list)
+      await assert.rejects(
+        refused,
+        /another certificate than .*: after a renewal, reload the server/,
+      )
+      // Its key is what counts, also when it has expired.
+      tls.renew(
+        issueCertificate({ name: 'x', from: dateIn(-2), until: dateIn(-1), issuer: authority }),
+      )
+      await tls.reload()
+      const { stdout } = await run(process.execPath, list)
+      assert(stdout.includes(`${bots[0]!.botId}`))
       tls.renew()
       await tls.reload()
     },

@@ -9,12 +9,14 @@
  *     FUZZ_SEED=2              other requests; by default they are always the same, in CI, too
  *     FUZZ_SEED=random         a random seed; a failure prints it
  *     FUZZ_PATH=...            one conversation of that seed, as a failure printed it
+ *     FUZZ_TLS=1               all of it through TLS
  */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { budgetWaitersPerDebtorMax } from '../../src/http/budget-gate.ts'
 import { type Server, startServer } from '../support/server/server.ts'
+import { startBehindTls } from '../support/network/tls-front.ts'
 import { until } from '../support/kit/until.ts'
 import { conversations } from './conversations.ts'
 import { ControlBot, Feeder, makeWorld } from './fuzz-world.ts'
@@ -25,6 +27,7 @@ import { descriptorsOf, filesOf, tellMemoryFile, type Vitals, vitalsOf } from '.
 const casesWanted = Number(process.env['FUZZ_CASES'] ?? 25_000)
 const seed = seedOf(process.env['FUZZ_SEED'] ?? '1')
 const path = process.env['FUZZ_PATH']
+const isTls = process.env['FUZZ_TLS'] !== undefined
 /**
  * No more than may wait for one bot, so that none is refused with 429: all may send an expensive request to the same bot, and
  * on a busy machine requests seem to cost more.
@@ -47,7 +50,7 @@ const keptDescriptorsMax = 16
 const keptFilesMax = 8
 
 test('every request gets exactly one correct response, and other clients are not affected', async (t) => {
-  const server = await startServer(t, {
+  const server = await (isTls ? startBehindTls : startServer)(t, {
     workers: 2,
     // No request may cause a connection to another machine.
     flags: ['--block-cidr=0.0.0.0/0', '--block-cidr=::/0'],
@@ -195,7 +198,7 @@ function failureOf(details: fc.RunDetails<[Conversation]>, first: string): Error
       `${first}\nmade smaller: ${String(errorInstance)}`,
       `${conversation?.listener} listener, ${JSON.stringify(conversation?.delivery)}, ${conversation?.finish}`,
       ...(cases ?? []),
-      `again: FUZZ_SEED=${usedSeed} FUZZ_PATH=${counterexamplePath} node dist/scripts/test-runner.js fuzz`,
+      `again: ${isTls ? 'FUZZ_TLS=1 ' : ''}FUZZ_SEED=${usedSeed} FUZZ_PATH=${counterexamplePath} node dist/scripts/test-runner.js fuzz`,
     ].join('\n'),
   )
 }

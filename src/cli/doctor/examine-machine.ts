@@ -52,7 +52,7 @@ export async function examineMachine(
     })),
     ...(await examineClock({ directory, clock })),
     ...(await examinePorts(config, clock)),
-    ...examineCertificates(config, clock),
+    ...(await examineCertificates(config, clock)),
     ...(await examineNetwork(config, { clock, webhookUrl })),
   ]
   return [{ heading: [], findings }]

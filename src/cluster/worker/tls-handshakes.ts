@@ -6,12 +6,12 @@
  *         |            |           +-------> failed, late or displaced: closed
  *         +------------+-- late: closed
  *
- * A handshake costs as much CPU as several requests, and anybody may begin one. So a client address (an IPv6 /64 counts as
- * one) has a few under way at a time. Its other connections wait without being read, each with a place among the connections
- * of the worker. An address of the internet also has a budget of event-loop time for handshakes. An address of one's own
- * network has none, because it may be that of a proxy, or of a machine with thousands of bots.
+ * A handshake costs as much CPU as several requests, and anybody may begin one. So a client address of the internet (an IPv6
+ * /64 counts as one) has a few under way at a time, and a budget of event-loop time for them. Its other connections wait without
+ * being read, each with a place among the connections of the worker. An address of one's own network has neither bound, because
+ * it may be that of a proxy whose clients would wait for each other, or of a machine with thousands of bots.
  */
-import { constants } from 'node:crypto'
+import { constants, createPrivateKey } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node:tls'
 import type { Clock, Timer } from '../../clock.ts'
@@ -19,6 +19,7 @@ import { clientAddress as countedAddress, isShared } from '../../http/client-add
 import { LoopBudget } from '../../http/loop-budget.ts'
 import { Fifo } from '../../kit/fifo.ts'
 import type { ConnectionOrigin } from '../connection/connection-origin.ts'
+import { limitTls } from '../../webhook/tls-context.ts'
 import { connectionBelow, leaveUnread } from '../connection/native-handle.ts'
 import {
   type ListenerCertificate,
@@ -32,6 +33,8 @@ export interface TlsHandshakesOptions {
   readonly certificates: ListenerCertificates
   /** Called with the connection that was accepted, and the one that node:http reads. */
   readonly secured: (socket: Socket, secured: TLSSocket, origin: ConnectionOrigin) => void
+  /** Called when a handshake was ended because too many are under way. */
+  readonly displaced?: (listener: ListenerKind) => void
   /** Called once for each handshake that has ended. */
   readonly ended?: (isSecured: boolean) => void
 }
@@ -43,8 +46,16 @@ interface Handshake {
   readonly timer: Timer
 }
 
+interface SecuringServer {
+  readonly server: Server
+  /** What a handshake is charged. */
+  readonly costMs: number
+}
+
 interface Client {
   readonly address: string
+  /** Whether it has no bound of its own. */
+  readonly isShared: boolean
   /** It may contain handshakes that are over. */
   readonly waiting: Fifo<Handshake>
   /** The oldest first. */
@@ -59,7 +70,7 @@ interface Client {
  */
 export const tlsHandshakeMs = 10_000
 /**
- * A client address may have this many handshakes under way in a worker. Chosen: they take some 16 ms if all arrive in one turn of
+ * A client address of the internet may have this many handshakes under way in a worker. Chosen: they take some 16 ms if all arrive in one turn of
  * the event loop, and clients at a distance of 200 ms still make 160 in a second.
  */
 export const tlsHandshakesPerClientMax = 32
@@ -73,12 +84,14 @@ export const tlsHandshakesMax = 256
  * internet can make some 160 in a second in each worker, after a burst of as many.
  */
 export const tlsHandshakeCostMs = 0.6
+/** A signature with an RSA key of 4,096 bits takes this much more. The time grows with the cube of the bits. */
+export const tlsRsa4096CostMs = 4
 
 /** Makes the handshakes, and bounds how many. */
 export class TlsHandshakes {
   readonly #options: TlsHandshakesOptions
   /** They do not listen: they get connections that the primary has accepted. */
-  readonly #servers: { readonly [Kind in ListenerKind]?: Server }
+  readonly #servers: { readonly [Kind in ListenerKind]?: SecuringServer }
   readonly #clients = new Map<string, Client>()
   /** Those that wait or are under way. */
   readonly #bySocket = new Map<Socket, Handshake>()
@@ -87,10 +100,14 @@ export class TlsHandshakes {
 
   constructor(options: TlsHandshakesOptions) {
     this.#options = options
+    // A client could keep the event loop busy with KeyUpdates, of which nothing that JavaScript sees tells.
+    limitTls()
     this.#servers = Object.fromEntries(
       listenerKinds.flatMap((kind) => {
         const certificate = options.certificates[kind]
-        return certificate === undefined ? [] : [[kind, this.#createServer(certificate)]]
+        if (certificate === undefined) return []
+        const costMs = handshakeCostMs(certificate.key)
+        return [[kind, { server: this.#createServer(certificate), costMs }]]
       }),
     )
   }
@@ -115,6 +132,7 @@ export class TlsHandshakes {
     const address = countedAddress(origin.clientAddress, undefined)
     const client = this.#clients.get(address) ?? {
       address,
+      isShared: isShared(origin.clientAddress, undefined),
       waiting: new Fifo<Handshake>(),
       underWay: new Set<Handshake>(),
       pause: undefined,
@@ -145,11 +163,12 @@ export class TlsHandshakes {
   }
 
   #beginNext(client: Client): void {
-    while (client.underWay.size < tlsHandshakesPerClientMax && client.pause === undefined) {
+    const underWayMax = client.isShared ? Infinity : tlsHandshakesPerClientMax
+    while (client.underWay.size < underWayMax && client.pause === undefined) {
       if (this.#pauses(client)) return
       const next = client.waiting.shift()
       if (next === undefined) break
-      if (this.#bySocket.has(next.socket)) this.#begin(next)
+      if (!next.socket.destroyed) this.#begin(next)
     }
     if (client.underWay.size === 0 && client.waiting.length === 0) {
       this.#clients.delete(client.address)
@@ -174,11 +193,11 @@ export class TlsHandshakes {
     if (this.#underWay >= tlsHandshakesMax) this.#displace()
     client.underWay.add(handshake)
     this.#underWay += 1
-    if (!isShared(origin.clientAddress, undefined)) {
-      const nowMs = this.#options.clock.monotonicMs()
-      this.#budget.charge(client.address, tlsHandshakeCostMs, nowMs)
+    const by = this.#servers[origin.listener]
+    if (by !== undefined && !client.isShared) {
+      this.#budget.charge(client.address, by.costMs, this.#options.clock.monotonicMs())
     }
-    this.#servers[origin.listener]?.emit('connection', socket)
+    by?.server.emit('connection', socket)
   }
 
   #displace(): void {
@@ -191,6 +210,7 @@ export class TlsHandshakes {
     oldest.socket.destroy()
     // Now: its 'close' event comes a turn later.
     this.#leave(oldest)
+    this.#options.displaced?.(oldest.origin.listener)
   }
 
   #secured(secured: TLSSocket): void {
@@ -228,4 +248,9 @@ const protocolOptions: TlsOptions = {
   minVersion: 'TLSv1.2',
   ALPNProtocols: ['http/1.1'],
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+}
+
+function handshakeCostMs(key: string): number {
+  const rsaBits = createPrivateKey(key).asymmetricKeyDetails?.modulusLength ?? 0
+  return tlsHandshakeCostMs + tlsRsa4096CostMs * (rsaBits / 4_096) ** 3
 }

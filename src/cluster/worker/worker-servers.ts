@@ -20,7 +20,9 @@ import {
 } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import { PostboteError } from '../../errors.ts'
+import { hasBody } from '../../http/body.ts'
 import { gatherPieces } from '../../http/gather-pieces.ts'
 import { refusePrivate } from '../../private-api/private-error.ts'
 import { connectionsCheckMs, headerBytesMax, pipelinedPerTurnMax } from '../limits.ts'
@@ -182,6 +184,7 @@ export class WorkerServers {
       clock: options.clock,
       certificates: options.app.certificates ?? {},
       secured: (socket, secured, origin) => this.#secured(socket, secured, origin),
+      displaced: (listener) => this.#noteCrowd(listener),
       ended: (isSecured) => this.#app.onHandshake?.(isSecured),
     })
   }
@@ -257,6 +260,7 @@ export class WorkerServers {
     markConnection(secured, origin)
     this.#clients.accepted(secured, origin)
     this.#servers[origin.listener].emit('connection', secured)
+    readThroughStream(secured)
   }
 
   /** From now on every response ends its connection. */
@@ -331,7 +335,7 @@ export class WorkerServers {
   }
 
   #startPrivate(request: IncomingMessage, response: ServerResponse): void {
-    if (request.headers['transfer-encoding'] !== undefined) {
+    if (mayComeInPieces(request)) {
       gatherPieces(request, (pieces) => this.#app.onPieces?.(request, pieces))
     }
     const holder = this.#app.holderOf?.(request)
@@ -482,6 +486,20 @@ function writeHeadAtOnce(response: ServerResponse): void {
     response.flushHeaders()
     return response
   }
+}
+
+/**
+ * While a large response waits, node:http pauses its parser before a pipelined request. A native object of TLS goes on passing
+ * records to it, and the parser fails with HPE_PAUSED. With a listener for 'data', it gets them from the stream, which stops.
+ */
+function readThroughStream(socket: Socket): void {
+  socket.on('data', () => undefined)
+}
+
+/** Chunks and records of TLS may be small, however fast they arrive; other bytes come as the kernel has gathered them. */
+function mayComeInPieces(request: IncomingMessage): boolean {
+  if (request.headers['transfer-encoding'] !== undefined) return true
+  return request.socket instanceof TLSSocket && hasBody(request)
 }
 
 /** Refuses bytes that are no request, and requests that took too long, in the form of the listener. */

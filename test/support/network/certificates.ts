@@ -18,6 +18,8 @@ export interface CertificateWishes {
   readonly from?: string
   readonly until?: string
   readonly isAuthority?: boolean
+  /** Default: a key of P-256. */
+  readonly rsaBits?: number
   /** Default: the certificate itself. */
   readonly issuer?: KeyPair
 }
@@ -28,7 +30,7 @@ export function makeCertificate(host: string): KeyPair {
 }
 
 export function issueCertificate(wishes: CertificateWishes): KeyPair {
-  const { name, alternatives = `DNS:${name}`, isAuthority = false, issuer } = wishes
+  const { name, alternatives = `DNS:${name}`, isAuthority = false, issuer, rsaBits } = wishes
   const directory = mkdtempSync(join(tmpdir(), 'certificate-'))
   const file = (base: string): string => join(directory, base)
   const write = (base: string, text: string): string => {
@@ -36,11 +38,16 @@ export function issueCertificate(wishes: CertificateWishes): KeyPair {
     return file(base)
   }
   try {
-    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+    const kind =
+      rsaBits === undefined
+        ? ['ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
+        : [`rsa:${rsaBits}`]
     openssl(
       'req',
       '-new',
-      ...curve,
+      '-nodes',
+      '-newkey',
+      ...kind,
       '-subj',
       `/CN=${name}`,
       '-keyout',

@@ -1,8 +1,8 @@
-/** A TLS endpoint that sends handshake messages after the handshake. Each is cheap to send and expensive to read. */
+/** TLS endpoints and clients that send handshake messages after the handshake. Each is cheap to send and expensive to read. */
 import { createCipheriv, createHmac } from 'node:crypto'
-import { createServer, type Server } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { TLSSocket, type TLSSocketOptions } from 'node:tls'
+import { connect as connectTls, TLSSocket, type TLSSocketOptions } from 'node:tls'
 
 /** Sends `count` KeyUpdates of TLS 1.3 in one write. */
 export function keyUpdatingEndpoint(
@@ -20,8 +20,24 @@ export function keyUpdatingEndpoint(
       if (name === 'SERVER_TRAFFIC_SECRET_0') secret = Buffer.from(value, 'hex')
     })
     // OpenSSL has sent two tickets by then.
-    tls.once('secure', () => setImmediate(() => raw.write(keyUpdates(secret, count))))
+    tls.once('secure', () => setImmediate(() => raw.write(keyUpdates(secret, { count, sent: 2 }))))
   })
+}
+
+/** Connects to a server of TLS 1.3, and sends `count` KeyUpdates in one write. */
+export function keyUpdatingClient(port: number, count: number): Socket {
+  const raw = connect(port, '127.0.0.1')
+  raw.on('error', () => undefined)
+  const ciphers = 'TLS_AES_128_GCM_SHA256'
+  const tls = connectTls({ socket: raw, ciphers, minVersion: 'TLSv1.3', rejectUnauthorized: false })
+  tls.on('error', () => undefined)
+  tls.on('keylog', (line: Buffer) => {
+    const [name, , value = ''] = line.toString().trim().split(' ')
+    if (name !== 'CLIENT_TRAFFIC_SECRET_0') return
+    const bytes = keyUpdates(Buffer.from(value, 'hex'), { count, sent: 0 })
+    tls.once('secureConnect', () => setImmediate(() => raw.write(bytes)))
+  })
+  return raw
 }
 
 /** Sends `count` HelloRequests of TLS 1.2 in one write. */
@@ -83,13 +99,17 @@ function expandMaster(master: Buffer, seed: Buffer): Buffer {
   return Buffer.concat([hmac(Buffer.concat([one, seed])), hmac(Buffer.concat([two, seed]))])
 }
 
-function keyUpdates(first: Buffer, count: number): Buffer {
+/** @param options - `sent` is the number of records that were sent with the first key */
+function keyUpdates(
+  first: Buffer,
+  { count, sent }: { readonly count: number; readonly sent: number },
+): Buffer {
   const records: Buffer[] = []
   let secret = first
   for (let nth = 0; nth < count; nth++) {
     const nonce = expand(secret, 'iv', 12)
     // Only the first key has been used before.
-    if (nth === 0) nonce[11] = (nonce[11] ?? 0) ^ 2
+    if (nth === 0) nonce[11] = (nonce[11] ?? 0) ^ sent
     const head = Buffer.of(23, 3, 3, 0, 22)
     const cipher = createCipheriv('aes-128-gcm', expand(secret, 'key', 16), nonce).setAAD(head)
     const sealed = cipher.update(Buffer.of(24, 0, 0, 1, 0, 22))

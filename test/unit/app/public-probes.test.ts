@@ -55,7 +55,6 @@ test('both probes answer a GET and a HEAD, with or without a query, and no other
   assert.equal(await ask('/healthz?from=lb'), '200 {"status":"ok"}')
   assert.equal(await ask('/readyz'), '200 {"status":"ready"}')
   assert.equal(await ask('/readyz', 'HEAD'), '200')
-  assert.equal(seen.charged, 4)
   for (const path of [
     '/healthz/',
     '/healthz1',

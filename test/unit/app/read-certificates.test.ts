@@ -76,5 +76,10 @@ test('a key that everybody can read and an expired certificate are named', (t) =
   assert.deepEqual(certificateWarnings(options, certificates, Date.UTC(2020, 0, 15)), [])
   chmodSync(join(options.httpCertKey ?? ''), 0o644)
   const warnings = certificateWarnings(options, certificates, Date.UTC(2020, 1, 2))
-  assert.match(warnings.join('\n'), /read .*key: .*chmod o=\n.*cert has expired$/)
+  assert.match(warnings.join('\n'), /read .*key: .*chmod o=\n.*cert expired on .*2020.*: renew it$/)
+  const early = certificateWarnings(options, certificates, Date.UTC(2019, 1, 2))
+  assert.match(early[1] ?? '', /cert is not valid before .*2020/)
+  const both = { ...options, adminCert: options.httpCert, adminCertKey: options.httpCertKey }
+  const twice = certificateWarnings(both, readCertificates(both), Date.UTC(2020, 1, 2))
+  assert.deepEqual(twice, warnings)
 })

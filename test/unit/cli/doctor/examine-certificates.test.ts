@@ -8,7 +8,7 @@ import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 import { issueCertificate, makeCertificate } from '../../../support/network/certificates.ts'
 
-test('the doctor says until when a certificate is valid, and what is wrong with it', (t) => {
+test('the doctor says until when a certificate is valid, and what is wrong with it', async (t) => {
   const directory = temporaryDirectory(t)
   const file = (name: string, text: string): string => {
     writeFileSync(join(directory, name), text, { mode: 0o600 })
@@ -19,16 +19,19 @@ test('the doctor says until when a certificate is valid, and what is wrong with 
     from: '20200101000000Z',
     until: '20200201000000Z',
   })
-  const argv = ['--http-cert', file('cert', cert), '--http-cert-key', file('key', key)]
+  const place = ['--dir', join(directory, 'data')]
+  const argv = [...place, '--http-cert', file('cert', cert), '--http-cert-key', file('key', key)]
   const options = parseConfig({ argv, env: {}, readFile: () => '' })
   const at = (month: number, day: number) =>
     examineCertificates(options, new FakeClock(Date.UTC(2020, month, day)))
-  const said = [at(0, 2), at(0, 20), at(1, 2)].map(([first]) => `${first?.level} ${first?.text}`)
+  const looks = await Promise.all([at(0, 2), at(0, 20), at(1, 2), at(-1, 2)])
+  const said = looks.map(([first]) => `${first?.level} ${first?.text}`)
   assert.match(said[0] ?? '', /^good .*is valid until 2020-02-01$/)
   assert.match(said[1] ?? '', /^warn .*is valid until 2020-02-01: renew it$/)
-  assert.match(said[2] ?? '', /^bad .*expired on 2020-02-01: renew it$/)
+  assert.match(said[2] ?? '', /^bad .*expired on Feb .*2020.*: renew it$/)
+  assert.match(said[3] ?? '', /^bad .*is not valid before Jan .*2020/)
   file('key', makeCertificate('x').key)
-  assert.equal(at(0, 2)[0]?.level, 'bad')
+  assert.equal((await at(0, 2))[0]?.level, 'bad')
   const none = parseConfig({ argv: [], env: {}, readFile: () => '' })
-  assert.deepEqual(examineCertificates(none, new FakeClock()), [])
+  assert.deepEqual(await examineCertificates(none, new FakeClock()), [])
 })

@@ -2,35 +2,49 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import {
   TlsHandshakes,
   tlsHandshakeCostMs,
   tlsHandshakeMs,
   tlsHandshakesMax,
   tlsHandshakesPerClientMax,
+  tlsRsa4096CostMs,
 } from '../../../../src/cluster/worker/tls-handshakes.ts'
 import { loopBudgetBurstMs, loopBudgetShare } from '../../../../src/http/loop-budget.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { until } from '../../../support/kit/until.ts'
-import { makeCertificate } from '../../../support/network/certificates.ts'
+import {
+  issueCertificate,
+  type KeyPair,
+  makeCertificate,
+} from '../../../support/network/certificates.ts'
+import { keyUpdatingClient } from '../../../support/network/tls-flood.ts'
 
 const identity = makeCertificate('bots.example')
 // No reserved address.
 const stranger = '8.8.4.4'
 
-async function setUp(t: TestContext) {
+interface SetUp {
+  readonly certificate?: KeyPair
+  /** Gets each connection after its handshake. */
+  readonly serve?: (secured: TLSSocket) => void
+}
+
+async function setUp(t: TestContext, { certificate = identity, serve = tellProtocol }: SetUp = {}) {
   const clock = new FakeClock()
   const outcomes: boolean[] = []
+  const displaced: string[] = []
   const closes = new WeakMap<Socket, Promise<unknown>>()
   let clientAddress = stranger
   const handshakes = new TlsHandshakes({
     clock,
-    certificates: { bot: identity },
+    certificates: { bot: certificate },
     secured: (_socket, secured) => {
       secured.on('error', skip)
-      secured.end(`${secured.getProtocol()} ${String(secured.alpnProtocol)}`)
+      serve(secured)
     },
+    displaced: (listener) => void displaced.push(listener),
     ended: (isSecured) => void outcomes.push(isSecured),
   })
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) =>
@@ -74,7 +88,7 @@ async function setUp(t: TestContext) {
     socket.destroy()
     await closes.get(socket)
   }
-  return { clock, handshakes, outcomes, port, silent, leave, secured }
+  return { clock, handshakes, outcomes, displaced, port, silent, leave, secured }
 }
 
 test('a client gets TLS 1.3, or at least 1.2, and HTTP/1.1 only', async (t) => {
@@ -126,16 +140,27 @@ test('silent connections of one address delay only its own, which begin when the
   assert.equal(await own, 'TLSv1.3 false')
 })
 
-test('past the bound of all addresses the one with the most loses its oldest handshake', {
+test('silent connections of an address that clients may share do not delay others of the same address', {
   timeout: 30_000,
 }, async (t) => {
   const { handshakes, silent, secured } = await setUp(t)
+  for (let nth = 0; nth < tlsHandshakesMax; nth++) await silent('10.0.0.1')
+  assert.equal(await secured({}, '10.0.0.1'), 'TLSv1.3 false')
+  assert.equal(handshakes.underWay, tlsHandshakesMax - 1)
+})
+
+test('past the bound of all addresses the one with the most loses its oldest handshake, which is told', {
+  timeout: 30_000,
+}, async (t) => {
+  const { handshakes, displaced, silent, secured } = await setUp(t)
   const oldest = await silent()
   const ended = once(oldest.resume(), 'close')
   await silent()
   for (let nth = 2; nth < tlsHandshakesMax; nth++) await silent(`198.51.100.${nth}`)
   assert.equal(handshakes.underWay, tlsHandshakesMax)
+  assert.deepEqual(displaced, [])
   assert.equal(await secured({}, '192.0.2.1'), 'TLSv1.3 false')
+  assert.deepEqual(displaced, ['bot'])
   await ended
   assert.equal(handshakes.underWay, tlsHandshakesMax - 1)
 })
@@ -158,6 +183,32 @@ test('an address of the internet has a budget for handshakes, and one of the own
   assert.equal(await own, 'TLSv1.3 false')
   assert.equal(clock.timers, 0)
 })
+
+test('a handshake costs more of the budget with a larger key of RSA', async (t) => {
+  const rsa = issueCertificate({ name: 'bots.example', rsaBits: 2_048 })
+  const { clock, handshakes, silent, leave } = await setUp(t, { certificate: rsa })
+  const costMs = tlsHandshakeCostMs + tlsRsa4096CostMs / 8
+  for (let nth = 0; nth <= loopBudgetBurstMs / costMs; nth++) await leave(await silent())
+  await silent()
+  assert.deepEqual([handshakes.count, handshakes.underWay], [1, 0])
+  await clock.advance(costMs / loopBudgetShare)
+  assert.equal(handshakes.underWay, 1)
+})
+
+test('a client that sends more than some handshake messages after its handshake is not read any further', async (t) => {
+  let isOver = false
+  const serve = (secured: TLSSocket): void => {
+    secured.resume().once('end', () => (isOver = true))
+  }
+  const { port } = await setUp(t, { serve })
+  const client = keyUpdatingClient(port, 100)
+  t.after(() => void client.destroy())
+  await until(() => isOver)
+})
+
+function tellProtocol(secured: TLSSocket): void {
+  secured.end(`${secured.getProtocol()} ${String(secured.alpnProtocol)}`)
+}
 
 function skip(): void {
   // Expected.

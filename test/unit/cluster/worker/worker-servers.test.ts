@@ -6,6 +6,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import {
   receiveDescriptor,
   sendDescriptor,
@@ -24,8 +25,10 @@ import {
   type WorkerServersOptions,
 } from '../../../../src/cluster/worker/worker-servers.ts'
 import { headerBytesMax } from '../../../../src/cluster/limits.ts'
+import { bodyPiecesPerCharge } from '../../../../src/http/limits.ts'
 import { type RawAnswer, RawServer } from '../../../support/producers/raw-http.ts'
 import { until } from '../../../support/kit/until.ts'
+import { makeCertificate } from '../../../support/network/certificates.ts'
 
 const raw = new RawServer(
   (request, response) => {
@@ -160,6 +163,40 @@ test('a client that does not read its response is disconnected, and one that wai
   await until(() => seen.get('/long')?.destroyed === true)
   assert.equal(seen.get('/waits')?.destroyed, false)
   assert.equal(waiting.destroyed, false)
+})
+
+test('with TLS, small records of a body are counted as pieces, and a client that does not read is disconnected', async (t) => {
+  let pieces = 0
+  const { open, seen } = await setUp(t, {
+    times: { silentMs: { bot: 500, private: 60_000 } },
+    app: {
+      certificates,
+      onPieces: (_request, count) => void (pieces += count),
+    },
+  })
+  const sender = securedOn(await open('private', ''))
+  sender.write(`POST /waits HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n`)
+  for (let nth = 0; nth < bodyPiecesPerCharge; nth++) {
+    await new Promise((resolve) => sender.write('x', resolve))
+  }
+  await until(() => pieces === bodyPiecesPerCharge)
+  const receiver = securedOn(await open('bot', ''))
+  receiver.pause()
+  receiver.write('GET /long HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(() => seen.get('/long')?.destroyed === true)
+})
+
+test('with TLS, requests behind a large response are answered, however many records they take', async (t) => {
+  const handlers = { bot: longThenLater, private: longThenLater }
+  const { open } = await setUp(t, { app: { certificates, handlers } })
+  const more = `GET /later HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n`
+  for (const [kind] of forms) {
+    const client = securedOn(await open(kind, ''))
+    const requests = `GET /long HTTP/1.1\r\nHost: x\r\n\r\n${more}\r\n${more}Connection: close\r\n\r\n`
+    // The server reads it at once, with the end of the handshake.
+    client.write(requests)
+    assert.equal((await all(client)).match(/HTTP\/1.1 200/g)?.length, 3)
+  }
 })
 
 test('a client that asks for a tunnel and resets its connection does no harm', async (t) => {
@@ -344,6 +381,21 @@ const skip = (): void => undefined
 
 function getOf(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+}
+
+const certificate = makeCertificate('server')
+const certificates = { bot: certificate, private: certificate }
+
+function longThenLater({ url }: IncomingMessage, response: ServerResponse): void {
+  if (url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
+  else setImmediate(() => response.end('{}'))
+}
+
+/** Returns it before its handshake. */
+function securedOn(socket: Socket): TLSSocket {
+  const client = connectTls({ socket, ca: certificate.cert, servername: 'server' })
+  client.on('error', skip)
+  return client
 }
 
 function halfBody(path: string): string {
