@@ -12,6 +12,13 @@ const jobMsMax = 170_000
 /** How often the memory of a driver is looked at. */
 const memoryPeriodMs = 100
 
+/** A client speaks to its server alone: it looks for no proxy, and nobody listens here. */
+const proxies = Object.fromEntries(
+  ['http_proxy', 'https_proxy', 'all_proxy'].flatMap((name) =>
+    [name, name.toUpperCase()].map((variable) => [variable, 'http://127.0.0.1:9']),
+  ),
+)
+
 /** The process of a driver. */
 export class Driver {
   readonly #child: ChildProcessWithoutNullStreams
@@ -23,7 +30,7 @@ export class Driver {
   /** Starts the program of a client. */
   constructor({ command, environment }: ConformanceClient) {
     const [program = '', ...args] = command
-    this.#child = spawn(program, args, { env: { ...process.env, ...environment } })
+    this.#child = spawn(program, args, { env: { ...process.env, ...proxies, ...environment } })
     this.#child.on('error', (error) => (this.#errorText += error.message))
     this.#child.stderr.on('data', (chunk) => (this.#errorText += String(chunk)))
     this.#child.stdin.on('error', () => undefined)

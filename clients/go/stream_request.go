@@ -217,6 +217,10 @@ func (r *streamRequest) readLines(body io.Reader) error {
 		if err == bufio.ErrBufferFull {
 			return clientError(CodeUnexpectedAnswer, nil)
 		}
+		if err == io.EOF && len(line) > 0 {
+			// Half a result: the response was not complete.
+			return io.ErrUnexpectedEOF
+		}
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -49,8 +50,15 @@ def _item(job: Dict[str, Any], n: int) -> _Item:
     chat = {"id": n % 7 + 1, "type": "private"}
     message = {"message_id": n, "date": 1_795_259_700, "chat": chat, "text": job["text"]}
     prefix = job.get("keyPrefix")
-    options = {} if prefix is None else {"idempotency_key": f"{prefix}{n}"}
+    options = _fields(job.get("options", {}))
+    if prefix is not None:
+        options["idempotency_key"] = f"{prefix}{n}"
     return _Item(n, job["bots"][n % len(job["bots"])], {"message": message}, options)
+
+
+def _fields(options: Dict[str, Any]) -> Dict[str, Any]:
+    """Names of client.md that differ in their spelling alone."""
+    return {re.sub("[A-Z]", lambda of: f"_{of[0].lower()}", name): options[name] for name in options}
 
 
 _printing = threading.Lock()
@@ -84,6 +92,7 @@ def _error(error: PostboteClientError) -> Dict[str, Any]:
         "retryAfterS": error.retry_after_s,
         "isRetryable": error.is_retryable,
         "isOutcomeUnknown": error.is_outcome_unknown,
+        "message": str(error),
     }
     return {name: value for name, value in line.items() if value is not None}
 
@@ -95,11 +104,12 @@ def _on_retry(retry: Retry) -> None:
     _print({"retry": line})
 
 
-def _calls(client: Any, bot_id: int) -> Dict[str, Callable[[], Any]]:
+def _calls(client: Any, job: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
+    bot_id = job["bots"][0]
     return {
-        "createBot": lambda: client.create_bot(first_name="Echo", username="echo_bot"),
+        "createBot": lambda: client.create_bot(**_fields(job["newBot"])),
         "getBot": lambda: client.get_bot(bot_id),
-        "rotateToken": lambda: client.rotate_token(bot_id, overlap_s=60),
+        "rotateToken": lambda: client.rotate_token(bot_id, **_fields(job["rotation"])),
         "removeBot": lambda: client.remove_bot(bot_id),
     }
 
@@ -177,7 +187,7 @@ class _AsyncRun:
                 _print({"n": each.item.n, "error": _error(each.error)})
 
     async def calls(self) -> None:
-        for call, make in _calls(self.client, self.job["bots"][0]).items():
+        for call, make in _calls(self.client, self.job).items():
             try:
                 _print_call(call, await make())
             except PostboteClientError as error:
@@ -242,7 +252,7 @@ class _SyncRun:
                 _print({"n": each.item.n, "error": _error(each.error)})
 
     def calls(self) -> None:
-        for call, make in _calls(self.client, self.job["bots"][0]).items():
+        for call, make in _calls(self.client, self.job).items():
             try:
                 _print_call(call, make())
             except PostboteClientError as error:

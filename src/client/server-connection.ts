@@ -5,8 +5,8 @@
  */
 import type { ConnectionOptions } from 'node:tls'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
-import type { Clock } from '../clock.ts'
-import { clientResponseBytesMax, firstConnectMs } from './limits.ts'
+import type { Clock, Timer } from '../clock.ts'
+import { clientResponseBytesMax, firstConnectMs, firstContactMs, firstReportMs } from './limits.ts'
 import { responseError, parsedOrUndefined } from './response-error.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
 
@@ -69,9 +69,8 @@ export class ServerConnection {
     this.#headers = { authorization: `Bearer ${keyIn(options.key)}` }
     const { socketPath, timeoutMs, connections, isPatient = false } = options
     const { responseBytesMax = clientResponseBytesMax } = options
-    const firstMs = isPatient ? timeoutMs : Math.min(timeoutMs, firstConnectMs)
     this.#clock = options.clock
-    this.#connect = this.#connector(socketPath ?? origin, firstMs, {
+    this.#connect = this.#connector(socketPath ?? origin, isPatient, {
       ...options.tls,
       timeout: timeoutMs,
       socketPath: socketPath ?? null,
@@ -139,24 +138,49 @@ export class ServerConnection {
    * Every failure before the connection is established, including the TLS handshake, is CONNECTION_FAILED: nothing was sent.
    *
    * @param place - the address or the socket, for the error.
-   * @param firstMs - how long the first connection may take
+   * @param isPatient - whether the first connection may take as long as any other.
    */
   #connector(
     place: string,
-    firstMs: number,
-    options: buildConnector.BuildOptions,
+    isPatient: boolean,
+    options: buildConnector.BuildOptions & { readonly timeout: number },
   ): buildConnector.connector {
-    const connectFirst = buildConnector({ ...options, timeout: firstMs })
-    const connectAgain = buildConnector(options)
+    const connect = buildConnector(options)
+    const connectFirst = buildConnector({
+      ...options,
+      timeout: Math.min(options.timeout, firstConnectMs),
+    })
     return (to, callback) => {
-      const connect = this.#triedMs === 'reached' ? connectAgain : connectFirst
+      const isHasty = this.#triedMs !== 'reached' && !isPatient
       this.#triedMs ??= this.#clock.monotonicMs()
-      connect(to, (...[cause, socket]) => {
+      let isOver = false
+      const end: buildConnector.Callback = (...[cause, socket]) => {
+        // After the limit: nobody waits for this connection any more.
+        if (isOver) {
+          socket?.destroy()
+          return
+        }
+        isOver = true
+        limit?.cancel()
         if (cause !== null) return callback(connectionFailed(place, cause), null)
         this.#triedMs = 'reached'
         callback(null, socket)
-      })
+      }
+      const limit = isHasty ? this.#firstLimit(options.timeout, (cause) => end(cause, null)) : null
+      if (isHasty) connectFirst(to, end)
+      else connect(to, end)
     }
+  }
+
+  /** The timers of undici are up to half a second late, which is too much for the first report. */
+  #firstLimit(timeoutMs: number, onOver: (cause: Error) => void): Timer {
+    const triedForMs = this.unreachedMs() ?? 0
+    // A later call has one attempt.
+    const leftMs = triedForMs > firstContactMs ? firstConnectMs : firstReportMs - triedForMs
+    const limitMs = Math.min(timeoutMs, firstConnectMs, leftMs)
+    return this.#clock.after(limitMs, () =>
+      onOver(new Error(`expected a connection within ${Math.round(limitMs)} ms`)),
+    )
   }
 
   /** Returns a client with a connection for one stream. The caller destroys it when the stream's request is over. */

@@ -61,7 +61,7 @@ export class StreamRequest implements PairRequest {
       })
       if (response.statusCode !== 200)
         throw responseError(response, await refusalText(response.body))
-      await this.#read(response.body)
+      await this.#read(response)
       return undefined
     } catch (error) {
       return this.#reason ?? toClientError(error)
@@ -71,7 +71,7 @@ export class StreamRequest implements PairRequest {
     }
   }
 
-  async #read(body: Dispatcher.ResponseData['body']): Promise<void> {
+  async #read({ body, headers }: Dispatcher.ResponseData): Promise<void> {
     const decoder = new StringDecoder('utf8')
     let rest = ''
     for await (const chunk of body) {
@@ -80,6 +80,9 @@ export class StreamRequest implements PairRequest {
       if (rest.length > clientResultLengthMax) throw new PostboteClientError('UNEXPECTED_ANSWER')
       if (lines.length > 0) this.#events.onResults(lines)
     }
+    // Pairs are sent again after a normal end, also without a key: neither half a result, nor the mere end of the connection, is one.
+    const hasEnd = 'content-length' in headers || 'transfer-encoding' in headers
+    if (rest !== '' || !hasEnd) throw new PostboteClientError('CONNECTION_LOST')
   }
 }
 

@@ -104,18 +104,21 @@ class AsyncPostboteClient:
         first_name: str,
         username: str,
         bot_id: Optional[int] = None,
+        polls: Optional[str] = None,
         token: Optional[str] = None,
     ) -> IssuedToken:
         """Registers a bot. A call that may have been carried out is not repeated, because that could not return the token.
 
         Args:
             bot_id: From 100 to 2^52 - 1. Default: the server chooses one.
+            polls: ``take_over``: a later getUpdates call ends the one that waits with an empty list, instead of 409.
             token: One that another server has made, for a server with ``--foreign-tokens``.
         """
         fields = {
             "bot_id": bot_id,
             "first_name": first_name,
             "username": username,
+            "polls": polls,
             "token": token,
         }
         return _issued_token(await self._call("POST", "/v1/bots", fields, is_repeatable=False))
@@ -218,7 +221,7 @@ class AsyncPostboteClient:
             await asyncio.gather(self._calls.idle(), *streams)
         finally:
             timer.cancel()
-            self._server.close()
+            await self._server.close()
             # Aborted connections are closed in the next turn, before the event loop is.
             await asyncio.sleep(0)
 

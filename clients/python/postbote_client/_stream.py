@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Union
 
 from ._errors import PostboteClientError, closed_error, copy_of
-from ._http import Connection, Server, lost
+from ._http import Connection, Server, has_end, lost
 from ._pushes import PushOptions, PushResult, outcome_of, pair_bytes, response_error
 from ._settings import Retry, Settings, StreamBounds
 
@@ -433,6 +433,10 @@ class _StreamRequest:
                 raise PostboteClientError("UNEXPECTED_ANSWER")
             if lines:
                 self._on_results(lines)
+        # Pairs are sent again after a normal end, also without a key: neither half a result, nor the mere end of the
+        # connection, is one.
+        if rest or not has_end(headers):
+            raise PostboteClientError("CONNECTION_LOST")
 
 
 class AsyncPushStream:

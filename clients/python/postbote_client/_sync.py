@@ -75,12 +75,17 @@ class PostboteClient:
         first_name: str,
         username: str,
         bot_id: Optional[int] = None,
+        polls: Optional[str] = None,
         token: Optional[str] = None,
     ) -> IssuedToken:
         """As `AsyncPostboteClient.create_bot`."""
         return self._run(
             self._client.create_bot(
-                first_name=first_name, username=username, bot_id=bot_id, token=token
+                first_name=first_name,
+                username=username,
+                bot_id=bot_id,
+                polls=polls,
+                token=token,
             )
         )
 
