@@ -64,8 +64,11 @@ def _fields(options: Dict[str, Any]) -> Dict[str, Any]:
 _printing = threading.Lock()
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def _print(line: Dict[str, Any]) -> None:
-    text = json.dumps(line, separators=(",", ":"))
+    text = _encode(line)
     with _printing:
         sys.stdout.write(f"{text}\n")
 
@@ -226,12 +229,17 @@ class _SyncRun:
 
     def stream(self) -> None:
         stream = self.client.open_stream(**_named(self.job["stream"]))
-        # Counts the printed results.
-        printed = threading.Semaphore(0)
+        left = self.job["count"]
+        is_done = threading.Event()
 
         def on_done(n: int, future: Any) -> None:
+            nonlocal left
             _print_outcome(n, future)
-            printed.release()
+            # A push that is refused has its result in this thread, the others in that of the client.
+            with _printing:
+                left -= 1
+            if left == 0:
+                is_done.set()
 
         for n in range(self.job["count"]):
             stream.ready()
@@ -240,8 +248,7 @@ class _SyncRun:
             future.add_done_callback(lambda each, n=n: on_done(n, each))
             self.in_flight_max = max(self.in_flight_max, stream.pairs_in_flight)
         self.close_early()
-        for _ in range(self.job["count"]):
-            printed.acquire()
+        is_done.wait()
 
     def pushAll(self) -> None:  # noqa: N802 - the name of the mode
         items = (_item(self.job, n) for n in range(self.job["count"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import ssl
 from typing import Any, AsyncGenerator, Mapping, NamedTuple, Optional, Set, Type, TypeVar
 from types import TracebackType
@@ -12,6 +11,7 @@ from . import _tables
 from ._calls import RepeatedCalls
 from ._errors import PostboteClientError
 from ._http import Place, Server
+from ._keys import new_key
 from ._push_all import Items, PushAllResult, push_all
 from ._pushes import (
     Call,
@@ -233,7 +233,7 @@ class AsyncPostboteClient:
         return core
 
     def _new_key(self) -> Optional[str]:
-        return secrets.token_hex(16) if self._settings.has_idempotency_keys else None
+        return new_key() if self._settings.has_idempotency_keys else None
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:

@@ -245,9 +245,7 @@ class StreamCore:
         if isinstance(outcome, PushResult):
             self.pairs -= 1
             self.bytes -= len(pair.data)
-            # The caller may have cancelled it.
-            if not pair.future.done():
-                pair.future.set_result(outcome)
+            self._resolve(pair.future, pair.future.set_result, outcome)
             return
         pair.refusals += 1
         pair.may_be_stored = pair.may_be_stored or outcome.is_outcome_unknown
@@ -263,9 +261,20 @@ class StreamCore:
     def _fail(self, pair: Pair, error: PostboteClientError) -> None:
         self.pairs -= 1
         self.bytes -= len(pair.data)
-        if not pair.future.done():
-            is_unknown = error.is_outcome_unknown or pair.may_be_stored
-            pair.future.set_exception(copy_of(error, is_outcome_unknown=is_unknown))
+        is_unknown = error.is_outcome_unknown or pair.may_be_stored
+        copied = copy_of(error, is_outcome_unknown=is_unknown)
+        self._resolve(pair.future, pair.future.set_exception, copied)
+
+    def _resolve(self, future: AnyFuture, resolve: Callable[[Any], None], outcome: object) -> None:
+        # The caller may have cancelled it.
+        if future.done():
+            return
+        try:
+            resolve(outcome)
+        except (SystemExit, KeyboardInterrupt) as error:
+            # Of a callback of a future for threads: the pairs after this one have results, too.
+            context = {"message": "A callback of a push ended its thread", "exception": error}
+            self._loop.call_exception_handler(context)
 
     def _hold(self, pair: Pair, delay_s: float) -> None:
         """Holds a pair that was refused for a moment. All pairs of its queue come due together, after the longest delay."""
