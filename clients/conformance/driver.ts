@@ -58,6 +58,7 @@ export class Driver {
     const calls: CallLine[] = []
     const retries: RetryLine['retry'][] = []
     let memoryBytesMax = 0
+    const cpuMsBefore = processorMs(this.#child.pid)
     const look = (): void => {
       memoryBytesMax = Math.max(memoryBytesMax, residentBytes(this.#child.pid))
     }
@@ -79,9 +80,10 @@ export class Driver {
     clearInterval(memory)
     clearTimeout(limit)
     const elapsedMs = performance.now() - began
+    const cpuMs = processorMs(this.#child.pid) - cpuMsBefore
     const errorText = this.#errorText
     const exitCode = this.#exitCode
-    return { results, calls, retries, done, exitCode, elapsedMs, memoryBytesMax, errorText }
+    return { results, calls, retries, done, exitCode, elapsedMs, cpuMs, memoryBytesMax, errorText }
   }
 
   /** Ends the input of the driver, waits for its end, and returns its exit code. */
@@ -114,6 +116,19 @@ function residentBytes(pid: number | undefined): number {
     const [, kib = '0'] =
       /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
     return Number(kib) * 1_024
+  } catch {
+    return 0
+  }
+}
+
+/** Returns 0 where it is not known, as above. The kernel counts hundredths of a second. */
+function processorMs(pid: number | undefined): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ')
+    const [user = 0, system = 0] = fields.slice(11, 13).map(Number)
+    return (user + system) * 10
   } catch {
     return 0
   }

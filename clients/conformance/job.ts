@@ -83,6 +83,8 @@ export interface DriverReport {
   readonly exitCode: number | null | undefined
   /** Milliseconds from the job to the last line. */
   readonly elapsedMs: number
+  /** Time of a processor that the driver took for the job, in milliseconds. */
+  readonly cpuMs: number
   /** The largest resident memory of the driver that was seen, in bytes. */
   readonly memoryBytesMax: number
   /** All that it wrote to its standard error. */
