@@ -245,7 +245,7 @@ class StreamCore:
         if isinstance(outcome, PushResult):
             self.pairs -= 1
             self.bytes -= len(pair.data)
-            self._resolve(pair.future, pair.future.set_result, outcome)
+            self._resolve(pair.future.set_result, outcome)
             return
         pair.refusals += 1
         pair.may_be_stored = pair.may_be_stored or outcome.is_outcome_unknown
@@ -263,14 +263,14 @@ class StreamCore:
         self.bytes -= len(pair.data)
         is_unknown = error.is_outcome_unknown or pair.may_be_stored
         copied = copy_of(error, is_outcome_unknown=is_unknown)
-        self._resolve(pair.future, pair.future.set_exception, copied)
+        self._resolve(pair.future.set_exception, copied)
 
-    def _resolve(self, future: AnyFuture, resolve: Callable[[Any], None], outcome: object) -> None:
-        # The caller may have cancelled it.
-        if future.done():
-            return
+    def _resolve(self, resolve: Callable[[Any], None], outcome: object) -> None:
         try:
             resolve(outcome)
+        except asyncio.InvalidStateError:
+            # The caller has cancelled it. A future for threads cannot be cancelled.
+            pass
         except (SystemExit, KeyboardInterrupt) as error:
             # Of a callback of a future for threads: the pairs after this one have results, too.
             context = {"message": "A callback of a push ended its thread", "exception": error}
