@@ -202,7 +202,10 @@ class PostboteClient:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=_run_loop, args=(self._loop,), name="postbote-client", daemon=True
+                    target=_run_loop,
+                    args=(self._loop, self._client),
+                    name="postbote-client",
+                    daemon=True,
                 )
                 self._thread.start()
             return self._loop
@@ -377,7 +380,8 @@ def _result_of(item: _Item, future: futures.Future[PushResult]) -> PushAllResult
         return PushAllResult(item, None, error)
 
 
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop, _client: AsyncPostboteClient) -> None:
+    """Keeps the open streams of the client, too: asyncio itself does not keep a task that waits."""
     asyncio.set_event_loop(loop)
     try:
         while True:

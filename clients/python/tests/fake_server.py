@@ -42,7 +42,7 @@ class FakeServer:
                 lines = b'{"update_id":1}\n' * count
                 if lines:
                     writer.write(b"%x\r\n%b\r\n" % (len(lines), lines))
-        except (EOFError, OSError, ValueError):
+        except (EOFError, OSError, ValueError, asyncio.CancelledError):
             pass
         finally:
             writer.close()

@@ -44,7 +44,8 @@ class _ThreadsTest(unittest.IsolatedAsyncioTestCase):
             f"url = {self.server.url!r}\n"
         )
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-B", "-c", head + program),
+            # Newer versions warn of a fork among threads, which is what the test does.
+            *(sys.executable, "-B", "-W", "ignore::DeprecationWarning", "-c", head + program),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
