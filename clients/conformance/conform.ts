@@ -33,7 +33,7 @@ export async function conform(
   let place: OpenPlace | undefined
   const findings: string[] = []
   try {
-    if (scenario.place !== 'fake server') place = await openPlace(scenario.place)
+    if (scenario.place !== 'fake server') place = await openPlace(scenario.place, fakeUrl)
     const job: Job = {
       mode,
       count: pairs,

@@ -2,6 +2,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { trustingEnvironment } from './authority.ts'
 import type { ConformanceClient } from './conformance-clients.ts'
 import type { CallLine, DoneLine, DriverReport, Job, ResultLine, RetryLine } from './job.ts'
 
@@ -30,7 +31,9 @@ export class Driver {
   /** Starts the program of a client. */
   constructor({ command, environment }: ConformanceClient) {
     const [program = '', ...args] = command
-    this.#child = spawn(program, args, { env: { ...process.env, ...proxies, ...environment } })
+    this.#child = spawn(program, args, {
+      env: { ...process.env, ...trustingEnvironment, ...proxies, ...environment },
+    })
     this.#child.on('error', (error) => (this.#errorText += error.message))
     this.#child.stderr.on('data', (chunk) => (this.#errorText += String(chunk)))
     this.#child.stdin.on('error', () => undefined)

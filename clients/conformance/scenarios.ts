@@ -328,7 +328,7 @@ export const scenarios: readonly Scenario[] = [
     overtakenMax: Infinity,
     outcomes: () => ['stored', 'duplicate'],
     action: ({ n, attempt, isFirstBot, isTurn }) => {
-      if (!isTurn && n % 251 !== 13) return store
+      if (!isTurn && n % 1_009 !== 13) return store
       const draw = drawn(n, attempt)
       if (draw < 15) return { kind: 'cut', isStored: true, at: 'line' }
       if (draw < 30) return { kind: 'cut', isStored: true, at: 'line', isEnded: true }
@@ -340,6 +340,13 @@ export const scenarios: readonly Scenario[] = [
       }
       return store
     },
+  },
+  {
+    ...long,
+    name: 'lost responses over TLS',
+    place: 'TLS',
+    action: ({ isTurn, attempt }) =>
+      isTurn && attempt === 1 ? { kind: 'cut', isStored: true, at: 'start' } : store,
   },
   { ...plain, name: 'an endless head', ...atFirst(`HTTP/1.1 200 OK\r\na: ${'a'.repeat(200_000)}`) },
   { ...plain, name: 'an answer that is not HTTP', ...atFirst('SSH-2.0-OpenSSH_9.2p1\r\n') },
