@@ -292,18 +292,21 @@ export const scenarios: readonly Scenario[] = [
     ...plain,
     name: 'a server that accepts connections and never takes part in TLS is reported within 3 s',
     place: 'mute TLS',
+    modes: ['single', 'stream'],
     ...unreachable,
   },
   {
     ...plain,
     name: 'a server that resets the handshake of TLS is reported within 3 s',
     place: 'reset TLS',
+    modes: ['single', 'stream'],
     ...unreachable,
   },
   {
     ...plain,
     name: 'a server with the certificate of another is reported within 3 s',
     place: 'wrong certificate',
+    modes: ['single', 'stream'],
     ...unreachable,
   },
   {
