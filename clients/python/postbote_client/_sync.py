@@ -232,7 +232,7 @@ class PostboteClient:
             )
 
     def _forget(self) -> None:
-        """In a child: the thread is not there, and what it left locked stays so."""
+        """In a child: the thread does not exist here, and nobody unlocks what it had locked."""
         self._lock = threading.Lock()
         if self._loop is not None:
             self._is_closed = True
@@ -325,7 +325,7 @@ class PushStream:
                     raise PostboteClientError("CLOSED")
                 if not self._is_below(HARD_BOUND_FACTOR):
                     raise PostboteClientError("TOO_MANY_UNDER_WAY")
-                # The event loop waits for the lock, and an interrupt at any place leaves nothing behind that it does not take.
+                # The event loop waits for the lock. In this order, an interrupt leaves no pair behind that the loop does not take.
                 if not self._handed:
                     self._loop.call_soon_threadsafe(self._take)
                 self._handed_bytes += len(pair.data)
@@ -388,7 +388,7 @@ def _run_loop(loop: asyncio.AbstractEventLoop, _client: AsyncPostboteClient) -> 
             try:
                 return loop.run_forever()
             except (SystemExit, KeyboardInterrupt):
-                # Of `on_retry`. As in any thread, it does not end the program, and neither what is under way.
+                # Of `on_retry`. As in any thread, it ends neither the program nor what is under way.
                 continue
     finally:
         loop.close()

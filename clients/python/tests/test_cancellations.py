@@ -13,7 +13,7 @@ from fake_server import KEY, UPDATE, FakeServer  # noqa: E402
 
 from postbote_client import AsyncPostboteClient, PostboteClientError, PushItem  # noqa: E402
 
-_SEEDS = 20
+_SEEDS = 10
 _LIMIT_S = 20
 
 
