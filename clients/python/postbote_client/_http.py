@@ -7,6 +7,7 @@ into errors of the client.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import ssl
 from typing import Any, AsyncIterator, Deque, Dict, Optional, Tuple
@@ -41,10 +42,14 @@ class Place:
         self.socket_path = socket_path
         self.host, self.port, self.prefix = "localhost", 80, ""
         self.tls: Optional[ssl.SSLContext] = None
+        if ssl_context is not None and not isinstance(ssl_context, ssl.SSLContext):
+            raise TypeError("ssl_context: expected an ssl.SSLContext")
         if socket_path is not None:
+            if not isinstance(socket_path, (str, os.PathLike)):
+                raise TypeError("socket_path: expected the path of a socket")
             if url is not None:
                 raise TypeError("url and socket_path: expected one of them")
-            self.name, authority = socket_path, "localhost"
+            self.name, authority = str(socket_path), "localhost"
         else:
             authority = self._read(url or "http://127.0.0.1:8082", ssl_context)
             self.name = authority
@@ -212,7 +217,8 @@ class Server:
             self._tried_s = asyncio.get_running_loop().time()
         try:
             reader, writer = await asyncio.wait_for(self._open(), self._connect_limit_s())
-        except (OSError, asyncio.TimeoutError) as cause:
+        except (OSError, ValueError, asyncio.TimeoutError) as cause:
+            # ValueError: a name or a path that no system call takes.
             reason = str(cause) or type(cause).__name__
             message = (
                 f"The client could not connect to {self.place.name} ({reason}), and nothing was sent"

@@ -81,9 +81,9 @@ class PostboteClient:
         if thread is None or loop is None or self._is_closed or sys.is_finalizing():
             return
         self._is_closed = True
-        warnings.warn("a PostboteClient was not closed", ResourceWarning, source=self)
         # What is under way has its results first.
         asyncio.run_coroutine_threadsafe(_end(self._client, loop), loop)
+        warnings.warn("a PostboteClient was not closed", ResourceWarning, source=self)
 
     def create_bot(
         self,

@@ -32,6 +32,8 @@ class Options(unittest.TestCase):
             {"url": "ftp://x"},
             {"url": "http://user:secret@x"},
             {"url": "http://x/?q"},
+            {"socket_path": 7},
+            {"ssl_context": "a.pem"},
             {"timeoutS": 3},
         ]
         for options in bad:
@@ -64,6 +66,13 @@ class Options(unittest.TestCase):
                 self.assertEqual(raised.exception.code, "BAD_REQUEST")
             with self.assertRaises(TypeError):
                 client.push(100, UPDATE, orderingKey="42")
+
+    def test_a_place_that_no_system_call_takes_is_a_failed_connection(self) -> None:
+        for place in ({"url": "http://a..b"}, {"socket_path": "/tmp/a\0b"}):
+            with self.subTest(place), PostboteClient(key=KEY, retries=0, **place) as client:
+                with client.open_stream() as stream:
+                    error = stream.push(100, UPDATE).exception(20)
+                self.assertEqual(getattr(error, "code", None), "CONNECTION_FAILED", error)
 
     def test_a_closed_client_refuses_calls(self) -> None:
         client = PostboteClient(key=KEY)
