@@ -1,7 +1,7 @@
 /** Runs one scenario with one driver: a fake server, the driver, and the judgement. */
 import type { Driver } from './driver.ts'
 import { FakeServer } from './fake-server.ts'
-import { type DriverReport, type Job, type Mode, newBot, rotation } from './job.ts'
+import { type DriverReport, type Job, jobKey as key, type Mode, newBot, rotation } from './job.ts'
 import { judge } from './judge.ts'
 import { type OpenPlace, openPlace } from './places.ts'
 import type { Scenario } from './scenario.ts'
@@ -15,7 +15,6 @@ export interface Conformance {
 }
 
 const bots = [101, 102, 103, 104]
-const key = 'conformance-key-0123456789abcdef'
 
 /**
  * Runs a scenario in one mode.

@@ -8,7 +8,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { FakeStream, fixedLines, refusalText, writeBody } from './fake-stream.ts'
 import { newBot } from './job.ts'
 import { StoredPushes } from './stored-pushes.ts'
-import type { Action, RequestAction, Scenario } from './scenario.ts'
+import type { Action, Refusal, RequestAction, Scenario } from './scenario.ts'
 import { wireFields } from './wire-fields.ts'
 
 /** A raw answer is followed by the end of its connection after this time. */
@@ -241,12 +241,12 @@ function callsOf(
 
 function sendRefusal(
   response: ServerResponse,
-  { code, status, retryAfterS }: { code: string; status: number; retryAfterS?: number },
+  { code, status, retryAfterS, message }: Refusal,
 ): void {
   const retryAfter = retryAfterS === undefined ? {} : { 'retry-after': `${retryAfterS}` }
   response
     .writeHead(status, { 'content-type': 'application/json', ...retryAfter })
-    .end(refusalText(code))
+    .end(refusalText(code, message))
 }
 
 /** Returns a response twice, as if the second one were that of the next request. */

@@ -94,7 +94,7 @@ export class FakeStream {
         break
       case 'refuse':
         if (action.isStored === true) this.#server.pushes.take(push)
-        this.#lines.push(refusalText(action.code))
+        this.#lines.push(refusalText(action.code, action.message))
         break
       case 'cut':
         if (action.isStored) this.#lines.push(this.#server.pushes.take(push))
@@ -168,6 +168,6 @@ export function writeBody(
 }
 
 /** The text of an error, as a response and as a line have it. */
-export function refusalText(code: string): string {
-  return JSON.stringify({ error: { code, message: `The scenario says ${code}` } })
+export function refusalText(code: string, message = `The scenario says ${code}`): string {
+  return JSON.stringify({ error: { code, message } })
 }

@@ -61,6 +61,9 @@ export interface DoneLine {
   readonly inFlightMax: number
 }
 
+/** The key of the server. */
+export const jobKey = 'conformance-key-0123456789abcdef'
+
 /** The bot that mode `calls` creates, with every field of the call. */
 export const newBot: Required<NewBot> = {
   botId: 4711,

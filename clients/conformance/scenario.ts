@@ -35,10 +35,13 @@ export type RequestAction =
   /** Text that is sent as it is, before the connection ends. */
   | { readonly raw: string }
 
-interface Refusal {
+/** A response with an error, or a line with one. */
+export interface Refusal {
   readonly code: string
   readonly status: number
   readonly retryAfterS?: number
+  /** The text of the error. Default: one that names the code. */
+  readonly message?: string
 }
 
 /** What has to become of a push or a call. */

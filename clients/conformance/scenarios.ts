@@ -1,6 +1,6 @@
 /** All scenarios: what goes wrong at the server, and what the client has to make of it (docs/use/client.md). */
 import { gzipSync } from 'node:zlib'
-import type { PrintedError } from './job.ts'
+import { jobKey, type PrintedError } from './job.ts'
 import type { Action, Scenario } from './scenario.ts'
 
 /** Delays that a test can wait for. */
@@ -69,6 +69,7 @@ function drawn(n: number, attempt: number): number {
   return Number(BigInt.asUintN(32, BigInt(n * 31 + attempt) * 2_654_435_761n) % 100n)
 }
 
+const repeating = { code: 'BAD_UPDATE', status: 400, message: `Expected no ${jobKey}` }
 /** The error of a push that may be stored. */
 const lost = error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true })
 const compressed = gzipSync('{"update_id":1}').toString('latin1')
@@ -350,6 +351,20 @@ export const scenarios: readonly Scenario[] = [
     place: 'TLS',
     action: ({ isTurn, attempt }) =>
       isTurn && attempt === 1 ? { kind: 'cut', isStored: true, at: 'start' } : store,
+  },
+  {
+    ...plain,
+    name: 'a server that repeats the key in the text of an error',
+    attemptsMax: 1,
+    action: () => ({ ...repeating, kind: 'refuse' }),
+    outcomes: () => [error('BAD_UPDATE', { status: 400 })],
+  },
+  {
+    ...plain,
+    name: 'a server that refuses requests with the key in the text of its error',
+    attemptsMax: 1,
+    requestAction: () => repeating,
+    outcomes: () => [error('BAD_UPDATE', { status: 400 })],
   },
   { ...plain, name: 'an endless head', ...atFirst(`HTTP/1.1 200 OK\r\na: ${'a'.repeat(200_000)}`) },
   { ...plain, name: 'an answer that is not HTTP', ...atFirst('SSH-2.0-OpenSSH_9.2p1\r\n') },

@@ -142,7 +142,7 @@ func (c *Client) Push(ctx context.Context, item Item) (Result, error) {
 	}
 	result, failed := pushOutcome(text)
 	if failed != nil {
-		return Result{}, failed
+		return Result{}, c.connection.withoutKey(failed)
 	}
 	return result, nil
 }

@@ -8,7 +8,7 @@ import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { Clock, Timer } from '../clock.ts'
 import { clientResponseBytesMax, firstConnectMs, firstContactMs, firstReportMs } from './limits.ts'
 import { responseError, parsedOrUndefined } from './response-error.ts'
-import { PostboteClientError } from './postbote-client-error.ts'
+import { PostboteClientError, withoutKey } from './postbote-client-error.ts'
 
 /** Where the server is and how to connect to it. */
 export interface ServerConnectionOptions {
@@ -49,6 +49,7 @@ export interface PrivateCall {
 export class ServerConnection {
   readonly #origin: string
   readonly #pathPrefix: string
+  readonly #key: string
   readonly #headers: Readonly<Record<string, string>>
   readonly #connect: buildConnector.connector
   readonly #pool: Pool
@@ -66,7 +67,8 @@ export class ServerConnection {
     const { origin, pathPrefix } = placeOf(options)
     this.#origin = origin
     this.#pathPrefix = pathPrefix
-    this.#headers = { authorization: `Bearer ${keyIn(options.key)}` }
+    this.#key = keyIn(options.key)
+    this.#headers = { authorization: `Bearer ${this.#key}` }
     const { socketPath, timeoutMs, connections, isPatient = false } = options
     const { responseBytesMax = clientResponseBytesMax } = options
     this.#clock = options.clock
@@ -95,7 +97,7 @@ export class ServerConnection {
     try {
       const response = await this.open(call, { signal })
       const text = await response.body.text()
-      if (response.statusCode !== 200) throw responseError(response, text)
+      if (response.statusCode !== 200) throw this.withoutKey(responseError(response, text))
       return parsed(text)
     } catch (error) {
       throw toClientError(error)
@@ -127,6 +129,11 @@ export class ServerConnection {
     } catch (error) {
       throw toClientError(error)
     }
+  }
+
+  /** Returns an error that has a text of the server without the key. */
+  withoutKey(error: PostboteClientError): PostboteClientError {
+    return withoutKey(error, this.#key)
   }
 
   /** Returns for how long the client has tried to reach the server; undefined before that, and once it has reached it. */

@@ -16,7 +16,10 @@ import { type ServerConnection, toClientError } from './server-connection.ts'
 import { kib } from '../limits.ts'
 
 /** The part of ServerConnection that a stream's request uses. */
-export type StreamConnection = Pick<ServerConnection, 'streamClient' | 'streamRequest'>
+export type StreamConnection = Pick<
+  ServerConnection,
+  'streamClient' | 'streamRequest' | 'withoutKey'
+>
 
 /** A line of the response to a stream may have this many characters: a result has 50, an error a few hundred. */
 const clientResultLengthMax = 64 * kib
@@ -59,8 +62,10 @@ export class StreamRequest implements PairRequest {
         body: this.#source,
         signal: this.#controller.signal,
       })
-      if (response.statusCode !== 200)
-        throw responseError(response, await refusalText(response.body))
+      if (response.statusCode !== 200) {
+        const refusal = responseError(response, await refusalText(response.body))
+        throw this.#connection.withoutKey(refusal)
+      }
       await this.#read(response)
       return undefined
     } catch (error) {

@@ -170,7 +170,7 @@ class AsyncPostboteClient:
         call = push_call(bot_id, update, options)
         outcome = outcome_of(await self._calls.run(call, is_repeatable=key is not None))
         if isinstance(outcome, PostboteClientError):
-            raise outcome
+            raise self._server.place.without_key(outcome)
         return outcome
 
     def open_stream(

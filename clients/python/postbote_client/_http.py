@@ -14,7 +14,7 @@ from typing import Any, AsyncIterator, Deque, Dict, Optional, Tuple
 from collections import deque
 from urllib.parse import urlsplit
 
-from ._errors import PostboteClientError
+from ._errors import PostboteClientError, copy_of
 from ._pushes import Call, parsed_or_none, response_error
 from ._tables import FIRST_CONNECT_S, FIRST_CONTACT_S, FIRST_REPORT_S
 
@@ -57,6 +57,7 @@ class Place:
         text = key.strip() if isinstance(key, str) else ""
         if not re.fullmatch(r"[\x21-\x7e]+", text):
             raise TypeError("key: expected a key, printable ASCII characters without spaces")
+        self._key = text
         self._head = f"host: {authority}\r\nauthorization: Bearer {text}\r\n"
 
     def _read(self, url: str, ssl_context: Optional[ssl.SSLContext]) -> str:
@@ -77,6 +78,13 @@ class Place:
         self.port = port or (443 if self.tls else 80)
         self.prefix = parts.path.rstrip("/")
         return parts.netloc
+
+    def without_key(self, error: PostboteClientError) -> PostboteClientError:
+        """Returns an error without the key, which the text of a faulty server may repeat."""
+        message = str(error)
+        if self._key not in message:
+            return error
+        return copy_of(error, message=message.replace(self._key, "(the key)"))
 
     def head(self, method: str, path: str, lines: str) -> bytes:
         """Returns the head of a request with some further header lines."""
@@ -260,7 +268,7 @@ class Server:
                 connection.abort()
                 raise
         if status != 200:
-            raise response_error(status, headers, body)
+            raise self.place.without_key(response_error(status, headers, body))
         if parsed_or_none(body) is None:
             raise PostboteClientError("UNEXPECTED_ANSWER")
         return body

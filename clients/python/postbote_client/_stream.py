@@ -247,6 +247,7 @@ class StreamCore:
             self.bytes -= len(pair.data)
             self._resolve(pair.future.set_result, outcome)
             return
+        outcome = self._server.place.without_key(outcome)
         pair.refusals += 1
         pair.may_be_stored = pair.may_be_stored or outcome.is_outcome_unknown
         delay_s = self.settings.retry_delay_s(
@@ -433,7 +434,8 @@ class _StreamRequest:
     async def _receive(self, connection: Connection) -> None:
         status, headers = await connection.read_head()
         if status != 200:
-            raise response_error(status, headers, await connection.read_all(headers))
+            refusal = response_error(status, headers, await connection.read_all(headers))
+            raise self._server.place.without_key(refusal)
         rest = b""
         async for piece in connection.read_body(headers):
             lines = (rest + piece).split(b"\n")
