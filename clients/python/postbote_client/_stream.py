@@ -421,6 +421,9 @@ class _StreamRequest:
                 if piece:
                     writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
                     await writer.drain()
+                    # Without a full buffer, drain does not wait at all, and a lost connection is known in a later turn of
+                    # the event loop: asyncio would log each piece that is written until then.
+                    await asyncio.sleep(0)
                 elif self._is_ending:
                     writer.write(b"0\r\n\r\n")
                     return
