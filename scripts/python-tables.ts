@@ -1,6 +1,7 @@
 /** Writes what the client for Python takes from the sources of the one for TypeScript: codes, texts and defaults. */
 import { clientDefaults, streamDefaults } from '../src/client/client-options.ts'
 import { clientErrorKinds, nothingStored } from '../src/client/postbote-client-error.ts'
+import { firstConnectMs, firstContactMs, firstReportMs } from '../src/client/limits.ts'
 import { errorKinds } from '../src/errors.ts'
 
 /** Returns the text of clients/python/postbote_client/_tables.py. */
@@ -35,6 +36,10 @@ export function pythonTables(): string {
     `CONNECTIONS = ${connections}`,
     `PAIRS_MAX = ${streamDefaults.pairsMax}`,
     `BYTES_MAX = ${streamDefaults.bytesMax}`,
+    '# A server that was never reached is reported within 3 s: src/client/limits.ts.',
+    `FIRST_CONNECT_S = ${firstConnectMs / 1_000}`,
+    `FIRST_CONTACT_S = ${firstContactMs / 1_000}`,
+    `FIRST_REPORT_S = ${firstReportMs / 1_000}`,
   ].join('\n')}\n`
 }
 

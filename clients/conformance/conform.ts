@@ -1,10 +1,9 @@
 /** Runs one scenario with one driver: a fake server, the driver, and the judgement. */
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import type { Driver } from './driver.ts'
 import { FakeServer } from './fake-server.ts'
-import type { DriverReport, Job, Mode } from './job.ts'
+import { type DriverReport, type Job, jobKey as key, type Mode, newBot, rotation } from './job.ts'
 import { judge } from './judge.ts'
+import { type OpenPlace, openPlace } from './places.ts'
 import type { Scenario } from './scenario.ts'
 
 /** What came of a scenario. */
@@ -16,7 +15,6 @@ export interface Conformance {
 }
 
 const bots = [101, 102, 103, 104]
-const key = 'conformance-key-0123456789abcdef'
 
 /**
  * Runs a scenario in one mode.
@@ -30,9 +28,11 @@ export async function conform(
   const inMode = mode === 'single' ? Math.ceil(count / 10) : count
   const pairs = scenario.isLong ? inMode : scenario.count
   const server = new FakeServer({ scenario, bots, count: pairs, key })
-  const url = await server.start()
+  const fakeUrl = await server.start()
+  let place: OpenPlace | undefined
   const findings: string[] = []
   try {
+    if (scenario.place !== 'fake server') place = await openPlace(scenario.place, fakeUrl)
     const job: Job = {
       mode,
       count: pairs,
@@ -40,12 +40,9 @@ export async function conform(
       text: 'hello',
       concurrency: 16,
       stream: {},
+      ...(mode === 'calls' ? { newBot, rotation } : {}),
       ...scenario.job,
-      client: {
-        url: scenario.isUnreachable ? await silentUrl() : url,
-        key,
-        ...scenario.job.client,
-      },
+      client: { url: place?.url ?? fakeUrl, key, ...scenario.job.client },
     }
     for (let run = 1; ; run++) {
       server.pushes.forgetAttempts()
@@ -54,15 +51,7 @@ export async function conform(
       if (run === scenario.runs) return { findings, report }
     }
   } finally {
+    await place?.close()
     await server.close()
   }
-}
-
-/** Returns a URL where nobody listens. */
-async function silentUrl(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return `http://127.0.0.1:${port}`
 }

@@ -54,6 +54,6 @@ function python(name: string, flags: readonly string[]): ConformanceClient {
 }
 
 /** Returns why a program cannot be started; undefined if it can. */
-export function missing(program: string, flag: string): string | undefined {
-  return spawnSync(program, [flag]).status === 0 ? undefined : `${program} is not installed`
+export function missing(program: string, ...flags: readonly string[]): string | undefined {
+  return spawnSync(program, flags).status === 0 ? undefined : `${program} is not installed`
 }

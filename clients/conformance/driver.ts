@@ -2,6 +2,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { trustingEnvironment } from './authority.ts'
 import type { ConformanceClient } from './conformance-clients.ts'
 import type { CallLine, DoneLine, DriverReport, Job, ResultLine, RetryLine } from './job.ts'
 
@@ -11,6 +12,13 @@ type Line = ResultLine | CallLine | RetryLine | DoneLine
 const jobMsMax = 170_000
 /** How often the memory of a driver is looked at. */
 const memoryPeriodMs = 100
+
+/** A client speaks to its server alone: it looks for no proxy, and nobody listens here. */
+const proxies = Object.fromEntries(
+  ['http_proxy', 'https_proxy', 'all_proxy'].flatMap((name) =>
+    [name, name.toUpperCase()].map((variable) => [variable, 'http://127.0.0.1:9']),
+  ),
+)
 
 /** The process of a driver. */
 export class Driver {
@@ -23,7 +31,9 @@ export class Driver {
   /** Starts the program of a client. */
   constructor({ command, environment }: ConformanceClient) {
     const [program = '', ...args] = command
-    this.#child = spawn(program, args, { env: { ...process.env, ...environment } })
+    this.#child = spawn(program, args, {
+      env: { ...process.env, ...trustingEnvironment, ...proxies, ...environment },
+    })
     this.#child.on('error', (error) => (this.#errorText += error.message))
     this.#child.stderr.on('data', (chunk) => (this.#errorText += String(chunk)))
     this.#child.stdin.on('error', () => undefined)
@@ -51,6 +61,7 @@ export class Driver {
     const calls: CallLine[] = []
     const retries: RetryLine['retry'][] = []
     let memoryBytesMax = 0
+    const cpuMsBefore = processorMs(this.#child.pid)
     const look = (): void => {
       memoryBytesMax = Math.max(memoryBytesMax, residentBytes(this.#child.pid))
     }
@@ -72,9 +83,10 @@ export class Driver {
     clearInterval(memory)
     clearTimeout(limit)
     const elapsedMs = performance.now() - began
+    const cpuMs = processorMs(this.#child.pid) - cpuMsBefore
     const errorText = this.#errorText
     const exitCode = this.#exitCode
-    return { results, calls, retries, done, exitCode, elapsedMs, memoryBytesMax, errorText }
+    return { results, calls, retries, done, exitCode, elapsedMs, cpuMs, memoryBytesMax, errorText }
   }
 
   /** Ends the input of the driver, waits for its end, and returns its exit code. */
@@ -107,6 +119,19 @@ function residentBytes(pid: number | undefined): number {
     const [, kib = '0'] =
       /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
     return Number(kib) * 1_024
+  } catch {
+    return 0
+  }
+}
+
+/** Returns 0 where it is not known, as above. The kernel counts hundredths of a second. */
+function processorMs(pid: number | undefined): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ')
+    const [user = 0, system = 0] = fields.slice(11, 13).map(Number)
+    return (user + system) * 10
   } catch {
     return 0
   }

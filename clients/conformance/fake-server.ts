@@ -5,9 +5,14 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { FakeStream, refusalText } from './fake-stream.ts'
+import { FakeStream, fixedLines, refusalText, writeBody } from './fake-stream.ts'
+import { newBot } from './job.ts'
 import { StoredPushes } from './stored-pushes.ts'
-import type { Action, RequestAction, Scenario } from './scenario.ts'
+import type { Action, Refusal, RequestAction, Scenario } from './scenario.ts'
+import { wireFields } from './wire-fields.ts'
+
+/** A raw answer is followed by the end of its connection after this time. */
+const rawMs = 20
 
 /** What a fake server needs of a scenario and of the job. */
 export interface FakeServerOptions {
@@ -34,6 +39,10 @@ export class FakeServer {
   /** What the client did and must not do, in words. */
   get complaints(): string[] {
     return this.pushes.complaints
+  }
+
+  get scenario(): Scenario {
+    return this.#options.scenario
   }
 
   /** Prepares a server; `start` opens its port. */
@@ -83,31 +92,54 @@ export class FakeServer {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     request.on('error', () => undefined)
     response.on('error', () => undefined)
-    if (request.headers.authorization !== `Bearer ${this.#options.key}`) {
-      this.complaints.push('a request without the key of the job')
-    }
-    if (performance.now() < this.#nextRequestMs)
-      this.complaints.push('a request before Retry-After')
+    this.#checkHead(request)
     this.#requests += 1
-    const refusal = this.#options.scenario.requestAction(this.#requests)
+    const refusal = this.scenario.requestAction(this.#requests)
     if (refusal !== undefined) {
       this.#refuseRequest(request, response, refusal)
       return
     }
     const { method = '', url = '' } = request
     if (method === 'POST' && url === '/v1/updates') {
-      const stream = new FakeStream(request, response, this)
-      stream.start(this.#options.scenario.resultDelayMs)
+      new FakeStream(request, response, this).start()
       return
     }
+    if (this.scenario.isStalled) return
     const text = await textOf(request)
     if (text === undefined) return
-    const [, bot] = /^\/v1\/bots\/(\d+)\/updates$/.exec(url) ?? []
+    const [, bot] = /^\/v1\/bots\/(\d+)\/updates(?:\?|$)/.exec(url) ?? []
     if (method === 'POST' && bot !== undefined) this.#push(Number(bot), text, response)
-    else this.#call(`${method} ${url}`, response)
+    else this.#call(`${method} ${url}`, text, response)
+  }
+
+  #checkHead({ headers }: IncomingMessage): void {
+    if (headers.authorization !== `Bearer ${this.#options.key}`) {
+      this.complaints.push('a request without the key of the job')
+    }
+    if (performance.now() < this.#nextRequestMs) {
+      this.complaints.push('a request before Retry-After')
+    }
+  }
+
+  /** Complains if a job gives all options of a push, and not all of them came, or others. */
+  checkOptions(names: readonly string[], expected: readonly string[]): void {
+    if (this.scenario.job.options === undefined) return
+    this.#compare('a push', names, expected)
+  }
+
+  #compare(what: string, names: readonly string[], expected: readonly string[]): void {
+    const [came, table] = [names.toSorted().join(), expected.join()]
+    if (came !== table) this.complaints.push(`${what} came with ${came}, expected ${table}`)
   }
 
   #refuseRequest(request: IncomingMessage, response: ServerResponse, action: RequestAction): void {
+    if ('raw' in action) {
+      request.resume()
+      request.socket.write(action.raw, 'latin1')
+      // Not at once: what the client is still sending would reset the connection before it has read the answer.
+      setTimeout(() => request.socket.end(), rawMs)
+      return
+    }
     request.resume()
     if ('html' in action) {
       response.writeHead(action.status, { 'content-type': 'text/html' }).end(action.html)
@@ -120,7 +152,11 @@ export class FakeServer {
   }
 
   #push(bot: number, text: string, response: ServerResponse): void {
-    const key = response.req.headers['idempotency-key']
+    const { headers, url = '' } = response.req
+    const key = headers['idempotency-key']
+    const given = wireFields.push.filter((name) => name in headers)
+    const query = [...new URL(url, 'http://server').searchParams.keys()]
+    this.checkOptions([...query, ...given], wireFields.push)
     const push = this.pushes.read(bot, text, typeof key === 'string' ? key : undefined)
     if (push === undefined) {
       this.complaints.push(`a push that no job asks for: ${text.slice(0, 200)}`)
@@ -128,10 +164,10 @@ export class FakeServer {
       return
     }
     if (push.isEarly) this.complaints.push('a push before Retry-After')
-    const { resultDelayMs } = this.#options.scenario
-    const send = (): void => this.#act(push.action, response, () => this.pushes.take(push))
-    if (resultDelayMs > 0) setTimeout(send, resultDelayMs)
-    else send()
+    const { resultDelayMs } = this.scenario
+    const act = (): void => this.#act(push.action, response, () => this.pushes.take(push))
+    if (resultDelayMs > 0) setTimeout(act, resultDelayMs)
+    else act()
   }
 
   /** Does what an action says with a single push or a call, which `carryOut` stores. */
@@ -139,13 +175,16 @@ export class FakeServer {
     switch (action.kind) {
       case 'store':
       case 'end':
-        response.writeHead(200, { 'content-type': 'application/json' }).end(carryOut())
+        response.writeHead(200, { 'content-type': 'application/json' })
+        writeBody(response, carryOut(), this.scenario)
+        response.end()
+        break
+      case 'double':
+        response.socket?.write(twice(carryOut()))
         break
       case 'filter':
-        response.writeHead(200).end('{"filtered":true}')
-        break
       case 'garble':
-        response.writeHead(200).end('<h1>Welcome</h1>')
+        response.writeHead(200).end(fixedLines[action.kind])
         break
       case 'refuse':
         if (action.isStored === true) carryOut()
@@ -153,15 +192,19 @@ export class FakeServer {
         break
       case 'cut':
         if (action.isStored) carryOut()
-        if (action.downMs === undefined) response.destroy()
-        else this.goDown(action.downMs)
+        this.#cut(response, action.downMs)
         break
       case 'ignore':
         break
     }
   }
 
-  #call(call: string, response: ServerResponse): void {
+  #cut(response: ServerResponse, downMs: number | undefined): void {
+    if (downMs === undefined) response.destroy()
+    else this.goDown(downMs)
+  }
+
+  #call(call: string, text: string, response: ServerResponse): void {
     const [bot = 0] = this.#options.bots
     const known = callsOf(bot)[call]
     if (known === undefined) {
@@ -169,19 +212,24 @@ export class FakeServer {
       sendRefusal(response, { code: 'NOT_FOUND', status: 404 })
       return
     }
+    const fields = Object.keys(text === '' ? {} : JSON.parse(text))
+    this.#compare(known.name, fields, wireFields[known.name])
     const attempt = this.attemptsOfCall(known.name) + 1
     this.#callAttempts.set(known.name, attempt)
-    const action = this.#options.scenario.callAction(known.name, attempt)
+    const action = this.scenario.callAction(known.name, attempt)
     this.#act(action, response, () => known.answer)
   }
 }
 
+type CallName = 'createBot' | 'getBot' | 'rotateToken' | 'removeBot'
+
 function callsOf(
   bot: number,
-): Readonly<Record<string, { readonly name: string; readonly answer: string }>> {
+): Readonly<Record<string, { readonly name: CallName; readonly answer: string }>> {
+  const madeBot = `{"bot_id":${newBot.botId},"token":"${newBot.botId}:made"}`
   const state = { bot_id: bot, first_name: 'Echo', username: 'echo_bot', mode: 'polling' }
   return {
-    'POST /v1/bots': { name: 'createBot', answer: `{"bot_id":${bot},"token":"${bot}:made"}` },
+    'POST /v1/bots': { name: 'createBot', answer: madeBot },
     [`GET /v1/bots/${bot}`]: { name: 'getBot', answer: JSON.stringify({ ...state, pending: 3 }) },
     [`POST /v1/bots/${bot}/token`]: {
       name: 'rotateToken',
@@ -193,12 +241,17 @@ function callsOf(
 
 function sendRefusal(
   response: ServerResponse,
-  { code, status, retryAfterS }: { code: string; status: number; retryAfterS?: number },
+  { code, status, retryAfterS, message }: Refusal,
 ): void {
   const retryAfter = retryAfterS === undefined ? {} : { 'retry-after': `${retryAfterS}` }
   response
     .writeHead(status, { 'content-type': 'application/json', ...retryAfter })
-    .end(refusalText(code))
+    .end(refusalText(code, message))
+}
+
+/** Returns a response twice, as if the second one were that of the next request. */
+function twice(text: string): string {
+  return `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`.repeat(2)
 }
 
 /** Returns undefined if the connection broke. */

@@ -5,16 +5,19 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StringDecoder } from 'node:string_decoder'
-import type { Action } from './scenario.ts'
+import type { Action, Scenario } from './scenario.ts'
 import type { ArrivedPush, StoredPushes } from './stored-pushes.ts'
+import { wireFields } from './wire-fields.ts'
 
 /** The server reads on only while fewer pairs wait for their results (docs/use/protocol.md 9.5). */
 const pairsMax = 8_192
 
 /** What a stream needs of its server. */
 export interface StreamHost {
+  readonly scenario: Scenario
   readonly pushes: StoredPushes
   readonly complaints: string[]
+  checkOptions(names: readonly string[], expected: readonly string[]): void
   goDown(ms: number): void
 }
 
@@ -27,7 +30,6 @@ export class FakeStream {
   #head: string | undefined
   #lines: string[] = []
   #unanswered = 0
-  #delayMs = 0
   #isOver = false
   #isIgnoring = false
 
@@ -38,10 +40,12 @@ export class FakeStream {
     this.#server = server
   }
 
-  /** Begins the response, and reads pairs. Results are sent after a delay. */
-  start(delayMs: number): void {
-    this.#delayMs = delayMs
+  /** Begins the response, and reads pairs. */
+  start(): void {
+    const { isOpenEnded, isStalled } = this.#server.scenario
+    this.#response.useChunkedEncodingByDefault = !isOpenEnded
     this.#response.writeHead(200, { 'content-type': 'application/x-ndjson' }).flushHeaders()
+    if (isStalled) return
     const decoder = new StringDecoder('utf8')
     this.#request.on('data', (chunk: Buffer) => this.#read(decoder.write(chunk)))
     this.#request.on('end', () => this.#finish())
@@ -64,8 +68,9 @@ export class FakeStream {
   }
 
   #pair(head: string, text: string): void {
-    const { bot_id: bot, idempotency_key: key }: { bot_id: number; idempotency_key?: string } =
-      JSON.parse(head)
+    const fields: { bot_id: number; idempotency_key?: string } = JSON.parse(head)
+    const { bot_id: bot, idempotency_key: key } = fields
+    this.#server.checkOptions(Object.keys(fields), wireFields.pair)
     const push = this.#server.pushes.read(bot, text, key)
     if (push === undefined) {
       this.#server.complaints.push(`a pair that no job asks for: ${text.slice(0, 200)}`)
@@ -80,17 +85,16 @@ export class FakeStream {
   #act(action: Action, push: ArrivedPush): void {
     switch (action.kind) {
       case 'store':
+      case 'double':
         this.#lines.push(this.#server.pushes.take(push))
         break
       case 'filter':
-        this.#lines.push('{"filtered":true}')
-        break
       case 'garble':
-        this.#lines.push('<h1>Welcome</h1>')
+        this.#lines.push(fixedLines[action.kind])
         break
       case 'refuse':
         if (action.isStored === true) this.#server.pushes.take(push)
-        this.#lines.push(refusalText(action.code))
+        this.#lines.push(refusalText(action.code, action.message))
         break
       case 'cut':
         if (action.isStored) this.#lines.push(this.#server.pushes.take(push))
@@ -107,14 +111,15 @@ export class FakeStream {
     }
   }
 
-  #cut({ at, downMs }: Extract<Action, { kind: 'cut' }>): void {
+  #cut({ at, downMs, isEnded = false }: Extract<Action, { kind: 'cut' }>): void {
     this.#isOver = true
     if (downMs !== undefined) {
       this.#server.goDown(downMs)
       return
     }
-    const text = `${this.#lines.join('\n')}\n`
-    if (at === 'start') this.#response.destroy()
+    const text = at === 'start' ? '' : `${this.#lines.join('\n')}\n`
+    if (isEnded) this.#response.end(text.slice(0, -5))
+    else if (at === 'start') this.#response.destroy()
     else this.#response.write(text.slice(0, -5), () => this.#response.destroy())
   }
 
@@ -124,27 +129,45 @@ export class FakeStream {
     this.#lines = []
     const send = (): void => {
       this.#unanswered -= lines.length
-      if (!this.#response.write(`${lines.join('\n')}\n`)) this.#request.pause()
+      if (!writeBody(this.#response, `${lines.join('\n')}\n`, this.#server.scenario))
+        this.#request.pause()
       else if (this.#request.isPaused()) this.#request.resume()
     }
-    if (this.#delayMs === 0) {
+    if (this.#server.scenario.resultDelayMs === 0) {
       send()
       return
     }
     if (this.#unanswered >= pairsMax) this.#request.pause()
-    setTimeout(send, this.#delayMs)
+    setTimeout(send, this.#server.scenario.resultDelayMs)
   }
 
   #finish(): void {
     if (this.#isOver || this.#isIgnoring) return
     this.#isOver = true
-    if (this.#delayMs === 0) this.#response.end()
+    if (this.#server.scenario.resultDelayMs === 0) this.#response.end()
     // After the results that still wait.
-    else setTimeout(() => this.#response.end(), this.#delayMs)
+    else setTimeout(() => this.#response.end(), this.#server.scenario.resultDelayMs)
   }
 }
 
+/** The answers that are the same for each push. */
+export const fixedLines = { filter: '{"filtered":true}', garble: '<h1>Welcome</h1>' } as const
+
+/**
+ * Writes a piece of a response, in chunks of one byte if it drips.
+ *
+ * @returns Whether the connection takes more.
+ */
+export function writeBody(
+  response: ServerResponse,
+  text: string,
+  { isDripping }: { readonly isDripping: boolean },
+): boolean {
+  if (!isDripping) return response.write(text)
+  return Array.from(Buffer.from(text), (byte) => response.write(Buffer.of(byte))).every(Boolean)
+}
+
 /** The text of an error, as a response and as a line have it. */
-export function refusalText(code: string): string {
-  return JSON.stringify({ error: { code, message: `The scenario says ${code}` } })
+export function refusalText(code: string, message = `The scenario says ${code}`): string {
+  return JSON.stringify({ error: { code, message } })
 }

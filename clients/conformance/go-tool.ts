@@ -24,13 +24,18 @@ export function goTool(args: readonly string[]): string | undefined {
   const { status, stdout, stderr } = spawnSync('go', args, {
     cwd: `${root}clients/go`,
     encoding: 'utf8',
-    env: {
-      ...process.env,
-      GOFLAGS: '-mod=mod',
-      GOPROXY: 'off',
-      GOCACHE: `${folder}/cache`,
-      GOPATH: `${folder}/path`,
-    },
+    env: goEnvironment(),
   })
   return status === 0 ? undefined : `go ${args.join(' ')} failed: ${stdout}${stderr}`
+}
+
+/** The variables of a tool of Go without a network and without the caches of the user. */
+export function goEnvironment(): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    GOFLAGS: '-mod=mod',
+    GOPROXY: 'off',
+    GOCACHE: `${folder}/cache`,
+    GOPATH: `${folder}/path`,
+  }
 }

@@ -1,5 +1,7 @@
 /** What the suite and the drivers exchange: a job, and the lines that a driver prints (README.md). */
 
+import type { NewBot, PushItem } from '../../src/client/postbote-client.ts'
+
 /** What a driver is asked to do. */
 export interface Job {
   readonly client: Readonly<Record<string, string | number | boolean>>
@@ -10,6 +12,9 @@ export interface Job {
   readonly text: string
   readonly concurrency: number
   readonly keyPrefix?: string
+  readonly options?: PushItem['options']
+  readonly newBot?: typeof newBot
+  readonly rotation?: typeof rotation
   readonly closeMs?: number
 }
 
@@ -25,20 +30,23 @@ export interface PrintedError {
   readonly isOutcomeUnknown: boolean
 }
 
+/** A text that people read; a scenario does not ask for a certain one. */
+export type ErrorLine = PrintedError & { readonly message: string }
+
 /** The result of one push. */
 export interface ResultLine {
   readonly n: number
   readonly updateId?: number
   readonly isDuplicate?: boolean
   readonly isFiltered?: boolean
-  readonly error?: PrintedError
+  readonly error?: ErrorLine
 }
 
 /** The result of one call of mode `calls`. */
 export interface CallLine {
   readonly call: string
   readonly result?: Readonly<Record<string, unknown>>
-  readonly error?: PrintedError
+  readonly error?: ErrorLine
 }
 
 /** A retry that the client reported. */
@@ -53,6 +61,21 @@ export interface DoneLine {
   readonly inFlightMax: number
 }
 
+/** The key of the server. */
+export const jobKey = 'conformance-key-0123456789abcdef'
+
+/** The bot that mode `calls` creates, with every field of the call. */
+export const newBot: Required<NewBot> = {
+  botId: 4711,
+  firstName: 'Echo',
+  username: 'echo_bot',
+  polls: 'take_over',
+  token: '4711:given',
+}
+
+/** The options with which mode `calls` rotates a token: every field of the call. */
+export const rotation = { overlapS: 60, token: '101:given' }
+
 /** Everything that a driver printed, and how it ended. */
 export interface DriverReport {
   readonly results: readonly ResultLine[]
@@ -63,6 +86,8 @@ export interface DriverReport {
   readonly exitCode: number | null | undefined
   /** Milliseconds from the job to the last line. */
   readonly elapsedMs: number
+  /** Time of a processor that the driver took for the job, in milliseconds. */
+  readonly cpuMs: number
   /** The largest resident memory of the driver that was seen, in bytes. */
   readonly memoryBytesMax: number
   /** All that it wrote to its standard error. */

@@ -8,6 +8,8 @@ export interface ConformanceResult {
   readonly name: string
   readonly count: number
   readonly pairsPerS: number
+  /** Time of a processor for each pair, in microseconds. It hardly depends on what else the machine does. */
+  readonly cpuUs: number
   readonly repetitions: number
   readonly memoryMib: number
 }
@@ -28,6 +30,7 @@ export function writeResults(run: {
     name,
     count,
     pairsPerS: Math.round(count / pushS),
+    cpuUs: Math.round((report.cpuMs * 1_000) / count),
     repetitions: report.retries.length,
     memoryMib: Math.round(report.memoryBytesMax / 2 ** 20),
   }

@@ -1,5 +1,6 @@
 /** The parts of a scenario: what the fake server does with each attempt, and what has to become of each push. */
 import type { Job, Mode, PrintedError } from './job.ts'
+import type { OtherPlace } from './places.ts'
 
 /** One attempt of one push, as it reaches the fake server. */
 export interface Attempt {
@@ -14,24 +15,33 @@ export interface Attempt {
 
 /** What the fake server does with a push or a call (README.md). */
 export type Action =
-  | { readonly kind: 'store' | 'filter' | 'end' | 'ignore' | 'garble' }
+  | { readonly kind: 'store' | 'filter' | 'end' | 'ignore' | 'garble' | 'double' }
   | (Refusal & { readonly kind: 'refuse'; readonly isStored?: boolean })
   | {
       readonly kind: 'cut'
       readonly isStored: boolean
       /** Where the response ends: before its first byte, or, for a stream, in the middle of the last line. */
       readonly at: 'start' | 'line'
+      /** Whether the response ends there as if it were complete, instead of with its connection. */
+      readonly isEnded?: boolean
       /** For this many milliseconds afterwards, every connection is reset, including the open ones. */
       readonly downMs?: number
     }
 
 /** What the fake server does with a request before it reads its body. */
-export type RequestAction = Refusal | { readonly status: number; readonly html: string }
+export type RequestAction =
+  | Refusal
+  | { readonly status: number; readonly html: string }
+  /** Text that is sent as it is, before the connection ends. */
+  | { readonly raw: string }
 
-interface Refusal {
+/** A response with an error, or a line with one. */
+export interface Refusal {
   readonly code: string
   readonly status: number
   readonly retryAfterS?: number
+  /** The text of the error. Default: one that names the code. */
+  readonly message?: string
 }
 
 /** What has to become of a push or a call. */
@@ -44,11 +54,19 @@ export interface Scenario {
   /** Whether a long run pushes as many pairs as it can; otherwise `count`. */
   readonly isLong: boolean
   readonly count: number
-  readonly job: Partial<Pick<Job, 'client' | 'stream' | 'concurrency' | 'closeMs' | 'keyPrefix'>>
+  readonly job: Partial<
+    Pick<Job, 'client' | 'stream' | 'concurrency' | 'closeMs' | 'keyPrefix' | 'options' | 'text'>
+  >
   /** How often the driver runs the same job, each time at the same server. */
   readonly runs: number
-  /** Whether nobody listens at the url of the job. */
-  readonly isUnreachable: boolean
+  /** What is at the url of the job. */
+  readonly place: 'fake server' | OtherPlace
+  /** Whether responses are sent byte by byte. */
+  readonly isDripping: boolean
+  /** Whether nothing says how long the response to a stream is: the end of the connection ends it. */
+  readonly isOpenEnded: boolean
+  /** Whether the server never reads the body of a request. */
+  readonly isStalled: boolean
   /** Results are sent after this many milliseconds. */
   readonly resultDelayMs: number
   readonly action: (attempt: Attempt) => Action

@@ -1,5 +1,6 @@
 /** All scenarios: what goes wrong at the server, and what the client has to make of it (docs/use/client.md). */
-import type { PrintedError } from './job.ts'
+import { gzipSync } from 'node:zlib'
+import { jobKey, type PrintedError } from './job.ts'
 import type { Action, Scenario } from './scenario.ts'
 
 /** Delays that a test can wait for. */
@@ -15,7 +16,10 @@ const plain: Omit<Scenario, 'name'> = {
   count: 40,
   job: { client: quick },
   runs: 1,
-  isUnreachable: false,
+  place: 'fake server',
+  isDripping: false,
+  isOpenEnded: false,
+  isStalled: false,
   resultDelayMs: 0,
   action: () => store,
   requestAction: () => undefined,
@@ -41,6 +45,34 @@ const long: Omit<Scenario, 'name'> = {
 function error(code: string, rest: Partial<PrintedError> = {}): PrintedError {
   return { code, isRetryable: false, isOutcomeUnknown: false, ...rest }
 }
+
+/** A server that was never reached: the last attempt ends by 2.9 s. Two full attempts of 2 s would take 4 s. */
+const unreachable: Pick<Scenario, 'count' | 'job' | 'outcomes' | 'retryCode' | 'elapsedMs'> = {
+  // All of them at a time.
+  count: 16,
+  job: { client: {} },
+  outcomes: () => [error('CONNECTION_FAILED', { isRetryable: true })],
+  retryCode: 'CONNECTION_FAILED',
+  elapsedMs: { min: 0, max: 3_700 },
+}
+
+/** What a faulty server or another program answers to each of the first two requests, before it stores anything. */
+function atFirst(raw: string): Pick<Scenario, 'requestAction' | 'retryCode'> {
+  return {
+    requestAction: (nth) => (nth <= 2 ? { raw } : undefined),
+    retryCode: 'CONNECTION_LOST',
+  }
+}
+
+/** A draw that depends on its numbers alone, from 0 up to, but not including, 100. */
+function drawn(n: number, attempt: number): number {
+  return Number(BigInt.asUintN(32, BigInt(n * 31 + attempt) * 2_654_435_761n) % 100n)
+}
+
+const repeating = { code: 'BAD_UPDATE', status: 400, message: `Expected no ${jobKey}` }
+/** The error of a push that may be stored. */
+const lost = error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true })
+const compressed = gzipSync('{"update_id":1}').toString('latin1')
 
 /** Every scenario, by name. */
 export const scenarios: readonly Scenario[] = [
@@ -215,7 +247,7 @@ export const scenarios: readonly Scenario[] = [
     attemptsMax: 3,
     retryCode: 'CONNECTION_LOST',
     action: () => ({ kind: 'cut', isStored: true, at: 'start' }),
-    outcomes: () => [error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true })],
+    outcomes: () => [lost],
   },
   {
     ...plain,
@@ -224,7 +256,6 @@ export const scenarios: readonly Scenario[] = [
     action: ({ n, attempt }) =>
       n === 7 && attempt === 1 ? { kind: 'cut', isStored: true, at: 'start' } : store,
     outcomes: (n, mode) => {
-      const lost = error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true })
       if (mode === 'single') return [n === 7 ? lost : 'stored']
       // The outcome of the pairs that were under way with it is unknown, too.
       return n === 7 ? [lost] : ['stored', lost]
@@ -255,11 +286,177 @@ export const scenarios: readonly Scenario[] = [
   {
     ...plain,
     name: 'an address where nobody listens is reported within 3 s',
-    isUnreachable: true,
-    job: { client: {} },
-    outcomes: () => [error('CONNECTION_FAILED', { isRetryable: true })],
-    retryCode: 'CONNECTION_FAILED',
-    elapsedMs: { min: 0, max: 4_500 },
+    place: 'nobody',
+    ...unreachable,
+  },
+  {
+    ...plain,
+    name: 'a server that accepts connections and never takes part in TLS is reported within 3 s',
+    place: 'mute TLS',
+    modes: ['single', 'stream'],
+    ...unreachable,
+  },
+  {
+    ...plain,
+    name: 'a server that resets the handshake of TLS is reported within 3 s',
+    place: 'reset TLS',
+    modes: ['single', 'stream'],
+    ...unreachable,
+  },
+  {
+    ...plain,
+    name: 'a server with the certificate of another is reported within 3 s',
+    place: 'wrong certificate',
+    modes: ['single', 'stream'],
+    ...unreachable,
+  },
+  {
+    ...plain,
+    name: 'every option of a push arrives',
+    job: {
+      client: quick,
+      keyPrefix: 'event-',
+      options: {
+        orderingKey: 'a "key" & ü',
+        ttlS: 3_600,
+        isTest: true,
+        validate: 'telegram',
+        traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      },
+    },
+    attemptsMax: 1,
+  },
+  {
+    ...long,
+    name: 'faults of every kind, as they are drawn',
+    overtakenMax: Infinity,
+    outcomes: () => ['stored', 'duplicate'],
+    action: ({ n, attempt, isFirstBot, isTurn }) => {
+      if (!isTurn && n % 1_009 !== 13) return store
+      const draw = drawn(n, attempt)
+      if (draw < 15) return { kind: 'cut', isStored: true, at: 'line' }
+      if (draw < 30) return { kind: 'cut', isStored: true, at: 'line', isEnded: true }
+      if (draw < 40) return { kind: 'cut', isStored: draw < 35, at: 'start' }
+      if (draw < 45) return { kind: 'cut', isStored: true, at: 'start', downMs: 10 }
+      if (draw < 60) return { kind: 'end' }
+      if (draw < 80 && isFirstBot) {
+        return { kind: 'refuse', code: 'OUTCOME_UNKNOWN', status: 503, isStored: draw < 70 }
+      }
+      return store
+    },
+  },
+  {
+    ...long,
+    name: 'lost responses over TLS',
+    place: 'TLS',
+    action: ({ isTurn, attempt }) =>
+      isTurn && attempt === 1 ? { kind: 'cut', isStored: true, at: 'start' } : store,
+  },
+  {
+    ...plain,
+    name: 'a server that repeats the key in the text of an error',
+    attemptsMax: 1,
+    action: () => ({ ...repeating, kind: 'refuse' }),
+    outcomes: () => [error('BAD_UPDATE', { status: 400 })],
+  },
+  {
+    ...plain,
+    name: 'a server that refuses requests with the key in the text of its error',
+    attemptsMax: 1,
+    requestAction: () => repeating,
+    outcomes: () => [error('BAD_UPDATE', { status: 400 })],
+  },
+  { ...plain, name: 'an endless head', ...atFirst(`HTTP/1.1 200 OK\r\na: ${'a'.repeat(200_000)}`) },
+  { ...plain, name: 'an answer that is not HTTP', ...atFirst('SSH-2.0-OpenSSH_9.2p1\r\n') },
+  {
+    ...plain,
+    name: 'a body that is longer than it ends',
+    ...atFirst('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"update_id'),
+  },
+  {
+    ...plain,
+    name: 'a chunk whose size is no number',
+    ...atFirst('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n{"update_id":1}\n\r\n'),
+  },
+  {
+    ...plain,
+    name: 'a redirection is not followed',
+    attemptsMax: 0,
+    requestAction: () => ({
+      raw: 'HTTP/1.1 307 Temporary Redirect\r\nlocation: /v1/updates\r\nconnection: close\r\ncontent-length: 0\r\n\r\n',
+    }),
+    outcomes: () => [error('UNEXPECTED_ANSWER', { status: 307, isOutcomeUnknown: true })],
+  },
+  {
+    ...plain,
+    name: 'a response without a body',
+    attemptsMax: 0,
+    requestAction: () => ({ raw: 'HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n' }),
+    outcomes: () => [error('UNEXPECTED_ANSWER', { status: 204, isOutcomeUnknown: true })],
+  },
+  {
+    ...plain,
+    name: 'the page of another server',
+    attemptsMax: 0,
+    requestAction: () => ({ status: 200, html: '<h1>Welcome</h1>\n'.repeat(100) }),
+    outcomes: () => [error('UNEXPECTED_ANSWER', { isOutcomeUnknown: true })],
+  },
+  {
+    ...plain,
+    name: 'a compressed response that nobody asked for',
+    modes: ['single'],
+    attemptsMax: 0,
+    requestAction: () => ({
+      raw: `HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-encoding: gzip\r\ncontent-length: ${compressed.length}\r\n\r\n${compressed}`,
+    }),
+    outcomes: () => [error('UNEXPECTED_ANSWER', { isOutcomeUnknown: true })],
+  },
+  {
+    ...plain,
+    name: 'results arrive byte by byte',
+    isDripping: true,
+    attemptsMax: 1,
+  },
+  {
+    ...plain,
+    name: 'a response that comes twice is not that of the next push',
+    modes: ['single'],
+    job: { client: quick, concurrency: 1 },
+    attemptsMax: 1,
+    action: ({ n }) => (n % 4 === 1 ? { kind: 'double' } : store),
+  },
+  {
+    ...plain,
+    name: 'without idempotency keys, a stream that ends within a result is not taken for whole',
+    modes: ['stream', 'pushAll'],
+    job: { client: { ...quick, hasIdempotencyKeys: false } },
+    action: ({ n, attempt }) =>
+      n === 7 && attempt === 1 ? { kind: 'cut', isStored: true, at: 'line', isEnded: true } : store,
+    outcomes: (n) => (n === 7 ? [lost] : ['stored', lost]),
+  },
+  {
+    ...plain,
+    name: 'without idempotency keys, a stream that only its connection ends is not taken for whole',
+    modes: ['stream', 'pushAll'],
+    isOpenEnded: true,
+    job: { client: { ...quick, hasIdempotencyKeys: false } },
+    action: ({ n, attempt }) =>
+      n === 7 && attempt === 1
+        ? { kind: 'cut', isStored: true, at: 'start', isEnded: true }
+        : store,
+    outcomes: (n) => (n === 7 ? [lost] : ['stored', lost]),
+  },
+  {
+    ...plain,
+    name: 'a server that reads nothing',
+    count: 16,
+    isStalled: true,
+    // More than the buffers of a connection take.
+    job: { client: { ...quick, timeoutMs: 300, retries: 1 }, text: 'a'.repeat(1_000_000) },
+    attemptsMax: 0,
+    retryCode: 'TIMEOUT',
+    outcomes: () => [error('TIMEOUT', { isRetryable: true, isOutcomeUnknown: true })],
+    elapsedMs: { min: 600, max: 6_000 },
   },
   { ...plain, name: 'calls about bots', modes: ['calls'], attemptsMax: 1 },
   {
@@ -277,9 +474,6 @@ export const scenarios: readonly Scenario[] = [
     retryCode: 'CONNECTION_LOST',
     callAction: (call, attempt) =>
       call === 'getBot' && attempt > 1 ? store : { kind: 'cut', isStored: true, at: 'start' },
-    callOutcomes: (call) =>
-      call === 'getBot'
-        ? 'stored'
-        : error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true }),
+    callOutcomes: (call) => (call === 'getBot' ? 'stored' : lost),
   },
 ]

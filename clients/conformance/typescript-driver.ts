@@ -7,7 +7,7 @@ import {
   type PushItem,
   type PushResult,
 } from '../../src/client/postbote-client.ts'
-import { type Job, type Mode, updateOf } from './job.ts'
+import { type Job, type Mode, newBot, rotation, updateOf } from './job.ts'
 
 /** One job with its client. */
 class JobRun {
@@ -82,9 +82,9 @@ class JobRun {
   async #calls(): Promise<void> {
     const [botId = 0] = this.#job.bots
     const all: Readonly<Record<string, () => Promise<unknown>>> = {
-      createBot: () => this.#client.createBot({ firstName: 'Echo', username: 'echo_bot' }),
+      createBot: () => this.#client.createBot(newBot),
       getBot: () => this.#client.getBot(botId),
-      rotateToken: () => this.#client.rotateToken(botId, { overlapS: 60 }),
+      rotateToken: () => this.#client.rotateToken(botId, rotation),
       removeBot: () => this.#client.removeBot(botId),
     }
     for (const [call, make] of Object.entries(all)) {
@@ -101,9 +101,10 @@ class JobRun {
   }
 
   #item(n: number): PushItem {
-    const { bots, keyPrefix } = this.#job
+    const { bots, keyPrefix, options: given = {} } = this.#job
     const botId = bots[n % bots.length] ?? 0
-    const options = keyPrefix === undefined ? {} : { idempotencyKey: `${keyPrefix}${n}` }
+    const options =
+      keyPrefix === undefined ? given : { ...given, idempotencyKey: `${keyPrefix}${n}` }
     return { botId, update: updateOf(this.#job, n), options }
   }
 }
@@ -121,8 +122,8 @@ function settled(n: number, result: Promise<PushResult>): Promise<void> {
 
 function printed(error: unknown): object {
   if (!(error instanceof PostboteClientError)) throw error
-  const { code, status, retryAfterS, isRetryable, isOutcomeUnknown } = error
-  return { code, status, retryAfterS, isRetryable, isOutcomeUnknown }
+  const { code, status, retryAfterS, isRetryable, isOutcomeUnknown, message } = error
+  return { code, status, retryAfterS, isRetryable, isOutcomeUnknown, message }
 }
 
 function print(line: object): void {

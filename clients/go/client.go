@@ -30,6 +30,8 @@ type NewBot struct {
 	BotID     int64  `json:"bot_id,omitempty"`
 	FirstName string `json:"first_name"`
 	Username  string `json:"username"`
+	// Polls "take_over": a later getUpdates call ends the one that waits with an empty list, instead of 409.
+	Polls string `json:"polls,omitempty"`
 	// Token is one that another server has made; its bot has the id in it. Only a server with --foreign-tokens takes
 	// one.
 	Token string `json:"token,omitempty"`
@@ -140,7 +142,7 @@ func (c *Client) Push(ctx context.Context, item Item) (Result, error) {
 	}
 	result, failed := pushOutcome(text)
 	if failed != nil {
-		return Result{}, failed
+		return Result{}, c.connection.withoutKey(failed)
 	}
 	return result, nil
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type call struct {
 // connection connects the client to the private API: a pool of connections for single calls, and one for each stream.
 type connection struct {
 	place         place
+	key           string
 	authorization string
 	tlsConfig     *tls.Config
 	timeout       time.Duration
@@ -52,7 +54,7 @@ func newConnection(options *Options) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{place: at, authorization: "Bearer " + options.Key, timeout: options.Timeout}
+	c := &connection{place: at, key: options.Key, authorization: "Bearer " + options.Key, timeout: options.Timeout}
 	if at.isTLS {
 		c.tlsConfig = options.TLSConfig.Clone()
 		if c.tlsConfig == nil {
@@ -148,7 +150,7 @@ func (c *connection) call(ctx context.Context, of *call) ([]byte, bool, *Error) 
 		return nil, true, toError(err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, true, responseError(response.StatusCode, response.Header, text)
+		return nil, true, c.withoutKey(responseError(response.StatusCode, response.Header, text))
 	}
 	return text, true, nil
 }
@@ -178,6 +180,15 @@ func (c *connection) request(ctx context.Context, of *call) *http.Request {
 // close closes the idle connections. Those in use are closed after their calls.
 func (c *connection) close() {
 	c.transport.CloseIdleConnections()
+}
+
+// withoutKey returns an error without the key, which the text of a faulty server may repeat. It changes an error that is
+// new.
+func (c *connection) withoutKey(of *Error) *Error {
+	if of != nil {
+		of.message = strings.ReplaceAll(of.message, c.key, "(the key)")
+	}
+	return of
 }
 
 // toError converts an error of the network: an Error stays, anything else is CONNECTION_LOST.

@@ -5,18 +5,9 @@ import (
 	"time"
 )
 
-const (
-	// A client that has never reached its server reports that within the third time, because the address is wrong, or
-	// nobody listens there. An attempt may take the first time, and the last one begins within the second. A restart of
-	// a server that was reached may take longer.
-	firstConnect = 2 * time.Second
-	firstContact = 2500 * time.Millisecond
-	firstReport  = 2900 * time.Millisecond
-
-	// A longer Retry-After is reported to the caller instead of waited for: a caller expects its call to end within a
-	// minute or so.
-	retryAfterMax = time.Minute
-)
+// A longer Retry-After is reported to the caller instead of waited for: a caller expects its call to end within a minute
+// or so.
+const retryAfterMax = time.Minute
 
 // failedAttempt is a failed attempt, as far as the retry depends on it.
 type failedAttempt struct {

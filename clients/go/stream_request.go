@@ -184,7 +184,7 @@ func (r *streamRequest) read(conn net.Conn) *Error {
 	if response.StatusCode != http.StatusOK {
 		// What was read of the text says enough if the rest is lost.
 		text, _ := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
-		return responseError(response.StatusCode, response.Header, text)
+		return r.stream.client.connection.withoutKey(responseError(response.StatusCode, response.Header, text))
 	}
 	if err := r.readLines(response.Body); err != io.EOF {
 		return toError(err)
@@ -217,11 +217,15 @@ func (r *streamRequest) readLines(body io.Reader) error {
 		if err == bufio.ErrBufferFull {
 			return clientError(CodeUnexpectedAnswer, nil)
 		}
+		if err == io.EOF && len(line) > 0 {
+			// Half a result: the response was not complete.
+			return io.ErrUnexpectedEOF
+		}
 		if err != nil {
 			return err
 		}
 		result, failed := pushOutcome(line[:len(line)-1])
-		batch = append(batch, lineOutcome{result, failed})
+		batch = append(batch, lineOutcome{result, r.stream.client.connection.withoutKey(failed)})
 		next, _ := lines.Peek(lines.Buffered())
 		if len(batch) < batchMax && bytes.IndexByte(next, '\n') >= 0 {
 			continue

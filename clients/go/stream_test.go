@@ -579,3 +579,48 @@ func TestPushAllReceivesItemsOnlyAsFarAsResultsAreTaken(t *testing.T) {
 		t.Errorf("%d items were received", received)
 	}
 }
+
+func TestCloseWhileGoroutinesPushAndGiveUpLeavesNoPushWithoutAResult(t *testing.T) {
+	fake := newFakeStream(t, storeAll)
+	stream := streamOf(t, clientOf(t, fake.url, nil), StreamOptions{PairsMax: 10})
+	var pushing sync.WaitGroup
+	var mu sync.Mutex
+	codes := map[Code]int{}
+	for range [20]struct{}{} {
+		pushing.Add(1)
+		go func() {
+			defer pushing.Done()
+			for nth := 0; ; nth++ {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(nth%3)*100*time.Microsecond)
+				pending, err := stream.Push(ctx, Item{BotID: 4711, Update: message})
+				cancel()
+				if err == nil {
+					_, err = pending.Wait(context.Background())
+				}
+				mu.Lock()
+				codes[CodeOf(err)]++
+				mu.Unlock()
+				if CodeOf(err) == CodeClosed {
+					return
+				}
+			}
+		}()
+	}
+	time.Sleep(50 * time.Millisecond)
+	stream.Close(context.Background())
+	pushing.Wait()
+	// ABORTED and CLOSED say that nothing was sent.
+	if stored := len(fake.order); codes[""] != stored || codes[CodeClosed] != 20 || stream.PairsInFlight() != 0 {
+		t.Errorf("%d stored, %v", stored, codes)
+	}
+}
+
+func TestNoFormatOfAClientShowsTheKey(t *testing.T) {
+	client := clientOf(t, "", nil)
+	stream := streamOf(t, client, StreamOptions{})
+	for _, format := range []string{"%v", "%+v", "%#v"} {
+		if text := fmt.Sprintf(format+format, client, stream); strings.Contains(text, testKey) {
+			t.Errorf("%s: %s", format, text)
+		}
+	}
+}

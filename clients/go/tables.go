@@ -143,3 +143,10 @@ const (
 	defaultPairsMax      = 16384
 	defaultBytesMax      = 16777216
 )
+
+// A server that was never reached is reported within 3 s: src/client/limits.ts.
+const (
+	firstConnect = 2000 * time.Millisecond
+	firstContact = 2500 * time.Millisecond
+	firstReport  = 2900 * time.Millisecond
+)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -49,15 +50,25 @@ def _item(job: Dict[str, Any], n: int) -> _Item:
     chat = {"id": n % 7 + 1, "type": "private"}
     message = {"message_id": n, "date": 1_795_259_700, "chat": chat, "text": job["text"]}
     prefix = job.get("keyPrefix")
-    options = {} if prefix is None else {"idempotency_key": f"{prefix}{n}"}
+    options = _fields(job.get("options", {}))
+    if prefix is not None:
+        options["idempotency_key"] = f"{prefix}{n}"
     return _Item(n, job["bots"][n % len(job["bots"])], {"message": message}, options)
+
+
+def _fields(options: Dict[str, Any]) -> Dict[str, Any]:
+    """Names of client.md that differ in their spelling alone."""
+    return {re.sub("[A-Z]", lambda of: f"_{of[0].lower()}", name): options[name] for name in options}
 
 
 _printing = threading.Lock()
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def _print(line: Dict[str, Any]) -> None:
-    text = json.dumps(line, separators=(",", ":"))
+    text = _encode(line)
     with _printing:
         sys.stdout.write(f"{text}\n")
 
@@ -84,6 +95,7 @@ def _error(error: PostboteClientError) -> Dict[str, Any]:
         "retryAfterS": error.retry_after_s,
         "isRetryable": error.is_retryable,
         "isOutcomeUnknown": error.is_outcome_unknown,
+        "message": str(error),
     }
     return {name: value for name, value in line.items() if value is not None}
 
@@ -95,11 +107,12 @@ def _on_retry(retry: Retry) -> None:
     _print({"retry": line})
 
 
-def _calls(client: Any, bot_id: int) -> Dict[str, Callable[[], Any]]:
+def _calls(client: Any, job: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
+    bot_id = job["bots"][0]
     return {
-        "createBot": lambda: client.create_bot(first_name="Echo", username="echo_bot"),
+        "createBot": lambda: client.create_bot(**_fields(job["newBot"])),
         "getBot": lambda: client.get_bot(bot_id),
-        "rotateToken": lambda: client.rotate_token(bot_id, overlap_s=60),
+        "rotateToken": lambda: client.rotate_token(bot_id, **_fields(job["rotation"])),
         "removeBot": lambda: client.remove_bot(bot_id),
     }
 
@@ -177,7 +190,7 @@ class _AsyncRun:
                 _print({"n": each.item.n, "error": _error(each.error)})
 
     async def calls(self) -> None:
-        for call, make in _calls(self.client, self.job["bots"][0]).items():
+        for call, make in _calls(self.client, self.job).items():
             try:
                 _print_call(call, await make())
             except PostboteClientError as error:
@@ -216,12 +229,17 @@ class _SyncRun:
 
     def stream(self) -> None:
         stream = self.client.open_stream(**_named(self.job["stream"]))
-        # Counts the printed results.
-        printed = threading.Semaphore(0)
+        left = self.job["count"]
+        is_done = threading.Event()
 
         def on_done(n: int, future: Any) -> None:
+            nonlocal left
             _print_outcome(n, future)
-            printed.release()
+            # A push that is refused has its result in this thread, the others in that of the client.
+            with _printing:
+                left -= 1
+            if left == 0:
+                is_done.set()
 
         for n in range(self.job["count"]):
             stream.ready()
@@ -230,8 +248,7 @@ class _SyncRun:
             future.add_done_callback(lambda each, n=n: on_done(n, each))
             self.in_flight_max = max(self.in_flight_max, stream.pairs_in_flight)
         self.close_early()
-        for _ in range(self.job["count"]):
-            printed.acquire()
+        is_done.wait()
 
     def pushAll(self) -> None:  # noqa: N802 - the name of the mode
         items = (_item(self.job, n) for n in range(self.job["count"]))
@@ -242,7 +259,7 @@ class _SyncRun:
                 _print({"n": each.item.n, "error": _error(each.error)})
 
     def calls(self) -> None:
-        for call, make in _calls(self.client, self.job["bots"][0]).items():
+        for call, make in _calls(self.client, self.job).items():
             try:
                 _print_call(call, make())
             except PostboteClientError as error:

@@ -119,10 +119,21 @@ export class PostboteClientError extends Error {
 
 /** Returns the error of a push of which an earlier attempt may have stored the update. */
 export function withUnknownOutcome(error: PostboteClientError): PostboteClientError {
-  if (error.isOutcomeUnknown) return error
-  const { code, message, status, retryAfterS, cause } = error
-  const details = { message, status, retryAfterS, isOutcomeUnknown: true, cause }
-  return new PostboteClientError(code, details)
+  return error.isOutcomeUnknown ? error : changed(error, { isOutcomeUnknown: true })
+}
+
+/** Returns an error without the key, which the text of a faulty server may repeat. */
+export function withoutKey(error: PostboteClientError, key: string): PostboteClientError {
+  const { message } = error
+  return message.includes(key)
+    ? changed(error, { message: message.replaceAll(key, '(the key)') })
+    : error
+}
+
+function changed(error: PostboteClientError, details: ClientErrorDetails): PostboteClientError {
+  const { code, message, status, retryAfterS, isOutcomeUnknown, cause } = error
+  const kept = { message, status, retryAfterS, isOutcomeUnknown, cause }
+  return new PostboteClientError(code, { ...kept, ...details })
 }
 
 /**

@@ -215,7 +215,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     const call = pushCall(botId, update, { ...options, idempotencyKey })
     const isRepeatable = idempotencyKey !== undefined
     const outcome = pushOutcome(await this.#call(call, { isRepeatable, signal }))
-    if (outcome instanceof PostboteClientError) throw outcome
+    if (outcome instanceof PostboteClientError) throw this.#connection.withoutKey(outcome)
     return outcome
   }
 
@@ -236,6 +236,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
       bounds: streamSettings(options),
       surroundings: this.#surroundings,
       newKey: () => this.#newKey(),
+      withoutKey: (error) => this.#connection.withoutKey(error),
       onRetry: this.#onRetry,
       onClosed: () => this.#streams.delete(stream),
     })

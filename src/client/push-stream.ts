@@ -39,6 +39,7 @@ export interface PushStreamOptions extends Omit<RepeatedCallsOptions, 'attempt'>
   openRequest(events: PairRequestEvents): PairRequest
   readonly bounds: FlowBounds
   newKey(): string | undefined
+  withoutKey(error: PostboteClientError): PostboteClientError
   onClosed(): void
 }
 
@@ -251,12 +252,13 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   }
 
   #settleOne(pair: Pair, line: string): void {
-    const outcome = lineOutcome(line)
-    if (!(outcome instanceof PostboteClientError)) {
+    const read = lineOutcome(line)
+    if (!(read instanceof PostboteClientError)) {
       this.#flow.remove(pair.bytes)
-      pair.resolve(outcome)
+      pair.resolve(read)
       return
     }
+    const outcome = this.#options.withoutKey(read)
     pair.refusals += 1
     pair.mayBeStored ||= outcome.isOutcomeUnknown
     const { settings, surroundings, onRetry } = this.#options

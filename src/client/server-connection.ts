@@ -6,10 +6,10 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
-import type { Clock } from '../clock.ts'
-import { clientResponseBytesMax, firstConnectMs } from './limits.ts'
+import type { Clock, Timer } from '../clock.ts'
+import { clientResponseBytesMax, firstConnectMs, firstContactMs, firstReportMs } from './limits.ts'
 import { responseError, parsedOrUndefined } from './response-error.ts'
-import { PostboteClientError } from './postbote-client-error.ts'
+import { PostboteClientError, withoutKey } from './postbote-client-error.ts'
 
 /** Where the server is and how to connect to it. */
 export interface ServerConnectionOptions {
@@ -53,6 +53,7 @@ export interface PrivateCall {
 export class ServerConnection {
   readonly #origin: string
   readonly #pathPrefix: string
+  readonly #key: string
   readonly #headers: Readonly<Record<string, string>>
   readonly #connect: buildConnector.connector
   readonly #pool: Pool
@@ -71,13 +72,13 @@ export class ServerConnection {
     const { origin, pathPrefix } = placeOf(options)
     this.#origin = origin
     this.#pathPrefix = pathPrefix
-    this.#headers = { authorization: `Bearer ${keyIn(options.key)}` }
+    this.#key = keyIn(options.key)
+    this.#headers = { authorization: `Bearer ${this.#key}` }
     const { socketPath, timeoutMs, connections, isPatient = false } = options
     const { responseBytesMax = clientResponseBytesMax } = options
-    const firstMs = isPatient ? timeoutMs : Math.min(timeoutMs, firstConnectMs)
     this.#clock = options.clock
     this.#judge = options.judge
-    this.#connect = this.#connector(socketPath ?? origin, firstMs, {
+    this.#connect = this.#connector(socketPath ?? origin, isPatient, {
       ...(options.judge === undefined ? {} : { rejectUnauthorized: false }),
       timeout: timeoutMs,
       socketPath: socketPath ?? null,
@@ -102,7 +103,7 @@ export class ServerConnection {
     try {
       const response = await this.open(call, { signal })
       const text = await response.body.text()
-      if (response.statusCode !== 200) throw responseError(response, text)
+      if (response.statusCode !== 200) throw this.withoutKey(responseError(response, text))
       return parsed(text)
     } catch (error) {
       throw toClientError(error)
@@ -136,6 +137,11 @@ export class ServerConnection {
     }
   }
 
+  /** Returns an error that has a text of the server without the key. */
+  withoutKey(error: PostboteClientError): PostboteClientError {
+    return withoutKey(error, this.#key)
+  }
+
   /** Returns for how long the client has tried to reach the server; undefined before that, and once it has reached it. */
   unreachedMs(): number | undefined {
     return typeof this.#triedMs === 'number' ? this.#clock.monotonicMs() - this.#triedMs : undefined
@@ -145,19 +151,30 @@ export class ServerConnection {
    * Every failure before the connection is established, including the TLS handshake, is CONNECTION_FAILED: nothing was sent.
    *
    * @param place - the address or the socket, for the error.
-   * @param firstMs - how long the first connection may take
+   * @param isPatient - whether the first connection may take as long as any other.
    */
   #connector(
     place: string,
-    firstMs: number,
-    options: buildConnector.BuildOptions,
+    isPatient: boolean,
+    options: buildConnector.BuildOptions & { readonly timeout: number },
   ): buildConnector.connector {
-    const connectFirst = buildConnector({ ...options, timeout: firstMs })
-    const connectAgain = buildConnector(options)
+    const connect = buildConnector(options)
+    const connectFirst = buildConnector({
+      ...options,
+      timeout: Math.min(options.timeout, firstConnectMs),
+    })
     return (to, callback) => {
-      const connect = this.#triedMs === 'reached' ? connectAgain : connectFirst
+      const isHasty = this.#triedMs !== 'reached' && !isPatient
       this.#triedMs ??= this.#clock.monotonicMs()
-      connect(to, (...[cause, socket]) => {
+      let isOver = false
+      const end: buildConnector.Callback = (...[cause, socket]) => {
+        // After the limit: nobody waits for this connection any more.
+        if (isOver) {
+          socket?.destroy()
+          return
+        }
+        isOver = true
+        limit?.cancel()
         if (cause !== null) return callback(connectionFailed(place, cause), null)
         const refusal = this.#refusal(socket)
         if (refusal !== undefined) {
@@ -166,7 +183,10 @@ export class ServerConnection {
         }
         this.#triedMs = 'reached'
         callback(null, socket)
-      })
+      }
+      const limit = isHasty ? this.#firstLimit(options.timeout, (cause) => end(cause, null)) : null
+      if (isHasty) connectFirst(to, end)
+      else connect(to, end)
     }
   }
 
@@ -174,6 +194,17 @@ export class ServerConnection {
     if (this.#judge === undefined) return undefined
     const shown = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined
     return shown === undefined ? new Error('it shows no certificate') : this.#judge(shown.raw)
+  }
+
+  /** The timers of undici are up to half a second late, which is too much for the first report. */
+  #firstLimit(timeoutMs: number, onOver: (cause: Error) => void): Timer {
+    const triedForMs = this.unreachedMs() ?? 0
+    // A later call has one attempt.
+    const leftMs = triedForMs > firstContactMs ? firstConnectMs : firstReportMs - triedForMs
+    const limitMs = Math.min(timeoutMs, firstConnectMs, leftMs)
+    return this.#clock.after(limitMs, () =>
+      onOver(new Error(`expected a connection within ${Math.round(limitMs)} ms`)),
+    )
   }
 
   /** Returns a client with a connection for one stream. The caller destroys it when the stream's request is over. */

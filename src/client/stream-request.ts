@@ -16,7 +16,10 @@ import { type ServerConnection, toClientError } from './server-connection.ts'
 import { kib } from '../limits.ts'
 
 /** The part of ServerConnection that a stream's request uses. */
-export type StreamConnection = Pick<ServerConnection, 'streamClient' | 'streamRequest'>
+export type StreamConnection = Pick<
+  ServerConnection,
+  'streamClient' | 'streamRequest' | 'withoutKey'
+>
 
 /** A line of the response to a stream may have this many characters: a result has 50, an error a few hundred. */
 const clientResultLengthMax = 64 * kib
@@ -59,9 +62,11 @@ export class StreamRequest implements PairRequest {
         body: this.#source,
         signal: this.#controller.signal,
       })
-      if (response.statusCode !== 200)
-        throw responseError(response, await refusalText(response.body))
-      await this.#read(response.body)
+      if (response.statusCode !== 200) {
+        const refusal = responseError(response, await refusalText(response.body))
+        throw this.#connection.withoutKey(refusal)
+      }
+      await this.#read(response)
       return undefined
     } catch (error) {
       return this.#reason ?? toClientError(error)
@@ -71,7 +76,7 @@ export class StreamRequest implements PairRequest {
     }
   }
 
-  async #read(body: Dispatcher.ResponseData['body']): Promise<void> {
+  async #read({ body, headers }: Dispatcher.ResponseData): Promise<void> {
     const decoder = new StringDecoder('utf8')
     let rest = ''
     for await (const chunk of body) {
@@ -80,6 +85,9 @@ export class StreamRequest implements PairRequest {
       if (rest.length > clientResultLengthMax) throw new PostboteClientError('UNEXPECTED_ANSWER')
       if (lines.length > 0) this.#events.onResults(lines)
     }
+    // Pairs are sent again after a normal end, also without a key: neither half a result, nor the mere end of the connection, is one.
+    const hasEnd = 'content-length' in headers || 'transfer-encoding' in headers
+    if (rest !== '' || !hasEnd) throw new PostboteClientError('CONNECTION_LOST')
   }
 }
 

@@ -104,5 +104,7 @@ class RepeatedCalls:
 
 
 async def _cancelled(task: asyncio.Future[bytes]) -> None:
-    task.cancel()
-    await asyncio.wait((task,))
+    # Before Python 3.12, wait_for ignores that it is cancelled if what it waits for ends at the same moment.
+    while not task.done():
+        task.cancel()
+        await asyncio.wait((task,), timeout=1)

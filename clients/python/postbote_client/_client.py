@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import ssl
 from typing import Any, AsyncGenerator, Mapping, NamedTuple, Optional, Set, Type, TypeVar
 from types import TracebackType
@@ -12,6 +11,7 @@ from . import _tables
 from ._calls import RepeatedCalls
 from ._errors import PostboteClientError
 from ._http import Place, Server
+from ._keys import new_key
 from ._push_all import Items, PushAllResult, push_all
 from ._pushes import (
     Call,
@@ -104,18 +104,21 @@ class AsyncPostboteClient:
         first_name: str,
         username: str,
         bot_id: Optional[int] = None,
+        polls: Optional[str] = None,
         token: Optional[str] = None,
     ) -> IssuedToken:
         """Registers a bot. A call that may have been carried out is not repeated, because that could not return the token.
 
         Args:
             bot_id: From 100 to 2^52 - 1. Default: the server chooses one.
+            polls: ``take_over``: a later getUpdates call ends the one that waits with an empty list, instead of 409.
             token: One that another server has made, for a server with ``--foreign-tokens``.
         """
         fields = {
             "bot_id": bot_id,
             "first_name": first_name,
             "username": username,
+            "polls": polls,
             "token": token,
         }
         return _issued_token(await self._call("POST", "/v1/bots", fields, is_repeatable=False))
@@ -167,7 +170,7 @@ class AsyncPostboteClient:
         call = push_call(bot_id, update, options)
         outcome = outcome_of(await self._calls.run(call, is_repeatable=key is not None))
         if isinstance(outcome, PostboteClientError):
-            raise outcome
+            raise self._server.place.without_key(outcome)
         return outcome
 
     def open_stream(
@@ -218,7 +221,7 @@ class AsyncPostboteClient:
             await asyncio.gather(self._calls.idle(), *streams)
         finally:
             timer.cancel()
-            self._server.close()
+            await self._server.close()
             # Aborted connections are closed in the next turn, before the event loop is.
             await asyncio.sleep(0)
 
@@ -230,7 +233,7 @@ class AsyncPostboteClient:
         return core
 
     def _new_key(self) -> Optional[str]:
-        return secrets.token_hex(16) if self._settings.has_idempotency_keys else None
+        return new_key() if self._settings.has_idempotency_keys else None
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:

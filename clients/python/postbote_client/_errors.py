@@ -53,11 +53,18 @@ class PostboteClientError(Exception):
         return status == 429 or (status >= 500 and status != 507)
 
 
-def copy_of(error: PostboteClientError, *, is_outcome_unknown: bool) -> PostboteClientError:
+def copy_of(
+    error: PostboteClientError,
+    *,
+    message: Optional[str] = None,
+    is_outcome_unknown: Optional[bool] = None,
+) -> PostboteClientError:
     """Returns the error for one push: each has its own exception, because raising one changes it."""
+    if is_outcome_unknown is None:
+        is_outcome_unknown = error.is_outcome_unknown
     return PostboteClientError(
         error.code,
-        str(error),
+        message or str(error),
         status=error.status,
         retry_after_s=error.retry_after_s,
         is_outcome_unknown=is_outcome_unknown,

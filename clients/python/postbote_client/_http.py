@@ -7,15 +7,16 @@ into errors of the client.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import ssl
-from typing import AsyncIterator, Deque, Dict, Optional, Tuple
+from typing import Any, AsyncIterator, Deque, Dict, Optional, Tuple
 from collections import deque
 from urllib.parse import urlsplit
 
-from ._errors import PostboteClientError
+from ._errors import PostboteClientError, copy_of
 from ._pushes import Call, parsed_or_none, response_error
-from ._settings import FIRST_CONNECT_S
+from ._tables import FIRST_CONNECT_S, FIRST_CONTACT_S, FIRST_REPORT_S
 
 # The response to a single call is far smaller (src/client/limits.ts).
 RESPONSE_BYTES_MAX = 2**20
@@ -41,10 +42,14 @@ class Place:
         self.socket_path = socket_path
         self.host, self.port, self.prefix = "localhost", 80, ""
         self.tls: Optional[ssl.SSLContext] = None
+        if ssl_context is not None and not isinstance(ssl_context, ssl.SSLContext):
+            raise TypeError("ssl_context: expected an ssl.SSLContext")
         if socket_path is not None:
+            if not isinstance(socket_path, (str, os.PathLike)):
+                raise TypeError("socket_path: expected the path of a socket")
             if url is not None:
                 raise TypeError("url and socket_path: expected one of them")
-            self.name, authority = socket_path, "localhost"
+            self.name, authority = str(socket_path), "localhost"
         else:
             authority = self._read(url or "http://127.0.0.1:8082", ssl_context)
             self.name = authority
@@ -52,6 +57,7 @@ class Place:
         text = key.strip() if isinstance(key, str) else ""
         if not re.fullmatch(r"[\x21-\x7e]+", text):
             raise TypeError("key: expected a key, printable ASCII characters without spaces")
+        self._key = text
         self._head = f"host: {authority}\r\nauthorization: Bearer {text}\r\n"
 
     def _read(self, url: str, ssl_context: Optional[ssl.SSLContext]) -> str:
@@ -73,9 +79,21 @@ class Place:
         self.prefix = parts.path.rstrip("/")
         return parts.netloc
 
+    def without_key(self, error: PostboteClientError) -> PostboteClientError:
+        """Returns an error without the key, which the text of a faulty server may repeat."""
+        message = str(error)
+        if self._key not in message:
+            return error
+        return copy_of(error, message=message.replace(self._key, "(the key)"))
+
     def head(self, method: str, path: str, lines: str) -> bytes:
         """Returns the head of a request with some further header lines."""
         return f"{method} {self.prefix}{path} HTTP/1.1\r\n{self._head}{lines}\r\n".encode("latin-1")
+
+
+def has_end(headers: Headers) -> bool:
+    """Whether the response says where it ends; otherwise the end of the connection ends it."""
+    return "content-length" in headers or "transfer-encoding" in headers
 
 
 class Connection:
@@ -84,7 +102,9 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self.writer = writer
-        self.idle_since = 0.0
+        self._idle_since = 0.0
+        #: While the connection is idle: the byte that nobody asked for, or the end of the connection.
+        self._unasked: Optional[asyncio.Task[bytes]] = None
         #: Whether another request may follow, known after the response.
         self.is_reusable = False
 
@@ -104,8 +124,7 @@ class Connection:
             if status >= 200:
                 break
         keeps = "close" not in headers.get("connection", "").lower()
-        has_end = "content-length" in headers or "transfer-encoding" in headers
-        self.is_reusable = match[1] == "1" and keeps and has_end
+        self.is_reusable = match[1] == "1" and keeps and has_end(headers)
         return status, headers
 
     async def read_body(self, headers: Headers) -> AsyncIterator[bytes]:
@@ -149,13 +168,36 @@ class Connection:
                 raise ValueError("the response is too long")
         return body
 
-    @property
-    def is_open(self) -> bool:
-        return not (self._reader.at_eof() or self.writer.is_closing())
+    def rest(self) -> None:
+        """Leaves the connection idle between two calls."""
+        loop = asyncio.get_running_loop()
+        self._idle_since = loop.time()
+        self._unasked = loop.create_task(self._reader.read(1))
+        self._unasked.add_done_callback(seen)
+
+    async def resume(self) -> bool:
+        """Returns whether the connection serves another call: the server neither ended it nor sent a response too many."""
+        # What has arrived by now is seen in this turn of the event loop.
+        await asyncio.sleep(0)
+        is_quiet = self._unasked is None or not self._unasked.done()
+        await self._stop_watching()
+        is_fresh = asyncio.get_running_loop().time() - self._idle_since < _IDLE_S_MAX
+        return is_quiet and is_fresh and not self.writer.is_closing()
+
+    async def end(self) -> None:
+        """Ends an idle connection."""
+        self.abort()
+        await self._stop_watching()
 
     def abort(self) -> None:
         """Ends the connection at once."""
         self.writer.transport.abort()
+
+    async def _stop_watching(self) -> None:
+        if self._unasked is not None:
+            self._unasked.cancel()
+            await asyncio.wait((self._unasked,))
+            self._unasked = None
 
 
 class Server:
@@ -181,12 +223,10 @@ class Server:
         """Opens a connection. Whatever fails before it is established is CONNECTION_FAILED: nothing was sent."""
         if self._tried_s is None:
             self._tried_s = asyncio.get_running_loop().time()
-        limit_s = self._timeout_s
-        if not self._is_reached:
-            limit_s = min(limit_s, FIRST_CONNECT_S)
         try:
-            reader, writer = await asyncio.wait_for(self._open(), limit_s)
-        except (OSError, asyncio.TimeoutError) as cause:
+            reader, writer = await asyncio.wait_for(self._open(), self._connect_limit_s())
+        except (OSError, ValueError, asyncio.TimeoutError) as cause:
+            # ValueError: a name or a path that no system call takes.
             reason = str(cause) or type(cause).__name__
             message = (
                 f"The client could not connect to {self.place.name} ({reason}), and nothing was sent"
@@ -194,6 +234,14 @@ class Server:
             raise PostboteClientError("CONNECTION_FAILED", message, cause=cause) from cause
         self._is_reached = True
         return Connection(reader, writer)
+
+    def _connect_limit_s(self) -> float:
+        tried_s = self.unreached_s()
+        if tried_s is None:
+            return self._timeout_s
+        # A later call has one attempt.
+        left_s = FIRST_CONNECT_S if tried_s > FIRST_CONTACT_S else FIRST_REPORT_S - tried_s
+        return min(self._timeout_s, FIRST_CONNECT_S, left_s)
 
     async def _open(self) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         place = self.place
@@ -213,14 +261,14 @@ class Server:
             # Not earlier: in Python 3.9 it belongs to the event loop of the thread that makes it.
             self._slots = asyncio.Semaphore(self._connections)
         async with self._slots:
-            connection = self._idle_connection() or await self.connect()
+            connection = await self._idle_connection() or await self.connect()
             try:
                 status, headers, body = await self._exchange(connection, call)
             except BaseException:
                 connection.abort()
                 raise
         if status != 200:
-            raise response_error(status, headers, body)
+            raise self.place.without_key(response_error(status, headers, body))
         if parsed_or_none(body) is None:
             raise PostboteClientError("UNEXPECTED_ANSWER")
         return body
@@ -236,25 +284,34 @@ class Server:
         except _NETWORK_ERRORS as cause:
             raise PostboteClientError("CONNECTION_LOST", cause=cause) from cause
         if connection.is_reusable:
-            connection.idle_since = asyncio.get_running_loop().time()
+            connection.rest()
             self._idle.append(connection)
         else:
             connection.abort()
         return status, headers, body
 
-    def _idle_connection(self) -> Optional[Connection]:
-        now = asyncio.get_running_loop().time()
+    async def _idle_connection(self) -> Optional[Connection]:
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and now - connection.idle_since < _IDLE_S_MAX:
-                return connection
+            try:
+                if await connection.resume():
+                    return connection
+            except BaseException:
+                connection.abort()
+                raise
             connection.abort()
         return None
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Ends the idle connections. Call this when no call is in progress."""
         while self._idle:
-            self._idle.pop().abort()
+            await self._idle.pop().end()
+
+
+def seen(future: asyncio.Future[Any]) -> None:
+    """Reads the result, so that asyncio does not report an exception that nobody read."""
+    if not future.cancelled():
+        future.exception()
 
 
 def lost(cause: BaseException) -> PostboteClientError:

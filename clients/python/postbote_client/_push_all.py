@@ -22,6 +22,7 @@ from typing import (
 )
 
 from ._errors import PostboteClientError
+from ._http import seen
 from ._pushes import PushResult
 from ._stream import AsyncPushStream
 
@@ -103,7 +104,7 @@ class _Pump(Generic[Item]):
         await asyncio.wait((self._task,))
         # Nobody takes these any more.
         for _item, future in self._results:
-            future.add_done_callback(_seen)
+            future.add_done_callback(seen)
 
     def raise_source_error(self) -> None:
         if self._error is not None:
@@ -131,9 +132,3 @@ class _Pump(Generic[Item]):
         options = getattr(item, "options", None) or {}
         self._results.append((item, self._stream.push(item.bot_id, item.update, **options)))
         self._on_result.set()
-
-
-def _seen(future: asyncio.Future[PushResult]) -> None:
-    """Reads the result, so that asyncio does not report an exception that nobody read."""
-    if not future.cancelled():
-        future.exception()

@@ -10,10 +10,6 @@ from typing import Callable, NamedTuple, Optional
 from . import _tables
 from ._errors import PostboteClientError
 
-# An address that was never reached is reported within 3 s: an attempt may take the first time, and the last one begins
-# within the second (src/client/limits.ts).
-FIRST_CONNECT_S = 2.0
-FIRST_CONTACT_S = 2.5
 # A longer Retry-After is reported to the caller instead of waited for (src/client/retry-delay.ts).
 RETRY_AFTER_S_MAX = 60
 
@@ -98,7 +94,7 @@ class Settings(NamedTuple):
         # The exponent is bounded, so that the power stays a number.
         ceiling_s = min(self.retry_delay_s_max, self.retry_delay_s_min * 2 ** min(attempt - 1, 60))
         delay_s = retry_after_s + random.random() * ceiling_s
-        if unreached_s is not None and unreached_s + delay_s > FIRST_CONTACT_S:
+        if unreached_s is not None and unreached_s + delay_s > _tables.FIRST_CONTACT_S:
             return None
         return delay_s
 

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Union
 
 from ._errors import PostboteClientError, closed_error, copy_of
-from ._http import Connection, Server, lost
+from ._http import Connection, Server, has_end, lost
 from ._pushes import PushOptions, PushResult, outcome_of, pair_bytes, response_error
 from ._settings import Retry, Settings, StreamBounds
 
@@ -245,10 +245,9 @@ class StreamCore:
         if isinstance(outcome, PushResult):
             self.pairs -= 1
             self.bytes -= len(pair.data)
-            # The caller may have cancelled it.
-            if not pair.future.done():
-                pair.future.set_result(outcome)
+            self._resolve(pair.future.set_result, outcome)
             return
+        outcome = self._server.place.without_key(outcome)
         pair.refusals += 1
         pair.may_be_stored = pair.may_be_stored or outcome.is_outcome_unknown
         delay_s = self.settings.retry_delay_s(
@@ -263,9 +262,20 @@ class StreamCore:
     def _fail(self, pair: Pair, error: PostboteClientError) -> None:
         self.pairs -= 1
         self.bytes -= len(pair.data)
-        if not pair.future.done():
-            is_unknown = error.is_outcome_unknown or pair.may_be_stored
-            pair.future.set_exception(copy_of(error, is_outcome_unknown=is_unknown))
+        is_unknown = error.is_outcome_unknown or pair.may_be_stored
+        copied = copy_of(error, is_outcome_unknown=is_unknown)
+        self._resolve(pair.future.set_exception, copied)
+
+    def _resolve(self, resolve: Callable[[Any], None], outcome: object) -> None:
+        try:
+            resolve(outcome)
+        except asyncio.InvalidStateError:
+            # The caller has cancelled it. A future for threads cannot be cancelled.
+            pass
+        except (SystemExit, KeyboardInterrupt) as error:
+            # Of a callback of a future for threads: the pairs after this one have results, too.
+            context = {"message": "A callback of a push ended its thread", "exception": error}
+            self._loop.call_exception_handler(context)
 
     def _hold(self, pair: Pair, delay_s: float) -> None:
         """Holds a pair that was refused for a moment. All pairs of its queue come due together, after the longest delay."""
@@ -411,6 +421,9 @@ class _StreamRequest:
                 if piece:
                     writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
                     await writer.drain()
+                    # Without a full buffer, drain does not wait at all, and a lost connection is known in a later turn of
+                    # the event loop: asyncio would log each piece that is written until then.
+                    await asyncio.sleep(0)
                 elif self._is_ending:
                     writer.write(b"0\r\n\r\n")
                     return
@@ -424,7 +437,8 @@ class _StreamRequest:
     async def _receive(self, connection: Connection) -> None:
         status, headers = await connection.read_head()
         if status != 200:
-            raise response_error(status, headers, await connection.read_all(headers))
+            refusal = response_error(status, headers, await connection.read_all(headers))
+            raise self._server.place.without_key(refusal)
         rest = b""
         async for piece in connection.read_body(headers):
             lines = (rest + piece).split(b"\n")
@@ -433,6 +447,10 @@ class _StreamRequest:
                 raise PostboteClientError("UNEXPECTED_ANSWER")
             if lines:
                 self._on_results(lines)
+        # Pairs are sent again after a normal end, also without a key: neither half a result, nor the mere end of the
+        # connection, is one.
+        if rest or not has_end(headers):
+            raise PostboteClientError("CONNECTION_LOST")
 
 
 class AsyncPushStream:

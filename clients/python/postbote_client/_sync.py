@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
+import sys
 import threading
+import warnings
+import weakref
 from collections import deque
 from concurrent import futures
 from typing import (
     Any,
-    Callable,
     Coroutine,
     Deque,
     Generator,
@@ -39,7 +42,9 @@ class PostboteClient:
     """Pushes updates to bots and manages bots over the private API of one server.
 
     It has the methods, options and errors of `AsyncPostboteClient`, and may be shared by threads. Its thread is a daemon:
-    a program that ends without `close` loses what is under way, so use `with`. `on_retry` is called in that thread.
+    a program that ends without `close` loses what is under way, so use `with`. `on_retry` and the callbacks of futures are
+    called in that thread, where nothing may wait for the client. After a fork, a client that had been used is closed in
+    the child; what is under way goes on in the parent.
 
     Example:
         >>> with PostboteClient(key=key) as client:
@@ -62,6 +67,8 @@ class PostboteClient:
         self._is_closed = False
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._thread: Optional[threading.Thread] = None
+        self._streams: weakref.WeakSet[PushStream] = weakref.WeakSet()
+        _clients.add(self)
 
     def __enter__(self) -> PostboteClient:
         return self
@@ -69,18 +76,32 @@ class PostboteClient:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        thread, loop = getattr(self, "_thread", None), getattr(self, "_loop", None)
+        if thread is None or loop is None or self._is_closed or sys.is_finalizing():
+            return
+        self._is_closed = True
+        # What is under way has its results first.
+        asyncio.run_coroutine_threadsafe(_end(self._client, loop), loop)
+        warnings.warn("a PostboteClient was not closed", ResourceWarning, source=self)
+
     def create_bot(
         self,
         *,
         first_name: str,
         username: str,
         bot_id: Optional[int] = None,
+        polls: Optional[str] = None,
         token: Optional[str] = None,
     ) -> IssuedToken:
         """As `AsyncPostboteClient.create_bot`."""
         return self._run(
             self._client.create_bot(
-                first_name=first_name, username=username, bot_id=bot_id, token=token
+                first_name=first_name,
+                username=username,
+                bot_id=bot_id,
+                polls=polls,
+                token=token,
             )
         )
 
@@ -112,7 +133,9 @@ class PostboteClient:
             return self._client._open_core(pairs_max, bytes_max)
 
         core = self._run(opened())
-        return PushStream(core, self._started(), self._client._new_key)
+        stream = PushStream(core, self)
+        self._streams.add(stream)
+        return stream
 
     def push_all(
         self,
@@ -157,6 +180,7 @@ class PostboteClient:
     def close(self, *, timeout_s: Optional[float] = None) -> None:
         """As `AsyncPostboteClient.close`; then the thread ends."""
         limit_s = self._client._settings.close_timeout_s(timeout_s)
+        self._refuse_own_thread()
         with self._lock:
             self._is_closed = True
             loop, thread = self._loop, self._thread
@@ -178,15 +202,19 @@ class PostboteClient:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=_run_loop, args=(self._loop,), name="postbote-client", daemon=True
+                    target=_run_loop,
+                    args=(self._loop, self._client),
+                    name="postbote-client",
+                    daemon=True,
                 )
                 self._thread.start()
             return self._loop
 
     def _run(self, call: Coroutine[Any, Any, _Result]) -> _Result:
         try:
+            self._refuse_own_thread()
             loop = self._started()
-        except PostboteClientError:
+        except BaseException:
             call.close()
             raise
         future = asyncio.run_coroutine_threadsafe(call, loop)
@@ -197,19 +225,42 @@ class PostboteClient:
             future.cancel()
             raise
 
+    def _refuse_own_thread(self) -> None:
+        if threading.current_thread() is self._thread:
+            raise RuntimeError(
+                "A callback of the client called it in its own thread, which would wait for itself: use another thread"
+            )
+
+    def _forget(self) -> None:
+        """In a child: the thread does not exist here, and nobody unlocks what it had locked."""
+        self._lock = threading.Lock()
+        if self._loop is not None:
+            self._is_closed = True
+            for stream in self._streams:
+                stream._forget()
+
+
+#: Those of this process.
+_clients: weakref.WeakSet[PostboteClient] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for client in list(_clients):
+        client._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
+
 
 class PushStream:
     """A stream of pushes over one connection; `PostboteClient.open_stream` opens it. Threads may share it."""
 
-    def __init__(
-        self,
-        core: StreamCore,
-        loop: asyncio.AbstractEventLoop,
-        new_key: Callable[[], Optional[str]],
-    ) -> None:
+    def __init__(self, core: StreamCore, client: PostboteClient) -> None:
         self._core = core
-        self._loop = loop
-        self._new_key = new_key
+        self._client = client
+        self._loop = client._started()
+        self._new_key = client._client._new_key
         self._room = threading.Condition()
         #: Pushed, and not yet handed to the event loop.
         self._handed: Deque[Pair] = deque()
@@ -241,6 +292,7 @@ class PushStream:
         core = self._core
         if self._is_below(1):
             return
+        self._client._refuse_own_thread()
         with self._room:
             while not core.is_closed and not self._is_below(1):
                 self._room.wait()
@@ -273,11 +325,11 @@ class PushStream:
                     raise PostboteClientError("CLOSED")
                 if not self._is_below(HARD_BOUND_FACTOR):
                     raise PostboteClientError("TOO_MANY_UNDER_WAY")
-                is_first = not self._handed
-                self._handed.append(pair)
-                self._handed_bytes += len(pair.data)
-                if is_first:
+                # The event loop waits for the lock. In this order, an interrupt leaves no pair behind that the loop does not take.
+                if not self._handed:
                     self._loop.call_soon_threadsafe(self._take)
+                self._handed_bytes += len(pair.data)
+                self._handed.append(pair)
         except PostboteClientError as error:
             future.set_exception(error)
         return future
@@ -285,8 +337,10 @@ class PushStream:
     def close(self, *, timeout_s: Optional[float] = None) -> None:
         """As `AsyncPushStream.close`."""
         limit_s = self._core.settings.close_timeout_s(timeout_s)
-        if self._loop.is_closed():
+        thread = self._client._thread
+        if thread is None or not thread.is_alive():
             return
+        self._client._refuse_own_thread()
         asyncio.run_coroutine_threadsafe(self._core.close(limit_s), self._loop).result()
 
     def _is_below(self, factor: int) -> bool:
@@ -303,6 +357,10 @@ class PushStream:
                 self._core.add(pair)
             self._handed.clear()
             self._handed_bytes = 0
+
+    def _forget(self) -> None:
+        self._room = threading.Condition()
+        self._is_closed = self._core.is_closed = True
 
     def _on_closing(self) -> None:
         """In the event loop: what was pushed before belongs to the stream, and nothing is pushed after."""
@@ -322,9 +380,22 @@ def _result_of(item: _Item, future: futures.Future[PushResult]) -> PushAllResult
         return PushAllResult(item, None, error)
 
 
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop, _client: AsyncPostboteClient) -> None:
+    """Keeps the open streams of the client, too: asyncio itself does not keep a task that waits."""
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        while True:
+            try:
+                return loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                # Of `on_retry`. As in any thread, it ends neither the program nor what is under way.
+                continue
     finally:
         loop.close()
+
+
+async def _end(client: AsyncPostboteClient, loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        await client.close()
+    finally:
+        loop.stop()

@@ -85,3 +85,7 @@ RETRY_DELAY_S_MAX = 10
 CONNECTIONS = 16
 PAIRS_MAX = 16384
 BYTES_MAX = 16777216
+# A server that was never reached is reported within 3 s: src/client/limits.ts.
+FIRST_CONNECT_S = 2
+FIRST_CONTACT_S = 2.5
+FIRST_REPORT_S = 2.9

@@ -9,57 +9,14 @@ from typing import Any, AsyncIterator, Iterator, List
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
+from fake_server import KEY, UPDATE, FakeServer  # noqa: E402
+
 from postbote_client import (  # noqa: E402
     AsyncPostboteClient,
     PostboteClient,
     PostboteClientError,
     PushItem,
 )
-
-_KEY = "a-key-that-nobody-may-see"
-_UPDATE = {"message": {"text": "hello"}}
-
-
-class _Server:
-    """Answers each pair of a stream with an id, once `answers` is set, and each single push."""
-
-    def __init__(self) -> None:
-        self.answers = asyncio.Event()
-        self.answers.set()
-        self.pairs = 0
-        self.url = ""
-
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._handle, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-
-    def close(self) -> None:
-        self._server.close()
-
-    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-            if b"/v1/updates HTTP" not in head:
-                await self.answers.wait()
-                writer.write(b'HTTP/1.1 200 OK\r\ncontent-length: 15\r\n\r\n{"update_id":1}')
-                return
-            writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
-            while True:
-                size = int(await reader.readline(), 16)
-                piece = await reader.readexactly(size + 2)
-                count = piece.count(b"\n") // 2
-                self.pairs += count
-                await self.answers.wait()
-                if size == 0:
-                    writer.write(b"0\r\n\r\n")
-                    return
-                lines = b'{"update_id":1}\n' * count
-                if lines:
-                    writer.write(b"%x\r\n%b\r\n" % (len(lines), lines))
-        except (EOFError, OSError):
-            pass
-        finally:
-            writer.close()
 
 
 class Options(unittest.TestCase):
@@ -75,6 +32,8 @@ class Options(unittest.TestCase):
             {"url": "ftp://x"},
             {"url": "http://user:secret@x"},
             {"url": "http://x/?q"},
+            {"socket_path": 7},
+            {"ssl_context": "a.pem"},
             {"timeoutS": 3},
         ]
         for options in bad:
@@ -82,19 +41,19 @@ class Options(unittest.TestCase):
                 (name,) = options
                 name = "retry_delay_s_max" if name == "retry_delay_s_min" else name
                 with self.subTest(options=options), self.assertRaisesRegex(TypeError, name):
-                    client(key=_KEY, **options)
+                    client(key=KEY, **options)
 
     def test_a_key_that_cannot_be_used_is_not_shown(self) -> None:
-        for key in ("", "two words", _KEY + "\r\nhost: x", None):
+        for key in ("", "two words", KEY + "\r\nhost: x", None):
             with self.assertRaises(TypeError) as raised:
                 AsyncPostboteClient(key=key)  # type: ignore[arg-type]
             self.assertNotIn("words", str(raised.exception))
-            self.assertNotIn(_KEY, str(raised.exception))
+            self.assertNotIn(KEY, str(raised.exception))
 
     def test_what_cannot_be_written_is_refused_and_nothing_is_sent(self) -> None:
         cycle: Any = {}
         cycle["message"] = cycle
-        with PostboteClient(key=_KEY, url="http://127.0.0.1:9") as client:
+        with PostboteClient(key=KEY, url="http://127.0.0.1:9") as client:
             for update in (cycle, {"message": float("nan")}, {"message": "\ud800"}, {"message": {1, 2}}):
                 with self.assertRaises(PostboteClientError) as raised:
                     client.push(100, update)
@@ -103,16 +62,23 @@ class Options(unittest.TestCase):
                 self.assertEqual(stream.push(100, update).exception(1).code, "BAD_UPDATE")  # type: ignore[union-attr]
             for options in ({"idempotency_key": " x"}, {"traceparent": "a\r\nb"}):
                 with self.assertRaises(PostboteClientError) as raised:
-                    client.push(100, _UPDATE, **options)
+                    client.push(100, UPDATE, **options)
                 self.assertEqual(raised.exception.code, "BAD_REQUEST")
             with self.assertRaises(TypeError):
-                client.push(100, _UPDATE, orderingKey="42")
+                client.push(100, UPDATE, orderingKey="42")
+
+    def test_a_place_that_no_system_call_takes_is_a_failed_connection(self) -> None:
+        for place in ({"url": "http://a..b"}, {"socket_path": "/tmp/a\0b"}):
+            with self.subTest(place), PostboteClient(key=KEY, retries=0, **place) as client:
+                with client.open_stream() as stream:
+                    error = stream.push(100, UPDATE).exception(20)
+                self.assertEqual(getattr(error, "code", None), "CONNECTION_FAILED", error)
 
     def test_a_closed_client_refuses_calls(self) -> None:
-        client = PostboteClient(key=_KEY)
+        client = PostboteClient(key=KEY)
         client.close()
         client.close()
-        for call in (lambda: client.push(100, _UPDATE), client.open_stream, lambda: client.get_bot(1)):
+        for call in (lambda: client.push(100, UPDATE), client.open_stream, lambda: client.get_bot(1)):
             with self.assertRaises(PostboteClientError) as raised:
                 call()
             self.assertEqual(raised.exception.code, "CLOSED")
@@ -120,7 +86,7 @@ class Options(unittest.TestCase):
 
 class PushAll(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self) -> None:
-        self.server = _Server()
+        self.server = FakeServer()
         await self.server.start()
         self.read = 0
 
@@ -131,7 +97,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
     def items(self, count: int = 1_000_000) -> Iterator[PushItem]:
         for _ in range(count):
             self.read += 1
-            yield PushItem(100, _UPDATE)
+            yield PushItem(100, UPDATE)
 
     async def async_items(self, count: int) -> AsyncIterator[PushItem]:
         for item in self.items(count):
@@ -140,7 +106,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
         raise KeyError("the source")
 
     async def test_the_source_is_read_as_far_as_there_is_room(self) -> None:
-        async with AsyncPostboteClient(key=_KEY, url=self.server.url) as client:
+        async with AsyncPostboteClient(key=KEY, url=self.server.url) as client:
             self.server.answers.clear()
             results = client.push_all(self.items(), pairs_max=50)
             first = asyncio.ensure_future(results.__anext__())
@@ -154,7 +120,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
             self.assertLess(self.read, 500)
 
     async def test_results_that_are_not_taken_hold_the_source_back(self) -> None:
-        async with AsyncPostboteClient(key=_KEY, url=self.server.url) as client:
+        async with AsyncPostboteClient(key=KEY, url=self.server.url) as client:
             results = client.push_all(self.items(), pairs_max=50)
             await results.__anext__()
             await asyncio.sleep(0.1)
@@ -162,7 +128,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
             await results.aclose()
 
     async def test_an_error_of_the_source_comes_after_the_results_before_it(self) -> None:
-        async with AsyncPostboteClient(key=_KEY, url=self.server.url) as client:
+        async with AsyncPostboteClient(key=KEY, url=self.server.url) as client:
             count = 0
             with self.assertRaisesRegex(KeyError, "the source"):
                 async for each in client.push_all(self.async_items(30)):
@@ -174,7 +140,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
         url = self.server.url
 
         def run() -> int:
-            with PostboteClient(key=_KEY, url=url) as client:
+            with PostboteClient(key=KEY, url=url) as client:
                 results = client.push_all(self.items(), pairs_max=50)
                 for _ in range(10):
                     next(results)
@@ -185,7 +151,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
         self.assertLess(await asyncio.to_thread(run), 120)
 
     async def test_callers_of_ready_wait_in_turn_and_push_no_more_than_there_is_room_for(self) -> None:
-        async with AsyncPostboteClient(key=_KEY, url=self.server.url) as client:
+        async with AsyncPostboteClient(key=KEY, url=self.server.url) as client:
             self.server.answers.clear()
             stream = client.open_stream(pairs_max=10)
             most = 0
@@ -193,7 +159,7 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
             async def push() -> None:
                 nonlocal most
                 await stream.ready()
-                future = stream.push(100, _UPDATE)
+                future = stream.push(100, UPDATE)
                 most = max(most, stream.pairs_in_flight)
                 await future
 
@@ -205,24 +171,24 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
             self.assertLessEqual(most, 10)
 
     async def test_pushes_past_twice_the_bounds_are_refused(self) -> None:
-        async with AsyncPostboteClient(key=_KEY, url=self.server.url) as client:
+        async with AsyncPostboteClient(key=KEY, url=self.server.url) as client:
             stream = client.open_stream(pairs_max=10)
-            pushed = [stream.push(100, _UPDATE) for _ in range(21)]
+            pushed = [stream.push(100, UPDATE) for _ in range(21)]
             with self.assertRaises(PostboteClientError) as raised:
                 await pushed[20]
             self.assertEqual(raised.exception.code, "TOO_MANY_UNDER_WAY")
             await asyncio.gather(*pushed[:20])
 
     async def test_a_push_that_is_cancelled_frees_its_place(self) -> None:
-        async with AsyncPostboteClient(key=_KEY, url=self.server.url, connections=1) as client:
+        async with AsyncPostboteClient(key=KEY, url=self.server.url, connections=1) as client:
             self.server.answers.clear()
-            task = asyncio.ensure_future(client.push(100, _UPDATE))
+            task = asyncio.ensure_future(client.push(100, UPDATE))
             await asyncio.sleep(0.05)
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task
             self.server.answers.set()
-            self.assertEqual((await client.push(100, _UPDATE)).update_id, 1)
+            self.assertEqual((await client.push(100, UPDATE)).update_id, 1)
 
     async def test_a_callback_that_raises_does_not_end_the_push(self) -> None:
         loop = asyncio.get_running_loop()
@@ -233,10 +199,10 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
             raise KeyError("of the callback")
 
         client = AsyncPostboteClient(
-            key=_KEY, url="http://127.0.0.1:9", retry_delay_s_max=0.1, on_retry=raising, retries=1
+            key=KEY, url="http://127.0.0.1:9", retry_delay_s_max=0.1, on_retry=raising, retries=1
         )
         with self.assertRaises(PostboteClientError) as raised:
-            await client.push(100, _UPDATE)
+            await client.push(100, UPDATE)
         self.assertEqual(raised.exception.code, "CONNECTION_FAILED")
         self.assertIsInstance(seen[0], KeyError)
         await client.close()
@@ -246,13 +212,13 @@ class PushAll(unittest.IsolatedAsyncioTestCase):
 
         def run() -> List[int]:
             ids: List[int] = []
-            with PostboteClient(key=_KEY, url=url) as client:
+            with PostboteClient(key=KEY, url=url) as client:
                 stream = client.open_stream(pairs_max=20)
 
                 def push() -> None:
                     for _ in range(200):
                         stream.ready()
-                        ids.append(stream.push(100, _UPDATE).result(10).update_id or 0)
+                        ids.append(stream.push(100, UPDATE).result(10).update_id or 0)
 
                 threads = [threading.Thread(target=push) for _ in range(8)]
                 for thread in threads:

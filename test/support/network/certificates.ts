@@ -75,6 +75,10 @@ export function issueCertificate(wishes: CertificateWishes): KeyPair {
       `commonName=supplied`,
       `[extensions]`,
       `basicConstraints=critical,CA:${isAuthority ? 'TRUE' : 'FALSE'}`,
+      // Python refuses an authority without these since 3.13.
+      'subjectKeyIdentifier=hash',
+      ...(isAuthority ? ['keyUsage=critical,keyCertSign,cRLSign'] : []),
+      ...(issuer === undefined ? [] : ['authorityKeyIdentifier=keyid']),
       ...(alternatives === false || isAuthority ? [] : [`subjectAltName=${alternatives}`]),
     ].join('\n')
     const { from = dateIn(-1), until = dateIn(1) } = wishes

@@ -27,6 +27,7 @@ export function openStream({ hasKeys = true, pairsMax = 100, bytesMax = 100_000 
     newKey: () => (hasKeys ? `key-${keys++}` : undefined),
     onRetry: (retry) => retried.push(retry),
     unreachedMs: () => undefined,
+    withoutKey: (error) => error,
     onClosed: () => (closings += 1),
   })
   const request = (at = requests.length - 1): FakePairRequest => requests[at]!

@@ -3,10 +3,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"sync"
 	"time"
@@ -39,6 +42,24 @@ type job struct {
 	Concurrency int     `json:"concurrency"`
 	KeyPrefix   *string `json:"keyPrefix"`
 	CloseMs     *int    `json:"closeMs"`
+	Options     struct {
+		OrderingKey string `json:"orderingKey"`
+		TTLS        int    `json:"ttlS"`
+		IsTest      bool   `json:"isTest"`
+		Validate    string `json:"validate"`
+		Traceparent string `json:"traceparent"`
+	} `json:"options"`
+	NewBot struct {
+		BotID     int64  `json:"botId"`
+		FirstName string `json:"firstName"`
+		Username  string `json:"username"`
+		Polls     string `json:"polls"`
+		Token     string `json:"token"`
+	} `json:"newBot"`
+	Rotation struct {
+		OverlapS int    `json:"overlapS"`
+		Token    string `json:"token"`
+	} `json:"rotation"`
 }
 
 type run struct {
@@ -50,12 +71,16 @@ type run struct {
 type object = map[string]any
 
 func main() {
+	// net/http logs a response that nobody asked for, besides closing its connection.
+	log.SetOutput(io.Discard)
 	out := newPrinter()
 	jobs := bufio.NewScanner(os.Stdin)
-	jobs.Buffer(nil, 1<<20)
+	jobs.Buffer(nil, 4<<20)
 	for jobs.Scan() {
 		var each job
-		if err := json.Unmarshal(jobs.Bytes(), &each); err != nil {
+		of := json.NewDecoder(bytes.NewReader(jobs.Bytes()))
+		of.DisallowUnknownFields()
+		if err := of.Decode(&each); err != nil {
 			fail(err)
 		}
 		each.run(out)
@@ -190,14 +215,15 @@ func (r *run) pushAll(out *printer) {
 func (r *run) calls(out *printer) {
 	ctx := context.Background()
 	bot := r.job.Bots[0]
-	issued, err := r.client.CreateBot(ctx, postbote.NewBot{FirstName: "Echo", Username: "echo_bot"})
+	issued, err := r.client.CreateBot(ctx, postbote.NewBot(r.job.NewBot))
 	out.call("createBot", object{"botId": issued.BotID, "token": issued.Token}, err)
 	state, err := r.client.GetBot(ctx, bot)
 	out.call("getBot", object{
 		"botId": state.BotID, "firstName": state.FirstName, "username": state.Username, "mode": state.Mode,
 		"pendingCount": state.PendingCount,
 	}, err)
-	issued, err = r.client.RotateToken(ctx, bot, postbote.RotateOptions{Overlap: time.Minute})
+	rotation := postbote.RotateOptions{Overlap: seconds(r.job.Rotation.OverlapS), Token: r.job.Rotation.Token}
+	issued, err = r.client.RotateToken(ctx, bot, rotation)
 	out.call("rotateToken", object{"botId": issued.BotID, "token": issued.Token}, err)
 	out.call("removeBot", object{}, r.client.RemoveBot(ctx, bot))
 }
@@ -234,15 +260,25 @@ type update struct {
 }
 
 func (r *run) item(n int) postbote.Item {
+	options := r.job.Options
 	item := postbote.Item{
-		BotID:  r.job.Bots[n%len(r.job.Bots)],
-		Update: update{message{n, 1_795_259_700, chat{n%7 + 1, "private"}, r.job.Text}},
-		Tag:    n,
+		BotID:       r.job.Bots[n%len(r.job.Bots)],
+		Update:      update{message{n, 1_795_259_700, chat{n%7 + 1, "private"}, r.job.Text}},
+		OrderingKey: options.OrderingKey,
+		TTL:         seconds(options.TTLS),
+		IsTest:      options.IsTest,
+		Validate:    options.Validate,
+		Traceparent: options.Traceparent,
+		Tag:         n,
 	}
 	if r.job.KeyPrefix != nil {
 		item.IdempotencyKey = fmt.Sprint(*r.job.KeyPrefix, n)
 	}
 	return item
+}
+
+func seconds(count int) time.Duration {
+	return time.Duration(count) * time.Second
 }
 
 func milliseconds(count int) time.Duration {
@@ -312,7 +348,9 @@ func printed(err error) object {
 	if !errors.As(err, &of) {
 		fail(err)
 	}
-	line := object{"code": of.Code, "isRetryable": of.IsRetryable(), "isOutcomeUnknown": of.IsOutcomeUnknown}
+	line := object{
+		"code": of.Code, "isRetryable": of.IsRetryable(), "isOutcomeUnknown": of.IsOutcomeUnknown, "message": of.Message(),
+	}
 	if of.Status != 0 {
 		line["status"] = of.Status
 	}
