@@ -15,7 +15,7 @@ import {
   startHaproxyBalancer,
   startNginxBalancer,
 } from '../support/programs/balancer.ts'
-import { startCluster, type TestCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster, type TestCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
 import { haproxyObstacle } from '../support/programs/haproxy.ts'
 import { nginxObstacle } from '../support/programs/nginx.ts'
@@ -42,8 +42,7 @@ test('behind a load balancer, no poll and no push with a key fails while a node 
   skip: world.obstacle,
 }, async (t) => {
   const database = await world.database('balanced')
-  const cluster = await startCluster(t, database, { flags: [`--admin-host=${pushHost}`] })
-  await cluster.balanced(['a', 'b', 'c'])
+  const cluster = await startBalancedCluster(t, database, { flags: [`--admin-host=${pushHost}`] })
   // One kill serves the tests of both.
   const sides = new Map<string, Side>()
   for (const [name, obstacle, start] of balancers) {

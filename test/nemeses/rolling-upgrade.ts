@@ -101,7 +101,7 @@ async function stage(
 ): Promise<void> {
   load.event = name
   // A shard that is on its way is missing from every list.
-  await cluster.settled()
+  await cluster.balanced()
   await load.recovered()
   for (const asked of nodes) {
     const server = cluster.node(asked)
