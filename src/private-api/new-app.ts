@@ -40,8 +40,36 @@ export function newApp(): FastifyInstance {
     frameworkErrors: (_error, _request, reply) => {
       void sendError(reply, new PostboteError('NOT_FOUND'))
     },
-    ajv: { customOptions: ajvOptions },
+    ajv: { customOptions: ajvOptions, onCreate: compileWhenUsed },
   })
+}
+
+/** What is used of Ajv, and of the function that it makes of a schema. */
+interface Compiler {
+  compile(schema: object): Check
+}
+interface Check {
+  (data: unknown, context?: never): unknown
+  readonly errors?: unknown
+  /** If this is there, Fastify passes the context. */
+  readonly schemaEnv?: unknown
+}
+
+/**
+ * Lets Ajv compile each schema when its first request is checked: with all of them at the start, a worker is ready after
+ * 470 ms of CPU instead of 410.
+ */
+function compileWhenUsed(ajv: Compiler): void {
+  const compile = ajv.compile.bind(ajv)
+  ajv.compile = (schema) => {
+    let compiled: Check | undefined
+    const used = (): Check => (compiled ??= compile(schema))
+    const check: Check = (data, context) => used()(data, context)
+    return Object.defineProperties(check, {
+      errors: { get: () => used().errors },
+      schemaEnv: { get: () => used().schemaEnv },
+    })
+  }
 }
 
 /**

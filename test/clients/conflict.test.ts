@@ -16,7 +16,7 @@ import { testEachFramework } from '../support/bots/test-each-framework.ts'
 import { pushTexts } from '../support/bots/text-messages.ts'
 import { startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
 import type { Framework } from './frameworks.ts'
-import { untilInTheCrowd as until } from '../support/kit/until.ts'
+import { until } from '../support/kit/until.ts'
 
 /** All frameworks start at the same time, so on a slow machine the verification of a webhook takes longer. */
 const patient = '--webhook-verify-timeout=60'

@@ -23,7 +23,7 @@ import { startSilentReceiver } from '../support/producers/silent-receiver.ts'
 import { takingPart, testEachFramework } from '../support/bots/test-each-framework.ts'
 import { pushTexts } from '../support/bots/text-messages.ts'
 import { Together } from '../support/kit/together.ts'
-import { untilInTheCrowd as until } from '../support/kit/until.ts'
+import { until } from '../support/kit/until.ts'
 
 const firstWorker = 0
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))

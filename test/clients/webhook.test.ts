@@ -16,7 +16,7 @@ import { testEachFramework } from '../support/bots/test-each-framework.ts'
 import { pendingOf, pushTexts } from '../support/bots/text-messages.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
 import type { Framework } from './frameworks.ts'
-import { untilInTheCrowd as until } from '../support/kit/until.ts'
+import { until } from '../support/kit/until.ts'
 
 const without = ({ withoutWebhook }: Framework): string | undefined => withoutWebhook
 const mode = 'webhook'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { map } from '../support/server/bot-of.ts'
-import { startCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld, postbote } from '../support/server/database.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
@@ -131,7 +131,7 @@ test('50 attempts survive the move of their shard to another node', {
 }, async (t) => {
   const sink = await startSink(t, answerWithSecrets)
   const database = await world.database('attempts')
-  const cluster = await startCluster(t, database, { nodes: ['a', 'b'], flags })
+  const cluster = await startBalancedCluster(t, database, { nodes: ['a', 'b'], flags })
   const botId = await failedBot(cluster.node('a'), sink.url('/hook/'))
   const before = await settledAttempts(cluster.node('a'), botId)
   const owners = await cluster.owners()

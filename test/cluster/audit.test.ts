@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { startCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
 import { run } from '../support/kit/child-process.ts'
 import { freshBotOf, registerBots } from '../support/server/bot-of.ts'
@@ -192,7 +192,9 @@ test('an answered change is in the audit after kill -9 of a worker, of all proce
 })
 
 test('all nodes of a cluster write and read one audit', { skip: world.obstacle }, async (t) => {
-  const cluster = await startCluster(t, await world.database('audit'), { nodes: ['a', 'b'] })
+  const cluster = await startBalancedCluster(t, await world.database('audit'), {
+    nodes: ['a', 'b'],
+  })
   const { nodes } = cluster
   const bots = await Promise.all(nodes.map(async (node) => (await node.register()).botId))
   for (const node of nodes) {

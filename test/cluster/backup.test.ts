@@ -17,7 +17,7 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { SectionCheck } from '../../src/shard/backup-check.ts'
 import { BackupError, BackupFrames } from '../../src/shard/backup-frame.ts'
-import { startCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster } from '../support/server/cluster.ts'
 import {
   botsOfAllShards,
   type CommandEnd,
@@ -228,8 +228,7 @@ test('a server moves into a database and back, under load, with other numbers of
   const other = await postbote(['import', file, '--shards=8'], database.env)
   assert.deepEqual([other.code, /--shards 8: expected 16/.test(other.output)], [2, true])
 
-  const cluster = await startCluster(t, database, { nodes: ['a', 'b'] })
-  await cluster.balanced(['a', 'b'])
+  const cluster = await startBalancedCluster(t, database, { nodes: ['a', 'b'] })
   await checkImport(cluster.any(), load, before)
   const onCluster = new PushLoad(t, load.bots, () => cluster.any())
   const back = await exported(t, onCluster, cluster.node('b'))

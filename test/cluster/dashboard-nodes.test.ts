@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { chromiumObstacle, startChromium } from '../support/programs/chromium.ts'
-import { startCluster, type TestCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster, type TestCluster } from '../support/server/cluster.ts'
 import {
   appearances,
   assertAccessible,
@@ -51,11 +51,10 @@ test('the page of nodes shows each node of a cluster, and those that are gone', 
   skip,
 }, async (t) => {
   const names = ['a', 'b', 'c']
-  const cluster = await startCluster(t, await world.database('dashboard'), {
+  const cluster = await startBalancedCluster(t, await world.database('dashboard'), {
     nodes: names,
     workers: 2,
   })
-  await cluster.balanced(names)
   const server = cluster.node('a')
   const browser = await startChromium(t)
   for (const { name, colorScheme, viewport } of appearances) {

@@ -10,7 +10,7 @@ import { killWorker } from '../support/server/kill-worker.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
-import { until, untilInTheCrowd } from '../support/kit/until.ts'
+import { until } from '../support/kit/until.ts'
 import { type Answer, endpoint, ok } from '../support/webhook/webhook-endpoints.ts'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
@@ -209,7 +209,7 @@ test('a worker is restarted and a reload is refused while the file of the secret
   await assert.rejects(reload, /cannot read the secrets of --events-secret-file/)
   await killWorker(server)
   // The new worker sends it.
-  await untilInTheCrowd(() => hook.received.some(({ body }) => body.includes('worker.restarted')))
+  await until(() => hook.received.some(({ body }) => body.includes('worker.restarted')))
 })
 
 test('postbote events shows the last events for people and for programs, and follows them', async (t) => {

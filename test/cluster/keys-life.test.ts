@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { run } from '../support/kit/child-process.ts'
 import { registerBots } from '../support/server/bot-of.ts'
-import { startCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, wait } from '../support/server/database.ts'
 import { KeyUser } from '../support/server/key-user.ts'
 import { startServer } from '../support/server/server.ts'
@@ -98,8 +98,7 @@ test('all nodes of a cluster know a key, take its revocation, and go on with it 
   skip,
 }, async (t) => {
   const database = await world.database('keys')
-  const cluster = await startCluster(t, database, { nodes: ['a', 'b'], workers: 2 })
-  await cluster.balanced(['a', 'b'])
+  const cluster = await startBalancedCluster(t, database, { nodes: ['a', 'b'], workers: 2 })
   const [a, b] = [cluster.node('a'), cluster.node('b')]
   const bots = (await botsOfAllShards(a)).map(({ botId }) => botId)
   const user = await KeyUser.make(a, { name: 'producer', scopes: ['push'] })

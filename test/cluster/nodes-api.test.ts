@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { test } from 'node:test'
-import { startCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
@@ -96,8 +96,7 @@ test('a worker that hangs is reported by the other one', async (t) => {
 
 test('each node of a cluster describes itself to whichever node is asked', { skip }, async (t) => {
   const names = ['a', 'b', 'c']
-  const cluster = await startCluster(t, await world.database('nodes_api'), { nodes: names })
-  await cluster.balanced(names)
+  const cluster = await startBalancedCluster(t, await world.database('nodes_api'), { nodes: names })
   for (const server of cluster.nodes) {
     const { nodes, missing_shards: missing } = await nodesOf(server)
     assert.equal(missing, undefined)

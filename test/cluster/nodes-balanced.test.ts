@@ -16,7 +16,7 @@ import {
   startHaproxyBalancer,
   startNginxBalancer,
 } from '../support/programs/balancer.ts'
-import { startCluster, type TestCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster, type TestCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, postbote, wait } from '../support/server/database.ts'
 import { haproxyObstacle } from '../support/programs/haproxy.ts'
 import { nginxObstacle } from '../support/programs/nginx.ts'
@@ -43,8 +43,7 @@ test('behind a load balancer, no request fails while a node is drained, and no p
   skip: world.obstacle,
 }, async (t) => {
   const database = await world.database('balanced')
-  const cluster = await startCluster(t, database, { flags: [`--admin-host=${pushHost}`] })
-  await cluster.balanced(['a', 'b', 'c'])
+  const cluster = await startBalancedCluster(t, database, { flags: [`--admin-host=${pushHost}`] })
   // One kill serves the tests of both.
   const sides = new Map<string, Side>()
   for (const [name, obstacle, start] of balancers) {

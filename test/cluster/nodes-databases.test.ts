@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { startCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster } from '../support/server/cluster.ts'
 import {
   botsOfAllShards,
   databaseWorld,
@@ -97,7 +97,7 @@ test('while one database is away, the bots of the other lose nothing and wait fo
   const right = await rightWorld.database('second', 0)
   const env = await joinedDatabases([left, right])
   const options = { nodes: ['a', 'b'], others: [right], flags: ['--local'] }
-  const cluster = await startCluster(t, { ...left, env }, options)
+  const cluster = await startBalancedCluster(t, { ...left, env }, options)
   const bots = await botsOfAllShards(cluster.node('a'))
   const entrance = (): Server => cluster.node('a')
   const ledgers = bots.map((bot) => new PushLedger(t, bot, entrance))
@@ -117,8 +117,6 @@ test('while one database is away, the bots of the other lose nothing and wait fo
     for (const bot of some) assert.equal(await pushStatus(cluster.any(), bot), 200)
     await until(() => some.every(({ botId }) => delivered.includes(botId)), settledMsMax)
   }
-  await cluster.balanced(['a', 'b'])
-  await cluster.settled()
   await deliverTo(hooked)
 
   await right.postgres.down('SIGQUIT')

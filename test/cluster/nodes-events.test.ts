@@ -1,7 +1,7 @@
 /** The events of several nodes, read at one of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld } from '../support/server/database.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
@@ -11,11 +11,10 @@ const world = databaseWorld()
 test('any node shows the events of all, and a reader goes on at another node without missing any', {
   skip: world.obstacle,
 }, async (t) => {
-  const cluster = await startCluster(t, await world.database('events'), {
+  const cluster = await startBalancedCluster(t, await world.database('events'), {
     nodes: ['a', 'b'],
     workers: 2,
   })
-  await cluster.balanced(['a', 'b'])
   const [a, b] = [cluster.node('a'), cluster.node('b')]
   const first = await TailReader.open(a, '/v1/events?after=0')
   await killWorker(b)

@@ -131,7 +131,7 @@ test('pushes of one producer keep their order while shards move, and none fails 
     pushes.begin()
     moves.begin()
     await event.run(cluster, pushes)
-    await cluster.settled()
+    await cluster.balanced()
     await wait(afterMs)
     const { pairs, calls } = pushes
     const moved = await moves.counts()

@@ -10,6 +10,8 @@ import { kib } from '../../src/limits.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
 
 const shared = sharedServer()
+/** A busy machine takes long to give the workers as much CPU as is a budget. */
+const floodMsMax = 60_000
 
 test('of thousands of pipelined requests for unknown paths a bounded number gets responses, in order, and the connection is closed', async () => {
   const server = await shared()
@@ -116,11 +118,14 @@ test('a client that has used up its budget gets one pipelined response, and othe
   }
   const hostile = '127.0.0.3'
   let fewest = Infinity
-  // The budget is that of one worker, and each gets some of the connections.
-  for (let nth = 0; nth < 50 && fewest > 2; nth++) {
-    const answers = await Promise.all(Array.from({ length: 64 }, () => flood(hostile)))
-    fewest = Math.min(fewest, ...answers)
+  const endMs = performance.now() + floodMsMax
+  // Without a pause, because the budget comes back with time. It is that of one worker, and each gets some of the connections.
+  const lane = async (): Promise<void> => {
+    while (fewest > 2 && performance.now() < endMs) {
+      fewest = Math.min(fewest, await flood(hostile))
+    }
   }
+  await Promise.all(Array.from({ length: 64 }, lane))
   // The first request on a connection is not a pipelined one.
   assert.ok(fewest <= 2, `${fewest} answers`)
   assert.equal(await flood('127.0.0.4'), calls)

@@ -16,7 +16,7 @@ import { terminated, webhookActive } from '../support/bots/conflicts.ts'
 import { until } from '../support/kit/until.ts'
 
 /** How late a response may be on a busy machine. */
-const lateMs = 1_500
+const lateMs = 2_500
 
 interface Place {
   readonly server: Server

@@ -39,8 +39,8 @@ function clientOf(
   return client
 }
 
-test('a hundred thousand updates are stored once and in order while workers are killed, reloaded and restarted', async (t) => {
-  const count = 100_000
+test('forty thousand updates are stored once and in order while workers are killed, reloaded and restarted', async (t) => {
+  const count = 40_000
   let server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
   const retries: Retry[] = []

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { map } from '../support/server/bot-of.ts'
-import { startCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster } from '../support/server/cluster.ts'
 import { databaseWorld, postbote, wait } from '../support/server/database.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
@@ -196,7 +196,7 @@ async function run(args: readonly string[]): Promise<void> {
 test('a job goes on at the node to which its shard moves', { skip: world.obstacle }, async (t) => {
   const { all, half } = small
   const database = await world.database('replays')
-  const cluster = await startCluster(t, database, { nodes: ['a', 'b'], flags: small.flags })
+  const cluster = await startBalancedCluster(t, database, { nodes: ['a', 'b'], flags: small.flags })
   const bot = await cluster.node('a').register()
   await pushMany(cluster.node('a'), bot, { from: 0, count: all })
   await take(cluster.node('a'), bot)

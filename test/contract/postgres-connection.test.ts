@@ -145,7 +145,7 @@ describe('PgConnection', { skip: obstacle }, () => {
     readers.endBefore(`${timeline.slice(0, -1)}F and later`)
     const outcomes = await settled
     assert(outcomes.every(({ status }) => status === 'rejected'))
-    assert(performance.now() - startMs < 1_000)
+    assert(performance.now() - startMs < 1_900)
     await assert.rejects(pool.connection(), /has moved/)
     assert.equal(ended, 1)
     const late = await PgConnection.open({ database: databaseOn(server.port), name })
@@ -204,7 +204,7 @@ describe('PgConnection, when servers come and go', { skip: obstacle }, () => {
     const promotedMs = performance.now()
     const connection = await opening
     t.diagnostic(`${Math.round(openedMs - promotedMs)} ms`)
-    assert(openedMs - promotedMs < 1_500)
+    assert(openedMs - promotedMs < 2_800)
     connection.close()
   })
 

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, postbote } from '../support/server/database.ts'
 import { Postgres, postgresObstacle } from '../support/server/postgres.ts'
 import { PushLedger } from '../support/producers/push-ledger.ts'
@@ -26,7 +26,7 @@ test('a database whose disk is full loses nothing and stores nothing that was re
   const env = { POSTBOTE_DATABASE: url }
   const made = await postbote(['database', 'init', '--shards=8'], env)
   assert.equal(made.code, 0, made.output)
-  const cluster = await startCluster(t, { name, url, env, postgres }, { nodes: ['a', 'b'] })
+  const cluster = await startBalancedCluster(t, { name, url, env, postgres }, { nodes: ['a', 'b'] })
   const registered = await botsOfAllShards(cluster.node('a'))
   const ledgers = registered.map((bot) => new PushLedger(t, bot, () => cluster.any()))
   const recovered = async (): Promise<void> => {

@@ -24,7 +24,7 @@ import { play } from './play.ts'
 import type { Conversation } from './wire-case.ts'
 import { descriptorsOf, filesOf, tellMemoryFile, type Vitals, vitalsOf } from './vitals.ts'
 
-const casesWanted = Number(process.env['FUZZ_CASES'] ?? 25_000)
+const casesWanted = Number(process.env['FUZZ_CASES'] ?? 15_000)
 const seed = seedOf(process.env['FUZZ_SEED'] ?? '1')
 const path = process.env['FUZZ_PATH']
 const isTls = process.env['FUZZ_TLS'] !== undefined

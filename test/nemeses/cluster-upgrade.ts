@@ -102,7 +102,7 @@ async function commandOf(
 /** Asks each node what it must ask the other one. */
 async function checkStage(cluster: TestCluster, loads: readonly UpgradeLoad[]): Promise<void> {
   // A shard that is on its way is missing from every list.
-  await cluster.settled()
+  await cluster.balanced(nodes)
   await Promise.all(loads.map(({ clients }) => clients.recovered()))
   const clients = { ledgers: loads.flatMap((load) => load.clients.ledgers) }
   const hooked = loads.reduce((sum, load) => sum + load.hooked, 0)

@@ -15,6 +15,7 @@ import {
   signalAll,
   type TestDatabase,
 } from '../support/server/database.ts'
+import { joinTogether } from '../support/server/join-together.ts'
 import type { EndingTest, RegisteredBot, Server } from '../support/server/server.ts'
 import { Luck } from '../support/simulation/luck.ts'
 import { until } from '../support/kit/until.ts'
@@ -114,7 +115,9 @@ export class NemesisWorld {
     assert.equal(made.code, 0, made.output)
     await startWitness(pair.primary, database)
     const world = new NemesisWorld(t, pair, options)
-    for (const name of firstNodes) await world.startNode(name)
+    await joinTogether([world.cluster.database], async () => {
+      for (const name of firstNodes) await world.startNode(name)
+    })
     await world.#startLoad(options.isCalm)
     return world
   }

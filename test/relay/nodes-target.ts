@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '../support/kit/until.ts'
 import { map } from '../support/server/bot-of.ts'
 import { signalAll } from '../support/server/database.ts'
-import { startCluster, type TestCluster } from '../support/server/cluster.ts'
+import { startBalancedCluster, type TestCluster } from '../support/server/cluster.ts'
 import { Postgres } from '../support/server/postgres.ts'
 import { databaseAt, initialize } from '../support/server/postgres-shards.ts'
 import type { EndingTest, Server } from '../support/server/server.ts'
@@ -42,8 +42,7 @@ export class NodesTarget implements RelayTarget {
       return { POSTBOTE_DATABASE: through.href }
     }
     const database = { name, url, env: { POSTBOTE_DATABASE: url }, postgres }
-    const cluster = await startCluster(t, database, { nodes, flags, envOf })
-    await cluster.balanced(nodes)
+    const cluster = await startBalancedCluster(t, database, { nodes, flags, envOf })
     return new NodesTarget(cluster, proxies)
   }
 

@@ -17,7 +17,7 @@ import { type FrameworkBot, startBot } from '../bots/framework-bot.ts'
 import { wait } from '../server/database.ts'
 import type { Server } from '../server/server.ts'
 import { messageOf } from '../bots/text-messages.ts'
-import { untilInTheCrowd } from '../kit/until.ts'
+import { until } from '../kit/until.ts'
 
 /** The most updates in flight, so that only a few are left at the end. */
 const aheadMax = 5
@@ -71,7 +71,7 @@ export class BusyReceiver {
     return async ({ isSudden }) => {
       over.abort()
       await pushing
-      await untilInTheCrowd(async () => (await this.#client.getBot(this.#botId)).pendingCount === 0)
+      await until(async () => (await this.#client.getBot(this.#botId)).pendingCount === 0)
       await this.#bot.hear(pushed.at(-1) ?? '')
       const texts = this.#bot.texts.slice(before)
       assert.deepEqual([...new Set(texts)], pushed)

@@ -11,7 +11,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { RegisteredBot, Server } from '../server/server.ts'
 import { pendingOf, pushTexts } from '../bots/text-messages.ts'
-import { untilInTheCrowd as until } from '../kit/until.ts'
+import { until } from '../kit/until.ts'
 import { startSink } from '../webhook/webhook-sink.ts'
 
 export async function startSilentReceiver(

@@ -9,7 +9,7 @@ import { freePort } from '../kit/port.ts'
 import { endProxy, proxyCertificate, replaceAll, type TlsProxy, untilStarted } from './tls-proxy.ts'
 
 const documented = new URL('../../../../docs/run/cluster-haproxy.cfg', import.meta.url)
-const startMsMax = 5_000
+const startMsMax = 20_000
 
 /** Why haproxy is not available; undefined if it is. */
 export function haproxyObstacle(): string | undefined {

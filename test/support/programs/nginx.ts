@@ -20,7 +20,7 @@ export interface Upstreams {
 }
 
 const documented = new URL('../../../../docs/run/nginx.conf', import.meta.url)
-const startMsMax = 5_000
+const startMsMax = 20_000
 
 /** Why nginx is not available; undefined if it is. */
 export function nginxObstacle(): string | undefined {

@@ -2,7 +2,7 @@
  * Nodes of one cluster on this machine: each a real server, on the ports of the loopback interface, with a
  * PostgreSQL database between them.
  *
- *     const cluster = await startCluster(t, database, { nodes: 3 })
+ *     const cluster = await startBalancedCluster(t, database)
  *     const bots = await botsOfAllShards(cluster.node('a'))
  *     await cluster.node('a').kill()
  *     cluster.any()      // one of the nodes that were not killed, in turn
@@ -11,15 +11,17 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { rendezvousRank } from '../../../src/cluster/membership/rendezvous.ts'
+import { ShardMap } from '../../../src/cluster/shard-map.ts'
+import { botIdMin } from '../../../src/limits.ts'
 import type { TestDatabase } from './database.ts'
+import { joinTogether } from './join-together.ts'
 import { freePorts } from '../kit/port.ts'
 import { type EndingTest, type Server, startSingleServer } from './server.ts'
 import { temporaryDirectory } from '../kit/temporary-directory.ts'
 import { until } from '../kit/until.ts'
 
 const balancedMsMax = 60_000
-/** Far longer than the pause between two shards that are handed over. */
-const settledMs = 2_000
 
 export interface ClusterOptions {
   /** Names of nodes. */
@@ -136,35 +138,44 @@ export class TestCluster {
 
   /** Returns the names of the owners, by database and shard. */
   async owners(): Promise<readonly string[]> {
-    const all = await Promise.all([this.database, ...this.#others].map(ownersIn))
+    return (await this.#shards()).map(({ owner }) => owner)
+  }
+
+  /**
+   * Resolves when each shard has the owner among these nodes that it belongs to, so that none moves any more, and when
+   * every node reaches all of them. Default: all nodes that clients use.
+   */
+  async balanced(names: readonly string[] = [...this.#nodes.keys()]): Promise<void> {
+    const ranked = names.map((name) => ({ name, workers: this.#workers }))
+    await until(async () => {
+      const shards = await this.#shards()
+      return shards.every(({ shard, owner }) => owner === rendezvousRank(shard, ranked)[0]?.name)
+    }, balancedMsMax)
+    await until(() => this.#isServed(), balancedMsMax)
+  }
+
+  /** Whether every node reaches every shard: the bots that it asks for need not exist. */
+  async #isServed(): Promise<boolean> {
+    const { length: shards } = await this.#shards()
+    const map = new ShardMap({ shards, workers: 1 })
+    const ids = new Map<number, number>()
+    for (let botId = botIdMin; ids.size < shards; botId++) ids.set(map.shardOf(botId), botId)
+    const asked = this.nodes.flatMap((node) =>
+      [...ids.values()].map((botId) => node.admin('GET', `/v1/bots/${botId}`)),
+    )
+    return (await Promise.all(asked)).every(({ status }) => status === 200 || status === 404)
+  }
+
+  async #shards(): Promise<readonly OwnedShard[]> {
+    const all = await Promise.all([this.database, ...this.#others].map(shardsIn))
     return all.flat()
   }
+}
 
-  /** Resolves when each of these nodes, and no other one, has shards, and none is being handed over. */
-  async balanced(names: readonly string[]): Promise<void> {
-    const wanted = [...names].toSorted()
-    await until(async () => {
-      const owners = [...new Set(await this.owners())].toSorted()
-      return JSON.stringify(owners) === JSON.stringify(wanted)
-    }, balancedMsMax)
-    await this.settled()
-  }
-
-  /** Resolves when no shard has moved for a while, so that none is being handed over, and every node serves. */
-  async settled(): Promise<void> {
-    let before = ''
-    let sinceMs = performance.now()
-    await until(async () => {
-      const now = JSON.stringify(await this.owners())
-      if (now !== before) sinceMs = performance.now()
-      before = now
-      return performance.now() - sinceMs > settledMs
-    }, balancedMsMax)
-    await until(async () => {
-      const probes = this.nodes.map((node) => node.admin('GET', '/readyz'))
-      return (await Promise.all(probes)).every(({ status }) => status === 200)
-    })
-  }
+interface OwnedShard {
+  readonly shard: number
+  /** The name of the node that has it; empty if none has. */
+  readonly owner: string
 }
 
 export async function startCluster(
@@ -177,10 +188,26 @@ export async function startCluster(
   return cluster
 }
 
-async function ownersIn({ postgres, name }: TestDatabase): Promise<readonly string[]> {
+/** The same with nodes that join together, and each shard has its owner when this resolves. */
+export async function startBalancedCluster(
+  t: EndingTest,
+  database: TestDatabase,
+  { nodes = ['a', 'b', 'c'], ...options }: ClusterOptions = {},
+): Promise<TestCluster> {
+  const cluster = new TestCluster(t, database, options)
+  await joinTogether([database, ...(options.others ?? [])], () =>
+    Promise.all(nodes.map((name) => cluster.start(name))),
+  )
+  // In this order, not in that in which they were ready.
+  for (const name of nodes) cluster.remember(name, cluster.forget(name))
+  await cluster.balanced(nodes)
+  return cluster
+}
+
+async function shardsIn({ postgres, name }: TestDatabase): Promise<readonly OwnedShard[]> {
   const rows = await postgres.query(
     'SELECT s.shard, coalesce(n.name, $$$$) AS name FROM shard s LEFT JOIN node n USING (boot) ORDER BY shard',
     name,
   )
-  return rows.map((row) => String(row['name']))
+  return rows.map((row) => ({ shard: Number(row['shard']), owner: String(row['name']) }))
 }

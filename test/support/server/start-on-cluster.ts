@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startNginxBalancer } from '../programs/balancer.ts'
-import { startCluster } from './cluster.ts'
+import { startBalancedCluster } from './cluster.ts'
 import { postbote } from './database.ts'
 import { Postgres } from './postgres.ts'
 import type { EndingTest, Server, ServerOptions, TestEnd } from './server.ts'
@@ -32,8 +32,11 @@ export async function startServer(t: EndingTest, options: ServerOptions = {}): P
   const env = { ...options.env, POSTBOTE_DATABASE: url }
   const { code, output } = await postbote(['database', 'init', `--shards=${shards}`], env)
   assert.equal(code, 0, output)
-  const cluster = await startCluster(owner, { name, url, env, postgres }, { flags, workers: 2 })
-  await cluster.balanced(['a', 'b', 'c'])
+  const cluster = await startBalancedCluster(
+    owner,
+    { name, url, env, postgres },
+    { flags, workers: 2 },
+  )
   const logs = process.env['TEST_CLUSTER_LOGS']
   if (logs !== undefined) {
     owner.after(async () => {
