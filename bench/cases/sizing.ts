@@ -1,101 +1,93 @@
 /**
- * What a server needs for a load: the points from which the table of `postbote size` is made (`sizing`), and other loads,
- * for which its estimate is compared with a measurement (`sizing-check`).
+ * What a server needs for a load: the loads from which the costs of `postbote size` come (`sizing-costs-...`), and others, for which
+ * `npm run bench -- --page REPORT` compares the measurement with the estimate from these costs (`sizing-check-...`).
  */
-import { estimateSize } from '../../src/cli/size/estimate-size.ts'
+import type { SizeLoad } from '../../src/cli/size/estimate-size.ts'
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
-import { measureSizing, type SizingLoad } from '../sizing-load.ts'
+import { usual, type SizingStep, sizingSteps } from '../sizing-steps.ts'
+import { SizingServer } from '../sizing-load.ts'
 
-/** Long enough to include compactions of a busy server. */
-const pace = { warmUpMs: 0, durationMs: 5_000 }
-/** The largest allowed error of an estimate, as a part of it. */
-const errorMax = 0.25
+const pace = { warmUpMs: 0, durationMs: 4_000 }
+const modes = ['poll', 'webhook'] as const
 
-const rates = [200, 1_000, 3_000]
-const usualBots = 200
-/** Beside the rates: what more bots, a backlog and more workers add. */
-const points: readonly SizingLoad[] = [
-  ...(['poll', 'webhook'] as const).flatMap((mode) =>
-    rates.map((updatesPerSecond) => ({ mode, bots: usualBots, updatesPerSecond, backlog: 0 })),
+type CheckedLoad = Omit<SizeLoad, 'mode'> & { readonly workers: number }
+
+/** Loads of all shapes, none of which is one of the steps. */
+const checked: readonly CheckedLoad[] = [
+  { bots: 20, updatesPerSecond: 2_500, backlog: 0, updateBytes: 300, workers: 2 },
+  { bots: 6_000, updatesPerSecond: 50, backlog: 0, updateBytes: 300, workers: 1 },
+  { bots: 500, updatesPerSecond: 400, backlog: 600_000, updateBytes: 300, workers: 1 },
+  { bots: 1_000, updatesPerSecond: 800, backlog: 100_000, updateBytes: 1_024, workers: 1 },
+  { bots: 100, updatesPerSecond: 150, backlog: 10_000, updateBytes: 10_240, workers: 1 },
+]
+
+export const sizingCases: readonly BenchCase[] = modes.flatMap((mode) => [
+  sizingCase(`sizing-costs-${mode}`, `the steps of one life, ${mode}`, (context) =>
+    lifeOf(context, mode),
   ),
-  { mode: 'poll', bots: 2_000, updatesPerSecond: 200, backlog: 0 },
-  { mode: 'webhook', bots: 2_000, updatesPerSecond: 200, backlog: 0 },
-  { mode: 'poll', bots: usualBots, updatesPerSecond: 200, backlog: 200_000 },
-  { mode: 'poll', bots: usualBots, updatesPerSecond: 1_000, backlog: 0, workers: 4 },
-]
+  sizingCase(`sizing-check-${mode}`, `other loads, ${mode}`, (context) =>
+    checked.map((load) => checkedContestant(context, { mode, ...load })),
+  ),
+])
 
-/** None of them is a point of the table. */
-const checked: readonly SizingLoad[] = [
-  { mode: 'poll', bots: 1_200, updatesPerSecond: 600, backlog: 100_000 },
-  { mode: 'webhook', bots: 500, updatesPerSecond: 2_000, backlog: 0 },
-  { mode: 'poll', bots: 300, updatesPerSecond: 1_500, backlog: 150_000 },
-]
-
-export const sizingCases: readonly BenchCase[] = [
-  {
-    name: 'sizing',
-    title: 'what a server needs: the points of `postbote size`, updates of 300 B',
+function sizingCase(
+  name: string,
+  what: string,
+  open: (context: CaseContext) => readonly Contestant[],
+): BenchCase {
+  return {
+    name,
+    title: `what a server needs: ${what}`,
     operation: 'update',
     targets: [],
     isExtra: true,
     freshRoundsMax: 1,
     pace,
     async open(context) {
-      return points.map((load) => ({
-        name: nameOf(load),
-        run: (durationMs) => measureSizing(context, load, durationMs),
-      }))
-    },
-  },
-  {
-    name: 'sizing-check',
-    title: 'what a server needs: measured, as a multiple of what `postbote size` says',
-    operation: 'update',
-    targets: ['CPU error', 'memory error', 'disk error'].flatMap((figure) =>
-      checked.map((load) => ({
-        kind: 'figure' as const,
-        figure,
-        of: nameOf(load),
-        max: errorMax,
-      })),
-    ),
-    isExtra: true,
-    freshRoundsMax: 1,
-    pace,
-    async open(context) {
-      return checked.map((load) => checkedContestant(context, load))
-    },
-  },
-]
-
-function checkedContestant(context: CaseContext, load: SizingLoad): Contestant {
-  return {
-    name: nameOf(load),
-    async run(durationMs) {
-      const estimate = estimateSize(load)
-      const { workers } = estimate
-      const sample = await measureSizing(context, { ...load, workers }, durationMs)
-      const { cores, 'PSS MB': memory, 'disk MB': disk } = sample.figures
-      const ratios = {
-        CPU: cores / estimate.cores,
-        memory: (memory * 1e6) / estimate.memoryBytes,
-        disk: (disk * 1e6) / estimate.diskBytes,
-      }
-      const entries = Object.entries(ratios)
-      const figures = {
-        ...sample.figures,
-        ...Object.fromEntries(entries.map(([name, ratio]) => [`${name} ratio`, ratio])),
-        ...Object.fromEntries(
-          entries.map(([name, ratio]) => [`${name} error`, Math.abs(ratio - 1)]),
-        ),
-      }
-      return { ...sample, figures }
+      return open(context)
     },
   }
 }
 
-function nameOf({ mode, bots, updatesPerSecond, backlog, workers }: SizingLoad): string {
+/** The steps of a mode, in their order, with one server; then one with more workers. */
+function lifeOf(context: CaseContext, mode: SizeLoad['mode']): readonly Contestant[] {
+  let server: SizingServer | undefined
+  return sizingSteps.map((step) => ({
+    name: `${mode}, ${step.name}`,
+    async run(durationMs) {
+      const { bots } = usual
+      const { workers } = step
+      if (workers !== undefined) {
+        await server?.close()
+        server = await SizingServer.start(context, { mode, workers, bots, isShort: true })
+      }
+      server ??= await SizingServer.start(context, { mode, workers: usual.workers, bots })
+      return measureStep(server, step, durationMs)
+    },
+  }))
+}
+
+async function measureStep(server: SizingServer, step: SizingStep, durationMs: number) {
+  if (step.moreBots !== undefined) await server.addBots(step.moreBots)
+  const { updatesPerSecond = usual.updatesPerSecond, updateBytes = usual.updateBytes } = step
+  if (step.moreBacklog !== undefined) await server.hoard(step.moreBacklog, updateBytes)
+  return server.measure({ updatesPerSecond, updateBytes, durationMs })
+}
+
+function checkedContestant(
+  context: CaseContext,
+  load: SizeLoad & { readonly workers: number },
+): Contestant {
+  const { mode, workers, bots, updatesPerSecond, backlog, updateBytes } = load
   const pending = backlog === 0 ? '' : `, ${backlog} pending`
-  const many = workers === undefined ? '' : `, ${workers} workers`
-  return `${mode}, ${bots} bots, ${updatesPerSecond}/s${pending}${many}`
+  return {
+    name: `${mode}, ${bots} bots, ${updatesPerSecond}/s of ${updateBytes} B${pending}`,
+    async run(durationMs) {
+      const server = await SizingServer.start(context, { mode, workers, bots })
+      if (backlog > 0) await server.hoard(backlog, updateBytes)
+      const sample = await server.measure({ updatesPerSecond, updateBytes, durationMs })
+      await server.close()
+      return sample
+    },
+  }
 }
