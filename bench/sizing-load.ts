@@ -32,11 +32,14 @@ export interface SizingPace {
 
 const keys = 10
 /** Eight shards with write buffers of 4 MiB: five of them are full, and four tables are merged. */
-const warmUp = { updatesPerSecond: 2_000, updateBytes: 4_096, durationMs: 20_000 }
+const warmUp = { updatesPerSecond: 2_000, updateBytes: 8_192, durationMs: 10_000 }
 /** For a server whose disk does not matter: at a low rate, it would compile its code for minutes. */
-const shortWarmUp = { ...warmUp, durationMs: 4_000 }
-/** Below the limit of a queue. */
+const shortWarmUp = { ...warmUp, durationMs: 3_000 }
+/** What is left of a warm-up is not the work of what follows. */
+const rest = { updatesPerSecond: 20, updateBytes: 300, durationMs: 1_500 }
+/** Below the limits of a queue. */
 const backlogOfBotMax = 80_000
+const backlogBytesOfBotMax = 100_000_000
 const pushBytes = 1_000_000
 const firstHoardingBotId = firstBotId * 2
 const lookMs = 250
@@ -48,6 +51,7 @@ export class SizingServer {
   readonly #context: CaseContext
   readonly #pusher: HelperProcess
   readonly #clients: HelperProcess[] = []
+  readonly #ends: (() => Promise<void>)[]
   #sink: WebhookSink | undefined
   #bots = 0
   #hoardingBots = 0
@@ -58,8 +62,17 @@ export class SizingServer {
   private constructor(
     server: ServerUnderTest,
     context: CaseContext,
-    { mode, workers }: { readonly mode: SizeLoad['mode']; readonly workers: number },
+    {
+      mode,
+      workers,
+      ends,
+    }: {
+      readonly mode: SizeLoad['mode']
+      readonly workers: number
+      readonly ends: (() => Promise<void>)[]
+    },
   ) {
+    this.#ends = ends
     this.#server = server
     this.#context = context
     this.#mode = mode
@@ -77,15 +90,28 @@ export class SizingServer {
       readonly isShort?: boolean
     },
   ): Promise<SizingServer> {
-    const server = await ServerUnderTest.start(context, { workers: options.workers })
-    const sizing = new SizingServer(server, context, options)
+    const ends: (() => Promise<void>)[] = []
+    const own: CaseContext = { ...context, atEnd: (end) => void ends.push(end) }
+    context.atEnd(() => endAll(ends))
+    const server = await ServerUnderTest.start(own, { workers: options.workers })
+    const sizing = new SizingServer(server, own, { ...options, ends })
     await sizing.addBots(options.bots)
     await sizing.measure(options.isShort === true ? shortWarmUp : warmUp)
+    await sizing.measure(rest)
     return sizing
+  }
+
+  get bots(): number {
+    return this.#bots
+  }
+
+  get backlog(): number {
+    return this.#backlog
   }
 
   /** Adds bots that get updates, and their clients. */
   async addBots(count: number): Promise<void> {
+    if (count === 0) return
     const bots = await this.#server.registerBots(count, firstBotId + this.#bots)
     this.#bots += count
     await (this.#mode === 'poll' ? this.#poll(bots) : this.#receive(bots))
@@ -93,7 +119,10 @@ export class SizingServer {
 
   /** Pushes updates to bots that nobody reads. */
   async hoard(count: number, updateBytes: number): Promise<void> {
-    const bots = Math.ceil(count / backlogOfBotMax)
+    if (count === 0) return
+    const bots = Math.ceil(
+      Math.max(count / backlogOfBotMax, (count * updateBytes) / backlogBytesOfBotMax),
+    )
     const firstId = firstHoardingBotId + this.#hoardingBots
     await this.#server.registerBots(bots, firstId)
     this.#hoardingBots += bots
@@ -152,9 +181,9 @@ export class SizingServer {
     return { operations, seconds, ...cost, figures }
   }
 
-  /** Ends the server, so that it takes nothing from the next one. */
+  /** Ends the clients and the server, so that they take nothing from the next one. */
   close(): Promise<void> {
-    return this.#server.close()
+    return endAll(this.#ends)
   }
 
   async #lookUntil(isOver: () => boolean): Promise<void> {
@@ -190,6 +219,10 @@ export class SizingServer {
       this.#server.botMethod(token, 'setWebhook', { url: `${origin}${webhookPath}` }),
     )
   }
+}
+
+async function endAll(ends: (() => Promise<void>)[]): Promise<void> {
+  for (const end of ends.splice(0).toReversed()) await end()
 }
 
 async function bytesUnder(directory: string): Promise<number> {

@@ -12,13 +12,18 @@ const modes = ['poll', 'webhook'] as const
 
 type CheckedLoad = Omit<SizeLoad, 'mode'> & { readonly workers: number }
 
-/** Loads of all shapes, none of which is one of the steps. */
-const checked: readonly CheckedLoad[] = [
-  { bots: 20, updatesPerSecond: 2_500, backlog: 0, updateBytes: 300, workers: 2 },
-  { bots: 6_000, updatesPerSecond: 50, backlog: 0, updateBytes: 300, workers: 1 },
-  { bots: 500, updatesPerSecond: 400, backlog: 600_000, updateBytes: 300, workers: 1 },
-  { bots: 1_000, updatesPerSecond: 800, backlog: 100_000, updateBytes: 1_024, workers: 1 },
-  { bots: 100, updatesPerSecond: 150, backlog: 10_000, updateBytes: 10_240, workers: 1 },
+/** Loads of all shapes, none of which is one of the steps. Those of one list are on one server, so they only grow. */
+const checked: readonly (readonly CheckedLoad[])[] = [
+  [
+    { bots: 20, updatesPerSecond: 2_500, backlog: 0, updateBytes: 300, workers: 2 },
+    { bots: 500, updatesPerSecond: 1_500, backlog: 150_000, updateBytes: 300, workers: 2 },
+  ],
+  [
+    { bots: 1_000, updatesPerSecond: 800, backlog: 100_000, updateBytes: 1_024, workers: 1 },
+    { bots: 6_000, updatesPerSecond: 50, backlog: 100_000, updateBytes: 1_024, workers: 1 },
+  ],
+  [{ bots: 100, updatesPerSecond: 150, backlog: 10_000, updateBytes: 10_240, workers: 1 }],
+  [{ bots: 300, updatesPerSecond: 400, backlog: 600_000, updateBytes: 300, workers: 1 }],
 ]
 
 export const sizingCases: readonly BenchCase[] = modes.flatMap((mode) => [
@@ -26,7 +31,7 @@ export const sizingCases: readonly BenchCase[] = modes.flatMap((mode) => [
     lifeOf(context, mode),
   ),
   sizingCase(`sizing-check-${mode}`, `other loads, ${mode}`, (context) =>
-    checked.map((load) => checkedContestant(context, { mode, ...load })),
+    checked.flatMap((loads) => checkedLife(context, mode, loads)),
   ),
 ])
 
@@ -74,20 +79,25 @@ async function measureStep(server: SizingServer, step: SizingStep, durationMs: n
   return server.measure({ updatesPerSecond, updateBytes, durationMs })
 }
 
-function checkedContestant(
+function checkedLife(
   context: CaseContext,
-  load: SizeLoad & { readonly workers: number },
-): Contestant {
-  const { mode, workers, bots, updatesPerSecond, backlog, updateBytes } = load
-  const pending = backlog === 0 ? '' : `, ${backlog} pending`
-  return {
-    name: `${mode}, ${bots} bots, ${updatesPerSecond}/s of ${updateBytes} B${pending}`,
-    async run(durationMs) {
-      const server = await SizingServer.start(context, { mode, workers, bots })
-      if (backlog > 0) await server.hoard(backlog, updateBytes)
-      const sample = await server.measure({ updatesPerSecond, updateBytes, durationMs })
-      await server.close()
-      return sample
-    },
-  }
+  mode: SizeLoad['mode'],
+  loads: readonly CheckedLoad[],
+): readonly Contestant[] {
+  let server: SizingServer | undefined
+  return loads.map((load) => {
+    const { workers, bots, updatesPerSecond, backlog, updateBytes } = load
+    const pending = backlog === 0 ? '' : `, ${backlog} pending`
+    return {
+      name: `${mode}, ${bots} bots, ${updatesPerSecond}/s of ${updateBytes} B${pending}`,
+      async run(durationMs) {
+        server ??= await SizingServer.start(context, { mode, workers, bots })
+        await server.addBots(bots - server.bots)
+        await server.hoard(backlog - server.backlog, updateBytes)
+        const sample = await server.measure({ updatesPerSecond, updateBytes, durationMs })
+        if (load === loads.at(-1)) await server.close()
+        return sample
+      },
+    }
+  })
 }
