@@ -91,7 +91,7 @@ test(
     const pushed: number[] = []
     let isOver = false
     const poll = async (): Promise<void> => {
-      for (let offset = 0; got.length < pushed.length || !isOver; ) {
+      for (let offset = 0; got.length < pushed.length || !pushing.isOver; ) {
         const parameters = { offset, timeout: 1 }
         const body = await untilAnswered(() => client.bot(bot.token, 'getUpdates', parameters))
         for (const { update_id: id } of body.result) got.push(id)
@@ -110,7 +110,7 @@ test(
       }
       await reloading
     }
-    isOver = true
+    pushing.isOver = true
     await polling
     assert.deepEqual(got, pushed)
     await until(() => pushed.every((id) => tail.text().includes(String(id))))

@@ -37,9 +37,9 @@ test('postbote size says when a rate is beyond what was measured, and beyond one
 })
 
 test('larger updates take more', () => {
-  const of = (...args: string[]) =>
-    JSON.parse(size('--bots=9', '--rate=500', '--backlog=9000', '--json', ...args).out)
-  const [small, large] = [of(), of('--update-bytes=100000')]
+  const args = ['--bots=9', '--rate=500', '--backlog=9000', '--json']
+  const small = JSON.parse(size(...args).out)
+  const large = JSON.parse(size(...args, '--update-bytes=100000').out)
   for (const amount of ['cores', 'memory_bytes', 'disk_bytes'])
     assert(large[amount] > small[amount])
 })
