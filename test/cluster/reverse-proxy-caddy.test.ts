@@ -89,7 +89,7 @@ test(
     t.after(() => client.close())
     const got: number[] = []
     const pushed: number[] = []
-    let isOver = false
+    const pushing = { isOver: false }
     const poll = async (): Promise<void> => {
       for (let offset = 0; got.length < pushed.length || !pushing.isOver; ) {
         const parameters = { offset, timeout: 1 }
