@@ -11,6 +11,7 @@ import { verdictOf } from './verdict.ts'
 
 const begin = '<!-- The tables are written by `npm run bench -- --page REPORT`. -->'
 const end = '<!-- End of the tables. -->'
+const sizingColumns = ['CPU', 'memory', 'disk']
 
 /** Returns the page with the results of the report in place of earlier ones. */
 export function withResults(page: string, report: SavedReport): string {
@@ -51,14 +52,14 @@ function sizingLines(cases: readonly CaseResult[]): string[] {
   if (costRows.length === 0) return []
   const costs = sizeCostsOf(costRows)
   const lines = rowsOf('sizing-check').map((row) => {
-    const { CPU, memory, disk } = sizingRatios(row, costs)
-    return [row.name, ...[CPU, memory, disk].map((ratio) => ratio.toFixed(2))]
+    const ratios = sizingRatios(row, costs)
+    return [row.name, ...sizingColumns.map((name) => ratios[name]?.toFixed(2) ?? '')]
   })
   return [
     '',
     'What a load took, as a multiple of what `postbote size` says (`sizing`):',
     '',
-    ...markdownTable([['load', 'CPU', 'memory', 'disk'], ...lines]),
+    ...markdownTable([['load', ...sizingColumns], ...lines]),
   ]
 }
 

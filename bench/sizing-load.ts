@@ -1,7 +1,7 @@
 /**
  * A server for the cases about sizing: bots that poll or have webhooks get updates at a steady rate, while other bots hold a
- * backlog. Memory and disk are the most that it has taken since its start, because that is what it must have: V8 and LevelDB let
- * garbage grow until they collect it. So a life begins with as many bytes as fill and merge the tables of every shard.
+ * backlog. Memory and disk are the most that it takes during a measurement, because that is what it must have: V8 and LevelDB let
+ * garbage grow until they collect it. So a life begins with enough updates that both have done so.
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,6 +24,8 @@ export type SizingFigures = Readonly<
   >
 >
 
+export type SizingSample = Sample & { readonly figures: SizingFigures }
+
 export interface SizingPace {
   readonly updatesPerSecond: number
   readonly updateBytes: number
@@ -31,12 +33,17 @@ export interface SizingPace {
 }
 
 const keys = 10
-/** Eight shards with write buffers of 4 MiB: five of them are full, and four tables are merged. */
-const warmUp = { updatesPerSecond: 2_000, updateBytes: 8_192, durationMs: 10_000 }
-/** For a server whose disk does not matter: at a low rate, it would compile its code for minutes. */
-const shortWarmUp = { ...warmUp, durationMs: 3_000 }
-/** What is left of a warm-up is not the work of what follows. */
+/** Enough for code that is compiled and a heap that has grown; at a low rate, both would take minutes. */
+const warmUp = { updatesPerSecond: 2_500, updateBytes: 8_192, durationMs: 6_000 }
+/** What is left of earlier work is not that of the measurement. */
 const rest = { updatesPerSecond: 20, updateBytes: 300, durationMs: 1_500 }
+/**
+ * As many updates as fill the write buffers of all shards, of 4 MiB each, until the tables are merged, which is when there are four.
+ * Each update is in them twice, the second time when it is removed.
+ */
+const churnMs = 12_000
+const churnBytesPerSecond = 12_500_000
+const recordBytes = 120
 /** Below the limits of a queue. */
 const backlogOfBotMax = 80_000
 const backlogBytesOfBotMax = 100_000_000
@@ -80,14 +87,13 @@ export class SizingServer {
     this.#pusher = new HelperProcess('steady-pusher', context)
   }
 
-  /** Starts a server with these bots, and lets it work until its code is compiled and its tables are merged. */
+  /** Starts a server with these bots. */
   static async start(
     context: CaseContext,
     options: {
       readonly mode: SizeLoad['mode']
       readonly workers: number
       readonly bots: number
-      readonly isShort?: boolean
     },
   ): Promise<SizingServer> {
     const ends: (() => Promise<void>)[] = []
@@ -96,9 +102,22 @@ export class SizingServer {
     const server = await ServerUnderTest.start(own, { workers: options.workers })
     const sizing = new SizingServer(server, own, { ...options, ends })
     await sizing.addBots(options.bots)
-    await sizing.measure(options.isShort === true ? shortWarmUp : warmUp)
-    await sizing.measure(rest)
     return sizing
+  }
+
+  async warmUp(): Promise<void> {
+    await this.measure(warmUp)
+    await this.measure(rest)
+  }
+
+  /** Lets the tables of every shard fill and be merged. */
+  churn(updateBytes: number): Promise<SizingSample> {
+    const updatesPerSecond = Math.round(churnBytesPerSecond / (updateBytes + recordBytes))
+    return this.measure({ updatesPerSecond, updateBytes, durationMs: churnMs })
+  }
+
+  get workers(): number {
+    return this.#workers
   }
 
   get bots(): number {
@@ -115,6 +134,7 @@ export class SizingServer {
     const bots = await this.#server.registerBots(count, firstBotId + this.#bots)
     this.#bots += count
     await (this.#mode === 'poll' ? this.#poll(bots) : this.#receive(bots))
+    await this.measure(rest)
   }
 
   /** Pushes updates to bots that nobody reads. */
@@ -139,15 +159,13 @@ export class SizingServer {
         return `{"bot_id":${firstId + (index % bots)}}\n${samples[index % samples.length]}\n`
       })
       await this.#server.pushPairs(pairs.join(''))
-      await this.#look()
     }
+    await this.measure(rest)
   }
 
-  async measure({
-    updatesPerSecond,
-    updateBytes,
-    durationMs,
-  }: SizingPace): Promise<Sample & { readonly figures: SizingFigures }> {
+  async measure({ updatesPerSecond, updateBytes, durationMs }: SizingPace): Promise<SizingSample> {
+    this.#memoryBytes = 0
+    this.#diskBytes = 0
     const server = this.#server
     const question: SteadyQuestion = {
       port: server.privatePort,

@@ -4,10 +4,10 @@
  */
 import type { SizeLoad } from '../../src/cli/size/estimate-size.ts'
 import type { BenchCase, CaseContext, Contestant } from '../contestant.ts'
-import { usual, type SizingStep, sizingSteps } from '../sizing-steps.ts'
+import { type DiskLoad, diskName, diskSteps, sizingSteps, usual } from '../sizing-steps.ts'
 import { SizingServer } from '../sizing-load.ts'
 
-const pace = { warmUpMs: 0, durationMs: 4_000 }
+const pace = { warmUpMs: 0, durationMs: 3_000 }
 const modes = ['poll', 'webhook'] as const
 
 type CheckedLoad = Omit<SizeLoad, 'mode'> & { readonly workers: number }
@@ -23,17 +23,32 @@ const checked: readonly (readonly CheckedLoad[])[] = [
     { bots: 6_000, updatesPerSecond: 50, backlog: 100_000, updateBytes: 1_024, workers: 1 },
   ],
   [{ bots: 100, updatesPerSecond: 150, backlog: 10_000, updateBytes: 10_240, workers: 1 }],
-  [{ bots: 300, updatesPerSecond: 400, backlog: 600_000, updateBytes: 300, workers: 1 }],
+]
+/** The disk does not depend on how bots get their updates. */
+const checkedDisks: readonly DiskLoad[] = [
+  { updateBytes: 300, backlog: 0 },
+  { updateBytes: 1_024, backlog: 60_000 },
+  { updateBytes: 10_240, backlog: 5_000 },
 ]
 
-export const sizingCases: readonly BenchCase[] = modes.flatMap((mode) => [
-  sizingCase(`sizing-costs-${mode}`, `the steps of one life, ${mode}`, (context) =>
-    lifeOf(context, mode),
+export const sizingCases: readonly BenchCase[] = [
+  ...modes.map((mode) =>
+    sizingCase(`sizing-costs-${mode}`, `the steps of one life, ${mode}`, (context) =>
+      lifeOf(context, mode),
+    ),
   ),
-  sizingCase(`sizing-check-${mode}`, `other loads, ${mode}`, (context) =>
-    checked.flatMap((loads) => checkedLife(context, mode, loads)),
+  sizingCase('sizing-costs-disk', 'the disk, with and without updates that wait', (context) =>
+    diskSteps.flatMap((load) => diskLife(context, load)),
   ),
-])
+  ...modes.map((mode) =>
+    sizingCase(`sizing-check-${mode}`, `other loads, ${mode}`, (context) =>
+      checked.flatMap((loads) => checkedLife(context, mode, loads)),
+    ),
+  ),
+  sizingCase('sizing-check-disk', 'the disk with other loads', (context) =>
+    checkedDisks.flatMap((load) => diskLife(context, load).slice(-1)),
+  ),
+]
 
 function sizingCase(
   name: string,
@@ -60,23 +75,17 @@ function lifeOf(context: CaseContext, mode: SizeLoad['mode']): readonly Contesta
   return sizingSteps.map((step) => ({
     name: `${mode}, ${step.name}`,
     async run(durationMs) {
-      const { bots } = usual
-      const { workers } = step
-      if (workers !== undefined) {
+      const { workers = usual.workers, moreBots = 0 } = step
+      if (workers !== server?.workers) {
         await server?.close()
-        server = await SizingServer.start(context, { mode, workers, bots, isShort: true })
+        server = await SizingServer.start(context, { mode, workers, bots: usual.bots })
+        await server.warmUp()
       }
-      server ??= await SizingServer.start(context, { mode, workers: usual.workers, bots })
-      return measureStep(server, step, durationMs)
+      await server.addBots(moreBots)
+      const { updatesPerSecond = usual.updatesPerSecond, updateBytes = usual.updateBytes } = step
+      return server.measure({ updatesPerSecond, updateBytes, durationMs })
     },
   }))
-}
-
-async function measureStep(server: SizingServer, step: SizingStep, durationMs: number) {
-  if (step.moreBots !== undefined) await server.addBots(step.moreBots)
-  const { updatesPerSecond = usual.updatesPerSecond, updateBytes = usual.updateBytes } = step
-  if (step.moreBacklog !== undefined) await server.hoard(step.moreBacklog, updateBytes)
-  return server.measure({ updatesPerSecond, updateBytes, durationMs })
 }
 
 function checkedLife(
@@ -91,7 +100,10 @@ function checkedLife(
     return {
       name: `${mode}, ${bots} bots, ${updatesPerSecond}/s of ${updateBytes} B${pending}`,
       async run(durationMs) {
-        server ??= await SizingServer.start(context, { mode, workers, bots })
+        if (server === undefined) {
+          server = await SizingServer.start(context, { mode, workers, bots })
+          await server.warmUp()
+        }
         await server.addBots(bots - server.bots)
         await server.hoard(backlog - server.backlog, updateBytes)
         const sample = await server.measure({ updatesPerSecond, updateBytes, durationMs })
@@ -100,4 +112,36 @@ function checkedLife(
       },
     }
   })
+}
+
+/** A server of its own that is new, has updates that wait, and merges its tables. */
+function diskLife(context: CaseContext, { updateBytes, backlog }: DiskLoad): readonly Contestant[] {
+  let starting: Promise<SizingServer> | undefined
+  const started = (): Promise<SizingServer> =>
+    (starting ??= SizingServer.start(context, { mode: 'poll', workers: 2, bots: 20 }))
+  const name = diskName({ updateBytes, backlog })
+  return [
+    {
+      name: `${name}, new`,
+      run: async (durationMs) => (await started()).measure({ ...usual, durationMs }),
+    },
+    {
+      name: `${name}, waiting`,
+      async run(durationMs) {
+        const server = await started()
+        await server.hoard(backlog, updateBytes)
+        return server.measure({ ...usual, durationMs })
+      },
+    },
+    {
+      name: `${name}, merging`,
+      async run() {
+        const server = await started()
+        await server.hoard(backlog - server.backlog, updateBytes)
+        const sample = await server.churn(updateBytes)
+        await server.close()
+        return sample
+      },
+    },
+  ]
 }

@@ -11,7 +11,7 @@ export interface WindowMemoryOptions {
 }
 
 /** The default of `--window-memory`, if the memory of the machine or container is not small. */
-export const windowBytesMax = 256 * mib
+const windowBytesMax = 256 * mib
 /**
  * The windows of all workers take this share of a smaller memory, and as much again for webhooks. Chosen: in a container of 320 MiB
  * with one worker, processes at rest take 140 MiB, and what is being sent takes the rest.

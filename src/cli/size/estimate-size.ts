@@ -3,8 +3,7 @@
  * the CPU time of updates is no product: the more there are, the more of them share a sync, so it follows the measured rates.
  * `npm run bench -- sizing-check` compares this with other loads.
  */
-import { windowBytesMax } from '../../app/window-memory.ts'
-import { type ByUpdate, sizeCosts } from './size-costs.ts'
+import { sizeCosts } from './size-costs.ts'
 
 export interface SizeLoad {
   readonly mode: 'poll' | 'webhook'
@@ -43,16 +42,15 @@ export function estimateSize(load: SizeLoad, costs = sizeCosts): SizeEstimate {
   const coresOf = (count: number): number => alone * (1 + own.forwarding * (1 - 1 / count))
   const needed = alone <= workerBusyMax ? 1 : Math.ceil(coresOf(Infinity) / workerBusyMax)
   const { workers = needed } = load
-  const waiting = (cost: ByUpdate): number => backlog * (cost.update + updateBytes * cost.byte)
+  const { disk } = costs
+  const waitingBytes = disk.waiting.update + updateBytes * disk.waiting.byte
   return {
     cores: coresOf(workers),
     workers,
-    memoryBytes:
-      own.memoryBytes +
-      workers * own.workerBytes +
-      bots * own.botBytes +
-      Math.min(waiting(own.waitingMemory), workers * windowBytesMax),
-    diskBytes: own.diskBytes + waiting(own.waitingDisk),
+    // Updates that wait take none that is worth a sum: they are read from disk when they are needed.
+    memoryBytes: own.memoryBytes + workers * own.workerBytes + bots * own.botBytes,
+    diskBytes:
+      disk.bytes + disk.mergingBytes * (waitingBytes / updateBytes) + backlog * waitingBytes,
   }
 }
 

@@ -3,12 +3,6 @@
  * names: do not edit.
  */
 
-/** Of each update that waits, and of each of its bytes. */
-export interface ByUpdate {
-  readonly update: number
-  readonly byte: number
-}
-
 export interface ModeCosts {
   /** The CPU time of a second with one worker, by updates a second. */
   readonly cores: readonly (readonly [updatesPerSecond: number, cores: number])[]
@@ -22,50 +16,39 @@ export interface ModeCosts {
   readonly memoryBytes: number
   readonly botBytes: number
   readonly workerBytes: number
-  /** Without updates that wait. */
-  readonly diskBytes: number
-  readonly waitingMemory: ByUpdate
-  readonly waitingDisk: ByUpdate
 }
 
-export type SizeCosts = Readonly<Record<'poll' | 'webhook', ModeCosts>>
+export interface DiskCosts {
+  readonly bytes: number
+  /** The bytes of updates that wait in tables until these are merged; they are compressed as those of the backlog. */
+  readonly mergingBytes: number
+  /** Of each update of the backlog, and of each of its bytes. */
+  readonly waiting: { readonly update: number; readonly byte: number }
+}
+
+export type SizeCosts = Readonly<Record<'poll' | 'webhook', ModeCosts>> & {
+  readonly disk: DiskCosts
+}
 
 export const sizeMachine = ''
 export const sizeReport = ''
 
+const some: ModeCosts = {
+  cores: [
+    [20, 0.02],
+    [200, 0.2],
+    [1000, 0.6],
+    [3000, 0.7],
+  ],
+  botCores: 0,
+  byteCores: 0,
+  forwarding: 0.4,
+  memoryBytes: 1e8,
+  botBytes: 3e4,
+  workerBytes: 5e7,
+}
 export const sizeCosts: SizeCosts = {
-  poll: {
-    cores: [
-      [20, 0.02],
-      [200, 0.2],
-      [1000, 0.6],
-      [3000, 0.7],
-    ],
-    botCores: 0,
-    byteCores: 0,
-    forwarding: 0.4,
-    memoryBytes: 1e8,
-    botBytes: 3e4,
-    workerBytes: 5e7,
-    diskBytes: 1e8,
-    waitingMemory: { update: 100, byte: 1 },
-    waitingDisk: { update: 50, byte: 0.5 },
-  },
-  webhook: {
-    cores: [
-      [20, 0.02],
-      [200, 0.2],
-      [1000, 0.6],
-      [3000, 0.7],
-    ],
-    botCores: 0,
-    byteCores: 0,
-    forwarding: 0.4,
-    memoryBytes: 1e8,
-    botBytes: 3e4,
-    workerBytes: 5e7,
-    diskBytes: 1e8,
-    waitingMemory: { update: 100, byte: 1 },
-    waitingDisk: { update: 50, byte: 0.5 },
-  },
+  poll: some,
+  webhook: some,
+  disk: { bytes: 2e7, mergingBytes: 1e8, waiting: { update: 0, byte: 0.5 } },
 }

@@ -33,11 +33,12 @@ const poll: ModeCosts = {
   memoryBytes: 100 * mb,
   botBytes: 50_000,
   workerBytes: 40 * mb,
-  diskBytes: 60 * mb,
-  waitingMemory: { update: 100, byte: 1 },
-  waitingDisk: { update: 50, byte: 0.5 },
 }
-const costs: SizeCosts = { poll, webhook: { ...poll, memoryBytes: 200 * mb } }
+const costs: SizeCosts = {
+  poll,
+  webhook: { ...poll, memoryBytes: 200 * mb },
+  disk: { bytes: 20 * mb, mergingBytes: 40 * mb, waiting: { update: 100, byte: 0.5 } },
+}
 
 function estimate(of: Partial<SizeLoad>) {
   const usual = {
@@ -45,7 +46,7 @@ function estimate(of: Partial<SizeLoad>) {
     bots: 0,
     updatesPerSecond: 100,
     backlog: 0,
-    updateBytes: 0,
+    updateBytes: 1_000,
   } as const
   const { cores, workers, memoryBytes, diskBytes } = estimateSize({ ...usual, ...of }, costs)
   return [round(cores), workers, round(memoryBytes / mb), round(diskBytes / mb)]
@@ -58,26 +59,25 @@ function round(value: number): number {
 test('CPU time follows the measured rates, and the nearest line beyond them', () => {
   const rates = [0, 100, 200, 300, 1_000, 2_000]
   const cores = rates.map((updatesPerSecond) => estimate({ updatesPerSecond, workers: 1 })[0])
-  assert.deepEqual(cores, [0.05, 0.1, 0.15, 0.2, 0.9, 1.9])
+  assert.deepEqual(cores, [0.05, 0.2, 0.35, 0.5, 1.9, 3.9])
 })
 
-test('bots, bytes and updates that wait add in proportion', () => {
-  assert.deepEqual(estimate({}), [0.1, 1, 140, 60])
-  assert.deepEqual(estimate({ bots: 100 }), [0.2, 1, 145, 60])
-  assert.deepEqual(estimate({ updateBytes: 1_000 }), [0.2, 1, 140, 60])
-  assert.deepEqual(estimate({ backlog: 100_000 }), [0.1, 1, 150, 65])
-  assert.deepEqual(estimate({ mode: 'webhook' }), [0.1, 1, 240, 60])
+test('bots and bytes add in proportion', () => {
+  assert.deepEqual(estimate({}), [0.2, 1, 140, 44])
+  assert.deepEqual(estimate({ bots: 100 }), [0.3, 1, 145, 44])
+  assert.deepEqual(estimate({ updateBytes: 2_000 }).slice(0, 3), [0.3, 1, 140])
+  assert.deepEqual(estimate({ mode: 'webhook' }), [0.2, 1, 240, 44])
 })
 
-test('a worker holds no more updates in memory than its window, and the disk holds the rest', () => {
-  const [, , memory, disk] = estimate({ backlog: 100_000_000 })
-  assert.deepEqual([memory, disk], [140 + round((256 << 20) / mb), 5_060])
+test('the disk holds compressed updates that wait, and those of tables that are not merged', () => {
+  assert.equal(estimate({ backlog: 100_000 })[3], 20 + 40 * 0.6 + 60)
+  assert.equal(estimate({ backlog: 100_000, updateBytes: 10_000 })[3], 20 + 40 * 0.51 + 510)
 })
 
 test('more workers forward to each other, and each takes memory', () => {
   // One worker would be busier than 0.6; several take up to half as much again.
-  assert.deepEqual(estimate({ updatesPerSecond: 1_000 }), [1.2, 3, 220, 60])
-  assert.deepEqual(estimate({ updatesPerSecond: 1_000, workers: 2 }), [1.125, 2, 180, 60])
+  assert.deepEqual(estimate({ updatesPerSecond: 500 }), [1.2, 3, 220, 44])
+  assert.deepEqual(estimate({ updatesPerSecond: 500, workers: 2 }), [1.125, 2, 180, 44])
 })
 
 test('the highest measured rate is that of the mode', () => {

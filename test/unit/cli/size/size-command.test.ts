@@ -52,7 +52,7 @@ test('postbote size refuses what it cannot estimate, by name', () => {
     [['--bots', '--rate=1'], /--bots: expected/],
     [['--bots=1', '--rate=1e3'], /--rate: expected a whole number/],
     [['--bots=1', '--rate=9999999999999999999'], /--rate: expected a whole number/],
-    [['--bots=1', '--rate=1', '--update-bytes=0'], /--update-bytes: expected/],
+    [['--bots=1', '--rate=1', '--update-bytes=299'], /--update-bytes: expected/],
     [['--bots=1', '--rate=1', '5'], /argument/],
     [['--bots=0', '--rate=1'], /--bots: expected a whole number from 1/],
     [['--bots=1', '--rate=1', '--backlog=-1'], /--backlog: expected/],
