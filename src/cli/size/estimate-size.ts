@@ -1,7 +1,7 @@
 /**
- * What a server needs for a load, as sums of what its parts cost (size-costs.ts, measured by the case `sizing` of the bench). Only
- * the CPU time of updates is no product: the more there are, the more of them share a sync, so it follows the measured rates.
- * `npm run bench -- sizing-check` compares this with other loads.
+ * What a server needs for a load, as sums of what its parts cost (size-costs.ts). Only the CPU time of updates is no product: the more
+ * there are, the more of them share a sync, so it follows the measured rates. The cases `sizing-check-...` of the bench measure other
+ * loads.
  */
 import { sizeCosts } from './size-costs.ts'
 
