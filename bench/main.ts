@@ -26,7 +26,7 @@ import { type Machine, thisMachine } from './machine.ts'
 import { profileShares, profileSummary } from './profile-summary.ts'
 import { Report, reportHead, savedReport } from './report.ts'
 import { withResults } from './results-page.ts'
-import { withSizePoints } from './size-page.ts'
+import { withSizeCosts } from './size-page.ts'
 import { type CaseRun, runCase, type RunOptions } from './run-case.ts'
 import { runCheck } from './run-check.ts'
 
@@ -37,12 +37,12 @@ const profilePace = { rounds: 2, durationMs: 3_000, warmUpMs: 3_000 }
 
 const resultsDirectory = fileURLToPath(new URL('../../bench/results', import.meta.url))
 const pageFile = fileURLToPath(new URL('../../docs/know/benchmarks.md', import.meta.url))
-const sizePointsFile = fileURLToPath(new URL('../../src/cli/size/size-points.ts', import.meta.url))
+const sizePointsFile = fileURLToPath(new URL('../../src/cli/size/size-costs.ts', import.meta.url))
 
 /** What is derived from a report. */
 const pages = [
   [pageFile, withResults],
-  [sizePointsFile, withSizePoints],
+  [sizePointsFile, withSizeCosts],
 ] as const
 
 interface BenchOptions extends RunOptions {

@@ -6,11 +6,12 @@ import type { CaseResult, Row } from './case-result.ts'
 import { markdownTable } from './case-table.ts'
 import { commonYardstick } from './http-contestants.ts'
 import type { SavedReport } from './report.ts'
+import { sizeCostsOf, sizingRatios } from './sizing-steps.ts'
 import { verdictOf } from './verdict.ts'
 
 const begin = '<!-- The tables are written by `npm run bench -- --page REPORT`. -->'
 const end = '<!-- End of the tables. -->'
-const checkName = 'sizing-check'
+const sizingColumns = ['CPU', 'memory', 'disk']
 
 /** Returns the page with the results of the report in place of earlier ones. */
 export function withResults(page: string, report: SavedReport): string {
@@ -39,29 +40,27 @@ function tables({ name, machine, cases }: SavedReport): string {
         .filter(isBesideQueues)
         .flatMap(({ name: nameOfCase, rows }) => rows.map((row) => queueLine(nameOfCase, row))),
     ]),
-    ...sizingLines(measured.find(({ name: nameOfCase }) => nameOfCase === checkName)),
+    ...sizingLines(measured),
   ].join('\n')
 }
 
 /** What other loads took, beside what `postbote size` says. */
-function sizingLines(check: CaseResult | undefined): string[] {
-  if (check === undefined) return []
+function sizingLines(cases: readonly CaseResult[]): string[] {
+  const rowsOf = (start: string): readonly Row[] =>
+    cases.flatMap(({ name, rows }) => (name.startsWith(start) ? rows : []))
+  const costRows = rowsOf('sizing-costs')
+  if (costRows.length === 0) return []
+  const costs = sizeCostsOf(costRows)
+  const lines = rowsOf('sizing-check').map((row) => {
+    const ratios = sizingRatios(row, costs)
+    return [row.name, ...sizingColumns.map((name) => ratios[name]?.toFixed(2) ?? '')]
+  })
   return [
     '',
-    'What a load took, as a multiple of what `postbote size` says (`sizing-check`):',
+    'What a load took, as a multiple of what `postbote size` says (`sizing`):',
     '',
-    ...markdownTable([
-      ['load', 'CPU', 'memory', 'disk'],
-      ...check.rows.map((row) => [
-        row.name,
-        ...['CPU', 'memory', 'disk'].map((amount) => ratioOf(row, amount)),
-      ]),
-    ]),
+    ...markdownTable([['load', ...sizingColumns], ...lines]),
   ]
-}
-
-function ratioOf({ figures }: Row, amount: string): string {
-  return figures[`${amount} ratio`]?.toFixed(2) ?? ''
 }
 
 function isSizing({ name }: CaseResult): boolean {

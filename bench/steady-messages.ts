@@ -7,6 +7,8 @@ export interface SteadyQuestion {
   readonly bots: number
   /** Ordering keys of each bot. */
   readonly keys: number
+  /** Of each update; that of the samples if it is absent. */
+  readonly updateBytes?: number
   readonly ratePerSecond: number
   readonly durationMs: number
 }

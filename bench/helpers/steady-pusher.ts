@@ -23,7 +23,7 @@ class Pusher {
   constructor(question: SteadyQuestion) {
     this.#question = question
     this.#samples = Array.from({ length: samplesKept }, (_, index) =>
-      Buffer.from(sampleUpdate(this.#random, index)),
+      Buffer.from(sampleUpdate(this.#random, index, question.updateBytes)),
     )
     this.#socket = connect({ host: '127.0.0.1', port: question.port, noDelay: true })
   }

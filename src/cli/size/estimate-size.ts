@@ -1,15 +1,9 @@
 /**
- * What a server needs for a load, from the measured points of size-points.ts:
- *
- *   rate            a line from each point to the next one, through those that differ in nothing else; the first line goes on
- *                   below the points, and the last one above them
- *   bots, backlog   for each, one point has more of it, and what that point took more is added in proportion
- *   workers         the same, but more workers add CPU time in proportion to that of the load, because they forward to each
- *                   other. A single worker forwards nothing, and the case `growth` of the bench has its share
- *
- * `npm run bench -- sizing-check` compares this with other loads.
+ * What a server needs for a load, as sums of what its parts cost (size-costs.ts). Only the CPU time of updates is no product: the more
+ * there are, the more of them share a sync, so it follows the measured rates. The cases `sizing-check-...` of the bench measure other
+ * loads.
  */
-import { oneWorkerShare, sizePoints, type SizePoint } from './size-points.ts'
+import { sizeCosts } from './size-costs.ts'
 
 export interface SizeLoad {
   readonly mode: 'poll' | 'webhook'
@@ -18,6 +12,10 @@ export interface SizeLoad {
   readonly updatesPerSecond: number
   /** Updates that wait. */
   readonly backlog: number
+  /** Of each update. */
+  readonly updateBytes: number
+  /** As many as the load needs, unless there is a number. */
+  readonly workers?: number
 }
 
 export interface SizeEstimate {
@@ -28,99 +26,43 @@ export interface SizeEstimate {
   readonly diskBytes: number
 }
 
-type Amount = 'cores' | 'memoryMb' | 'diskMb'
-type Extra = 'bots' | 'backlog' | 'workers'
-
 /** A worker that is busier than this answers late when load comes in bursts. */
 const workerBusyMax = 0.6
-const megabyte = 1e6
 
 /**
  * Estimates what a server needs.
  *
- * @param points - the measured ones; those of another table for tests
+ * @param costs - the measured ones; others for tests
  */
-export function estimateSize(load: SizeLoad, points = sizePoints): SizeEstimate {
-  const usual = usualWorkers(points)
-  const usualCores = amountOf('cores', { ...load, workers: usual }, points)
-  const workers = Math.max(1, Math.ceil(usualCores / workerBusyMax))
-  const of = (amount: Amount): number => amountOf(amount, { ...load, workers }, points)
+export function estimateSize(load: SizeLoad, costs = sizeCosts): SizeEstimate {
+  const { mode, bots, updatesPerSecond: rate, backlog, updateBytes } = load
+  const own = costs[mode]
+  const alone = onLine(own.cores, rate) + bots * own.botCores + rate * updateBytes * own.byteCores
+  // An update arrives at any worker, which forwards it unless the bot is its own.
+  const coresOf = (count: number): number => alone * (1 + own.forwarding * (1 - 1 / count))
+  const needed = alone <= workerBusyMax ? 1 : Math.ceil(coresOf(Infinity) / workerBusyMax)
+  const { workers = needed } = load
+  const { disk } = costs
+  const waitingBytes = disk.waiting.update + updateBytes * disk.waiting.byte
   return {
-    cores: of('cores'),
+    cores: coresOf(workers),
     workers,
-    memoryBytes: of('memoryMb') * megabyte,
-    diskBytes: of('diskMb') * megabyte,
+    // Updates that wait take none that is worth a sum: they are read from disk when they are needed.
+    memoryBytes: own.memoryBytes + workers * own.workerBytes + bots * own.botBytes,
+    diskBytes:
+      disk.bytes + disk.mergingBytes * (waitingBytes / updateBytes) + backlog * waitingBytes,
   }
 }
 
 /** The highest rate that was measured. */
-export function measuredRateMax({ mode }: Pick<SizeLoad, 'mode'>, points = sizePoints): number {
-  return Math.max(...lineOf(mode, points).map(({ updatesPerSecond }) => updatesPerSecond))
+export function measuredRateMax({ mode }: Pick<SizeLoad, 'mode'>, costs = sizeCosts): number {
+  return costs[mode].cores.at(-1)?.[0] ?? 0
 }
 
-function amountOf(
-  amount: Amount,
-  load: SizeLoad & { readonly workers: number },
-  points: readonly SizePoint[],
-): number {
-  const line = lineOf(load.mode, points)
-  const own = onLine(line, amount, load)
-  const added = (extra: Extra): number => {
-    const more = load[extra] - (line[0]?.[extra] ?? 0)
-    const { slope, less } = slopeOf(extra, { amount, mode: load.mode }, points)
-    if (extra !== 'workers' || amount !== 'cores') return more * slope
-    if (more < 0) return own * (oneWorkerShare - 1)
-    return less > 0 ? more * (slope / less) * own : 0
-  }
-  return Math.max(own + added('bots') + added('backlog') + added('workers'), 0)
-}
-
-/** The points that differ in nothing but their rate: those like the first one of the mode. */
-function lineOf(mode: SizePoint['mode'], points: readonly SizePoint[]): readonly SizePoint[] {
-  const own = points.filter((point) => point.mode === mode)
-  const [first] = own
-  return own
-    .filter(
-      ({ bots, backlog, workers }) =>
-        bots === first?.bots && backlog === first.backlog && workers === first.workers,
-    )
-    .toSorted((a, b) => a.updatesPerSecond - b.updatesPerSecond)
-}
-
-function usualWorkers(points: readonly SizePoint[]): number {
-  return points[0]?.workers ?? 1
-}
-
-function onLine(
-  line: readonly SizePoint[],
-  amount: Amount,
-  { updatesPerSecond: rate }: SizeLoad,
-): number {
-  const nextAt = line.findIndex((point) => point.updatesPerSecond >= rate)
-  const at = Math.max(nextAt < 0 ? line.length - 1 : nextAt, 1)
-  const [from, to] = [line[at - 1], line[at]]
-  if (from === undefined || to === undefined) throw new Error('expected two points of each mode')
-  const slope = (to[amount] - from[amount]) / (to.updatesPerSecond - from.updatesPerSecond)
-  return Math.max(from[amount] + (rate - from.updatesPerSecond) * slope, 0)
-}
-
-/**
- * Finds the point that has more of something than the first one of its mode, and returns what one more takes (`slope`) and what
- * the same rate takes without it (`less`). A mode without such a point uses that of the other mode.
- */
-function slopeOf(
-  extra: Extra,
-  { amount, mode }: { readonly amount: Amount; readonly mode: SizePoint['mode'] },
-  points: readonly SizePoint[],
-): { readonly slope: number; readonly less: number } {
-  const candidates = points.toSorted((a, b) => Number(b.mode === mode) - Number(a.mode === mode))
-  for (const point of candidates) {
-    const line = lineOf(point.mode, points)
-    const [first] = line
-    if (first === undefined || point[extra] === first[extra]) continue
-    const less = onLine(line, amount, point)
-    const slope = Math.max((point[amount] - less) / (point[extra] - first[extra]), 0)
-    return { slope, less }
-  }
-  return { slope: 0, less: 0 }
+/** Between two points, on the line through them; beyond them, on the nearest line. */
+function onLine(points: readonly (readonly [number, number])[], x: number): number {
+  const found = points.findIndex(([each]) => each >= x)
+  const at = found < 0 ? points.length - 1 : Math.max(found, 1)
+  const [[x0, y0] = [0, 0], [x1, y1] = [1, 0]] = points.slice(at - 1, at + 1)
+  return Math.max(y0 + ((x - x0) * (y1 - y0)) / (x1 - x0), 0)
 }

@@ -1,14 +1,19 @@
 /** `postbote size`: estimates what a server needs for a load, from what the bench has measured. It starts nothing. */
 import { ConfigError } from '../../config/config.ts'
 import { onOff, wholeNumber } from '../../config/config-values.ts'
+import { mib, workersMax } from '../../limits.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, madeResult, printResult } from '../output/print-result.ts'
 import { estimateSize, measuredRateMax, type SizeEstimate, type SizeLoad } from './estimate-size.ts'
-import { sizeMachine, sizeReport } from './size-points.ts'
+import { sizeMachine, sizeReport } from './size-costs.ts'
 
 /** Chosen: far more than one server is for, and small enough that no product loses digits. */
 const amountMax = 1_000_000_000
+/** The smallest that was measured, and none that real bots get is much smaller. */
+const updateBytesMin = 300
+/** No server takes a larger one: `--max-update-bytes`. */
+const updateBytesMax = 4 * mib
 
 const botsOption = {
   name: 'bots',
@@ -28,6 +33,12 @@ const backlogOption = {
   default: '0',
   sentence: 'Updates that wait, because bots are away.',
 } as const
+const updateBytesOption = {
+  name: 'update-bytes',
+  kind: wholeNumber(updateBytesMin, updateBytesMax),
+  default: String(updateBytesMin),
+  sentence: 'Size of an update as JSON.',
+} as const
 const webhookOption = {
   name: 'webhook',
   kind: onOff,
@@ -43,9 +54,17 @@ export const sizeCommand: ParsedCommand = {
   kind: 'parsed',
   name: 'size',
   sentence:
-    'estimates the CPU time, workers, memory and disk that a server needs for a load, from what the bench has measured with updates of 300 bytes',
+    'estimates the CPU time, workers, memory and disk that a server needs for a load, from what the bench has measured',
   arguments: [],
-  options: [botsOption, rateOption, backlogOption, pollOption, webhookOption, jsonOption],
+  options: [
+    botsOption,
+    rateOption,
+    backlogOption,
+    updateBytesOption,
+    pollOption,
+    webhookOption,
+    jsonOption,
+  ],
   run: size,
 }
 
@@ -59,6 +78,7 @@ async function size(call: CommandCall): Promise<void> {
     bots: call.need(botsOption),
     updatesPerSecond: call.need(rateOption),
     backlog: call.need(backlogOption),
+    updateBytes: call.need(updateBytesOption),
   }
   const estimate = estimateSize(load)
   const value = {
@@ -69,11 +89,14 @@ async function size(call: CommandCall): Promise<void> {
   }
   printResult(call, madeResult(value), () => [
     ...amountLines(estimate),
-    `This is what ${sizeMachine} took, with updates of 300 bytes and a local LevelDB (bench/results/${sizeReport}).`,
+    `This is what ${sizeMachine} took, with a local LevelDB (bench/results/${sizeReport}).`,
     ...(load.updatesPerSecond > measuredRateMax(load)
       ? [`Above ${measuredRateMax(load)} updates a second nothing was measured.`]
       : []),
-    'Leave as much again for bursts, restarts and the tables that LevelDB merges.',
+    ...(estimate.workers > workersMax
+      ? [`A server has at most ${workersMax} workers, so this takes several servers.`]
+      : []),
+    'Leave as much again for bursts and restarts.',
   ])
 }
 

@@ -2,9 +2,10 @@
  * A real Caddy on loopback with the configuration that docs/run/reverse-proxy.md explains. Only addresses, certificates and
  * what a test may not share with the machine are replaced, in place.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { freePort } from '../kit/port.ts'
 import { programObstacle } from '../kit/program-obstacle.ts'
 import { temporaryDirectory } from '../kit/temporary-directory.ts'
@@ -22,6 +23,7 @@ import {
 
 const documented = new URL('../../../../docs/run/Caddyfile', import.meta.url)
 const startMsMax = 20_000
+const run = promisify(execFile)
 
 /** Why Caddy is not available; false if it is. */
 export function caddyObstacle(): string | false {
@@ -72,7 +74,7 @@ export class Caddy implements TlsProxy {
     const site = (address: string): string =>
       `${address} {\n\tbind 127.0.0.1\n\ttls ${file('cert.pem')} ${file('key.pem')}\n`
     const text = replaceAll(readFileSync(documented, 'utf8'), {
-      '\tservers {': `\tadmin off\n\tauto_https off\n\thttps_port ${this.botsPort}\n\tservers {`,
+      '\tservers {': `\tadmin unix/${file('admin.sock')}\n\tauto_https off\n\thttps_port ${this.botsPort}\n\tservers {`,
       [`${botsHost} {\n`]: site(botsHost),
       [`${pushHost}:8443 {\n`]: site(`https://${pushHost}:${this.pushPort}`),
       '/var/log/caddy/': `${directory}/`,
@@ -86,6 +88,14 @@ export class Caddy implements TlsProxy {
     })
     for (const stream of [this.#child.stdout, this.#child.stderr])
       stream?.on('data', (bytes: Buffer) => (this.#log += bytes.toString()))
+  }
+
+  /** Reloads the configuration, as `systemctl reload caddy` does, even if it is as before. */
+  async reload(): Promise<void> {
+    const address = `unix/${join(this.#directory, 'admin.sock')}`
+    const file = join(this.#directory, 'Caddyfile')
+    const flags = ['--config', file, '--adapter', 'caddyfile', '--address', address, '--force']
+    await run('caddy', ['reload', ...flags])
   }
 
   /** Returns everything that Caddy has logged. */

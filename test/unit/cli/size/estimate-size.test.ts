@@ -1,90 +1,108 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { withSizePoints } from '../../../../bench/size-page.ts'
-import { estimateSize, measuredRateMax } from '../../../../src/cli/size/estimate-size.ts'
+import type { SavedReport } from '../../../../bench/report.ts'
+import { withSizeCosts } from '../../../../bench/size-page.ts'
+import { sizingRatios } from '../../../../bench/sizing-steps.ts'
 import {
-  oneWorkerShare,
-  sizePoints,
-  type SizePoint,
+  estimateSize,
+  measuredRateMax,
+  type SizeLoad,
+} from '../../../../src/cli/size/estimate-size.ts'
+import {
+  type ModeCosts,
+  sizeCosts,
+  type SizeCosts,
   sizeReport,
-} from '../../../../src/cli/size/size-points.ts'
+} from '../../../../src/cli/size/size-costs.ts'
 
 const root = new URL('../../../../../', import.meta.url)
+const mb = 1e6
+/** How far a measured load may be from its estimate. */
+const errorMax = 0.25
 
-function point(of: Partial<SizePoint>): SizePoint {
-  const usual = { mode: 'poll', workers: 2, bots: 100, updatesPerSecond: 100, backlog: 0 } as const
-  return { ...usual, cores: 0, memoryMb: 0, diskMb: 0, ...of }
+const poll: ModeCosts = {
+  cores: [
+    [100, 0.1],
+    [300, 0.2],
+    [1_000, 0.9],
+  ],
+  botCores: 0.001,
+  byteCores: 0.000_001,
+  forwarding: 0.5,
+  memoryBytes: 100 * mb,
+  botBytes: 50_000,
+  workerBytes: 40 * mb,
+}
+const costs: SizeCosts = {
+  poll,
+  webhook: { ...poll, memoryBytes: 200 * mb },
+  disk: { bytes: 20 * mb, mergingBytes: 40 * mb, waiting: { update: 100, byte: 0.5 } },
 }
 
-const points = [
-  point({ updatesPerSecond: 100, cores: 0.1, memoryMb: 200, diskMb: 10 }),
-  point({ updatesPerSecond: 300, cores: 0.2, memoryMb: 220, diskMb: 30 }),
-  point({ updatesPerSecond: 1_000, cores: 0.9, memoryMb: 290, diskMb: 30 }),
-  point({ bots: 1_100, cores: 0.2, memoryMb: 250, diskMb: 10 }),
-  point({ backlog: 1_000, cores: 0.05, memoryMb: 210, diskMb: 40 }),
-  point({ workers: 4, updatesPerSecond: 300, memoryMb: 320, diskMb: 30 }),
-  point({ mode: 'webhook', cores: 0.3, memoryMb: 300 }),
-  point({ mode: 'webhook', updatesPerSecond: 200, cores: 0.4, memoryMb: 310 }),
-]
-
-function estimate(of: Partial<Parameters<typeof estimateSize>[0]>) {
-  const load = { mode: 'poll', bots: 100, updatesPerSecond: 100, backlog: 0, ...of } as const
-  const { cores, workers, memoryBytes, diskBytes } = estimateSize(load, points)
-  return [round(cores), workers, round(memoryBytes / 1e6), round(diskBytes / 1e6)]
-}
-
-/** What one worker takes where the points have two. */
-function alone(cores: number, more = 0): number {
-  return round(cores * oneWorkerShare + more)
+function estimate(of: Partial<SizeLoad>) {
+  const usual = {
+    mode: 'poll',
+    bots: 0,
+    updatesPerSecond: 100,
+    backlog: 0,
+    updateBytes: 1_000,
+  } as const
+  const { cores, workers, memoryBytes, diskBytes } = estimateSize({ ...usual, ...of }, costs)
+  return [round(cores), workers, round(memoryBytes / mb), round(diskBytes / mb)]
 }
 
 function round(value: number): number {
   return Number(value.toFixed(3))
 }
 
-test('a measured load is estimated as measured, for as many workers as it needs', () => {
-  // A worker takes 50 MB, and the points have two.
-  assert.deepEqual(estimate({}), [alone(0.1), 1, 150, 10])
-  assert.deepEqual(estimate({ updatesPerSecond: 1_000 }), [0.9, 2, 290, 30])
+test('CPU time follows the measured rates, and the nearest line beyond them', () => {
+  const rates = [0, 100, 200, 300, 1_000, 2_000]
+  const cores = rates.map((updatesPerSecond) => estimate({ updatesPerSecond, workers: 1 })[0])
+  assert.deepEqual(cores, [0.05, 0.2, 0.35, 0.5, 1.9, 3.9])
 })
 
-test('rates between two points are on their line, and others on the nearest line', () => {
-  assert.deepEqual(estimate({ updatesPerSecond: 200 }), [alone(0.15), 1, 160, 20])
-  assert.deepEqual(estimate({ updatesPerSecond: 0 }), [alone(0.05), 1, 140, 0])
-  assert.deepEqual(estimate({ updatesPerSecond: 2_000 }), [1.9, 4, 490, 30])
+test('bots and bytes add in proportion', () => {
+  assert.deepEqual(estimate({}), [0.2, 1, 140, 44])
+  assert.deepEqual(estimate({ bots: 100 }), [0.3, 1, 145, 44])
+  assert.deepEqual(estimate({ updateBytes: 2_000 }).slice(0, 3), [0.3, 1, 140])
+  assert.deepEqual(estimate({ mode: 'webhook' }), [0.2, 1, 240, 44])
 })
 
-test('bots and a backlog add in proportion, and never take away', () => {
-  assert.deepEqual(estimate({ bots: 2_100 }), [alone(0.1, 0.2), 1, 250, 10])
-  assert.deepEqual(estimate({ backlog: 2_000 }), [alone(0.1), 1, 170, 70])
+test('the disk holds compressed updates that wait, and those of tables that are not merged', () => {
+  assert.equal(estimate({ backlog: 100_000 })[3], 20 + 40 * 0.6 + 60)
+  assert.equal(estimate({ backlog: 100_000, updateBytes: 10_000 })[3], 20 + 40 * 0.51 + 510)
 })
 
-test('workers add CPU time in proportion to that of the load, and one worker forwards nothing', () => {
-  const forwarding = points.map((each) => (each.workers === 4 ? { ...each, cores: 0.3 } : each))
-  const coresOf = (updatesPerSecond: number): number =>
-    round(estimateSize({ mode: 'poll', bots: 100, updatesPerSecond, backlog: 0 }, forwarding).cores)
-  // Two more workers take half as much again.
-  assert.deepEqual([100, 300, 1_000, 2_000].map(coresOf), [alone(0.1), alone(0.2), 0.9, 2.85])
-})
-
-test('a mode without a point of its own for bots takes that of the other one', () => {
-  assert.deepEqual(estimate({ mode: 'webhook', bots: 1_100 }), [alone(0.3, 0.1), 1, 300, 0])
+test('more workers forward to each other, and each takes memory', () => {
+  // One worker would be busier than 0.6; several take up to half as much again.
+  assert.deepEqual(estimate({ updatesPerSecond: 500 }), [1.2, 3, 220, 44])
+  assert.deepEqual(estimate({ updatesPerSecond: 500, workers: 2 }), [1.125, 2, 180, 44])
 })
 
 test('the highest measured rate is that of the mode', () => {
-  assert.deepEqual(
-    (['poll', 'webhook'] as const).map((mode) => measuredRateMax({ mode }, points)),
-    [1_000, 200],
-  )
+  assert.equal(measuredRateMax({ mode: 'poll' }, costs), 1_000)
 })
 
-test('the table is that of its report, which nobody copied by hand', () => {
-  const file = new URL('src/cli/size/size-points.ts', root)
-  const source = readFileSync(file, 'utf8')
-  const json = new URL(`bench/results/${sizeReport.replace(/md$/, 'json')}`, root)
-  const report = JSON.parse(readFileSync(json, 'utf8'))
-  const name = sizeReport.replace(/\.md$/, '')
-  assert.equal(withSizePoints(source, { name, ...report }), source)
-  assert(sizePoints.length > 8)
+function savedReport(): SavedReport {
+  const file = new URL(`bench/results/${sizeReport.replace(/md$/, 'json')}`, root)
+  return { ...JSON.parse(readFileSync(file, 'utf8')), name: sizeReport.replace(/\.md$/, '') }
+}
+
+test('the costs are those of their report, which nobody copied by hand', () => {
+  const source = readFileSync(new URL('src/cli/size/size-costs.ts', root), 'utf8')
+  assert.equal(withSizeCosts(source, savedReport()), source)
+})
+
+test('other loads of the report took what is estimated for them, within 25 %', () => {
+  const rows = savedReport().cases.flatMap((each) =>
+    each.name.startsWith('sizing-check') ? each.rows : [],
+  )
+  assert.equal(rows.length, 12)
+  const wrong = rows.flatMap((row) =>
+    Object.entries(sizingRatios(row, sizeCosts)).flatMap(([amount, ratio]) =>
+      Math.abs(ratio - 1) <= errorMax ? [] : [`${row.name}: ${amount} ${ratio.toFixed(2)}`],
+    ),
+  )
+  assert.deepEqual(wrong, [])
 })

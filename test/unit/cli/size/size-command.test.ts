@@ -14,7 +14,7 @@ function size(...args: string[]): { code: number | null; out: string; err: strin
 }
 
 test('postbote size prints its estimate for people and for programs, and polls unless told otherwise', () => {
-  const load = { bots: 300, updatesPerSecond: 700, backlog: 5_000 }
+  const load = { bots: 300, updatesPerSecond: 700, backlog: 5_000, updateBytes: 300 }
   const args = ['--bots=300', '--rate=700', '--backlog=5000']
   const people = size(...args)
   const poll = estimateSize({ mode: 'poll', ...load })
@@ -29,14 +29,31 @@ test('postbote size prints its estimate for people and for programs, and polls u
   })
 })
 
-test('postbote size says when a rate is beyond what was measured', () => {
-  assert.match(size('--bots=1', '--rate=1000000').out, /Above \d+ updates a second nothing was/)
+test('postbote size says when a rate is beyond what was measured, and beyond one server', () => {
+  const { out } = size('--bots=1', '--rate=1000000000')
+  assert.match(out, /Above \d+ updates a second nothing was/)
+  assert.match(out, /A server has at most 256 workers/)
+  assert.doesNotMatch(size('--bots=1', '--rate=1').out, /nothing was|at most/)
+})
+
+test('larger updates take more', () => {
+  const args = ['--bots=9', '--rate=500', '--backlog=9000', '--json']
+  const small = JSON.parse(size(...args).out)
+  const large = JSON.parse(size(...args, '--update-bytes=100000').out)
+  for (const amount of ['cores', 'memory_bytes', 'disk_bytes'])
+    assert(large[amount] > small[amount])
 })
 
 test('postbote size refuses what it cannot estimate, by name', () => {
   for (const [args, problem] of [
     [['--rate=1'], /--bots: expected/],
     [['--bots=1'], /--rate: expected/],
+    [['--bots=1.5', '--rate=1'], /--bots: expected a whole number from 1/],
+    [['--bots', '--rate=1'], /--bots: expected/],
+    [['--bots=1', '--rate=1e3'], /--rate: expected a whole number/],
+    [['--bots=1', '--rate=9999999999999999999'], /--rate: expected a whole number/],
+    [['--bots=1', '--rate=1', '--update-bytes=299'], /--update-bytes: expected/],
+    [['--bots=1', '--rate=1', '5'], /argument/],
     [['--bots=0', '--rate=1'], /--bots: expected a whole number from 1/],
     [['--bots=1', '--rate=1', '--backlog=-1'], /--backlog: expected/],
     [['--bots=1', '--rate=1', '--poll', '--webhook'], /--poll and --webhook: expected one of them/],
