@@ -30,25 +30,44 @@ export type SizeCosts = Readonly<Record<'poll' | 'webhook', ModeCosts>> & {
   readonly disk: DiskCosts
 }
 
-export const sizeMachine = ''
-export const sizeReport = ''
+export const sizeMachine = '2 x AMD EPYC, Node v20.20.2'
+export const sizeReport = '2026-11-25-8450241f.md'
 
-const some: ModeCosts = {
-  cores: [
-    [20, 0.02],
-    [200, 0.2],
-    [1000, 0.6],
-    [3000, 0.7],
-  ],
-  botCores: 0,
-  byteCores: 0,
-  forwarding: 0.4,
-  memoryBytes: 1e8,
-  botBytes: 3e4,
-  workerBytes: 5e7,
-}
 export const sizeCosts: SizeCosts = {
-  poll: some,
-  webhook: some,
-  disk: { bytes: 2e7, mergingBytes: 1e8, waiting: { update: 0, byte: 0.5 } },
+  poll: {
+    cores: [
+      [20, 0.0311],
+      [200, 0.127],
+      [1000, 0.4],
+      [3000, 0.673],
+    ],
+    botCores: 0.0000109,
+    byteCores: 1.48e-9,
+    forwarding: 1.81,
+    memoryBytes: 66700000,
+    botBytes: 19200,
+    workerBytes: 118000000,
+  },
+  webhook: {
+    cores: [
+      [20, 0.028],
+      [200, 0.156],
+      [1000, 0.435],
+      [3000, 0.761],
+    ],
+    botCores: 0.0000755,
+    byteCores: 2.39e-8,
+    forwarding: 1.15,
+    memoryBytes: 77700000,
+    botBytes: 19600,
+    workerBytes: 133000000,
+  },
+  disk: {
+    bytes: -27400000,
+    mergingBytes: 169000000,
+    waiting: {
+      update: -143,
+      byte: 1.03,
+    },
+  },
 }
