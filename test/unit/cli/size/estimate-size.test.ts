@@ -20,7 +20,7 @@ const root = new URL('../../../../../', import.meta.url)
 const mb = 1e6
 /** How far a measured load may be from its estimate. */
 const errorMax = 0.25
-const littleCores = 0.2
+const littleCores = 0.15
 
 const poll: ModeCosts = {
   cores: [
