@@ -18,6 +18,7 @@ export type DiskLoad = Pick<SizeLoad, 'updateBytes' | 'backlog'>
 /** What a step does unless it says otherwise, and how its server begins. */
 export const usual = { workers: 1, bots: 200, updatesPerSecond: 200, updateBytes: 300 } as const
 
+const usualStep = `${usual.updatesPerSecond}/s`
 const rates = [20, 200, 1_000, 3_000] as const
 const largeBytes = 10_240
 const moreWorkers = 4
@@ -44,21 +45,29 @@ export function sizeCostsOf(rows: readonly Row[]): SizeCosts {
     if (value === undefined) throw new Error(`the report has no ${figure} of ${wanted}`)
     return value
   }
+  // Of a bot without updates, only the polls cost. After many calls of setWebhook, a server works on for seconds.
+  const botCores = (of('poll, more bots', 'cores') - of(`poll, ${usualStep}`, 'cores')) / moreBots
+  // The same in both modes, and more than the noise of a measurement in one of them.
+  const [ofPolls = 0, ofWebhooks = 0] = ['poll', 'webhook'].map(
+    (mode) => of(`${mode}, large`, 'cores') - of(`${mode}, ${usualStep}`, 'cores'),
+  )
+  const byteCores =
+    Math.max(ofPolls, ofWebhooks) / usual.updatesPerSecond / (largeBytes - usual.updateBytes)
+  const shared = { botCores, byteCores }
   return {
-    poll: modeCostsOf((step, figure) => of(`poll, ${step}`, figure)),
-    webhook: modeCostsOf((step, figure) => of(`webhook, ${step}`, figure)),
+    poll: modeCostsOf((step, figure) => of(`poll, ${step}`, figure), shared),
+    webhook: modeCostsOf((step, figure) => of(`webhook, ${step}`, figure), shared),
     disk: diskCostsOf(of),
   }
 }
 
-function modeCostsOf(of: FigureOf): ModeCosts {
+function modeCostsOf(
+  of: FigureOf,
+  { botCores, byteCores }: Pick<ModeCosts, 'botCores' | 'byteCores'>,
+): ModeCosts {
   const more = (figure: string, step: string, before: string): number =>
     Math.max(of(step, figure) - of(before, figure), 0)
-  const { bots, updatesPerSecond, updateBytes } = usual
-  const usualStep = `${updatesPerSecond}/s`
-  const botCores = more('cores', 'more bots', usualStep) / moreBots
-  const byteCores =
-    more('cores', 'large', usualStep) / updatesPerSecond / (largeBytes - updateBytes)
+  const { bots, updateBytes } = usual
   const botBytes = (more('PSS MB', 'more bots', 'large') * 1e6) / moreBots
   const workerBytes = (more('PSS MB', 'more workers', '1000/s') * 1e6) / (moreWorkers - 1)
   return {
@@ -68,7 +77,7 @@ function modeCostsOf(of: FigureOf): ModeCosts {
     ]),
     botCores,
     byteCores,
-    forwarding: (of('more workers', 'cores') / of('1000/s', 'cores') - 1) / (1 - 1 / moreWorkers),
+    workerCores: more('cores', 'more workers', '1000/s') / (moreWorkers - 1),
     memoryBytes: of('large', 'PSS MB') * 1e6 - bots * botBytes - usual.workers * workerBytes,
     botBytes,
     workerBytes,

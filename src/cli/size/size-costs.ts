@@ -10,8 +10,8 @@ export interface ModeCosts {
   readonly botCores: number
   /** And one more byte of updates in a second. */
   readonly byteCores: number
-  /** The part by which endlessly many workers take more than one. */
-  readonly forwarding: number
+  /** And one more worker, because workers forward to each other and share fewer syncs. */
+  readonly workerCores: number
   /** The resident memory of all processes, in which shared pages count once, without workers and bots. */
   readonly memoryBytes: number
   readonly botBytes: number
@@ -36,28 +36,28 @@ export const sizeReport = '2026-11-25-8450241f.md'
 export const sizeCosts: SizeCosts = {
   poll: {
     cores: [
-      [20, 0.0311],
-      [200, 0.127],
-      [1000, 0.4],
-      [3000, 0.673],
+      [20, 0.0309],
+      [200, 0.126],
+      [1000, 0.393],
+      [3000, 0.653],
     ],
     botCores: 0.0000109,
-    byteCores: 1.48e-9,
-    forwarding: 1.81,
+    byteCores: 2.39e-8,
+    workerCores: 0.182,
     memoryBytes: 66700000,
     botBytes: 19200,
     workerBytes: 118000000,
   },
   webhook: {
     cores: [
-      [20, 0.028],
-      [200, 0.156],
-      [1000, 0.435],
-      [3000, 0.761],
+      [20, 0.0409],
+      [200, 0.169],
+      [1000, 0.448],
+      [3000, 0.774],
     ],
-    botCores: 0.0000755,
+    botCores: 0.0000109,
     byteCores: 2.39e-8,
-    forwarding: 1.15,
+    workerCores: 0.132,
     memoryBytes: 77700000,
     botBytes: 19600,
     workerBytes: 133000000,
