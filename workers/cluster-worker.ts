@@ -18,9 +18,13 @@ runWorker({
     // The primary wrote these settings (cli/serve/serve.ts). It may have an earlier version of the code, as after an upgrade.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const given = start.settings as WorkerSettings
-    const { config, addedTypes = [] } = given as Pick<WorkerSettings, 'config'> &
-      Partial<WorkerSettings>
-    const settings = { ...given, config: withNewOptions(config), addedTypes }
+    const {
+      config,
+      addedTypes = [],
+      certificates = {},
+    } = given as Pick<WorkerSettings, 'config'> & Partial<WorkerSettings>
+    const known = { addedTypes, certificates }
+    const settings = { ...given, ...known, config: withNewOptions(config) }
     logOfServer.use(settings.config)
     return prepareWorkerApp({ start, settings, ways, clock: systemClock, log })
   },

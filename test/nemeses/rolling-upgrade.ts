@@ -36,6 +36,7 @@ machine. It begins and ends with the version REF, which its steps call old. \`ne
 - **left**: pairs that were on their way when the server ended their stream between pairs. [Nothing of them is stored](../../docs/use/protocol.md#95-streams), and the next stream begins with them.
 - **unknown**: pushes without a key whose connection broke. What was stored of them was received once.
 - **restart**: a lone server is down for a moment, so its requests fail, most with a refused connection. They count for no other step, and what was accepted must be received all the same.
+- **before 1.0.0**: when such a node ends, it closes connections that are in use, which no later version can mend. Its failures are in the steps in which it is drained.
 `
 
 const outcomes: UpgradeOutcome[] = []
