@@ -131,7 +131,7 @@ test('bots list selects and sorts as the server does, and refuses what cannot be
     return out.trimEnd().split('\n').slice(1)
   }
   const rows = [
-    /^4721 +select_one_bot +polling +1 +\d+ s +- +-$/,
+    /^4721 +select_one_bot +polling +1 +\d+ s +(?:-|unpolled) +-$/,
     /^4722 +select_two_bot +polling +0 +- +paused +-$/,
   ] as const
   assertRows(await listed(), rows)
