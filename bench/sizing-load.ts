@@ -37,6 +37,8 @@ const keys = 10
 const warmUp = { updatesPerSecond: 2_500, updateBytes: 8_192, durationMs: 6_000 }
 /** What is left of earlier work is not that of the measurement. */
 const rest = { updatesPerSecond: 20, updateBytes: 300, durationMs: 1_500 }
+/** LevelDB merges for a while what was stored at once. */
+const restAfterHoard = { ...rest, durationMs: 10_000 }
 /**
  * As many updates as fill the write buffers of all shards, of 4 MiB each, until the tables are merged, which is when there are four.
  * Each update is in them twice, the second time when it is removed.
@@ -160,7 +162,7 @@ export class SizingServer {
       })
       await this.#server.pushPairs(pairs.join(''))
     }
-    await this.measure(rest)
+    await this.measure(restAfterHoard)
   }
 
   async measure({ updatesPerSecond, updateBytes, durationMs }: SizingPace): Promise<SizingSample> {

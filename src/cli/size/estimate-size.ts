@@ -29,9 +29,6 @@ export interface SizeEstimate {
 /** A worker that is busier than this answers late when load comes in bursts. */
 const workerBusyMax = 0.6
 
-/** Heaps of servers that have done other work than the measured ones, such as storing a backlog, are larger. Measured: 1.1 to 1.46. */
-const heapMargin = 1.2
-
 /**
  * Estimates what a server needs.
  *
@@ -53,7 +50,7 @@ export function estimateSize(load: SizeLoad, costs = sizeCosts): SizeEstimate {
     cores: coresOf(workers),
     workers,
     // Updates that wait take none that is worth a sum: they are read from disk when they are needed.
-    memoryBytes: heapMargin * (own.memoryBytes + workers * own.workerBytes + bots * own.botBytes),
+    memoryBytes: own.memoryBytes + workers * own.workerBytes + bots * own.botBytes,
     diskBytes:
       disk.bytes + disk.mergingBytes * (waitingBytes / updateBytes) + backlog * waitingBytes,
   }

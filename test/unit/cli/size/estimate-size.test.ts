@@ -20,6 +20,8 @@ const root = new URL('../../../../../', import.meta.url)
 const mb = 1e6
 /** How far a measured load may be from its estimate. */
 const errorMax = 0.25
+/** CPU time depends more on how updates meet, and a machine is not chosen by a few cores in a hundred. */
+const cpuErrorMax = 1 / 3
 const littleCores = 0.15
 
 const poll: ModeCosts = {
@@ -50,7 +52,7 @@ function estimate(of: Partial<SizeLoad>) {
     updateBytes: 1_000,
   } as const
   const { cores, workers, memoryBytes, diskBytes } = estimateSize({ ...usual, ...of }, costs)
-  return [round(cores), workers, round(memoryBytes / 1.2 / mb), round(diskBytes / mb)]
+  return [round(cores), workers, round(memoryBytes / mb), round(diskBytes / mb)]
 }
 
 function round(value: number): number {
@@ -94,7 +96,7 @@ test('the costs are those of their report, which nobody copied by hand', () => {
   assert.equal(withSizeCosts(source, savedReport()), source)
 })
 
-test('other loads of the report took what is estimated for them, within 25 %', () => {
+test('other loads of the report took the memory and disk that are estimated for them within 25 %, and the CPU time within a third', () => {
   const rows = savedReport().cases.flatMap((each) =>
     each.name.startsWith('sizing-check') ? each.rows : [],
   )
@@ -102,9 +104,9 @@ test('other loads of the report took what is estimated for them, within 25 %', (
   const wrong = rows.flatMap((row) =>
     Object.entries(sizingRatios(row, sizeCosts)).flatMap(([amount, ratio]) => {
       const cores = row.figures['cores'] ?? 0
-      // A machine is not chosen by so little.
       const isLittle = amount === 'CPU' && Math.abs(cores - cores / ratio) < littleCores
-      return isLittle || Math.abs(ratio - 1) <= errorMax ? [] : [`${row.name}: ${amount} ${ratio}`]
+      const most = amount === 'CPU' ? cpuErrorMax : errorMax
+      return isLittle || Math.abs(ratio - 1) <= most ? [] : [`${row.name}: ${amount} ${ratio}`]
     }),
   )
   assert.deepEqual(wrong, [])
