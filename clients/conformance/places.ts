@@ -2,6 +2,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import { freePort } from '../../test/support/kit/port.ts'
 import { makeCertificate } from '../../test/support/network/certificates.ts'
 import { trusted } from './authority.ts'
 
@@ -20,6 +21,10 @@ export interface OpenPlace {
  * @param fakeUrl - The fake server, which is behind the place `TLS`.
  */
 export async function openPlace(place: OtherPlace, fakeUrl: string): Promise<OpenPlace> {
+  // The kernel gives this port to nobody else meanwhile, as it might one that was closed.
+  if (place === 'nobody') {
+    return { url: `http://127.0.0.1:${await freePort()}`, close: () => Promise.resolve() }
+  }
   const sockets = new Set<Socket>()
   const server = serverAt[place](fakeUrl)
   server.on('connection', (socket: Socket) => {
@@ -33,12 +38,10 @@ export async function openPlace(place: OtherPlace, fakeUrl: string): Promise<Ope
     for (const socket of sockets) socket.destroy()
     await new Promise((resolve) => server.close(resolve))
   }
-  if (place !== 'nobody') return { url: `https://127.0.0.1:${port}`, close }
-  await close()
-  return { url: `http://127.0.0.1:${port}`, close: () => Promise.resolve() }
+  return { url: `https://127.0.0.1:${port}`, close }
 }
 
-const serverAt: Readonly<Record<OtherPlace, (fakeUrl: string) => Server>> = {
+const serverAt: Readonly<Record<Exclude<OtherPlace, 'nobody'>, (fakeUrl: string) => Server>> = {
   TLS: (fakeUrl) =>
     createTlsServer(trusted, (socket) => {
       const { hostname, port } = new URL(fakeUrl)
@@ -52,7 +55,6 @@ const serverAt: Readonly<Record<OtherPlace, (fakeUrl: string) => Server>> = {
         from.on('close', () => to.destroy())
       }
     }),
-  nobody: () => createServer(),
   'mute TLS': () => createServer((socket) => socket.resume()),
   'reset TLS': () => createServer((socket) => socket.once('data', () => socket.resetAndDestroy())),
   'wrong certificate': () =>

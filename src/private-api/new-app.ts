@@ -56,8 +56,8 @@ interface Check {
 }
 
 /**
- * Lets Ajv compile each schema when its first request is checked: with all of them at the start, a worker is ready after
- * 470 ms of CPU instead of 410.
+ * Lets Ajv compile each schema when its first request is checked: with all of them at the start, a worker takes a third more
+ * CPU time until it is ready (docs/know/benchmarks.md).
  */
 function compileWhenUsed(ajv: Compiler): void {
   const compile = ajv.compile.bind(ajv)
