@@ -159,6 +159,7 @@ export class ServerConnection {
     options: buildConnector.BuildOptions & { readonly timeout: number },
   ): buildConnector.connector {
     const connect = buildConnector(options)
+    // Closes the socket of an attempt that has failed; `#firstLimit` reports the failure before that.
     const connectFirst = buildConnector({
       ...options,
       timeout: Math.min(options.timeout, firstConnectMs),

@@ -5,5 +5,8 @@ import { mib } from '../limits.ts'
 export const relayPollS = 50
 /** A getUpdates call returns at most this many updates. [ref] */
 export const relayBatchMax = 100
-/** An answer of an origin may have this many bytes; a single update with more is skipped. Chosen: a hundred updates of 80 KB, far more than real ones have. */
+/**
+ * An answer of an origin may have this many bytes; a single update with more is skipped. Chosen: a hundred updates of 80 KB, far
+ * more than real ones have.
+ */
 export const relayAnswerBytesMax = 8 * mib

@@ -51,7 +51,10 @@ export function tlsContext(trust: SecureContextOptions): SecureContext {
   })
 }
 
-/** Limits what others can make TLS compute in contexts that this process creates from now on, those of its listeners, too. */
+/**
+ * Limits what others can make TLS compute in this process. This applies to the contexts that are created afterwards: those for
+ * endpoints, and those of listeners with TLS.
+ */
 export function limitTls(): void {
   limitCertificates({
     bytesMax: webhookCertificatesBytesMax,

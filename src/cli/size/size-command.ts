@@ -12,7 +12,7 @@ import { sizeMachine, sizeReport } from './size-costs.ts'
 const amountMax = 1_000_000_000
 /** The smallest that was measured, and none that real bots get is much smaller. */
 const updateBytesMin = 300
-/** No server takes a larger one: `--max-update-bytes`. */
+/** The most that `--max-update-bytes` allows, rounded up. */
 const updateBytesMax = 4 * mib
 
 const botsOption = {

@@ -70,8 +70,8 @@ interface Client {
  */
 export const tlsHandshakeMs = 10_000
 /**
- * A client address of the internet may have this many handshakes under way in a worker. Chosen: they take some 16 ms if all arrive in one turn of
- * the event loop, and clients at a distance of 200 ms still make 160 in a second.
+ * A client address of the internet may have this many handshakes under way in a worker. Chosen: with a key of P-256 they take
+ * some 16 ms if all arrive in one turn of the event loop, and clients at a distance of 200 ms still make 160 in a second.
  */
 export const tlsHandshakesPerClientMax = 32
 /**
@@ -80,11 +80,11 @@ export const tlsHandshakesPerClientMax = 32
  */
 export const tlsHandshakesMax = 256
 /**
- * A handshake is charged as this much time of the event loop, what one with a certificate of P-256 takes: an address of the
- * internet can make some 160 in a second in each worker, after a burst of as many.
+ * A handshake with a key of P-256 takes this much time of the event loop, and is charged as that: an address of the internet can
+ * make some 160 in a second in each worker, after a burst of as many.
  */
 export const tlsHandshakeCostMs = 0.6
-/** A signature with an RSA key of 4,096 bits takes this much more. The time grows with the cube of the bits. */
+/** A handshake with an RSA key of 4,096 bits takes this much longer. The difference grows with the cube of the bits. */
 export const tlsRsa4096CostMs = 4
 
 /** Makes the handshakes, and bounds how many. */
@@ -100,7 +100,7 @@ export class TlsHandshakes {
 
   constructor(options: TlsHandshakesOptions) {
     this.#options = options
-    // A client could keep the event loop busy with KeyUpdates, of which nothing that JavaScript sees tells.
+    // A client could keep the event loop busy with messages after its handshake, such as KeyUpdate, which JavaScript never sees.
     limitTls()
     this.#servers = Object.fromEntries(
       listenerKinds.flatMap((kind) => {
@@ -241,8 +241,8 @@ export class TlsHandshakes {
 }
 
 /**
- * No finite-field Diffie-Hellman, and no renegotiation: a client could have the server compute much (webhook/tls-context.ts
- * has the same against endpoints).
+ * No renegotiation, and no `dhparam`, without which Node.js offers no finite-field Diffie-Hellman: with either, a client could have
+ * the server compute much. webhook/tls-context.ts has the same against endpoints.
  */
 const protocolOptions: TlsOptions = {
   minVersion: 'TLSv1.2',
