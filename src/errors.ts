@@ -13,7 +13,7 @@ import { unavailableRetryAfterS } from './limits.ts'
 interface ErrorKind {
   readonly status: number
   readonly description: string
-  /** When the client may try again, unless the code that raises the error says so. Every 503 has one. */
+  /** When the client may try again, unless the code that raises the error says so. Every 503 and 507 has one. */
   readonly retryAfterS?: number
 }
 
@@ -21,6 +21,11 @@ interface ErrorKind {
 const brokenShardRetryAfterS = 60
 /** A client whose body found no room may try again after this time: at 10 Mbit/s a body of 4 MiB arrives in less. */
 export const bodyRetryAfterS = 5
+/**
+ * A producer may try again after this time if there is no room for an update. Chosen: the bot or the operator makes room, which
+ * takes longer than a restart, and a producer that asks each minute costs nothing.
+ */
+const fullRetryAfterS = 60
 
 export const errorKinds = {
   // The private API.
@@ -56,7 +61,7 @@ export const errorKinds = {
     status: 421,
     description: 'This server does not serve this bot, because its --filter excludes the id',
   },
-  UNKNOWN_BOT: { status: 404, description: 'No bot with this id is registered' },
+  UNKNOWN_BOT: { status: 404, description: 'No bot with the id %s is registered' },
   UNKNOWN_KEY: { status: 404, description: 'There is no key with this id' },
   KEY_EXISTS: { status: 409, description: 'There is already a key with this name' },
   TOO_MANY_ACCESS_KEYS: {
@@ -75,11 +80,11 @@ export const errorKinds = {
   },
   UNKNOWN_DEAD_LETTER: {
     status: 404,
-    description: 'This bot has no dead letter with this update id',
+    description: 'This bot has no dead letter with the update id %s',
   },
   UNKNOWN_UPDATE: {
     status: 404,
-    description: 'No update of this bot with this id is pending or kept',
+    description: 'No update of this bot with the id %s is pending or kept',
   },
   UPDATE_PENDING: {
     status: 409,
@@ -96,7 +101,7 @@ export const errorKinds = {
     description:
       'This update is being delivered to the webhook at this moment: try again, or pause the bot before',
   },
-  BOT_EXISTS: { status: 409, description: 'A bot with this id is already registered' },
+  BOT_EXISTS: { status: 409, description: 'A bot with the id %s is already registered' },
   IDEMPOTENCY_MISMATCH: {
     status: 409,
     description:
@@ -136,16 +141,22 @@ export const errorKinds = {
       'It is unknown whether this was done: make the call again, and send a push again with the same idempotency key',
     retryAfterS: unavailableRetryAfterS,
   },
-  QUEUE_FULL: { status: 507, description: 'The queue of this bot is full: %s' },
+  QUEUE_FULL: {
+    status: 507,
+    description: 'The queue of this bot is full: %s',
+    retryAfterS: fullRetryAfterS,
+  },
   DISK_LOW: {
     status: 507,
     description:
       'The disk has less free space than --disk-reserve, or the database is larger than --database-max-size',
+    retryAfterS: fullRetryAfterS,
   },
   ID_SPACE_EXHAUSTED: {
     status: 507,
     description:
       'The update ids of this bot are used up: its queue must be emptied before it accepts updates again',
+    retryAfterS: fullRetryAfterS,
   },
 
   // The bot API.

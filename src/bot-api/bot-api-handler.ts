@@ -25,6 +25,7 @@ import { type Params, readParams } from './params.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 import { sendError, sendResult } from './reply.ts'
 import {
+  addressHint,
   type FileTarget,
   isFilePath,
   isMethodName,
@@ -133,11 +134,16 @@ export class BotApiHandler {
       const target = parseTarget(request.url ?? '/')
       const isFile = target.kind === 'file'
       if (target.kind === 'unknown' || (isFile && passOn === undefined)) {
-        throw new PostboteError('NOT_FOUND')
+        const detail = addressHint(request.url ?? '/')
+        throw new PostboteError('NOT_FOUND', detail === undefined ? {} : { detail })
       }
       // The verb is checked before the token, so that the response does not reveal anything about the token.
       if (!isFile && !runsMethods(request))
         throw new PostboteError('VERB_NOT_ALLOWED', { detail: 'GET or POST' })
+      if (target.token === '') {
+        const detail = ': expected it right after "/bot", got a slash'
+        throw new PostboteError('INVALID_TOKEN', { detail })
+      }
       const token = readToken(target.token, this.#options.filter)
       const queue = this.#options.bots.authorize(token, !isFile && target.isTest)
       if (queue instanceof Promise) {

@@ -187,7 +187,7 @@ async function readBodyParams(
   if (turn !== undefined) await turn
   addBody(params, body, contentType)
   if (body.length > options.bytesMax && params.file('certificate') === undefined) {
-    throw tooLarge(options.bytesMax)
+    throw tooLarge(options.bytesMax, body.length)
   }
   return params
 }
@@ -313,7 +313,7 @@ function flatten(value: unknown): string {
 
 /** A part may be larger than any text, because a body with a certificate may be larger. */
 function textOf(bytes: Buffer): string {
-  if (bytes.length > parameterBytesMax) throw tooLarge(parameterBytesMax)
+  if (bytes.length > parameterBytesMax) throw tooLarge(parameterBytesMax, bytes.length)
   return bytes.toString()
 }
 

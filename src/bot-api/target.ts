@@ -67,6 +67,21 @@ export function parseTarget(url: string): Target {
 }
 
 /**
+ * Says what is wrong with a path of no method, if it is what a wrong API address of a framework gives.
+ *
+ * @param url - The plain request target, of kind `unknown`.
+ * @returns The end of the description, without any part of the path, which has the token; or undefined.
+ */
+export function addressHint(url: string): string | undefined {
+  if (/^\/\/+(?:file\/)?bot/.test(url))
+    return ': the address of the server ends with a slash too many'
+  if (/^\/+(?:file\/)?\d+(?::|%3a)/i.test(url)) {
+    return ': expected /bot<token>/METHOD, got no "bot" before the token'
+  }
+  return undefined
+}
+
+/**
  * Whether the path of a file stays below the path of its bot, however it is encoded.
  *
  * @param path - The path of a FileTarget.

@@ -230,7 +230,7 @@ export class BotQueue {
     }
     if (await dropKept(this.shard, this.id, updateId)) return
     if (!(await this.updates.deadLetters.remove(updateId))) {
-      throw new PostboteError('UNKNOWN_UPDATE')
+      throw new PostboteError('UNKNOWN_UPDATE', { detail: `${updateId}` })
     }
   }
 

@@ -92,7 +92,8 @@ export class PortalLinks {
   /** Returns the links that have not ended, the oldest first. */
   async list(botId: number): Promise<readonly StoredPortalLink[]> {
     const bot = await this.#options.bots.find(botId)
-    if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+    if (bot === undefined || bot.isRemoved)
+      throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
     return currentLinks(bot.record, this.#nowMs(botId))
   }
 

@@ -227,7 +227,7 @@ export class PushBatch {
   #acceptOne({ nth, index, nowMs }: Omit<Place, 'shard'> & { nowMs: number }): PushOutcome {
     const botId = this.#rows.botOf(nth)
     try {
-      if (!isBotId(botId)) throw new PostboteError('UNKNOWN_BOT')
+      if (!isBotId(botId)) throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
       this.#targets.assertServed(botId)
       const bot = this.#targets.loaded(botId)
       const shard = this.#targets.shardOf(botId)
@@ -235,7 +235,8 @@ export class PushBatch {
       if (bot === undefined && (this.#isLoadFailed || this.#resets !== this.#targets.resets)) {
         throw new PostboteError('STORE_UNAVAILABLE')
       }
-      if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+      if (bot === undefined || bot.isRemoved)
+        throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
       bot.lastUsedMs = nowMs
       const queue = this.#rows.isTest(nth) ? bot.loadedTest : bot.main
       if (queue === undefined) throw new PostboteError('STORE_UNAVAILABLE')

@@ -199,7 +199,7 @@ export class BotRegistry implements BotService {
     const registeredBy = registrationHash(idempotencyKey)
     const { bot: before } = await shard.readBot(botId)
     if (before?.registeredBy === registeredBy) return { botId, isDuplicate: true }
-    if (before !== undefined) throw new PostboteError('BOT_EXISTS')
+    if (before !== undefined) throw new PostboteError('BOT_EXISTS', { detail: `${botId}` })
     const verified = webhook === undefined ? undefined : await this.#verified(webhook)
     const issued = await this.#add({ botId, shard }, (record, { token, settings }) => ({
       record: { ...namesOf(registration), ...record, registeredBy },
@@ -246,7 +246,8 @@ export class BotRegistry implements BotService {
   ): Promise<IssuedToken> {
     const queues = [botId, queueIdOf(botId, true)]
     const [stored] = await shard.load(queues)
-    if (stored === undefined || stored.bot !== undefined) throw new PostboteError('BOT_EXISTS')
+    if (stored === undefined || stored.bot !== undefined)
+      throw new PostboteError('BOT_EXISTS', { detail: `${botId}` })
     this.#assertNotLoaded(botId)
     // A damaged record is replaced, because this is the only way to give its bot a token and its queue back.
     if (stored.isDamaged !== true) {
@@ -321,7 +322,7 @@ export class BotRegistry implements BotService {
   ): Promise<Change> {
     const bot = await this.#existing(botId)
     return bot.recordChanges.run(async () => {
-      if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+      if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
       const changed = change(bot.record)
       const operation = { kind: 'bot', queue: botId, record: changed.record } as const
       await this.bots.shardOf(botId).commit([operation], { waited: true })
@@ -333,7 +334,7 @@ export class BotRegistry implements BotService {
   async remove(botId: number): Promise<void> {
     const bot = await this.#existing(botId)
     const queues = [bot.main, await bot.test()]
-    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
     bot.isRemoved = true
     this.portalLinks.endOver(botId)
     const shard = this.bots.shardOf(botId)
@@ -471,12 +472,15 @@ export class BotRegistry implements BotService {
   }
 
   #assertNotLoaded(botId: number): void {
-    if (this.bots.loaded(botId) !== undefined) throw new PostboteError('BOT_EXISTS')
+    if (this.bots.loaded(botId) !== undefined)
+      throw new PostboteError('BOT_EXISTS', { detail: `${botId}` })
   }
 
   async #existing(botId: number): Promise<Bot> {
     const bot = await this.bots.find(botId)
-    if (bot === undefined || bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+    if (bot === undefined || bot.isRemoved) {
+      throw new PostboteError('UNKNOWN_BOT', { detail: `${botId}` })
+    }
     return bot
   }
 
@@ -488,7 +492,7 @@ export class BotRegistry implements BotService {
 
   #assertAccepting({ bot, shard }: BotQueue): void {
     this.bots.assertServed(bot.botId)
-    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT', { detail: `${bot.botId}` })
     if (shard.status !== 'serving') throw new PostboteError('STORE_UNAVAILABLE')
     if (this.bots.isDiskLow(shard.index)) throw new PostboteError('DISK_LOW')
   }

@@ -21,7 +21,7 @@ export async function replayDeadLetter(target: ReplayTarget, updateId: number): 
   const isThere = (await deadLetters.get(updateId)) !== undefined
   const { replayed } = isThere ? await replay(target, {}, [updateId]) : { replayed: [] }
   const [one] = replayed
-  if (one === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+  if (one === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER', { detail: `${updateId}` })
   return one.newUpdateId
 }
 

@@ -234,7 +234,7 @@ export class ReplayJobs {
     const all = await this.#all(queue)
     const earlier = startedBefore(all, order)
     if (earlier !== undefined) return earlier
-    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT')
+    if (bot.isRemoved) throw new PostboteError('UNKNOWN_BOT', { detail: `${bot.botId}` })
     if (of.stopping.signal.aborted || !of.isRead) throw new PostboteError('STORE_UNAVAILABLE')
     const running = all.filter((each) => isActive(each.record)).length
     if (running >= replaysRunningMax) {

@@ -97,13 +97,13 @@ export async function replayOne(
 ): Promise<number | 'filtered'> {
   const found = await target.queue.updates.lookBack.get(updateId)
   if (found?.state === 'pending') throw new PostboteError('UPDATE_PENDING')
-  if (found === undefined) throw new PostboteError('UNKNOWN_UPDATE')
+  if (found === undefined) throw new PostboteError('UNKNOWN_UPDATE', { detail: `${updateId}` })
   const range = { filter: { leftByMs: Infinity }, from: updateId, end: updateId + 1, limit: 1 }
   const { replayed, filtered, refused } = await replaySlice(target, 'one', range)
   if (refused !== undefined) throw refused.error
   if (filtered > 0) return 'filtered'
   const [one] = replayed
-  if (one === undefined) throw new PostboteError('UNKNOWN_UPDATE')
+  if (one === undefined) throw new PostboteError('UNKNOWN_UPDATE', { detail: `${updateId}` })
   return one.newUpdateId
 }
 

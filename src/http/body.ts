@@ -82,10 +82,24 @@ export function readBody(request: BodyRequest, options: ReadBodyOptions): Promis
   })
 }
 
-export function tooLarge(bytesMax: number): PostboteError {
+/** @param gotBytes - undefined if the body was not read to its end, and has not said its length. */
+export function tooLarge(bytesMax: number, gotBytes?: number): PostboteError {
+  const got = gotBytes === undefined ? '' : `, got ${gotBytes}`
   return new PostboteError('REQUEST_TOO_LARGE', {
-    detail: `expected at most ${bytesMax} bytes of parameters`,
+    detail: `expected at most ${bytesMax} bytes of parameters${got}`,
   })
+}
+
+/** Returns the end of a refusal: how long a body is that was too large, if its request says that. */
+export function gotText(request: BodyRequest): string {
+  const declared = declaredBytesOf(request)
+  return declared === undefined ? '' : `, got ${declared}`
+}
+
+/** In bytes. A compressed body does not say how long it is. */
+function declaredBytesOf(request: BodyRequest): number | undefined {
+  const { 'content-length': length, 'content-encoding': encoding } = request.headers
+  return length === undefined || encoding !== undefined ? undefined : Number(length)
 }
 
 /**
@@ -156,14 +170,14 @@ export function receiveBody(
     }
 
     function finish(): void {
-      if (bytes > bytesMax) fail(tooLarge(bytesMax))
+      if (bytes > bytesMax) fail(tooLarge(bytesMax, bytes))
       else if (settle()) resolve(body.bytes())
     }
 
     function giveUp(): void {
       request.pause()
       unreadRequests.add(request)
-      fail(tooLarge(bytesMax))
+      fail(tooLarge(bytesMax, declaredBytesOf(request)))
     }
 
     function abandon(): void {

@@ -43,7 +43,7 @@ const streamExample = [
 ].join('\n')
 const resultExample = [
   '{"update_id":29090073}',
-  '{"error":{"code":"UNKNOWN_BOT","message":"No bot with this id is registered"}}',
+  '{"error":{"code":"UNKNOWN_BOT","message":"No bot with the id 4711 is registered"}}',
   '',
 ].join('\n')
 

@@ -78,7 +78,7 @@ test('bots are registered, listed, shown and removed, and get new tokens', async
     [gone.code, gone.err],
     [
       4,
-      'postbote: the server refused the call: 404 UNKNOWN_BOT: No bot with this id is registered\n',
+      'postbote: the server refused the call: 404 UNKNOWN_BOT: No bot with the id 4711 is registered\n',
     ],
   )
 })

@@ -524,7 +524,7 @@ test('a bot that is not registered has a page that says so and offers nothing', 
 }, async () => {
   const { page } = await openOverview()
   await page.evaluate(`location.hash = '#/bots/4711'`)
-  await page.getByText('No bot with this id is registered').waitFor()
+  await page.getByText('No bot with the id 4711 is registered').waitFor()
   for (const name of ['Pause deliveries', 'Set limit', 'Push', 'Clear']) {
     assert.equal(await page.getByRole('button', { name }).count(), 0, name)
   }

@@ -129,6 +129,27 @@ test('paths are accepted in every form that clients write', async () => {
   }
 })
 
+test('a wrong address of a framework is explained in the refusal', async () => {
+  const server = await shared()
+  const { token } = await server.register(freshBotOf(0))
+  const cases = [
+    [`//bot${token}/getMe`, 404, 'Not Found: the address of the server ends with a slash too many'],
+    [
+      `/${token}/getMe`,
+      404,
+      'Not Found: expected /bot<token>/METHOD, got no "bot" before the token',
+    ],
+    [
+      `/bot/${token}/getMe`,
+      401,
+      'Unauthorized: invalid token specified: expected it right after "/bot", got a slash',
+    ],
+  ] as const
+  for (const [path, status, description] of cases) {
+    assertRefused(await get(server, path, '198.51.100.7'), status, description)
+  }
+})
+
 test('broken and oversized requests get an error in the envelope with the reason, and the server continues', async () => {
   const server = await shared()
   for (const worker of [0, 1]) {

@@ -252,7 +252,10 @@ test('a push over a limit gets its error code and leaves the queue unchanged', a
       message({ a: 'x'.repeat(3e6) }),
     )
     assert.equal(huge.status, 413)
-    assert.match(huge.body.error.message, /^Update too large: expected at most \d+ bytes$/)
+    assert.match(
+      huge.body.error.message,
+      /^Update too large: expected at most \d+ bytes, got 30000\d\d$/,
+    )
     for (let seq = 0; seq < 3; seq++) await server.push(many, message({ seq }))
     for (let seq = 0; seq < 2; seq++) await server.push(big, message({ a: 'x'.repeat(1900) }))
     for (const [botId, counts] of [
@@ -266,6 +269,7 @@ test('a push over a limit gets its error code and leaves the queue unchanged', a
       )
       assert.equal(full.status, 507, full.text)
       assert.equal(full.body.error.code, 'QUEUE_FULL')
+      assert.equal(full.headers['retry-after'], '60')
       assert.match(full.body.error.message, counts)
     }
     assert.equal((await server.admin('GET', `/v1/bots/${many}`)).body.pending, 3)

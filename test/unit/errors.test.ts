@@ -6,9 +6,9 @@ import { type ErrorCode, errorKinds, PostboteError } from '../../src/errors.ts'
 
 const codes = Object.keys(errorKinds) as ErrorCode[]
 
-test('every 503 says when to come back, on both listeners', () => {
-  const unavailable = codes.filter((code) => errorKinds[code].status === 503)
-  assert(unavailable.length >= 7)
+test('every 503 and 507 says when to come back, on both listeners', () => {
+  const unavailable = codes.filter((code) => [503, 507].includes(errorKinds[code].status))
+  assert(unavailable.length >= 10)
   for (const code of unavailable) {
     const error = new PostboteError(code)
     const { retryAfterS } = error

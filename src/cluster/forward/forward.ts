@@ -20,7 +20,7 @@ import { endWithText } from '../../bot-api/end-with-list.ts'
 import { PostboteError } from '../../errors.ts'
 import { forwardHopsMax, peerConnectWaitMs, peerRepeatDelayMs } from '../limits.ts'
 import type { BodyLease } from '../../http/body-budget.ts'
-import { dropBody, hasBody, mustClose, receiveBody } from '../../http/body.ts'
+import { dropBody, gotText, hasBody, mustClose, receiveBody } from '../../http/body.ts'
 import { requestIdHeader, requestIdOf } from '../../http/request-id.ts'
 import { onceClosed } from '../../http/once-closed.ts'
 import type { RequestOrigin } from '../connection/connection-origin.ts'
@@ -239,7 +239,7 @@ export class Forward implements ResponseReceiver {
     const { incoming, response, to } = this.#exchange
     if (mustClose(incoming)) response.shouldKeepAlive = false
     const isTooLarge = error.code === 'REQUEST_TOO_LARGE' && to.kind === 'private'
-    const detail = `expected at most ${forwardedBodyBytesMax} bytes`
+    const detail = `expected at most ${forwardedBodyBytesMax} bytes${gotText(incoming)}`
     this.#finish()
     this.#exchange.answer(isTooLarge ? new PostboteError('UPDATE_TOO_LARGE', { detail }) : error)
   }

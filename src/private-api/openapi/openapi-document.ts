@@ -200,11 +200,13 @@ function errorResponse(
   const seconds = { description: 'Seconds until the call may succeed.', ...retryAfter }
   return {
     description: texts.join('\n\n'),
-    headers: status === 429 || status === 503 ? { 'Retry-After': seconds } : undefined,
+    headers: retryStatuses.has(status) ? { 'Retry-After': seconds } : undefined,
     content: { 'application/json': { schema } },
   }
 }
 
+/** All errors with these say when to call again. */
+const retryStatuses: ReadonlySet<number> = new Set([429, 503, 507])
 const retryAfter = { required: true, schema: { type: 'integer', minimum: 1 } }
 
 function resultResponse(content: Content, components: OpenApiComponents): Response {

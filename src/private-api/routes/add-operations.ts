@@ -4,7 +4,6 @@ import { type TSchema, Type } from 'typebox'
 import { portalPrefix } from '../../bot-api/target.ts'
 import type { BotQueue } from '../../bots/bot-queue.ts'
 import type { BotService } from '../../bots/bot-service.ts'
-import { PostboteError } from '../../errors.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import {
   type BodyOf,
@@ -157,5 +156,5 @@ export function botIdParam(text: string): number {
 
 function idParam(name: string, text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text)
-  throw new PostboteError('BAD_REQUEST', { detail: `${name}: expected a whole number` })
+  throw refusal(name, 'a whole number', text)
 }

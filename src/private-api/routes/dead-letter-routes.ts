@@ -28,8 +28,11 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
     },
     async getDeadLetter(call) {
       const { deadLetters } = (await queueOf(bots, call)).updates
-      const deadLetter = await deadLetters.get(call.params.update_id)
-      if (deadLetter === undefined) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+      const { update_id: updateId } = call.params
+      const deadLetter = await deadLetters.get(updateId)
+      if (deadLetter === undefined) {
+        throw new PostboteError('UNKNOWN_DEAD_LETTER', { detail: `${updateId}` })
+      }
       const body = jsonWithUpdate(summaryJson(summaryOf(deadLetter)), deadLetter.text)
       return call.reply.type('application/json').send(body)
     },
@@ -40,7 +43,8 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
     async dropDeadLetter(call) {
       const { update_id: updateId } = call.params
       const { deadLetters } = (await queueOf(bots, call)).updates
-      if (!(await deadLetters.remove(updateId))) throw new PostboteError('UNKNOWN_DEAD_LETTER')
+      if (!(await deadLetters.remove(updateId)))
+        throw new PostboteError('UNKNOWN_DEAD_LETTER', { detail: `${updateId}` })
       return { update_id: updateId, removed: true as const }
     },
     async replayDeadLetters({ params: { id }, query, body }) {

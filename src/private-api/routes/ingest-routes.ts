@@ -6,7 +6,7 @@ import type { PushOutcome } from '../../bots/bot-service.ts'
 import { countRefusal } from '../../bots/count-refusal.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body-budget.ts'
-import { type ReceiveOptions, readBody } from '../../http/body.ts'
+import { gotText, type ReceiveOptions, readBody } from '../../http/body.ts'
 import { presentRequestId, requestIdHeader } from '../../http/request-id.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { updateSlackBytes } from '../limits.ts'
@@ -159,7 +159,7 @@ async function readUpdate(
   } catch (error) {
     if (!(error instanceof PostboteError) || error.code !== 'REQUEST_TOO_LARGE') throw error
     throw new PostboteError('UPDATE_TOO_LARGE', {
-      detail: `expected at most ${bytesMax} bytes`,
+      detail: `expected at most ${bytesMax} bytes${gotText(request)}`,
       cause: error,
     })
   }

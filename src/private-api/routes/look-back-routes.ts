@@ -38,7 +38,7 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
       const { update_id: updateId } = call.params
       const { updates, webhook } = await queueOf(bots, call)
       const update = await updates.lookBack.get(updateId)
-      if (update === undefined) throw new PostboteError('UNKNOWN_UPDATE')
+      if (update === undefined) throw new PostboteError('UNKNOWN_UPDATE', { detail: `${updateId}` })
       const attempts = webhook.attempts(webhookAttemptsKept)
       const fields = {
         ...summaryJson(update),

@@ -120,7 +120,7 @@ function errorText({ log }: RegistrationRoutesOptions, error: unknown): string {
 
 /** Throws BAD_REQUEST or REQUEST_TOO_LARGE. */
 function readLine(line: Buffer, validate: Validate): RegistrationLine {
-  if (line.length > privateBodyBytesMax) throw tooLarge(privateBodyBytesMax)
+  if (line.length > privateBodyBytesMax) throw tooLarge(privateBodyBytesMax, line.length)
   if (!isUtf8(line)) throw refusal('line', 'valid UTF-8')
   let value: unknown
   try {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { botIdOfTarget, isFilePath, parseTarget } from '../../../src/bot-api/target.ts'
+import { addressHint, botIdOfTarget, isFilePath, parseTarget } from '../../../src/bot-api/target.ts'
 import { plainTarget } from '../../../src/http/plain-target.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
@@ -23,6 +23,26 @@ test('a method is found after the token, in any case', () => {
   assertMethod(`/bot${token}/getUpdates`, {})
   assertMethod(`/bot${token}/GETUPDATES`, {})
   assertMethod(`/bot${token}/setWebHook`, { method: 'setwebhook' })
+})
+
+test('a path that a wrong address of a framework gives is explained, without its token', () => {
+  const slash = /the address of the server ends with a slash too many/
+  for (const url of [`//bot${token}/getMe`, `///bot${token}/getMe`, `//file/bot${token}/a`]) {
+    assert.equal(parseTarget(url).kind, 'unknown')
+    assert.match(addressHint(url) ?? '', slash)
+  }
+  for (const url of [
+    `/${token}/getMe`,
+    `//${token}/getMe`,
+    '/123456789%3Ax/getMe',
+    '/file/1:a/b',
+  ]) {
+    assert.equal(parseTarget(url).kind, 'unknown')
+    assert.match(addressHint(url) ?? '', /got no "bot" before the token$/)
+  }
+  for (const url of ['/', '/favicon.ico', '/bot', '/bot123:x', '/v1/bots', '/%zz', '/getMe']) {
+    assert.equal(addressHint(url), undefined, url)
+  }
 })
 
 test('the query is split off unchanged', () => {

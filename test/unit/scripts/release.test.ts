@@ -1,5 +1,6 @@
 /** What a release is made of, as far as that needs none of the programs that make it. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -258,3 +259,18 @@ function textOf(of: Materials): string {
 function withoutPaths(unit: string): readonly string[] {
   return unit.split('\n').filter((line) => !/^(?:#|Exec|Documentation)/.test(line))
 }
+
+test('packages of the machine are installed only if one says so', () => {
+  const env = { ...process.env, INSTALL_PACKAGES: 'no' }
+  const { status, stderr } = spawnSync('./scripts/install-packages', ['a-package'], {
+    cwd: root,
+    env,
+    encoding: 'utf8',
+  })
+  assert.equal(status, 3)
+  assert.match(
+    stderr,
+    /^expected these packages of Debian, or INSTALL_PACKAGES=yes .*: a-package\n$/,
+  )
+  assert.match(read('scripts/release'), /^export INSTALL_PACKAGES=no$/m)
+})

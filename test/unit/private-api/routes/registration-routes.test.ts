@@ -222,10 +222,11 @@ test('a line that is longer than a body may be, or is no UTF-8, fails alone', as
     ]),
   )
   const errors = results.map(({ error }) => [Object(error).code, Object(error).message])
-  const tooLarge = 'Request Entity Too Large: expected at most 65536 bytes of parameters'
+  const tooLarge = (got: number): string =>
+    `Request Entity Too Large: expected at most 65536 bytes of parameters, got ${got}`
   assert.deepEqual(errors, [
-    ['REQUEST_TOO_LARGE', tooLarge],
-    ['REQUEST_TOO_LARGE', tooLarge],
+    ['REQUEST_TOO_LARGE', tooLarge(lineOf('a', 'x'.repeat(64 * kib)).length - 1)],
+    ['REQUEST_TOO_LARGE', tooLarge(64 * kib + 1)],
     ['BAD_REQUEST', 'Bad Request: line: expected valid UTF-8'],
     [undefined, undefined],
   ])
