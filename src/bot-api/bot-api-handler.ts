@@ -140,10 +140,6 @@ export class BotApiHandler {
       // The verb is checked before the token, so that the response does not reveal anything about the token.
       if (!isFile && !runsMethods(request))
         throw new PostboteError('VERB_NOT_ALLOWED', { detail: 'GET or POST' })
-      if (target.token === '') {
-        const detail = ': expected it right after "/bot", got a slash'
-        throw new PostboteError('INVALID_TOKEN', { detail })
-      }
       const token = readToken(target.token, this.#options.filter)
       const queue = this.#options.bots.authorize(token, !isFile && target.isTest)
       if (queue instanceof Promise) {

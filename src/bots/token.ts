@@ -95,7 +95,9 @@ const tokenLengthMax = 80
 export function readToken(text: string, filter?: TokenFilter): Token {
   const colon = text.indexOf(':')
   if (colon === -1 || text.length > tokenLengthMax || text.startsWith('0') || text.includes('/')) {
-    throw new PostboteError('INVALID_TOKEN')
+    // A slash at the end of the address that a framework was given, which adds the token to `/bot`.
+    const detail = text === '' ? ': expected it right after "/bot", got a slash' : ''
+    throw new PostboteError('INVALID_TOKEN', { detail })
   }
   const idText = text.slice(0, colon)
   if (!isInteger(idText) || (filter !== undefined && !isServed(idText, filter))) {

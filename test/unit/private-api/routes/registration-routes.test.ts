@@ -211,6 +211,10 @@ test('a body of too many lines is refused as a whole', async () => {
   assert.equal((await sendText(`${line}\n${'\n'.repeat(99_999)}`)).length, 1)
 })
 
+function tooLargeText(bytes: number): string {
+  return `Request Entity Too Large: expected at most 65536 bytes of parameters, got ${bytes}`
+}
+
 test('a line that is longer than a body may be, or is no UTF-8, fails alone', async () => {
   const { sendText } = await setUp()
   const results = await sendText(
@@ -222,11 +226,9 @@ test('a line that is longer than a body may be, or is no UTF-8, fails alone', as
     ]),
   )
   const errors = results.map(({ error }) => [Object(error).code, Object(error).message])
-  const tooLarge = (got: number): string =>
-    `Request Entity Too Large: expected at most 65536 bytes of parameters, got ${got}`
   assert.deepEqual(errors, [
-    ['REQUEST_TOO_LARGE', tooLarge(lineOf('a', 'x'.repeat(64 * kib)).length - 1)],
-    ['REQUEST_TOO_LARGE', tooLarge(64 * kib + 1)],
+    ['REQUEST_TOO_LARGE', tooLargeText(lineOf('a', 'x'.repeat(64 * kib)).length - 1)],
+    ['REQUEST_TOO_LARGE', tooLargeText(64 * kib + 1)],
     ['BAD_REQUEST', 'Bad Request: line: expected valid UTF-8'],
     [undefined, undefined],
   ])
