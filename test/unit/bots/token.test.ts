@@ -56,9 +56,10 @@ test('two tokens differ', () => {
 })
 
 test('a leading 0, more than 80 characters, no colon and a slash are refused with 401', () => {
-  for (const text of ['', '0', '0:x', '0123:abc', '123', '123:a/b', 'a/b:c', '-']) {
+  for (const text of ['0', '0:x', '0123:abc', '123', '123:a/b', 'a/b:c', '-']) {
     assert.equal(refusalOf(text), invalid, text)
   }
+  assert.equal(refusalOf(''), `${invalid}: expected it right after "/bot", got a slash`)
   assert.equal(refusalOf(`x${'1'.repeat(78)}:a`), invalid)
   // With one character less, the part before the colon is the error.
   assert.equal(refusalOf(`x${'1'.repeat(77)}:a`), unallowed)
