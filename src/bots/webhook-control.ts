@@ -225,7 +225,17 @@ export class WebhookControl {
   }
 
   /**
-   * Has updates that wait for a retry tried now, also past a Retry-After: the operator says that the endpoint works again.
+   * The operator says that the endpoint works again, perhaps at another address.
+   *
+   * @returns how many keys have waited
+   */
+  retryForOperator(orderingKeys?: readonly string[]): number {
+    this.#dispatcher?.lookUpAgain()
+    return this.retry(orderingKeys)
+  }
+
+  /**
+   * Has updates that wait for a retry tried now, also past a Retry-After.
    *
    * @param orderingKeys - the keys, as they are stored; undefined for all
    * @returns how many keys have waited
@@ -380,7 +390,13 @@ export class WebhookControl {
     this.#dispatcher?.retry({ isPastRetryAfter: false })
   }
 
+  /**
+   * Whether a repeated setWebhook needs no verification. An attempt that has failed since may mean that the endpoint has moved,
+   * unless it was verified just now.
+   */
   #isTrusted(nowMs: number): boolean {
+    if (nowMs - this.#lastVerifiedMs < setWebhookPeriodMs) return true
+    if ((this.#log?.failuresInRow ?? 0) > 0) return false
     const lastGoodMs = Math.max(
       this.#lastVerifiedMs,
       this.#dispatcher?.info().lastSuccessMs ?? Number.NEGATIVE_INFINITY,

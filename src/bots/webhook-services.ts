@@ -50,6 +50,7 @@ export type WebhookDispatcher = Pick<
   | 'pause'
   | 'resume'
   | 'retry'
+  | 'lookUpAgain'
   | 'waiting'
 >
 

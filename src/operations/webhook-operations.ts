@@ -120,7 +120,7 @@ export const webhookOperations = declareOperations('webhooks', {
     more: '#now',
     summary: 'Tries failed deliveries now',
     description:
-      'All ordering keys that wait for a retry are tried as soon as the pace of the endpoint permits, also past a `Retry-After`. `ordering_key` selects one. The failures of an update stay, so the next delay is no shorter.',
+      'All ordering keys that wait for a retry are tried as soon as the pace of the endpoint permits, also past a `Retry-After`. `ordering_key` selects one. The failures of an update stay, so the next delay is no shorter. The next deliveries go out on new connections, and the name of the endpoint is looked up before, unless that was done within the last 10 seconds.',
     query: () => ({
       ordering_key: Type.Optional(
         Type.String({ description: 'The key that is tried, as it was pushed or as it is stored.' }),

@@ -143,6 +143,7 @@ export class HttpOrigin implements Origin {
       done(failureOf(error), null)
       return
     }
+    this.#addresses.connected()
     done(null, socket)
   }
 }

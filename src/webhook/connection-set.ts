@@ -241,7 +241,13 @@ export class ConnectionSet {
     this.#floodGate.limitTo(maxConnections)
     this.#headers = requestHeaders({ ...this.#options, ...this.#options.settings, headers })
     // A connection blanks out the values of its headers in what the endpoint says, so it has none but those.
-    for (const connection of this.#all.keys()) this.#retire(connection)
+    this.#retireAll()
+  }
+
+  /** Sends what follows on new connections, whose addresses are looked up first. */
+  lookUpAgain(): void {
+    this.#addresses.doubt()
+    this.#retireAll()
   }
 
   /** Takes a connection back after a response or a failure. It is reused or closed. */
@@ -371,6 +377,7 @@ export class ConnectionSet {
   #adopt(socket: Socket, address: string, lane: Lane | undefined): void {
     const { endpoint, responseTimeoutMs, clock, replies, responseTextOf } = this.#options
     this.#lastAddress = address
+    this.#addresses.connected()
     const create = this.#options.createConnection ?? ((all) => new Connection(all))
     const connection = create({
       socket,
@@ -442,6 +449,10 @@ export class ConnectionSet {
     for (const connection of this.#all.keys()) {
       if (!this.#addresses.has(connection.address)) this.#retire(connection)
     }
+  }
+
+  #retireAll(): void {
+    for (const connection of this.#all.keys()) this.#retire(connection)
   }
 
   #retire(connection: Connection): void {

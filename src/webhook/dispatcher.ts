@@ -190,6 +190,11 @@ export class Dispatcher implements UpdateHolder {
     return count
   }
 
+  /** Has the name of the endpoint looked up again before the next delivery. */
+  lookUpAgain(): void {
+    this.#connections.lookUpAgain()
+  }
+
   holds(update: Pick<PendingUpdate, 'updateId' | 'orderingKey'>): boolean {
     const { updateId } = update
     return this.#state.holds(update) || this.#delivered.some((other) => other.updateId === updateId)

@@ -1,8 +1,9 @@
 /**
  * The addresses of one webhook's host: verified by setWebhook, or looked up and judged here. They are kept for 30 minutes
  * and up to a tenth more, so that bots set up together do not ask together. Then they are looked up again in the
- * background while the old ones stay in use. Connections use exactly these addresses and never a second look-up, so a
- * name that changes between check and use (DNS rebinding) has no effect.
+ * background while the old ones stay in use. If none of them can be connected to, they may be those of a machine that is
+ * gone: the next connection waits for a new look-up. Connections use exactly these addresses and never a second look-up,
+ * so a name that changes between check and use (DNS rebinding) has no effect.
  *
  * This file keeps no timer: the dispatcher calls `refreshIfDue` while it delivers, so an idle bot costs nothing.
  */
@@ -102,12 +103,25 @@ export interface HostAddressesOptions extends Pick<Surroundings, 'clock' | 'rand
 export const webhookResolvedForMs = 30 * 60_000
 /** After a failed background look-up the last addresses stay in use, and the next look-up comes this much later. */
 const webhookResolveRetryMs = 60_000
+/**
+ * Addresses of which none can be connected to are looked up again, this often at most. Chosen: a container that is made
+ * again is reached soon after it listens, and an endpoint that is down for long causes few look-ups.
+ */
+export const webhookLookUpAgainMs = 10_000
 
 export class HostAddresses {
   readonly #options: HostAddressesOptions
   readonly #known: KnownAddresses
   #preferred: string | undefined
   #dueMs: number
+  /** When the name was looked up last, monotonic. */
+  #lookedUpMs = Number.NEGATIVE_INFINITY
+  /** So many addresses could not be connected to since one could. */
+  #failedInRow = 0
+  /** Somebody says that the addresses may have changed. */
+  #isDoubted = false
+  /** The addresses of which the owner knows. */
+  #reported: readonly string[]
   #resolving: Promise<void> | undefined
   #stopped = false
 
@@ -119,6 +133,7 @@ export class HostAddresses {
     this.#dueMs = this.#ageOut()
     // If the known addresses are too old, the name is looked up before the first connection.
     if (clock.monotonicMs() >= this.#dueMs) known.addresses = []
+    this.#reported = known.addresses
   }
 
   /** Tells whether connections to `address` may continue. */
@@ -126,11 +141,16 @@ export class HostAddresses {
     return this.#known.addresses.includes(address)
   }
 
-  /** Returns an address to connect to: the last good one, or the one after it if that failed. */
+  /**
+   * Returns an address to connect to: the last good one, or the one after it if that failed. If all have failed, the name
+   * is looked up first; if that fails, they are tried again.
+   */
   async pick(): Promise<string> {
     if (this.#known.addresses.length === 0) {
       this.#resolving ??= this.#resolve()
       await this.#resolving
+    } else if (this.#isInDoubt) {
+      await this.#lookUpAgain()
     }
     const address = this.#current
     if (address === undefined) throw noAddress()
@@ -150,11 +170,24 @@ export class HostAddresses {
 
   /** Makes the next connection use another address, if there is one. */
   failed(address: string): void {
-    if (this.#current === address) this.#known.next++
+    if (this.#current !== address) return
+    this.#known.next++
+    this.#failedInRow++
+  }
+
+  /** Reports that an address could be connected to. */
+  connected(): void {
+    this.#failedInRow = 0
+  }
+
+  /** Makes the next connection wait for a new look-up, unless the last one was a moment ago. */
+  doubt(): void {
+    this.#isDoubted = true
   }
 
   /** Looks the name up again if that is due. Cheap; called whenever deliveries are sent. */
   refreshIfDue(monotonicMs: number): void {
+    this.#reportChange()
     if (this.#known.addresses.length === 0 || monotonicMs < this.#dueMs) return
     if (this.#resolving !== undefined) return
     this.#resolving = this.#resolve()
@@ -173,6 +206,23 @@ export class HostAddresses {
     return addresses[next % addresses.length]
   }
 
+  get #isInDoubt(): boolean {
+    return this.#isDoubted || this.#failedInRow >= this.#known.addresses.length
+  }
+
+  /** If the name cannot be looked up, the addresses stay in use. */
+  async #lookUpAgain(): Promise<void> {
+    const lastMs = Math.max(this.#lookedUpMs, this.#known.foundMs)
+    const isEarly = this.#options.clock.monotonicMs() < lastMs + webhookLookUpAgainMs
+    if (this.#resolving === undefined && isEarly) return
+    this.#resolving ??= this.#resolve()
+    try {
+      await this.#resolving
+    } catch (error) {
+      if (this.#known.addresses.length === 0) throw error
+    }
+  }
+
   /** Returns when the addresses must be looked up again, monotonic. */
   #ageOut(): number {
     return this.#known.foundMs + webhookResolvedForMs * (1 + this.#options.random() / 10)
@@ -181,7 +231,9 @@ export class HostAddresses {
   async #resolve(): Promise<void> {
     const { target, ports, clock } = this.#options
     try {
-      this.#dueMs = clock.monotonicMs() + webhookResolveRetryMs
+      this.#lookedUpMs = clock.monotonicMs()
+      this.#isDoubted = false
+      this.#dueMs = this.#lookedUpMs + webhookResolveRetryMs
       const { allowed, blocked } = await resolveHost(target, ports)
       if (this.#stopped) return
       this.#use(allowed)
@@ -201,6 +253,14 @@ export class HostAddresses {
     this.#preferred = this.#current ?? this.#preferred
     known.addresses = addresses
     known.next = Math.max(addresses.indexOf(this.#preferred ?? ''), 0)
+    this.#failedInRow = 0
+    this.#reportChange()
+  }
+
+  /** A setWebhook may have replaced the known addresses, too. */
+  #reportChange(): void {
+    if (this.#known.addresses === this.#reported) return
+    this.#reported = this.#known.addresses
     this.#options.onChange()
   }
 }

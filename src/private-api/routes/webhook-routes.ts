@@ -81,7 +81,9 @@ export function addWebhookRoutes(app: FastifyInstance, options: Options): void {
       const key = readOrderingKey(call.query.ordering_key)
       const { webhook } = await queueOf(bots, call)
       // A dead letter shows the key as it is stored.
-      const retried = webhook.retry(key === undefined ? undefined : [key, producerKey(key)])
+      const retried = webhook.retryForOperator(
+        key === undefined ? undefined : [key, producerKey(key)],
+      )
       return { retried_keys: retried }
     },
     async getLimits(call) {

@@ -1,6 +1,7 @@
 /** Tests what a dispatcher records about its attempts, how it pauses, and what it never sends again. */
 import assert from 'node:assert/strict'
-import type { ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { Outcome } from '../../../src/webhook/attempt-log.ts'
 import type { ResponseTextOptions } from '../../../src/webhook/response-text.ts'
@@ -9,6 +10,7 @@ import {
   endpoint,
   idOf,
   ok,
+  type Received,
   rawEndpoint,
   stopAfter,
 } from '../../support/webhook/webhook-endpoints.ts'
@@ -459,3 +461,53 @@ function shownText(): ResponseTextOptions {
 function failToLookUp(): Promise<never> {
   return Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' }))
 }
+
+test('an endpoint whose name gets a new address is reached by a retry, and by the retry of an operator if the old address answers', async (context) => {
+  const gone: Received[] = []
+  const { url, received } = await endpoint(context, ok)
+  const port = new URL(url).port
+  const old = createServer((request, response) => {
+    gone.push({ request, body: '' })
+    response.writeHead(404).end()
+  })
+  old.listen(Number(port), '127.0.0.2')
+  await once(old, 'listening')
+  context.after(() => {
+    old.closeAllConnections()
+    old.close()
+  })
+  const clock = new FakeClock()
+  const state = { address: '127.0.0.3', lookups: 0 }
+  const lookup = async (): Promise<string[]> => {
+    state.lookups++
+    return [state.address]
+  }
+  const setup = stopAfter(
+    context,
+    setUpWebhook(
+      { url: `http://bot.example:${port}/` },
+      { clock, network: { ...loopbackNetwork, lookup } },
+    ),
+  )
+  const isTrue = (is: () => boolean): Promise<void> =>
+    until(async () => {
+      await clock.advance(1_000)
+      return is()
+    })
+  setup.source.push({ updateId: 7 })
+  setup.dispatcher.start(0)
+  await until(() => setup.attempts.failuresInRow === 1)
+  assert.equal(state.lookups, 1)
+  state.address = '127.0.0.2'
+  await isTrue(() => gone.length > 0)
+  assert.equal(state.lookups, 2)
+  state.address = '127.0.0.1'
+  await isTrue(() => gone.length > 2)
+  assert.equal(state.lookups, 2, 'an address that answers is not in doubt')
+  await isTrue(() => {
+    setup.dispatcher.lookUpAgain()
+    setup.dispatcher.retry({ isPastRetryAfter: true })
+    return setup.source.updates.length === 0
+  })
+  assert.deepEqual([state.lookups, received.length], [3, 1])
+})

@@ -90,6 +90,10 @@ export class FakeDispatcher implements WebhookDispatcher {
     this.calls.push('resume')
   }
 
+  lookUpAgain(): void {
+    this.calls.push('look up again')
+  }
+
   retry({ orderingKeys, isPastRetryAfter }: RetryNow): number {
     const keys = orderingKeys?.join(' ') ?? 'all'
     this.calls.push(`retry ${keys}${isPastRetryAfter ? ' past Retry-After' : ''}`)

@@ -139,6 +139,10 @@ export class DispatcherWatch implements WebhookDispatcher, ConnectionWatch, Stat
     return this.#dispatcher.retry(which)
   }
 
+  lookUpAgain(): void {
+    this.#dispatcher.lookUpAgain()
+  }
+
   waiting(): Waiting {
     return this.#dispatcher.waiting()
   }

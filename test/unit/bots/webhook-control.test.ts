@@ -100,6 +100,35 @@ test('the same settings are verified again a minute after the last handshake or 
   await assert.rejects(queue.webhook.set(to(url)), refused)
 })
 
+test('the same settings are verified at once if an attempt has failed since the last success', async () => {
+  const { bots, queue } = await open()
+  const deliveryEnds = (error: string | undefined): void =>
+    bots.webhooks.attempts.of(queue.id).add(
+      {
+        atMs: bots.clock.nowMs(),
+        updateId: 1,
+        status: 0,
+        durationMs: 1,
+        nextRetryMs: Number.NaN,
+        address: verifiedAddress,
+        error,
+      },
+      error === undefined ? 'delivered' : 'connection_failed',
+    )
+  await queue.webhook.set(to(url))
+  deliveryEnds('Connection refused')
+  assert.equal(await queue.webhook.set(to(url)), 'Webhook is already set')
+  assert.equal(bots.webhooks.verified.length, 1, 'it was verified just now')
+  await bots.clock.advance(1_000)
+  assert.equal(await queue.webhook.set(to(url)), 'Webhook is already set')
+  assert.equal(bots.webhooks.verified.length, 2)
+  bots.webhooks.isRefusing = true
+  await bots.clock.advance(1_000)
+  await assert.rejects(queue.webhook.set(to(url)), refused)
+  deliveryEnds(undefined)
+  assert.equal(await queue.webhook.set(to(url)), 'Webhook is already set')
+})
+
 test('a setWebhook with the same settings has failed updates tried at once, but not past a Retry-After and only every 10 s', async () => {
   const { bots, queue } = await open()
   await queue.webhook.set(to(url))
@@ -126,13 +155,15 @@ test('a setWebhook with the same settings has failed updates tried at once, but 
 
 test('the operator has failed updates tried at any time, also past a Retry-After', async () => {
   const { bots, queue } = await open()
-  assert.equal(queue.webhook.retry(), 0, 'there is nothing to deliver')
+  assert.equal(queue.webhook.retryForOperator(), 0, 'there is nothing to deliver')
   await queue.webhook.set(to(url))
   await bots.push(bots.request(100))
-  assert.equal(queue.webhook.retry(), 1)
-  assert.equal(queue.webhook.retry(['42', '=42']), 1)
+  assert.equal(queue.webhook.retryForOperator(), 1)
+  assert.equal(queue.webhook.retryForOperator(['42', '=42']), 1)
   assert.deepEqual(bots.webhooks.last.calls.slice(2), [
+    'look up again',
     'retry all past Retry-After',
+    'look up again',
     'retry 42 =42 past Retry-After',
   ])
 })

@@ -161,3 +161,28 @@ test('a name is judged again with the address that it has later', async (t) => {
   })
   assert.deepEqual(new Set(connected), new Set(['127.0.0.1']))
 })
+
+test('an origin that has moved is polled at its new address once the old one refuses connections', async (t) => {
+  const server = createServer((_request, response) => response.end('{"ok":true,"result":[]}'))
+  server.listen(0, '127.0.0.2')
+  await once(server, 'listening')
+  const clock = new FakeClock()
+  const lookups = ['127.0.0.1', '127.0.0.2']
+  const origin = new HttpOrigin({
+    endpoint: parseEndpoint(`http://origin.example:${portOf(server)}`, { local: true }),
+    clock,
+    random: () => 0.5,
+    network: { ...loopbackNetwork, lookup: async () => [lookups.shift() ?? 'none'] },
+  })
+  t.after(async () => {
+    await origin.close()
+    server.close()
+    server.closeAllConnections()
+  })
+  const ask = () => origin.poll(poll, asIs, new AbortController().signal)
+  const refused = { reason: 'The origin cannot be reached: Connection refused', isPassing: true }
+  assert.deepEqual(await ask(), { failure: refused })
+  assert.deepEqual(await ask(), { failure: refused }, 'it was looked up just now')
+  await clock.advance(10_000)
+  assert.deepEqual(await ask(), { updates: [] })
+})

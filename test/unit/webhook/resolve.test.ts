@@ -121,6 +121,75 @@ test('after a failed connection the next address is used', async () => {
   assert.equal(await addresses.pick(), '192.0.2.1')
 })
 
+test('if no address can be connected to, the next connection waits for a new look-up, every 10 s at most', async () => {
+  const { clock, state, addresses } = setUp([
+    ['192.0.2.1', '192.0.2.2'],
+    ['192.0.2.1', '192.0.2.2'],
+    ['192.0.2.3'],
+  ])
+  const tryNext = async (): Promise<string> => {
+    const address = await addresses.pick()
+    addresses.failed(address)
+    return address
+  }
+  assert.deepEqual([await tryNext(), await tryNext()], ['192.0.2.1', '192.0.2.2'])
+  await clock.advance(9_999)
+  assert.deepEqual([await tryNext(), state.lookups], ['192.0.2.1', 1])
+  await clock.advance(1)
+  assert.deepEqual([await tryNext(), state.lookups], ['192.0.2.2', 2])
+  assert.deepEqual([await tryNext(), state.lookups], ['192.0.2.1', 2])
+  await clock.advance(10_000)
+  assert.deepEqual(await Promise.all([tryNext(), tryNext()]), ['192.0.2.3', '192.0.2.3'])
+  assert.deepEqual([state.lookups, addresses.has('192.0.2.1')], [3, false])
+})
+
+test('an address that can be connected to ends the doubt, and one of several that fails raises none', async () => {
+  const { clock, state, addresses } = setUp([['192.0.2.1', '192.0.2.2']])
+  for (let nth = 0; nth < 3; nth++) {
+    addresses.failed(await addresses.pick())
+    addresses.connected()
+    await clock.advance(10_000)
+  }
+  await addresses.pick()
+  assert.equal(state.lookups, 1)
+})
+
+test('addresses of which none works stay in use while the name does not resolve', async () => {
+  const { clock, state, addresses } = setUp([['192.0.2.1'], new Error('no')])
+  addresses.failed(await addresses.pick())
+  await clock.advance(10_000)
+  assert.deepEqual([await addresses.pick(), state.lookups], ['192.0.2.1', 2])
+})
+
+test('a new address that the rules forbid is not used in place of one that fails', async () => {
+  const { clock, addresses } = setUp([['192.0.2.1'], ['10.0.0.1']], ['10.0.0.1'])
+  addresses.failed(await addresses.pick())
+  await clock.advance(10_000)
+  await assert.rejects(addresses.pick(), { message: 'IP address 10.0.0.1 is reserved' })
+})
+
+test('addresses that somebody doubts are looked up before the next connection, but not if they are new', async () => {
+  const { clock, state, addresses } = setUp([['192.0.2.1'], ['192.0.2.2']])
+  assert.equal(await addresses.pick(), '192.0.2.1')
+  addresses.doubt()
+  assert.equal(await addresses.pick(), '192.0.2.1')
+  await clock.advance(10_000)
+  assert.deepEqual([await addresses.pick(), await addresses.pick()], ['192.0.2.2', '192.0.2.2'])
+  assert.equal(state.lookups, 2)
+})
+
+test('addresses that a setWebhook has verified since are reported as a change', async () => {
+  const { clock, state, options, known } = setUp([])
+  const kept = known(['192.0.2.1'])
+  const addresses = new HostAddresses({ ...options, known: kept })
+  addresses.refreshIfDue(clock.monotonicMs())
+  assert.equal(state.changes, 0)
+  kept.addresses = ['192.0.2.2']
+  addresses.refreshIfDue(clock.monotonicMs())
+  addresses.refreshIfDue(clock.monotonicMs())
+  assert.equal(state.changes, 1)
+})
+
 test('a name without addresses gets an error with the words that frameworks look for', async () => {
   await assert.rejects(setUp([[]]).addresses.pick(), {
     message: 'Failed to resolve host: No address associated with hostname',
