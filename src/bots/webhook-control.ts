@@ -9,7 +9,7 @@
  * The operator may pause deliveries. The pause is a setting of the queue, independent of its webhook. The dispatcher of
  * a paused queue sends nothing, and if there is none, none is created.
  */
-import type { Clock, Timer } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
@@ -24,10 +24,11 @@ import type { AttemptLog } from '../webhook/attempt-log.ts'
 import type { HistoryMinute } from '../webhook/delivery-history.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import type { EndpointCheck } from '../webhook/endpoint-check.ts'
-import { isFailing, type Waiting } from '../webhook/health.ts'
+import type { Waiting } from '../webhook/health.ts'
 import type { KnownAddresses } from '../webhook/known-addresses.ts'
 import type { ShownRequest } from '../webhook/request-headers.ts'
 import type { Verified } from '../webhook/verify.ts'
+import { HealthKeeper } from './health-keeper.ts'
 import type { SettingsChange } from './settings-change.ts'
 import type { SetWebhookRequest } from './set-webhook-request.ts'
 import {
@@ -64,17 +65,6 @@ const webhookTrustMs = 60_000
  * endpoint, and a bot that calls setWebhook in a loop causes no more attempts than failures that have just begun.
  */
 const setWebhookRetryPeriodMs = 10_000
-/**
- * What the health of a webhook depends on is stored when it begins or ceases to fail, this often at most. Chosen: an endpoint
- * that fails and recovers all the time causes few writes.
- */
-const healthStoredPeriodMs = 10_000
-/**
- * It is stored again if the stored failure is older. Chosen: a third of the time for which a failure makes a webhook
- * degraded, so that it is degraded after a restart, too.
- */
-const storedFailureAgeMsMax = 5 * 60_000
-
 export class WebhookControl {
   readonly #options: WebhookControlOptions
   #dispatcher: WebhookDispatcher | undefined
@@ -89,9 +79,7 @@ export class WebhookControl {
   #lastVerifiedMs = Number.NEGATIVE_INFINITY
   /** When a setWebhook last had updates tried at once, monotonic. */
   #lastRetryMs = Number.NEGATIVE_INFINITY
-  /** When a change of the health may be stored again, monotonic, and what waits for that. */
-  #healthDueMs = 0
-  #healthTimer: { readonly timer: Timer; store(): Promise<void> } | undefined
+  readonly #health: HealthKeeper
   /** Number of configurations so far. Callbacks of an earlier one have no effect. */
   #generation = 0
   /** Number of replacements in progress, during which the current configuration is about to change. */
@@ -105,6 +93,11 @@ export class WebhookControl {
     const { id, services, clock } = options
     const { failures } = options.settings().webhook ?? {}
     services.attempts.restore(id, { failures, attempts }, clock.nowMs())
+    this.#health = new HealthKeeper({
+      clock,
+      stored: () => this.#options.settings().webhook?.failures,
+      store: (generation) => this.#storeHealth(generation),
+    })
   }
 
   /** Whether it may be dropped from memory: there is nothing to deliver, and no call is in progress. */
@@ -351,8 +344,7 @@ export class WebhookControl {
     this.#supersede()
     this.#endChecks()
     await this.#dispatcher?.drain(deadlineMs)
-    this.#healthTimer?.timer.cancel()
-    await this.#healthTimer?.store()
+    await this.#health.flush()
     this.#keeper?.close()
   }
 
@@ -361,7 +353,7 @@ export class WebhookControl {
     this.#isClosed = true
     this.#supersede()
     this.#endChecks()
-    this.#healthTimer?.timer.cancel()
+    this.#health.close()
     const { id, services } = this.#options
     if (this.#ownLog !== undefined) services.attempts.keep(id, this.#ownLog)
     await this.#stopDispatcher()
@@ -525,7 +517,7 @@ export class WebhookControl {
       onGoneClock: (sinceMs) => {
         void this.#keepGoneClock(sinceMs, generation)
       },
-      onHealth: () => this.#keepHealth(generation),
+      onHealth: () => this.#health.changed(this.#log, generation),
       onAttemptFailed: () => this.#keepAttempts(),
     })
   }
@@ -544,34 +536,6 @@ export class WebhookControl {
       },
     })
     this.#keeper.failed()
-  }
-
-  /** Stores what the health depends on, if a later process would be wrong about it. */
-  #keepHealth(generation: number): void {
-    const stored = this.#options.settings().webhook?.failures
-    const log = this.#log
-    if (isFailing(log) !== isFailing({ failuresInRow: stored?.inRow ?? 0 })) {
-      this.#keepChange(generation)
-      return
-    }
-    const lastMs = stored?.last.atMs ?? Number.NEGATIVE_INFINITY
-    if ((log?.lastErrorMs ?? lastMs) - lastMs > storedFailureAgeMsMax) {
-      void this.#storeHealth(generation)
-    }
-  }
-
-  /** The webhook has begun or ceased to fail. */
-  #keepChange(generation: number): void {
-    if (this.#healthTimer !== undefined) return
-    const { clock } = this.#options
-    const store = (): Promise<void> => {
-      this.#healthTimer = undefined
-      this.#healthDueMs = clock.monotonicMs() + healthStoredPeriodMs
-      return this.#storeHealth(generation)
-    }
-    const waitMs = this.#healthDueMs - clock.monotonicMs()
-    if (waitMs <= 0) void store()
-    else this.#healthTimer = { store, timer: clock.after(waitMs, () => void store()) }
   }
 
   #storeHealth(generation: number): Promise<void> {
