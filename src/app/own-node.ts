@@ -52,7 +52,10 @@ export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
   }
 }
 
-const { version }: { version: string } = JSON.parse(readFileSync(entryFiles.manifest, 'utf8'))
+/** The version of this server. */
+export const { version }: { version: string } = JSON.parse(
+  readFileSync(entryFiles.manifest, 'utf8'),
+)
 
 /**
  * A worker whose event loop has not turned for this long is shown as hanging. Chosen: on a busy machine a loop may be late

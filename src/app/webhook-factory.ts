@@ -40,12 +40,13 @@ import type { ReplyIntake } from '../webhook/reply-reader.ts'
 import { createHostLookup, systemLookup } from '../webhook/host-lookup.ts'
 import { AddressBook } from '../webhook/known-addresses.ts'
 import { LoadedBytes } from '../webhook/loaded-bytes.ts'
-import { type ShownRequest, shownRequest } from '../webhook/request-headers.ts'
+import { type ShownRequest, shownRequest, userAgentOf } from '../webhook/request-headers.ts'
 import type { SignatureSource } from '../webhook/signature.ts'
 import { trustRoots } from '../webhook/trust-roots.ts'
 import { type Verified, type WebhookNetwork, verifyEndpoint } from '../webhook/verify.ts'
 import type { AttemptEvents } from './attempt-events.ts'
 import type { EventDispatcher } from './event-sender.ts'
+import { version } from './own-node.ts'
 import type { EventTarget } from './worker-events.ts'
 import type { Log } from '../surroundings.ts'
 import type { Tracer } from '../tracing/tracer.ts'
@@ -86,11 +87,13 @@ export class WebhookFactory implements WebhookServices {
   readonly #addresses: Piscina<unknown, boolean[]>
   readonly #loaded: LoadedBytes
   readonly #checks = new EndpointChecks()
+  readonly #userAgent: string | undefined
 
   constructor(options: WebhookFactoryOptions) {
     const { config, clock, log } = options
     this.#options = options
     this.connectionsMax = config.maxWebhookConnections
+    this.#userAgent = config.noUserAgent ? undefined : userAgentOf(version)
     this.#loaded = new LoadedBytes(options.windowBytes)
     const ranges = compileBlocklist({
       local: config.local,
@@ -164,6 +167,7 @@ export class WebhookFactory implements WebhookServices {
         headers: ofBot.headers,
         endpoint: parseEndpoint(webhook.url, { local: true }),
         secretHeaderNames: config.secretTokenHeaders,
+        userAgent: this.#userAgent,
         signing: this.#signing(request, `${deliveryIdPrefix(queueId)}check-`),
         known,
         network: this.#network,
@@ -187,6 +191,7 @@ export class WebhookFactory implements WebhookServices {
       secretToken: webhook.secretToken,
       headers: of.ofBot.headers,
       secretHeaderNames: config.secretTokenHeaders,
+      userAgent: this.#userAgent,
       isSigned: (of.signingKeys() ?? []).some(({ endsAtMs = Infinity }) => nowMs < endsAtMs),
     })
   }
@@ -212,6 +217,7 @@ export class WebhookFactory implements WebhookServices {
       random,
       network: this.#network,
       secretHeaderNames: config.secretTokenHeaders,
+      userAgent: this.#userAgent,
       signing: this.#signing(request, deliveryIdPrefix(request.queueId)),
       goneTimeoutMs: config.webhookGoneTimeoutMs,
       serverGate: this.#serverGate,
@@ -258,6 +264,7 @@ export class WebhookFactory implements WebhookServices {
         judge: async (addresses) => addresses.map(() => true),
       },
       secretHeaderNames: [],
+      userAgent: this.#userAgent,
       signing: { idPrefix, keys: () => keys },
       goneTimeoutMs: Number.POSITIVE_INFINITY,
       serverGate: openGate,

@@ -275,6 +275,13 @@ export const optionTable = {
     sentence:
       'Headers in which deliveries carry the secret_token of the webhook; a value replaces the whole list.',
   },
+  noUserAgent: {
+    name: 'no-user-agent',
+    kind: onOff,
+    default: 'false',
+    sentence:
+      'Leaves the User-Agent out of requests to webhooks, which is Postbote/VERSION otherwise, unless the headers of a bot have one.',
+  },
   proxy: {
     name: 'proxy',
     kind: proxyAddress,

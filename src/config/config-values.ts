@@ -14,6 +14,7 @@ import { serverOrigin } from '../http/server-origin.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
 import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
 import type { Proxy } from '../webhook/connector.ts'
+import { isProtocolHeader } from '../webhook/request-headers.ts'
 
 export const refused = Symbol('refused')
 
@@ -256,27 +257,13 @@ export const cidr: Kind<string> = {
   },
 }
 
-/** Headers of a delivery that have a meaning already: a secret in one of them would break every delivery. */
-const takenHeaders = new Set([
-  'connection',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'transfer-encoding',
-  'upgrade',
-  'webhook-id',
-  'webhook-signature',
-  'webhook-timestamp',
-])
-
+/** A secret in a header that has a meaning already would break every delivery. */
 export const headerName: Kind<string> = {
   expected: 'the name of an HTTP header that deliveries do not use for another purpose',
   placeholder: 'NAME',
   parse(text) {
     const isToken = /^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/i.test(text)
-    return isToken && !takenHeaders.has(text.toLowerCase()) ? text : refused
+    return isToken && !isProtocolHeader(text) ? text : refused
   },
 }
 

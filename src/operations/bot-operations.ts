@@ -393,7 +393,7 @@ function headerValues() {
       {
         additionalProperties: Type.String({ maxLength: headerValueLengthMax }),
         maxProperties: headersMax,
-        description: 'Headers of each delivery: Authorization, and names that begin with X-.',
+        description: 'Headers of each delivery, by their names.',
       },
     ),
   )

@@ -64,6 +64,8 @@ export interface ConnectionSetOptions extends Pick<Surroundings, 'clock' | 'rand
   readonly network: WebhookNetwork
   /** The headers that carry the secret: our own and the one that unmodified frameworks expect. */
   readonly secretHeaderNames: readonly string[]
+  /** If absent, deliveries have none. */
+  readonly userAgent?: string | undefined
   /** If absent, deliveries are not signed. */
   readonly signing?: SignatureSource | undefined
   /** Returns the place in its trace that the endpoint gets with an update; if absent, it gets none. */

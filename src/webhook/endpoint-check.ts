@@ -80,6 +80,7 @@ export interface EndpointCheckOptions {
   readonly secretToken?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly secretHeaderNames: readonly string[]
+  readonly userAgent?: string | undefined
   readonly signing: SignatureSource
   /** The addresses that deliveries use. */
   readonly known: Pick<KnownAddresses, 'addresses' | 'foundMs'>

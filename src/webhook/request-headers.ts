@@ -23,6 +23,37 @@ export interface RequestHeadersOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The headers that carry the secret: our own and the one that unmodified frameworks expect. */
   readonly secretHeaderNames: readonly string[]
+  /** The User-Agent, unless another header has that name; if absent, there is none. */
+  readonly userAgent?: string | undefined
+}
+
+/**
+ * Headers that say how a request is framed, where it goes or what its body is, and the trace that a delivery has a place in.
+ * Those of a proxy never reach an endpoint.
+ */
+const protocolName =
+  /^(?:connection|expect|host|keep-alive|te|traceparent|trailer|transfer-encoding|upgrade|(?:content|proxy)-.*)$/
+
+/** Whether only this server decides about the header of deliveries with this name, in whatever case. */
+export function isProtocolHeader(name: string): boolean {
+  const lower = name.toLowerCase()
+  return protocolName.test(lower) || signatureHeaderNames.some((own) => own === lower)
+}
+
+const userAgentName = 'User-Agent'
+
+/** Returns the User-Agent of requests to endpoints. */
+export function userAgentOf(version: string): string {
+  return `Postbote/${version}`
+}
+
+const ownUserAgent = /^Postbote\/\d+\.\d+\.\d+(?:-[0-9a-z.-]+)?$/i
+
+/** Whether a header of a delivery may be shown: it is the same for every bot. */
+export function isPublicHeader(name: string, value: string): boolean {
+  const lower = name.toLowerCase()
+  if (lower === userAgentName.toLowerCase()) return ownUserAgent.test(value)
+  return lower === contentType[0].toLowerCase()
 }
 
 const contentType = ['Content-Type', 'application/json'] as const
@@ -36,6 +67,7 @@ export function requestHeaders({
   secretToken,
   secretHeaderNames,
   headers: ofBot = {},
+  userAgent,
 }: RequestHeadersOptions): string[] {
   const headers: string[] = [...contentType]
   if (endpoint.authorization !== undefined) headers.push('Authorization', endpoint.authorization)
@@ -45,12 +77,17 @@ export function requestHeaders({
   // Those of the server and of the URL come first: a name is never sent twice.
   const used = new Set([...secretHeaderNames, ...headers].map((name) => name.toLowerCase()))
   for (const [name, value] of Object.entries(ofBot)) {
-    if (!used.has(name.toLowerCase())) headers.push(name, value)
+    if (used.has(name.toLowerCase())) continue
+    headers.push(name, value)
+    used.add(name.toLowerCase())
+  }
+  if (userAgent !== undefined && !used.has(userAgentName.toLowerCase())) {
+    headers.push(userAgentName, userAgent)
   }
   return headers
 }
 
-/** Returns a delivery as operators see it. All values but that of the type of its content are secret or its own. */
+/** Returns a delivery as operators see it. All other values than these two are secret or its own. */
 export function shownRequest({
   isSigned,
   ...options
@@ -58,14 +95,15 @@ export function shownRequest({
   readonly endpoint: Endpoint
   readonly isSigned: boolean
 }): ShownRequest {
-  const names = requestHeaders(options).filter((_each, nth) => nth % 2 === 0)
+  const all = requestHeaders(options)
+  const names = all.filter((_each, nth) => nth % 2 === 0)
   const own = [...names, ...(isSigned ? signatureHeaderNames : [])]
   return {
     method: 'POST',
     host: new URL(options.endpoint.origin).host,
-    headers: own.map((name) => ({
-      name,
-      value: name === contentType[0] ? contentType[1] : '***',
-    })),
+    headers: own.map((name, nth) => {
+      const value = all[2 * nth + 1] ?? ''
+      return { name, value: isPublicHeader(name, value) ? value : '***' }
+    }),
   }
 }

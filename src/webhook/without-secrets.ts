@@ -2,6 +2,7 @@
  * Blanks out in a text of an endpoint what only the endpoint and this server know. An endpoint that refuses a request often
  * says what it got; errors of deliveries are shown to operators, in events and in logs, and the bodies of responses to operators.
  */
+import { isPublicHeader } from './request-headers.ts'
 
 /** The secrets of a request: its path, which may contain a token, and the values of its headers, in alternation with names. */
 export interface RequestSecrets {
@@ -23,9 +24,9 @@ export function withoutSecrets(text: string, secrets: RequestSecrets): string {
 /** Returns the secrets, in each form in which an endpoint may show them. */
 export function secretsOf({ path, headers }: RequestSecrets): ReadonlySet<string> {
   const values = headers.flatMap((value, nth) => {
-    const name = headers[nth - 1]?.toLowerCase()
-    if (nth % 2 === 0 || name === 'content-type') return []
-    return name === 'authorization' ? credentialsIn(value) : [value]
+    const name = headers[nth - 1] ?? ''
+    if (nth % 2 === 0 || isPublicHeader(name, value)) return []
+    return name.toLowerCase() === 'authorization' ? credentialsIn(value) : [value]
   })
   const spellings = [path, decoded(path)]
   const parts = spellings.flatMap((all) => [all, ...all.split(/[/?&=]/), ...all.split(/[/?&=:]/)])

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { version } from '../../src/app/own-node.ts'
 import { RawBot } from '../support/bots/raw-bot.ts'
 import { type RawSink, startRawSink } from '../support/webhook/raw-sink.ts'
 import type { Server } from '../support/server/server.ts'
@@ -62,6 +63,7 @@ async function request(t: TestContext, server: Server): Promise<void> {
     `host: ${sink.origin}`,
     'connection: keep-alive',
     'content-type: application/json',
+    `user-agent: Postbote/${version}`,
     `content-length: ${Buffer.byteLength(text)}`,
   ]
   const [{ headers } = { headers: [] }] = sink.requests

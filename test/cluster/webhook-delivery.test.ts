@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
+import { version } from '../../src/app/own-node.ts'
 import { startRawSink } from '../support/webhook/raw-sink.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { type Delivery, startSink } from '../support/webhook/webhook-sink.ts'
@@ -104,7 +105,12 @@ async function exactRequest(t: TestContext, server: Server): Promise<void> {
     return `{"update_id":${body.update_id},"message" : ${value}}`
   }
   const bodies = [await send(plain), await send(secured)]
-  const common = [`host: ${origin}`, 'connection: keep-alive', 'content-type: application/json']
+  const common = [
+    `host: ${origin}`,
+    'connection: keep-alive',
+    'content-type: application/json',
+    `user-agent: Postbote/${version}`,
+  ]
   const secret = ['x-service-bot-api-secret-token: s-1_', 'x-telegram-bot-api-secret-token: s-1_']
   const basic = `authorization: Basic ${Buffer.from('us er:p@ss').toString('base64')}`
   const expected = [
@@ -364,7 +370,8 @@ async function brokenAnswers(t: TestContext, server: Server): Promise<void> {
 
 test('the clock of 410 and the header names of the command line survive kill -9', async (t) => {
   const sink = await startSink(t, (_delivery, response) => answer(response, 410))
-  const flags = ['--local', '--webhook-gone-timeout=1', '--secret-token-header=X-Own-Secret']
+  const names = ['--secret-token-header=X-Own-Secret', '--no-user-agent']
+  const flags = ['--local', '--webhook-gone-timeout=1', ...names]
   const before = await startServer(t, { flags })
   const bot = await hookedBot(before, sink.url('/gone'), { secret_token: 'abc' })
   await push(before, bot, 'kept')
@@ -376,7 +383,7 @@ test('the clock of 410 and the header names of the command line survive kill -9'
   await until(async () => (await infoOf(after, bot))['url'] === '')
   assert.equal(sink.deliveries.length, 3)
   for (const { headers } of sink.deliveries) {
-    assert.equal(headers['x-own-secret'], 'abc')
+    assert.deepEqual([headers['x-own-secret'], headers['user-agent']], ['abc', undefined])
     assert(!Object.keys(headers).some((name) => name.endsWith('bot-api-secret-token')))
   }
   assert.deepEqual(await pendingNames(after, bot), ['kept'])

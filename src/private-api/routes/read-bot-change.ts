@@ -14,6 +14,7 @@ import {
   retryDelaysMax,
 } from '../../operations/limits.ts'
 import type { BodyOf, ResultOf } from '../../operations/operation.ts'
+import { isProtocolHeader } from '../../webhook/request-headers.ts'
 import { readIsValidated, refusal } from '../ingest/update-options.ts'
 
 type Fields = { readonly [Name in keyof BodyOf<typeof botOperations.changeBot>]: unknown }
@@ -95,10 +96,7 @@ function readDelays(value: unknown): readonly number[] | null | undefined {
 }
 
 /** Not after `toLowerCase`, which makes an ASCII letter of the Kelvin sign: a delivery with such a name cannot be sent. */
-const headerName = new RegExp(
-  `^(?=.{1,${headerNameLengthMax}}$)(?:authorization|x-[a-z0-9-]+)$`,
-  'i',
-)
+const headerName = new RegExp(`^[!#$%&'*+.^_\`|~0-9A-Za-z-]{1,${headerNameLengthMax}}$`)
 /** Neither control characters, which could begin another header, nor blanks at an end, which get lost. */
 const headerValue = new RegExp(`^(?=.{1,${headerValueLengthMax}}$)[!-~](?:[ -~]*[!-~])?$`)
 
@@ -125,9 +123,9 @@ function readHeaders(value: unknown, ownHeaders: ReadonlySet<string>): BotChange
 /** Throws BAD_REQUEST, which shows no name that may be something else. */
 function assertHeaderName(name: string, ownHeaders: ReadonlySet<string>): void {
   if (!headerName.test(name)) {
-    throw refusal('headers', 'the names Authorization and X-..., of letters, digits and hyphens')
+    throw refusal('headers', `names of HTTP headers with up to ${headerNameLengthMax} characters`)
   }
-  if (ownHeaders.has(name.toLowerCase())) {
-    throw refusal(`headers.${name}`, 'a name that deliveries do not have')
+  if (ownHeaders.has(name.toLowerCase()) || isProtocolHeader(name)) {
+    throw refusal(`headers.${name}`, 'a name that neither HTTP nor the server needs for itself')
   }
 }

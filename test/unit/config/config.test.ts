@@ -77,6 +77,7 @@ test('without any source every option has its default', () => {
     webhookGoneTimeoutMs: 82_800_000,
     attemptBodyBytes: 1_024,
     attemptBodyOfReserved: false,
+    noUserAgent: false,
     secretTokenHeaders: ['X-Service-Bot-Api-Secret-Token', 'X-Telegram-Bot-Api-Secret-Token'],
     proxy: undefined,
     relayFrom: [],
@@ -319,7 +320,8 @@ const wrongValues: readonly (readonly [option: string, ...values: string[]])[] =
   ['public-healthz', 'maybe', ''],
   ['health-in-webhook-info', 'maybe', ''],
   ['trace-context', 'maybe', ''],
-  ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host'],
+  ['secret-token-header', 'X A', 'X:', '', 'Content-Type', 'host', 'Content-MD5', 'Proxy-A', 'te'],
+  ['no-user-agent', 'maybe', ''],
   ['relay-from', 'a', 'ftp://a', 'https://', 'https://a:0', 'https://a/b', 'https://u@a'],
   ['proxy', 'p:80', 'https://p:80', 'http://p', 'http://p:0', 'http://p:80/x', 'http://%:%@p:80'],
   [

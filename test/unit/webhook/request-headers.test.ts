@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
-import { requestHeaders, shownRequest } from '../../../src/webhook/request-headers.ts'
+import {
+  isProtocolHeader,
+  requestHeaders,
+  shownRequest,
+  userAgentOf,
+} from '../../../src/webhook/request-headers.ts'
+import { withoutSecrets } from '../../../src/webhook/without-secrets.ts'
 
 const secretHeaderNames = ['X-Service-Token', 'X-Telegram-Bot-Api-Secret-Token']
 const url = 'https://user:pa55word@bot.example:8443/hooks/4711:AAsecret?key=abc'
@@ -27,6 +33,38 @@ test('operators see which headers a delivery has, and none of their secrets', ()
       'webhook-signature: ***',
     ],
   )
+})
+
+test('deliveries name the server, unless an operator names something else, whose value is a secret', () => {
+  const endpoint = parseEndpoint('https://bot.example/', { local: false })
+  const userAgent = userAgentOf('1.2.3-rc.1')
+  const options = { endpoint, secretHeaderNames, userAgent }
+  assert.deepEqual(requestHeaders(options).slice(2), ['User-Agent', 'Postbote/1.2.3-rc.1'])
+  const shownOf = (more: object) =>
+    shownRequest({ ...options, ...more, isSigned: true }).headers.find(
+      ({ name }) => name.toLowerCase() === 'user-agent',
+    )
+  assert.deepEqual(shownOf({}), { name: 'User-Agent', value: userAgent })
+  const headers = { 'user-agent': 'own' }
+  assert.deepEqual(requestHeaders({ ...options, headers }).slice(2), ['user-agent', 'own'])
+  assert.deepEqual(shownOf({ headers }), { name: 'user-agent', value: '***' })
+  const request = { path: '/', headers: requestHeaders(options) }
+  assert.equal(withoutSecrets(`no ${userAgent}`, request), `no ${userAgent}`)
+  const ofOperator = { path: '/', headers: ['User-Agent', 'crawler'] }
+  assert.equal(withoutSecrets('no crawler', ofOperator), 'no ***')
+  const secret = { ...options, secretToken: 's', secretHeaderNames: ['User-Agent'] }
+  assert.deepEqual(requestHeaders(secret).slice(2), ['User-Agent', 's'])
+})
+
+test('headers of HTTP, of proxies, of the signature and of the trace are those of the server, in any case', () => {
+  const own =
+    'Host,CONTENT-LENGTH,Content-Type,content-encoding,Content-,Connection,Transfer-Encoding,Trailer,TE,Upgrade,Expect,Keep-Alive,Proxy-Authorization,proxy-connection,webhook-id,Webhook-Signature,webhook-timestamp,traceparent'
+  assert.deepEqual(
+    own.split(',').filter((name) => !isProtocolHeader(name)),
+    [],
+  )
+  const free = 'User-Agent,Cookie,Accept,Authorization,X,X-Host,Contents,Tea,tracestate,Webhook-Ids'
+  assert.deepEqual(free.split(',').filter(isProtocolHeader), [])
 })
 
 test('a header that deliveries do not have is not shown', () => {
