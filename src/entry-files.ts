@@ -9,6 +9,7 @@ export const entryFiles = {
   checkUpdates: new URL('../workers/check-updates.js', import.meta.url),
   compressUpdates: new URL('../workers/compress-updates.js', import.meta.url),
   checkAddress: new URL('../workers/check-address.js', import.meta.url),
+  verifyFile: new URL('../workers/verify-file.js', import.meta.url),
   exportSpans: new URL('../workers/export-spans.js', import.meta.url),
   manifest: new URL('../../package.json', import.meta.url),
   /** Only in a checkout. */

@@ -182,6 +182,12 @@ const rows = {
   },
   tls_handshakes: 'Handshakes of TLS with clients that were completed.',
   tls_handshakes_failed: 'Handshakes of TLS with clients that failed or took too long.',
+  file_bytes_verified:
+    'Bytes of the files of open shards that were compared with their checksums in the background.',
+  file_bytes_unverified: {
+    gauge: 'Bytes of tables that are open and wait to be compared with their checksums.',
+  },
+  file_damages_found: 'Damaged places that the checks of open shards have found.',
 } as const satisfies Readonly<Record<string, Row>>
 
 export type MetricName = keyof typeof rows

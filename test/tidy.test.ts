@@ -118,7 +118,8 @@ function mayImport(file: string, imported: string): boolean {
 }
 
 test('only the file that chooses the store, and the commands, name an implementation of it', () => {
-  const mayChoose = /^src\/(?:store\/(?:level|postgres|engine-of)|cli)\b/
+  // The thread has nothing but the files of one store.
+  const mayChoose = /^(?:src\/(?:store\/(?:level|postgres|engine-of)|cli)|workers\/verify-file)\b/
   const odd = sources.flatMap((file) =>
     importsOf(file)
       .filter((imported) => /^src\/store\/(?:level|postgres)\//.test(imported))

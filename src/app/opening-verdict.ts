@@ -9,8 +9,9 @@
  *     two deaths in a row, or one by SIGBUS over no known shard           check first, every shard of the worker
  *     anything else                                                       open
  *
- * A check takes as long as reading the shard's files, and the shard is not served during it. So a first death over an
- * unknown shard causes no check, unless it was by SIGBUS: its reason is nearly always a table that cannot be read.
+ * Every opening verifies the tables that were not verified within a day. A check is an opening that verifies all of them, and
+ * other shards are served before it. It takes as long as reading the shard's files, so a first death over an unknown shard
+ * causes none, unless it was by SIGBUS: its reason is nearly always a table that cannot be read.
  */
 import type { WorkerCrash } from '../cluster/channel/worker-control.ts'
 import type { ShardLife } from '../shard/shard-marks.ts'

@@ -1,9 +1,12 @@
 /**
- * Checks the files of shards without opening their databases: before a shard in doubt is opened, in the
- * background after a crash, and on request.
+ * Checks the files of shards that are open, without their databases:
  *
- * A check only reads. Its findings are marked for /readyz and logged; the caller decides whether a damaged shard is
- * served.
+ *   verify   compares the checksums of blocks, in a thread: after the start, and then whatever is new or was not verified
+ *            within a day
+ *   check    also decodes every record: after a crash, and on request
+ *
+ * Both only read. What they find is named in the log, on /readyz and in an event, and the shard is served as far as its files
+ * can be read.
  */
 import { relative } from 'node:path'
 import type { Clock } from '../clock.ts'
@@ -11,8 +14,10 @@ import { Mutex } from '../kit/mutex.ts'
 import { damagesNamedMax, mib } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import type { FileDamage } from '../store/shard-damaged.ts'
-import type { ShardDamage, StoreFiles } from '../store/store-files.ts'
+import type { ShardDamage, StoreFiles, VerifyThread } from '../store/store-files.ts'
 import type { ShardMarks } from '../shard/shard-marks.ts'
+import type { Counters } from '../counters.ts'
+import type { ReportEvent } from '../events/operator-event.ts'
 import type { Log } from '../surroundings.ts'
 import { shardRecords } from '../shard/shard-records.ts'
 
@@ -23,6 +28,9 @@ export interface ShardCheckerOptions {
   readonly clock: Clock
   readonly log: Log
   readonly marks: ShardMarks
+  readonly verifyThread: VerifyThread
+  readonly counters: Pick<Counters, 'add'>
+  readonly report: ReportEvent
   /** Tables of this shard have damaged blocks, or its list of files is damaged: records may be missing without an error. */
   onFatal(shard: number): void
 }
@@ -43,6 +51,11 @@ export interface CheckOptions {
   readonly signal: AbortSignal
 }
 
+/**
+ * A verification reads at most this much per second, so it takes a twentieth of a core and of a slow disk: some 5 minutes for 10
+ * GB, in the thread.
+ */
+const verifiedBytesPerS = 32 * mib
 /** A check on request reads at most this much per second, which takes half of a worker's CPU at most. */
 const requestedCheckBytesPerS = 24 * mib
 
@@ -52,9 +65,16 @@ export class ShardChecker {
   /** By shard: a second request for the same shard gets the result of the running check. */
   readonly #requested = new Map<number, Promise<CheckedShard | undefined>>()
   readonly #requests = new Mutex()
+  /** What was announced of each shard since it was found sound, so that each damage is announced once. */
+  readonly #announced = new Map<number, Map<string, FileDamage>>()
 
   constructor(options: ShardCheckerOptions) {
     this.#options = options
+  }
+
+  /** Verifies files also before their shard is opened. */
+  get thread(): VerifyThread {
+    return this.#options.verifyThread
   }
 
   /** @returns the findings; undefined if `signal` aborted the check */
@@ -62,7 +82,7 @@ export class ShardChecker {
     shard: number,
     { bytesPerS, signal }: CheckOptions,
   ): Promise<CheckedShard | undefined> {
-    const { clock, dataDir, log, marks, storeFiles } = this.#options
+    const { clock, dataDir, storeFiles } = this.#options
     const directory = shardPath(dataDir, shard)
     const damages: FileDamage[] = []
     let damagesFound = 0
@@ -82,9 +102,41 @@ export class ShardChecker {
     }
     if (signal.aborted) return undefined
     if (fatal !== undefined) this.#options.onFatal(shard)
-    await marks.setDamaged(shard, damages)
-    if (damagesFound > 0) log.error({ shard, damagesFound, damages }, foundDamage)
+    // A compaction may have hidden what an earlier verification has found: only a check of all records takes it back.
+    if (damagesFound === 0) this.#announced.delete(shard)
+    await this.#announce(shard, { damages, damagesFound })
     return { files, damages, damagesFound, fatal }
+  }
+
+  /** Verifies the files of an open shard: what is new since the last time, and what was not verified within a day. */
+  async verify(shard: number, signal: AbortSignal): Promise<void> {
+    const { clock, counters, dataDir, storeFiles, verifyThread } = this.#options
+    let unverified = 0
+    const onProgress = (bytesLeft: number): void => {
+      counters.add('file_bytes_unverified', bytesLeft - unverified)
+      unverified = bytesLeft
+    }
+    try {
+      const verified = await storeFiles?.verify({
+        directory: shardPath(dataDir, shard),
+        clock,
+        thread: verifyThread,
+        bytesPerS: verifiedBytesPerS,
+        signal,
+        onProgress,
+      })
+      if (verified === undefined) return
+      counters.add('file_bytes_verified', verified.bytesVerified)
+      if (verified.damagesFound === 0) return
+      this.#options.onFatal(shard)
+      const damages = verified.damages.map((each) => ({
+        ...each,
+        file: relative(dataDir, each.file),
+      }))
+      await this.#announce(shard, { damages, damagesFound: verified.damagesFound })
+    } finally {
+      onProgress(0)
+    }
   }
 
   /** Checks a shard on request; requested checks run one after the other. Undefined if the worker ends before. */
@@ -103,6 +155,25 @@ export class ShardChecker {
     }
     checked.then(forget, forget)
     return checked
+  }
+
+  /** Names damage that was not named before. */
+  async #announce(
+    shard: number,
+    { damages, damagesFound }: Pick<CheckedShard, 'damages' | 'damagesFound'>,
+  ): Promise<void> {
+    const { clock, counters, log, marks, report } = this.#options
+    const known = this.#announced.get(shard) ?? new Map<string, FileDamage>()
+    const found = damages.filter(({ file, offset }) => !known.has(`${file} ${offset}`))
+    for (const damage of found) known.set(`${damage.file} ${damage.offset}`, damage)
+    if (damages.length > 0) this.#announced.set(shard, known)
+    await marks.setDamaged(shard, [...known.values()])
+    const [first] = found
+    if (first === undefined) return
+    counters.add('file_damages_found', found.length)
+    log.error({ shard, damagesFound, damages: found }, foundDamage)
+    const reason = `${first.file}, byte ${first.offset ?? 0}: ${first.reason}`
+    report({ type: 'shard.damaged', timeMs: clock.nowMs(), shard, count: damagesFound, reason })
   }
 
   /** Ends the requested checks. */

@@ -4,13 +4,13 @@
  * every other shard of the worker is served.
  *
  *   open        all shards without doubt, concurrently; the worker serves when they are open
- *   late        then those in doubt (opening-verdict.ts), one by one, so that a death shows which one caused it: their
- *               files are checked, and they are opened if no damage is found
- *   background  then the files of those that their last process did not close, slowly
+ *   late        then those in doubt (opening-verdict.ts), one by one, so that a death shows which one caused it: all of their
+ *               tables are verified, and they are opened if no damage is found
+ *   background  from then on, the files of all of them, slowly; first of those that their last process did not close
  *
- * A shard is set aside if damage prevents its opening, if a check of its files finds damage after a death, or if two
- * processes in a row have died over it; until the server is restarted or reloaded, or another node has it. If the disk has no
- * room to open it, it is set aside only until there is. Missing permission or a failed write is no damage and affects every
+ * A shard is set aside if damage prevents its opening, or if two processes in a row have died over it; until its files have
+ * changed and are sound, the server is restarted or reloaded, or another node has it. If the disk has no room to open it, it is
+ * set aside only until there is. Missing permission or a failed write is no damage and affects every
  * shard of this machine: then the worker does not start.
  */
 import { sleep } from '../clock.ts'
@@ -40,6 +40,14 @@ export const lateOpeningRetryMs = 1_000
  * full, and its operator needs longer to make room.
  */
 export const roomlessOpeningRetryMs = 10_000
+
+/**
+ * The files of a shard that is set aside are looked at this often. Chosen: two looks are less than the 15 s after which a bot
+ * should be served whose disk is well again.
+ */
+export const asideLookMs = 4_000
+/** New tables are verified this often: with the damage that a disk does while it writes, a compaction seldom finds them first. */
+export const verifyEveryMs = 600_000
 
 export class ShardSet {
   readonly #options: ShardSetOptions
@@ -86,7 +94,7 @@ export class ShardSet {
     })
     await Promise.all(opening)
     const doubtful = openings.filter((_, nth) => actions[nth] === 'check')
-    this.#late = this.#goOn(new Set(doubtful), roomless)
+    this.#late = this.#goOn(openings, new Set(doubtful), roomless)
     return openings.map(({ shard }) => shard).filter((shard) => this.serves(shard))
   }
 
@@ -116,20 +124,59 @@ export class ShardSet {
     return verdicts.map(({ action }) => action)
   }
 
-  async #goOn(doubtful: Set<ShardOpening>, roomless: Set<ShardOpening>): Promise<void> {
+  async #goOn(
+    openings: readonly ShardOpening[],
+    doubtful: Set<ShardOpening>,
+    roomless: Set<ShardOpening>,
+  ): Promise<void> {
+    await this.#retry(doubtful, lateOpeningRetryMs, async (opening) => {
+      await this.of(opening.shard).openChecked(opening)
+      return true
+    })
+    await Promise.all([
+      this.#openRoomless(roomless),
+      ...(this.#options.engine.files === undefined
+        ? []
+        : [this.#openMended(openings), this.#checkOpen()]),
+    ])
+  }
+
+  /** One by one, so that none takes the room from another. */
+  async #openRoomless(roomless: Set<ShardOpening>): Promise<void> {
     const { clock, log } = this.#options
-    const { signal } = this.#stopping
-    await this.#retry(doubtful, lateOpeningRetryMs, (opening) =>
-      this.of(opening.shard).openChecked(opening),
-    )
-    // One by one, so that none takes the room from another.
-    if (roomless.size > 0) await sleep(clock, roomlessOpeningRetryMs, signal)
+    if (roomless.size === 0) return
+    await sleep(clock, roomlessOpeningRetryMs, this.#stopping.signal)
     await this.#retry(roomless, roomlessOpeningRetryMs, async (opening) => {
       const hasRoom = await this.of(opening.shard).open(opening)
       if (hasRoom) log.info({ shard: opening.shard }, hasRoomAgain)
       return hasRoom
     })
+  }
+
+  /** Opens shards that were set aside when somebody has mended their files, or the disk reads them again. */
+  async #openMended(openings: readonly ShardOpening[]): Promise<void> {
+    const { clock, log } = this.#options
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      for (const opening of openings) {
+        try {
+          await this.of(opening.shard).openIfMended(opening)
+        } catch (error) {
+          log.error({ shard: opening.shard, error: String(error) }, isTriedAgain)
+        }
+      }
+      await sleep(clock, asideLookMs, signal)
+    }
+  }
+
+  async #checkOpen(): Promise<void> {
+    const { clock } = this.#options
+    const { signal } = this.#stopping
     for (const shard of this.#shards.values()) await shard.checkOpen(backgroundCheckBytesPerS)
+    while (!signal.aborted) {
+      for (const shard of this.#shards.values()) await shard.verifyOpen()
+      await sleep(clock, verifyEveryMs, signal)
+    }
   }
 
   /** Tries all shards one by one, and those again for which `attempt` returns false or fails. */

@@ -9,7 +9,7 @@
 import type { Timer } from '../clock.ts'
 import type { OtlpSettings } from '../config/otlp-settings.ts'
 import { entryFiles } from '../entry-files.ts'
-import { HelperThread } from '../queue/helper-thread.ts'
+import { HelperThread } from '../kit/helper-thread.ts'
 import type { Surroundings } from '../surroundings.ts'
 import type { Span } from '../tracing/tracer.ts'
 

@@ -27,14 +27,15 @@ import { TokenRefusals } from '../bot-api/token-refusals.ts'
 import { UpdatesReply } from '../bot-api/updates-reply.ts'
 import { pipelinedPerTurnMax } from '../cluster/limits.ts'
 import { delayedRefusalsPerWorkerMax } from '../limits.ts'
-import { CheckPool } from '../queue/check-pool.ts'
-import { CompressPool } from '../queue/compress-pool.ts'
+import type { CheckPool } from '../queue/check-pool.ts'
+import type { CompressPool } from '../queue/compress-pool.ts'
 import type { Retention } from '../queue/retention.ts'
 import { QueueLevels } from '../queue/queue-levels.ts'
 import { WindowBudget } from '../queue/window-budget.ts'
 import { RefusedUpdates } from '../relay/refused-updates.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
 import { engineOf, type EngineSettings } from '../store/engine-of.ts'
+import type { VerifyThread } from '../store/store-files.ts'
 import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
 import type { ListenerCertificates } from '../cluster/listener.ts'
@@ -57,6 +58,7 @@ import { ownNode } from './own-node.ts'
 import { ownersOf } from './owners-of.ts'
 import type { RelayOrigins } from './relay-origins.ts'
 import { ShardChecker } from './shard-checker.ts'
+import { workerThreads } from './worker-threads.ts'
 import type { UpstreamServices } from './upstream-services.ts'
 import { workerKeys } from './worker-keys.ts'
 import { WebhookFactory } from './webhook-factory.ts'
@@ -139,9 +141,9 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
   const webhooks = webhooksOf(parts)
   const relayOrigins = await relayOriginsOf(parts, webhooks)
   const registry = registryOf(parts, { webhooks, relayOrigins, space })
-  const { pool, checkPool } = poolsOf(parts)
+  const { pool, checkPool, verifyThread } = workerThreads(parts)
   const marks = new ShardMarks({ dataDir: settings.dataDir, log })
-  const checker = checkerOf(parts, registry.bots, marks)
+  const checker = checkerOf(parts, registry.bots, { marks, verifyThread })
   const streams = noStreams()
   const { keys, startKeys } = workerKeys(parts, registry.bots)
   const pacing = pacingOf(parts)
@@ -160,7 +162,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     relayOrigins,
     space,
     webhooks,
-    pools: [pool, checkPool],
+    pools: [pool, checkPool, verifyThread],
     exporter,
     pacing,
     sweepers: sweepersOf(parts, registry, space),
@@ -307,9 +309,9 @@ function pipelinedPerTurnMaxOf({ gate, guard }: Parts): (request: IncomingMessag
 }
 
 function checkerOf(
-  { settings, clock, log, engine }: Parts,
+  { settings, clock, log, engine, slot: counters, events }: Parts,
   bots: BotCache,
-  marks: ShardMarks,
+  { marks, verifyThread }: { readonly marks: ShardMarks; readonly verifyThread: VerifyThread },
 ): ShardChecker {
   return new ShardChecker({
     dataDir: settings.dataDir,
@@ -317,23 +319,11 @@ function checkerOf(
     clock,
     log,
     marks,
+    verifyThread,
+    counters,
+    report: events.report,
     onFatal: (shard) => bots.doubt(shard),
   })
-}
-
-/** The threads that work for requests; they start when they are needed. */
-function poolsOf({ settings, log }: Parts) {
-  return {
-    pool: new CompressPool({
-      onFailure: (error) =>
-        log.error({ error: String(error) }, 'the thread that compresses lists failed'),
-    }),
-    checkPool: new CheckPool({
-      updateBytesMin: settings.config.checkOverBytes,
-      onFailure: (error) =>
-        log.error({ error: String(error) }, 'the thread that checks updates failed'),
-    }),
-  }
 }
 
 function spaceOf({ settings, clock, engine }: Parts): Promise<StoreSpace | undefined> {
@@ -529,6 +519,7 @@ function privateOptionsOf(
       isLeaving: parts.ways.routes.isLeaving,
       awayDatabases: parts.databases.away(),
       poisonedShards: memory.total('shards_poisoned'),
+      unverifiedBytes: memory.total('file_bytes_unverified'),
       damaged: await damagedFiles(settings.dataDir, parts.map.shards, engine.files),
       shards: parts.map.shards,
       troubles: await shardTroubles(settings.dataDir),

@@ -26,7 +26,7 @@ import type { StoreEngine } from '../store/store-engine.ts'
 import type { Surroundings } from '../surroundings.ts'
 import type { Databases } from './databases.ts'
 import type { OpeningVerdict, ShardPast } from './opening-verdict.ts'
-import type { CheckedShard, ShardChecker } from './shard-checker.ts'
+import type { ShardChecker } from './shard-checker.ts'
 import { changedShardMode, isBroken, phaseOf, type ShardMode } from './shard-mode.ts'
 
 export interface WorkerShardOptions extends Pick<Surroundings, 'clock' | 'log' | 'counters'> {
@@ -38,7 +38,7 @@ export interface WorkerShardOptions extends Pick<Surroundings, 'clock' | 'log' |
   readonly fleet: Pick<Fleet, 'committed'>
   readonly report: ReportEvent
   readonly marks: Omit<ShardMarks, 'setDamaged'>
-  readonly checker: Pick<ShardChecker, 'check' | 'request'>
+  readonly checker: Pick<ShardChecker, 'check' | 'request' | 'thread' | 'verify'>
   readonly databases: Pick<Databases, 'clockOf' | 'leaseOf'>
   /** What ends when a shard leaves: its pairs may be for that shard, and an export asks again. */
   readonly shardStreams: readonly ReadonlySet<{ stop(): void }>[]
@@ -48,6 +48,12 @@ export interface WorkerShardOptions extends Pick<Surroundings, 'clock' | 'log' |
   readonly onServed: (shard: Shard) => void
   /** The shard is not served any more, from now on. */
   readonly onLeft: (shard: Shard) => void
+}
+
+interface Aside {
+  readonly damage: FileDamage
+  first: string | undefined
+  seen: string | undefined
 }
 
 export class WorkerShard {
@@ -60,6 +66,8 @@ export class WorkerShard {
   #mode: ShardMode = 'closed'
   #life: Omit<ShardLife, 'phase'> = { isUnchecked: false, deaths: 0 }
   #shard: Shard | undefined
+  /** Why it is set aside, and what its files were when that was first and last looked at. */
+  #aside: Aside | undefined
   /** Whether the operator is told of it, until it is open. */
   #isBroken = false
   /** Whether its files were checked because a read failed. */
@@ -136,26 +144,55 @@ export class WorkerShard {
     })
   }
 
-  /**
-   * Checks the files of the shard as fast as possible, and opens it if they are sound, or sets it aside. Returns false if the
-   * worker ends before that.
-   */
-  async openChecked(opening: ShardOpening): Promise<boolean> {
+  /** Opens the shard if a check of all of its tables finds no damage, or sets it aside. */
+  async openChecked(opening: ShardOpening): Promise<void> {
     const { log, marks } = this.#options
     log.info({ shard: this.#index }, 'the files of a shard are being checked before it is opened')
-    const checked = await this.#check(undefined)
-    if (checked === undefined) return false
-    if (checked.fatal !== undefined) await this.#setAside(checked.fatal)
-    else await this.#turns.run(() => this.#open(opening, { isUnchecked: false }))
+    await this.#turns.run(async () => {
+      if (!this.#stopping.aborted) await this.#open(opening, { isDoubted: true })
+    })
     await marks.setChecking(this.#index, false)
-    return true
+  }
+
+  /**
+   * Opens the shard if it was set aside and its files are sound now: somebody has changed them since the last call but one, or they
+   * could not be read. Who changes them may not be done until the next call.
+   */
+  async openIfMended(opening: ShardOpening): Promise<void> {
+    const { checker, clock, engine, log } = this.#options
+    const aside = this.#aside
+    if (engine.files === undefined || aside === undefined || this.#mode !== 'aside') return
+    const now = await engine.files.fingerprint(this.#path)
+    const isQuiet = now === aside.seen
+    aside.seen = now
+    aside.first ??= now
+    if (!isQuiet || (now === aside.first && !mayPass(aside.damage))) return
+    if (!(await engine.files.mayBeSound({ directory: this.#path, clock, thread: checker.thread })))
+      return
+    await this.#turns.run(async () => {
+      if (this.#mode === 'aside' && !this.#stopping.aborted) await this.#open(opening)
+    })
+    if (this.#shard !== undefined) log.info({ shard: this.#index }, isMended)
+  }
+
+  /** Verifies the files of an open shard. */
+  async verifyOpen(): Promise<void> {
+    if (this.#stopping.aborted || this.#shard === undefined) return
+    try {
+      await this.#options.checker.verify(this.#index, this.#stopping)
+    } catch (error) {
+      this.#options.log.error({ shard: this.#index, error: String(error) }, couldNotBeChecked)
+    }
   }
 
   /** Checks the files of an open shard that its last process did not close. */
   async checkOpen(bytesPerS: number): Promise<void> {
     if (this.#stopping.aborted || this.#shard === undefined || !this.#life.isUnchecked) return
     try {
-      const checked = await this.#check(bytesPerS)
+      const checked = await this.#options.checker.check(this.#index, {
+        bytesPerS,
+        signal: this.#stopping,
+      })
       if (checked !== undefined) await this.#record({ isUnchecked: false })
     } catch (error) {
       this.#options.log.error({ shard: this.#index, error: String(error) }, couldNotBeChecked)
@@ -193,13 +230,13 @@ export class WorkerShard {
     })
   }
 
-  async #open(opening: ShardOpening, change: Partial<ShardLife> = {}): Promise<void> {
+  async #open(opening: ShardOpening, { isDoubted } = { isDoubted: false }): Promise<void> {
     const { engine, marks, onServed } = this.#options
     const before = this.#mode
-    await this.#to('opening', change)
+    await this.#to('opening')
     let shard: Shard
     try {
-      shard = await this.#openStore(opening)
+      shard = await this.#openStore(opening, isDoubted)
     } catch (error) {
       const damage = error instanceof ShardDamaged ? error : this.#damageOf(error)
       if (damage !== undefined && (await engine.files?.isFailedWrite(error)) !== true) {
@@ -209,14 +246,15 @@ export class WorkerShard {
       throw error
     }
     this.#shard = shard
+    this.#aside = undefined
     await this.#to('open')
     await marks.setBroken(this.#index, undefined)
     onServed(shard)
   }
 
   /** Connects the shard to the bots in memory. If that fails, nothing stays open; the error names the directory. */
-  async #openStore({ boot }: ShardOpening): Promise<Shard> {
-    const { bots, counters, databases, dataDir, engine, fleet, log, map } = this.#options
+  async #openStore({ boot }: ShardOpening, isDoubted: boolean): Promise<Shard> {
+    const { bots, checker, counters, databases, dataDir, engine, fleet, log, map } = this.#options
     const index = this.#index
     const clock = databases.clockOf(index)
     // It survives the loss of the shard's files. Another store loses nothing of a shard.
@@ -232,7 +270,11 @@ export class WorkerShard {
       keyFault: (key) =>
         foreignFault(key, { shard: index, shardOf: (botId) => map.shardOf(botId) }),
       onTornEnd: () => idMark?.tear(),
+      verifyThread: checker.thread,
+      isDoubted,
     })
+    // What LevelDB does to a table that was not verified may hide its damage from everything but a check of all records.
+    if (opened.isUnverified === true) this.#life = { ...this.#life, isUnchecked: true }
     const shard: Shard = new Shard({
       index,
       lease: databases.leaseOf(index, boot),
@@ -316,6 +358,7 @@ export class WorkerShard {
   async #setAside(damage: FileDamage, message = this.#options.engine.asideText): Promise<void> {
     const { bots, log } = this.#options
     bots.setAside(this.#index)
+    this.#aside = { damage, first: undefined, seen: undefined }
     await this.#to('aside')
     await this.#reportBroken(damage)
     const { file, offset, reason } = damage
@@ -353,10 +396,6 @@ export class WorkerShard {
     await this.#to('closed', { deaths: 0 })
   }
 
-  #check(bytesPerS: number | undefined): Promise<CheckedShard | undefined> {
-    return this.#options.checker.check(this.#index, { bytesPerS, signal: this.#stopping })
-  }
-
   /** Only files may be damaged while they are in use. */
   #damageOf(error: unknown): FileDamage | undefined {
     return this.#options.engine.files?.damageOf(error, this.#path)
@@ -383,6 +422,12 @@ export class WorkerShard {
 const noRoom = 'the disk has no room to open it; it is tried again until there is room'
 const hasNoRoom =
   'a shard is set aside because the disk has no room to open it, and all others are served: make room, and it is served without a restart'
+/** Whether a disk could not read a file, which may pass without any change of the file. */
+function mayPass({ reason }: FileDamage): boolean {
+  return /\bEIO\b|input\/output error/i.test(reason)
+}
+
+const isMended = 'the files of a shard that was set aside are sound again, and it is served'
 const couldNotBeReadAgain = 'a shard could not be read again from disk'
 const isUnreadable = 'a read of this shard failed; its files are being checked'
 const couldNotBeChecked = 'the files of a shard could not be checked'

@@ -24,6 +24,7 @@ const tones: Readonly<Record<EventType, 'failing' | 'degraded' | 'healthy'>> = {
   'queue.full': 'failing',
   'shard.poisoned': 'failing',
   'shard.broken': 'failing',
+  'shard.damaged': 'failing',
   'worker.restarted': 'degraded',
   'relay.paused': 'degraded',
   'relay.resumed': 'healthy',

@@ -13,6 +13,7 @@ export const operatorEventTypes = [
   'queue.full',
   'shard.poisoned',
   'shard.broken',
+  'shard.damaged',
   'worker.restarted',
   'relay.paused',
   'relay.resumed',
@@ -153,6 +154,8 @@ const texts: Readonly<
     `Shard ${shard} refuses changes after a failed write, until it can be written again`,
   'shard.broken': ({ shard }, because) =>
     `Shard ${shard} is set aside, because its files are damaged${because}`,
+  'shard.damaged': ({ shard }, because) =>
+    `Files of shard ${shard} are damaged, and it is served as far as they can be read${because}`,
   'worker.restarted': ({ worker }, because) => `Worker ${worker} was restarted${because}`,
   'relay.paused': (event, because) => `The relay of ${botOf(event)} is paused${because}`,
   'relay.resumed': (event) => `The relay of ${botOf(event)} takes updates again`,

@@ -276,6 +276,9 @@ function readiness() {
         Type.Array(trouble, { description: 'Damage in shards that are served.' }),
       ),
       checking_shards: shards('Shards that are being checked before they are opened.'),
+      unverified_bytes: Type.Optional(
+        count('Bytes of open files that are being compared with their checksums.'),
+      ),
     },
     {
       $id: 'Readiness',

@@ -114,6 +114,8 @@ export interface Readiness {
   readonly shards: number
   /** Number of shards that accept nothing until their disk can be written again. */
   readonly poisonedShards: number
+  /** Bytes of open tables that wait to be compared with their checksums. */
+  readonly unverifiedBytes: number
   /** Copies of damaged files, in the data directory. */
   readonly damaged: readonly string[]
   readonly troubles: ShardTroubles

@@ -227,6 +227,7 @@ function troublesJson({
   hasLease,
   awayDatabases,
   poisonedShards,
+  unverifiedBytes,
   damaged,
   troubles,
 }: Readiness): Omit<ReadinessJson, 'status'> {
@@ -238,5 +239,6 @@ function troublesJson({
     broken_shards: someOf(troubles.broken),
     damaged_files: someOf(troubles.damaged),
     checking_shards: someOf(troubles.checking),
+    unverified_bytes: unverifiedBytes > 0 ? unverifiedBytes : undefined,
   }
 }

@@ -25,7 +25,7 @@ import {
   updateStartColumn,
 } from '../shard/update-rows.ts'
 import { type CheckedBatch, setChecked, type UpdateBatch } from './check-batch.ts'
-import { HelperThread } from './helper-thread.ts'
+import { HelperThread } from '../kit/helper-thread.ts'
 import { addedTypes } from './update-types.ts'
 import { SharedScratch } from './shared-scratch.ts'
 import { kib, mib } from '../limits.ts'

@@ -6,7 +6,7 @@
  */
 
 import { entryFiles } from '../entry-files.ts'
-import { HelperThread } from './helper-thread.ts'
+import { HelperThread } from '../kit/helper-thread.ts'
 import type { PageSource } from './page.ts'
 
 /** A complete reply, compressed with gzip. */

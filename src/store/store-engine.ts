@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Store } from './store.ts'
-import type { StoreFiles } from './store-files.ts'
+import type { StoreFiles, VerifyThread } from './store-files.ts'
 import type { Log } from '../surroundings.ts'
 
 export interface StoreEngine {
@@ -67,6 +67,10 @@ export interface OpenStoreOptions {
   readonly onEnded?: ((error: Error) => void) | undefined
   /** Returns what is wrong with a key that the shard cannot have; then it is damaged. Files are asked, a database is not. */
   readonly keyFault?: ((key: Buffer) => string | undefined) | undefined
+  /** Verifies files before they are opened. Without one, that is done in place. */
+  readonly verifyThread?: VerifyThread | undefined
+  /** The shard may have ended a process, so its files are verified whenever that was done last. */
+  readonly isDoubted?: boolean | undefined
   /** Called before an end of a file is cut off that no sync seems to have reached. Waited for. */
   readonly onTornEnd?: (() => Promise<void> | undefined) | undefined
 }
@@ -77,6 +81,8 @@ export interface OpenedStore {
   readonly store: Store
   /** Whether records were lost: ids and counts in the others may be wrong. */
   readonly hasLost: boolean
+  /** Whether files were too large to verify all of them first. */
+  readonly isUnverified?: boolean | undefined
   /** Call this when the ids and counts are right again. Until then, every opening says `hasLost`. */
   accept(): Promise<void>
   /** Returns whether the store can be written. Used after a failed write, before it is opened again. */

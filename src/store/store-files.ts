@@ -22,6 +22,16 @@ export interface StoreFiles {
    * @throws the error of the file system if files cannot be listed or opened. A missing file is not an error but damage.
    */
   read(options: ReadShardOptions): AsyncIterable<ShardPart>
+  /**
+   * Compares the checksums of the files of an open shard with their bytes: all that was not verified within a day.
+   *
+   * @returns the damage; whatever a compaction has removed meanwhile is none.
+   */
+  verify(options: VerifyOptions): Promise<VerifiedFiles>
+  /** Returns whether the tables of a shard that is closed may be sound. */
+  mayBeSound(options: VerifyOptions): Promise<boolean>
+  /** Returns a text that changes if somebody changes the files of a shard that is closed. */
+  fingerprint(directory: string): Promise<string>
   /** Returns whether anything was ever stored in the shard. */
   holdRecords(directory: string): Promise<boolean>
   /** Returns the paths of the copies that were made of damaged files, which an operator moves away. */
@@ -73,6 +83,49 @@ export interface ReadShardOptions {
   readonly readAt?: ReadAt | undefined
   /** Called with the number of files read and the number of all files. */
   readonly onProgress?: ((filesRead: number, files: number) => void) | undefined
+}
+
+/** A file to verify. */
+export interface VerifyTask {
+  readonly path: string
+  /** All of a table, or only its filter, index and footer; a log, or the log that may still be written. */
+  readonly part: 'whole' | 'end' | 'log' | 'last log'
+  /** The size of a table according to the list of files. */
+  readonly bytes: number
+}
+
+/** A place of a file that is not as it was written. */
+export interface FileFault {
+  /** In bytes. */
+  readonly offset: number
+  /** What was found, in words for the operator. */
+  readonly what: string
+}
+
+/** The thread that verifies. `run` returns undefined if it cannot. */
+export interface VerifyThread {
+  run(taskOf: () => VerifyTask): Promise<readonly FileFault[] | undefined>
+}
+
+export interface VerifyOptions {
+  /** The directory of the shard. */
+  readonly directory: string
+  readonly clock: Clock
+  /** Without one, everything is verified in place. */
+  readonly thread?: VerifyThread | undefined
+  /** Maximum read rate in bytes per second; unlimited by default. */
+  readonly bytesPerS?: number | undefined
+  /** Ends the verification early. */
+  readonly signal?: AbortSignal | undefined
+  /** Called with the bytes that are left. */
+  readonly onProgress?: ((bytesLeft: number) => void) | undefined
+}
+
+export interface VerifiedFiles {
+  /** The first `damagesNamedMax`. */
+  readonly damages: readonly FileDamage[]
+  readonly damagesFound: number
+  readonly bytesVerified: number
 }
 
 /** One version of a record. The files may hold several of a key, in no order. */

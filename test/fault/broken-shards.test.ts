@@ -220,7 +220,7 @@ test('shards whose CURRENT, MANIFEST or table is damaged are set aside at the st
   for (const bot of bots) await assertServed(damaged, bot)
 })
 
-test('a worker that dies over a damaged table sets that shard aside, and webhooks wait for a table that cannot be read', async (t) => {
+test('damaged tables end no worker at a start, and a shard is served again when its tables are back, without a restart', async (t) => {
   let isTaking = false
   const sink = await startSink(t, (_delivery, response) => {
     response.statusCode = isTaking ? 200 : 500
@@ -259,17 +259,18 @@ test('a worker that dies over a damaged table sets that shard aside, and webhook
   assert.match(broken.file, /^shards\/1\/\d+\.ldb$/)
   assert.equal(typeof broken.offset, 'number')
   await assertServed(server, neighbor)
-  assert.deepEqual(deathsIn(server.output()), ['worker was ended by SIGABRT'])
+  assert.deepEqual(deathsIn(server.output()), [])
 
-  await until(() => server.output().includes('some webhooks could not be started'), 30_000)
-  // That shard was closed cleanly, so its files are checked only because of the failed read.
-  await until(async () => isNamed((await readiness(server)).body.damaged_files, 3), 30_000)
+  await until(async () => isNamed((await readiness(server)).body.broken_shards, 3), 30_000)
+  assert.equal(sink.deliveries.length, failed)
   writeFileSync(unreadable, sound)
   await until(() => sink.deliveries.length > failed, 30_000)
+  await until(async () => !isNamed((await readiness(server)).body.broken_shards, 3), 30_000)
 
   // Reading past the end of a mapped file ends a process by SIGBUS, just like reading a bad sector in it.
   const poll = await server.call(mapped.token, 'getUpdates', { limit: 1 })
-  for (const table of tablesOf(dir, 2)) truncateSync(table, 100_000)
+  const mappedTables = tablesOf(dir, 2).map((path) => ({ path, bytes: readFileSync(path) }))
+  for (const { path } of mappedTables) truncateSync(path, 100_000)
   const offset = poll.body.result[0].update_id + 1_000
   await server.call(mapped.token, 'getUpdates', { offset }).catch(() => undefined)
   await until(async () => (await readiness(server)).body.broken_shards.length > 1, 30_000)
@@ -281,27 +282,46 @@ test('a worker that dies over a damaged table sets that shard aside, and webhook
   )
   await server.push(silent.botId, { message: { text: 'still here' } })
   await until(() => sink.deliveries.at(-1)?.text.includes('still here') === true, 30_000)
-  assert.deepEqual(deathsIn(server.output()), [
-    'worker was ended by SIGABRT',
-    'worker was ended by SIGBUS',
-  ])
+  assert.deepEqual(deathsIn(server.output()), ['worker was ended by SIGBUS'])
+  for (const { path, bytes } of mappedTables) writeFileSync(path, bytes)
+  await until(async () => !isNamed((await readiness(server)).body.broken_shards, 2), 30_000)
+  assert.equal((await server.call(mapped.token, 'getUpdates', { offset })).status, 200)
 
-  // After an unclean end all tables are checked. The shards that are already set aside end no process anymore.
+  // After an unclean end, too, no damaged table is opened.
   await server.kill()
   const lost = tablesOf(dir, 0).at(-1) ?? ''
   zeroSector(lost)
   const again = await server.restart()
-  await until(async () => isNamed((await readiness(again)).body.damaged_files, 0), 30_000)
-  await until(async () => (await readiness(again)).body.checking_shards === undefined, 30_000)
   const after = (await readiness(again)).body
-  assert(
-    after.damaged_files.some((each: { file: string }) => each.file === lost.slice(dir.length + 1)),
-    JSON.stringify(after),
+  assert.deepEqual(
+    after.broken_shards.map((each: { shard: number; file: string }) => each.shard),
+    [0, 1],
   )
-  assert(isNamed(after.broken_shards, 1) && isNamed(after.broken_shards, 2), JSON.stringify(after))
-  assert.equal(after.broken_shards.length, 2)
-  await assertServed(again, neighbor)
+  assert.equal(after.broken_shards[0].file, lost.slice(dir.length + 1))
+  await again.push(mapped.botId, { message: { text: 'later' } })
   assert.deepEqual(deathsIn(again.output()), [])
+})
+
+test('damage of a table of a served shard is named by the log, /readyz, an event and a metric', async (t) => {
+  const first = await startServer(t, { workers: 1, flags })
+  await first.register(botOfShard(1))
+  await first.stop()
+  await addTables(first.dir, 1, { botId: botOfShard(1, 9_000), count: 1 })
+  const server = await first.restart()
+  const table = tablesOf(first.dir, 1).at(-1) ?? ''
+  const before = await server.admin('GET', '/metrics')
+  assert.match(before.text, /postbote_file_damages_found_total 0/)
+  zeroSector(table)
+  const checked = await server.admin('POST', '/v1/shards/1/check')
+  assert(checked.body.damages_found > 0)
+  const { body } = await readiness(server)
+  assert(isNamed(body.damaged_files, 1), JSON.stringify(body))
+  const events = await TailReader.open(server, '/v1/events?after=0&type=shard.damaged')
+  await events.atLeast(1)
+  events.close()
+  assert.match(events.events[0]?.data.text, /Files of shard 1 are damaged, and it is served/)
+  assert.match((await server.admin('GET', '/metrics')).text, /postbote_file_damages_found_total 1/)
+  assert.match(server.output(), /files of this shard are damaged/)
 })
 
 function isNamed(

@@ -10,7 +10,7 @@ const { POSTBOTE_EVENTS_SECRET, SLACK, PAGERDUTY } = process.env
 const webhook = new Webhook(POSTBOTE_EVENTS_SECRET.trim())
 /** An event that ends the incident of another type. */
 const ends = { 'webhook.recovered': 'webhook.failing' }
-const pages = new Set(['webhook.failing', 'queue.full', 'shard.poisoned', 'shard.broken'])
+const pages = new Set(['webhook.failing', 'queue.full', 'shard.poisoned', 'shard.broken', 'shard.damaged'])
 
 createServer(async (request, response) => {
   let body = ''

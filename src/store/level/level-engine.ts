@@ -2,7 +2,7 @@
  * LevelDB as the store of shards, each in a directory of its own. Only this file and tests use the other files of this
  * folder.
  *
- * `open` finds damaged logs before LevelDB drops them silently, and writes back what can be read of them. The check is
+ * `open` finds damaged blocks of tables before LevelDB reads them, and damaged logs before LevelDB drops them silently, and writes back what can be read of them. The check is
  * done only when the caller accepts the loss, because the next start finds no more damage.
  */
 import { DiskSpace, probeDisk } from '../disk-space.ts'
@@ -17,6 +17,7 @@ import { isOutOfRoom } from './out-of-room.ts'
 import { LevelStore } from './level-store.ts'
 import { checkLogs, droppedLines, type LogCheck } from './log-check.ts'
 import { assertNewShardOrMade, makeNewShard, newShardIsMade } from './new-shard.ts'
+import { fingerprint, mayBeSound, verifyBeforeOpening, verifyShard } from './verify-shard.ts'
 import { hasUnfinishedCompaction } from './unfinished-compaction.ts'
 
 /** A shard's directory may be held this long by a predecessor that was killed; after that the opening fails. */
@@ -28,6 +29,9 @@ export const levelEngine = {
     makeNew: makeNewShard,
     create: (directory, clock) => new LevelStore({ directory, clock, lockWaitMs: storeLockWaitMs }),
     read: readShardFiles,
+    verify: verifyShard,
+    mayBeSound,
+    fingerprint,
     holdRecords,
     damagedCopies,
     wasCompacting: hasUnfinishedCompaction,
@@ -55,6 +59,13 @@ async function open(options: OpenStoreOptions): Promise<OpenedStore> {
     if (isLong) log.warn({ shard, ...tornEnd }, wasLong)
     else log.info({ shard, ...tornEnd }, wasTorn)
   }
+  const isDoubted = options.isDoubted === true
+  const unverifiedBytes = await verifyBeforeOpening({
+    directory,
+    clock,
+    thread: options.verifyThread,
+    isDoubted,
+  })
   const store = new LevelStore({
     directory,
     clock,
@@ -69,6 +80,7 @@ async function open(options: OpenStoreOptions): Promise<OpenedStore> {
     return {
       store,
       hasLost: check.damages.length > 0 || dropped.length > 0,
+      isUnverified: unverifiedBytes > 0,
       accept: () => accept(options, check, dropped),
       probe: () => probeDisk(directory),
     }

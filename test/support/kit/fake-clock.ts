@@ -87,3 +87,16 @@ export async function settle(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
+
+/** Moves the clock until work that it paces is done. */
+export async function paced<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
+  const state = { isDone: false }
+  const done = work.finally(() => {
+    state.isDone = true
+  })
+  while (!state.isDone) {
+    await clock.advance(50)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return done
+}

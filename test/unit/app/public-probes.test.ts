@@ -13,6 +13,7 @@ const ready: Readiness = {
   isLeaving: false,
   awayDatabases: [],
   shards: 2,
+  unverifiedBytes: 0,
   poisonedShards: 0,
   damaged: ['shards/1/damaged/1'],
   troubles: { broken: [], damaged: [], checking: [] },

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { WorkerPast } from '../../../src/app/opening-verdict.ts'
 import type { CheckedShard } from '../../../src/app/shard-checker.ts'
-import { lateOpeningRetryMs, roomlessOpeningRetryMs, ShardSet } from '../../../src/app/shard-set.ts'
+import {
+  asideLookMs,
+  lateOpeningRetryMs,
+  roomlessOpeningRetryMs,
+  ShardSet,
+  verifyEveryMs,
+} from '../../../src/app/shard-set.ts'
 import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
 import type { Shard } from '../../../src/shard/shard.ts'
 import type { ShardLife } from '../../../src/shard/shard-marks.ts'
@@ -41,6 +47,11 @@ async function setUp(
     marks: new Map<number, FileDamage | undefined>(),
     lives: new Map<number, ShardLife>(),
     checked: undefined as CheckedShard | undefined,
+    /** The shards whose tables are damaged. */
+    damaged: new Set<number>(),
+    reason: damage.reason,
+    doubted: [] as number[],
+    verified: [] as number[],
     broken: 0,
     brokenSeen: [] as number[],
     onEnded: new Map<number, (error: Error) => void>(),
@@ -49,10 +60,14 @@ async function setUp(
     ...more,
     asideText: 'set aside',
     space: async () => undefined,
-    async open({ shard, onEnded }) {
+    async open({ shard, onEnded, isDoubted }) {
       if (onEnded !== undefined) life.onEnded.set(shard, onEnded)
       life.tried.push(shard)
+      if (isDoubted === true) life.doubted.push(shard)
       if (life.failure !== undefined) throw life.failure
+      if (life.damaged.has(shard)) {
+        throw new ShardDamaged({ ...damage, reason: life.reason })
+      }
       const store = stores.get(shard) ?? new MemoryStore()
       stores.set(shard, store)
       return { store, hasLost: false, accept: async () => undefined, probe: async () => true }
@@ -77,7 +92,12 @@ async function setUp(
       setChecking: async () => undefined,
     },
     past,
-    checker: { check: async () => life.checked, request: async () => undefined },
+    checker: {
+      check: async () => life.checked,
+      request: async () => undefined,
+      verify: async (shard) => void life.verified.push(shard),
+      thread: { run: async () => undefined },
+    },
     databases: {
       clockOf: () => clock,
       leaseOf: (_shard, claimedIn) => ({ isValid: () => claimedIn === life.boot }),
@@ -233,19 +253,26 @@ const damage: FileDamage = {
   reason: 'block checksum mismatch',
 }
 
+function shardIn(directory: string): number {
+  return Number(directory.at(-1))
+}
+
 /** The shards of a single machine, of which a process died while it had shard 1 open and was compacting it. */
 async function setUpFiles(t: TestContext, past: WorkerPast) {
+  const prints = new Map<number, string>()
   const files: Partial<StoreFiles> = {
     wasCompacting: async (directory) => directory.endsWith('/1'),
     damageOf: (error) => (error instanceof Error && /EIO/.test(error.message) ? damage : undefined),
     isFailedWrite: async () => false,
+    fingerprint: async (directory) => prints.get(shardIn(directory)) ?? 'as it was',
+    mayBeSound: async ({ directory }) => !made.life.damaged.has(shardIn(directory)),
     isOutOfRoom: (error) => error instanceof Error && /No space/.test(error.message),
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these are used
   const engine = { files: files as StoreFiles }
   const made = await setUp(engine, past, temporaryDirectory(t))
   made.life.lives.set(1, { phase: 'open', isUnchecked: true, deaths: 0 })
-  return { ...made, openings: all.map((shard) => ({ shard, boot: '' })) }
+  return { ...made, prints, openings: all.map((shard) => ({ shard, boot: '' })) }
 }
 
 const died: WorkerPast = { crash: { signal: 'SIGSEGV', inARow: 1 }, triesAgain: false }
@@ -254,10 +281,12 @@ test('a single machine serves a shard in doubt by refusing its requests until it
   const { registry, shards, life, openings } = await setUpFiles(t, died)
   life.checked = sound
   assert.deepEqual(await shards.open(openings), all)
-  assert.deepEqual(life.lives.get(1), { phase: 'waiting', isUnchecked: true, deaths: 1 })
+  assert.deepEqual(life.lives.get(1), { phase: 'opening', isUnchecked: true, deaths: 1 })
   assert(shards.serves(1))
   await until(() => life.served.includes(1))
   assert.equal(life.served.at(-1), 1)
+  assert.deepEqual(life.doubted, [1])
+  await until(() => life.lives.get(1)?.isUnchecked === false)
   assert.deepEqual(life.lives.get(1), { phase: 'open', isUnchecked: false, deaths: 1 })
   await assert.rejects(registry.report(101), { code: 'UNKNOWN_BOT' })
   await shards.close()
@@ -269,7 +298,7 @@ test('a single machine serves a shard in doubt by refusing its requests until it
 
 test('a shard in which a check finds damage is set aside, and its bots are refused', async (t) => {
   const { registry, shards, life, openings } = await setUpFiles(t, died)
-  life.checked = { ...sound, fatal: damage }
+  life.damaged.add(1)
   await shards.open(openings)
   await until(() => life.marks.has(1))
   assert.deepEqual([life.marks.get(1), life.broken], [damage, 1])
@@ -334,4 +363,64 @@ test('a database without room leaves its shards to the next decision', async () 
   assert.deepEqual(await shards.open([{ shard: 1, boot }]), [])
   assert(!shards.serves(1))
   assert.deepEqual(life.events, [])
+})
+
+test('a shard that is set aside is served again when somebody has mended its files and is done, and not before', async (t) => {
+  const { clock, shards, life, openings, prints } = await setUpFiles(t, start)
+  life.damaged.add(2)
+  await shards.open(openings)
+  assert.equal(life.broken, 1)
+  const look = async (): Promise<void> => {
+    await settle()
+    await clock.advance(asideLookMs)
+    await settle()
+  }
+  const tries = (): number => life.tried.filter((shard) => shard === 2).length
+  await look()
+  await look()
+  assert.equal(tries(), 1)
+  life.damaged.clear()
+  // Nobody has touched the files: they are not read again and again.
+  await look()
+  assert.equal(tries(), 1)
+  prints.set(2, 'half of a copy')
+  await look()
+  prints.set(2, 'a copy')
+  await look()
+  assert.equal(tries(), 1)
+  await look()
+  await until(() => life.served.includes(2))
+  assert.deepEqual([tries(), life.broken, life.marks.get(2)], [2, 0, undefined])
+  await shards.close()
+})
+
+test('a shard that the disk could not read is served again without a change of its files', async (t) => {
+  const { clock, shards, life, openings } = await setUpFiles(t, start)
+  life.reason = '512 bytes cannot be read (EIO)'
+  life.damaged.add(2)
+  await shards.open(openings)
+  for (let looks = 0; looks < 3; looks++) {
+    await settle()
+    await clock.advance(asideLookMs)
+  }
+  // It is asked quietly, so that the log and the events do not repeat it.
+  assert.equal(life.events.length, 1)
+  life.damaged.clear()
+  await until(async () => {
+    await clock.advance(asideLookMs)
+    return life.served.includes(2)
+  })
+  await shards.close()
+})
+
+test('all open shards are verified after the start and again later, and none that is set aside', async (t) => {
+  const { clock, shards, life, openings } = await setUpFiles(t, start)
+  life.checked = sound
+  life.damaged.add(2)
+  await shards.open(openings)
+  await until(() => life.verified.length === 3)
+  assert.deepEqual(life.verified, [0, 1, 3])
+  await clock.advance(verifyEveryMs)
+  await until(() => life.verified.length === 6)
+  await shards.close()
 })

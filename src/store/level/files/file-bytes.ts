@@ -35,7 +35,9 @@ export interface FileBytesOptions {
    * Called before each read with its length in bytes, at most 128 KiB. Limits the rate, or stops the reading by
    * rejecting.
    */
-  readonly beforeRead: (bytes: number) => Promise<void>
+  readonly beforeRead?: ((bytes: number) => Promise<void>) | undefined
+  /** The offset of the first byte that is read; all bytes before it are zeros. The whole file is read by default. */
+  readonly from?: number | undefined
   /** Replaces `pread` in tests. */
   readonly readAt?: ReadAt | undefined
 }
@@ -45,15 +47,18 @@ export interface FileBytesOptions {
  *
  * @throws the error of the system if the file cannot be opened, and any error that `beforeRead` rejects with.
  */
-export async function readFileBytes(path: string, options: FileBytesOptions): Promise<FileBytes> {
+export async function readFileBytes(
+  path: string,
+  options: FileBytesOptions = {},
+): Promise<FileBytes> {
   const file = await open(path, 'r')
   try {
     const { size } = await file.stat()
     const bytes = Buffer.alloc(size)
     const reader = new Reader(file, bytes, options.readAt ?? preadAt)
-    for (let offset = 0; offset < size; offset += chunkBytes) {
+    for (let offset = options.from ?? 0; offset < size; offset += chunkBytes) {
       const length = Math.min(chunkBytes, size - offset)
-      await options.beforeRead(length)
+      await options.beforeRead?.(length)
       await reader.read({ offset, length })
     }
     return reader

