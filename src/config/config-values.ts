@@ -14,6 +14,7 @@ import { serverOrigin } from '../http/server-origin.ts'
 import type { UpstreamUrl } from '../upstream/upstream-url.ts'
 import { parsePgUrl, type PgUrl } from '../store/postgres/pg-url.ts'
 import type { Proxy } from '../webhook/connector.ts'
+import { requestPath } from '../webhook/endpoint.ts'
 import { isProtocolHeader } from '../webhook/request-headers.ts'
 
 export const refused = Symbol('refused')
@@ -303,7 +304,8 @@ export const proxyAddress: Kind<Proxy> = {
   expected: 'http://[user:password@]host:port',
   placeholder: 'URL',
   isSecret: true,
-  parse(text) {
+  parse(given) {
+    const text = given.trim()
     // URL drops port 80 because it is the default of http, but the option requires a port, so the text itself is checked.
     if (!/^http:\/\/([^/@]*@)?[^/@]+:\d{1,5}\/?$/i.test(text) || !URL.canParse(text)) return refused
     const url = new URL(text)
@@ -345,12 +347,13 @@ export const upstreamUrl: Kind<UpstreamUrl> = {
   expected: 'http[s]://host[:port][/path]',
   placeholder: 'URL',
   isSecret: true,
-  parse(text) {
-    if (!/^https?:\/\/[^/?#@\\\s]+(\/[^?#@\\\s]*)?$/i.test(text) || !URL.canParse(text))
-      return refused
-    const { origin, pathname, hostname, port } = new URL(text)
+  parse(given) {
+    const [text, host = '', rest = ''] =
+      /^(https?:\/\/[^/?#@\\\s]+)(\/[^?#@\\\s]*)?$/i.exec(given.trim()) ?? []
+    if (text === undefined || !URL.canParse(host)) return refused
+    const { origin, hostname, port } = new URL(host)
     if (hostname === '' || port === '0') return refused
-    return { origin, prefix: pathname.replace(/\/+$/, '') }
+    return { origin, prefix: requestPath(rest).replace(/\/+$/, '') }
   },
 }
 
@@ -369,7 +372,8 @@ export const eventsUrl: Kind<string> = {
   expected: 'https://[user:password@]host[:port][/path]',
   placeholder: 'URL',
   isSecret: true,
-  parse(text) {
+  parse(given) {
+    const text = given.trim()
     const isPlain = /^https?:\/\/[^/\\\s?#][^\s#]{0,2000}$/i.test(text)
     if (!isPlain || !URL.canParse(text)) return refused
     const { hostname, port } = new URL(text)

@@ -1,8 +1,9 @@
 /**
  * Parses a webhook's URL once: where to connect, what to request, and with which credentials.
  *
- * The WHATWG parser does most of the work (IDN to punycode, default ports, percent-encoding). It also converts hosts like
- * `https://0x7f.1/` to the address they stand for, before that address is judged.
+ * The WHATWG parser reads scheme, user, host and port (IDN to punycode, default ports). It also converts hosts like
+ * `https://0x7f.1/` to the address they stand for, before that address is judged. Path and query are sent as the bot wrote
+ * them: the parser would resolve `..` and `%2e`, so that an endpoint, or a signature of its URL, would see another path.
  */
 
 import { isIP } from 'node:net'
@@ -30,10 +31,19 @@ export interface EndpointRules {
 
 export const publicPorts: ReadonlySet<number> = new Set([80, 88, 443, 8443])
 
+/**
+ * Returns a URL without the blanks around it, and with those inside percent-encoded: a URL that was copied often ends with a
+ * line end, and this form has one line.
+ */
+export function tidyUrl(text: string): string {
+  return text.trim().replaceAll(blank, percentEncoded)
+}
+
 /** Reads a webhook URL by the rules of setWebhook. Throws INVALID_WEBHOOK_URL or BAD_WEBHOOK. */
 export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
-  if (text.length > webhookUrlLengthMax) throw new PostboteError('INVALID_WEBHOOK_URL')
-  const url = parseUrl(text)
+  const tidy = tidyUrl(text)
+  if (tidy.length > webhookUrlLengthMax) throw new PostboteError('INVALID_WEBHOOK_URL')
+  const { url, path } = parseUrl(tidy)
   const secure = url.protocol === 'https:'
   if (!secure && !(rules.local && url.protocol === 'http:')) {
     throw badWebhook('An HTTPS URL must be provided for webhook')
@@ -51,35 +61,47 @@ export function parseEndpoint(text: string, rules: EndpointRules): Endpoint {
     host,
     hostIsAddress: isIP(host) !== 0,
     port,
-    path: `${url.pathname}${url.search}`,
+    path,
     authorization: basicAuthorization(url),
   }
 }
 
 /** Returns the host and port of a URL that setWebhook accepted, without the rest, which may be secret. */
 export function hostOfWebhook(url: string): string {
-  return parseUrl(url).host
+  return parseUrl(tidyUrl(url)).url.host
 }
 
+/** All that a request line cannot have, and what URLs may not have by RFC 3986. */
+const notInUrl = /[^!-~]|["<>\\^`{|}]/gu
+// oxlint-disable-next-line no-control-regex -- these are what it looks for
+const blank = /[\u0000-\u0020\u007f]/g
+
+function percentEncoded(character: string): string {
+  return Buffer.from(character)
+    .toString('hex')
+    .toUpperCase()
+    .replaceAll(/../g, (byte) => `%${byte}`)
+}
+
+/** Returns the path and query of a URL, from the end of its host on, as it is written in a request. */
+export function requestPath(rest: string): string {
+  const [sent = ''] = rest.split('#', 1)
+  return (sent.startsWith('/') ? sent : `/${sent}`).replaceAll(notInUrl, percentEncoded)
+}
+
+/** A scheme and what may have a user, a host and a port; the parser ends a host at a backslash, too. */
+const partsOfUrl = /^(?:([^:/?#\\]*):\/\/)?([^/?#\\]*)/
+
 /** Treats a URL without a scheme as https, as the reference server does. */
-function parseUrl(text: string): URL {
-  const withScheme = text.includes('://') ? text : `https://${text}`
-  // The parser would silently drop tabs and line ends, trim other blanks, and take a path for the host after ///. It
-  // would also turn a scheme with too few slashes into a host.
-  const isPlain =
-    !hasBlank(text) && /^[^:]+:\/\/[^/\\]/.test(withScheme) && !/^https?:(?!\/\/)/i.test(text)
-  const url = isPlain ? tryParse(withScheme) : null
+function parseUrl(text: string): { readonly url: URL; readonly path: string } {
+  const [before = '', scheme = 'https', authority = ''] = partsOfUrl.exec(text) ?? []
+  // The parser would turn a scheme with too few slashes into a host.
+  const isPlain = authority !== '' && !/^https?:(?!\/\/)/i.test(text)
+  const url = isPlain ? tryParse(`${scheme}://${authority}`) : null
   if (url === null || url.hostname === '' || /(^|\.)\./.test(url.hostname)) {
     throw new PostboteError('INVALID_WEBHOOK_URL')
   }
-  return url
-}
-
-function hasBlank(text: string): boolean {
-  for (let index = 0; index < text.length; index++) {
-    if (text.charCodeAt(index) <= 0x20 || text.charCodeAt(index) === 0x7f) return true
-  }
-  return false
+  return { url, path: requestPath(text.slice(before.length)) }
 }
 
 function tryParse(text: string): URL | null {

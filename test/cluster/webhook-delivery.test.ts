@@ -104,7 +104,8 @@ async function exactRequest(t: TestContext, server: Server): Promise<void> {
     await until(() => requests.length > before)
     return `{"update_id":${body.update_id},"message" : ${value}}`
   }
-  const bodies = [await send(plain), await send(secured)]
+  const copied = await hookedBot(server, ` http://${origin}/a b/../%2e/'?next=http://x\r\n`)
+  const bodies = [await send(plain), await send(secured), await send(copied)]
   const common = [
     `host: ${origin}`,
     'connection: keep-alive',
@@ -116,6 +117,7 @@ async function exactRequest(t: TestContext, server: Server): Promise<void> {
   const expected = [
     { line: 'POST /a%20b/?x=1&y=%C3%A9 HTTP/1.1', headers: common },
     { line: 'POST / HTTP/1.1', headers: [...common, basic, ...secret] },
+    { line: "POST /a%20b/../%2e/'?next=http://x HTTP/1.1", headers: common },
   ]
   assert.equal(requests.length, expected.length)
   for (const [at, { line, headers, body }] of requests.entries()) {
@@ -126,6 +128,8 @@ async function exactRequest(t: TestContext, server: Server): Promise<void> {
     assert.equal(headers.length, (expected[at]?.headers.length ?? 0) + 1)
   }
   await until(async () => (await pendingCount(server, secured)) === 0)
+  const shown = `http://${origin}/a%20b/../%2e/'?next=http://x`
+  assert.equal((await infoOf(server, copied))['url'], shown)
 }
 
 function byText(a: string, b: string): number {

@@ -8,7 +8,7 @@ import { PostboteError } from '../../errors.ts'
 import { allowedUpdatesOfWebhook } from '../../queue/filter.ts'
 import { readCertificates } from '../../webhook/certificate.ts'
 import type { WebhookRecord } from '../../shard/bot-record.ts'
-import { badWebhook } from '../../webhook/endpoint.ts'
+import { badWebhook, tidyUrl } from '../../webhook/endpoint.ts'
 import { isPlainAddress } from '../../net/ip-address.ts'
 import type { Method, MethodCall, ResultReply } from '../method-call.ts'
 import { typesNote } from '../types-note.ts'
@@ -60,7 +60,8 @@ export async function setWebhook(queue: BotQueue, webhook: WebhookParams): Promi
 
 /** Checks the syntax of a webhook. Throws BAD_WEBHOOK, BAD_REQUEST or REQUEST_TOO_LARGE. */
 export function readWebhook(given: WebhookParams): SetWebhookRequest {
-  const { params, url, webhookConnectionsMax } = given
+  const { params, webhookConnectionsMax } = given
+  const url = tidyUrl(given.url)
   const certificate = certificateOf(params)
   const secretToken = secretTokenOf(params)
   const ipAddress = params.text('ip_address')

@@ -231,6 +231,20 @@ test('an upstream server is read with and without a path and a port', () => {
   assert.deepEqual(upstreamOf('http://[::1]:1/a/b//'), { origin: 'http://[::1]:1', prefix: '/a/b' })
 })
 
+test('URLs may have blanks around them, as a file or a copied line ends, and their paths stay as they are written', () => {
+  const path = upstreamOf(" http://u/a/../%2e/'é\n")
+  assert.deepEqual(path, { origin: 'http://u', prefix: "/a/../%2e/'%C3%A9" })
+  assert.deepEqual(proxyOf('\thttp://p:80\r\n'), proxyOf('http://p:80'))
+  const secret = '--events-secret-file=x'
+  const argv = [
+    '--portal= https://p ',
+    '--relay-from=https://r\n',
+    '--events-url= https://e/../x\n',
+  ]
+  const { portal, relayFrom, eventsUrl } = parse({ argv: [...argv, secret] })
+  assert.deepEqual([portal, relayFrom, eventsUrl], ['https://p', ['https://r'], 'https://e/../x'])
+})
+
 test('an origin of relays is read in its usual form, and http only with --local', () => {
   const argv = ['--relay-from=https://API.telegram.org/,https://b:8443']
   assert.deepEqual(parse({ argv }).relayFrom, ['https://api.telegram.org', 'https://b:8443'])

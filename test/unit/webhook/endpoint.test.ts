@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostboteError } from '../../../src/errors.ts'
 import { compileBlocklist, isBlocked } from '../../../src/net/blocklist.ts'
-import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
+import { hostOfWebhook, parseEndpoint, tidyUrl } from '../../../src/webhook/endpoint.ts'
 
 function refusal(url: string, local = false): string {
   try {
@@ -69,6 +69,44 @@ test('the parts of a URL decide on the connection and the request', () => {
   assert.equal(address.host, '2606:4700::1')
   assert.equal(address.hostIsAddress, true)
   assert.equal(address.path, '/')
+})
+
+test('path and query are sent as they are written, and only what no URL may have is encoded', () => {
+  const paths: Readonly<Record<string, string>> = {
+    "/a/../b/./c?d='e'&f=..": "/a/../b/./c?d='e'&f=..",
+    '/%2e%2E/%2f/%41': '/%2e%2E/%2f/%41',
+    '/..': '/..',
+    '//a//': '//a//',
+    '?next=http://x/y': '/?next=http://x/y',
+    '/a?next=http://x#y': '/a?next=http://x',
+    '#y': '/',
+    '/a b\tc\nd\u007fe': '/a%20b%09c%0Ad%7Fe',
+    '/\u00e9/\u{1f600}?\u00e9=\u2028x': '/%C3%A9/%F0%9F%98%80?%C3%A9=%E2%80%A8x',
+    '/\ud800': '/%EF%BF%BD',
+    '/"<>\\^`{|}': '/%22%3C%3E%5C%5E%60%7B%7C%7D',
+    '\\a': '/%5Ca',
+    "/-._~:/?[]@!$&'()*+,;=%": "/-._~:/?[]@!$&'()*+,;=%",
+  }
+  for (const [given, path] of Object.entries(paths)) {
+    for (const scheme of ['https://', '']) {
+      assert.equal(parseEndpoint(`${scheme}bot.example${given}`, { local: false }).path, path)
+    }
+  }
+})
+
+test('blanks around a URL are dropped, and those inside are encoded, in its stored form, too', () => {
+  for (const around of [' ', '\n', '\r\n', '\t \u00a0\ufeff']) {
+    const given = `${around}https://bot.example/a${around}`
+    assert.equal(tidyUrl(given), 'https://bot.example/a')
+    assert.equal(parseEndpoint(given, { local: false }).path, '/a')
+    assert.equal(hostOfWebhook(given), 'bot.example')
+  }
+  assert.equal(tidyUrl('https://b.example/a b\r\nc'), 'https://b.example/a%20b%0D%0Ac')
+  for (const url of ['', ' ', '\n', 'https:// bot.example/', 'https://bot.example /']) {
+    assert.equal(refusal(url), invalid, JSON.stringify(url))
+  }
+  assert.equal(refusal(`${' '.repeat(5_000)}https://bot.example/`), 'accepted')
+  assert.equal(refusal(`https://bot.example/${' '.repeat(700)}x`), invalid, 'it is too long')
 })
 
 const ranges = compileBlocklist({ local: false, block: [], allow: [] })
