@@ -273,6 +273,13 @@ export class ConnectionSet {
     if (isTight) this.#trimSoon()
   }
 
+  /** Closes the connections that are idle: the endpoint has ended one that was used after them. */
+  closeIdle(): void {
+    for (let first = this.#idle[0]; first !== undefined; first = this.#idle[0]) {
+      this.#discard(first)
+    }
+  }
+
   /** Makes connections that are being opened send nothing. Returns the lanes that they would have sent. */
   disownOpenings(): readonly Lane[] {
     const lanes: Lane[] = []
@@ -421,10 +428,7 @@ export class ConnectionSet {
     this.#isTrimDue = true
     this.#options.clock.soon(() => {
       this.#isTrimDue = false
-      if (this.#options.serverGate.mayIdle()) return
-      for (let first = this.#idle[0]; first !== undefined; first = this.#idle[0]) {
-        this.#discard(first)
-      }
+      if (!this.#options.serverGate.mayIdle()) this.closeIdle()
     })
   }
 

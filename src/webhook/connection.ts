@@ -106,6 +106,8 @@ export class Connection {
   #statusText = ''
   #lane: Lane | undefined
   #responseBytes = 0
+  /** How many deliveries it has had an answer for. */
+  #answers = 0
   /** For example a TLS alert. undici drops it in favor of the end of the connection that follows. */
   #socketError: Error | undefined
   #interimResponses = 0
@@ -164,6 +166,15 @@ export class Connection {
   /** True if another delivery can be sent on it. */
   get isUsable(): boolean {
     return !this.#isClosing && !this.isRetired && !this.#options.socket.destroyed
+  }
+
+  /**
+   * Whether it has had answers before, and none to the last delivery: the endpoint has ended it, and perhaps before it saw
+   * the delivery. Any client repeats such a request on a new connection (RFC 9112, 9.3.1).
+   */
+  get hasEndedUnanswered(): boolean {
+    const { socket } = this.#options
+    return this.#answers > 0 && this.#isClosing && socket.bytesRead === this.#bytesReadBefore
   }
 
   /** Sends a delivery. `headers` replace the usual headers. */
@@ -243,6 +254,7 @@ export class Connection {
   onResponseEnd(): void {
     const lane = this.#finish()
     if (lane === undefined) return
+    this.#answers++
     // This must happen before the dispatcher releases the update.
     if (lane.first !== undefined) this.#reply?.end(lane.first.orderingKey)
     this.#options.owner.answered(this, lane)

@@ -395,7 +395,9 @@ export class Dispatcher implements UpdateHolder {
   #onFailure(connection: Connection, lane: Lane, { kind, message: error }: WebhookFailure): void {
     this.#readClocks()
     this.#connections.release(connection)
-    this.#fail(lane, { on: connection, kind, error })
+    const isEnd = kind === 'connection_failed' && connection.hasEndedUnanswered
+    if (isEnd && this.#state.repeat(lane)) this.#connections.closeIdle()
+    else this.#fail(lane, { on: connection, kind, error })
     this.#proceed()
   }
 

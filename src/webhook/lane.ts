@@ -61,6 +61,8 @@ export class Lane {
   dueMs = 0
   /** Whether the endpoint has asked for this time, with Retry-After. */
   isAskedToWait = false
+  /** Whether `first` was sent on a connection that the endpoint ended unanswered, and has not failed since. */
+  isRepeated = false
   /** Whether `first`, which is in flight, is not sent again, because it has left the queue. */
   isAbandoned = false
 
@@ -143,6 +145,7 @@ export class Lane {
   #forgetFailures(): void {
     this.failures = 0
     this.lastError = undefined
+    this.isRepeated = false
     if (this.turn === 'failed') this.turn = 'untried'
   }
 }

@@ -256,6 +256,19 @@ export class DeliveryState {
   }
 
   /**
+   * Puts a lane back because the endpoint has ended the connection, which had answers before, unanswered: it may not have seen
+   * the update.
+   *
+   * @returns false if the update was repeated for this reason already
+   */
+  repeat(lane: Lane): boolean {
+    if (lane.isRepeated) return false
+    lane.isRepeated = true
+    this.returned(lane)
+    return true
+  }
+
+  /**
    * Reports that the delivery of the lane's first update failed. The update is given up if its retry would come after its
    * expiry.
    *
@@ -265,6 +278,7 @@ export class DeliveryState {
     const update = lane.first
     if (update === undefined) return
     lane.failures++
+    lane.isRepeated = false
     lane.turn = 'failed'
     this.#hasLastFailed = true
     if (lane.isAbandoned) {

@@ -21,6 +21,7 @@ type Port = Pick<
   | 'startedMs'
   | 'isIdle'
   | 'isUsable'
+  | 'hasEndedUnanswered'
   | 'send'
   | 'destroy'
 >
@@ -50,6 +51,8 @@ export class SimulatedConnection implements Port {
   #lane: Lane | undefined
   #updateId = 0
   #isBroken = false
+  #answers = 0
+  hasEndedUnanswered = false
   #timer: Timer | undefined
   #closing: Promise<void> | undefined
 
@@ -119,9 +122,10 @@ export class SimulatedConnection implements Port {
         })
         break
       case 'reset':
-        this.#timer = clock.after(answer.afterMs, () =>
-          this.#break(new WebhookFailure('Connection reset by peer')),
-        )
+        this.#timer = clock.after(answer.afterMs, () => {
+          this.hasEndedUnanswered = this.#answers > 0
+          this.#break(new WebhookFailure('Connection reset by peer'))
+        })
         break
       case 'silent':
         this.#timer = clock.after(responseTimeoutMs, () => this.#timeOut())
@@ -146,6 +150,7 @@ export class SimulatedConnection implements Port {
     const isSuccess = status >= 200 && status < 300
     const wish = isSuccess ? undefined : expectedRetryAfterMs(retryAfter, clock.wallMs())
     ledger.answered(updateId, isSuccess, { retryAfterMs: wish, isAborted: isAbort(order) })
+    this.#answers++
     this.#watch.answering(status)
     if (!answer.closes) this.#idle()
     this.#options.owner.answered(this.asConnection(), lane)
