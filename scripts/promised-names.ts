@@ -142,6 +142,7 @@ async function ofMetrics(): Promise<readonly string[]> {
   const { text } = await metricsPage(
     forEachMetric(() => 0),
     times,
+    '',
   )
   const withoutBuckets = text.replace(/,?le=".*?"/g, '').replaceAll('{}', '')
   return [...withoutBuckets.matchAll(/^(\w+(?:\{.*\})?) \S+$/gm)].map(

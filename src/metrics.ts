@@ -182,6 +182,18 @@ const rows = {
   },
   tls_handshakes: 'Handshakes of TLS with clients that were completed.',
   tls_handshakes_failed: 'Handshakes of TLS with clients that failed or took too long.',
+  workers_restarted:
+    'Workers that were started again after they had ended by themselves or were killed.',
+  disk_free_mib: {
+    gauge:
+      'The free space on the disk of the data directory, in bytes; 0 if a database has the updates.',
+    isWorst: true,
+  },
+  dead_letters_kept: { gauge: 'Dead letters that are kept.' },
+  nodes_lost: {
+    gauge: 'Nodes that are gone without having been told to leave, and are not back.',
+    isWorst: true,
+  },
   file_bytes_verified:
     'Bytes of the files of open shards that were compared with their checksums in the background.',
   file_bytes_unverified: {

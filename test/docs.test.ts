@@ -171,6 +171,7 @@ test('metrics named in the documentation are on /metrics', async () => {
   const { text } = await metricsPage(
     forEachMetric(() => 0),
     noTimes,
+    '1.0.0',
   )
   const known = new Set(text.match(/(?<=^# TYPE )\w+/gm)).add('postbote_client') // the package for Python
   const unknown = pages.flatMap((page) =>

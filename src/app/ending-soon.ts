@@ -1,9 +1,12 @@
-/** Gauges of what fails later if nobody acts: keys and certificates that expire, and nodes that are gone. */
+/** Gauges of what fails later if nobody acts: keys and certificates that expire, a disk that fills, and nodes that are gone. */
 import type { AccessKeyRing } from '../access/access-key-ring.ts'
 import { type Clock, every, type Timer } from '../clock.ts'
 import type { ListenerCertificates } from '../cluster/listener.ts'
 import type { LinkSecurity } from '../cluster/node-links.ts'
+import type { Routes } from '../cluster/routes.ts'
+import { mib } from '../limits.ts'
 import type { GaugeName } from '../metrics.ts'
+import type { StoreSpace } from '../store/store-engine.ts'
 import { certificateEndMs } from './read-certificates.ts'
 
 export interface EndingSoonOptions {
@@ -14,8 +17,8 @@ export interface EndingSoonOptions {
   readonly security: LinkSecurity | undefined
   /** Those of the listeners with TLS. */
   readonly certificates: ListenerCertificates
-  /** Returns the number of nodes; 0 on one machine. */
-  readonly nodes: () => number
+  readonly routes: Pick<Routes, 'members' | 'lostNodes'>
+  readonly space: Pick<StoreSpace, 'freeBytes'> | undefined
 }
 
 /** Chosen: keys and certificates that people renew by hand are renewed in working time, and a holiday may be in between. */
@@ -27,13 +30,15 @@ export const endingSoonPeriodMs = 15_000
 export class EndingSoon {
   readonly #timer: Timer
 
-  constructor({ clock, gauges, ring, security, certificates, nodes }: EndingSoonOptions) {
+  constructor({ clock, gauges, ring, security, certificates, routes, space }: EndingSoonOptions) {
     const { bot: botEndMs, private: privateEndMs } = endsOf(certificates)
     const nodeEndMs = security?.kind === 'certificates' ? certificateEndMs(security.cert) : Infinity
     const endsMs = [nodeEndMs, botEndMs ?? Infinity, privateEndMs ?? Infinity]
     this.#timer = every(clock, endingSoonPeriodMs, () => {
       const beforeMs = clock.nowMs() + endingSoonMs
-      gauges.set('nodes', nodes())
+      gauges.set('nodes', routes.members().length)
+      gauges.set('nodes_lost', routes.lostNodes)
+      gauges.set('disk_free_mib', Math.floor((space?.freeBytes ?? 0) / mib))
       gauges.set('access_keys_ending', ring.countEnding(beforeMs))
       gauges.set('certificates_ending', endsMs.filter((endMs) => endMs < beforeMs).length)
       gauges.set('bot_certificate_left_seconds', secondsLeft(botEndMs, clock.nowMs()))

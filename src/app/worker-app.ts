@@ -54,7 +54,7 @@ import { workerHeader } from '../cluster/forward/forward-headers.ts'
 import { RequestRouter } from '../cluster/forward/request-router.ts'
 import { ShardMap } from '../cluster/shard-map.ts'
 import { SharedMemory } from '../cluster/shared-memory/shared-memory.ts'
-import { ownNode } from './own-node.ts'
+import { ownNode, version } from './own-node.ts'
 import { ownersOf } from './owners-of.ts'
 import type { RelayOrigins } from './relay-origins.ts'
 import { ShardChecker } from './shard-checker.ts'
@@ -169,7 +169,7 @@ export async function prepareWorkerApp(context: WorkerAppContext): Promise<Worke
     keys,
     startKeys,
     loopDelay: loopDelayOf(parts),
-    endingSoon: endingSoonOf(parts),
+    endingSoon: endingSoonOf(parts, space),
     streams,
     shards: start.shards,
     past: { crash: start.crash, triesAgain: start.triesAgain ?? false },
@@ -240,14 +240,18 @@ function guardOf(
   return new PrivateApiGuard({ adminKey, hosts: config.adminHosts, clock, endedSessions })
 }
 
-function endingSoonOf({ start, settings, ways, clock, slot, guard }: Parts): EndingSoon {
+function endingSoonOf(
+  { start, settings, ways, clock, slot, guard }: Parts,
+  space: StoreSpace | undefined,
+): EndingSoon {
   return new EndingSoon({
     clock,
     gauges: slot,
     ring: guard.ring,
     security: start.links?.security,
     certificates: settings.certificates,
-    nodes: () => ways.routes.members().length,
+    routes: ways.routes,
+    space,
   })
 }
 
@@ -504,6 +508,7 @@ function privateOptionsOf(
     ...own.streams,
     readEvents: (question) => parts.events.read(question),
     node: engine.shared?.node,
+    version,
     keys: own.keys,
     checkPool: own.checkPool,
     guard: parts.guard,

@@ -431,6 +431,7 @@ export class Fleet {
     const shards = await this.#count(await this.#readDue(fleetGaugeReadsMax))
     const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
     this.#show('updates_pending', counts.pending)
+    this.#show('dead_letters_kept', counts.deadLetters)
     this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
     let none = counts.polling + counts.webhook
     for (const health of healthWords) {

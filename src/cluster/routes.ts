@@ -57,6 +57,7 @@ export class Routes {
   readonly #remote = new Map<number, RemoteWorker>()
   readonly #placeOfWorker = new Map<string, number>()
   #nextPlace = workersMax
+  readonly #lost = new Set<string>()
 
   /** @param map - the workers of this node; it has all shards until `set` is called */
   constructor(map: ShardMap) {
@@ -126,6 +127,11 @@ export class Routes {
     if (owner.epoch > this.epochOf(shard)) this.#setOwner(shard, owner, new Map())
   }
 
+  /** How many nodes are members no more and were not told to leave, until they are back. Those are known that this process has seen. */
+  get lostNodes(): number {
+    return this.#lost.size
+  }
+
   /** Returns a place of each worker, of this node and of all others. */
   places(): readonly number[] {
     const own = Array.from({ length: this.#map.workers }, (_, worker) => worker)
@@ -140,6 +146,7 @@ export class Routes {
   /** Takes a new table. Returns the places of nodes that are members no more. */
   set({ boots, nodes, owners }: RouteTable): readonly number[] {
     this.#own = new Set(boots.filter((boot) => boot !== ''))
+    this.#noteLost(nodes)
     this.#members = new Map(nodes.map((node) => [node.boot, node]))
     const gone = [...this.#remote].filter(([, { boot: of }]) => !this.#members.has(of))
     for (const [place, { boot: of, worker }] of gone) {
@@ -152,6 +159,14 @@ export class Routes {
     const maps = new Map<number, ShardMap>()
     for (const { shard, ...owner } of owners) this.#setOwner(shard, owner, maps)
     return gone.map(([place]) => place)
+  }
+
+  /** A node has a life in each database, and is there while one is. */
+  #noteLost(nodes: readonly RouteNode[]): void {
+    const before = [...this.#members.values()]
+    const told = new Set(before.filter((node) => node.isLeaving).map(({ name }) => name))
+    for (const { name } of before) if (!told.has(name)) this.#lost.add(name)
+    for (const { name } of nodes) this.#lost.delete(name)
   }
 
   #setOwner(shard: number, owner: ShardOwnerHint, maps: Map<number, ShardMap>): void {

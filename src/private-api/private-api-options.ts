@@ -48,6 +48,8 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readonly shards: number
   /** The name of this server; undefined if it has none, because it is the only one. */
   readonly node: string | undefined
+  /** The version of this server. */
+  readonly version: string
   /** Whether this is the first worker of its node, which answers for the node. */
   readonly isFirstWorker: boolean
   /** The streams of events that are open. A worker that leaves stops them. */

@@ -117,7 +117,11 @@ function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void
   addOperation(app, checkReadiness, readinessOf)
   addOperation(app, checkReadinessHead, readinessOf)
   addOperation(app, getMetrics, async ({ reply }) => {
-    const { contentType, text } = await metricsPage(options.totals(), options.histograms())
+    const { contentType, text } = await metricsPage(
+      options.totals(),
+      options.histograms(),
+      options.version,
+    )
     return reply.type(contentType).send(text)
   })
   let document: string | undefined

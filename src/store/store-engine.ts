@@ -51,6 +51,8 @@ export interface StoreSpace {
   isLow(shard: number): boolean
   /** Whether it is likely that they soon are, so that what can be spared should go. */
   isNearlyLow(shard: number): boolean
+  /** Of the disk, in bytes; undefined if a database has the updates. */
+  readonly freeBytes?: number | undefined
   close(): void
 }
 

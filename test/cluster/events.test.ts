@@ -111,6 +111,10 @@ test('a reader goes on after its last event, at another worker, after a reload a
   const id = first.events[0]?.id ?? ''
   assert.equal(first.events[0]?.name, 'worker.restarted')
   assert.match(first.events[0]?.data.reason, /SIGKILL/)
+  assert.match(
+    (await server.admin('GET', '/metrics')).text,
+    /^postbote_workers_restarted_total 1$/m,
+  )
   const live = await follow(server, '')
   await run(process.execPath, [mainFile, 'reload', '--dir', server.dir])
   await until(() => live.isEnded)

@@ -26,7 +26,22 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   PostboteShardBroken: gauge('postbote_shards_broken', 1, 0),
   PostboteStoreFailures: counter('postbote_store_failures_total'),
   PostboteDiskLow: counter(refused('DISK_LOW'), refused('QUEUE_FULL')),
+  PostboteDiskFills: {
+    // In 180 minutes from 20 GB to 2 GB, and to 11 GB.
+    fires: { postbote_disk_free_bytes: `20000000000-100000000x${evaluatedAfterMinutes}` },
+    isQuiet: { postbote_disk_free_bytes: `20000000000-50000000x${evaluatedAfterMinutes}` },
+  },
   PostboteRelaysPaused: gauge('postbote_relays_paused', 1, 0),
+  PostboteRelayUpdatesRefused: counter('postbote_relay_updates_refused_total'),
+  PostboteAuditLost: counter('postbote_audit_lost_total'),
+  PostboteBotsUnpolled: {
+    fires: { [bots('unpolled')]: forever(12), [bots('none')]: forever(100) },
+    isQuiet: { [bots('unpolled')]: forever(12), [bots('none')]: forever(121) },
+  },
+  PostboteWorkersRestart: {
+    fires: { postbote_workers_restarted_total: '0+0x150 1+1x30' },
+    isQuiet: { postbote_workers_restarted_total: '0+0x150 1+0x30' },
+  },
   PostboteQueueFull: counter(refused('QUEUE_FULL'), refused('DISK_LOW')),
   PostbotePushesRefused: {
     fires: { [refused('BAD_UPDATE')]: perMinute(20), postbote_updates_pushed_total: perMinute(80) },
@@ -45,8 +60,9 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     isQuiet: latencies('sync', { 0.25: 50, 0.5: 100 }),
   },
   PostboteNodeGone: {
-    fires: { postbote_nodes: '3+0x170 2+0x10' },
-    isQuiet: { postbote_nodes: '3+0x60 2+0x120' },
+    fires: { postbote_nodes: '3+0x170 2+0x10', postbote_nodes_lost: '0+0x170 1+0x10' },
+    // The same after a planned drain.
+    isQuiet: { postbote_nodes: '3+0x170 2+0x10', postbote_nodes_lost: forever(0) },
   },
   PostboteKeysEnd: gauge('postbote_access_keys_ending', 1, 0),
   PostboteCertificateEnds: gauge('postbote_certificates_ending', 1, 0),
@@ -68,8 +84,14 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     },
   },
   PostboteDeadLetters: {
-    fires: { postbote_updates_dead_lettered_total: perMinute(10) },
-    isQuiet: { postbote_updates_dead_lettered_total: perMinute(5) },
+    fires: {
+      postbote_updates_dead_lettered_total: perMinute(10),
+      postbote_updates_delivered_total: perMinute(900),
+    },
+    isQuiet: {
+      postbote_updates_dead_lettered_total: perMinute(10),
+      postbote_updates_delivered_total: perMinute(1_100),
+    },
   },
   PostboteDeadLettersLost: {
     fires: {

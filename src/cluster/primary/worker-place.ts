@@ -27,6 +27,7 @@ import { CrashMemory } from './crash-memory.ts'
 import type { HandOff } from './hand-off.ts'
 import type { PlaceMode } from './place-mode.ts'
 import type { WorkerStart } from '../channel/worker-control.ts'
+import type { Counters } from '../../counters.ts'
 import type { Log } from '../../surroundings.ts'
 import type { NodeLinks } from '../node-links.ts'
 import { PlaceShards } from './place-shards.ts'
@@ -43,6 +44,7 @@ export interface WorkerPlaceOptions {
   readonly handOff: HandOff
   readonly clock: Clock
   readonly log: Log
+  readonly counters?: Counters | undefined
   /** The log of events for the operator, which the workers report to and read. */
   readonly events: EventLog
   readonly map: ShardMap
@@ -337,6 +339,7 @@ export class WorkerPlace {
     if (this.#death === undefined) return
     const reason = `it ${this.#death}`
     this.#death = undefined
+    this.#options.counters?.add('workers_restarted', 1)
     events.report({ type: 'worker.restarted', timeMs: clock.nowMs(), worker, reason })
   }
 

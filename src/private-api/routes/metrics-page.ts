@@ -5,6 +5,7 @@
  */
 import { Counter, Gauge, Registry } from 'prom-client'
 import { type AllHistograms, histograms } from '../../histograms.ts'
+import { mib } from '../../limits.ts'
 import {
   conflictMetrics,
   deniedMetrics,
@@ -74,9 +75,15 @@ shownWithLabel.delete(outcomeMetrics.delivered)
 // The sum of those by code.
 shownWithLabel.add('updates_refused')
 
+const buildInfo = {
+  name: 'postbote_build_info',
+  help: 'The version of the worker that answers; always 1.',
+}
+
 export async function metricsPage(
   totals: Readonly<Record<MetricName, number>>,
   times: AllHistograms,
+  version: string,
 ): Promise<MetricsPage> {
   const registry = new Registry()
   const registers = [registry]
@@ -89,16 +96,26 @@ export async function metricsPage(
   for (const { name, kind, help } of metrics) {
     if (shownWithLabel.has(name)) continue
     if (kind === 'gauge') {
-      const isTime = name.endsWith('_us')
-      const shown = isTime ? name.replace(/us$/, 'seconds') : name
-      const value = isTime ? totals[name] / 1_000_000 : totals[name]
+      const { shown, value } = inBaseUnit(name, totals[name])
       new Gauge({ name: `postbote_${shown}`, help, registers }).set(value)
     } else {
       new Counter({ name: `postbote_${name}_total`, help, registers }).inc(totals[name])
     }
   }
+  new Gauge({ ...buildInfo, labelNames: ['version'], registers }).set({ version }, 1)
   const text = `${await registry.metrics()}${histogramLines(times).join('\n')}\n`
   return { contentType: registry.contentType, text }
+}
+
+/** Shared memory has whole numbers of 32 bits. */
+function inBaseUnit(
+  name: MetricName,
+  value: number,
+): { readonly shown: string; readonly value: number } {
+  if (name.endsWith('_us'))
+    return { shown: name.replace(/us$/, 'seconds'), value: value / 1_000_000 }
+  if (name.endsWith('_mib')) return { shown: name.replace(/mib$/, 'bytes'), value: value * mib }
+  return { shown: name, value }
 }
 
 /** By hand, because a histogram of prom-client can only be filled one observation after the other. */

@@ -4,6 +4,14 @@ import { EndingSoon, endingSoonMs, endingSoonPeriodMs } from '../../../src/app/e
 import { issueCertificate } from '../../support/network/certificates.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 
+function routesOf(nodes: number): ConstructorParameters<typeof EndingSoon>[0]['routes'] {
+  const members = Array.from({ length: nodes }, (_, nth) => `node-${nth}`)
+  return {
+    members: () => members.map((name) => ({ name, isLeaving: false, shards: [] })),
+    lostNodes: 1,
+  }
+}
+
 test('the gauges count what expires within 14 days', async () => {
   const clock = new FakeClock()
   const shown: Record<string, number> = {}
@@ -19,11 +27,14 @@ test('the gauges count what expires within 14 days', async () => {
     },
     security: undefined,
     certificates: {},
-    nodes: () => 3,
+    routes: routesOf(3),
+    space: { freeBytes: 5 * 2 ** 20 + 7 },
   })
   await clock.advance(endingSoonPeriodMs)
   assert.deepEqual(shown, {
     nodes: 3,
+    nodes_lost: 1,
+    disk_free_mib: 5,
     access_keys_ending: 2,
     certificates_ending: 0,
     bot_certificate_left_seconds: 0,
@@ -47,7 +58,8 @@ test('the certificate of a node is counted from 14 days before its end', async (
       ring: { countEnding: () => 0 },
       security: { kind: 'certificates', cert, key, ca: cert },
       certificates: {},
-      nodes: () => 1,
+      routes: routesOf(1),
+      space: undefined,
     })
     await clock.advance(endingSoonPeriodMs)
     endingSoon.close()
@@ -67,7 +79,8 @@ test('the certificates of the listeners are counted, too, and how long they last
     ring: { countEnding: () => 0 },
     security: undefined,
     certificates: { bot, private: own },
-    nodes: () => 0,
+    routes: routesOf(0),
+    space: undefined,
   })
   await clock.advance(endingSoonPeriodMs)
   endingSoon.close()

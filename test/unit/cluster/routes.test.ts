@@ -40,6 +40,21 @@ test('on one machine every shard is at the worker that has its range', () => {
   assert.deepEqual(routes.places(), [0, 1])
 })
 
+test('a node that is gone is lost until it is back, unless it was told to leave', () => {
+  const routes = new Routes(map)
+  routes.set(table([], [own, other]))
+  assert.equal(routes.lostNodes, 0)
+  routes.set(table([], [own]))
+  assert.equal(routes.lostNodes, 1)
+  routes.set(table([], [own]))
+  assert.equal(routes.lostNodes, 1, 'it is still gone')
+  routes.set(table([], [own, { ...other, boot: 'next' }]))
+  assert.equal(routes.lostNodes, 0, 'it has another life')
+  routes.set(table([], [own, { ...other, boot: 'next', isLeaving: true }]))
+  routes.set(table([], [own]))
+  assert.equal(routes.lostNodes, 0, 'it was told to leave')
+})
+
 test('shards of another node are at its workers, in the ranges that it has with its number of workers', () => {
   const routes = new Routes(map)
   assert.deepEqual(routes.set(table(['other', 'own', 'other', 'own', 'other'], [own, other])), [])

@@ -9,6 +9,7 @@ test('the page reads every metric of /metrics, and adds up those with labels', a
   const { text } = await metricsPage(
     forEachMetric(() => 2),
     noTimes,
+    '1.0.0',
   )
   const metrics = readMetricsText(text)
   assert.equal(metrics.get('updates_pushed_total'), 2)

@@ -13,7 +13,7 @@ const times = forEachHistogram(({ boundsMs }) => ({
 }))
 
 test('every metric is listed with its value, counters with the ending _total and gauges without', async () => {
-  const { contentType, text } = await metricsPage(totals, times)
+  const { contentType, text } = await metricsPage(totals, times, '1.2.3')
   assert.match(contentType, /^text\/plain; version=0\.0\.4/)
   const lines = text.split('\n')
   const labelled =
@@ -22,17 +22,23 @@ test('every metric is listed with its value, counters with the ending _total and
   for (const [index, { name, kind }] of metrics.entries()) {
     // The sum of the refused pushes, which are shown by their codes.
     if (name === 'updates_refused') continue
-    const isTime = name.endsWith('_us')
-    const shown = `postbote_${isTime ? name.replace('_us', '_seconds') : name}${kind === 'counter' ? '_total' : ''}`
+    const inBase = name.replace(/_us$/, '_seconds').replace(/_mib$/, '_bytes')
+    const perUnit = name.endsWith('_us') ? 1e6 : name.endsWith('_mib') ? 2 ** -20 : 1
+    const shown = `postbote_${inBase}${kind === 'counter' ? '_total' : ''}`
     const isThere =
-      lines.includes(`${shown} ${isTime ? (index + 1) / 1e6 : index + 1}`) &&
+      lines.includes(`${shown} ${(index + 1) / perUnit}`) &&
       text.includes(`# TYPE ${shown} ${kind}`)
     assert.ok(isThere || labelledValues.has(index + 1), name)
   }
 })
 
+test('the version of the server is a label', async () => {
+  const { text } = await metricsPage(totals, times, '1.2.3')
+  assert.ok(text.includes('\npostbote_build_info{version="1.2.3"} 1\n'))
+})
+
 test('outcomes are one metric, with the same names as those of a bot', async () => {
-  const { text } = await metricsPage(totals, times)
+  const { text } = await metricsPage(totals, times, '1.2.3')
   const labels = [...text.matchAll(/^postbote_webhook_outcomes_total\{outcome="(\w+)"\} \d+$/gm)]
   assert.equal(labels.length, outcomes.length)
   assert.deepEqual(new Set(labels.map(([, label]) => label)), new Set<unknown>(outcomes))
@@ -41,7 +47,7 @@ test('outcomes are one metric, with the same names as those of a bot', async () 
 })
 
 test('calls refused with 409 are one metric with the rule that refused them', async () => {
-  const { text } = await metricsPage(totals, times)
+  const { text } = await metricsPage(totals, times, '1.2.3')
   assert.ok(
     text.includes(
       `postbote_poll_conflicts_total{rule="higher_offset"} ${totals.polls_refused_higher_offset}\n`,
@@ -51,7 +57,7 @@ test('calls refused with 409 are one metric with the rule that refused them', as
 })
 
 test('refused pushes are one metric with the code of their error, and other codes are counted, too', async () => {
-  const { text } = await metricsPage(totals, times)
+  const { text } = await metricsPage(totals, times, '1.2.3')
   assert.ok(text.includes(`${refusedName('QUEUE_FULL')} ${totals.updates_refused_queue_full}\n`))
   assert.ok(text.includes(`${refusedName('OTHER')} ${totals.updates_refused_other}\n`))
   const codes = [...text.matchAll(/^postbote_updates_refused_total\{code="(\w+)"\}/gm)]
@@ -61,7 +67,7 @@ test('refused pushes are one metric with the code of their error, and other code
 })
 
 test('bots are one metric with the health of their webhook', async () => {
-  const { text } = await metricsPage(totals, times)
+  const { text } = await metricsPage(totals, times, '1.2.3')
   for (const health of ['healthy', 'degraded', 'failing', 'paused'] as const) {
     assert.ok(text.includes(`postbote_bots{health="${health}"} ${totals[`bots_${health}`]}\n`))
   }
@@ -77,7 +83,7 @@ function valueOf(line: string): number {
 }
 
 test('a histogram has cumulative buckets in seconds, and rows with one name are one metric with a label', async () => {
-  const { text } = await metricsPage(totals, times)
+  const { text } = await metricsPage(totals, times, '1.2.3')
   const lines = text.split('\n').filter((line) => line.includes('postbote_delivery_seconds'))
   assert.equal(lines.filter((line) => line.startsWith('# TYPE')).length, 1)
   for (const mode of ['polling', 'webhook']) {
