@@ -103,8 +103,8 @@ export class ShardChecker {
     if (signal.aborted) return undefined
     if (fatal !== undefined) this.#options.onFatal(shard)
     // A compaction may have hidden what an earlier verification has found: only a check of all records takes it back.
-    if (damagesFound === 0) this.#announced.delete(shard)
-    await this.#announce(shard, { damages, damagesFound })
+    if (damagesFound === 0) this.#forgetFiles(shard)
+    await this.announce(shard, damages, damagesFound)
     return { files, damages, damagesFound, fatal }
   }
 
@@ -133,7 +133,7 @@ export class ShardChecker {
         ...each,
         file: relative(dataDir, each.file),
       }))
-      await this.#announce(shard, { damages, damagesFound: verified.damagesFound })
+      await this.announce(shard, damages, verified.damagesFound)
     } finally {
       onProgress(0)
     }
@@ -157,29 +157,52 @@ export class ShardChecker {
     return checked
   }
 
-  /** Names damage that was not named before. */
-  async #announce(
+  /**
+   * Names damage that was not named before.
+   *
+   * @param damages - the first damages that were found, with paths relative to the data directory or absolute
+   * @param damagesFound - how many were found
+   */
+  async announce(
     shard: number,
-    { damages, damagesFound }: Pick<CheckedShard, 'damages' | 'damagesFound'>,
+    damages: readonly FileDamage[],
+    damagesFound = damages.length,
   ): Promise<void> {
     const { clock, counters, log, marks, report } = this.#options
     const known = this.#announced.get(shard) ?? new Map<string, FileDamage>()
-    const found = damages.filter(({ file, offset }) => !known.has(`${file} ${offset}`))
-    for (const damage of found) known.set(`${damage.file} ${damage.offset}`, damage)
-    if (damages.length > 0) this.#announced.set(shard, known)
+    const found = damages.filter((each) => !known.has(nameOf(each)))
+    for (const damage of found) known.set(nameOf(damage), damage)
+    this.#announced.set(shard, known)
     await marks.setDamaged(shard, [...known.values()])
     const [first] = found
     if (first === undefined) return
     counters.add('file_damages_found', found.length)
     log.error({ shard, damagesFound, damages: found }, foundDamage)
-    const reason = `${first.file}, byte ${first.offset ?? 0}: ${first.reason}`
-    report({ type: 'shard.damaged', timeMs: clock.nowMs(), shard, count: damagesFound, reason })
+    const { file, offset, reason } = first
+    const place = offset === undefined ? '' : `${file}, byte ${offset}: `
+    report({
+      type: 'shard.damaged',
+      timeMs: clock.nowMs(),
+      shard,
+      count: damagesFound,
+      reason: `${place}${reason}`,
+    })
+  }
+
+  /** Updates that are missing in sound files stay named: no check of the files can find them. */
+  #forgetFiles(shard: number): void {
+    const known = this.#announced.get(shard)
+    for (const [name, { offset }] of known ?? []) if (offset !== undefined) known?.delete(name)
   }
 
   /** Ends the requested checks. */
   close(): void {
     this.#stopping.abort()
   }
+}
+
+function nameOf({ file, offset, reason }: FileDamage): string {
+  return `${file} ${offset ?? reason}`
 }
 
 /** Damage of one record, of a log or of the whole directory ends no process. */

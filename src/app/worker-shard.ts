@@ -18,6 +18,7 @@ import { Mutex } from '../kit/mutex.ts'
 import { shardPath } from '../shard/data-directory.ts'
 import { IdMark } from '../shard/id-mark.ts'
 import { openRecounted } from '../shard/open-recounted.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import { Shard } from '../shard/shard.ts'
 import type { ShardLife, ShardMarks } from '../shard/shard-marks.ts'
 import { foreignFault } from '../shard/shard-records.ts'
@@ -38,7 +39,7 @@ export interface WorkerShardOptions extends Pick<Surroundings, 'clock' | 'log' |
   readonly fleet: Pick<Fleet, 'committed'>
   readonly report: ReportEvent
   readonly marks: Omit<ShardMarks, 'setDamaged'>
-  readonly checker: Pick<ShardChecker, 'check' | 'request' | 'thread' | 'verify'>
+  readonly checker: Pick<ShardChecker, 'announce' | 'check' | 'request' | 'thread' | 'verify'>
   readonly databases: Pick<Databases, 'clockOf' | 'leaseOf'>
   /** What ends when a shard leaves: its pairs may be for that shard, and an export asks again. */
   readonly shardStreams: readonly ReadonlySet<{ stop(): void }>[]
@@ -291,6 +292,7 @@ export class WorkerShard {
       onSynced: (durationMs) => counters.observe('sync', durationMs),
       onFailed: () => this.#failed(),
       onReset: () => this.#readAnew(shard),
+      onMissing: (queue, count) => void this.#missing(queue, count),
       onReadFailed: (error) => this.#readFailed(error),
       onReopenFailed: (error) => this.#unreadable(error),
       probe: () => opened.probe(),
@@ -345,6 +347,13 @@ export class WorkerShard {
     checked.catch((reason: unknown) =>
       log.error({ shard, error: String(reason) }, couldNotBeChecked),
     )
+  }
+
+  async #missing(queue: QueueId, count: number): Promise<void> {
+    const what = count === 1 ? 'an update' : `${count} updates`
+    const of = isTestQueue(queue) ? 'the test queue of bot' : 'bot'
+    const reason = `${what} of ${of} ${botIdOf(queue)} cannot be found or read`
+    await this.#options.checker.announce(this.#index, [{ file: this.#path, reason }])
   }
 
   /** After a failed write the shard cannot be reopened. If damage is the reason, it is listed with the shards set aside. */

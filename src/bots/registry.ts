@@ -124,6 +124,14 @@ export class BotRegistry implements BotService {
   }
 
   authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
+    // The queue in memory is void when its shard was opened again, and a poll would find nothing in it.
+    const reopened = this.bots.loaded(token.botId)?.main.shard.reopened()
+    return reopened === undefined
+      ? this.#authorize(token, isTest)
+      : reopened.then(() => this.#authorize(token, isTest))
+  }
+
+  #authorize(token: Token, isTest: boolean): BotQueue | Promise<BotQueue> {
     const loaded = this.bots.loaded(token.botId)
     if (this.#takesForeignTokens) return this.#authorizeForeign(loaded, token, isTest)
     if (loaded !== undefined) return this.#open(loaded, token, isTest)

@@ -123,6 +123,11 @@ export class Backlog {
     return this.#loadedTo >= this.#visibleTo
   }
 
+  /** The number of live updates that are only on disk. */
+  get unloadedCount(): number {
+    return this.#liveCount - this.#window.liveCount
+  }
+
   get loadedCount(): number {
     return this.#window.liveCount
   }

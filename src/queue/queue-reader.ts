@@ -6,6 +6,9 @@
  * another; reads for a webhook run beside it. Removals are not awaited. The reader remembers removed updates that are not
  * in the window until no read can return them. Before a read that goes below the window it waits for all other removals
  * (`settled`).
+ *
+ * A queue has no update that its counts do not have, and none of them can be missing: whoever has read all of it compares. The
+ * ids alone do not tell, because updates leave in any order.
  */
 import type { Clock } from '../clock.ts'
 import type { QueueId } from '../shard/record-keys.ts'
@@ -67,6 +70,8 @@ export class QueueReader {
   #counted: Counted | undefined
   /** The page last returned to a webhook's dispatcher, which may not have loaded it yet. */
   #handed: IdRange = { from: 0, to: 0 }
+  /** How many updates were reported that the counts have and that are not there. */
+  #missingCount = 0
 
   constructor(options: QueueReaderOptions) {
     this.#options = options
@@ -94,6 +99,7 @@ export class QueueReader {
       const range = { from: this.#backlog.loadedTo, to: this.#backlog.visibleTo }
       if (range.from < range.to) {
         await this.#read({ ...pageOf(range), limit }, (page) => this.#backlog.load(page))
+        if (this.#backlog.isLoaded) this.#compare(0)
       }
     })
   }
@@ -181,14 +187,19 @@ export class QueueReader {
     if (backlog.isLoaded && !backlog.hasGap) return
     await this.#exclusively(async () => {
       await this.#options.settled()
+      let found = 0
       const scan = (range: IdRange): Promise<void> =>
         this.#scan(range, async ({ updates }) => {
           const unloaded = updates.filter(({ updateId }) => backlog.isUnloaded(updateId))
+          found += unloaded.length
           await visit(unloaded.map((update) => new DiskEntry(update)))
           return backlog.floor < range.to
         })
+      const before = contentsOf(backlog)
       if (backlog.hasGap) await scan({ from: backlog.floor, to: backlog.windowFrom })
       await scan({ from: backlog.loadedTo, to: backlog.visibleTo })
+      // Whatever came or went meanwhile may be counted and not found, or found and not counted.
+      if (contentsOf(backlog) === before) this.#compare(found)
     })
   }
 
@@ -261,11 +272,28 @@ export class QueueReader {
     return found
   }
 
+  /** Reports updates that the counts have, and that are neither in memory nor among those that were found on disk. */
+  #compare(foundOnDisk: number): void {
+    const { backlog, queue, shard } = this.#options
+    const missing = backlog.unloadedCount - foundOnDisk
+    if (backlog.isDetached || missing <= this.#missingCount) return
+    this.#missingCount = missing
+    shard.noteMissing(queue, missing)
+  }
+
   async #pendingOnDisk(range: IdRange, limit: number): Promise<readonly QueuedUpdate[]> {
     // Otherwise a new dispatcher would read updates that an earlier one has delivered.
     if (range.from <= this.#backlog.floor) await this.#options.settled()
     const page = { ...range, limit, bytesMax: webhookPageBytes }
+    const backlog = this.#backlog
+    // Some may be before the window, and others after it.
+    const isAllWanted = backlog.hasGap
+      ? backlog.isLoaded && range.from <= backlog.floor
+      : range.from <= backlog.loadedTo
+    const before = contentsOf(backlog)
     const { updates, next } = await this.#read(page, (read) => {
+      const isAll = isAllWanted && read.next >= range.to && contentsOf(backlog) === before
+      if (isAll) this.#compare(read.updates.length)
       if (read.next >= this.#backlog.visibleTo) this.#jump()
       this.#hand({ from: range.from, to: read.next })
       return read
@@ -329,6 +357,11 @@ export class QueueReader {
       if (!goesOn) return
     }
   }
+}
+
+/** Changes with whatever comes into a queue, leaves it, or is loaded. */
+function contentsOf({ visibleTo, windowFrom, liveCount, loadedCount }: Backlog): string {
+  return [visibleTo, windowFrom, liveCount, loadedCount].join()
 }
 
 interface Page extends IdRange {

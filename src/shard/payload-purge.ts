@@ -50,7 +50,7 @@ export async function deleteCopies(
       const entries = await shard.range({ gte, lt, limit: keysPerRead, keysOnly: true })
       const end = entries.at(-1)
       if (end === undefined) break
-      await shard.write(entries.map(({ key }) => ({ type: 'del', key })))
+      await shard.write(deletionsOf(entries.map(({ key }) => key)))
       found.push(...entries.map(({ key }) => key.subarray(1)))
       gte = keys.keyAfter(end.key)
     }
@@ -84,7 +84,7 @@ export async function purgePayloads(
     mark: async (range) => {
       const unused = await unusedKeys(shard, range)
       // By one write, so that they are in one table, which what is between them overlaps.
-      await shard.write(unused.map((key) => ({ type: 'del', key })))
+      await shard.write(deletionsOf(unused))
       return unused.length > 0
     },
   })
@@ -142,4 +142,8 @@ function withId(key: Buffer, id: number): Buffer {
   const changed = Buffer.from(key)
   changed.writeUInt32BE(id, keys.updateKeyBytes - 4)
   return changed
+}
+
+export function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
+  return found.map((key) => ({ type: 'del', key }))
 }

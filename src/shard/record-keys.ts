@@ -346,3 +346,22 @@ export function logFieldsOfKey(key: Buffer): RecordKeyFields {
   const hasUpdate = key.length === updateKeyBytes && kind !== prefixes.j
   return hasUpdate ? { ...of, updateId: updateIdOfKey(key) } : of
 }
+
+/**
+ * Returns the id at which to continue after a read of a range of updates.
+ *
+ * @param found - what was read, in the order of the ids
+ * @param to - the end of the range
+ */
+export function nextIdOf(found: readonly { readonly key: Buffer }[], to: number): number {
+  const last = found.at(-1)
+  return last === undefined ? to : updateIdOfKey(last.key) + 1
+}
+
+/** Returns whether a record has the payload of an update of one of these queues. */
+export function isUpdateOf(key: Buffer, queues: readonly QueueId[]): boolean {
+  const [kind] = key
+  const hasPayload = payloadKinds.some((each) => each === String.fromCharCode(kind ?? 0))
+  // The attempts of a queue have a shorter key.
+  return hasPayload && key.length === updateKeyBytes && queues.includes(queueIdOfKey(key))
+}

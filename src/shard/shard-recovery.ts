@@ -6,11 +6,12 @@
  *
  * After a failed write, LevelDB continues to acknowledge writes that are gone at the next start. A poisoned shard
  * therefore writes nothing more through its handle: pushes are refused, reads continue, and confirms take effect in
- * memory only. Recovery rereads everything (`onReset`) and trusts nothing in memory. A database is asked instead of a
+ * memory only. While the database is opened again, reads wait for it. Recovery rereads everything (`onReset`) and trusts nothing in memory. A database is asked instead of a
  * disk: opening it again settles what became of the write.
  */
 import { type Clock, sleep } from '../clock.ts'
 import { changesOf } from '../kit/changes-of.ts'
+import { Waiters } from '../kit/waiters.ts'
 import { NotOwnerError } from '../store/not-owner-error.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../surroundings.ts'
@@ -47,6 +48,11 @@ export interface ShardRecoveryOptions {
 const shardProbePeriodMs = 1_000
 /** The pause before the first of these tests; it doubles up to `shardProbePeriodMs`. A failover is over this soon. */
 const shardFirstProbeMs = 50
+/**
+ * A read waits this long while its shard is opened again, as a request does for a worker that is not there
+ * (`peerConnectWaitMs`): clients give up after 5 s.
+ */
+export const reopenWaitMs = 4_000
 
 export class ShardRecovery {
   readonly #options: ShardRecoveryOptions
@@ -55,10 +61,22 @@ export class ShardRecovery {
   readonly #stopping = new AbortController()
   #status: ShardStatus = 'closed'
   #recovering: Promise<void> = Promise.resolve()
+  /** Whether the database is closed, to be opened again. */
+  #isReopening = false
+  readonly #waiters: Waiters
 
   constructor(options: ShardRecoveryOptions, forget: () => void) {
     this.#options = options
     this.#forget = forget
+    this.#waiters = new Waiters(options.clock)
+  }
+
+  /**
+   * Undefined while the database can be read. Otherwise resolves when it was opened again and everything in memory is void, or
+   * after `reopenWaitMs`.
+   */
+  reopened(): Promise<void> | undefined {
+    return this.#isReopening ? this.#waiters.wait(reopenWaitMs) : undefined
   }
 
   get status(): ShardStatus {
@@ -86,6 +104,7 @@ export class ShardRecovery {
   close(): void {
     this.#stopping.abort()
     this.#to('closed')
+    this.#reopen(false)
   }
 
   /** Resolves when no recovery is in progress. */
@@ -111,6 +130,7 @@ export class ShardRecovery {
       if (signal.aborted) return
       try {
         if (!(await this.#options.probe())) continue
+        this.#reopen(!signal.aborted)
         await store.close()
         await store.open()
       } catch (error) {
@@ -128,7 +148,13 @@ export class ShardRecovery {
       this.#to('serving')
       log.info({ shard: index }, 'the shard was opened again and is served again')
       this.#options.onReset()
+      this.#reopen(false)
       return
     }
+  }
+
+  #reopen(isReopening: boolean): void {
+    this.#isReopening = isReopening
+    if (!isReopening) this.#waiters.release()
   }
 }

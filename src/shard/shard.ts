@@ -17,7 +17,7 @@ import type { QueueId } from './record-keys.ts'
 import { operationCost } from './operation-cost.ts'
 import type { AdvanceOperation, Operation } from './operations.ts'
 import { keptOf, keptStateRecord, type KeptCountsOfShard } from './kept-counts.ts'
-import { deleteCopies, purgePayloads } from './payload-purge.ts'
+import { deleteCopies, deletionsOf, purgePayloads } from './payload-purge.ts'
 import { Reclaimer } from './reclaimer.ts'
 import { Recounter } from './recount.ts'
 import type { QueueState } from './record.ts'
@@ -50,6 +50,8 @@ export interface ShardOptions extends ShardRecoveryOptions {
   onSynced?(durationMs: number): void
   /** Called when a read has failed: a file of the shard may be damaged. */
   onReadFailed?(error: unknown): void
+  /** Called when updates of a queue were acknowledged and have not left it, and are not there. */
+  onMissing?(queue: QueueId, count: number): void
   /** Maximum number of idempotency keys for each queue and UTC day; the value of limits.ts by default. */
   readonly idempotencyKeysPerDayMax?: number
   /** Bounds the shard's update ids outside the database. Without it, as in tests, nothing does. */
@@ -186,6 +188,11 @@ export class Shard {
     this.#recounter ??= this.#newRecounter()
   }
 
+  /** Reports updates that the counts of a queue have, and a read of all of it has not found. */
+  noteMissing(queue: QueueId, count: number): void {
+    this.#options.onMissing?.(queue, count)
+  }
+
   /** The lowest id at which a queue without an `s` record may begin. */
   get firstIdMin(): number {
     return this.#options.idMark?.from ?? 0
@@ -222,19 +229,22 @@ export class Shard {
   /** Reads stored updates of one queue in id order. Damaged records are logged and left out. */
   async readUpdates(range: IdRange): Promise<UpdatesRead> {
     const entries = await this.#range(range, keys.updateKey)
-    return { updates: this.#codec.decodeUpdates(entries), next: nextIdOf(entries, range) }
+    return { updates: this.#codec.decodeUpdates(entries), next: keys.nextIdOf(entries, range.to) }
   }
 
   /** Reads dead letters of one queue in id order. Damaged ones are logged and reported by id only. */
   async readDeadLetters(range: IdRange): Promise<DeadLettersRead> {
     const entries = await this.#range(range, keys.deadLetterKey)
-    return { ...this.#codec.decodeDeadLetters(entries), next: nextIdOf(entries, range) }
+    return { ...this.#codec.decodeDeadLetters(entries), next: keys.nextIdOf(entries, range.to) }
   }
 
   /** Reads kept updates of one queue that have left alone, in id order. */
   async readLeftUpdates(range: IdRange): Promise<LeftUpdatesRead> {
     const entries = await this.#range(range, keys.leftUpdateKey)
-    return { updates: this.#codec.decodeLeftUpdates(entries), next: nextIdOf(entries, range) }
+    return {
+      updates: this.#codec.decodeLeftUpdates(entries),
+      next: keys.nextIdOf(entries, range.to),
+    }
   }
 
   /** Reads runs of kept updates of one queue that begin in a range of ids, in id order, or from its end on. */
@@ -371,7 +381,7 @@ export class Shard {
    */
   async eraseDamaged(queues: readonly QueueId[]): Promise<number> {
     await this.#copying
-    const damaged = this.#codec.takeDamaged((key) => isUpdateOf(key, queues))
+    const damaged = this.#codec.takeDamaged((key) => keys.isUpdateOf(key, queues))
     await this.#writeBeside(deletionsOf(damaged), { sync: true })
     const copied = await deleteCopies(this.#purged, queues)
     return new Set([...damaged, ...copied].map((key) => key.toString('hex'))).size
@@ -471,7 +481,14 @@ export class Shard {
     })
   }
 
+  /** Undefined while the database can be read. Otherwise resolves when it can be, or after a while. */
+  reopened(): Promise<void> | undefined {
+    return this.#recovery.reopened()
+  }
+
   async #read<T>(read: () => Promise<T>): Promise<T> {
+    const reopened = this.reopened()
+    if (reopened !== undefined) await reopened
     if (this.status === 'closed') throw new PostboteError('STORE_UNAVAILABLE')
     try {
       return await read()
@@ -578,21 +595,4 @@ export class Shard {
       this.reclaimLeftovers(queue).catch(() => undefined)
     }
   }
-}
-
-/** Returns the id at which to continue after a read of a range. */
-function nextIdOf(entries: readonly StoreEntry[], { to }: IdRange): number {
-  const last = entries.at(-1)
-  return last === undefined ? to : keys.updateIdOfKey(last.key) + 1
-}
-
-function isUpdateOf(key: Buffer, queues: readonly QueueId[]): boolean {
-  const [kind] = key
-  const hasPayload = keys.payloadKinds.some((each) => each === String.fromCharCode(kind ?? 0))
-  // The attempts of a queue have a shorter key.
-  return hasPayload && key.length === keys.updateKeyBytes && queues.includes(keys.queueIdOfKey(key))
-}
-
-function deletionsOf(found: readonly Buffer[]): StoreOperation[] {
-  return found.map((key) => ({ type: 'del', key }))
 }

@@ -13,8 +13,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { systemClock } from '../../src/clock.ts'
 import { ShardMap } from '../../src/cluster/shard-map.ts'
 import { shardPath } from '../../src/shard/data-directory.ts'
+import { updateKey } from '../../src/shard/record-keys.ts'
+import { LevelStore } from '../../src/store/level/level-store.ts'
 import { addTables, tablesOf, zeroSector } from '../support/store/damaged-tables.ts'
 import { type RegisteredBot, type Server, send, startServer } from '../support/server/server.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
@@ -330,6 +333,35 @@ function isNamed(
 ): boolean {
   return troubles?.some((each) => each.shard === shard) === true
 }
+
+test('updates that a queue has lost without a trace are named when it is read', async (t) => {
+  const first = await startServer(t, { workers: 1, flags })
+  const { botId, token } = await first.register(botOfShard(1))
+  const ids: number[] = []
+  for (let nth = 0; nth < 5; nth++) {
+    ids.push((await first.push(botId, { message: { text: `${nth}` } })) ?? 0)
+  }
+  await first.stop()
+  const store = new LevelStore({
+    directory: shardPath(first.dir, 1),
+    clock: systemClock,
+    lockWaitMs: 0,
+  })
+  await store.open()
+  const lost = ids.slice(1, 3).map((id) => ({ type: 'del' as const, key: updateKey(botId, id) }))
+  await store.write(lost, { sync: true })
+  await store.close()
+  const server = await first.restart()
+  const { body } = await server.call(token, 'getUpdates')
+  assert.equal(body.result.length, 3)
+  const named = async (): Promise<{ shard: number; reason: string }[] | undefined> =>
+    (await readiness(server)).body.damaged_files
+  await until(async () => (await named()) !== undefined)
+  assert.deepEqual(
+    (await named())?.map(({ shard, reason }) => [shard, reason]),
+    [[1, `2 updates of bot ${botId} cannot be found or read`]],
+  )
+})
 
 test('if writes fail while a worker opens its shards, none of them is set aside', async (t) => {
   const place = mkdtempSync(join(tmpdir(), 'postbote-disk-'))

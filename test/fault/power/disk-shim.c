@@ -39,7 +39,10 @@ enum {
   FAULT_SYNC = 2,
   FAULT_WRITE = 3,
   FAULT_HOLD_BEGIN = 4,
-  FAULT_HOLD_END = 5
+  FAULT_HOLD_END = 5,
+  FAULT_FULL_LOGS = 6,
+  FAULT_FULL_TABLES = 7,
+  FAULT_FULL_LISTS = 8
 };
 
 /* The second word of the faults file has the process whose sync of a log stands still. */
@@ -90,16 +93,22 @@ static int is_watched_fd(int fd, char *path) {
   return is_watched(found);
 }
 
-static int is_writable_fd(int fd) {
-  return fd >= 0 && fd < FDS_MAX && writable[fd] && is_watched_fd(fd, NULL);
-}
-
 static int fault(void) { return faults == NULL ? FAULT_NONE : *(const volatile unsigned char *)faults; }
 
-/* Returns whether writing or creating a file fails now, and sets errno. */
-static int fails_to_write(void) {
+/* Returns whether files of one kind have no room: one that is there can be opened, and nothing can be written to it. */
+static int is_full_kind(int kind, const char *path) {
+  const char *slash = strrchr(path, '/');
+  const char *name = slash == NULL ? path : slash + 1;
+  const char *dot = strrchr(name, '.');
+  if (kind == FAULT_FULL_LOGS) return dot != NULL && strcmp(dot, ".log") == 0;
+  if (kind == FAULT_FULL_TABLES) return dot != NULL && strcmp(dot, ".ldb") == 0;
+  return kind == FAULT_FULL_LISTS && strncmp(name, "MANIFEST-", 9) == 0;
+}
+
+/* Returns whether writing a file fails now, or creating one if the path is NULL, and sets errno. */
+static int fails_to_write(const char *path) {
   int kind = fault();
-  if (kind == FAULT_FULL) errno = ENOSPC;
+  if (kind == FAULT_FULL || (path != NULL && is_full_kind(kind, path))) errno = ENOSPC;
   else if (kind == FAULT_WRITE) errno = EIO;
   else return 0;
   return 1;
@@ -142,7 +151,7 @@ static int open_watched(const char *path, int flags, mode_t mode) {
   if ((flags & O_ACCMODE) == O_RDONLY && !(flags & (O_CREAT | O_TRUNC)))
     return open_directly(path, flags, mode);
   look_before(path, (flags & O_TRUNC) != 0, &before);
-  if ((flags & O_CREAT) && !before.exists && fails_to_write()) return -1;
+  if ((flags & O_CREAT) && !before.exists && fails_to_write(NULL)) return -1;
   int fd = open_directly(path, flags, mode);
   if (fd >= 0) opened(path, fd, &before);
   return fd;
@@ -188,7 +197,7 @@ EXPORT FILE *fopen64(const char *path, const char *mode) {
   struct before before;
   if (mode[0] == 'r' || !is_watched(path)) return real_fopen(path, mode);
   look_before(path, mode[0] == 'w', &before);
-  if (!before.exists && fails_to_write()) return NULL;
+  if (!before.exists && fails_to_write(NULL)) return NULL;
   FILE *file = real_fopen(path, mode);
   if (file != NULL) opened(path, fileno(file), &before);
   return file;
@@ -196,14 +205,21 @@ EXPORT FILE *fopen64(const char *path, const char *mode) {
 
 EXPORT FILE *fopen(const char *path, const char *mode) { return fopen64(path, mode); }
 
+static int stream_fails(FILE *file) {
+  char path[PATH_MAX];
+  if (fault() == FAULT_NONE || file == NULL) return 0;
+  int fd = fileno(file);
+  if (fd < 0 || fd >= FDS_MAX || !writable[fd] || !is_watched_fd(fd, path)) return 0;
+  return fails_to_write(path);
+}
+
 EXPORT size_t fwrite_unlocked(const void *bytes, size_t size, size_t count, FILE *file) {
-  if (fault() != FAULT_NONE && is_writable_fd(fileno(file)) && fails_to_write()) return 0;
+  if (stream_fails(file)) return 0;
   return real_fwrite_unlocked(bytes, size, count, file);
 }
 
 EXPORT int fflush_unlocked(FILE *file) {
-  if (fault() != FAULT_NONE && file != NULL && is_writable_fd(fileno(file)) && fails_to_write())
-    return EOF;
+  if (stream_fails(file)) return EOF;
   return real_fflush_unlocked(file);
 }
 
@@ -213,7 +229,7 @@ static int may_write(int fd, off_t offset, size_t length) {
   char copy[64];
   struct stat found;
   if (!is_watched_fd(fd, path)) return 1;
-  if (fails_to_write()) return 0;
+  if (fails_to_write(path)) return 0;
   int saved = errno;
   if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode)) {
     if (offset < 0)
@@ -377,7 +393,7 @@ EXPORT int rmdir(const char *path) { return remove_name(path, AT_REMOVEDIR); }
 
 EXPORT int mkdir(const char *path, mode_t mode) {
   int watched = is_watched(path);
-  if (watched && inode_of(path) == 0 && fails_to_write()) return -1;
+  if (watched && inode_of(path) == 0 && fails_to_write(NULL)) return -1;
   int result = (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
   if (watched && result == 0) {
     ino_t inode = inode_of(path);

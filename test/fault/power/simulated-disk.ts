@@ -26,9 +26,19 @@ import { losePower, syncedLines } from './power-loss.ts'
 
 /**
  * Full: nothing can be written (ENOSPC). Sync: no sync succeeds (EIO). Write: neither works (EIO). With the others, a sync
- * of a log never returns: nothing of it has happened yet, or all of it.
+ * of a log never returns: nothing of it has happened yet, or all of it. With the last ones, only files of one kind are full.
  */
-const faults = { none: 0, full: 1, sync: 2, write: 3, 'sync begins': 4, 'sync ended': 5 } as const
+const faults = {
+  none: 0,
+  full: 1,
+  sync: 2,
+  write: 3,
+  'sync begins': 4,
+  'sync ended': 5,
+  'full for logs': 6,
+  'full for tables': 7,
+  'full for lists': 8,
+} as const
 export type DiskFault = keyof typeof faults
 
 const source = fileURLToPath(new URL('../../../../test/fault/power/disk-shim.c', import.meta.url))

@@ -29,6 +29,8 @@ export class ShardLife {
   readonly logged: string[] = []
   /** The details of each logged line. */
   readonly details: Readonly<Record<string, unknown>>[] = []
+  /** The updates that were reported as missing, as `bot: count`; undefined if none may be. */
+  missing: string[] | undefined
   resets = 0
   isDiskWell = true
   onCommitted: (operations: readonly Operation[]) => void = () => undefined
@@ -53,6 +55,10 @@ export class ShardLife {
       onReset: () => {
         this.resets++
         this.onReset()
+      },
+      onMissing: (queue, count) => {
+        if (this.missing === undefined) throw new Error(`${count} updates of ${queue} are missing`)
+        this.missing.push(`${queue}: ${count}`)
       },
       probe: () => Promise.resolve(this.isDiskWell),
       ...(idempotencyKeysPerDayMax === undefined ? {} : { idempotencyKeysPerDayMax }),

@@ -96,6 +96,7 @@ async function setUp(
       check: async () => life.checked,
       request: async () => undefined,
       verify: async (shard) => void life.verified.push(shard),
+      announce: async () => undefined,
       thread: { run: async () => undefined },
     },
     databases: {

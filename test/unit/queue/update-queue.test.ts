@@ -304,14 +304,56 @@ test('a damaged record is left out, and a page of them hides nothing after it', 
   const life = await QueueLife.open({ windowBytes: 0 })
   const ids = await life.push(1_100)
   const damaged = ids.slice(10, 1_050)
+  life.life.missing = []
   await life.store.write(
     damaged.map((id) => ({ type: 'put', key: updateKey(life.id, id), value: Buffer.from('x') })),
     { sync: true },
   )
   assert.deepEqual(await life.pageIds(), [...ids.slice(0, 10), ...ids.slice(1_050)])
   assert.equal(life.life.logged.length, damaged.length)
+  assert.deepEqual(life.life.missing, [`${life.id}: ${damaged.length}`])
   await life.queue.advance(life.queue.nextId, 'confirm')
   assert.equal(life.queue.pendingCount, 0)
+})
+
+/** A queue that was read from disk, of which some updates left in the middle, and others were lost without a trace. */
+async function withLost(count: number): Promise<{ life: QueueLife; left: readonly number[] }> {
+  const life = await QueueLife.open()
+  const ids = await life.push(10)
+  const removed = await life.queue.pendingAfter(0, 10)
+  life.queue.remove(removed.filter((_, nth) => nth === 2 || nth === 5))
+  await life.clock.advance(1_000)
+  await life.reload()
+  life.life.missing = []
+  const lost = ids.slice(6, 6 + count)
+  const left = ids.filter((id, nth) => nth !== 2 && nth !== 5 && !lost.includes(id))
+  await life.store.write(
+    lost.map((id) => ({ type: 'del', key: updateKey(life.id, id) })),
+    { sync: true },
+  )
+  return { life, left }
+}
+
+test('whoever reads all of a queue reports updates that are missing, and none that have left', async () => {
+  const sound = await withLost(0)
+  assert.deepEqual(await sound.life.pageIds(), sound.left)
+  assert.deepEqual(sound.life.life.missing, [])
+  const { life, left } = await withLost(2)
+  assert.deepEqual(await life.pageIds(), left)
+  assert.deepEqual(life.life.missing, [`${life.id}: 2`])
+  await life.push(1)
+  await life.pageIds()
+  assert.equal(life.life.missing?.length, 1)
+  // A webhook reads past the window.
+  const webhook = await withLost(1)
+  webhook.life.isWebhookActive = true
+  const read = await webhook.life.queue.pendingAfter(0, 100)
+  assert.equal(read.length, webhook.left.length)
+  assert.deepEqual(webhook.life.life.missing, [`${life.id}: 1`])
+  // And so does the sweep of what expires.
+  const swept = await withLost(1)
+  await swept.life.wait(swept.life.queue.removeExpired())
+  assert.deepEqual(swept.life.life.missing, [`${life.id}: 1`])
 })
 
 test('a drop by setWebhook includes updates that have an id and are not synced yet', async () => {

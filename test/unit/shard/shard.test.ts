@@ -7,6 +7,7 @@ import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { Operation } from '../../../src/shard/operations.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
+import { reopenWaitMs } from '../../../src/shard/shard-recovery.ts'
 import { ShardLife, whileTimePasses } from '../../support/store/shard-life.ts'
 import {
   bot,
@@ -130,6 +131,40 @@ test('a probe or a reopening that fails is repeated', async () => {
   assert.equal(shard.status, 'serving')
   assert.equal(life.resets, 1)
   await shard.close()
+})
+
+test('a read waits while the database is opened again, and is refused if that takes too long or the shard is closed', async () => {
+  let isBroken = false
+  const memory = new MemoryStore({ openFailure: () => (isBroken ? new Error('no') : undefined) })
+  const store = new FaultyStore(memory)
+  const { clock, shard } = await openShard(store)
+  await shard.commit([push(1_000)], waited)
+  const read = () => shard.readUpdates({ queue, from: 0, to: 9_999, limit: 9 })
+  const ids = async () => (await read()).updates.map(({ updateId }) => updateId)
+  isBroken = true
+  store.failNextWrite('ENOSPC')
+  await assert.rejects(shard.commit([push(1_001)], waited))
+  assert.equal(shard.reopened(), undefined)
+  await clock.advance(2_000)
+  assert.notEqual(shard.reopened(), undefined)
+  const found = ids()
+  isBroken = false
+  await clock.advance(1_000)
+  assert.equal(shard.status, 'serving')
+  assert.deepEqual(await found, [1_000])
+
+  isBroken = true
+  store.failNextWrite('ENOSPC')
+  shard.track(queue, freshState(1_001))
+  await assert.rejects(shard.commit([push(1_001)], waited))
+  await clock.advance(2_000)
+  const late = assert.rejects(ids(), { code: 'STORE_UNAVAILABLE' })
+  await clock.advance(reopenWaitMs)
+  await late
+  const last = assert.rejects(ids(), { code: 'STORE_UNAVAILABLE' })
+  await shard.close()
+  await last
+  assert.equal(clock.timers, 0)
 })
 
 test('closing a poisoned shard does not wait for its recovery', async () => {
