@@ -16,8 +16,12 @@ export interface ResponseHead {
 }
 
 export function classifyResponse({ status, deliveryOrder }: ResponseHead): Verdict {
-  if (status >= 200 && status < 300) return 'delivered'
+  if (isSuccess(status)) return 'delivered'
   return deliveryOrder !== undefined && hasAbort(deliveryOrder) ? 'refused' : 'rejected'
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300
 }
 
 /** True for 410. It may close the webhook, whatever happens to the update. */

@@ -13,10 +13,12 @@
 
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
-import type { Clock } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
 import type { Lease } from '../lease.ts'
+import { AnswerHead } from './answer-head.ts'
+import { isSuccess } from './classify-response.ts'
 import { webhookReplyBytesMax } from './limits.ts'
-import { failureOf, noResponse, WebhookFailure } from './failure.ts'
+import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
 import { ResponseText, type ResponseTextOptions } from './response-text.ts'
@@ -52,6 +54,9 @@ export interface ConnectionOptions {
   readonly responseText?: ResponseTextOptions | undefined
 }
 
+const onlyHttp2 =
+  'Wrong response from the webhook: the endpoint speaks HTTP/2 only, and deliveries need HTTP/1.1'
+const notHttp = 'Wrong response from the webhook: not HTTP/1.1'
 const tooManyInterim = 'Wrong response from the webhook: too many interim responses'
 /** The error that undici gets when it asks for a second socket. */
 const socketIsLost = new WebhookFailure('Webhook connection closed')
@@ -76,6 +81,11 @@ const webhookResponsePieceBytesMin = 64
  * responses may have.
  */
 const webhookResponseRawBytesMax = 4 * mib
+/**
+ * The body of a success that ends with its connection may pause this long before the connection is closed instead, and a
+ * method in it is lost. Chosen: a server that closes does so at once; one that does not holds up an ordering key for so long.
+ */
+const webhookUnframedBodyMs = 2_000
 /**
  * A delivery accepts this many interim responses (1xx), one per second of its timeout. An endless series of them took
  * half a worker.
@@ -110,7 +120,8 @@ export class Connection {
   #answers = 0
   /** For example a TLS alert. undici drops it in favor of the end of the connection that follows. */
   #socketError: Error | undefined
-  #interimResponses = 0
+  readonly #head = new AnswerHead()
+  #unframed: Timer | undefined
   #controller: Undici.DispatchController | undefined
   #bytesReadBefore = 0
   #isCounting = false
@@ -138,6 +149,7 @@ export class Connection {
     this.#request = { method: 'POST', path: options.path, headers: options.headers, body: null }
     if (options.replies !== undefined) this.#reply = new ReplyReader(options.replies)
     if (options.responseText !== undefined) this.#text = new ResponseText(options.responseText)
+    this.#watchReading(options.socket)
     options.socket.once('error', (error) => {
       this.#socketError = error
     })
@@ -173,18 +185,18 @@ export class Connection {
    * the delivery. Any client repeats such a request on a new connection (RFC 9112, 9.3.1).
    */
   get hasEndedUnanswered(): boolean {
-    const { socket } = this.#options
-    return this.#answers > 0 && this.#isClosing && socket.bytesRead === this.#bytesReadBefore
+    return this.#answers > 0 && this.#isClosing && !this.#head.hasBytes
   }
 
   /** Sends a delivery. `headers` replace the usual headers. */
   send(lane: Lane, body: Buffer, headers: string[] = this.#options.headers): void {
     this.#lane = lane
     this.status = 0
+    this.#statusText = ''
     this.retryAfter = undefined
     this.deliveryOrder = undefined
     this.#responseBytes = 0
-    this.#interimResponses = 0
+    this.#head.reset()
     this.startedMs = this.#options.clock.monotonicMs()
     this.#request.body = body
     this.#request.headers = headers
@@ -194,6 +206,7 @@ export class Connection {
   /** Destroys the socket without reporting a delivery in flight. Resolves when the socket is closed. */
   destroy(): Promise<void> {
     this.#lane = undefined
+    this.#unframed?.cancel()
     this.#reply?.abandon()
     this.#isClosing = true
     const { socket } = this.#options
@@ -210,6 +223,7 @@ export class Connection {
   onRequestStart(controller: Undici.DispatchController): void {
     const { lease, socket } = this.#options
     this.#controller = controller
+    this.#head.begin()
     this.#bytesReadBefore = socket.bytesRead
     if (!this.#isCounting) {
       this.#isCounting = true
@@ -218,6 +232,8 @@ export class Connection {
     }
     // undici writes on a used connection one turn of the event loop after `send`, and a server may be frozen in between.
     if (!lease.isValid()) controller.abort(leaseIsOver)
+    // What follows a former answer would be taken for the answer to this request.
+    else if (this.#answers > 0 && socket.readableLength > 0) controller.abort(socketIsLost)
     else this.onWritten?.()
   }
 
@@ -227,10 +243,6 @@ export class Connection {
     headers: Readonly<Record<string, string | string[] | undefined>>,
     statusText = '',
   ): void {
-    if (status < 200) {
-      this.#onInterimResponse(controller)
-      return
-    }
     this.status = status
     this.#statusText = statusText
     const retryAfter = headers['retry-after']
@@ -240,6 +252,7 @@ export class Connection {
     if (headers['connection'] === 'close') this.#isClosing = true
     this.#reply?.begin(status, headers)
     this.#text?.begin(status, headers)
+    if (isSuccess(status) && endsWithConnection(status, headers)) this.#awaitEnd(controller)
   }
 
   onResponseData(controller: Undici.DispatchController, chunk: Buffer): void {
@@ -266,11 +279,43 @@ export class Connection {
     const lane = this.#finish()
     if (lane === undefined) return
     this.#isClosing = true
+    if (this.status === 0) this.status = this.#head.status
     const { owner } = this.#options
-    if (error === responseIsCut) owner.answered(this, lane)
-    else if (isNotSent(error)) owner.notSent(this, lane)
-    else owner.failed(this, lane, failureOf(this.#socketError ?? error))
+    const isAnswer = this.status > 0 && error === responseIsCut
+    // Its status line says that the endpoint has taken the update, whatever is wrong with the rest.
+    if (isNotSent(error)) owner.notSent(this, lane)
+    else if (isAnswer || isSuccess(this.status)) owner.answered(this, lane)
+    else owner.failed(this, lane, this.#failureOf(error))
     this.#text?.clear()
+  }
+
+  #failureOf(error: Error): WebhookFailure {
+    if (this.#head.isHttp2) return new WebhookFailure(onlyHttp2, 'rejected', error)
+    if (error === responseIsCut) return new WebhookFailure(notHttp, 'rejected')
+    return failureOf(this.#socketError ?? error)
+  }
+
+  /** Has all that undici reads pass through the head of the answer. A stream in between would cost more than the rest. */
+  #watchReading(socket: Socket): void {
+    const read = socket.read.bind(socket)
+    socket.read = (size?: number): unknown => {
+      for (;;) {
+        const chunk: unknown = read(size)
+        if (!(chunk instanceof Buffer)) return chunk
+        const rest = this.#head.pass(chunk)
+        if (rest.length > 0) return rest
+      }
+    }
+  }
+
+  /** An endpoint that says neither how long its body is nor closes the connection has still taken the update. */
+  #awaitEnd(controller: Undici.DispatchController): void {
+    const bytes = this.#responseBytes
+    this.#unframed = this.#options.clock.after(webhookUnframedBodyMs, () => {
+      const isReading = this.#reply?.isReading === true && this.#responseBytes > bytes
+      if (isReading) this.#awaitEnd(controller)
+      else controller.abort(responseIsCut)
+    })
   }
 
   /**
@@ -280,21 +325,16 @@ export class Connection {
     if (this.#lane === undefined) return
     const bytes = this.#options.socket.bytesRead - this.#bytesReadBefore
     if (bytes > webhookResponseRawBytesMax) this.#controller?.abort(responseIsCut)
-  }
-
-  /** Each interim response restarts undici's timer, so an endless sequence of them would never time out. */
-  #onInterimResponse(controller: Undici.DispatchController): void {
-    this.#interimResponses++
-    if (this.#isLate()) {
-      controller.abort(new WebhookFailure(noResponse, 'timed_out'))
-    } else if (this.#interimResponses === webhookInterimResponsesMax + 1) {
-      controller.abort(new WebhookFailure(tooManyInterim, 'rejected'))
+    else if (this.#head.interimResponses > webhookInterimResponsesMax) {
+      this.#controller?.abort(new WebhookFailure(tooManyInterim, 'rejected'))
     }
   }
 
   #finish(): Lane | undefined {
     const lane = this.#lane
     this.#lane = undefined
+    this.#head.end()
+    this.#unframed?.cancel()
     // From here on the update's memory may be reused or freed.
     this.#request.body = null
     return lane
@@ -316,4 +356,13 @@ export class Connection {
 function isNotSent(error: Error): boolean {
   if (error === socketIsLost || error === leaseIsOver) return true
   return 'code' in error && notSentCodes.has(error.code)
+}
+
+/** Whether nothing says where the body of a response ends but the end of its connection. */
+function endsWithConnection(
+  status: number,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): boolean {
+  if (status === 204 || headers['content-length'] !== undefined) return false
+  return !/chunked\s*$/i.test(String(headers['transfer-encoding'] ?? ''))
 }

@@ -117,6 +117,10 @@ interface Means {
  */
 const webhookTcpKeepAliveMs = 60_000
 
+const timedOut = 'Connection timed out'
+const silentProxy =
+  'no response to CONNECT in time: the proxy, or the endpoint behind it, is silent'
+
 function openConnection(request: ConnectRequest, means: Means): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const { signal, target } = request
@@ -128,9 +132,8 @@ function openConnection(request: ConnectRequest, means: Means): Promise<Socket> 
     )
     /** Translates an error according to the stage at which it occurred. */
     let explain = proxy === undefined ? failureOf : proxyFailureOf
-    const timer = clock.after(request.timeoutMs, () =>
-      fail(new WebhookFailure('Connection timed out', 'timed_out')),
-    )
+    let late = timedOut
+    const timer = clock.after(request.timeoutMs, () => fail(new WebhookFailure(late, 'timed_out')))
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()
     socket.setNoDelay(true)
@@ -138,11 +141,13 @@ function openConnection(request: ConnectRequest, means: Means): Promise<Socket> 
     socket.once('error', fail)
     socket.once('close', onClose)
     socket.once('connect', () => {
+      if (proxy !== undefined) late = silentProxy
       if (proxy === undefined) onTransport()
       else openTunnel(socket, request, proxy).then(onTransport, fail)
     })
 
     function onTransport(): void {
+      late = timedOut
       request.watch?.onTransport()
       if (!target.endpoint.secure) {
         succeed()

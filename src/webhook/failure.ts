@@ -49,7 +49,6 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
     EMFILE: 'Too many open files on this server',
     ENFILE: 'Too many open files on this server',
     UND_ERR_SOCKET: 'Webhook connection closed',
-    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'Webhook connection closed',
     ENOTFOUND: 'Failed to resolve host: Name or service not known',
     EAI_AGAIN: noNameServerAnswer,
   },
@@ -60,6 +59,8 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
     UND_ERR_BODY_TIMEOUT: noResponse,
   },
   rejected: {
+    UND_ERR_RES_CONTENT_LENGTH_MISMATCH:
+      'Wrong response from the webhook: its body does not have the length that its headers say',
     UND_ERR_HEADERS_OVERFLOW: 'Wrong response from the webhook: headers are too large',
   },
   tls_failed: {
@@ -83,6 +84,8 @@ const textsByKind: Readonly<Record<FailureKind, Readonly<Record<string, string>>
     // Up to TLS 1.2 one alert stands for both causes.
     ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE:
       'TLS: handshake failed: no common cipher, or a client certificate is required',
+    ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
+      'TLS: handshake failed: the endpoint speaks HTTP/2 only, and deliveries need HTTP/1.1',
     ERR_SSL_TLSV1_UNRECOGNIZED_NAME: 'TLS: handshake failed: host name is unknown there',
     ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
       'TLS: handshake failed: a client certificate is required',
@@ -126,14 +129,16 @@ const wordsByCode: ReadonlyMap<string, Words> = new Map(
 export function failureOf(error: unknown): WebhookFailure {
   if (error instanceof WebhookFailure) return error
   const code = codeOf(error)
-  const { kind, text } =
-    interimResponse(error) ?? wordsByCode.get(code) ?? wordsForUnknown(code, error)
+  const { kind, text } = upgrade(error) ?? wordsByCode.get(code) ?? wordsForUnknown(code, error)
   return new WebhookFailure(text, kind, error)
 }
 
 /** Translates an error during a TLS handshake. A broken connection counts as `tls_failed` then. */
 export function tlsFailureOf(error: unknown): WebhookFailure {
-  return prefixed('TLS: handshake failed', 'tls_failed', error)
+  const failure = failureOf(error)
+  if (failure.kind !== 'connection_failed') return failure
+  const what = withoutGeneral(failure.message)
+  return new WebhookFailure(`TLS: handshake failed: ${what}`, 'tls_failed', error)
 }
 
 /**
@@ -141,14 +146,12 @@ export function tlsFailureOf(error: unknown): WebhookFailure {
  * begins with `Proxy:`.
  */
 export function proxyFailureOf(error: unknown): WebhookFailure {
-  return prefixed('Proxy', 'connection_failed', error)
+  const { kind, message } = failureOf(error)
+  return new WebhookFailure(`Proxy: ${withoutGeneral(message)}`, kind, error)
 }
 
-function prefixed(prefix: string, kind: FailureKind, error: unknown): WebhookFailure {
-  const failure = failureOf(error)
-  if (failure.kind !== 'connection_failed') return failure
-  const what = failure.message.replace(/^Connection failed: /, '')
-  return new WebhookFailure(`${prefix}: ${what}`, kind, error)
+function withoutGeneral(message: string): string {
+  return message.replace(/^Connection failed: /, '')
 }
 
 /** Cuts a text to 256 characters, because texts from the other side may be of any length. */
@@ -165,14 +168,12 @@ export function lookupFailureOf(error: unknown): WebhookFailure {
   return new WebhookFailure(text, 'connection_failed', error)
 }
 
-/** undici reports these two cases as a broken connection; only its message tells them apart. */
-function interimResponse(error: unknown): Words | undefined {
-  const message = error instanceof Error ? error.message : ''
-  if (message !== 'bad response' && message !== 'bad upgrade') return undefined
-  const status = message === 'bad upgrade' ? '101 Switching Protocols' : '100 Continue'
+/** undici reports this case as a broken connection; only its message tells it apart. */
+function upgrade(error: unknown): Words | undefined {
+  if (!(error instanceof Error) || error.message !== 'bad upgrade') return undefined
   return {
     kind: 'rejected',
-    text: `Wrong response from the webhook: ${status} was not requested`,
+    text: 'Wrong response from the webhook: 101 Switching Protocols was not requested',
   }
 }
 

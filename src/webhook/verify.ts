@@ -49,15 +49,14 @@ export async function verifyEndpoint(verification: Verification): Promise<Verifi
   signal?.addEventListener('abort', abort, { once: true })
   try {
     let isResolved = false
-    const deadline = sleep(clock, verification.timeoutMs, own.signal).then(() => {
-      // The look-up itself continues for as long as a delivery would wait for it.
-      throw new WebhookFailure(
-        isResolved ? 'Connection timed out' : noNameServerAnswer,
-        'timed_out',
-      )
-    })
     const work = connectOnce(verification, own.signal, () => {
       isResolved = true
+    })
+    const deadline = sleep(clock, verification.timeoutMs, own.signal).then(() => {
+      // Connections end at the same time by themselves, and say what was silent.
+      if (isResolved) return work
+      // The look-up itself continues for as long as a delivery would wait for it.
+      throw new WebhookFailure(noNameServerAnswer, 'timed_out')
     })
     // Nothing awaits the promise that settles second.
     deadline.catch(() => undefined)

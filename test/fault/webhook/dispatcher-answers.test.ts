@@ -1,14 +1,21 @@
 /** Tests how a dispatcher takes answers that are framed badly, or do not come at all. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { createSecureServer as createSecureHttp2, createServer as createHttp2 } from 'node:http2'
 import { createServer, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { nextTurn, systemClock } from '../../../src/clock.ts'
+import { createConnector } from '../../../src/webhook/connector.ts'
+import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
+import type { ReplyIntake } from '../../../src/webhook/reply-reader.ts'
+import { verifyEndpoint } from '../../../src/webhook/verify.ts'
+import { makeCertificate } from '../../support/network/certificates.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { portOf } from '../../support/kit/port.ts'
 import { until } from '../../support/kit/until.ts'
 import { readRequests } from '../../support/producers/raw-requests.ts'
 import { stopAfter } from '../../support/webhook/webhook-endpoints.ts'
-import { setUpWebhook } from '../../support/webhook/webhook-setup.ts'
+import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
 
 /** Serves raw connections: `serve` is called for each request with the number that it has on its connection, from 1 on. */
 async function perConnection(
@@ -85,4 +92,216 @@ test('a kept connection that ends within its answer is a failure', async (contex
   setup.dispatcher.start(0)
   await setup.source.empty()
   assert.equal(setup.attempts.latest().length, 3)
+})
+
+const ok = 'HTTP/1.1 200 OK\r\n'
+const length = 'Content-Length: 2\r\n'
+const chunked = 'Transfer-Encoding: chunked\r\n'
+const go = 'HTTP/1.1 100 Continue\r\n\r\n'
+const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nX: \r\n\r\n'
+
+/** Answers that are successes, whatever is wrong with the rest of them. */
+const badSuccesses: Readonly<Record<string, string>> = {
+  'two lengths': `${ok}${length}${length}\r\nok`,
+  'two different lengths': `${ok}${length}Content-Length: 3\r\n\r\nok`,
+  'a length and chunks': `${ok}${length}${chunked}\r\n2\r\nok\r\n0\r\n\r\n`,
+  'chunks and a length': `${ok}${chunked}${length}\r\n2\r\nok\r\n0\r\n\r\n`,
+  'a length that is no number': `${ok}Content-Length: two\r\n\r\nok`,
+  'a 204 with a length and a body': `HTTP/1.1 204 No Content\r\n${length}\r\nok`,
+  'a 204 with a length and without a body': `HTTP/1.1 204 No Content\r\n${length}\r\n`,
+  'a folded header': `${ok}X-A: b\r\n c\r\n${length}\r\nok`,
+  'a blank before a colon': `${ok}X-A : b\r\n${length}\r\nok`,
+  'a header without a colon': `${ok}nonsense\r\n${length}\r\nok`,
+  'a zero byte in a header': `${ok}X-A: \0\r\n${length}\r\nok`,
+  'headers of 17 KiB': `${ok}X-A: ${'x'.repeat(17_000)}\r\n${length}\r\nok`,
+  'headers of 1 MB': `${ok}X-A: ${'x'.repeat(1_000_000)}\r\n${length}\r\nok`,
+  'a size of a chunk that is none': `${ok}${chunked}\r\nzz\r\nok\r\n0\r\n\r\n`,
+  'line ends of one byte': 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
+  'a status line without a reason, and two lengths': `HTTP/1.0 299\r\n${length}${length}\r\nok`,
+  'no length': `${ok}\r\nok`,
+  'no length and no body': 'HTTP/1.0 200 OK\r\n\r\n',
+  'a 100 Continue that nobody asked for': `${go}${ok}${length}\r\nok`,
+  'several interim responses': `${go}${hints}${go}HTTP/1.1 102 Processing\n\n${ok}${length}\r\nok`,
+  'an interim response and two lengths': `${go}${ok}${length}${length}\r\nok`,
+}
+
+for (const [name, answer] of Object.entries(badSuccesses)) {
+  for (const piece of [answer.length, 1].filter((bytes) => bytes > 1 || answer.length < 1_000)) {
+    test(`a 2xx status line is a success: ${name}, in ${piece === 1 ? 'pieces' : 'one piece'}`, async (context) => {
+      const ids: string[] = []
+      const url = await perConnection(context, (socket, _nth, text) => {
+        ids.push(/"update_id":(\d+)/.exec(text)?.[1] ?? '')
+        socket.setNoDelay(true)
+        void write(socket, answer, piece)
+      })
+      const clock = new FakeClock()
+      const setup = stopAfter(context, setUpWebhook({ url, maxConnections: 1 }, { clock }))
+      for (let updateId = 1; updateId <= 3; updateId++) setup.source.push({ updateId })
+      setup.dispatcher.start(0)
+      await until(async () => {
+        await clock.advance(100)
+        return setup.source.updates.length === 0
+      })
+      assert.deepEqual(ids, ['1', '2', '3'])
+      assert.deepEqual(
+        setup.attempts.latest().map(({ error }) => error),
+        [undefined, undefined, undefined],
+      )
+    })
+  }
+}
+
+async function write(socket: Socket, answer: string, pieceBytes: number): Promise<void> {
+  for (let at = 0; at < answer.length && !socket.destroyed; at += pieceBytes) {
+    socket.write(answer.slice(at, at + pieceBytes), 'latin1')
+    await nextTurn(systemClock)
+  }
+}
+
+const close = 'Webhook connection closed'
+const notHttp = 'Wrong response from the webhook: not HTTP/1.1'
+/** What ends the connection and is no success. */
+const failures: Readonly<Record<string, string>> = {
+  'ICY 200 OK\r\n\r\n': notHttp,
+  '200 OK\r\n\r\n': notHttp,
+  'HTTP/2 200\r\n\r\n': notHttp,
+  'HTTP/1.1 2000 OK\r\n\r\n': notHttp,
+  ' HTTP/1.1 200 OK\r\n\r\n': notHttp,
+  'HTTP/1.1  200 OK\r\n\r\n': notHttp,
+  'HTTP/1.1 200': close,
+  'HTTP/1.1 200 O': close,
+  [go]: close,
+  [`${go.slice(0, -2)}X: ${ok}`]: close,
+  [`${go}HTTP/1.1 500 No\r\nnonsense\r\n\r\n`]: notHttp,
+  [`HTTP/1.1 304 No\r\n${length}\r\n`]:
+    'Wrong response from the webhook: its body does not have the length that its headers say',
+  '\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64':
+    'Wrong response from the webhook: the endpoint speaks HTTP/2 only, and deliveries need HTTP/1.1',
+}
+
+for (const [answer, message] of Object.entries(failures)) {
+  test(`an answer without a 2xx status line is none: ${JSON.stringify(answer)}`, async (context) => {
+    const url = await perConnection(context, (socket) => void socket.end(answer, 'latin1'))
+    const setup = stopAfter(context, setUpWebhook({ url }, { clock: new FakeClock() }))
+    setup.source.push({ updateId: 1 })
+    setup.dispatcher.start(0)
+    await until(() => setup.attempts.failuresInRow > 0)
+    assert.equal(setup.attempts.lastError, message)
+    assert.equal(setup.source.updates.length, 1)
+  })
+}
+
+for (const delay of ['with', 'after'] as const) {
+  test(`a second answer that comes ${delay} the first is not taken for that of the next delivery`, async (context) => {
+    const answer = `${ok}${length}\r\nok`
+    const refused = `HTTP/1.1 500 No\r\n${length}\r\nok`
+    const seen: string[] = []
+    const url = await perConnection(context, (socket, _nth, text) => {
+      const id = /"update_id":(\d+)/.exec(text)?.[1] ?? ''
+      seen.push(id)
+      if (id !== '1') socket.write(answer)
+      else if (delay === 'with') socket.write(answer + refused)
+      else socket.write(answer, () => socket.write(refused))
+    })
+    const setup = stopAfter(context, setUpWebhook({ url, maxConnections: 1 }))
+    for (let updateId = 1; updateId <= 3; updateId++) setup.source.push({ updateId })
+    setup.dispatcher.start(0)
+    await setup.source.empty()
+    assert.deepEqual(seen, ['1', '2', '3'])
+    assert.equal(setup.attempts.lastError, undefined)
+  })
+}
+
+test('a method in a body counts only if the framing of the answer is sound', async (context) => {
+  const json = 'Content-Type: application/json\r\n'
+  const answers: Readonly<Record<string, string>> = {
+    sound: `${ok}${json}${length}\r\n{}`,
+    lengths: `${ok}${json}${length}${length}\r\n{}`,
+    cut: `${ok}${json}Content-Length: 5\r\n\r\n{}`,
+    open: `${ok}${json}\r\n{}`,
+    ended: `${ok}${json}\r\n{}`,
+  }
+  const url = await perConnection(context, (socket, _nth, text) => {
+    const [name = ''] = Object.keys(answers).filter((each) => text.includes(each))
+    socket.write(answers[name] ?? '')
+    if (name === 'cut' || name === 'ended') socket.end()
+  })
+  const taken: string[] = []
+  const replies: ReplyIntake = {
+    wants: () => true,
+    reserve: () => true,
+    release: () => undefined,
+    take: ({ orderingKey }) => void taken.push(orderingKey),
+    dropped: () => undefined,
+  }
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock, replies }))
+  for (const [nth, orderingKey] of Object.keys(answers).entries()) {
+    setup.source.push({ updateId: nth + 1, orderingKey })
+  }
+  setup.dispatcher.start(0)
+  await until(async () => {
+    await clock.advance(100)
+    return setup.source.updates.length === 0
+  })
+  assert.deepEqual(taken.toSorted(), ['ended', 'sound'])
+  assert.equal(setup.attempts.lastError, undefined)
+})
+
+test('an endpoint that speaks HTTP/2 only is named as such, with and without TLS', async (context) => {
+  const identity = makeCertificate('localhost')
+  for (const server of [
+    createHttp2(),
+    createSecureHttp2({ key: identity.key, cert: identity.cert }),
+  ]) {
+    server.on('sessionError', () => undefined)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    context.after(() => server.close())
+    const isSecure = 'setSecureContext' in server
+    const url = `http${isSecure ? 's' : ''}://localhost:${portOf(server)}/`
+    const setup = stopAfter(
+      context,
+      setUpWebhook({ url, certificate: identity.cert }, { clock: new FakeClock() }),
+    )
+    setup.source.push({ updateId: 1 })
+    setup.dispatcher.start(0)
+    await until(() => setup.attempts.failuresInRow > 0)
+    assert.match(setup.attempts.lastError ?? '', /the endpoint speaks HTTP\/2 only/)
+  }
+})
+
+test('a proxy that stays silent is named', async (context) => {
+  const sockets: Socket[] = []
+  const proxy = createServer((socket) => void sockets.push(socket))
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  context.after(() => {
+    for (const socket of sockets) socket.destroy()
+    proxy.close()
+  })
+  const clock = new FakeClock()
+  const connect = createConnector({
+    clock,
+    proxy: { host: '127.0.0.1', port: portOf(proxy), authorization: undefined },
+  })
+  const network = { ...loopbackNetwork, connect }
+  const silent = 'Proxy: no response to CONNECT in time'
+  const url = 'http://bot.example/'
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock, network }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await until(() => sockets.length === 1)
+  await settle()
+  await clock.advance(10_000)
+  await until(() => setup.attempts.lastError?.startsWith(silent) === true)
+  await setup.dispatcher.close()
+  const endpoint = parseEndpoint(url, { local: true })
+  const outcome = assert.rejects(verifyEndpoint({ endpoint, network, clock, timeoutMs: 4_500 }), {
+    message: new RegExp(`^Bad Request: bad webhook: ${silent}`),
+  })
+  await until(() => sockets.length === 2)
+  await settle()
+  await clock.advance(4_500)
+  await outcome
 })

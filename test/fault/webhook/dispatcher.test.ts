@@ -161,11 +161,6 @@ const misbehaviours: readonly {
     misbehave: (socket) => void socket.write('HTTP/1.1 000 Zero\r\nContent-Length: 0\r\n\r\n'),
   },
   {
-    name: 'a 100 Continue that was not requested',
-    message: 'Wrong response from the webhook: 100 Continue was not requested',
-    misbehave: (socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n'),
-  },
-  {
     name: 'an upgrade',
     message: 'Wrong response from the webhook: 101 Switching Protocols was not requested',
     misbehave: (socket) =>
@@ -176,7 +171,7 @@ const misbehaviours: readonly {
   {
     name: 'a response that is cut off',
     message: 'Webhook connection closed',
-    misbehave: (socket) => void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab'),
+    misbehave: (socket) => void socket.end('HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nab'),
   },
   {
     name: 'a response that does not arrive',
@@ -186,12 +181,12 @@ const misbehaviours: readonly {
   {
     name: 'a response whose body does not arrive',
     message: 'Read timeout expired: connected, but no complete response in time',
-    misbehave: (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'),
+    misbehave: (socket) => void socket.write('HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\n'),
   },
   {
     name: 'endless headers',
     message: 'Wrong response from the webhook: headers are too large',
-    misbehave: (socket) => void socket.write(`HTTP/1.1 200 OK\r\nA: ${'x'.repeat(100_000)}`),
+    misbehave: (socket) => void socket.write(`HTTP/1.1 500 No\r\nA: ${'x'.repeat(100_000)}`),
   },
   {
     name: 'an endless row of interim responses',

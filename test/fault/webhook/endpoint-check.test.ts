@@ -388,7 +388,7 @@ test('endless or countless headers, interim responses, and what is not HTTP end 
         const more = (): void => {
           if (!socket.destroyed) socket.write('x-a: b\r\n'.repeat(1_000), more)
         }
-        socket.write('HTTP/1.1 200 OK\r\n', more)
+        socket.write('HTTP/1.1 500 No\r\n', more)
       },
       /headers are too large$/,
     ],
@@ -405,6 +405,22 @@ test('endless or countless headers, interim responses, and what is not HTTP end 
     assert.equal(checked.steps.at(-1)?.state, 'failed')
     assert.match(textOf(checked, 'post'), text)
     assert.deepEqual([checked.responseHeaders, checked.responseBody], [undefined, undefined])
+    await until(() => sockets.size === 0)
+  }
+})
+
+test('a check takes a 2xx status line as deliveries do, whatever follows it', async (context) => {
+  const headers = 'x-a: b\r\n'.repeat(10_000)
+  for (const answer of [`200 OK\r\n${headers}`, '202 Accepted\r\nx : y\r\n\r\n']) {
+    const { url, sockets } = await rawEndpoint(
+      context,
+      (socket) => void socket.write(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 ${answer}`),
+    )
+    const checked = await check(url)
+    assert.deepEqual(
+      [checked.steps.at(-1)?.state, textOf(checked, 'post')],
+      ['ok', answer.split('\r', 1)[0]],
+    )
     await until(() => sockets.size === 0)
   }
 })

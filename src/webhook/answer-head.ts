@@ -1,0 +1,119 @@
+/**
+ * Reads the bytes of an answer before undici's parser does, for two things that the parser refuses and that other clients take:
+ * interim responses (1xx) that nobody asked for, which it never sees, and the status of an answer whose head or framing it
+ * does not read to its end. A 2xx status line says that the endpoint has taken the update, whatever follows.
+ *
+ *     idle --begin--> line --status line--> final --end--> idle
+ *                      ^  \--1xx--> interim
+ *                      +----blank line----+
+ *
+ * It keeps no more than the beginning of a line.
+ */
+
+/** `HTTP/1.1 200` and what follows it. */
+const statusBytes = 13
+const statusLine = /^HTTP\/1\.[01] (\d{3})[ \r\n]/
+/** What the beginning of a status line may be. */
+const beginning = 'HTTP/1.'
+/** The header of a frame with the settings of HTTP/2, or with its end, of which only the length differs (RFC 9113, 4.1). */
+// oxlint-disable-next-line no-control-regex -- the frame has them
+const http2Frame = /^\0[^]{2}[\x04\x07]\0{5}/
+
+const newline = 10
+const nothing = Buffer.alloc(0)
+
+export class AnswerHead {
+  #state: 'idle' | 'line' | 'interim' | 'final' = 'idle'
+  /** The beginning of a status line. */
+  #held: Buffer = nothing
+  #isBlankLine = true
+  #isLineComplete = false
+  #status = 0
+  hasBytes = false
+  isHttp2 = false
+  /** So many interim responses came before. */
+  interimResponses = 0
+
+  /** Forgets the last answer, because another delivery begins. */
+  reset(): void {
+    this.end()
+    this.hasBytes = false
+    this.isHttp2 = false
+    this.interimResponses = 0
+    this.#status = 0
+    this.#isLineComplete = false
+  }
+
+  /** A request is about to be written. */
+  begin(): void {
+    this.#state = 'line'
+  }
+
+  /** The answer is complete, and what follows belongs to none. */
+  end(): void {
+    this.#state = 'idle'
+    this.#held = nothing
+  }
+
+  /** The status if its line is complete; otherwise 0. */
+  get status(): number {
+    return this.#isLineComplete ? this.#status : 0
+  }
+
+  /** Takes what the endpoint has sent, and returns what the parser gets of it. */
+  pass(chunk: Buffer): Buffer {
+    if (this.#state === 'idle' || (this.#state === 'final' && this.#isLineComplete)) return chunk
+    this.hasBytes = true
+    let rest = chunk
+    while (rest.length > 0) {
+      if (this.#state === 'interim') rest = this.#afterInterim(rest)
+      else if (this.#state === 'line') rest = this.#readLine(rest)
+      else break
+    }
+    if (this.#state === 'final') this.#isLineComplete ||= rest.includes(newline)
+    return rest
+  }
+
+  /** Returns the status line and what follows, what follows the line of an interim response, or nothing if it is held. */
+  #readLine(chunk: Buffer): Buffer {
+    const all = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    this.#held = nothing
+    const text = all.toString('latin1', 0, statusBytes)
+    const [, status] = statusLine.exec(text) ?? []
+    const isBegun = beginning.startsWith(text.slice(0, beginning.length))
+    if (status === undefined && isBegun && all.length < statusBytes && !all.includes(newline)) {
+      this.#held = all
+      return nothing
+    }
+    if (status?.startsWith('1') === true && status !== '101') {
+      this.interimResponses++
+      this.#isBlankLine = false
+      this.#state = 'interim'
+      return all
+    }
+    this.isHttp2 = http2Frame.test(text)
+    this.#status = Number(status ?? 0)
+    this.#state = 'final'
+    return all
+  }
+
+  /** Skips an interim response. */
+  #afterInterim(chunk: Buffer): Buffer {
+    let from = 0
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
+      const isBlank = this.#isBlankLine && isBlankIn(chunk, from, end)
+      from = end + 1
+      this.#isBlankLine = true
+      if (!isBlank) continue
+      this.#state = 'line'
+      return chunk.subarray(from)
+    }
+    this.#isBlankLine &&= isBlankIn(chunk, from, chunk.length)
+    return nothing
+  }
+}
+
+/** Whether a part of a line is empty, or the first half of its end. */
+function isBlankIn(chunk: Buffer, from: number, to: number): boolean {
+  return from === to || (to - from === 1 && chunk[from] === 13)
+}
