@@ -82,10 +82,11 @@ const webhookResponsePieceBytesMin = 64
  */
 const webhookResponseRawBytesMax = 4 * mib
 /**
- * The body of a success that ends with its connection may pause this long before the connection is closed instead, and a
- * method in it is lost. Chosen: a server that closes does so at once; one that does not holds up an ordering key for so long.
+ * When its head has come, the rest of a response is waited for this long, because only a method in it matters. An endpoint
+ * may say neither how long the body is nor close the connection, or send less than it says. Chosen: most bodies come with
+ * their heads, and an ordering key is held up for so long.
  */
-const webhookUnframedBodyMs = 2_000
+const webhookBodyWaitMs = 2_000
 /**
  * A delivery accepts this many interim responses (1xx), one per second of its timeout. An endless series of them took
  * half a worker.
@@ -121,7 +122,9 @@ export class Connection {
   /** For example a TLS alert. undici drops it in favor of the end of the connection that follows. */
   #socketError: Error | undefined
   readonly #head = new AnswerHead()
-  #unframed: Timer | undefined
+  #bodyWait: Timer | undefined
+  /** Whether the body ends with its connection. */
+  #isUnframed = false
   #controller: Undici.DispatchController | undefined
   #bytesReadBefore = 0
   #isCounting = false
@@ -206,7 +209,7 @@ export class Connection {
   /** Destroys the socket without reporting a delivery in flight. Resolves when the socket is closed. */
   destroy(): Promise<void> {
     this.#lane = undefined
-    this.#unframed?.cancel()
+    this.#bodyWait?.cancel()
     this.#reply?.abandon()
     this.#isClosing = true
     const { socket } = this.#options
@@ -228,7 +231,7 @@ export class Connection {
     if (!this.#isCounting) {
       this.#isCounting = true
       // Registered after undici's own listener, because undici has the socket by now.
-      socket.on('readable', () => this.#count())
+      socket.on('readable', () => this.#watchResponse())
     }
     // undici writes on a used connection one turn of the event loop after `send`, and a server may be frozen in between.
     if (!lease.isValid()) controller.abort(leaseIsOver)
@@ -238,7 +241,7 @@ export class Connection {
   }
 
   onResponseStart(
-    controller: Undici.DispatchController,
+    _controller: Undici.DispatchController,
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
     statusText = '',
@@ -252,7 +255,7 @@ export class Connection {
     if (headers['connection'] === 'close') this.#isClosing = true
     this.#reply?.begin(status, headers)
     this.#text?.begin(status, headers)
-    if (isSuccess(status) && endsWithConnection(status, headers)) this.#awaitEnd(controller)
+    this.#isUnframed = isUnframed(headers)
   }
 
   onResponseData(controller: Undici.DispatchController, chunk: Buffer): void {
@@ -308,33 +311,35 @@ export class Connection {
     }
   }
 
-  /** An endpoint that says neither how long its body is nor closes the connection has still taken the update. */
-  #awaitEnd(controller: Undici.DispatchController): void {
+  /** A method in the body is waited for as long as undici does, if its length is known; otherwise, as long as more comes. */
+  #awaitBody(): void {
     const bytes = this.#responseBytes
-    this.#unframed = this.#options.clock.after(webhookUnframedBodyMs, () => {
-      const isReading = this.#reply?.isReading === true && this.#responseBytes > bytes
-      if (isReading) this.#awaitEnd(controller)
-      else controller.abort(responseIsCut)
+    this.#bodyWait = this.#options.clock.after(webhookBodyWaitMs, () => {
+      const mayCome = !this.#isUnframed || this.#responseBytes > bytes
+      if (this.#reply?.isReading === true && mayCome) this.#awaitBody()
+      else this.#controller?.abort(responseIsCut)
     })
   }
 
   /**
-   * undici does not report the framing of a body and accepts any amount of framing, so bytes are counted at the socket.
+   * Looks at a response after undici has read all that has come of it. undici does not report the framing of a body and
+   * accepts any amount of framing, so bytes are counted at the socket.
    */
-  #count(): void {
+  #watchResponse(): void {
     if (this.#lane === undefined) return
     const bytes = this.#options.socket.bytesRead - this.#bytesReadBefore
     if (bytes > webhookResponseRawBytesMax) this.#controller?.abort(responseIsCut)
     else if (this.#head.interimResponses > webhookInterimResponsesMax) {
       this.#controller?.abort(new WebhookFailure(tooManyInterim, 'rejected'))
-    }
+    } else if (this.status > 0 && this.#bodyWait === undefined) this.#awaitBody()
   }
 
   #finish(): Lane | undefined {
     const lane = this.#lane
     this.#lane = undefined
     this.#head.end()
-    this.#unframed?.cancel()
+    this.#bodyWait?.cancel()
+    this.#bodyWait = undefined
     // From here on the update's memory may be reused or freed.
     this.#request.body = null
     return lane
@@ -359,10 +364,7 @@ function isNotSent(error: Error): boolean {
 }
 
 /** Whether nothing says where the body of a response ends but the end of its connection. */
-function endsWithConnection(
-  status: number,
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-): boolean {
-  if (status === 204 || headers['content-length'] !== undefined) return false
+function isUnframed(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
+  if (headers['content-length'] !== undefined) return false
   return !/chunked\s*$/i.test(String(headers['transfer-encoding'] ?? ''))
 }

@@ -119,6 +119,8 @@ const badSuccesses: Readonly<Record<string, string>> = {
   'line ends of one byte': 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
   'a status line without a reason, and two lengths': `HTTP/1.0 299\r\n${length}${length}\r\nok`,
   'no length': `${ok}\r\nok`,
+  'less than it says': `${ok}Content-Length: 3\r\n\r\nok`,
+  'chunks without an end': `${ok}${chunked}\r\n2\r\nok\r\n`,
   'no length and no body': 'HTTP/1.0 200 OK\r\n\r\n',
   'a 100 Continue that nobody asked for': `${go}${ok}${length}\r\nok`,
   'several interim responses': `${go}${hints}${go}HTTP/1.1 102 Processing\n\n${ok}${length}\r\nok`,
@@ -191,6 +193,23 @@ for (const [answer, message] of Object.entries(failures)) {
   })
 }
 
+test('the status of a failure counts, whether its body ends or not', async (context) => {
+  const url = await perConnection(context, (socket) => {
+    socket.write('HTTP/1.1 503 No\r\nRetry-After: 100\r\n\r\nlater')
+  })
+  const clock = new FakeClock()
+  const setup = stopAfter(context, setUpWebhook({ url }, { clock }))
+  setup.source.push({ updateId: 1 })
+  setup.dispatcher.start(0)
+  await until(async () => {
+    await clock.advance(100)
+    return setup.attempts.failuresInRow > 0
+  })
+  assert.equal(setup.attempts.lastError, 'Wrong response from the webhook: 503 No')
+  const [{ atMs, nextRetryMs } = { atMs: 0, nextRetryMs: 0 }] = setup.attempts.latest()
+  assert.equal(nextRetryMs - atMs, 100_000)
+})
+
 for (const delay of ['with', 'after'] as const) {
   test(`a second answer that comes ${delay} the first is not taken for that of the next delivery`, async (context) => {
     const answer = `${ok}${length}\r\nok`
@@ -220,11 +239,14 @@ test('a method in a body counts only if the framing of the answer is sound', asy
     cut: `${ok}${json}Content-Length: 5\r\n\r\n{}`,
     open: `${ok}${json}\r\n{}`,
     ended: `${ok}${json}\r\n{}`,
+    slow: `${ok}${json}${length}\r\n{`,
   }
+  const slow: Socket[] = []
   const url = await perConnection(context, (socket, _nth, text) => {
     const [name = ''] = Object.keys(answers).filter((each) => text.includes(each))
     socket.write(answers[name] ?? '')
     if (name === 'cut' || name === 'ended') socket.end()
+    if (name === 'slow') slow.push(socket)
   })
   const taken: string[] = []
   const replies: ReplyIntake = {
@@ -242,9 +264,12 @@ test('a method in a body counts only if the framing of the answer is sound', asy
   setup.dispatcher.start(0)
   await until(async () => {
     await clock.advance(100)
-    return setup.source.updates.length === 0
+    return setup.source.updates.length === 1
   })
-  assert.deepEqual(taken.toSorted(), ['ended', 'sound'])
+  await clock.advance(10_000)
+  slow[0]?.write('}')
+  await setup.source.empty()
+  assert.deepEqual(taken.toSorted(), ['ended', 'slow', 'sound'])
   assert.equal(setup.attempts.lastError, undefined)
 })
 
