@@ -59,7 +59,7 @@ export function watchEventLoop(resolutionMs: number): DelayHistogram {
  * @param timeMs - milliseconds since 1970
  */
 export function utcText(timeMs: number): string {
-  return new Date(timeMs).toISOString().replace(/T(.*)\.\d+Z$/, ' $1Z')
+  return new Date(timeMs).toISOString().replace(/T(.{8})\.\d{3}Z$/, ' $1Z')
 }
 
 /** Returns the wall time of a year, a month from 0 on, a day, hours, minutes and seconds in UTC. */

@@ -31,6 +31,7 @@ const levels = [
   ['http'],
   ['net'],
   ['tracing'],
+  ['text'],
   ['kit'],
 ] as const
 /**

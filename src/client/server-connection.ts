@@ -271,7 +271,7 @@ function placeOf({ url, socketPath }: ServerConnectionOptions): {
   if (!/^https?:$/.test(protocol) || !isPlain) {
     throw new TypeError('url: expected http or https, a host, and optionally a port and a path')
   }
-  return { origin, pathPrefix: pathname.replace(/\/+$/, '') }
+  return { origin, pathPrefix: pathname.replace(/(?<!\/)\/+$/, '') }
 }
 
 /** The error does not show the text, because it may be most of a key. */

@@ -353,7 +353,7 @@ export const upstreamUrl: Kind<UpstreamUrl> = {
     if (text === undefined || !URL.canParse(host)) return refused
     const { origin, hostname, port } = new URL(host)
     if (hostname === '' || port === '0') return refused
-    return { origin, prefix: requestPath(rest).replace(/\/+$/, '') }
+    return { origin, prefix: requestPath(rest).replace(/(?<!\/)\/+$/, '') }
   },
 }
 

@@ -39,7 +39,7 @@ export function unmappedBytes(bytes: readonly number[]): readonly number[] {
   return bytes.slice(12)
 }
 
-const ipv4Tail = /\d+\.\d+\.\d+\.\d+$/
+const ipv4Tail = /\d{1,3}(?:\.\d{1,3}){3}$/
 
 /** Replaces the dotted last four bytes by hexadecimal groups. */
 function withoutDots(address: string): string {

@@ -17,6 +17,7 @@ import { Mutex } from '../kit/mutex.ts'
 import { kib, mib } from '../limits.ts'
 import { readIfThere } from '../store/read-if-there.ts'
 import { makePrivateDirectory, writeFileAtomically } from '../store/write-file.ts'
+import { visibleJson } from '../text/visible.ts'
 import type { RefusedUpdate } from './relay-services.ts'
 
 export interface RefusedUpdatesOptions {
@@ -59,7 +60,7 @@ export class RefusedUpdates {
       const update = raw.toString('utf8', 0, refusedUpdateBytesMax)
       const { botId: bot_id } = of
       const fields = { time, bot_id, update_id: updateId, reason, bytes: raw.length, update }
-      return Buffer.from(`${JSON.stringify(fields)}\n`)
+      return Buffer.from(`${visibleJson(JSON.stringify(fields))}\n`)
     })
     return this.#turns.run(async () => {
       try {

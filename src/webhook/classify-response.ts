@@ -1,7 +1,7 @@
 /** Interprets an endpoint's HTTP response in our own words. No other file reads a raw status. */
 
 import { STATUS_CODES } from 'node:http'
-import { type FailureKind, shortened } from './failure.ts'
+import type { FailureKind } from './failure.ts'
 
 /**
  * `delivered` is a success, `rejected` a failure that may be retried. `refused` means that the endpoint will never take
@@ -42,12 +42,18 @@ export function isSick(kind: FailureKind, status: number): boolean {
 /** An endpoint that checks a secret_token most often refuses with these statuses because it is not that of setWebhook. */
 const secretHint = ' (if it checks the secret_token, is it that of setWebhook?)'
 
-/** Returns the `last_error_message` for a response that is not a success. */
-export function describeStatus(status: number, statusText: string): string {
-  const printable = statusText.replaceAll(/[^\u0020-\u007e]/g, '').trim()
-  const text = printable === '' ? (STATUS_CODES[status] ?? '') : printable
+/** Returns a status with the phrase that belongs to it, such as `404 Not Found`. */
+export function statusWords(status: number): string {
+  return `${status} ${STATUS_CODES[status] ?? ''}`.trim()
+}
+
+/**
+ * Returns the `last_error_message` for a response that is not a success. What the endpoint itself says in its status line may
+ * repeat a payload, and would remain in events and in the health of the webhook after the payload was erased.
+ */
+export function describeStatus(status: number): string {
   const hint = status === 401 || status === 403 ? secretHint : ''
-  return shortened(`Wrong response from the webhook: ${status} ${text}`.trim() + hint)
+  return `Wrong response from the webhook: ${statusWords(status)}${hint}`
 }
 
 /** True for `Webhook-Delivery: abort-message`, alone or in a list. */

@@ -22,7 +22,6 @@ import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
 import { ResponseText, type ResponseTextOptions } from './response-text.ts'
-import { withoutSecrets } from './without-secrets.ts'
 import { kib, mib } from '../limits.ts'
 
 /** Receives the result of each delivery. The connection is idle again when one of these methods is called. */
@@ -114,7 +113,6 @@ export class Connection {
   readonly #request: Undici.DispatchOptions
   readonly #reply: ReplyReader | undefined
   readonly #text: ResponseText | undefined
-  #statusText = ''
   #lane: Lane | undefined
   #responseBytes = 0
   /** How many deliveries it has had an answer for. */
@@ -161,11 +159,6 @@ export class Connection {
 
   get isIdle(): boolean {
     return this.#lane === undefined
-  }
-
-  /** What the endpoint said beside the status of the last response, without secrets of the request. */
-  get statusText(): string {
-    return withoutSecrets(this.#statusText, this.#options)
   }
 
   /** The beginning of the body of the last response if it was no success, without secrets of the request. */
@@ -244,10 +237,8 @@ export class Connection {
     _controller: Undici.DispatchController,
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
-    statusText = '',
   ): void {
     this.status = status
-    this.#statusText = statusText
     const retryAfter = headers['retry-after']
     if (retryAfter !== undefined) this.retryAfter = String(retryAfter)
     const deliveryOrder = headers['webhook-delivery']

@@ -21,6 +21,7 @@ import {
 } from 'node:tls'
 import type { Clock } from '../clock.ts'
 import { webhookAddressesMax } from './limits.ts'
+import { statusWords } from './classify-response.ts'
 import type { Endpoint } from './endpoint.ts'
 import { PerTurn } from '../kit/per-turn.ts'
 import { failureOf, proxyFailureOf, tlsFailureOf, WebhookFailure } from './failure.ts'
@@ -272,11 +273,11 @@ function openTunnel(socket: Socket, request: ConnectRequest, proxy: Proxy): Prom
       if (end < 0 && head.length <= webhookProxyResponseBytesMax) return
       socket.off('data', onData)
       socket.pause()
-      const status = /^HTTP\/1\.[01] (\d{3})[^\r\n]*/.exec(head.toString('latin1'))
+      const status = /^HTTP\/1\.[01] (\d{3})\b/.exec(head.toString('latin1'))
       if (end < 0 || status === null) {
         reject(new WebhookFailure('wrong response'))
       } else if (status[1]?.startsWith('2') !== true) {
-        reject(new WebhookFailure(`wrong response ${status[0].slice(9)}`))
+        reject(new WebhookFailure(`wrong response ${statusWords(Number(status[1]))}`))
       } else if (head.length > end + 4) {
         // In HTTP and TLS the client speaks first, so these bytes do not come from the endpoint.
         reject(new WebhookFailure('wrong response'))

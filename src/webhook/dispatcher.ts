@@ -373,8 +373,8 @@ export class Dispatcher implements UpdateHolder {
       this.#pace.succeeded({ on: connection, lane }, monotonicMs)
       this.#remove(connection, lane)
     } else {
-      const { status, statusText, retryAfter } = connection
-      const error = describeStatus(status, statusText)
+      const { status, retryAfter } = connection
+      const error = describeStatus(status)
       if (verdict === 'refused') this.#refuse(connection, lane, error)
       else
         this.#fail(lane, { on: connection, kind: 'rejected', error, retryAfter, freed: connection })

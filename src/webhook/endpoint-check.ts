@@ -7,16 +7,16 @@
  * a lane or a pace. Addresses that deliveries may not use are shown and never connected to. The update that it posts is empty and
  * has the id 0, which no update of a queue has, so it says nothing to the bot and counts nowhere.
  *
- * All texts that come from the other side are free of secrets and of what a terminal acts upon.
+ * All texts that come from the other side pass the door of texts (text/shown-text.ts).
  */
 import assert from 'node:assert'
-import { STATUS_CODES } from 'node:http'
 import { isIPv6, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { type Clock, namedMs, sleep, utcText } from '../clock.ts'
 import { endlessLease } from '../lease.ts'
+import { shownText } from '../text/shown-text.ts'
 import { type CheckStepName, checkAdvice, type checkStates, checkSteps } from './check-advice.ts'
-import { classifyResponse, describeStatus } from './classify-response.ts'
+import { classifyResponse, describeStatus, statusWords } from './classify-response.ts'
 import { Connection } from './connection.ts'
 import { connectTarget } from './connector.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -30,7 +30,6 @@ import { shownHeadersIn } from './response-headers.ts'
 import type { ResponseTextOptions } from './response-text.ts'
 import { SignatureHeaders, type SignatureSource } from './signature.ts'
 import { connectToFirst, type WebhookNetwork } from './verify.ts'
-import { blankedText, shownBytes } from './without-secrets.ts'
 
 export interface CheckStep {
   readonly step: CheckStepName
@@ -116,7 +115,6 @@ interface Try {
 
 interface Response {
   readonly status: number
-  readonly statusText: string
   readonly deliveryOrder: string | undefined
   readonly headers: string | undefined
   readonly body: string | undefined
@@ -328,11 +326,11 @@ class Check {
         late: new WebhookFailure(noResponse, 'timed_out'),
       })
       this.#response = response
-      const { status, statusText } = response
+      const { status } = response
       if (classifyResponse(response) !== 'delivered') {
-        throw new WebhookFailure(describeStatus(status, statusText), 'rejected')
+        throw new WebhookFailure(describeStatus(status), 'rejected')
       }
-      return { value: undefined, text: `${status} ${STATUS_CODES[status] ?? ''}`.trim() }
+      return { value: undefined, text: statusWords(status) }
     } finally {
       await connection.close()
     }
@@ -418,7 +416,6 @@ class PostConnection {
 function responseOf(connection: Connection): Response {
   return {
     status: connection.status,
-    statusText: connection.statusText,
     deliveryOrder: connection.deliveryOrder,
     headers: connection.responseHeaders,
     body: connection.responseBody,
@@ -446,7 +443,7 @@ const certificateNameBytesMax = 256
 /** A part of a name may have several values. */
 function shownName(name: object | undefined): string {
   const parts = Object.entries(name ?? {}).map(([part, value]) => `${part}=${String(value)}`)
-  return shownBytes(blankedText(parts.join(', '), []), certificateNameBytesMax)
+  return shownText(parts.join(', '), { bytesMax: certificateNameBytesMax })
 }
 
 function tlsText(tls: CheckedTls | undefined): string {

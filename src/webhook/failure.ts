@@ -155,7 +155,7 @@ function withoutGeneral(message: string): string {
 }
 
 /** Cuts a text to 256 characters, because texts from the other side may be of any length. */
-export function shortened(message: string): string {
+function shortened(message: string): string {
   return message.slice(0, webhookErrorLengthMax)
 }
 

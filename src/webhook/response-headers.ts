@@ -3,8 +3,9 @@
  * are kept as one text with a line for each header, `name: value`, so that attempts share equal ones as they share bodies.
  */
 import { kib } from '../limits.ts'
+import type { SecretFinder } from '../text/secret-finder.ts'
+import { secretBytesMax, shownText } from '../text/shown-text.ts'
 import type { ShownHeader } from './request-headers.ts'
-import { blankedTexts, shownBytes } from './without-secrets.ts'
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
 
@@ -29,29 +30,32 @@ const addressNames: ReadonlySet<string> = new Set(['location', 'content-location
 /**
  * Returns the headers that are shown, as a text.
  *
- * @param secrets - what must not be shown
+ * @param secrets - finds what must not be shown
  * @returns undefined without such a header
  */
-export function shownHeaders(
-  headers: ResponseHeaders,
-  secrets: readonly string[],
-): string | undefined {
+export function shownHeaders(headers: ResponseHeaders, secrets: SecretFinder): string | undefined {
   const raw = Object.entries(headers)
     .filter(([name]) => name.length <= shownHeaderNameLengthMax && !hiddenName.test(name))
     .slice(0, shownHeadersMax)
-    // undici reads them as Latin-1, but secrets are compared as the UTF-8 that paths have.
-    .map(([name, value = '']) => [name, Buffer.from(String(value), 'latin1').toString()] as const)
+    .map(([name, value = '']) => [name, beginningOf(value)] as const)
     .map(([name, value]) => `${name}: ${publicPart(name, value)}`)
   if (raw.length === 0) return undefined
   const lines: string[] = []
   let bytesLeft = shownHeadersBytesMax
-  for (const line of blankedTexts(raw, secrets)) {
+  for (const line of raw) {
     if (bytesLeft <= 0) break
-    const shown = shownBytes(line, Math.min(shownHeaderBytesMax, bytesLeft))
+    const bytesMax = Math.min(shownHeaderBytesMax, bytesLeft)
+    const shown = shownText(line, { bytesMax, secrets })
     lines.push(shown)
     bytesLeft -= Buffer.byteLength(shown) + 1
   }
   return lines.join('\n')
+}
+
+/** undici reads them as Latin-1, but secrets are compared as the UTF-8 that paths have. No more is used than is searched. */
+function beginningOf(value: string | readonly string[]): string {
+  const beginning = String(value).slice(0, shownHeaderBytesMax + secretBytesMax)
+  return Buffer.from(beginning, 'latin1').toString()
 }
 
 /** Returns the headers of a text that `shownHeaders` has made. */

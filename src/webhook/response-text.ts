@@ -1,22 +1,17 @@
 /**
  * Keeps the headers and the beginning of the body of a response that is no success, for the operator who looks for the reason: an
  * endpoint often says there what is wrong with a delivery. The texts have no secrets of the request.
- *
- * A secret may begin before the end of what is shown and end after it, so more is read than is shown. While secrets are blanked
- * out, the text keeps its length in bytes; so what is at the end of what was read, and may be a part of a secret, is never shown.
  */
-import { kib } from '../limits.ts'
+import { SecretFinder } from '../text/secret-finder.ts'
+import { secretBytesMax, shownText } from '../text/shown-text.ts'
+import { type RequestSecrets, secretsOf } from './request-secrets.ts'
 import { type ResponseHeaders, shownHeaders } from './response-headers.ts'
-import { blankedText, type RequestSecrets, secretsOf, shownBytes } from './without-secrets.ts'
 
 export interface ResponseTextOptions {
   readonly bytesMax: number
   /** Returns what must not be shown besides the secrets of the request. */
   secrets(): readonly string[]
 }
-
-/** So many bytes are read beyond those that are shown: no secret is longer, as the url of a webhook has at most 2,048 characters. */
-const secretBytesMax = 4 * kib
 
 /** The text of one connection's last response. */
 export class ResponseText {
@@ -25,6 +20,7 @@ export class ResponseText {
   #isReading = false
   #chunks: Buffer[] = []
   #bytesLeft = 0
+  #secrets: SecretFinder | undefined
 
   constructor(options: ResponseTextOptions) {
     this.#options = options
@@ -50,7 +46,10 @@ export class ResponseText {
   read(request: RequestSecrets): string | undefined {
     if (this.#chunks.length === 0) return undefined
     const text = Buffer.concat(this.#chunks).toString()
-    return shownBytes(blankedText(text, this.#secretsOf(request)), this.#options.bytesMax)
+    return shownText(text, {
+      bytesMax: this.#options.bytesMax,
+      secrets: this.#secretsOf(request),
+    })
   }
 
   /** Returns the headers as a text (response-headers.ts); undefined if there are none to show. */
@@ -61,12 +60,14 @@ export class ResponseText {
 
   clear(): void {
     this.#headers = undefined
+    this.#secrets = undefined
     if (!this.#isReading) return
     this.#isReading = false
     this.#chunks = []
   }
 
-  #secretsOf(request: RequestSecrets): readonly string[] {
-    return [...secretsOf(request), ...this.#options.secrets()]
+  #secretsOf(request: RequestSecrets): SecretFinder {
+    this.#secrets ??= new SecretFinder([...secretsOf(request), ...this.#options.secrets()])
+    return this.#secrets
   }
 }

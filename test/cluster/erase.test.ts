@@ -177,6 +177,37 @@ test('an update in delivery ends and is not sent again; attempts, what the endpo
   assert.equal(sink.deliveries.filter(({ text }) => text.includes(marker)).length, before)
 })
 
+test('what an endpoint repeats of a payload anywhere in its response is in no file after an erasure, also after a restart', async (t) => {
+  const marker = newMarker()
+  const sink = await startSink(t, ({ text }, response) => {
+    response.writeHead(500, `refused ${marker}`, { 'X-Echo': marker, [`X-${marker}`]: 'x' })
+    response.end(text)
+  })
+  const server = await startServer(t, { workers: 1, flags })
+  const { botId, token } = await server.register()
+  await server.call(token, 'setWebhook', { url: sink.url('/') })
+  await pushTo(server, botId, { marker })
+  const isFailing = async (): Promise<boolean> =>
+    (await server.admin('GET', `/v1/bots/${botId}`)).body.health === 'failing'
+  await until(isFailing)
+  const events = join(server.dir, 'events')
+  await until(() => filesWith('webhook.failing', events).length > 0)
+  await until(async () =>
+    (await server.admin('GET', `/v1/bots/${botId}/attempts`)).text.includes(marker),
+  )
+  const again = await server.restart()
+  const { body } = await erase(again, botId, 'chat.id=42')
+  assert.deepEqual(body.removed, { pending: 1, kept: 0, dead: 0 })
+  await assertGone(again, marker, temporaryDirectory(t))
+  const info = (await again.call(token, 'getWebhookInfo')).body.result
+  assert.match(info.last_error_message, /500 Internal Server Error$/)
+  const last = await again.restart()
+  assert.equal((await last.admin('GET', `/v1/bots/${botId}`)).text.includes(marker), false)
+  assert.equal((await last.admin('GET', '/v1/events?last=100')).text.includes(marker), false)
+  await last.stop('SIGTERM')
+  assert.deepEqual(filesWith(marker, last.dir), [])
+})
+
 test('an erasure of many updates whose worker is killed is finished by a repetition, and nothing else is lost', async (t) => {
   const server = await plain()
   const { botId, token } = await server.register()

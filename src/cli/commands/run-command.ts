@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { type Config, ConfigError, parseConfig } from '../../config/config.ts'
 import { messageOf } from '../../message-of.ts'
+import { tell } from '../output/print-result.ts'
 import { CallRefusedError } from '../remote/remote-api.ts'
 
 /** The exit code of a server whose directory is in use by another server. */
@@ -24,8 +25,8 @@ export async function runCommand(command: () => Promise<void>): Promise<void> {
   try {
     await command()
   } catch (error) {
-    const message = messageOf(error)
-    process.stderr.write(`postbote: ${message.replaceAll('\n', '\npostbote: ')}\n`)
+    // A server may have said a part of it.
+    for (const line of messageOf(error).split('\n')) tell(`postbote: ${line}`)
     process.exitCode = exitCodeOf(error)
   }
 }

@@ -9,6 +9,7 @@ import { waitingClock } from '../../clock.ts'
 import type { CommandCall } from '../commands/command-call.ts'
 import type { ParsedCommand } from '../commands/command-row.ts'
 import { jsonOption, printJsonLine } from '../output/print-result.ts'
+import { harmless } from '../output/text-table.ts'
 import { examineMachine } from './examine-machine.ts'
 
 const webhookUrlOption = {
@@ -47,7 +48,7 @@ async function doctor(call: CommandCall): Promise<void> {
   } else {
     for (const { heading, findings: own } of examined) {
       const lines = own.map(({ level, text }) => `${marks[level]} ${text}`)
-      process.stdout.write([...heading, ...lines].map((line) => `${line}\n`).join(''))
+      process.stdout.write([...heading, ...lines].map((line) => `${harmless(line)}\n`).join(''))
     }
   }
   if (findings.some(({ level }) => level === 'bad')) process.exitCode = 1

@@ -1,7 +1,8 @@
 /** How commands print results: for people on lines and in tables, for programs as JSON. */
 import type { CommandCall } from '../commands/command-call.ts'
 import { onOff } from '../../config/config-values.ts'
-import { harmless, harmlessJson, type TableRows, textTable } from './text-table.ts'
+import { visibleJson } from '../../text/visible.ts'
+import { harmless, type TableRows, textTable } from './text-table.ts'
 
 export const jsonOption = {
   name: 'json',
@@ -26,9 +27,9 @@ export function printResult<Value>(
   for (const line of lines(value)) process.stdout.write(`${harmless(line)}\n`)
 }
 
-/** Prints JSON as it is, but for the characters that could change what the terminal shows. */
+/** Prints JSON as it is, but for characters that nobody can see, or that could change what the terminal shows. */
 export function printJsonLine(json: string): void {
-  process.stdout.write(`${harmlessJson(json)}\n`)
+  process.stdout.write(`${visibleJson(json)}\n`)
 }
 
 /** Returns a result that was made here, of several responses. */
@@ -47,7 +48,7 @@ export function tableLines(rows: TableRows): readonly string[] {
 
 /** Writes a line about the result for people, which is no part of it. */
 export function tell(text: string): void {
-  process.stderr.write(`${text}\n`)
+  process.stderr.write(`${harmless(text)}\n`)
 }
 
 /** Says which shards a result about all bots does not cover, if there are any; the command then fails. */

@@ -5,6 +5,7 @@
  * Some cells come from outside, such as the error of a webhook, so control characters are replaced: they could move the
  * cursor of the terminal, or do worse.
  */
+import { visible } from '../../text/visible.ts'
 
 /** A column is cut to this many characters at least. */
 const cutWidthMin = 6
@@ -63,15 +64,7 @@ function lengthOf(text: string): number {
   return Array.from(text).length
 }
 
-/** Returns the text without control characters and without those that change the direction of writing. */
+/** Returns the text without characters that nobody can see, or that a terminal may act upon. */
 export function harmless(text: string): string {
-  return text.replace(/[\p{Cc}\u061c\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '?')
-}
-
-/** Returns JSON of the same value in which these characters are escaped. Those below U+0020 are only between its tokens. */
-export function harmlessJson(json: string): string {
-  return json.replace(
-    /[\u007f-\u009f\u061c\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return visible(text, '?')
 }

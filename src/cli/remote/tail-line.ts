@@ -45,9 +45,12 @@ function textOf({ name, data }: StreamedEvent): string {
 
 /** Not from the parsed data, which may have other digits: numbers of JSON can be longer than those of JavaScript. */
 function updateIn(data: string): string {
-  const [, update] = /,"update":(.*)\}$/s.exec(data) ?? []
-  return update === undefined ? '' : `  ${onOneLine(update)}`
+  const at = data.indexOf(updateKey)
+  return at < 0 ? '' : `  ${onOneLine(data.slice(at + updateKey.length, -1))}`
 }
+
+/** The last member of an event that has it. */
+const updateKey = ',"update":'
 
 function onOneLine(json: string): string {
   return json.replaceAll('\n', ' ')

@@ -15,7 +15,6 @@ type Port = Pick<
   | 'address'
   | 'isRetired'
   | 'status'
-  | 'statusText'
   | 'retryAfter'
   | 'deliveryOrder'
   | 'startedMs'
@@ -40,7 +39,6 @@ export class SimulatedConnection implements Port {
   readonly address: string
   isRetired = false
   status = 0
-  statusText = ''
   retryAfter: string | undefined
   deliveryOrder: string | undefined
   startedMs = 0

@@ -32,16 +32,10 @@ test('410 is Gone even if the update is rejected as well', () => {
   assert.equal(isGone({ status: 404, deliveryOrder: undefined }), false)
 })
 
-test('a status is described by its own text, or by the usual one', () => {
-  assert.equal(
-    describeStatus(404, 'Gone Fishing'),
-    'Wrong response from the webhook: 404 Gone Fishing',
-  )
-  assert.equal(
-    describeStatus(500, ''),
-    'Wrong response from the webhook: 500 Internal Server Error',
-  )
-  assert.equal(describeStatus(599, ''), 'Wrong response from the webhook: 599')
+test('a status is described by its number and the phrase that belongs to it', () => {
+  assert.equal(describeStatus(404), 'Wrong response from the webhook: 404 Not Found')
+  assert.equal(describeStatus(500), 'Wrong response from the webhook: 500 Internal Server Error')
+  assert.equal(describeStatus(599), 'Wrong response from the webhook: 599')
 })
 
 function verdictOf(deliveryOrder: string): string {
@@ -50,8 +44,8 @@ function verdictOf(deliveryOrder: string): string {
 
 test('a 401 or 403 hints at the secret_token', () => {
   assert.equal(
-    describeStatus(403, ''),
+    describeStatus(403),
     'Wrong response from the webhook: 403 Forbidden (if it checks the secret_token, is it that of setWebhook?)',
   )
-  assert.doesNotMatch(describeStatus(404, ''), /secret_token/)
+  assert.doesNotMatch(describeStatus(404), /secret_token/)
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { SecretFinder } from '../../../src/text/secret-finder.ts'
 import {
   type ResponseHeaders,
   shownHeaderBytesMax,
@@ -11,9 +12,10 @@ import {
 
 const secret = 'opaque-value-of-the-bot'
 const path = '/hooks/AAsecretOfTheBot'
+const secrets = new SecretFinder([secret, path, 'AAsecretOfTheBot'])
 
 function shown(headers: ResponseHeaders): Readonly<Record<string, string>> {
-  const text = shownHeaders(headers, [secret, path, 'AAsecretOfTheBot'])
+  const text = shownHeaders(headers, secrets)
   const list = text === undefined ? [] : shownHeadersIn(text)
   return Object.fromEntries(list.map(({ name, value }) => [name, value]))
 }
@@ -21,7 +23,7 @@ function shown(headers: ResponseHeaders): Readonly<Record<string, string>> {
 test('headers are shown in their order, and several of a name as one', () => {
   const headers = { server: 'nginx', 'content-type': 'text/plain', via: ['1.1 a', '1.1 b'] }
   assert.deepEqual(shown(headers), { ...headers, via: '1.1 a,1.1 b' })
-  assert.equal(shownHeaders({}, []), undefined)
+  assert.equal(shownHeaders({}, secrets), undefined)
   assert.deepEqual(shown({ 'x-empty': '' }), { 'x-empty': '' })
 })
 
@@ -81,7 +83,7 @@ test('there are at most 16 headers, 256 bytes of each and 1 KiB of all', () => {
   const long = Object.fromEntries(
     Array.from({ length: 16 }, (_, nth) => [`x-${nth}`, 'y'.repeat(16_000)]),
   )
-  const text = shownHeaders(long, []) ?? ''
+  const text = shownHeaders(long, secrets) ?? ''
   assert(Buffer.byteLength(text) <= shownHeadersBytesMax, `${Buffer.byteLength(text)}`)
   const lines = text.split('\n')
   assert.deepEqual(

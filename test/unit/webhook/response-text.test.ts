@@ -83,7 +83,7 @@ test('credentials and headers are blanked out with escaped slashes and without p
   const escaped = JSON.stringify({ got: credentials, key: 'abc/def/ghijklmn' })
   text.add(Buffer.from(escaped.replaceAll('/', String.raw`\/`)))
   text.add(Buffer.from(credentials.replaceAll('=', '')))
-  assert.equal(text.read({ path: '/', headers }), '{"got":"***=","key":"***"}***')
+  assert.equal(text.read({ path: '/', headers }), '{"got":"***","key":"***"}***')
 })
 
 test('headers with quotation marks and backslashes are blanked out in JSON, too', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { harmlessJson, textTable } from '../../../../src/cli/output/text-table.ts'
+import { textTable } from '../../../../src/cli/output/text-table.ts'
+import { visibleJson } from '../../../../src/text/visible.ts'
 
 const head = ['id', 'name', 'error']
 
@@ -35,8 +36,8 @@ test('control characters and marks that turn the direction of text never reach t
   const rows = [['\u001b[2J', 'a\nb', '\u202egnp.exe\u009b1A']]
   assert.deepEqual(textTable({ head, rows })[1], '?[2J  a?b   ?gnp.exe?1A')
   const json = JSON.stringify(rows)
-  assert.equal(harmlessJson(json), String.raw`[["\u001b[2J","a\nb","\u202egnp.exe\u009b1A"]]`)
-  assert.deepEqual(JSON.parse(harmlessJson(json)), rows)
+  assert.equal(visibleJson(json), String.raw`[["\u001b[2J","a\nb","\u202egnp.exe\u009b1A"]]`)
+  assert.deepEqual(JSON.parse(visibleJson(json)), rows)
 })
 
 test('a character outside the basic plane counts as one', () => {

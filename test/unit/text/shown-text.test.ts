@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SecretFinder, secretsSearchedMax } from '../../../src/text/secret-finder.ts'
+import { secretBytesMax, shownText } from '../../../src/text/shown-text.ts'
+
+const secretToken = 'the+secret/token_1'
+const secrets = new SecretFinder([secretToken, '/hooks/bot4711%3AAAsecretOfTheBot'])
+const token = `4711:AA${'-b_C9'.repeat(7)}`
+
+function shown(said: string, bytesMax = 1_024): string {
+  return shownText(said, { bytesMax, secrets })
+}
+
+/** Each character as `spelled` writes it, or only those that are no letters and digits. */
+function spellings(text: string): readonly string[] {
+  const codeOf = (character: string, digits: number): string =>
+    character.charCodeAt(0).toString(16).padStart(digits, '0')
+  const each: readonly ((character: string) => string)[] = [
+    (character) => character,
+    (character) => `%${codeOf(character, 2)}`,
+    (character) => `%${codeOf(character, 2).toUpperCase()}`,
+    (character) => `%25${codeOf(character, 2)}`,
+    (character) => String.raw`\u${codeOf(character, 4)}`,
+    (character) => String.raw`\\u${codeOf(character, 4).toUpperCase()}`,
+    (character) => String.raw`\x${codeOf(character, 2)}`,
+    (character) => `&#${character.charCodeAt(0)};`,
+    (character) => `&#x${codeOf(character, 2)};`,
+    (character) => `${character}\u200b`,
+    (character) => `${character}\u{e0041}`,
+    (character) => `${character}\ufe0f`,
+  ]
+  return each.flatMap((spelled) => [
+    text.replaceAll(/./g, spelled),
+    text.replaceAll(/[^\da-z]/gi, spelled),
+  ])
+}
+
+test('secrets and tokens are blanked out in each spelling that an endpoint may use', () => {
+  for (const secret of [secretToken, token]) {
+    for (const said of spellings(secret))
+      assert.match(shown(`no ${said} here`), /^no \*\*\*\ufffd? here$/)
+    const json = JSON.stringify(JSON.stringify(secret))
+    assert.doesNotMatch(shown(json.replaceAll('/', String.raw`\/`)), /secret|4711/)
+  }
+  assert.equal(shown('no &quot;the+secret&sol;token_1&quot;'), 'no &quot;***&quot;')
+})
+
+test('secrets and tokens are blanked out in base64 and base64url, wherever in it they begin', () => {
+  for (const secret of [secretToken, token]) {
+    for (const before of ['', 'a', 'ab', 'abc']) {
+      const bytes = Buffer.from(`${before}${secret} and more`)
+      assert.equal(shown(`got ${bytes.toString('base64url')}`), 'got ***')
+      assert.match(shown(`got ${bytes.toString('base64')}.`), /^got \*\*\*=*\.$/)
+      assert.equal(shown(`/x${bytes.toString('base64url')}`), '***')
+    }
+  }
+  assert.equal(
+    shown('got dGhpcyBpcyBubyBzZWNyZXQgYXQgYWxs'),
+    'got dGhpcyBpcyBubyBzZWNyZXQgYXQgYWxs',
+  )
+})
+
+test('nothing is shown of a text that would have to be searched for very many secrets', () => {
+  const many = Array.from({ length: secretsSearchedMax + 1 }, (_, nth) => `secret-${nth}`)
+  const options = { bytesMax: 100, secrets: new SecretFinder(many) }
+  assert.equal(shownText('says no', options), '***')
+  const fewer = { bytesMax: 100, secrets: new SecretFinder(many.slice(1)) }
+  assert.equal(shownText('says secret-7, no', fewer), 'says ***, no')
+})
+
+test('wherever a text is cut, no part of a secret is shown, in whatever spelling', () => {
+  const spelled = encodeURIComponent(secretToken)
+  for (let before = 0; before < 200; before++) {
+    const said = `${'.'.repeat(before)}${spelled}${'.'.repeat(2 * secretBytesMax)}`
+    assert.match(shown(said, 100), /^\.*(?:\*\*\*)?\.*$/)
+    // Here the beginning of the secret is the last that is read; what shrinks before it must not draw it nearer.
+    const cut = `${'\u{e0041}'.repeat((secretBytesMax + 100 - before) >> 2)}${secretToken}`
+    assert.doesNotMatch(shown(cut, 100), /th/)
+  }
+})
+
+test('what is shown has the bytes that were asked for, and no character is cut in two', () => {
+  assert.equal(shown('x'.repeat(100_000)).length, 1_024)
+  assert.equal(shown('aäöü', 4), 'aä')
+  assert.equal(shown('ab😀', 5), 'ab')
+  assert.equal(shown('', 5), '')
+  assert.equal(shown('a', 0), '')
+})
