@@ -188,7 +188,6 @@ export class Connection {
   send(lane: Lane, body: Buffer, headers: string[] = this.#options.headers): void {
     this.#lane = lane
     this.status = 0
-    this.#statusText = ''
     this.retryAfter = undefined
     this.deliveryOrder = undefined
     this.#responseBytes = 0
