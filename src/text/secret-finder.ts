@@ -137,7 +137,7 @@ function plainOf(bytes: string): Plain {
 
 /** Returns the bytes that an escape stands for. */
 function meaningOf(escaped: string): string {
-  switch (escaped[0]) {
+  switch (escaped.charAt(0)) {
     case '%':
       return byteOf(escaped.slice(-2))
     case '&':

@@ -13,11 +13,11 @@
  * one, and a mark behind each would say nothing. Pure, and linear: each expression is one character.
  */
 
-const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{16fe4}\u{1d159}]/gu
+const unseen = /[\u{16fe4}\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{1d159}]/gu
 const wideBlank = /\p{Zs}/gu
 const selector = /[\ufe00-\ufe0f]/g
 const unseenOrWide =
-  /(?![\t\n\r ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{16fe4}\u{1d159}]/gu
+  /(?![\t\n\r ])[\u{16fe4}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{1d159}]/gu
 
 /** Returns the text with a mark in place of each of these characters. By default, the mark also stands for invalid UTF-8. */
 export function visible(text: string, mark = '\ufffd'): string {

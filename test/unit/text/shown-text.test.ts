@@ -11,10 +11,12 @@ function shown(said: string, bytesMax = 1_024): string {
   return shownText(said, { bytesMax, secrets })
 }
 
+function codeOf(character: string, digits: number): string {
+  return character.charCodeAt(0).toString(16).padStart(digits, '0')
+}
+
 /** Each character as `spelled` writes it, or only those that are no letters and digits. */
 function spellings(text: string): readonly string[] {
-  const codeOf = (character: string, digits: number): string =>
-    character.charCodeAt(0).toString(16).padStart(digits, '0')
   const each: readonly ((character: string) => string)[] = [
     (character) => character,
     (character) => `%${codeOf(character, 2)}`,
