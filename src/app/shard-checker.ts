@@ -5,8 +5,8 @@
  *            within a day
  *   check    also decodes every record: after a crash, and on request
  *
- * Both only read. What they find is named in the log, on /readyz and in an event, and the shard is served as far as its files
- * can be read.
+ * Both only read. What they find is named in the log, on /readyz and in an event. A shard with a damaged table is closed
+ * (`onTables`), before LevelDB rewrites that; other damage leaves it open.
  */
 import { relative } from 'node:path'
 import type { Clock } from '../clock.ts'
@@ -31,8 +31,8 @@ export interface ShardCheckerOptions {
   readonly verifyThread: VerifyThread
   readonly counters: Pick<Counters, 'add'>
   readonly report: ReportEvent
-  /** Tables of this shard have damaged blocks, or its list of files is damaged: records may be missing without an error. */
-  onFatal(shard: number): void
+  /** Tables of this shard, or its list of files, are damaged: records may be missing without an error. Undefined: no more. */
+  onTables(shard: number, damage: FileDamage | undefined): void
 }
 
 export interface CheckedShard {
@@ -101,10 +101,10 @@ export class ShardChecker {
       if (isFatal(part, directory)) fatal ??= damage
     }
     if (signal.aborted) return undefined
-    if (fatal !== undefined) this.#options.onFatal(shard)
     // A compaction may have hidden what an earlier verification has found: only a check of all records takes it back.
     if (damagesFound === 0) this.#forgetFiles(shard)
     await this.announce(shard, damages, damagesFound)
+    if (fatal !== undefined || damagesFound === 0) this.#options.onTables(shard, fatal)
     return { files, damages, damagesFound, fatal }
   }
 
@@ -128,12 +128,13 @@ export class ShardChecker {
       if (verified === undefined) return
       counters.add('file_bytes_verified', verified.bytesVerified)
       if (verified.damagesFound === 0) return
-      this.#options.onFatal(shard)
       const damages = verified.damages.map((each) => ({
         ...each,
         file: relative(dataDir, each.file),
       }))
       await this.announce(shard, damages, verified.damagesFound)
+      const table = damages.find(({ file }) => !file.endsWith('.log'))
+      if (table !== undefined) this.#options.onTables(shard, table)
     } finally {
       onProgress(0)
     }
@@ -211,4 +212,4 @@ function isFatal({ file, key, isLog }: ShardDamage, directory: string): boolean 
 }
 
 const foundDamage =
-  'files of this shard are damaged; the shard is served as far as they can be read: run postbote verify, then stop the server and run postbote repair'
+  'files of this shard are damaged: run postbote verify, then stop the server and run postbote repair'

@@ -35,6 +35,7 @@ import { WindowBudget } from '../queue/window-budget.ts'
 import { RefusedUpdates } from '../relay/refused-updates.ts'
 import { damagedFiles } from '../shard/damaged-files.ts'
 import { engineOf, type EngineSettings } from '../store/engine-of.ts'
+import { ShardDamaged } from '../store/shard-damaged.ts'
 import type { VerifyThread } from '../store/store-files.ts'
 import type { StoreEngine, StoreSpace } from '../store/store-engine.ts'
 import { ShardMarks, shardTroubles } from '../shard/shard-marks.ts'
@@ -326,7 +327,12 @@ function checkerOf(
     verifyThread,
     counters,
     report: events.report,
-    onFatal: (shard) => bots.doubt(shard),
+    onTables: (shard, damage) => {
+      if (damage === undefined) return bots.trust(shard)
+      bots.doubt(shard)
+      // What is read from such a table may be wrong, and a confirm after it would delete what a repair can rescue.
+      bots.endStore(shard, new ShardDamaged(damage))
+    },
   })
 }
 

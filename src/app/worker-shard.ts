@@ -327,6 +327,8 @@ export class WorkerShard {
     if (this.#mode === 'unreadable') {
       void this.#to('open')
       void marks.setBroken(this.#index, undefined)
+      // What was named may be mended.
+      this.#requestCheck()
     }
     onServed(shard)
   }
@@ -336,17 +338,23 @@ export class WorkerShard {
    * may fail, too.
    */
   #readFailed(cause: unknown): void {
-    const { checker, log } = this.#options
+    const { log } = this.#options
     const shard = this.#index
     if (this.#isSuspected || this.#stopping.aborted) return
     const damage = this.#damageOf(cause)
     if (damage === undefined) return
     this.#isSuspected = true
     log.error({ shard, reason: damage.reason }, isUnreadable)
-    const checked = checker.request(shard)
-    checked.catch((reason: unknown) =>
-      log.error({ shard, error: String(reason) }, couldNotBeChecked),
-    )
+    this.#requestCheck()
+  }
+
+  #requestCheck(): void {
+    const { checker, log } = this.#options
+    checker
+      .request(this.#index)
+      .catch((reason: unknown) =>
+        log.error({ shard: this.#index, error: String(reason) }, couldNotBeChecked),
+      )
   }
 
   async #missing(queue: QueueId, count: number): Promise<void> {
@@ -357,11 +365,13 @@ export class WorkerShard {
   }
 
   /** After a failed write the shard cannot be reopened. If damage is the reason, it is listed with the shards set aside. */
-  #unreadable(error: unknown): void {
+  #unreadable(error: unknown): boolean {
     const damage = this.#damageOf(error)
-    if (damage === undefined || this.#mode !== 'open') return
-    void this.#to('unreadable')
-    void this.#reportBroken(damage)
+    if (damage !== undefined && this.#mode === 'open') {
+      void this.#to('unreadable')
+      void this.#reportBroken(damage)
+    }
+    return damage !== undefined
   }
 
   async #setAside(damage: FileDamage, message = this.#options.engine.asideText): Promise<void> {

@@ -97,6 +97,16 @@ export class BotCache {
     this.#doubtful.add(index)
   }
 
+  /** A check of a shard has found nothing. */
+  trust(index: number): void {
+    this.#doubtful.delete(index)
+  }
+
+  /** Closes the store of a shard, which opens it again as soon as that can be. */
+  endStore(index: number, error: Error): void {
+    this.#shards.get(index)?.storeEnded(error)
+  }
+
   /** Whether records of this bot may be missing. */
   isDoubtful(botId: number): boolean {
     return this.#doubtful.size > 0 && this.#doubtful.has(this.#options.shardOf(botId))

@@ -20,7 +20,7 @@ export function readinessTexts(readiness: ReadinessShape): readonly string[] {
     poisonedText(readiness.poisoned_shards ?? 0),
     awayText(readiness.away_databases ?? []),
     checkingText(readiness.checking_shards ?? []),
-    damagedText(readiness.damaged_files ?? []),
+    damagedText(stillServed(readiness)),
     copiesText(readiness.damaged ?? []),
   ]
   return texts.filter((text) => text !== undefined)
@@ -47,6 +47,12 @@ function awayText(databases: readonly number[]): string | undefined {
 function checkingText(shards: readonly number[]): string | undefined {
   if (shards.length === 0) return undefined
   return `The files of ${shardsText(shards)} are checked before they are opened.`
+}
+
+/** Damage of shards that are set aside is named with them. */
+function stillServed({ damaged_files: damages = [], broken_shards: broken = [] }: ReadinessShape) {
+  const aside = new Set(shardsOf(broken))
+  return damages.filter(({ shard }) => !aside.has(shard))
 }
 
 function damagedText(damages: readonly DamageShape[]): string | undefined {

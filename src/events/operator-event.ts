@@ -154,8 +154,7 @@ const texts: Readonly<
     `Shard ${shard} refuses changes after a failed write, until it can be written again`,
   'shard.broken': ({ shard }, because) =>
     `Shard ${shard} is set aside, because its files are damaged${because}`,
-  'shard.damaged': ({ shard }, because) =>
-    `Files of shard ${shard} are damaged, and it is served as far as they can be read${because}`,
+  'shard.damaged': ({ shard }, because) => `Files of shard ${shard} are damaged${because}`,
   'worker.restarted': ({ worker }, because) => `Worker ${worker} was restarted${because}`,
   'relay.paused': (event, because) => `The relay of ${botOf(event)} is paused${because}`,
   'relay.resumed': (event) => `The relay of ${botOf(event)} takes updates again`,

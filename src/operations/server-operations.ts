@@ -273,7 +273,7 @@ function readiness() {
         Type.Array(trouble, { description: 'Shards that are set aside.' }),
       ),
       damaged_files: Type.Optional(
-        Type.Array(trouble, { description: 'Damage in shards that are served.' }),
+        Type.Array(trouble, { description: 'Damage that a check of open shards has found.' }),
       ),
       checking_shards: shards('Shards that are being checked before they are opened.'),
       unverified_bytes: Type.Optional(

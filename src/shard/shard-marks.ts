@@ -4,7 +4,7 @@
  *
  *     3.life        the shard is open, or its last process did not close it cleanly
  *     3.broken      the shard is set aside: no process has it open, and requests for its bots are refused
- *     3.damaged     a check found damage in files of the shard, which is served nevertheless
+ *     3.damaged     a check found damage in files of the shard while it was open
  *     3.checking    its files are being checked before it is opened
  *
  * They are outside the shard's own directory, which may be missing or unreadable. They are not synced: a crash of a

@@ -35,8 +35,11 @@ export interface ShardRecoveryOptions {
   /** Called when the shard was reopened: all queue state in memory is void. */
   onReset(): void
   onFailed?(): void
-  /** Called when the database could not be reopened. The next attempt follows after a pause. */
-  onReopenFailed?(error: unknown): void
+  /**
+   * Called when the database could not be reopened. The next attempt follows after a pause. Returns true if reads should not
+   * wait for it, because it takes an operator.
+   */
+  onReopenFailed?(error: unknown): boolean
   /** Returns whether a file beside the database can be written and fsynced. */
   probe(): Promise<boolean>
 }
@@ -140,7 +143,7 @@ export class ShardRecovery {
           continue
         }
         log.error({ shard: index, error: String(error) }, 'a shard could not be reopened')
-        this.#options.onReopenFailed?.(error)
+        if (this.#options.onReopenFailed?.(error) === true) this.#reopen(false)
         continue
       }
       if (signal.aborted) return

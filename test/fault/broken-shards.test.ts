@@ -305,34 +305,43 @@ test('damaged tables end no worker at a start, and a shard is served again when 
   assert.deepEqual(deathsIn(again.output()), [])
 })
 
-test('damage of a table of a served shard is named by the log, /readyz, an event and a metric', async (t) => {
+test('a shard whose table is damaged while it is served is closed before LevelDB rewrites the table, named, and served again when that is mended', async (t) => {
   const first = await startServer(t, { workers: 1, flags })
-  await first.register(botOfShard(1))
+  const [other, bot] = await registerAll(first)
+  assert(other !== undefined && bot !== undefined)
   await first.stop()
   await addTables(first.dir, 1, { botId: botOfShard(1, 9_000), count: 1 })
   const server = await first.restart()
   const table = tablesOf(first.dir, 1).at(-1) ?? ''
   const before = await server.admin('GET', '/metrics')
   assert.match(before.text, /postbote_file_damages_found_total 0/)
+  const sound = readFileSync(table)
   zeroSector(table)
   const checked = await server.admin('POST', '/v1/shards/1/check')
   assert(checked.body.damages_found > 0)
-  const { body } = await readiness(server)
-  assert(isNamed(body.damaged_files, 1), JSON.stringify(body))
-  const events = await TailReader.open(server, '/v1/events?after=0&type=shard.damaged')
-  await events.atLeast(1)
+  await until(async () => isNamed((await readiness(server)).body.broken_shards, 1))
+  assert(isNamed((await readiness(server)).body.damaged_files, 1))
+  const poll = await server.call(bot.token, 'getUpdates', { offset: 1 })
+  assert.equal(poll.status, 503)
+  await assertServed(server, other)
+  const events = await TailReader.open(server, '/v1/events?after=0')
+  await until(() => events.events.some(({ data }) => data.type === 'shard.broken'))
   events.close()
-  assert.match(events.events[0]?.data.text, /Files of shard 1 are damaged, and it is served/)
+  const reported = events.events.filter(({ data }) => data.type.startsWith('shard.'))
+  assert.deepEqual(
+    reported.map(({ data }) => data.type),
+    ['shard.damaged', 'shard.poisoned', 'shard.broken'],
+  )
+  assert.match(reported[0]?.data.text, /Files of shard 1 are damaged: shards\/1\/\d+.ldb, byte/)
   assert.match((await server.admin('GET', '/metrics')).text, /postbote_file_damages_found_total 1/)
   assert.match(server.output(), /files of this shard are damaged/)
-})
 
-function isNamed(
-  troubles: readonly { readonly shard: number }[] | undefined,
-  shard: number,
-): boolean {
-  return troubles?.some((each) => each.shard === shard) === true
-}
+  writeFileSync(table, sound)
+  await until(async () => (await readiness(server)).body.broken_shards === undefined)
+  await assertServed(server, bot)
+  await until(async () => (await readiness(server)).body.damaged_files === undefined)
+  assert.deepEqual(deathsIn(server.output()), [])
+})
 
 test('updates that a queue has lost without a trace are named when it is read', async (t) => {
   const first = await startServer(t, { workers: 1, flags })
@@ -412,3 +421,10 @@ test('shards for which the disk has no room are set aside and named, also by the
   }
   for (const bot of bots) await assertServed(server, bot)
 })
+
+function isNamed(
+  troubles: readonly { readonly shard: number }[] | undefined,
+  shard: number,
+): boolean {
+  return troubles?.some((each) => each.shard === shard) === true
+}

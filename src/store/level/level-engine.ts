@@ -59,18 +59,15 @@ async function open(options: OpenStoreOptions): Promise<OpenedStore> {
     if (isLong) log.warn({ shard, ...tornEnd }, wasLong)
     else log.info({ shard, ...tornEnd }, wasTorn)
   }
-  const isDoubted = options.isDoubted === true
-  const unverifiedBytes = await verifyBeforeOpening({
-    directory,
-    clock,
-    thread: options.verifyThread,
-    isDoubted,
-  })
+  const verification = new Verification(options)
   const store = new LevelStore({
     directory,
     clock,
     lockWaitMs: storeLockWaitMs,
-    mayCreate: () => assertNewShardOrMade(directory),
+    async beforeOpening(failedWrite) {
+      await verification.run(failedWrite)
+      return assertNewShardOrMade(directory)
+    },
   })
   try {
     await store.open()
@@ -80,7 +77,7 @@ async function open(options: OpenStoreOptions): Promise<OpenedStore> {
     return {
       store,
       hasLost: check.damages.length > 0 || dropped.length > 0,
-      isUnverified: unverifiedBytes > 0,
+      isUnverified: verification.bytesLeft > 0,
       accept: () => accept(options, check, dropped),
       probe: () => probeDisk(directory),
     }
@@ -88,6 +85,31 @@ async function open(options: OpenStoreOptions): Promise<OpenedStore> {
     // Otherwise the next attempt would find the database locked.
     await store.close().catch(() => undefined)
     throw error
+  }
+}
+
+/** Verifies a shard before each of its openings, the first one and those after failed writes. */
+class Verification {
+  readonly #options: OpenStoreOptions
+  #isDoubted: boolean
+  #failedWrite: unknown
+  /** Of tables that the last run has not verified. */
+  bytesLeft = 0
+
+  constructor(options: OpenStoreOptions) {
+    this.#options = options
+    this.#isDoubted = options.isDoubted === true
+  }
+
+  /** @throws ShardDamaged */
+  async run(failedWrite: unknown): Promise<void> {
+    const { directory, clock, verifyThread: thread } = this.#options
+    // A compaction that has seen a damaged block fails, and then every write. All tables are verified once because of it.
+    const isNew = failedWrite !== this.#failedWrite
+    const isDoubted = this.#isDoubted || (isNew && damageOf(failedWrite, directory) !== undefined)
+    this.#isDoubted = false
+    this.#failedWrite = failedWrite
+    this.bytesLeft = await verifyBeforeOpening({ directory, clock, thread, isDoubted })
   }
 }
 

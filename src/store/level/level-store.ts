@@ -44,8 +44,11 @@ export interface LevelStoreOptions {
    * may not be gone yet.
    */
   readonly lockWaitMs: number
-  /** Returns whether a missing database may be created; true by default. Called at every opening. */
-  readonly mayCreate?: () => Promise<boolean>
+  /**
+   * Called before every opening, with the error of the write that has failed since the last one. Returns whether a missing
+   * database may be created, which it may by default. If this rejects, LevelDB does not see the files.
+   */
+  readonly beforeOpening?: (failedWrite: unknown) => Promise<boolean>
   /** Replaces leveldown in tests. */
   readonly openLevel?: typeof openLevel
   /** Replaces fsync of the directory in tests. */
@@ -92,8 +95,8 @@ export class LevelStore implements Store {
   /** The calls that have begun since the last purge asked, except for snapshots. */
   #calls: Calls = { count: 0, ended: undefined }
   #handle: LevelHandle | undefined
-  /** Whether a write has failed since the database was opened: its log may have ended in the middle of a record. */
-  #hasFailed = false
+  /** The error of a write that has failed since the database was opened: its log may have ended in the middle of a record. */
+  #failedWrite: unknown
 
   constructor(options: LevelStoreOptions) {
     this.#options = options
@@ -122,7 +125,7 @@ export class LevelStore implements Store {
       }
       handle.batch(operations, options, (error) => {
         if (error) {
-          this.#hasFailed = true
+          this.#failedWrite = error
           return reject(error)
         }
         if (!options.sync) return resolve()
@@ -271,17 +274,17 @@ export class LevelStore implements Store {
       directory,
       clock,
       lockWaitMs,
-      mayCreate,
+      beforeOpening,
       openLevel: openHandle = openLevel,
     } = this.#options
-    const createIfMissing = mayCreate === undefined || (await mayCreate())
+    const createIfMissing = beforeOpening === undefined || (await beforeOpening(this.#failedWrite))
     const endMs = clock.monotonicMs() + lockWaitMs
     for (;;) {
       try {
         // Creates a new handle for each attempt, because the state of leveldown after a failed open is not
         // documented.
         this.#handle = await openHandle(directory, { ...levelOptions, createIfMissing })
-        this.#hasFailed = false
+        this.#failedWrite = undefined
         break
       } catch (error) {
         if (!isLocked(error)) {
@@ -325,7 +328,8 @@ export class LevelStore implements Store {
   async #close(): Promise<void> {
     await this.#closeHandle()
     // Without the record, the next opening judges the files as after a crash.
-    if (!this.#hasFailed) await recordClose(this.#options.directory).catch(() => undefined)
+    if (this.#failedWrite === undefined)
+      await recordClose(this.#options.directory).catch(() => undefined)
   }
 
   async #closeHandle(): Promise<void> {

@@ -36,13 +36,13 @@ interface Table {
  * @param options.isDoubted - the shard may have ended a process: everything is verified, however much it is.
  * @param options.bytesMax - replaces `verifiedBeforeOpeningBytesMax` in tests.
  * @returns the bytes of the tables that are left to verify.
- * @throws ShardDamaged if a block of a table is damaged.
+ * @throws ShardDamaged if the list of files or a block of a table is damaged.
  */
 export async function verifyBeforeOpening(
   options: VerifyOptions & { readonly isDoubted: boolean; readonly bytesMax?: number },
 ): Promise<number> {
   const { directory, clock, isDoubted, bytesMax = verifiedBeforeOpeningBytesMax } = options
-  const tables = await tablesOf(directory)
+  const tables = await soundlyListed(directory)
   const verified = await VerifiedTables.read(directory, clock)
   const damages: FileDamage[] = []
   let bytesLeft = 0
@@ -61,8 +61,20 @@ export async function verifyBeforeOpening(
     )
   }
   await verified.save(tables.map(({ path }) => path))
+  assertNone(damages)
+  return bytesLeft
+}
+
+async function soundlyListed(directory: string): Promise<readonly Table[]> {
+  const list = await settledList(directory)
+  const [fault] = list.faults
+  if (fault !== undefined) throw new ShardDamaged({ ...fault, reason: fault.what })
+  return listed(list)
+}
+
+function assertNone(damages: readonly FileDamage[]): void {
   const [first] = damages
-  if (first === undefined) return bytesLeft
+  if (first === undefined) return
   const more = damages.length - 1
   const others =
     more === 0 ? '' : `; the tables have ${more} more damaged ${more === 1 ? 'place' : 'places'}`
@@ -133,10 +145,6 @@ export async function fingerprint(directory: string): Promise<string> {
 
 function isOfLevel(name: string): boolean {
   return name === 'CURRENT' || /^(?:MANIFEST-\d+|\d+\.(?:ldb|sst|log))$/.test(name)
-}
-
-async function tablesOf(directory: string): Promise<readonly Table[]> {
-  return listed(await settledList(directory))
 }
 
 /** Returns the tables by age. Without a sound list of files nobody knows which belong to the shard, and it is not opened. */

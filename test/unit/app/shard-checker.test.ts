@@ -43,7 +43,7 @@ test('damage that a verification finds is announced once, stays marked after a c
     verifyThread: { run: async () => undefined },
     counters: { add: (name, by) => void counts.set(name, (counts.get(name) ?? 0) + by) },
     report: (event) => void events.push(event),
-    onFatal: (shard) => void fatal.push(shard),
+    onTables: (shard, damage) => void (damage === undefined ? fatal.splice(0) : fatal.push(shard)),
   })
   const { signal } = new AbortController()
   const verify = (): Promise<void> => paced(clock, checker.verify(0, signal))
@@ -72,7 +72,7 @@ test('damage that a verification finds is announced once, stays marked after a c
   assert.deepEqual(await marked(), [[0, table]])
   const checked = await paced(clock, checker.check(0, { bytesPerS: undefined, signal }))
   assert.equal(checked?.damagesFound, 0)
-  assert.deepEqual(await marked(), [])
+  assert.deepEqual([await marked(), fatal], [[], []])
   assert.equal(counts.get('file_bytes_unverified'), 0)
   assert((counts.get('file_bytes_verified') ?? 0) > 0)
 })

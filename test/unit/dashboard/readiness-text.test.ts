@@ -14,6 +14,12 @@ test('a shard that is set aside is named with its file and with what to do', () 
   ])
 })
 
+test('the damage of a shard that is set aside is named once', () => {
+  const found = [{ shard: 2, ...damage }]
+  const texts = readinessTexts({ status: 'ready', broken_shards: found, damaged_files: found })
+  assert.equal(texts.length, 1)
+})
+
 test('a node that other ones replace says so', () => {
   assert.deepEqual(readinessTexts({ status: 'leaving' }), [
     'Other nodes take the shards of this node, which then ends.',

@@ -17,7 +17,7 @@ test('a database is created once, and never again if its files are gone', async 
     directory,
     clock: systemClock,
     lockWaitMs: 0,
-    mayCreate: () => assertNewShardOrMade(directory),
+    beforeOpening: () => assertNewShardOrMade(directory),
   })
   await assert.rejects(store.open(), { message: /shard: the directory is missing/ })
   await makeNewShard(directory)
