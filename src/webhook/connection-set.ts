@@ -246,9 +246,14 @@ export class ConnectionSet {
     this.#retireAll()
   }
 
+  /** Has the next connection look the name up first: what is at the address may be something else by now. */
+  doubtAddresses(): void {
+    this.#addresses.doubt()
+  }
+
   /** Sends what follows on new connections, whose addresses are looked up first. */
   lookUpAgain(): void {
-    this.#addresses.doubt()
+    this.doubtAddresses()
     this.#retireAll()
   }
 

@@ -396,8 +396,12 @@ export class Dispatcher implements UpdateHolder {
     this.#readClocks()
     this.#connections.release(connection)
     const isEnd = kind === 'connection_failed' && connection.hasEndedUnanswered
-    if (isEnd && this.#state.repeat(lane)) this.#connections.closeIdle()
-    else this.#fail(lane, { on: connection, kind, error })
+    if (isEnd && this.#state.repeat(lane)) {
+      this.#connections.closeIdle()
+    } else {
+      if (connection.status === 0) this.#connections.doubtAddresses()
+      this.#fail(lane, { on: connection, kind, error })
+    }
     this.#proceed()
   }
 

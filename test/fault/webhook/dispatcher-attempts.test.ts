@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
+import { createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
 import type { Outcome } from '../../../src/webhook/attempt-log.ts'
 import type { ResponseTextOptions } from '../../../src/webhook/response-text.ts'
@@ -461,6 +462,31 @@ function shownText(): ResponseTextOptions {
 function failToLookUp(): Promise<never> {
   return Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' }))
 }
+
+test('a delivery without a response has the name looked up, because its address may belong to something else by now', async (context) => {
+  const { url } = await endpoint(context, ok)
+  const { port } = new URL(url)
+  const old = createTcpServer((socket) => void socket.destroy())
+  old.listen(Number(port), '127.0.0.2')
+  await once(old, 'listening')
+  context.after(() => old.close())
+  const found = ['127.0.0.2', '127.0.0.1']
+  const clock = new FakeClock()
+  const setup = stopAfter(
+    context,
+    setUpWebhook(
+      { url: `http://bot.example:${port}/` },
+      { clock, network: { ...loopbackNetwork, lookup: async () => [found.shift() ?? 'none'] } },
+    ),
+  )
+  setup.source.push({ updateId: 7 })
+  setup.dispatcher.start(0)
+  await until(async () => {
+    await clock.advance(1_000)
+    return setup.source.updates.length === 0
+  })
+  assert.deepEqual([setup.attempts.latest()[0]?.address, found.length], ['127.0.0.1', 0])
+})
 
 test('an endpoint whose name gets a new address is reached by a retry, and by the retry of an operator if the old address answers', async (context) => {
   const gone: Received[] = []
