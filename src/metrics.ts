@@ -190,6 +190,7 @@ const rows = {
     isWorst: true,
   },
   dead_letters_kept: { gauge: 'Dead letters that are kept.' },
+  bots_behind: { gauge: 'Bots with a webhook whose oldest update waits longer and longer.' },
   nodes_lost: {
     gauge: 'Nodes that are gone without having been told to leave, and are not back.',
     isWorst: true,
@@ -273,6 +274,7 @@ export const fleetHealthMetrics = {
   failing: 'bots_failing',
   paused: 'bots_paused',
   unpolled: 'bots_unpolled',
+  behind: 'bots_behind',
 } as const satisfies Readonly<Record<string, MetricName>>
 
 /**

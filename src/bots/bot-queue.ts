@@ -40,10 +40,9 @@ import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { type NoteSubject, QueueNotes } from './queue-notes.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
 import { hostOfWebhook } from '../webhook/endpoint.ts'
-import type { Polls } from '../webhook/health.ts'
 import type { SettingsChange } from './settings-change.ts'
 import { WebhookControl, type WebhookControlOptions } from './webhook-control.ts'
-import type { WebhookReport } from './webhook-report.ts'
+import type { WebhookFacts, WebhookReport } from './webhook-report.ts'
 import type { WebhookServices } from './webhook-services.ts'
 
 /** What all queues of a shard share. The clock is that of the shard. */
@@ -194,7 +193,9 @@ export class BotQueue {
    * @param relayPause - why the relay of the bot is paused, if it is
    * @throws STORE_UNAVAILABLE if updates or dead letters that are only on disk cannot be read.
    */
-  async report(polls: Polls, relayPause?: string): Promise<QueueReport> {
+  async report(
+    seen: Pick<WebhookFacts, 'isFallingBehind' | 'polls' | 'relayPause'>,
+  ): Promise<QueueReport> {
     const { webhook } = this.#settings
     const info = this.webhook.info()
     const oldestS = await this.updates.oldestAcceptedAtS()
@@ -213,7 +214,7 @@ export class BotQueue {
       lastErrorMessage: info.lastErrorMessage ?? null,
       isPaused: this.#settings.isPaused ?? false,
       deliveriesPerSecond: this.#settings.deliveriesPerSecond ?? null,
-      webhook: this.webhook.report({ polls, relayPause, oldestAgeS, notes: this.notes.texts }),
+      webhook: this.webhook.report({ ...seen, oldestAgeS, notes: this.notes.texts }),
     }
   }
 

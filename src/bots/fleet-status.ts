@@ -25,6 +25,7 @@ export interface FleetStatus
 export const fleetStates = [
   'healthy',
   'degraded',
+  'behind',
   'failing',
   'unpolled',
   'paused',
@@ -61,7 +62,7 @@ export const stuckAfterMs = 60_000
 /**
  * Whether a bot is in a state.
  *
- * - `healthy`, `degraded`, `failing`: the health of its webhook.
+ * - `healthy`, `degraded`, `behind`, `failing`: the health of its webhook.
  * - `unpolled`: it has no webhook, updates wait, and nobody polls.
  * - `paused`: the operator has paused its deliveries, with or without a webhook.
  * - `stuck`: its oldest pending update is older than 60 s, and nothing was confirmed or delivered in the last 60 s.
@@ -71,6 +72,7 @@ export function isInState(status: FleetStatus, state: FleetState): boolean {
   switch (state) {
     case 'healthy':
     case 'degraded':
+    case 'behind':
     case 'failing':
     case 'unpolled':
       return status.health === state

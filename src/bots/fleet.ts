@@ -31,8 +31,17 @@ import {
   searchFor,
 } from './fleet-status.ts'
 import { PendingCurves } from './pending-curves.ts'
+import { FallingBehind } from './falling-behind.ts'
 import type { Poller } from './poller.ts'
-import { type WebhookStatus, webhookStatus } from './webhook-report.ts'
+import { TroubleEvents } from './trouble-events.ts'
+import {
+  healthWithoutRelay,
+  reasonOf,
+  type StatusFacts,
+  type WebhookStatus,
+  webhookStatus,
+} from './webhook-report.ts'
+import type { ReportEvent } from '../events/operator-event.ts'
 import type { Log, Surroundings } from '../surroundings.ts'
 
 /** The gauges are metrics, which `counters` has. */
@@ -41,6 +50,7 @@ export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   /** Returns a queue that is in memory. */
   readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
   readonly log?: Pick<Log, 'warn'> | undefined
+  readonly report?: ReportEvent | undefined
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean | undefined
   /** Returns why the relay of a bot is paused, if it is. */
@@ -111,11 +121,14 @@ export class Fleet {
   readonly #reads = new Mutex()
   readonly #shown = new Map<GaugeName, number>()
   readonly #curves = new PendingCurves()
+  readonly #behind = new FallingBehind()
+  readonly #troubles: TroubleEvents
   #timer: Timer | undefined
   #isClosed = false
 
   constructor(options: FleetOptions) {
     this.#options = options
+    this.#troubles = new TroubleEvents(options.report)
   }
 
   /** Call this when a shard was opened, and when it was read anew from disk. */
@@ -136,7 +149,10 @@ export class Fleet {
     const index = this.#shards.get(shard)?.index
     this.#shards.get(shard)?.stopping.abort()
     this.#shards.delete(shard)
-    this.#curves.forget((queue) => index?.row(queue) !== undefined)
+    const isOfShard = (queue: QueueId): boolean => index?.row(queue) !== undefined
+    this.#curves.forget(isOfShard)
+    this.#behind.forget(isOfShard)
+    this.#troubles.forget(isOfShard)
   }
 
   /** Call this with every group that a shard has committed. */
@@ -162,6 +178,11 @@ export class Fleet {
   pollsOf(queue: BotQueue): Polls {
     const of = this.#shards.get(queue.shard)
     return this.#pollsOf({ row: of?.index.row(queue.id), loaded: queue, of })
+  }
+
+  /** Whether the oldest update of a queue is old and gets older. */
+  isFallingBehind(queue: QueueId): boolean {
+    return this.#behind.has(queue)
   }
 
   /** Returns how many updates have waited in each minute of the last hour, as far as a bot was in trouble. */
@@ -338,9 +359,13 @@ export class Fleet {
   }
 
   #healthOf(seen: Seen): WebhookStatus {
+    return webhookStatus(this.#factsOf(seen))
+  }
+
+  #factsOf(seen: Seen): StatusFacts {
     const { row, loaded, of } = seen
     const { queue, hasWebhook, isPaused } = row
-    return webhookStatus({
+    return {
       hasWebhook,
       isPaused,
       pendingCount: loaded?.updates.pendingCount ?? row.pendingCount,
@@ -348,8 +373,9 @@ export class Fleet {
       waiting: loaded?.webhook.waiting(),
       polls: this.#pollsOf(seen),
       relayPause: this.#options.relayPauseOf?.(of.shard, queue),
+      isFallingBehind: this.#behind.has(queue),
       nowMs: of.shard.clock.nowMs(),
-    })
+    }
   }
 
   /**
@@ -360,10 +386,11 @@ export class Fleet {
     const loadedMs = loaded?.poller.lastPollMs
     if (row !== undefined && loadedMs !== undefined) row.polledAtS = Math.floor(loadedMs / 1_000)
     const lastMs = loadedMs ?? (row?.polledAtS === undefined ? undefined : row.polledAtS * 1_000)
-    const { isWaiting, foughtForMs } = loaded?.poller ?? noPoller
+    const { isWaiting, fight, repeated } = loaded?.poller ?? noPoller
     return {
       isWaiting,
-      foughtForMs,
+      fight,
+      repeated,
       lastBeforeMs: lastMs === undefined ? undefined : nowMs - lastMs,
       knownForMs: nowMs - (of?.startedMs ?? nowMs),
     }
@@ -414,13 +441,29 @@ export class Fleet {
     if (!row.isRegistered) return
     sums[row.hasWebhook ? 'webhook' : 'polling'] += 1
     if (row.isPaused) sums.paused += 1
-    const { health } = this.#healthOf(seen)
+    this.#behind.note(queue, row.hasWebhook ? ageS : undefined, this.#options.clock.monotonicMs())
+    const facts = this.#factsOf(seen)
+    const { health } = webhookStatus(facts)
     if (health !== undefined) sums.health[health] += 1
     this.#noteCurve(seen, health)
+    const isFine = health === undefined || health === 'healthy'
+    if (!isFine || !this.#troubles.isEmpty) this.#noteTrouble(seen, facts)
+  }
+
+  #noteTrouble({ row, loaded, of }: Seen, facts: StatusFacts): void {
+    const nowMs = of.shard.clock.nowMs()
+    this.#troubles.note({
+      botId: row.queue,
+      hasWebhook: row.hasWebhook,
+      health: healthWithoutRelay(facts),
+      reason: () => reasonOf(facts, ageOf(row, loaded, nowMs)),
+      nowMs: this.#options.clock.monotonicMs(),
+      timeMs: nowMs,
+    })
   }
 
   #noteCurve({ row, loaded, of }: Seen, health: Health | undefined): void {
-    const isTroubled = health === 'failing' || health === 'unpolled' || health === 'degraded'
+    const isTroubled = health !== undefined && health !== 'healthy' && health !== 'paused'
     if (!isTroubled && this.#curves.size === 0) return
     const { queue } = row
     const pendingCount = loaded?.updates.pendingCount ?? row.pendingCount
@@ -430,6 +473,7 @@ export class Fleet {
   async #showGauges(): Promise<void> {
     const shards = await this.#count(await this.#readDue(fleetGaugeReadsMax))
     const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
+    this.#troubles.sweep(this.#options.clock.monotonicMs())
     this.#show('updates_pending', counts.pending)
     this.#show('dead_letters_kept', counts.deadLetters)
     this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
@@ -529,7 +573,8 @@ function isOfBot(listed: ListedRecord<ListedKind>): listed is ListedRecord<'b'> 
 }
 
 /** What is known of a poller that is not in memory. */
-const noPoller: Pick<Poller, 'foughtForMs' | 'isWaiting'> = {
+const noPoller: Pick<Poller, 'fight' | 'isWaiting' | 'repeated'> = {
   isWaiting: false,
-  foughtForMs: undefined,
+  fight: undefined,
+  repeated: undefined,
 }

@@ -26,9 +26,11 @@ import {
   wakeAtMs,
 } from '../queue/poll.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
+import type { PollFight, RepeatedPage } from '../webhook/health.ts'
 import type { WindowEntry } from '../queue/window.ts'
 import type { RefusalPacer } from './refusal-pacer.ts'
-import { Takeovers } from './takeovers.ts'
+import { RepeatedPages } from './repeated-page.ts'
+import { PollFights } from './poll-fights.ts'
 import type { Surroundings } from '../surroundings.ts'
 
 export interface PollRequest {
@@ -109,7 +111,9 @@ export class Poller {
   /** When the last updates became visible, monotonic. */
   #pushedMs = Number.NEGATIVE_INFINITY
   #lastPollMs: number | undefined
-  #takeovers: Takeovers | undefined
+  #takeovers: PollFights | undefined
+  #refusals: PollFights | undefined
+  #repeated: RepeatedPages | undefined
   #endings = 0
   #isDraining = false
 
@@ -127,9 +131,16 @@ export class Poller {
     return this.#lastPollMs
   }
 
-  /** How long polls have taken over from each other, in milliseconds; undefined if they do not. */
-  get foughtForMs(): number | undefined {
-    return this.#takeovers?.lastForMs(this.#options.clock.monotonicMs())
+  /** Two programs that poll at the same time; undefined if there are none. */
+  get fight(): PollFight | undefined {
+    const nowMs = this.#options.clock.monotonicMs()
+    return this.#takeovers?.at(nowMs) ?? this.#refusals?.at(nowMs)
+  }
+
+  /** Updates that polls get again and again; undefined if there are none. */
+  get repeated(): RepeatedPage | undefined {
+    const { clock, queue } = this.#options
+    return this.#repeated?.at(queue.floor, clock.monotonicMs())
   }
 
   /** Runs one getUpdates call. Returns a promise only if there is something to wait for. */
@@ -270,6 +281,11 @@ export class Poller {
 
   #given(page: PollReply): PollReply {
     this.#options.counters.add('polls_answered', 1)
+    const [first] = page
+    if (first !== undefined) {
+      this.#repeated ??= new RepeatedPages()
+      this.#repeated.given(first.updateId, this.#options.clock.monotonicMs())
+    }
     return page
   }
 
@@ -341,8 +357,9 @@ export class Poller {
 
   #answer(waiter: Waiter, answer: PollReply | Promise<PollReply>): void {
     this.#release(waiter)
-    this.#options.counters.add('polls_answered', 1)
-    waiter.resolve(answer)
+    waiter.resolve(
+      answer instanceof Promise ? answer.then((page) => this.#given(page)) : this.#given(answer),
+    )
   }
 
   #release(waiter: Waiter): void {
@@ -363,7 +380,7 @@ export class Poller {
   /** Ends a poll that a later one has taken over from. */
   async #takenOver(): Promise<PollReply> {
     const { clock, counters, pacer } = this.#options
-    this.#takeovers ??= new Takeovers()
+    this.#takeovers ??= new PollFights('takeover')
     this.#takeovers.note(clock.monotonicMs())
     counters.add('polls_taken_over', 1)
     if (!this.#isDraining) await pacer.pace({ alwaysDelayed: false })
@@ -372,6 +389,10 @@ export class Poller {
 
   async #refuse(rule: PollConflict): Promise<PollReply> {
     this.#options.refused(rule)
+    if (rule === 'newer_poll' || rule === 'higher_offset') {
+      this.#refusals ??= new PollFights('refusal')
+      this.#refusals.note(this.#options.clock.monotonicMs())
+    }
     const alwaysDelayed = rule === 'higher_offset'
     if (!this.#isDraining) await this.#options.pacer.pace({ alwaysDelayed })
     throw new PostboteError(conflictCodes[rule])

@@ -89,6 +89,7 @@ export class BotRegistry implements BotService {
       loadedQueue: (queue) => this.bots.loadedQueue(queue),
       log: options.services.log,
       takesForeignTokens: options.services.takesForeignTokens,
+      report: options.services.report,
       onBots: (shard, records) => this.relays.found(shard, records),
       relayPauseOf: (shard, queue) => this.relays.pauseOf(shard, queue),
     })
@@ -421,7 +422,11 @@ export class BotRegistry implements BotService {
 
   #reportOf(queue: BotQueue): Promise<QueueReport> {
     const { id, shard } = queue
-    return queue.report(this.fleet.pollsOf(queue), this.relays.pauseOf(shard, id))
+    return queue.report({
+      polls: this.fleet.pollsOf(queue),
+      relayPause: this.relays.pauseOf(shard, id),
+      isFallingBehind: this.fleet.isFallingBehind(id),
+    })
   }
 
   async list(page: { readonly after: number; readonly limit: number }): Promise<BotList> {

@@ -121,7 +121,9 @@ export class WebhookControl {
   }
 
   /** @param of - what only the queue knows */
-  report(of: Pick<WebhookFacts, 'polls' | 'relayPause' | 'oldestAgeS' | 'notes'>): WebhookReport {
+  report(
+    of: Pick<WebhookFacts, 'isFallingBehind' | 'polls' | 'relayPause' | 'oldestAgeS' | 'notes'>,
+  ): WebhookReport {
     const { clock, queue } = this.#options
     return webhookReport({
       ...of,

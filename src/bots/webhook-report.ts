@@ -49,10 +49,22 @@ export function webhookReport(facts: WebhookFacts): WebhookReport {
   return { ...waiting, health, healthReason: reason, maxConnections, deliveries }
 }
 
+/** What is known of a queue that may not be in memory. */
+export type StatusFacts = Omit<HealthWordFacts, 'waiting'> & Pick<WebhookFacts, 'waiting'>
+
+/** Returns the word for what a queue does itself, whatever the relay of its bot does. */
+export function healthWithoutRelay(facts: StatusFacts): Health | undefined {
+  return webhookStatus({ ...facts, relayPause: undefined }).health
+}
+
+/** Returns the sentence, as far as it is known without the queue in memory. */
+export function reasonOf(facts: StatusFacts, oldestAgeS: number | undefined): string {
+  const { waiting = idle } = facts
+  return healthOf({ ...facts, waiting, oldestAgeS, limitPerSecond: undefined, notes: [] }).reason
+}
+
 /** Returns what `webhookReport` says, for a queue that may not be in memory. */
-export function webhookStatus(
-  facts: Omit<HealthWordFacts, 'waiting'> & Pick<WebhookFacts, 'waiting'>,
-): WebhookStatus {
+export function webhookStatus(facts: StatusFacts): WebhookStatus {
   const { waiting = idle } = facts
   return { health: healthWord({ ...facts, waiting }), nextAttemptMs: waiting.nextAttemptMs }
 }

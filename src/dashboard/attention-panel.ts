@@ -20,7 +20,7 @@ const shownMax = 5
 /** Chosen: what is below waits this long for a server that is slow, so that it does not jump. */
 const arrivalMsMax = 2_000
 /** The states that need attention, the worst first. */
-const severities = ['failing', 'unpolled', 'degraded'] as const
+const severities = ['failing', 'unpolled', 'degraded', 'behind'] as const
 
 type Trouble = (typeof severities)[number]
 

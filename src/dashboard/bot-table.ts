@@ -24,7 +24,16 @@ const rowHeight = 36
 const heightMax = 580
 /** A list is asked for this long after the last key, so that a word is one question. */
 const typingPauseMs = 150
-const states = ['failing', 'degraded', 'healthy', 'unpolled', 'paused', 'stuck', 'idle'] as const
+const states = [
+  'failing',
+  'degraded',
+  'behind',
+  'healthy',
+  'unpolled',
+  'paused',
+  'stuck',
+  'idle',
+] as const
 
 interface BotColumn extends Column<ListedBotShape> {
   /** The order that its title asks for. */

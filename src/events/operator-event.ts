@@ -8,6 +8,10 @@ export const operatorEventTypes = [
   'webhook.failing',
   'webhook.recovered',
   'webhook.removed',
+  'bot.degraded',
+  'bot.recovered',
+  'bot.unpolled',
+  'bot.polled',
   'dead_letters.added',
   'queue.high',
   'queue.full',
@@ -135,6 +139,10 @@ function attemptOf(event: NewOperatorEvent): string {
   return `An attempt to ${what} ${botOf(event)}`
 }
 
+function capitalized(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1)
+}
+
 /** The sentence of each type, for an event and its reason. */
 const texts: Readonly<
   Record<OperatorEventType, (event: NewOperatorEvent, because: string) => string>
@@ -143,6 +151,10 @@ const texts: Readonly<
   'webhook.recovered': (event) => `The webhook of ${botOf(event)} accepts deliveries again`,
   'webhook.removed': (event) =>
     `The webhook of ${botOf(event)} was removed, because it returned 410 Gone for too long`,
+  'bot.degraded': (event, because) => `${capitalized(botOf(event))} needs attention${because}`,
+  'bot.recovered': (event) => `${capitalized(botOf(event))} needs no attention any longer`,
+  'bot.unpolled': (event, because) => `Nobody fetches the updates of ${botOf(event)}${because}`,
+  'bot.polled': (event) => `The updates of ${botOf(event)} are fetched again`,
   'dead_letters.added': (event) => {
     const what = event.count === 1 ? '1 update' : `${event.count} updates`
     return `${what} of ${botOf(event)} became dead letters`

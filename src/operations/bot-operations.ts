@@ -502,7 +502,10 @@ function fleetSummary() {
       }),
       health: Type.Object({
         healthy: bots('healthy webhooks'),
-        degraded: bots('webhooks with some failures, and bots with a paused relay'),
+        degraded: bots(
+          'webhooks with some failures, bots with a paused relay, and bots whose polls confirm nothing or fight',
+        ),
+        behind: bots('webhooks whose oldest update waits longer and longer'),
         failing: bots('failing webhooks'),
         paused: bots('paused webhooks'),
         unpolled: bots('bots without a webhook that nobody polls although updates wait'),

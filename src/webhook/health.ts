@@ -5,23 +5,33 @@
  *     failing    nothing has succeeded for several attempts
  *     degraded   some recent attempts have failed, ordering keys wait for a retry and others succeed, the endpoint does not
  *                respond, or the bot's relay is paused
+ *     behind     the oldest update has waited for minutes, and waits longer and longer, though nothing fails
  *     healthy    anything else, including a webhook without any attempt
  *
  * Without a webhook:
  *
  *     unpolled   updates wait, and nobody has called getUpdates for a minute
- *     degraded   the bot's relay is paused, or two programs have polled at the same time for a minute
+ *     degraded   polls get the same updates for minutes and confirm none, two programs have polled at the same time for a minute,
+ *                or the bot's relay is paused
  *     (no word)  anything else
  *
  * All that shows a health, or counts or reports it, decides by this file. Pure: it computes the verdict from the facts and
  * the time it is passed.
  */
 
+import { utcText } from '../clock.ts'
 import { webhookFailingMin } from './limits.ts'
 import type { AttemptLog } from './attempt-log.ts'
 
 /** The words. */
-export const healthWords = ['healthy', 'degraded', 'failing', 'paused', 'unpolled'] as const
+export const healthWords = [
+  'healthy',
+  'degraded',
+  'behind',
+  'failing',
+  'paused',
+  'unpolled',
+] as const
 
 /** The state of a queue in one word. */
 export type Health = (typeof healthWords)[number]
@@ -45,8 +55,28 @@ export interface Polls {
   readonly lastBeforeMs: number | undefined
   /** How far back they are known: to the start of the worker. */
   readonly knownForMs: number
-  /** How long polls have taken over from each other; undefined if they do not. */
-  readonly foughtForMs?: number | undefined
+  /** Two programs that poll at the same time; undefined if there are none. */
+  readonly fight?: PollFight | undefined
+  /** Updates that polls get again and again; undefined if there are none. */
+  readonly repeated?: RepeatedPage | undefined
+}
+
+/** How often the polls of two programs have met. */
+export interface PollFight {
+  /** Whether the polls of one program end with 409, or with an empty list because the other's take over. */
+  readonly kind: 'refusal' | 'takeover'
+  /** From the first to the last time, in milliseconds. */
+  readonly forMs: number
+  /** How often in the last minute, up to 100. */
+  readonly lastMinute: number
+}
+
+/** Updates that polls have got more than once. */
+export interface RepeatedPage {
+  readonly times: number
+  /** How long ago polls got them for the first time, and for the last, in milliseconds. */
+  readonly firstBeforeMs: number
+  readonly lastBeforeMs: number
 }
 
 /** What the word alone depends on. */
@@ -60,6 +90,8 @@ export interface HealthWordFacts {
   readonly polls: Polls
   /** Why the relay of the bot is paused; undefined if it is not, or if there is none. */
   readonly relayPause?: string | undefined
+  /** Whether the oldest update is old and gets older (bots/falling-behind.ts). */
+  readonly isFallingBehind?: boolean | undefined
   /** Wall time in milliseconds. */
   readonly nowMs: number
 }
@@ -93,7 +125,8 @@ export function healthOf(facts: HealthFacts): HealthReport {
 function sentenceOf(health: Health | undefined, facts: HealthFacts): string {
   if (!facts.hasWebhook) return pollsReason(facts)
   if (health === 'paused') return pausedReason(facts)
-  return reasonOf(health, facts) + waitingText(facts) + paceText(health, facts)
+  const behind = health === 'behind' ? behindText(facts) : ''
+  return behind + reasonOf(health, facts) + waitingText(facts) + paceText(health, facts)
 }
 
 /**
@@ -113,8 +146,10 @@ function wordOf(facts: HealthWordFacts): Health | undefined {
   if (isPaused) return 'paused'
   if (isFailing(log)) return 'failing'
   if (waiting.parkedKeys > 0 || isSilent(facts)) return 'degraded'
-  if (log === undefined) return 'healthy'
-  return log.failuresInRow > 0 || log.recent(nowMs).failures > 0 ? 'degraded' : 'healthy'
+  if (log !== undefined && (log.failuresInRow > 0 || log.recent(nowMs).failures > 0)) {
+    return 'degraded'
+  }
+  return facts.isFallingBehind === true ? 'behind' : 'healthy'
 }
 
 /** Whether the attempts say that a webhook fails. */
@@ -140,9 +175,25 @@ const unpolledAfterMs = 60_000
 /** Two programs that poll at the same time are a fault only after this. Chosen: a rolling deployment is over by then. */
 const foughtAfterMs = 60_000
 
+/**
+ * Polls that get the same updates are a fault after this time and as many polls. Chosen: a program that crashes on an update and is
+ * started again may succeed the third time, and one that keeps its offset to itself for a moment has confirmed by then.
+ */
+const repeatedAfterMs = 5 * 60_000
+const repeatedTimesMin = 3
+/** If the last of them is longer ago, the program works on them, or it is gone, which is another fault. */
+const repeatedWithinMs = 2 * 60_000
+
 function pollsWord(facts: HealthWordFacts): Health | undefined {
   if (isUnpolled(facts)) return 'unpolled'
-  return (facts.polls.foughtForMs ?? 0) >= foughtAfterMs ? 'degraded' : undefined
+  const { fight, repeated } = facts.polls
+  const isFought = fight !== undefined && fight.forMs >= foughtAfterMs
+  return isFought || isRepeating(repeated) ? 'degraded' : undefined
+}
+
+function isRepeating(repeated: RepeatedPage | undefined): repeated is RepeatedPage {
+  if (repeated === undefined || repeated.times < repeatedTimesMin) return false
+  return repeated.firstBeforeMs >= repeatedAfterMs && repeated.lastBeforeMs <= repeatedWithinMs
 }
 
 function isUnpolled({ pendingCount, polls }: HealthWordFacts): boolean {
@@ -153,17 +204,31 @@ function isUnpolled({ pendingCount, polls }: HealthWordFacts): boolean {
 /** For example `nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h`. */
 function pollsReason(facts: HealthFacts): string {
   const { polls, pendingCount, oldestAgeS } = facts
-  const what = [pollsText(facts, polls)]
-  if (polls.foughtForMs !== undefined) {
-    const forS = polls.foughtForMs / 1_000
-    what.push(`two programs poll at the same time, and have for ${duration(forS)}`)
-  }
+  const what = [...fightText(polls), ...repeatedText(facts), pollsText(facts, polls)]
   if (pendingCount > 0) {
     const oldest = oldestAgeS === undefined ? '' : `, the oldest for ${duration(oldestAgeS)}`
     what.push(thatWait(pendingCount, 'update') + oldest)
   }
   return what.join('; ')
 }
+
+function fightText({ fight }: Polls): readonly string[] {
+  if (fight === undefined) return []
+  const { kind, lastMinute } = fight
+  return [`two programs poll: ${counted(lastMinute, kind)} in the last minute`]
+}
+
+/** For example `polls get the same updates since 14:02 UTC and confirm none`. */
+function repeatedText({ polls: { repeated }, nowMs }: HealthFacts): readonly string[] {
+  if (!isRepeating(repeated)) return []
+  const since = utcText(nowMs - repeated.firstBeforeMs)
+  const isToday = repeated.firstBeforeMs < dayMs
+  return [
+    `polls get the same updates since ${since.slice(isToday ? 11 : 0, 16)} UTC and confirm none`,
+  ]
+}
+
+const dayMs = 86_400_000
 
 function pollsText(facts: HealthFacts, { isWaiting, lastBeforeMs, knownForMs }: Polls): string {
   if (isWaiting) return 'a getUpdates call waits'
@@ -245,6 +310,12 @@ function waitingText({ waiting, nowMs }: HealthFacts): string {
     waits.push(seconds === 0 ? 'next attempt now' : `next attempt in ${seconds} s`)
   }
   return waits.length === 0 ? '' : `; ${waits.join(', ')}`
+}
+
+/** For example `the oldest of 1,200 updates has waited for 29 min, and waits longer and longer; `. */
+function behindText({ oldestAgeS, pendingCount }: HealthFacts): string {
+  const age = oldestAgeS === undefined ? '' : ` for ${duration(oldestAgeS)}`
+  return `the oldest of ${counted(pendingCount, 'update')} has waited${age}, and waits longer and longer; `
 }
 
 /** For example `; limited to 5 deliveries a second by the operator; 1,200 updates wait`. */

@@ -85,7 +85,7 @@ test('the summary and the gauges cover the bots of all workers, and of those tha
   assert.deepEqual(rest, {
     bots: 4,
     mode: { polling: 3, webhook: 1 },
-    health: { healthy: 0, degraded: 0, failing: 0, paused: 1, unpolled: 0 },
+    health: { healthy: 0, degraded: 0, behind: 0, failing: 0, paused: 1, unpolled: 0 },
     paused: 1,
     pending: 8,
     oldest_test: false,

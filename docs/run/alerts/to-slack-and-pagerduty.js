@@ -9,7 +9,11 @@ import { Webhook } from 'standardwebhooks'
 const { POSTBOTE_EVENTS_SECRET, SLACK, PAGERDUTY } = process.env
 const webhook = new Webhook(POSTBOTE_EVENTS_SECRET.trim())
 /** An event that ends the incident of another type. */
-const ends = { 'webhook.recovered': 'webhook.failing' }
+const ends = {
+  'webhook.recovered': 'webhook.failing',
+  'bot.recovered': 'bot.degraded',
+  'bot.polled': 'bot.unpolled',
+}
 const pages = new Set(['webhook.failing', 'queue.full', 'shard.poisoned', 'shard.broken', 'shard.damaged'])
 
 createServer(async (request, response) => {

@@ -52,14 +52,14 @@ test('a limit that cannot be stored is refused and has no effect', async () => {
 
 test('the report has the limit, also without a webhook, and its sentence says what waits', async () => {
   const { bots, queue } = await openOneBot()
-  assert.equal((await queue.report(neverPolled)).deliveriesPerSecond, null)
+  assert.equal((await queue.report({ polls: neverPolled })).deliveriesPerSecond, null)
   await queue.setDeliveryLimit(5)
-  const { deliveriesPerSecond, webhook } = await queue.report(neverPolled)
+  const { deliveriesPerSecond, webhook } = await queue.report({ polls: neverPolled })
   assert.deepEqual([deliveriesPerSecond, webhook.health], [5, undefined])
   await setWebhook(queue)
   await bots.push(bots.request(100), bots.request(100))
   assert.equal(
-    (await queue.report(neverPolled)).webhook.healthReason,
+    (await queue.report({ polls: neverPolled })).webhook.healthReason,
     'nothing was sent yet; limited to 5 deliveries a second by the operator; 2 updates wait',
   )
 })

@@ -174,6 +174,6 @@ test('updates that a webhook loses by the sweep count among its deliveries, as o
   await bots.push(bots.request(100, { ttlS: 10 }), bots.request(100, { ttlS: 10 }))
   await bots.clock.advance(120_000)
   assert.equal(bots.counters.counts.webhook_expired, 2)
-  assert.equal((await queue.report(neverPolled)).webhook.deliveries.expired, 2)
+  assert.equal((await queue.report({ polls: neverPolled })).webhook.deliveries.expired, 2)
   sweeper.close()
 })

@@ -10,7 +10,7 @@ import {
 const some: FleetCounts = {
   polling: 1,
   webhook: 10,
-  health: { healthy: 1, degraded: 2, failing: 3, paused: 4, unpolled: 5 },
+  health: { healthy: 1, degraded: 2, behind: 6, failing: 3, paused: 4, unpolled: 5 },
   paused: 5,
   pending: 6,
   pendingBytes: 7,
@@ -27,7 +27,7 @@ test('every sum is added, and the oldest update is the oldest of both', () => {
   assert.deepEqual(addFleetCounts(some, { ...some, oldest: undefined }), {
     polling: 2,
     webhook: 20,
-    health: { healthy: 2, degraded: 4, failing: 6, paused: 8, unpolled: 10 },
+    health: { healthy: 2, degraded: 4, behind: 12, failing: 6, paused: 8, unpolled: 10 },
     paused: 10,
     pending: 12,
     pendingBytes: 14,

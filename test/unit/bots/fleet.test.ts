@@ -141,7 +141,9 @@ test('the health of a webhook selects its bot, also when the bot has left memory
     assert.deepEqual(await select(bots, { state: 'healthy' }), [102])
     assert.deepEqual(await select(bots, { state: 'paused' }), [103, 104], 'with or without webhook')
     const { counts } = await fleetSums(bots.registry)
-    assert.deepEqual(counts.health, { healthy: 1, degraded: 1, failing: 1, paused: 1, unpolled: 0 })
+    const { behind, unpolled, ...others } = counts.health
+    assert.deepEqual(others, { healthy: 1, degraded: 1, failing: 1, paused: 1 })
+    assert.deepEqual([behind, unpolled], [0, 0])
     assert.deepEqual([counts.polling, counts.webhook, counts.paused], [1, 4, 2])
     await bots.clock.advance(200_000)
   }
@@ -172,6 +174,50 @@ test('a bot whom nobody polls is unpolled, also when it has left memory, and is 
   await again.poller.poll(poll, presence)
   assert.deepEqual(await select(bots, { state: 'unpolled' }), [])
   assert.equal(await reasonOf(), 'last polled 0 s ago; 1 update waits, the oldest for 3 min')
+})
+
+test('a bot that gets the same updates for minutes is degraded and reported, and three that behave are not', async () => {
+  const bots = await open()
+  const [stuck, ...others] = [100, 101, 102, 103]
+  const tokens = new Map<number, string>()
+  for (const botId of [stuck, ...others]) tokens.set(botId ?? 0, await bots.register(botId ?? 0))
+  const offsets = new Map<number, number>()
+  for (let round = 0; round < 22; round++) {
+    for (const botId of others) await bots.push(bots.request(botId))
+    if (round === 0) await bots.push(bots.request(100))
+    for (const [botId, token] of tokens) {
+      const { poller } = await bots.queueOf(token)
+      const offset = offsets.get(botId) ?? 0
+      const page = await poller.poll({ ...poll, offset }, presence)
+      if (botId !== stuck) offsets.set(botId, (page.at(-1)?.updateId ?? offset - 1) + 1)
+    }
+    await bots.clock.advance(15_000)
+  }
+  assert.deepEqual(await select(bots, { state: 'degraded' }), [100])
+  const { queue } = await bots.registry.report(100)
+  assert.match(
+    queue.webhook.healthReason,
+    /^polls get the same updates since .* and confirm none; /,
+  )
+  const reports = bots.events.filter(({ type }) => type.startsWith('bot.'))
+  assert.deepEqual(
+    reports.map(({ type, botId }) => [type, botId]),
+    [['bot.degraded', 100]],
+  )
+  assert.match(reports[0]?.reason ?? '', /^polls get the same updates since /)
+})
+
+test('a webhook whose oldest update gets older is behind, until it works off its backlog', async () => {
+  const bots = await open()
+  await setWebhook(bots, await bots.register(100))
+  await bots.push(bots.request(100))
+  await bots.clock.advance(5 * 60_000)
+  assert.deepEqual(await select(bots, { state: 'behind' }), [])
+  await bots.clock.advance(2 * 60_000)
+  assert.deepEqual(await select(bots, { state: 'behind' }), [100])
+  const { queue } = await bots.registry.report(100)
+  assert.match(queue.webhook.healthReason, /^the oldest of 1 update has waited for 7 min/)
+  assert.equal((await fleetSums(bots.registry)).counts.health.behind, 1)
 })
 
 test('the next attempt of a webhook is in the list', async () => {

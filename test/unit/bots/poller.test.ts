@@ -334,7 +334,7 @@ test('polls that take over end the waiting one with an empty list at once, whate
   assert.deepEqual(polls.log.slice(1), ['new: [2] at 10000'])
   assert.equal(polls.life.queue.pendingCount, 1)
   assert.deepEqual(polls.conflicts, [])
-  assert.equal(polls.poller.foughtForMs, undefined)
+  assert.equal(polls.poller.fight, undefined)
   assert.equal(polls.life.clock.timers, 0)
 })
 
@@ -388,7 +388,9 @@ test('two programs whose polls take over from each other call twice in 3 s, and 
   await polls.advance(60_000)
   assert.ok(calls <= 2 + 2 * 21, `${calls} calls`)
   assert.ok(calls >= 30, `${calls} calls`)
-  assert.ok((polls.poller.foughtForMs ?? 0) > 50_000)
+  const { forMs = 0, lastMinute = 0 } = polls.poller.fight ?? {}
+  assert.ok(forMs > 50_000)
+  assert.ok(lastMinute >= 30, `${lastMinute} takeovers`)
   assert.deepEqual(polls.conflicts, [])
   state.isOver = true
   polls.poller.drain()
@@ -404,4 +406,38 @@ test('a poll that still reads from disk when a later one takes over gets an empt
   await settle()
   assert.deepEqual(polls.log, ['reading: [] at 0'])
   assert.equal(polls.poller.isWaiting, true)
+})
+
+test('the poller tells of updates that polls get again and again, until they are confirmed', async () => {
+  const polls = await Polls.open()
+  await polls.life.push(3)
+  polls.call('first', { offset: 0, timeoutMs: 0 })
+  await settle()
+  assert.equal(polls.poller.repeated, undefined, 'once is no repetition')
+  await polls.advance(60_000)
+  polls.call('second', { offset: 0, limit: 1, timeoutMs: 0 })
+  await settle()
+  assert.deepEqual(polls.poller.repeated, { times: 2, firstBeforeMs: 60_000, lastBeforeMs: 0 })
+  polls.call('confirms one', { offset: first + 1, timeoutMs: 0 })
+  await settle()
+  assert.equal(polls.poller.repeated, undefined)
+})
+
+test('refusals of two programs are counted, and a single one is none', async () => {
+  const polls = await Polls.open()
+  const presence = { onGone: undefined }
+  const request = { offset: 0, limit: 100, timeoutMs: 50_000, allowedTypes: undefined }
+  const call = (): void => void Promise.resolve(polls.poller.poll(request, presence)).catch(() => 0)
+  call()
+  call()
+  await polls.advance(5_000)
+  assert.equal(polls.poller.fight, undefined, 'a program was started again')
+  for (let round = 0; round < 3; round++) {
+    call()
+    await polls.advance(38_000)
+  }
+  assert.deepEqual(polls.poller.fight, { kind: 'refusal', forMs: 81_000, lastMinute: 1 })
+  await polls.advance(60_000)
+  assert.equal(polls.poller.fight, undefined)
+  polls.poller.drain()
 })

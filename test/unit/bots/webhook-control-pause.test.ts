@@ -97,7 +97,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
     refused_for_good: 0,
     expired: 0,
   }
-  assert.deepEqual((await queue.report(neverPolled)).webhook, {
+  assert.deepEqual((await queue.report({ polls: neverPolled })).webhook, {
     health: undefined,
     healthReason: 'nobody has polled since the start 0 s ago',
     maxConnections: undefined,
@@ -121,7 +121,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
   for (let nth = 0; nth < 3; nth++) {
     attempts.add({ ...attempt, atMs: nowMs, address: undefined, error: 'no' }, 'rejected')
   }
-  assert.deepEqual((await queue.report(neverPolled)).webhook, {
+  assert.deepEqual((await queue.report({ polls: neverPolled })).webhook, {
     health: 'failing',
     healthReason: 'no success yet in 0 s, 3 failures: no; 2 keys wait, next attempt in 5 s',
     maxConnections: 40,
@@ -133,7 +133,7 @@ test('the report has health, waiting keys and counts, and without a webhook no h
   })
   assert.equal(queue.webhook.attempts(2).length, 2)
   await queue.webhook.setPaused(true)
-  const { isPaused, webhook } = await queue.report(neverPolled)
+  const { isPaused, webhook } = await queue.report({ polls: neverPolled })
   assert.equal(isPaused, true)
   assert.equal(webhook.healthReason, 'paused by the operator; 1 update waits')
 })
@@ -186,14 +186,18 @@ test('a webhook in use keeps its attempts despite any number of others, for as l
   }
   crowd(1_000_000)
   bots.webhooks.last.request.attempts.count('rejected', 0)
-  assert.equal((await queue.report(neverPolled)).webhook.deliveries.rejected, 1)
+  assert.equal((await queue.report({ polls: neverPolled })).webhook.deliveries.rejected, 1)
   await queue.webhook.delete(true)
   await bots.clock.advance(60 * 60_000)
   assert.equal(bots.registry.bots.loaded(100), undefined, 'unloaded')
   const reloaded = await bots.registry.queueOf(100, false)
-  assert.equal((await reloaded.report(neverPolled)).webhook.deliveries.rejected, 1)
+  assert.equal((await reloaded.report({ polls: neverPolled })).webhook.deliveries.rejected, 1)
   crowd(2_000_000)
-  assert.equal((await reloaded.report(neverPolled)).webhook.deliveries.rejected, 0, 'long not used')
+  assert.equal(
+    (await reloaded.report({ polls: neverPolled })).webhook.deliveries.rejected,
+    0,
+    'long not used',
+  )
 })
 
 test('the last error of a webhook keeps no bot in memory and is reported until the webhook is set again or deleted', async () => {

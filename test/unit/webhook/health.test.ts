@@ -225,11 +225,44 @@ test('a queue without a webhook is unpolled if updates wait and nobody has polle
   assert.match(polled({ isWaiting: true, lastBeforeMs: 90_000 }, 1), /^undefined: a getUpdates /)
 })
 
-test('two programs that poll at the same time are named, and degrade the health after a minute', () => {
+test('two programs that poll at the same time are named first, and degrade the health after a minute', () => {
   const polls = { isWaiting: true, lastBeforeMs: 0 }
-  const text = 'a getUpdates call waits; two programs poll at the same time, and have for'
-  assert.equal(polled({ ...polls, foughtForMs: 59_999 }), `undefined: ${text} 59 s`)
-  assert.equal(polled({ ...polls, foughtForMs: 60_000 }), `degraded: ${text} 60 s`)
+  const fight = { kind: 'refusal', forMs: 59_999, lastMinute: 40 } as const
+  const text = 'two programs poll: 40 refusals in the last minute; a getUpdates call waits'
+  assert.equal(polled({ ...polls, fight }), `undefined: ${text}`)
+  assert.equal(polled({ ...polls, fight: { ...fight, forMs: 60_000 } }), `degraded: ${text}`)
+  assert.match(
+    polled({ ...polls, fight: { kind: 'takeover', forMs: 60_000, lastMinute: 1 } }),
+    /^degraded: two programs poll: 1 takeover in the last minute; /,
+  )
+})
+
+test('polls that get the same updates for five minutes and confirm none degrade the health, and are named first', () => {
+  const polls = { isWaiting: false, lastBeforeMs: 2_000 }
+  const repeated = { times: 3, firstBeforeMs: 300_000, lastBeforeMs: 2_000 }
+  assert.match(
+    polled({ ...polls, repeated }, 7),
+    /^degraded: polls get the same updates since \d\d:\d\d UTC and confirm none; last polled 2 s ago; 7 updates wait/,
+  )
+  const fine = /^undefined: last polled 2 s ago; 7 updates wait/
+  assert.match(polled({ ...polls, repeated: { ...repeated, times: 2 } }, 7), fine)
+  assert.match(polled({ ...polls, repeated: { ...repeated, firstBeforeMs: 299_999 } }, 7), fine)
+  assert.match(polled({ ...polls, repeated: { ...repeated, lastBeforeMs: 120_001 } }, 7), fine)
+  assert.match(
+    polled({ ...polls, repeated: { ...repeated, firstBeforeMs: 2 * 86_400_000 } }, 7),
+    /^degraded: polls get the same updates since \d{4}-\d\d-\d\d \d\d:\d\d UTC and confirm none; /,
+  )
+})
+
+test('a webhook whose oldest update gets older is behind, if nothing worse is known', () => {
+  const facts = { isFallingBehind: true, pendingCount: 1_200, oldestAgeS: 1_740 }
+  assert.equal(
+    healthAt(1, '.', facts),
+    'behind: the oldest of 1,200 updates has waited for 29 min, and waits longer and longer; the last attempt succeeded',
+  )
+  assert.match(healthAt(812, '.xxx', facts), /^failing: /)
+  assert.match(healthAt(1, '.x', facts), /^degraded: /)
+  assert.match(healthAt(1, '.', { ...facts, isPaused: true }), /^paused: /)
 })
 
 test('failures that an earlier process has stored are at least so many', () => {

@@ -1,0 +1,155 @@
+/**
+ * Reports when bots get into trouble and out of it, as far as nothing else does: webhooks and relays report their own failures.
+ * Called with the health of every bot every few seconds, whether the bot is in memory or not.
+ *
+ *     well --trouble for `afterMs`, none reported within `quietMs`--> reported --well for `wellMs`--> well
+ */
+import { type Health } from '../webhook/health.ts'
+import type { NewOperatorEvent, OperatorEventType, ReportEvent } from '../events/operator-event.ts'
+
+interface Kind {
+  readonly begins: OperatorEventType
+  readonly ends: OperatorEventType
+  readonly afterMs: number
+  readonly wellMs: number
+  readonly quietMs: number
+}
+
+/** What may be reported. */
+export type Trouble = 'degraded' | 'unpolled'
+
+const kinds: Readonly<Record<Trouble, Kind>> = {
+  // The word waits for minutes already. A bot that goes in and out of it is reported once.
+  degraded: {
+    begins: 'bot.degraded',
+    ends: 'bot.recovered',
+    afterMs: 0,
+    wellMs: 5 * 60_000,
+    quietMs: 0,
+  },
+  // Chosen: a bot that is started again polls within minutes, and a bot that is often away is reported once an hour.
+  unpolled: {
+    begins: 'bot.unpolled',
+    ends: 'bot.polled',
+    afterMs: 4 * 60_000,
+    wellMs: 0,
+    quietMs: 60 * 60_000,
+  },
+}
+
+/** What is seen of a bot. */
+export interface SeenHealth {
+  readonly botId: number
+  readonly hasWebhook: boolean
+  /** Without what a relay adds. */
+  readonly health: Health | undefined
+  /** The sentence, asked for only if it is reported. */
+  reason(): string
+  readonly nowMs: number
+  /** Wall time. */
+  readonly timeMs: number
+}
+
+interface Entry {
+  troubledMs: number
+  seenMs: number
+  wellMs: number | undefined
+  isReported: boolean
+  reportedMs: number
+}
+
+export class TroubleEvents {
+  readonly #report: ReportEvent | undefined
+  /** Bots that are in trouble, or were a short time ago. */
+  readonly #entries: Readonly<Record<Trouble, Map<number, Entry>>> = {
+    degraded: new Map(),
+    unpolled: new Map(),
+  }
+
+  constructor(report: ReportEvent | undefined) {
+    this.#report = report
+  }
+
+  /** Whether no bot is in trouble, or was a short time ago. */
+  get isEmpty(): boolean {
+    return Object.values(this.#entries).every(({ size }) => size === 0)
+  }
+
+  note(seen: SeenHealth): void {
+    const trouble = troubleOf(seen)
+    for (const name of ['degraded', 'unpolled'] as const) {
+      if (trouble === name) this.#troubled(name, seen)
+      else if (this.#entries[name].size > 0) this.#well(name, seen)
+    }
+  }
+
+  /** Forgets the bots that are selected. */
+  forget(isGone: (botId: number) => boolean): void {
+    for (const entries of Object.values(this.#entries)) {
+      for (const botId of entries.keys()) if (isGone(botId)) entries.delete(botId)
+    }
+  }
+
+  /** Forgets bots that are not seen any more, because they were removed. */
+  sweep(nowMs: number): void {
+    for (const entries of Object.values(this.#entries)) {
+      for (const [botId, { seenMs }] of entries) {
+        if (nowMs - seenMs > unseenForMs) entries.delete(botId)
+      }
+    }
+  }
+
+  #troubled(name: Trouble, seen: SeenHealth): void {
+    const { botId, nowMs } = seen
+    const { begins, afterMs, quietMs } = kinds[name]
+    const entry = this.#entries[name].get(botId) ?? newEntry(nowMs)
+    this.#entries[name].set(botId, entry)
+    if (entry.wellMs !== undefined && !entry.isReported) entry.troubledMs = nowMs
+    entry.wellMs = undefined
+    entry.seenMs = nowMs
+    const isDue = nowMs - entry.troubledMs >= afterMs && nowMs - entry.reportedMs >= quietMs
+    if (entry.isReported || !isDue) return
+    entry.isReported = true
+    entry.reportedMs = nowMs
+    this.#report?.({ ...eventOf(begins, seen), reason: seen.reason() })
+  }
+
+  #well(name: Trouble, seen: SeenHealth): void {
+    const { botId, nowMs } = seen
+    const entry = this.#entries[name].get(botId)
+    if (entry === undefined) return
+    const { ends, wellMs, quietMs } = kinds[name]
+    entry.seenMs = nowMs
+    entry.wellMs ??= nowMs
+    if (entry.isReported && nowMs - entry.wellMs >= wellMs) {
+      entry.isReported = false
+      this.#report?.(eventOf(ends, seen))
+    }
+    if (!entry.isReported && nowMs - entry.reportedMs >= quietMs) {
+      this.#entries[name].delete(botId)
+    }
+  }
+}
+
+/** A bot that was not seen for this long was removed, or its shard has left. Chosen: far more than a round over all bots takes. */
+const unseenForMs = 10 * 60_000
+
+function newEntry(nowMs: number): Entry {
+  return {
+    troubledMs: nowMs,
+    seenMs: nowMs,
+    wellMs: undefined,
+    isReported: false,
+    reportedMs: Number.NEGATIVE_INFINITY,
+  }
+}
+
+function troubleOf({ hasWebhook, health }: SeenHealth): Trouble | undefined {
+  if (health === 'unpolled') return 'unpolled'
+  // Failures of attempts are told by `webhook.failing`.
+  return health === 'behind' || (health === 'degraded' && !hasWebhook) ? 'degraded' : undefined
+}
+
+function eventOf(type: OperatorEventType, { botId, timeMs }: SeenHealth): NewOperatorEvent {
+  return { type, timeMs, botId }
+}
