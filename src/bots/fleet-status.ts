@@ -78,15 +78,17 @@ export function isInState(status: FleetStatus, state: FleetState): boolean {
       return status.health === state
     case 'paused':
       return status.isPaused
-    case 'stuck': {
-      const { oldestAgeS = 0, takenBeforeMs = Number.POSITIVE_INFINITY } = status
-      return oldestAgeS * 1_000 > stuckAfterMs && takenBeforeMs > stuckAfterMs
-    }
+    case 'stuck':
+      return isStuck(status)
     case 'idle':
       return status.pendingCount === 0 && !status.isPollWaiting
     default:
       return unreachable(state)
   }
+}
+
+function isStuck({ oldestAgeS = 0, takenBeforeMs = Infinity }: FleetStatus): boolean {
+  return oldestAgeS * 1_000 > stuckAfterMs && takenBeforeMs > stuckAfterMs
 }
 
 /** Whether the id or the name of a bot begins with the prefix of a query, the name in any case. */

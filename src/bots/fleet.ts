@@ -441,13 +441,20 @@ export class Fleet {
     if (!row.isRegistered) return
     sums[row.hasWebhook ? 'webhook' : 'polling'] += 1
     if (row.isPaused) sums.paused += 1
-    this.#behind.note(queue, row.hasWebhook ? ageS : undefined, this.#options.clock.monotonicMs())
+    const health = this.#watchHealth(seen, ageS)
+    if (health !== undefined) sums.health[health] += 1
+  }
+
+  /** Returns the health of a bot, after what follows it was told. */
+  #watchHealth(seen: Seen, ageS: number | undefined): Health | undefined {
+    const { queue, hasWebhook } = seen.row
+    this.#behind.note(queue, hasWebhook ? ageS : undefined, this.#options.clock.monotonicMs())
     const facts = this.#factsOf(seen)
     const { health } = webhookStatus(facts)
-    if (health !== undefined) sums.health[health] += 1
     this.#noteCurve(seen, health)
     const isFine = health === undefined || health === 'healthy'
     if (!isFine || !this.#troubles.isEmpty) this.#noteTrouble(seen, facts)
+    return health
   }
 
   #noteTrouble({ row, loaded, of }: Seen, facts: StatusFacts): void {

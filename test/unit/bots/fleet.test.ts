@@ -178,19 +178,18 @@ test('a bot whom nobody polls is unpolled, also when it has left memory, and is 
 
 test('a bot that gets the same updates for minutes is degraded and reported, and three that behave are not', async () => {
   const bots = await open()
-  const [stuck, ...others] = [100, 101, 102, 103]
-  const tokens = new Map<number, string>()
-  for (const botId of [stuck, ...others]) tokens.set(botId ?? 0, await bots.register(botId ?? 0))
-  const offsets = new Map<number, number>()
+  const stuck = await bots.register(100)
+  const others = [await bots.register(101), await bots.register(102), await bots.register(103)]
+  const fetch = async (token: string, offset: number): Promise<number> => {
+    const page = await (await bots.queueOf(token)).poller.poll({ ...poll, offset }, presence)
+    return page.at(-1)?.updateId ?? 0
+  }
+  await bots.push(bots.request(100))
   for (let round = 0; round < 22; round++) {
-    for (const botId of others) await bots.push(bots.request(botId))
-    if (round === 0) await bots.push(bots.request(100))
-    for (const [botId, token] of tokens) {
-      const { poller } = await bots.queueOf(token)
-      const offset = offsets.get(botId) ?? 0
-      const page = await poller.poll({ ...poll, offset }, presence)
-      if (botId !== stuck) offsets.set(botId, (page.at(-1)?.updateId ?? offset - 1) + 1)
-    }
+    await bots.push(bots.request(101), bots.request(102), bots.request(103))
+    await fetch(stuck, 0)
+    // Each confirms what it got at once.
+    for (const token of others) await fetch(token, (await fetch(token, 0)) + 1)
     await bots.clock.advance(15_000)
   }
   assert.deepEqual(await select(bots, { state: 'degraded' }), [100])
