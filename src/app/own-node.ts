@@ -39,7 +39,7 @@ export async function ownNode(parts: OwnNodeParts): Promise<NodeReport> {
   const troubles = await shardTroubles(settings.dataDir)
   return {
     name,
-    state: !databases.isAnyOn() ? 'no database' : own?.isLeaving === true ? 'leaving' : 'serving',
+    state: !databases.isAnyOn() ? 'no database' : (own?.state ?? 'serving'),
     version,
     // Rounded as the times of the workers are, so that no worker seems older than its node.
     uptimeS: Math.floor(clock.machineMs() / 1_000) - Math.floor(settings.startedAtMs / 1_000),

@@ -7,6 +7,7 @@
  */
 import { workersMax } from '../limits.ts'
 import type { ClusterMember } from '../private-api/node-report.ts'
+import { mayTake, type NodeState } from '../store/node-table.ts'
 import { ShardMap } from './shard-map.ts'
 
 /** The nodes and the owners of the shards, as heartbeats have read them in each database. */
@@ -24,7 +25,7 @@ export interface RouteNode {
   readonly boot: string
   /** The same in each database. */
   readonly name: string
-  readonly isLeaving: boolean
+  readonly state: NodeState
   /** Where its first worker can be reached, as host:port; the others follow on the next ports. Empty if nowhere. */
   readonly address: string
   readonly workers: number
@@ -102,12 +103,17 @@ export class Routes {
   /** Returns all nodes that are members; none on one machine. */
   members(): readonly ClusterMember[] {
     const members = new Map<string, ClusterMember>()
-    for (const { boot, name, isLeaving } of this.#members.values()) {
-      const { isLeaving: wasLeaving = false, shards = [] } = members.get(name) ?? {}
+    for (const { boot, name, state } of this.#members.values()) {
+      const { state: before = state, shards = [] } = members.get(name) ?? {}
       const own = Array.from(this.#owners.keys()).filter(
         (shard) => this.ownerOf(shard)?.boot === boot,
       )
-      members.set(name, { name, isLeaving: isLeaving || wasLeaving, shards: [...shards, ...own] })
+      const isLeaving = [before, state].includes('leaving')
+      members.set(name, {
+        name,
+        state: isLeaving ? 'leaving' : before,
+        shards: [...shards, ...own],
+      })
     }
     return [...members.values()]
   }
@@ -118,8 +124,8 @@ export class Routes {
   get isLeaving(): boolean {
     const nodes = [...this.#members.values()]
     const isOwn = ({ boot }: RouteNode): boolean => this.#own.has(boot)
-    const isTold = nodes.some((node) => isOwn(node) && node.isLeaving)
-    return isTold && nodes.some((node) => !isOwn(node) && !node.isLeaving && node.address !== '')
+    const isTold = nodes.some((node) => isOwn(node) && node.state === 'leaving')
+    return isTold && nodes.some((node) => !isOwn(node) && mayTake(node))
   }
 
   /** Takes what another node knows of a shard, if it is newer: a node that is cut off from the database has old routes. */
@@ -164,7 +170,7 @@ export class Routes {
   /** A node has a life in each database, and is there while one is. */
   #noteLost(nodes: readonly RouteNode[]): void {
     const before = [...this.#members.values()]
-    const told = new Set(before.filter((node) => node.isLeaving).map(({ name }) => name))
+    const told = new Set(before.filter((node) => node.state === 'leaving').map(({ name }) => name))
     for (const { name } of before) if (!told.has(name)) this.#lost.add(name)
     for (const { name } of nodes) this.#lost.delete(name)
   }

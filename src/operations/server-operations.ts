@@ -7,8 +7,8 @@ import { content, declareOperations, json } from './operation.ts'
 
 const { botId, count, orNull, percentileMs, shard, time } = fieldSchemas
 
-/** `no database`: none of its databases responds, so it may not serve. `unreachable`: it does not answer other nodes. */
-export const nodeStates = ['serving', 'leaving', 'no database', 'unreachable'] as const
+/** `starting`: its workers do not serve yet. `no database`: none of its databases responds, so it may not serve. `unreachable`: it does not answer other nodes. */
+export const nodeStates = ['starting', 'serving', 'leaving', 'no database', 'unreachable'] as const
 /** `unknown`: its node is unreachable. The other states are those of docs/use/api.md. */
 export const shardStates = [
   'serving',

@@ -1,5 +1,6 @@
 /** What a node says about itself for GET /v1/nodes. Nodes pass it to each other as JSON. */
 
+import type { NodeState as RowState } from '../store/node-table.ts'
 import type { nodeStates, shardStates, workerStates } from '../operations/server-operations.ts'
 
 export type NodeState = (typeof nodeStates)[number]
@@ -42,8 +43,8 @@ export interface ReportedShard {
 /** A node of the cluster, in all databases that it is a member of. */
 export interface ClusterMember {
   readonly name: string
-  /** Whether it hands its shards over, in one of the databases at least. */
-  readonly isLeaving: boolean
+  /** `leaving` if it hands its shards over in one of the databases at least. */
+  readonly state: RowState
   /** The shards that it has. */
   readonly shards: readonly number[]
 }

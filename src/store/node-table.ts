@@ -1,7 +1,13 @@
 /** The port to the rows of nodes and shards, which all nodes of a cluster share. */
 
-/** A node that is leaving hands its shards over and takes none. */
-export type NodeState = 'serving' | 'leaving'
+/**
+ * A node that is starting has no worker yet that serves: it takes what has no owner once it has, and nothing is handed over
+ * to it before. One that is leaving hands its shards over and takes none.
+ *
+ * The rows hold these words. A node of an earlier version that reads `starting` takes it for neither of the other two: it
+ * hands nothing over to such a node.
+ */
+export type NodeState = 'starting' | 'serving' | 'leaving'
 
 /** How a node's clocks differ from the database's, in ms. */
 export interface NodeClock {
@@ -24,6 +30,11 @@ export interface NodeRow {
   readonly state: NodeState
   /** As of its last heartbeat; absent before, and from a node of an earlier version. */
   readonly clock?: NodeClock
+}
+
+/** Whether a node can take shards from others. One without an address cannot be reached for requests. */
+export function mayTake({ state, address }: Pick<NodeRow, 'state' | 'address'>): boolean {
+  return state === 'serving' && address !== ''
 }
 
 /** A row of the table `shard`: its owner, and its epoch, which rises with every claim. */
@@ -91,7 +102,7 @@ export interface NodeTable {
   /** Reads all rows. */
   read(): Promise<ClusterRows>
   /**
-   * Adds the row of a node, whose state is `serving`, unless a row is in its way (join-obstacles.ts).
+   * Adds the row of a node, whose state is `starting`, unless a row is in its way (join-obstacles.ts).
    *
    * @param replaced - a row that is removed in the same moment, if its beat is still the same. Other nodes never see the
    *   shards of a restarted node without a node of this name, so they leave them to it.
@@ -102,6 +113,10 @@ export interface NodeTable {
   evict(row: SeenNode): Promise<boolean>
   /** Deletes the row of a node that has ended. */
   leave(node: NodeIdentity): Promise<void>
+  /** The workers of this node serve: a node that is `starting` is `serving` from now on. Any other state stays. */
+  started(node: NodeIdentity): Promise<void>
+  /** The same, back: the node was told to serve before its workers do. */
+  notStarted(node: NodeIdentity): Promise<void>
   /** Returns whether there is a node with this name. */
   setState(name: string, state: NodeState): Promise<boolean>
   /**

@@ -75,7 +75,7 @@ function heartbeatTests({ tables, current }: InHarness): void {
     const [a, b] = await tables()
     assert.deepEqual((await a.read()).nodes, [])
     assert.equal(await a.join(node('a')), undefined)
-    assert.deepEqual((await b.read()).nodes, [{ ...node('a'), beat: '0', state: 'serving' }])
+    assert.deepEqual((await b.read()).nodes, [{ ...node('a'), beat: '0', state: 'starting' }])
   })
 
   test('a heartbeat adds one to the beat of its own row, and reads the rows from before it', async () => {
@@ -124,7 +124,7 @@ function joinTests({ tables, current }: InHarness): void {
     for (const other of [node('a', 'later'), node('a')]) {
       const refusal = await b.join(other)
       assert(refusal?.reason === 'name taken', refusal?.reason)
-      assert.deepEqual(refusal.row, { ...node('a'), beat: '0', state: 'serving' })
+      assert.deepEqual(refusal.row, { ...node('a'), beat: '0', state: 'starting' })
     }
     assert.deepEqual(await namesOf(a), ['a', 'b'])
   })
@@ -142,7 +142,7 @@ function joinTests({ tables, current }: InHarness): void {
     for (const name of ['a', 'b']) {
       assert.equal((await b.join(alone(name)))?.reason, 'self without address')
     }
-    assert.deepEqual((await a.read()).nodes, [{ ...node('a'), beat: '0', state: 'serving' }])
+    assert.deepEqual((await a.read()).nodes, [{ ...node('a'), beat: '0', state: 'starting' }])
   })
 
   test('of nodes that join at the same time, at most one has a name, and at most one has no address', async () => {
@@ -170,7 +170,7 @@ function joinTests({ tables, current }: InHarness): void {
     assert.equal(late?.reason, 'name taken')
     assert.equal(await b.join(node('a', 'next'), { ...node('a', 'last'), beat: '1' }), undefined)
     assert.deepEqual((await a.read()).nodes, [
-      { ...node('a', 'next'), beat: '0', state: 'serving' },
+      { ...node('a', 'next'), beat: '0', state: 'starting' },
     ])
   })
 
@@ -239,11 +239,34 @@ function removalTests({ tables, current }: InHarness): void {
     await a.beat(node('a'))
     assert.deepEqual(
       (await b.read()).nodes.map(({ name, state }) => `${name} ${state}`).toSorted(),
-      ['a leaving', 'b serving'],
+      ['a leaving', 'b starting'],
     )
     assert.equal(await b.setState('a', 'serving'), true)
     assert.equal(await b.setState('c', 'leaving'), false)
-    assert((await a.read()).nodes.every(({ state }) => state === 'serving'))
+    assert.deepEqual(
+      (await a.read()).nodes.map(({ state }) => state),
+      ['serving', 'starting'],
+    )
+  })
+
+  test('a node serves when it says so, in its own life and from the state that it thinks it has', async () => {
+    const [a, b] = await tables()
+    await a.join(node('a'))
+    const stateOf = async (): Promise<unknown> => (await b.read()).nodes[0]?.state
+    await a.started(node('a', 'last'))
+    await a.notStarted(node('a'))
+    assert.equal(await stateOf(), 'starting')
+    await a.started(node('a'))
+    await a.started(node('a'))
+    assert.equal(await stateOf(), 'serving')
+    await a.notStarted(node('a', 'last'))
+    assert.equal(await stateOf(), 'serving')
+    await a.notStarted(node('a'))
+    assert.equal(await stateOf(), 'starting')
+    await b.setState('a', 'leaving')
+    await a.started(node('a'))
+    await a.notStarted(node('a'))
+    assert.equal(await stateOf(), 'leaving')
   })
 }
 
@@ -272,7 +295,7 @@ function shardTests({ tables, current }: InHarness): void {
   test('a shard is not handed over by a node that does not own it, nor to one that is not serving', async () => {
     const [a] = await tables()
     for (const name of ['a', 'b']) await current().add(node(name))
-    await current().add(node('leaving'), 'leaving')
+    for (const state of ['starting', 'leaving'] as const) await current().add(node(state), state)
     await current().claim(0, node('a'))
     const unchanged = await shardOf(a, 0)
     for (const [shard, from, to] of [
@@ -281,6 +304,7 @@ function shardTests({ tables, current }: InHarness): void {
       [0, node('a'), node('b', 'last')],
       [0, node('a'), node('c', 'b-boot')],
       [0, node('a'), node('leaving')],
+      [0, node('a'), node('starting')],
       [1, node('a'), node('b')],
       [current().shards, node('a'), node('b')],
     ] as const) {
@@ -304,7 +328,8 @@ function changeTests({ tables, current }: InHarness): void {
       ['join', () => a.join(node('a'))],
       ['join', () => a.join(node('b'))],
       ['setState', () => a.setState('b', 'leaving')],
-      ['setState', () => a.setState('b', 'serving')],
+      ['setState', () => a.setState('b', 'starting')],
+      ['started', () => a.started(node('b'))],
       ['handOver', () => a.handOver(0, node('a'), node('b'))],
       ['leave', () => a.leave(node('b'))],
       ['evict', () => a.evict({ ...node('a'), beat: '0' })],

@@ -110,8 +110,8 @@ async function untilGone(part: Draining, { clock, progress, signal }: Watch): Pr
     const rows = await table.read()
     const node = rows.nodes.find((row) => row.name === first.name)
     // A node that was evicted meanwhile goes on leaving when it joins again. Any other one was started after the end.
-    const isNext = node?.boot !== first.boot && node?.state === 'serving'
-    if (node === undefined || isNext) {
+    const isOther = node?.boot !== first.boot
+    if (node === undefined || (isOther && node.state === 'serving')) {
       progress.set(part, shards)
       return
     }
@@ -119,8 +119,10 @@ async function untilGone(part: Draining, { clock, progress, signal }: Watch): Pr
     const beat = `${node.boot} ${node.beat}`
     if (last?.beat !== beat) last = { beat, sinceMs: nowMs }
     else if (nowMs - last.sinceMs > nodeEvictedMs) throw new Error(standsStill(node))
-    if (node.state !== 'leaving') throw new Error(`${quoted(node.name)} was told to stay`)
-    const problem = nobodyTakes(node, rows.nodes, [])
+    const isJoining = isOther && node.state === 'starting'
+    if (node.state !== 'leaving' && !isJoining)
+      throw new Error(`${quoted(node.name)} was told to stay`)
+    const problem = isJoining ? undefined : nobodyTakes(node, rows.nodes, [])
     if (problem !== undefined) {
       throw new Error(
         `${problem}; it goes on serving until one can: take that back with postbote node undrain`,
@@ -142,6 +144,7 @@ function ownedBy({ boot }: NodeRow, { shards }: ClusterRows): number {
 
 /** Returns why a node cannot take shards; undefined if it can. */
 function reasonAgainst(row: NodeRow, before: readonly NodeRow[]): string | undefined {
+  if (row.state === 'starting') return 'is still starting'
   if (row.state !== 'serving') return 'is leaving, too'
   if (row.address === '') return 'has no --cluster-listen'
   return hasMoved(row, before) === false ? 'stands still' : undefined

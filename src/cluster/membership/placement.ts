@@ -10,7 +10,7 @@
  * The rows may be older than what this node has just done. So every action is a compare and swap: an open is a claim, which
  * fails if another living node owns the shard, and a hand-over names the owner and the epoch.
  */
-import type { NodeIdentity, NodeRow, ShardRow } from '../../store/node-table.ts'
+import { mayTake, type NodeIdentity, type NodeRow, type ShardRow } from '../../store/node-table.ts'
 import { nodeLeaseMs, nodeObservationGapMs } from './limits.ts'
 import { rendezvousRank } from './rendezvous.ts'
 
@@ -72,8 +72,9 @@ const nothing: PlacementDecision = { open: [], handOver: [], drop: [], mayLeave:
  */
 export const orphanTurnMs = 2_000
 /**
- * A node hands shards over to other ones when the same nodes have been serving for this long. Chosen: longer than the
- * restart of a node, so that its shards do not move away and back.
+ * A node hands shards over to other ones when the same nodes have been there, in the same states, for this long. A node that
+ * joins gets none before it has served for as long. Chosen: longer than the restart of a node, so that its shards do not move
+ * away and back.
  */
 export const handOverPauseMs = 10_000
 /** A node hands over this many shards at a time, because the bots of such a shard wait meanwhile. */
@@ -131,9 +132,10 @@ export class Placement {
         return [boot, seen?.beat === beat ? seen : { beat, movedMs }]
       }),
     )
-    const serving = nodes.filter(({ state }) => state === 'serving')
+    // With those that are starting: nodes that start together take their own shards at once.
+    const staying = nodes.filter(({ state }) => state !== 'leaving')
     // If all nodes are leaving, they go on until another one comes.
-    const takers = serving.length > 0 ? serving : nodes
+    const takers = staying.length > 0 ? staying : nodes
     const members = takers
       .map(({ name, boot, state }) => `${name} ${boot} ${state}`)
       .toSorted()
@@ -210,11 +212,6 @@ export class Placement {
     this.#ranks.set(shard, rank)
     return rank
   }
-}
-
-/** Whether a node can take shards from others. One without an address cannot be reached for requests. */
-export function mayTake({ state, address }: NodeRow): boolean {
-  return state === 'serving' && address !== ''
 }
 
 function isAmong({ boot }: NodeRow, nodes: readonly NodeRow[]): boolean {

@@ -7,17 +7,22 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
-import type { HeartbeatRead, NodeIdentity, NodeTable } from '../../store/node-table.ts'
+import {
+  type HeartbeatRead,
+  mayTake,
+  type NodeIdentity,
+  type NodeTable,
+} from '../../store/node-table.ts'
 import type { Log } from '../../surroundings.ts'
 import type { ShardAssignment, ShardControl, ShardOpening } from '../shard-assignment.ts'
 import type { RouteTable } from '../routes.ts'
 import { nodeLeaseMs } from './limits.ts'
-import { mayTake, type PlacementDecision, Placement } from './placement.ts'
+import { type PlacementDecision, Placement } from './placement.ts'
 
 export interface ShardCoordinatorOptions {
   readonly clock: Clock
   readonly log: Log
-  readonly table: Pick<NodeTable, 'handOver' | 'setState'>
+  readonly table: Pick<NodeTable, 'handOver' | 'notStarted' | 'setState' | 'started'>
   /** The shards of the database. */
   readonly shards: readonly number[]
   /** Called when the routes to these shards change. */
@@ -111,6 +116,7 @@ export class ShardCoordinator implements ShardAssignment {
   /** The workers serve from now on. */
   begin(control: DatabaseShardControl): void {
     this.#control = control
+    this.#noteStarted()
     this.#act()
   }
 
@@ -122,7 +128,24 @@ export class ShardCoordinator implements ShardAssignment {
     this.#isLeaving = own?.state === 'leaving'
     const isTaken = this.#isLeaving && this.#canHandOver()
     this.#leavingSinceMs = isTaken ? (this.#leavingSinceMs ?? this.#readAtMs) : undefined
+    this.#noteStarted()
     this.#act()
+  }
+
+  /**
+   * The row says `serving` as soon as the workers serve, and not earlier: a node that is told to leave and to stay while it
+   * starts would get shards that nobody can open. The rows may be older than the last change, which is then made twice.
+   */
+  #noteStarted(): void {
+    const { log, table } = this.#options
+    const self = this.#self
+    const state = this.#read?.nodes.find(({ boot }) => boot === self?.boot)?.state
+    const isEarly = this.#control === undefined
+    if (self === undefined || state !== (isEarly ? 'serving' : 'starting')) return
+    const told = isEarly ? table.notStarted(self) : table.started(self)
+    void told.catch((error: unknown) => {
+      log.warn({ error: messageOf(error) }, 'the row of this server could not be changed yet')
+    })
   }
 
   /**
@@ -315,7 +338,7 @@ function routesOf(
   const nodes = (read?.nodes ?? []).map(({ boot: of, name, state, address, workers }) => ({
     boot: of,
     name,
-    isLeaving: state === 'leaving',
+    state,
     address,
     workers,
   }))

@@ -69,7 +69,8 @@ function nodeJson({ heartbeatAgeMs, clockSkewMs, workers, ...node }: NodeReport)
 function silentJson(member: ClusterMember): NodeJson {
   return {
     name: member.name,
-    state: 'unreachable',
+    // One whose workers do not serve yet cannot answer.
+    state: member.state === 'starting' ? 'starting' : 'unreachable',
     version: null,
     uptime: null,
     heartbeat_age_ms: null,

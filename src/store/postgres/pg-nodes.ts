@@ -42,6 +42,9 @@ const addClock = { text: 'ALTER TABLE node ADD COLUMN IF NOT EXISTS clock jsonb'
 const read = { text: `SELECT ${allRows}` }
 const evict = { text: 'DELETE FROM node WHERE name = $1 AND boot = $2 AND beat = $3 RETURNING 1' }
 const leave = { text: 'DELETE FROM node WHERE name = $1 AND boot = $2 RETURNING 1' }
+const turnState = {
+  text: 'UPDATE node SET state = $4 WHERE name = $1 AND boot = $2 AND state = $3 RETURNING 1',
+}
 const setState = { text: 'UPDATE node SET state = $2 WHERE name = $1 RETURNING 1' }
 const epochOf = { text: 'SELECT epoch::text FROM shard WHERE shard = $1 AND boot = $2' }
 const handOver = {
@@ -67,7 +70,7 @@ const beginJoin = [
   `SET LOCAL ${knowsTypesSetting} = 'on'`,
   'LOCK TABLE node IN SHARE UPDATE EXCLUSIVE MODE',
 ].map((text) => ({ text }))
-const insert = { text: "INSERT INTO node VALUES ($1, $2, 0, $3, $4, 'serving')" }
+const insert = { text: "INSERT INTO node VALUES ($1, $2, 0, $3, $4, 'starting')" }
 const commit = { text: 'COMMIT' }
 const rollback = { text: 'ROLLBACK' }
 
@@ -135,6 +138,14 @@ export class PgNodes implements NodeTable {
 
   async leave({ name, boot }: NodeIdentity): Promise<void> {
     await this.#change(leave, [name, boot])
+  }
+
+  async started({ name, boot }: NodeIdentity): Promise<void> {
+    await this.#change(turnState, [name, boot, ...(['starting', 'serving'] satisfies NodeState[])])
+  }
+
+  async notStarted({ name, boot }: NodeIdentity): Promise<void> {
+    await this.#change(turnState, [name, boot, ...(['serving', 'starting'] satisfies NodeState[])])
   }
 
   setState(name: string, state: NodeState): Promise<boolean> {

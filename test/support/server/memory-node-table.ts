@@ -78,6 +78,16 @@ export class MemoryNodeTable implements NodeTable {
     this.leaveNow(node)
   }
 
+  async started(node: NodeIdentity): Promise<void> {
+    this.#called('started')
+    this.turnStateNow(node, 'starting', 'serving')
+  }
+
+  async notStarted(node: NodeIdentity): Promise<void> {
+    this.#called('notStarted')
+    this.turnStateNow(node, 'serving', 'starting')
+  }
+
   async setState(name: string, state: NodeState): Promise<boolean> {
     this.#called('setState')
     return this.setStateNow(name, state)
@@ -124,7 +134,7 @@ export class MemoryNodeTable implements NodeTable {
     )
     if (obstacle !== undefined) return obstacle
     if (replaced !== undefined) this.evictNow(replaced)
-    this.add(node)
+    this.add(node, 'starting')
     this.#changed()
     return undefined
   }
@@ -137,6 +147,11 @@ export class MemoryNodeTable implements NodeTable {
 
   leaveNow({ name, boot }: NodeIdentity): boolean {
     return this.#rows.nodes.get(name)?.boot === boot && this.#delete(name)
+  }
+
+  turnStateNow({ name, boot }: NodeIdentity, from: NodeState, to: NodeState): void {
+    const row = this.#rows.nodes.get(name)
+    if (row?.boot === boot && row.state === from) this.setStateNow(name, to)
   }
 
   setStateNow(name: string, state: NodeState): boolean {

@@ -26,6 +26,8 @@ export class PlacedNode implements NodeIdentity {
   pausedUntilMs = 0
   /** Before this time it fails to open shards. */
   opensFromMs = 0
+  /** Before this time its workers are being started. */
+  servesFromMs = 0
   hasEnded = false
   /** A row of the same name, and when it was first seen by the own clock. */
   #watched: { readonly row: NodeRow; readonly sinceMs: number } | undefined

@@ -14,7 +14,7 @@ import {
   handOversMax,
 } from '../../../src/cluster/membership/placement.ts'
 import { rendezvousRank } from '../../../src/cluster/membership/rendezvous.ts'
-import type { HeartbeatRead, NodeRow, ShardRow } from '../../../src/store/node-table.ts'
+import type { HeartbeatRead, NodeRow, NodeState, ShardRow } from '../../../src/store/node-table.ts'
 import { MemoryNodeTable } from '../server/memory-node-table.ts'
 import { DriftingClock } from './drifting-clock.ts'
 import { EventQueue } from './event-queue.ts'
@@ -26,6 +26,8 @@ const calmDelayMsMax = 20
 const settleMsMax = 100
 const lateMsMax = 4_000
 const restartMsMax = 2_000
+/** Longer than nodes wait before they hand shards over. */
+const lateStartMsMax = 16_000
 /** Longer than all turns of orphans. */
 const ineptMs = 25_000
 
@@ -73,11 +75,11 @@ export class PlacementWorld {
 
   /** The shards that are not open with their newest epoch at the node that they belong to. */
   get misplaced(): readonly number[] {
-    const serving = this.nodes.filter(({ state }) => state === 'serving')
-    const takers = serving.length > 0 ? serving : this.nodes
+    const staying = this.nodes.filter(({ state }) => state !== 'leaving')
+    const takers = staying.length > 0 ? staying : this.nodes
     const rows = this.#table.shards.filter(({ shard, boot, epoch }) => {
       // If all are leaving, the shards stay where they are.
-      const isFirst = serving.length === 0 || rendezvousRank(shard, takers)[0]?.boot === boot
+      const isFirst = staying.length === 0 || rendezvousRank(shard, takers)[0]?.boot === boot
       const owner = [...this.#lives].find((node) => node.boot === boot)
       return !isFirst || owner?.epochOf(shard) !== epoch
     })
@@ -141,6 +143,8 @@ export class PlacementWorld {
     const node = new PlacedNode(name, `${name}/${this.#luck.int(0, 2 ** 40)}`, clock)
     const { inept, chaosMs } = this.#options
     if (this.#luck.chance(inept)) node.opensFromMs = chaosMs + ineptMs
+    const startMsMax = this.#luck.chance(0.05) ? lateStartMsMax : 50
+    node.servesFromMs = Math.min(this.#nowMs + this.#luck.int(0, startMsMax), chaosMs)
     this.#lives.add(node)
     this.#step(node, this.#nowMs, () => this.#join(node, lastBoot))
   }
@@ -271,14 +275,24 @@ export class PlacementWorld {
     for (const shard of node.shards.keys()) this.#checkServed(shard)
     for (const row of overdue) this.#call(node, () => this.#evictNow(row), ignore)
     const { nodes, shards } = read
+    const own = nodes.find(({ boot }) => boot === node.boot)
+    if (this.#nowMs < node.servesFromMs) {
+      if (own?.state === 'serving') this.#turn(node, 'serving', 'starting')
+      return
+    }
+    if (own?.state === 'starting') this.#turn(node, 'starting', 'serving')
     const view = { nowMs: receivedAtMs, nodes, shards, self: node.identity }
     const { open, moving } = node
     const decision = node.placement.decide({ ...view, open, moving })
     for (const shard of decision.drop) node.shards.delete(shard)
     for (const shard of decision.open) this.#open(node, shard)
-    const isLeaving = nodes.some(({ boot, state }) => boot === node.boot && state === 'leaving')
+    const isLeaving = own?.state === 'leaving'
     for (const handOver of decision.handOver) this.#handOver(node, handOver, isLeaving)
     if (decision.mayLeave) this.#leave(node)
+  }
+
+  #turn(node: PlacedNode, from: NodeState, to: NodeState): void {
+    this.#call(node, () => this.#table.turnStateNow(node, from, to), ignore)
   }
 
   #evictNow(row: NodeRow): void {

@@ -7,7 +7,7 @@ import { FakeClock } from '../../support/kit/fake-clock.ts'
 function routesOf(nodes: number): ConstructorParameters<typeof EndingSoon>[0]['routes'] {
   const members = Array.from({ length: nodes }, (_, nth) => `node-${nth}`)
   return {
-    members: () => members.map((name) => ({ name, isLeaving: false, shards: [] })),
+    members: () => members.map((name) => ({ name, state: 'serving' as const, shards: [] })),
     lostNodes: 1,
   }
 }

@@ -8,6 +8,7 @@ import { nodeLeaseMs } from '../../../src/cluster/membership/limits.ts'
 import { Routes } from '../../../src/cluster/routes.ts'
 import { ShardMap } from '../../../src/cluster/shard-map.ts'
 import { SharedMemory } from '../../../src/cluster/shared-memory/shared-memory.ts'
+import type { NodeState } from '../../../src/store/node-table.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
@@ -75,17 +76,17 @@ test('a worker whose event loop has not turned for a while hangs', async (t) => 
 
 test('a node has the shards of its lives in all databases, and the age of its oldest heartbeat', async (t) => {
   const { clock, memory, routes, parts } = setUp(t, 2)
-  const node = { name: 'own', isLeaving: false, address: 'h:1', workers: 2 }
+  const node = { name: 'own', state: 'serving' as const, address: 'h:1', workers: 2 }
   const other = { ...node, name: 'other', boot: 'c' }
-  const set = (isLeaving: boolean): void => {
+  const set = (state: NodeState): void => {
     routes.set({
       boots: ['a', 'b'],
-      nodes: [{ ...node, boot: 'a', isLeaving }, { ...node, boot: 'b' }, other],
+      nodes: [{ ...node, boot: 'a', state }, { ...node, boot: 'b' }, other],
       owners: Array.from('abcbacca', (boot, shard) => ({ shard, boot, epoch: 1 })),
       servers: [],
     })
   }
-  set(false)
+  set('serving')
   const boots = ['000000000000000a', '000000000000000b']
   for (const [database, boot] of boots.entries()) {
     memory.setLease(database, boot, clock.machineMs() + nodeLeaseMs)
@@ -101,7 +102,7 @@ test('a node has the shards of its lives in all databases, and the age of its ol
   assert.equal(before.state, 'serving')
 
   await clock.advance(10)
-  set(true)
+  set('leaving')
   const during = await ownNode(parts)
   assert.equal(during.state, 'leaving')
   assert.deepEqual(

@@ -30,8 +30,20 @@ function ofTwo(boots: readonly string[], nodes: RouteTable['nodes'], owners: str
   }
 }
 
-const own = { boot: 'own', name: 'a', isLeaving: false, address: '10.0.0.1:8450', workers: 2 }
-const other = { boot: 'other', name: 'b', isLeaving: false, address: '10.0.0.2:8450', workers: 4 }
+const own = {
+  boot: 'own',
+  name: 'a',
+  state: 'serving' as const,
+  address: '10.0.0.1:8450',
+  workers: 2,
+}
+const other = {
+  boot: 'other',
+  name: 'b',
+  state: 'serving' as const,
+  address: '10.0.0.2:8450',
+  workers: 4,
+}
 
 test('on one machine every shard is at the worker that has its range', () => {
   const routes = new Routes(map)
@@ -50,7 +62,7 @@ test('a node that is gone is lost until it is back, unless it was told to leave'
   assert.equal(routes.lostNodes, 1, 'it is still gone')
   routes.set(table([], [own, { ...other, boot: 'next' }]))
   assert.equal(routes.lostNodes, 0, 'it has another life')
-  routes.set(table([], [own, { ...other, boot: 'next', isLeaving: true }]))
+  routes.set(table([], [own, { ...other, boot: 'next', state: 'leaving' }]))
   routes.set(table([], [own]))
   assert.equal(routes.lostNodes, 0, 'it was told to leave')
 })
@@ -121,10 +133,10 @@ test('in several databases a node has several lives, and an eviction in one ends
     [0, 0, 0, 'o', 'o', 'p', 1, 1],
   )
   assert.deepEqual(
-    routes.members().map(({ name, isLeaving, shards: of }) => [name, isLeaving, ...of]),
+    routes.members().map(({ name, state, shards: of }) => [name, state, ...of]),
     [
-      ['b', false, 3, 4, 5],
-      ['a', false, 0, 2, 6, 7, 1],
+      ['b', 'serving', 3, 4, 5],
+      ['a', 'serving', 0, 2, 6, 7, 1],
     ],
   )
   // Whoever asks all workers asks each of them once.
@@ -150,14 +162,15 @@ test('where this node is no member it has no shard, even one that nobody has eve
 test('a node leaves while it is told to and another one can take its shards', () => {
   const routes = new Routes(map)
   assert(!routes.isLeaving)
-  const leaving = { ...own, isLeaving: true }
+  const leaving = { ...own, state: 'leaving' as const }
   for (const [nodes, isLeaving] of [
     [[own, other], false],
     [[leaving, other], true],
     [[leaving], false],
-    [[leaving, { ...other, isLeaving: true }], false],
+    [[leaving, { ...other, state: 'leaving' }], false],
+    [[leaving, { ...other, state: 'starting' }], false],
     [[leaving, { ...other, address: '' }], false],
-    [[own, { ...other, isLeaving: true }], false],
+    [[own, { ...other, state: 'leaving' }], false],
   ] as const) {
     routes.set(table([], nodes))
     assert.equal(routes.isLeaving, isLeaving)

@@ -101,7 +101,7 @@ test('a node is told to leave, its progress is shown, and the command ends when 
 })
 
 test('a node that was evicted while it leaves is waited for in its next life, and one that was started again is not', async () => {
-  for (const state of ['leaving', 'serving'] as const) {
+  for (const state of ['leaving', 'starting', 'serving'] as const) {
     const life = lifeOf()
     const { table, pass, alive } = life
     const draining = await drainA(life)
@@ -177,12 +177,13 @@ test('if no other node can take the shards, nothing is changed, and the error sa
   add('b', { state: 'leaving' })
   add('c', { address: '' })
   add('d')
+  add('e', { state: 'starting' })
   alive.delete('d')
   const none = drain('a')
   await pass(nodeWatchMs + nodeHeartbeatMs)
   assert.equal(
     none.outcome,
-    'no other node can take the shards of "a": "b" is leaving, too, "c" has no --cluster-listen, "d" stands still',
+    'no other node can take the shards of "a": "b" is leaving, too, "c" has no --cluster-listen, "d" stands still, "e" is still starting',
   )
   assert.equal(table.rows[0]?.state, 'serving')
 })

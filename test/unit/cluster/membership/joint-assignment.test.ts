@@ -10,7 +10,7 @@ function part(boot: string, shards: readonly number[], owned: readonly number[])
     has: (shard) => owned.includes(shard),
     routes: () => ({
       boots: [boot],
-      nodes: [{ boot, name: 'n', isLeaving: false, address: 'h:1', workers: 1 }],
+      nodes: [{ boot, name: 'n', state: 'serving' as const, address: 'h:1', workers: 1 }],
       owners: shards.map((shard) => ({ shard, boot: owned.includes(shard) ? boot : '', epoch: 1 })),
       servers: [`server of ${boot}`],
     }),

@@ -205,6 +205,7 @@ describe('what a node hands over', () => {
     const restarted = [...three.slice(0, 2), { ...node('c'), boot: 'next-boot' }]
     for (const [nodes, begunMs] of [
       [restarted, handOverPauseMs],
+      [[node('a'), node('b'), node('c', 'starting')], handOverPauseMs],
       [three.slice(0, 2), handOverPauseMs],
       [[node('a'), node('b'), node('c', 'leaving')], handOverPauseMs],
       [three, handOverPauseMs + nodeObservationGapMs + 1],

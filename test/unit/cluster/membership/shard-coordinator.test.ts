@@ -197,6 +197,73 @@ test('shards go to a node that joins, one at a time, and are closed before the r
   assert.equal(workers.opened.size, shards - moved.length)
 })
 
+test('a node that joins and starts its workers late gets shards when it has served for as long as any other, and the last owner has them until then', async () => {
+  const { coordinator, table, workers, beat, pass } = setUp()
+  coordinator.begin(workers)
+  await beat()
+  table.joinNow(other)
+  await pass(16_000 + handOverPauseMs)
+  assert(!workers.calls.some((call) => call.startsWith('leave')))
+  assert.equal(workers.opened.size, shards)
+  await table.started(other)
+  await pass(handOverPauseMs - nodeHeartbeatMs)
+  assert(!workers.calls.some((call) => call.startsWith('leave')))
+  await pass(5_000)
+  assert(table.readNow().shards.some(({ boot }) => boot === other.boot))
+})
+
+test('nodes that start together take their own shards as soon as they serve, without moving one', async () => {
+  const { coordinator, table, workers, beat } = setUp()
+  table.leaveNow(own)
+  for (const node of [own, other]) table.joinNow(node)
+  await beat()
+  coordinator.begin(workers)
+  await beat()
+  assert(workers.opened.size > 0 && workers.opened.size < shards)
+  assert(!workers.calls.some((call) => call.startsWith('leave')))
+})
+
+test('the row of a node says that it serves from when its workers do, whatever it is told before', async () => {
+  const { coordinator, table, workers, beat } = setUp()
+  const stateOf = (): unknown => table.rows.find(({ name }) => name === own.name)?.state
+  table.leaveNow(own)
+  table.joinNow(own)
+  await beat()
+  assert.equal(stateOf(), 'starting')
+  for (const state of ['leaving', 'serving'] as const) {
+    await table.setState(own.name, state)
+    assert.equal(stateOf(), state)
+    await beat()
+  }
+  assert.equal(stateOf(), 'starting', 'it was drained, and taken back')
+  table.failure = new Error('the database is away')
+  coordinator.begin(workers)
+  await settle()
+  assert.equal(stateOf(), 'starting')
+  table.failure = undefined
+  await beat()
+  assert.equal(stateOf(), 'serving')
+  await table.setState(own.name, 'leaving')
+  await beat()
+  assert.equal(stateOf(), 'leaving')
+})
+
+test('a node that was told to leave while it starts leaves once it can, and one that starts takes nothing from it', async () => {
+  const { coordinator, table, workers, beat, pass, life } = setUp()
+  await table.setState(own.name, 'leaving')
+  coordinator.begin(workers)
+  await beat()
+  table.joinNow(other)
+  await pass(5_000)
+  assert.equal(workers.opened.size, shards)
+  assert.equal(coordinator.routes().nodes.length, 2)
+  await table.started(other)
+  await pass(5_000)
+  assert.equal(workers.opened.size, 0)
+  await beat()
+  assert.equal(life.left, 1)
+})
+
 test('a shard that a worker could not close stays here', async () => {
   const { coordinator, table, workers, beat, pass, life } = setUp()
   coordinator.begin(workers)

@@ -65,8 +65,8 @@ async function setUp(members: readonly ClusterMember[]) {
   return { app, asked, list }
 }
 
-const a = { name: 'a', isLeaving: false, shards: [1, 2] }
-const b = { name: 'b', isLeaving: false, shards: [0] }
+const a = { name: 'a', state: 'serving' as const, shards: [1, 2] }
+const b = { name: 'b', state: 'serving' as const, shards: [0] }
 
 test('the nodes are in the order of their names, and shards that none has are missing', async () => {
   const { asked, list } = await setUp([a, b])
