@@ -119,18 +119,20 @@ async function untilGone(part: Draining, { clock, progress, signal }: Watch): Pr
     const beat = `${node.boot} ${node.beat}`
     if (last?.beat !== beat) last = { beat, sinceMs: nowMs }
     else if (nowMs - last.sinceMs > nodeEvictedMs) throw new Error(standsStill(node))
-    const isJoining = isOther && node.state === 'starting'
-    if (node.state !== 'leaving' && !isJoining)
-      throw new Error(`${quoted(node.name)} was told to stay`)
-    const problem = isJoining ? undefined : nobodyTakes(node, rows.nodes, [])
-    if (problem !== undefined) {
-      throw new Error(
-        `${problem}; it goes on serving until one can: take that back with postbote node undrain`,
-      )
-    }
+    // In its next life it is starting, before it is told again.
+    if (!isOther || node.state !== 'starting') assertLeaves(node, rows.nodes)
     progress.set(part, Math.max(shards - ownedBy(node, rows), 0))
     await sleep(clock, nodeHeartbeatMs, signal)
   }
+}
+
+function assertLeaves(node: NodeRow, nodes: readonly NodeRow[]): void {
+  if (node.state !== 'leaving') throw new Error(`${quoted(node.name)} was told to stay`)
+  const problem = nobodyTakes(node, nodes, [])
+  if (problem === undefined) return
+  throw new Error(
+    `${problem}; it goes on serving until one can: take that back with postbote node undrain`,
+  )
 }
 
 function assertNamed(name: string, databases: readonly ClusterRows[]): void {

@@ -276,11 +276,9 @@ export class PlacementWorld {
     for (const row of overdue) this.#call(node, () => this.#evictNow(row), ignore)
     const { nodes, shards } = read
     const own = nodes.find(({ boot }) => boot === node.boot)
-    if (this.#nowMs < node.servesFromMs) {
-      if (own?.state === 'serving') this.#turn(node, 'serving', 'starting')
-      return
-    }
-    if (own?.state === 'starting') this.#turn(node, 'starting', 'serving')
+    const isStarted = this.#nowMs >= node.servesFromMs
+    this.#noteStarted(node, own?.state, isStarted)
+    if (!isStarted) return
     const view = { nowMs: receivedAtMs, nodes, shards, self: node.identity }
     const { open, moving } = node
     const decision = node.placement.decide({ ...view, open, moving })
@@ -291,7 +289,11 @@ export class PlacementWorld {
     if (decision.mayLeave) this.#leave(node)
   }
 
-  #turn(node: PlacedNode, from: NodeState, to: NodeState): void {
+  #noteStarted(node: PlacedNode, state: NodeState | undefined, isStarted: boolean): void {
+    const [from, to] = isStarted
+      ? (['starting', 'serving'] as const)
+      : (['serving', 'starting'] as const)
+    if (state !== from) return
     this.#call(node, () => this.#table.turnStateNow(node, from, to), ignore)
   }
 
