@@ -205,7 +205,7 @@ test('the status of a failure counts, whether its body ends or not', async (cont
     await clock.advance(100)
     return setup.attempts.failuresInRow > 0
   })
-  assert.equal(setup.attempts.lastError, 'Wrong response from the webhook: 503 No')
+  assert.equal(setup.attempts.lastError, 'Wrong response from the webhook: 503 Service Unavailable')
   const [{ atMs, nextRetryMs } = { atMs: 0, nextRetryMs: 0 }] = setup.attempts.latest()
   assert.equal(nextRetryMs - atMs, 100_000)
 })
