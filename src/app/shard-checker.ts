@@ -13,7 +13,7 @@ import type { Clock } from '../clock.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { damagesNamedMax, mib } from '../limits.ts'
 import { shardPath } from '../shard/data-directory.ts'
-import type { FileDamage } from '../store/shard-damaged.ts'
+import { damageText, type FileDamage } from '../store/shard-damaged.ts'
 import type { ShardDamage, StoreFiles, VerifyThread } from '../store/store-files.ts'
 import type { ShardMarks } from '../shard/shard-marks.ts'
 import type { Counters } from '../counters.ts'
@@ -179,14 +179,12 @@ export class ShardChecker {
     if (first === undefined) return
     counters.add('file_damages_found', found.length)
     log.error({ shard, damagesFound, damages: found }, foundDamage)
-    const { file, offset, reason } = first
-    const place = offset === undefined ? '' : `${file}, byte ${offset}: `
     report({
       type: 'shard.damaged',
       timeMs: clock.nowMs(),
       shard,
       count: damagesFound,
-      reason: `${place}${reason}`,
+      reason: first.offset === undefined ? first.reason : damageText(first),
     })
   }
 

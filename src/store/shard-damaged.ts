@@ -19,10 +19,15 @@ export class ShardDamaged extends Error implements FileDamage {
   readonly reason: string
 
   constructor({ file, offset, reason }: FileDamage, options: { readonly cause?: unknown } = {}) {
-    super(`${file}${offset === undefined ? '' : `, byte ${offset}`}: ${reason}`, options)
+    super(damageText({ file, offset, reason }), options)
     this.name = 'ShardDamaged'
     this.file = file
     this.offset = offset
     this.reason = reason
   }
+}
+
+/** Returns the damage as a sentence. */
+export function damageText({ file, offset, reason }: FileDamage): string {
+  return `${file}${offset === undefined ? '' : `, byte ${offset}`}: ${reason}`
 }

@@ -3,6 +3,8 @@ import { access, constants, stat } from 'node:fs/promises'
 import { type AddedType, AddedTypesError, numberedTypes } from '../../added-type.ts'
 import { readDirectoryRecord } from '../../shard/directory-record.ts'
 import { readAdminKey } from '../../shard/data-directory.ts'
+import { shardTroubles } from '../../shard/shard-marks.ts'
+import { damageText } from '../../store/shard-damaged.ts'
 import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
 import { messageOf } from '../../message-of.ts'
 import { isMissing } from '../../store/is-missing.ts'
@@ -26,6 +28,7 @@ export async function examineDirectory(facts: DirectoryFacts): Promise<readonly 
     await accessFinding(directory, existing),
     ...(isNew ? [] : await ownerFindings(directory)),
     ...(isNew ? [] : await typeFindings(directory, types)),
+    ...(isNew ? [] : await damageFindings(directory)),
     ...(isNew && keyFile === undefined ? [] : await keyFindings(directory, keyFile)),
   ]
 }
@@ -74,6 +77,19 @@ async function typeFindings(
   } catch (error) {
     return error instanceof AddedTypesError ? [bad(messageOf(error))] : []
   }
+}
+
+/** Says what the last server has found; nothing is read but its marks. */
+async function damageFindings(directory: string): Promise<readonly Finding[]> {
+  const { broken, damaged } = await shardTroubles(directory)
+  const mend = 'run postbote verify and postbote repair (docs/run/trouble.md)'
+  const aside = new Set(broken.map(({ shard }) => shard))
+  return [
+    ...broken.map((each) => bad(`shard ${each.shard} is set aside: ${damageText(each)}: ${mend}`)),
+    ...damaged
+      .filter(({ shard }) => !aside.has(shard))
+      .map((each) => warn(`shard ${each.shard} is damaged: ${damageText(each)}: ${mend}`)),
+  ]
 }
 
 async function keyFindings(

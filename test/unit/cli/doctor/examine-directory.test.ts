@@ -3,6 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { examineDirectory } from '../../../../src/cli/doctor/examine-directory.ts'
+import { ShardMarks } from '../../../../src/shard/shard-marks.ts'
 import { writeDirectoryRecord } from '../../../../src/shard/directory-record.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
@@ -39,6 +40,24 @@ test('a key that cannot be used is a fault, and its text is not shown', async (t
   const findings = await examineDirectory({ directory, existing: directory, keyFile })
   assert.equal(findings[2]?.level, 'bad')
   assert.doesNotMatch(findings[2]?.text ?? '', /s3cret/)
+})
+
+test('shards that the last server has set aside are faults, and damage that it has found is a warning', async (t) => {
+  const directory = temporaryDirectory(t)
+  const log = { warn: assert.fail }
+  const marks = new ShardMarks({ dataDir: directory, log })
+  const damage = { file: 'shards/3/000005.ldb', offset: 7, reason: 'checksum mismatch' }
+  await marks.setBroken(3, damage)
+  await marks.setDamaged(3, [damage])
+  await marks.setDamaged(4, [{ file: 'shards/4', reason: '2 updates of bot 5 cannot be found' }])
+  const findings = await examineDirectory({ directory, existing: directory, keyFile: undefined })
+  assert.deepEqual(
+    findings.slice(2).map(({ level, text }) => [level, text.replace(/: run .*/, '')]),
+    [
+      ['bad', 'shard 3 is set aside: shards/3/000005.ldb, byte 7: checksum mismatch'],
+      ['warn', 'shard 4 is damaged: shards/4: 2 updates of bot 5 cannot be found'],
+    ],
+  )
 })
 
 test('a file in the place of the directory is a fault', async (t) => {
