@@ -333,7 +333,11 @@ export class BotCache {
   #homeOf(shard: Shard): BotHome {
     let home = this.#homes.get(shard)
     if (home === undefined) {
-      const services = { ...this.#options.services, clock: shard.clock }
+      const services = {
+        ...this.#options.services,
+        clock: shard.clock,
+        findQueue: (id: QueueId) => this.findQueue(id),
+      }
       home = { services, attach: (queue) => this.#attach(queue) }
       this.#homes.set(shard, home)
     }

@@ -35,7 +35,13 @@ import type { StoredQueue } from '../shard/stored.ts'
 import type { Log } from '../surroundings.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { settingsAsStored, withAllowedTypes } from './allowed-types.ts'
-import { Poller, type PollerOptions } from './poller.ts'
+import {
+  type ClientPresence,
+  Poller,
+  type PollerOptions,
+  type PollReply,
+  type PollRequest,
+} from './poller.ts'
 import { type QueueTail, QueueTails } from './queue-tails.ts'
 import { type NoteSubject, QueueNotes } from './queue-notes.ts'
 import { RefusalPacer } from './refusal-pacer.ts'
@@ -58,6 +64,8 @@ export interface BotQueueServices
   readonly takesForeignTokens?: boolean
   readonly report: ReportEvent
   readonly log?: Pick<Log, 'debug' | 'warn' | 'error'>
+  /** Returns a queue as it is in memory now; undefined if its bot is gone. */
+  readonly findQueue?: (id: QueueId) => Promise<BotQueue | undefined>
   /** Called when a bot wants other types than before. */
   readonly onAllowedTypes?: (queue: BotQueue) => void
 }
@@ -393,6 +401,12 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   get random(): () => number {
     return this.#services.random
+  }
+
+  /** The bot may have been removed, or its shard may have left. */
+  async pollAnew(request: PollRequest, presence: ClientPresence): Promise<PollReply> {
+    const anew = await this.#services.findQueue?.(this.id).catch(() => undefined)
+    return anew === undefined || anew === this.#of ? [] : anew.poller.poll(request, presence)
   }
 
   get limits(): QueueLimits {

@@ -98,6 +98,8 @@ export interface PollerOptions extends Pick<Surroundings, 'clock' | 'counters'> 
   takesOver(): boolean
   /** Counts and logs a call that is answered with 409. */
   refused(rule: PollConflict): void
+  /** Polls the queue as it was read anew, because this one is void. */
+  pollAnew?(request: PollRequest, presence: ClientPresence): Promise<PollReply>
   /** Stores allowed_updates if they differ from the current ones. */
   setAllowedTypes(types: AllowedTypes): void | Promise<void>
 }
@@ -254,10 +256,19 @@ export class Poller {
   #give(presence: ClientPresence, call: AdmittedCall): PollReply | Promise<PollReply> {
     const page = this.#options.queue.page(call.limit)
     return page instanceof Promise
-      ? this.#inTime(page, endOf(call.startMs, call.timeoutMs)).then((entries) =>
-          this.#giveOrWait(entries, presence, call),
+      ? this.#inTime(page, endOf(call.startMs, call.timeoutMs)).then(
+          (entries) =>
+            // Its shard was opened again during the read.
+            (this.#options.queue.isVoid ? this.#pollAnew(presence, call) : undefined) ??
+            this.#giveOrWait(entries, presence, call),
         )
       : this.#giveOrWait(page, presence, call)
+  }
+
+  #pollAnew(presence: ClientPresence, call: AdmittedCall): Promise<PollReply> | undefined {
+    if (presence.isGone === true) return undefined
+    const { offset, limit, timeoutMs } = call
+    return this.#options.pollAnew?.({ offset, limit, timeoutMs, allowedTypes: undefined }, presence)
   }
 
   #giveOrWait(

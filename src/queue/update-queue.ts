@@ -413,6 +413,11 @@ export class UpdateQueue implements DeliverySource {
     this.#backlog.detach()
   }
 
+  /** Whether this object is used no more: what is read through it is nothing. */
+  get isVoid(): boolean {
+    return this.#backlog.isDetached
+  }
+
   /** True if updates were read recently. Otherwise new updates need not be in memory. */
   get #isRead(): boolean {
     return this.#options.clock.monotonicMs() - this.#lastReadMs < queueUnreadAfterMs

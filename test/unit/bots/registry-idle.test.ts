@@ -101,3 +101,29 @@ test('an idle webhook is dropped with its dispatcher and started again by the ne
   assert.equal(bots.webhooks.dispatchers.length, 2)
   assert.deepEqual(bots.webhooks.last.calls, ['start 0', 'wake'])
 })
+
+test('a poll of a shard that is opened again gets what is there, also if it began before that', async () => {
+  let isBroken = false
+  const store = new FaultyStore(
+    new MemoryStore({ openFailure: () => (isBroken ? new Error('no room') : undefined) }),
+  )
+  const bots = await BotsLife.open({ store: () => store })
+  const token = await bots.register(100)
+  await bots.push(bots.request(100))
+  // Nothing of it is in memory.
+  await bots.clock.advance(5 * minutesMs)
+  const before = await bots.queueOf(token)
+  isBroken = true
+  store.failNextWrite('ENOSPC')
+  assert.deepEqual(await bots.push(bots.request(100)), ['OUTCOME_UNKNOWN'])
+  await bots.clock.advance(2_000)
+  const request = { offset: 0, limit: 10, timeoutMs: 0, allowedTypes: undefined }
+  const begun = Promise.resolve(before.poller.poll(request, { onGone: undefined }))
+  const authorized = bots.queueOf(token)
+  isBroken = false
+  await bots.clock.advance(1_000)
+  assert.equal((await begun).length, 1)
+  const after = await authorized
+  assert.notEqual(after, before)
+  assert.equal((await after.poller.poll(request, { onGone: undefined })).length, 1)
+})
