@@ -9,6 +9,9 @@
  * Events of one type about one thing have one key. `webhook.failing` and `webhook.recovered` share theirs, and so do
  * `relay.paused` and `relay.resumed`: each is sent once in `eventQuietMs`, only the last one that is held counts, and if it is
  * the one that was sent last, nothing has changed for its reader.
+ *
+ * The time of an event is that at which it is sent: with the time of the first or the last event that was merged, readers would get
+ * it after others that are a minute younger.
  */
 import { every, type Timer } from '../clock.ts'
 import type { NewOperatorEvent, OperatorEventType } from './operator-event.ts'
@@ -81,7 +84,10 @@ export class EventGate {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#timer?.cancel()
-    const held = [...this.#entries.values()].flatMap((entry) => this.#changeOf(entry) ?? [])
+    const timeMs = this.#options.clock.nowMs()
+    const held = [...this.#entries.values()]
+      .flatMap((entry) => this.#changeOf(entry) ?? [])
+      .map((event) => ({ ...event, timeMs }))
     this.#entries.clear()
     // The worker ends: one batch is all that it waits for.
     const lost = Math.max(held.length - eventsPerBatchMax, 0)
@@ -100,7 +106,8 @@ export class EventGate {
   }
 
   #takeDue(): readonly NewOperatorEvent[] {
-    const nowMs = this.#options.clock.monotonicMs()
+    const { clock } = this.#options
+    const nowMs = clock.monotonicMs()
     const due: NewOperatorEvent[] = []
     for (const [key, entry] of this.#entries) {
       if (due.length >= eventsPerBatchMax) break
@@ -108,7 +115,7 @@ export class EventGate {
       if (event === undefined) {
         if (Math.max(...entry.quietUntilMs.values()) <= nowMs) this.#entries.delete(key)
       } else if ((entry.quietUntilMs.get(event.type) ?? nowMs) <= nowMs) {
-        due.push(event)
+        due.push({ ...event, timeMs: clock.nowMs() })
         entry.held = undefined
         entry.lastType = event.type
         entry.quietUntilMs.set(event.type, nowMs + eventQuietMs)

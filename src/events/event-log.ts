@@ -3,7 +3,8 @@
  * slow reader holds nothing but its position, and it learns how much it has missed.
  *
  * Ids grow by 1 while the server runs. A start begins with the time in milliseconds, or after the last id that was stored if
- * that is higher: so an id is never given twice, even if the files (event-file.ts) have lost their end.
+ * that is higher: so an id is never given twice, even if the files (event-file.ts) have lost their end. The order of the ids is
+ * that of the times, unless the clock was set back.
  */
 import { Waiters } from '../kit/waiters.ts'
 import { EventFile, type StoredEvents } from './event-file.ts'
@@ -36,6 +37,8 @@ export class EventLog {
   readonly #events: LoggedEvent[]
   readonly #firstId: number
   #lastId: number
+  /** The time of the last event, wall time. */
+  #lastMs: number
   /** The last event that is not kept any more. */
   #evictedTo = 0
   #deliveredTo: number | undefined
@@ -47,6 +50,7 @@ export class EventLog {
     this.#readers = new Waiters(clock)
     this.#events = [...stored.events]
     this.#deliveredTo = stored.deliveredTo
+    this.#lastMs = stored.events.at(-1)?.timeMs ?? 0
     const lastStoredId = Math.max(this.#events.at(-1)?.id ?? 0, stored.deliveredTo ?? 0)
     // A full log may have dropped events before the stored ones, so readers are told that they missed some.
     const isFull = stored.events.length >= eventsKeptMax
@@ -63,7 +67,8 @@ export class EventLog {
       return
     }
     this.#lastId += 1
-    const logged = loggedEvent(this.#lastId, event, node)
+    this.#lastMs = inOrder(event.timeMs, this.#lastMs)
+    const logged = loggedEvent(this.#lastId, { ...event, timeMs: this.#lastMs }, node)
     this.#events.push(logged)
     while (this.#events.length > eventsKeptMax) {
       this.#evictedTo = this.#events.shift()?.id ?? this.#evictedTo
@@ -129,6 +134,14 @@ export class EventLog {
     if (after === 0 || after >= this.#evictedTo) return 0
     return Math.max(this.#evictedTo - Math.max(after, this.#firstId - 1), 1)
   }
+}
+
+/** A clock that goes back by more was set, and not only read a little later in another process. */
+const eventDisorderMsMax = 60_000
+
+/** Workers send what they have several times a second, so events arrive in nearly the order of their times. */
+function inOrder(timeMs: number, lastMs: number): number {
+  return lastMs - timeMs > eventDisorderMsMax ? timeMs : Math.max(timeMs, lastMs)
 }
 
 export interface OpenEventLogOptions extends Pick<Surroundings, 'clock' | 'counters'> {

@@ -3,9 +3,11 @@
  * worker's counters. A success costs a few writes into existing memory.
  */
 
+import type { Clock } from '../clock.ts'
 import type { Attempt } from './attempt.ts'
 import type { AttemptLog, AttemptOutcome } from './attempt-log.ts'
 import { isFailing } from './health.ts'
+import { RecoveryWatch } from './recovery-watch.ts'
 import type { Moment } from './state.ts'
 
 export interface DeliveryCounters {
@@ -42,10 +44,11 @@ export interface FailedAttempt {
 
 /** Who else learns of attempts. */
 export interface AttemptRecorderOptions {
+  readonly clock: Clock
   readonly counters?: DeliveryCounters | undefined
   /** The webhook fails from now on, with this error. */
   onFailing?(error: string): void
-  /** The webhook has failed, and the endpoint has taken an update or refused one for good. */
+  /** The webhook has failed, and for some time or some updates it has not (recovery-watch.ts). */
   onRecovered?(): void
   /** The health may have changed: an attempt has failed, or the webhook has recovered. */
   onHealth?(): void
@@ -56,6 +59,7 @@ export interface AttemptRecorderOptions {
 export class AttemptRecorder {
   readonly #log: AttemptLog
   readonly #options: AttemptRecorderOptions
+  readonly #recovery: RecoveryWatch
   /** Reused for each attempt. */
   readonly #attempt: Attempt = {
     atMs: Number.NaN,
@@ -73,6 +77,16 @@ export class AttemptRecorder {
   constructor(log: AttemptLog, options: AttemptRecorderOptions) {
     this.#log = log
     this.#options = options
+    this.#recovery = new RecoveryWatch({
+      clock: options.clock,
+      onFailing: (error) => options.onFailing?.(error),
+      onRecovered: () => options.onRecovered?.(),
+    })
+  }
+
+  /** Nothing more is attempted. */
+  close(): void {
+    this.#recovery.close()
   }
 
   /** Returns one shared object for equal texts, because thousands of waiting keys may refer to it. */
@@ -112,16 +126,12 @@ export class AttemptRecorder {
 
   #add(outcome: AttemptOutcome): void {
     const wasFailing = isFailing(this.#log)
+    if (wasFailing) this.#recovery.toldFailing()
     this.#log.add(this.#attempt, outcome)
-    this.#reportChange(wasFailing)
+    const error = this.#attempt.error ?? ''
+    this.#recovery.attempted(outcome, { error, fails: isFailing(this.#log) })
     if (outcome !== 'delivered' || wasFailing) this.#options.onHealth?.()
     this.#options.onAttempt?.(this.#attempt, outcome)
-  }
-
-  #reportChange(wasFailing: boolean): void {
-    const fails = isFailing(this.#log)
-    if (fails && !wasFailing) this.#options.onFailing?.(this.#attempt.error ?? '')
-    if (wasFailing && !fails) this.#options.onRecovered?.()
   }
 
   #fill(on: TriedConnection, now: Moment): void {

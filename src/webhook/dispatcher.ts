@@ -285,6 +285,7 @@ export class Dispatcher implements UpdateHolder {
     this.#cancelTimer()
     this.#loader.close()
     this.#flush()
+    this.#recorder.close()
     if (wasStarted) this.#options.source.heldBy(undefined)
     this.#inFlightOver.release()
     await this.#connections.close()

@@ -10,6 +10,7 @@ import { killWorker } from '../support/server/kill-worker.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
+import { recoveredSuccesses } from '../../src/webhook/recovery-watch.ts'
 import { until } from '../support/kit/until.ts'
 import { type Answer, endpoint, ok } from '../support/webhook/webhook-endpoints.ts'
 
@@ -46,6 +47,8 @@ test('a webhook that fails, recovers and is removed by 410 is reported, with its
   await server.push(botId, { message: { text: 'one' } })
   await events.atLeast(1)
   answer = ok
+  const more = Array.from({ length: recoveredSuccesses }, (_, nth) => `more ${nth}`)
+  for (const text of more) await server.push(botId, { message: { text } })
   await events.atLeast(2)
   answer = (response) => void response.writeHead(410).end()
   await server.push(botId, { message: { text: 'two' } })

@@ -8,6 +8,7 @@ import { startSink, type WebhookSink } from '../support/webhook/webhook-sink.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
 import { TailReader } from '../support/producers/tail-reader.ts'
 import { freePort } from '../support/kit/port.ts'
+import { recoveredSuccesses } from '../../src/webhook/recovery-watch.ts'
 import { until } from '../support/kit/until.ts'
 
 async function hookedBot(server: Server, url: string): Promise<number> {
@@ -196,6 +197,10 @@ test('health survives a reload and the loss of a worker, and an event comes once
   isMended = true
   for (const id of ids) await post(server, `/v1/bots/${id}/retry`)
   await until(async () => (await failing()) === 0, 20_000)
+  assert.equal(await countOf('webhook.recovered'), 0, 'one success is no recovery')
+  for (let nth = 0; nth < recoveredSuccesses; nth++) {
+    await Promise.all(ids.map((id) => server.push(id, { message: {} })))
+  }
   await until(async () => (await countOf('webhook.recovered')) === ids.length)
   assert.equal(await countOf('webhook.failing'), ids.length)
 })

@@ -68,6 +68,31 @@ test('the dead letters of a queue become one event with their number, apart from
   assert.deepEqual(counts(), [10])
 })
 
+test('an event has the time at which it is sent, so that none comes after a younger one', async () => {
+  const life = new GateLife()
+  const times = (): number[] =>
+    life.batches.splice(0).flatMap((batch) => batch.map(({ timeMs }) => timeMs))
+  life.report('dead_letters.added', { count: 1 })
+  await life.clock.advance(eventGatherMs + eventFlushMs)
+  life.report('dead_letters.added', { count: 1 })
+  await life.clock.advance(eventQuietMs / 2)
+  life.report('queue.full')
+  await life.clock.advance(eventQuietMs)
+  const sent = times()
+  assert.equal(sent.length, 3)
+  assert.deepEqual(
+    sent,
+    sent.toSorted((a, b) => a - b),
+  )
+  const [first = 0, , last = 0] = sent
+  assert(last - first >= eventQuietMs, 'dead letters of a queue are reported once a minute')
+  life.report('dead_letters.added', { count: 1 })
+  await life.clock.advance(1_000)
+  const closedMs = life.clock.nowMs()
+  await life.gate.close()
+  assert.deepEqual(times(), [closedMs])
+})
+
 test('a webhook that fails and recovers all the time is reported once in a while, with its last state', async () => {
   const life = new GateLife()
   life.report('webhook.failing')

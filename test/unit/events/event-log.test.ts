@@ -188,3 +188,30 @@ test('events that are asked for by name are kept apart, and are not stored', asy
   assert.deepEqual(await read('attempt.delivered'), ['attempt.delivered'])
   assert.deepEqual(stored, ['webhook.failing'])
 })
+
+test('events come in the order of their times, also those that another process reports a little later', async () => {
+  const life = new LogLife()
+  const nowMs = life.clock.nowMs()
+  for (const timeMs of [nowMs, nowMs + 300, nowMs + 50, nowMs + 310, nowMs - 1_000]) {
+    life.log.report({ type: 'queue.high', timeMs, botId: 1 })
+  }
+  const times = life.stored.map((json): number => JSON.parse(json).time * 1_000)
+  assert.deepEqual(
+    times.map((time) => Math.round(time) - nowMs),
+    [0, 300, 300, 310, 310],
+  )
+  const { events } = await life.log.read({ after: 0, limit: 9, waitMs: 0 })
+  const later = new LogLife({ events }, nowMs + 200)
+  later.report(2)
+  assert.equal(Math.round(JSON.parse(later.stored[0] ?? '').time * 1_000), nowMs + 310)
+})
+
+test('a clock that was set back by more than a minute is believed', () => {
+  const life = new LogLife()
+  const nowMs = life.clock.nowMs()
+  for (const timeMs of [nowMs + 100_000_000, nowMs]) {
+    life.log.report({ type: 'queue.high', timeMs, botId: 1 })
+  }
+  const times = life.stored.map((json): number => JSON.parse(json).time * 1_000)
+  assert.equal(Math.round(times[1] ?? 0), nowMs)
+})
