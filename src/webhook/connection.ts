@@ -81,11 +81,11 @@ const webhookResponsePieceBytesMin = 64
  */
 const webhookResponseRawBytesMax = 4 * mib
 /**
- * When its head has come, the rest of a response is waited for this long, because only a method in it matters. An endpoint
- * may say neither how long the body is nor close the connection, or send less than it says. Chosen: most bodies come with
- * their heads, and an ordering key is held up for so long.
+ * When its status line has come, the rest of a response is waited for this long, because only a method in it matters. An endpoint
+ * may never complete the head, say neither how long the body is nor close the connection, or send less than it says.
+ * Chosen: a response comes mostly at once, and an ordering key is held up for so long.
  */
-const webhookBodyWaitMs = 2_000
+const webhookRestWaitMs = 2_000
 /**
  * A delivery accepts this many interim responses (1xx), one per second of its timeout. An endless series of them took
  * half a worker.
@@ -120,7 +120,7 @@ export class Connection {
   /** For example a TLS alert. undici drops it in favor of the end of the connection that follows. */
   #socketError: Error | undefined
   readonly #head = new AnswerHead()
-  #bodyWait: Timer | undefined
+  #restWait: Timer | undefined
   /** Whether the body ends with its connection. */
   #isUnframed = false
   #controller: Undici.DispatchController | undefined
@@ -201,7 +201,7 @@ export class Connection {
   /** Destroys the socket without reporting a delivery in flight. Resolves when the socket is closed. */
   destroy(): Promise<void> {
     this.#lane = undefined
-    this.#bodyWait?.cancel()
+    this.#restWait?.cancel()
     this.#reply?.abandon()
     this.#isClosing = true
     const { socket } = this.#options
@@ -302,11 +302,11 @@ export class Connection {
   }
 
   /** A method in the body is waited for as long as undici does, if its length is known; otherwise, as long as more comes. */
-  #awaitBody(): void {
+  #awaitRest(): Timer {
     const bytes = this.#responseBytes
-    this.#bodyWait = this.#options.clock.after(webhookBodyWaitMs, () => {
+    return this.#options.clock.after(webhookRestWaitMs, () => {
       const mayCome = !this.#isUnframed || this.#responseBytes > bytes
-      if (this.#reply?.isReading === true && mayCome) this.#awaitBody()
+      if (this.#reply?.isReading === true && mayCome) this.#restWait = this.#awaitRest()
       else this.#controller?.abort(responseIsCut)
     })
   }
@@ -321,15 +321,15 @@ export class Connection {
     if (bytes > webhookResponseRawBytesMax) this.#controller?.abort(responseIsCut)
     else if (this.#head.interimResponses > webhookInterimResponsesMax) {
       this.#controller?.abort(new WebhookFailure(tooManyInterim, 'rejected'))
-    } else if (this.status > 0 && this.#bodyWait === undefined) this.#awaitBody()
+    } else if (Math.max(this.status, this.#head.status) > 0) this.#restWait ??= this.#awaitRest()
   }
 
   #finish(): Lane | undefined {
     const lane = this.#lane
     this.#lane = undefined
     this.#head.end()
-    this.#bodyWait?.cancel()
-    this.#bodyWait = undefined
+    this.#restWait?.cancel()
+    this.#restWait = undefined
     // From here on the update's memory may be reused or freed.
     this.#request.body = null
     return lane

@@ -119,6 +119,7 @@ const badSuccesses: Readonly<Record<string, string>> = {
   'line ends of one byte': 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
   'a status line without a reason, and two lengths': `HTTP/1.0 299\r\n${length}${length}\r\nok`,
   'no length': `${ok}\r\nok`,
+  'a head that does not end': `${ok}X-A: b\r\nX-`,
   'less than it says': `${ok}Content-Length: 3\r\n\r\nok`,
   'chunks without an end': `${ok}${chunked}\r\n2\r\nok\r\n`,
   'no length and no body': 'HTTP/1.0 200 OK\r\n\r\n',
