@@ -11,6 +11,7 @@ import { isatty } from 'node:tty'
 import pino, { type DestinationStream } from 'pino'
 import { ConfigError } from '../../config/config.ts'
 import { messageOf } from '../../message-of.ts'
+import { visibleJson } from '../../text/visible.ts'
 import { readableLine } from './readable-line.ts'
 
 /** Only the owner reads the file: a line names bots and addresses of clients. */
@@ -59,7 +60,9 @@ export class LogOutput implements DestinationStream {
     closeSync(descriptor)
   }
 
-  write(line: string): void {
+  write(written: string): void {
+    // A client or an endpoint may have said a part of it.
+    const line = visibleJson(written)
     for (const onLine of this.#watchers) onLine(readableLine(line, false))
     if (this.#file === undefined) {
       this.#standard.write(this.#isTerminal ? readableLine(line, hasColors()) : line)

@@ -77,3 +77,14 @@ test('a log on a terminal is for people, one for a program is JSON, and a watche
     else assert.equal(JSON.parse(lines[0] ?? '').msg, 'worker exited')
   }
 })
+
+test('characters that nobody can see are escaped in a file, and the line has the same value', (t) => {
+  const path = join(temporaryDirectory(t), 'log')
+  const output = new LogOutput()
+  output.toFile(path)
+  const error = 'a\u200bb\u{e0041}c\u202ed\u0085'
+  createLog('info', output).info({ error }, 'one')
+  const line = readFileSync(path, 'utf8')
+  assert.match(line, /^[ -~]+\n$/)
+  assert.equal(JSON.parse(line).error, error)
+})
