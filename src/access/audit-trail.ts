@@ -119,5 +119,5 @@ function firstOf(ids: Iterable<string>, count: number): readonly string[] {
 function isWanted(record: AuditRecord, { key, operation, botId }: AuditQuestion): boolean {
   if (key !== undefined && key !== (record.key?.id ?? 'admin')) return false
   if (operation !== undefined && operation !== record.operation) return false
-  return botId === undefined || botId === record.botId
+  return botId === undefined || botId === record.botId || record.botIds?.includes(botId) === true
 }

@@ -1,21 +1,29 @@
 /**
  * Leads requests of the owner's page to its API: those on the private listener always, those on the public one only with
- * `--portal`. A worker makes that API when it is first asked, because most are never asked and a worker must start fast.
+ * `--portal`. A worker makes that API when it is first asked, because most are never asked and a worker must start fast. If that
+ * fails, the requests that wait for it are refused, and the next one tries again.
  */
 import type { RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { toPostboteError } from '../errors.ts'
 import type { RequestRouter } from '../cluster/forward/request-router.ts'
 import { createPortalApi, type PortalApiOptions } from '../private-api/portal-api.ts'
+import { refusePrivate } from '../private-api/private-error.ts'
 
 export class PortalListener {
   readonly #router: Pick<RequestRouter, 'isPortalCall'>
   readonly #options: PortalApiOptions
-  #api: FastifyInstance | undefined
-  #ready: PromiseLike<unknown> | undefined
+  readonly #create: (options: PortalApiOptions) => FastifyInstance
+  #ready: Promise<FastifyInstance> | undefined
 
-  constructor(router: Pick<RequestRouter, 'isPortalCall'>, options: PortalApiOptions) {
+  constructor(
+    router: Pick<RequestRouter, 'isPortalCall'>,
+    options: PortalApiOptions,
+    create = createPortalApi,
+  ) {
     this.#router = router
     this.#options = options
+    this.#create = create
   }
 
   /** Returns the listener of a server. `otherwise` is that of its application. */
@@ -25,9 +33,23 @@ export class PortalListener {
         otherwise(request, response)
         return
       }
-      const api = (this.#api ??= createPortalApi(this.#options))
-      this.#ready ??= api.ready()
-      void this.#ready.then(() => api.routing(request, response))
+      this.#ready ??= this.#prepare()
+      this.#ready.then(
+        (api) => api.routing(request, response),
+        (error: unknown) => refusePrivate(response, toPostboteError(error)),
+      )
+    }
+  }
+
+  async #prepare(): Promise<FastifyInstance> {
+    try {
+      const api = this.#create(this.#options)
+      await api.ready()
+      return api
+    } catch (error) {
+      this.#ready = undefined
+      this.#options.log.error({ cause: String(error) }, "the API of the owner's page did not start")
+      throw error
     }
   }
 }

@@ -114,7 +114,7 @@ function columnsOf(clock: PageContext['clock']): readonly Column<RecordedCallSha
     { title: 'Time', cell: ({ time }) => timeElement(clock, time) },
     { title: 'Key', cell: keyOf, hint: (call) => call.key_id ?? '' },
     { title: 'Call', cell: ({ operation }) => operation, hint: ({ call }) => call },
-    { title: 'Bot', cell: botOf },
+    { title: 'Bot', cell: botOf, hint: ({ bot_ids: ids }) => ids.join(', ') },
     {
       title: 'Result',
       cell: ({ result }) => badgeElement(result, result === 'ok' ? 'healthy' : 'failing'),
@@ -128,8 +128,8 @@ function keyOf({ key_id: id, key_name: name }: RecordedCallShape): string {
   return id === null ? 'admin key' : (name ?? id)
 }
 
-function botOf({ bot_id: id, test }: RecordedCallShape): HTMLElement | string {
-  if (id === null) return '–'
+function botOf({ bot_id: id, bot_ids: ids, test }: RecordedCallShape): HTMLElement | string {
+  if (id === null) return ids.length === 0 ? '–' : `${ids.length} bots`
   const href = botHash({ botId: `${id}`, isTest: test })
   return element('a', { href, class: 'row-link' }, test ? `${id}, /test/` : `${id}`)
 }

@@ -89,6 +89,9 @@ function recordedCall() {
       operation: Type.String({ description: 'The operationId of the call.' }),
       call: Type.String({ description: 'Its verb and its path.' }),
       bot_id: orNull(botId()),
+      bot_ids: Type.Array(botId(), {
+        description: 'The bots of a part of a call that registers many; otherwise empty.',
+      }),
       test: Type.Boolean({ description: 'Whether it was about the /test/ queue of the bot.' }),
       on_key: orNull(
         Type.String({ description: 'The id of the access key or signing key that it was about.' }),

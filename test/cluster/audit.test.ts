@@ -70,6 +70,7 @@ test('each change of any worker is listed with its key and result, and neither r
       call: `POST ${bot}/pause`,
       bot_id: botId,
       test: true,
+      bot_ids: [],
       on_key: null,
       result: 'ok',
     })

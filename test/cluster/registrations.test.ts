@@ -119,6 +119,11 @@ test('bots are registered once, in the order of their lines, also if the server 
   await killed
   assert.ok(first.length < count, 'the server was killed in the middle')
   const after = await server.restart()
+  // Whatever was answered is in the audit, and found by its bot.
+  for (const { bot_id: botId } of first) {
+    const { body: audit } = await after.admin('GET', `/v1/audit?bot=${botId}`)
+    assert.equal(audit.calls[0]?.operation, 'registerBots', `${botId}`)
+  }
   const second = await register(after, lines)
   assert.equal(second.length, count)
   const repeated = new Map(second.map((each, nth) => [nth, each]))

@@ -24,7 +24,11 @@ export const auditCommand: ParsedCommand = remoteCommand(auditOperations.listAud
   },
   lines({ calls }) {
     if (calls.length === 0) return ['no calls']
-    const shown = calls.map((call) => ({ ...call, key: call.key_name ?? 'admin key' }))
-    return tableLines(itemTable(shown, ['time', 'key', 'call', 'bot_id', 'on_key', 'result', 'id']))
+    const shown = calls.map((call) => ({
+      ...call,
+      key: call.key_name ?? 'admin key',
+      bot: call.bot_id ?? (call.bot_ids.length === 0 ? null : `${call.bot_ids.length} bots`),
+    }))
+    return tableLines(itemTable(shown, ['time', 'key', 'call', 'bot', 'on_key', 'result', 'id']))
   },
 })

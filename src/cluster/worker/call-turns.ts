@@ -16,6 +16,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../clock.ts'
 import { holdReading } from '../../http/hold-reading.ts'
+import { unwatchClose, watchClose } from '../../http/once-closed.ts'
 import { Fifo } from '../../kit/fifo.ts'
 import { pipelinedPerTurnMax } from '../limits.ts'
 
@@ -28,8 +29,15 @@ export interface CallTurnsOptions {
 
 const waitingOn = Symbol('waiting calls')
 
+/** The waiting calls of a connection, and the line in which all of them wait and are counted, whatever keys they have. */
+interface Held {
+  readonly calls: Fifo<ServerResponse>
+  readonly line: Line
+  closed(): void
+}
+
 interface WaitingSocket extends Socket {
-  [waitingOn]?: Fifo<ServerResponse> | undefined
+  [waitingOn]?: Held | undefined
 }
 
 /** The connections of one key that have waiting calls, those whose calls have begun, and what the key has begun in this turn. */
@@ -70,12 +78,12 @@ export class CallTurns {
       this.#options.start(request, response)
       return true
     }
-    const line = this.#lineOf(holder, waitMs)
+    const line = before?.line ?? this.#lineOf(holder, waitMs)
     const isFull = line.waiting >= callsWaitingMax * callsWaitingKeyShare
     if (isFull || this.#waiting >= callsWaitingMax) return false
     this.#count(line, 1)
-    if (before === undefined) this.#hold(line, socket).push(response)
-    else before.push(response)
+    const held = before ?? this.#hold(line, socket)
+    held.calls.push(response)
     return true
   }
 
@@ -101,15 +109,17 @@ export class CallTurns {
     return line
   }
 
-  #hold(line: Line, socket: WaitingSocket): Fifo<ServerResponse> {
+  #hold(line: Line, socket: WaitingSocket): Held {
     const calls = new Fifo<ServerResponse>()
-    socket[waitingOn] = calls
+    const closed = (): void => {
+      while (calls.shift() !== undefined) this.#count(line, -1)
+    }
+    const held = { calls, line, closed }
+    socket[waitingOn] = held
     this.#letGo.set(socket, holdReading(socket))
     line.connections.push(socket)
-    socket.once('close', () => {
-      while (calls.shift() !== undefined) this.#count(line, -1)
-    })
-    return calls
+    watchClose(socket, held)
+    return held
   }
 
   #later(holder: string, line: Line, waitMs: number): void {
@@ -145,13 +155,14 @@ export class CallTurns {
 
   /** Begins the next call of a connection, and returns how many it has begun: 0 if its client is gone. */
   #begin(line: Line, socket: WaitingSocket): number {
-    const calls = socket[waitingOn]
-    const response = calls?.shift()
+    const held = socket[waitingOn]
+    const response = held?.calls.shift()
     if (response !== undefined) {
       this.#count(line, -1)
       this.#options.start(response.req, response)
     }
-    if (calls === undefined || calls.length === 0) {
+    if (held === undefined || held.calls.length === 0) {
+      if (held !== undefined) unwatchClose(socket, held)
       socket[waitingOn] = undefined
       const letGo = this.#letGo.get(socket)
       if (letGo !== undefined) line.unread.push(letGo)

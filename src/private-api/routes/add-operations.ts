@@ -14,7 +14,7 @@ import {
   type QueryOf,
   type ResultOf,
 } from '../../operations/operation.ts'
-import { auditOf } from './record-calls.ts'
+import { auditOf, recorded } from './record-calls.ts'
 import { refusal } from '../ingest/update-options.ts'
 
 declare module 'fastify' {
@@ -84,18 +84,7 @@ export function addOperation<Row extends Operation>(
       ...(body === undefined ? {} : { body }),
     },
     config: { operation },
-    handler:
-      audit === undefined
-        ? handle
-        : async (request, reply) => {
-            const ended = await handle(request, reply).then(
-              (result) => ({ result }),
-              (error: unknown) => ({ error }),
-            )
-            await audit(operation, request, ended)
-            if ('error' in ended) throw ended.error
-            return ended.result
-          },
+    ...(audit === undefined ? { handler: handle } : recorded(handle, audit)),
   })
 }
 

@@ -37,6 +37,7 @@ function callJson({
     operation: record.operation,
     call: record.call,
     bot_id: record.botId ?? null,
+    bot_ids: record.botIds ?? [],
     test: record.isTest ?? false,
     on_key: record.onKey ?? null,
     result: record.result,

@@ -3,6 +3,11 @@
  * holds up its arrival; some lines are worked on at once, and their results go out in the order of the lines. Each line is
  * registered by the owner of its bot, which gets it as a body of one line.
  *
+ *     lines --batches, two at a time--> registered --an entry in the audit that names the bots--> results
+ *
+ * The entry of a batch is on disk before its first result goes out, so a token that a client has is never missing there. A batch
+ * goes on when the client is gone, and its entry, too.
+ *
  * A line that is refused waits for nothing, and a body may have millions of them, so other work gets its turns in between.
  */
 import { isUtf8 } from 'node:buffer'
@@ -28,6 +33,7 @@ import type { PrivateApiOptions } from '../private-api-options.ts'
 import { privateErrorText } from '../private-error.ts'
 import { validationText } from '../validation-text.ts'
 import { addOperation } from './add-operations.ts'
+import { auditOf } from './record-calls.ts'
 import { webhookParams } from './webhook-params.ts'
 
 export type RegistrationRoutesOptions = Pick<
@@ -40,31 +46,52 @@ const registrationBytesMax = 8 * mib
 /** A body of registrations has at most this many lines. Chosen: as many as fit with a key and names each. A line of one byte takes 30 us to refuse. */
 const registrationLinesMax = 100_000
 /**
- * This many lines of a body are worked on at once. Chosen: enough for the groups of a disk, and few enough that the verifications
- * of one body do not crowd out those of bots.
+ * A batch has this many lines, and two batches are worked on at once. Chosen: enough for the groups of a disk, few enough that the
+ * verifications of one body do not crowd out those of bots, and an entry in the audit that names them has half a KiB.
  */
-const registrationsAtOnce = 32
+const registrationsPerBatch = 16
 
 export function addRegistrationRoutes(
   app: FastifyInstance,
   options: RegistrationRoutesOptions,
 ): void {
   const schema = registrationLine()
+  const audit = auditOf(app, botOperations.registerBots)
   addOperation(app, botOperations.registerBots, async ({ request, reply }) => {
     const lease = options.bodies.leaseFor(request.raw)
     const body = await readBody(request.raw, { bytesMax: registrationBytesMax, lease })
     assertLineCount(body)
     const validate = request.compileValidationSchema(schema)
-    const run = (line: Buffer): Promise<string> =>
-      registered(options, request, () => readLine(line, validate)).catch((error: unknown) =>
-        errorText(options, error),
+    const run = async (batch: readonly Buffer[]): Promise<string> => {
+      const botIds = new Set<number>()
+      const read = (line: Buffer) => (): RegistrationOf => {
+        const registration = withBotId(readLine(line, validate))
+        botIds.add(registration.bot_id)
+        return registration
+      }
+      const results = await Promise.all(
+        batch.map((line) =>
+          registered(options, request, read(line)).catch((error: unknown) =>
+            errorText(options, error),
+          ),
+        ),
       )
+      if (botIds.size > 0) await audit?.(request, { botIds: [...botIds] })
+      return results.map((result) => `${result}\n`).join('')
+    }
     // It was counted while it arrived. It stays in memory for as long as webhooks and the reader of the results take.
     if (!lease.hold(body.length)) throw new PostboteError('TOO_MANY_BODIES')
     const results = Readable.from(inOrder(linesOf(body), run, new SweepSlice(options.clock)))
     results.once('close', () => lease.end())
     return reply.type('application/x-ndjson').send(results)
   })
+}
+
+type RegistrationOf = RegistrationLine & { readonly bot_id: number }
+
+/** The id of a bot follows from its key, if its line has none. */
+function withBotId(line: RegistrationLine): RegistrationOf {
+  return { ...line, bot_id: line.bot_id ?? derivedBotId(line.idempotency_key) }
 }
 
 type Validate = ReturnType<FastifyRequest['compileValidationSchema']>
@@ -89,21 +116,27 @@ function* linesOf(body: Buffer): Generator<Buffer> {
   }
 }
 
-/** Runs some at once, and yields their results in the order of the lines. */
+/** Runs two batches at once, and yields their results in the order of the lines. */
 async function* inOrder(
   lines: Iterable<Buffer>,
-  run: (line: Buffer) => Promise<string>,
+  run: (batch: readonly Buffer[]) => Promise<string>,
   slice: SweepSlice,
 ): AsyncGenerator<string> {
-  const running: Promise<string>[] = []
+  let running: Promise<string> | undefined
+  let batch: Buffer[] = []
   for (const line of lines) {
     await slice.rest()
     if (isBlank(line)) continue
-    running.push(run(line))
-    const first = running.length < registrationsAtOnce ? undefined : running.shift()
-    if (first !== undefined) yield `${await first}\n`
+    batch.push(line)
+    if (batch.length < registrationsPerBatch) continue
+    const before = running
+    running = run(batch)
+    batch = []
+    if (before !== undefined) yield await before
   }
-  for (const each of running) yield `${await each}\n`
+  const last = batch.length === 0 ? '' : run(batch)
+  if (running !== undefined) yield await running
+  yield await last
 }
 
 function isBlank(line: Buffer): boolean {
@@ -142,12 +175,12 @@ function readLine(line: Buffer, validate: Validate): RegistrationLine {
 async function registered(
   options: RegistrationRoutesOptions,
   request: FastifyRequest,
-  read: () => RegistrationLine,
+  read: () => RegistrationOf,
 ): Promise<string> {
   // The earlier lines took time.
   if (!options.keys.ring.isCurrent(requestAccess(request))) throw new PostboteError('UNAUTHORIZED')
   const line = read()
-  const botId = line.bot_id ?? derivedBotId(line.idempotency_key)
+  const { bot_id: botId } = line
   // Not once for all lines: this worker may be replaced while webhooks are verified.
   const isOwn = (owners: Owners): boolean => owners.isOwn(owners.ownerOf(botId))
   if (isOwn(options.ownersOf(request))) {
@@ -160,7 +193,7 @@ async function registered(
   }
   const owners = options.ownersOf(request)
   const { path } = botOperations.registerBots
-  const body = JSON.stringify({ ...line, bot_id: botId })
+  const body = JSON.stringify(line)
   const open = () => owners.openStream(owners.ownerOf(botId), path)
   return (await postToOwner(options.clock, open, { body })).text.trim()
 }

@@ -42,13 +42,15 @@ test('a list has the calls of a time, a key, an operation or a bot', async () =>
     call(2_000, { key }),
     call(3_000, { operation: 'removeBot' }),
     call(4_000, { botId: 200 }),
+    call(5_000, { botId: undefined, botIds: [300, 301] }),
   ])
   const times = async (question: object) => timesOf(await trail.read({ limit: 10, ...question }))
   assert.deepEqual(await times({ sinceMs: 2_000, untilMs: 4_000 }), [3_000, 2_000])
   assert.deepEqual(await times({ key: key.id }), [2_000])
-  assert.deepEqual(await times({ key: 'admin' }), [4_000, 3_000, 1_000])
+  assert.deepEqual(await times({ key: 'admin' }), [5_000, 4_000, 3_000, 1_000])
   assert.deepEqual(await times({ operation: 'removeBot' }), [3_000])
   assert.deepEqual(await times({ botId: 200 }), [4_000])
+  assert.deepEqual(await times({ botId: 301 }), [5_000])
   assert.deepEqual(await times({ botId: 200, key: key.id }), [])
 })
 

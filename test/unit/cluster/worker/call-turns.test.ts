@@ -8,6 +8,7 @@ import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 class Connection extends EventEmitter {
   isRead = true
+  readonly destroyed = false
 
   pause(): void {
     this.isRead = false
@@ -141,4 +142,52 @@ test('the calls of a client that is gone are dropped', () => {
   gone.emit('close')
   assert.equal(world.turn(), 0)
   assert.ok(world.call('a', new Connection(), { url: 'next' }))
+})
+
+test('a connection has one listener for its end, however often its calls wait', () => {
+  const world = new World()
+  const connection = new Connection()
+  for (let times = 0; times < 20; times++) {
+    const calls = 2 * pipelinedPerTurnMax
+    for (let nth = 0; nth < calls; nth++) world.call('a', connection, { url: `${nth}` })
+    for (let turns = 0; turns < 5; turns++) world.turn()
+  }
+  assert.equal(world.begun.length, 40 * pipelinedPerTurnMax)
+  assert.equal(connection.listenerCount('close'), 1)
+})
+
+test('calls of several keys on one connection are counted in the line in which they wait', () => {
+  const world = new World()
+  for (let times = 0; times < 3; times++) {
+    const connection = new Connection()
+    // The connection waits in the line of `a`, and the calls of `b` on it, too.
+    for (let nth = 0; nth <= pipelinedPerTurnMax; nth++) world.call('a', connection, { url: 'a' })
+    for (let nth = 0; nth < callsWaitingMax / 4; nth++) world.call('b', connection, { url: 'b' })
+    connection.emit('close')
+    for (let turns = 0; turns < 5; turns++) world.turn()
+  }
+  for (const holder of ['a', 'b']) {
+    const connection = new Connection()
+    let taken = 0
+    while (taken < callsWaitingMax && world.call(holder, connection, { url: holder })) taken++
+    assert.equal(taken, pipelinedPerTurnMax + callsWaitingMax / 2, holder)
+    connection.emit('close')
+    for (let turns = 0; turns < 5; turns++) world.turn()
+  }
+})
+
+test('calls of a second key that go on after those of the first leave no place taken', () => {
+  const world = new World()
+  const connection = new Connection()
+  for (let nth = 0; nth <= pipelinedPerTurnMax; nth++) world.call('a', connection, { url: 'a' })
+  // A second connection keeps the line of `b` for the whole test.
+  const other = new Connection()
+  for (let nth = 0; nth <= pipelinedPerTurnMax; nth++) world.call('b', other, { url: 'b' })
+  const calls = callsWaitingMax / 4
+  for (let nth = 0; nth < calls; nth++) world.call('b', connection, { url: 'b' })
+  while (world.turn() > 0) world.call('b', other, { url: 'b' })
+  let taken = 0
+  const last = new Connection()
+  while (taken < callsWaitingMax && world.call('b', last, { url: 'b' })) taken++
+  assert.ok(taken >= callsWaitingMax / 2, `${taken}`)
 })

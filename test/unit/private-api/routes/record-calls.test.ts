@@ -1,5 +1,6 @@
 /** What is recorded of calls, with routes of the table whose handlers the test has. */
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import { PostboteError } from '../../../../src/errors.ts'
@@ -41,6 +42,9 @@ function open() {
     if (id === 'bug') throw new TypeError('a bug')
     return { key_id: id, revoked: true as const }
   })
+  addOperation(app, botOperations.registerBots, ({ reply }) =>
+    Promise.resolve(reply.type('application/x-ndjson').send(Readable.from(['first\n']))),
+  )
   const resultsOf = () => calls.splice(0).map(({ record }) => `${record.call} ${record.result}`)
   return { clock, app, calls, held, resultsOf }
 }
@@ -55,6 +59,20 @@ test('a response waits until its call is recorded', async () => {
   assert.deepEqual([isAnswered, resultsOf()], [false, ['DELETE /v1/bots/200 ok']])
   held[0]?.()
   assert.equal((await answer).statusCode, 200)
+})
+
+test('a handler that sends by itself, a stream as well, sends nothing before its call is recorded', async () => {
+  const { app, held, calls } = open()
+  const answer = app.inject({ method: 'POST', url: '/v1/registrations', payloadAsStream: true })
+  let isAnswered = false
+  void answer.then(() => (isAnswered = true))
+  while (held.length === 0) await settle()
+  for (let turns = 0; turns < 20; turns++) await settle()
+  assert.deepEqual([isAnswered, calls.length], [false, 1])
+  held[0]?.()
+  await answer
+  for (let turns = 0; turns < 20; turns++) await settle()
+  assert.equal(calls.length, 1)
 })
 
 test('an error is recorded by its code, a bug too, and a path without what is no id', async () => {

@@ -10,6 +10,8 @@ import {
   addRegistrationRoutes,
   type RegistrationRoutesOptions,
 } from '../../../../src/private-api/routes/registration-routes.ts'
+import { recordCalls } from '../../../../src/private-api/routes/record-calls.ts'
+import type { RecordedCall } from '../../../../src/shard/audit-record.ts'
 import { settle } from '../../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
@@ -31,6 +33,7 @@ async function setUp({
   })
   const key = { isCurrent: true }
   const turns = { count: 0, ms: 0 }
+  const audit = { isHeld: false, calls: [] as RecordedCall[], held: [] as (() => void)[] }
   const worker = { hasLeft: false }
   const app = Fastify()
   app.removeAllContentTypeParsers()
@@ -42,6 +45,7 @@ async function setUp({
   const own = {
     bots: bots.registry,
     bodies,
+    isFromWorker: () => false,
     clock: {
       after: (delayMs: number, fire: () => void) => bots.clock.after(delayMs, fire),
       monotonicMs: () => bots.clock.monotonicMs() + (turns.ms += readMs),
@@ -50,7 +54,19 @@ async function setUp({
         bots.clock.soon(fire)
       },
     },
-    keys: { ring: { isCurrent: () => key.isCurrent } },
+    keys: {
+      ring: { isCurrent: () => key.isCurrent },
+      registry: { clock: bots.clock },
+      audit: {
+        writer: {
+          record(call: RecordedCall) {
+            audit.calls.push(call)
+            if (!audit.isHeld) return Promise.resolve()
+            return new Promise<void>((resolve) => audit.held.push(resolve))
+          },
+        },
+      },
+    },
     webhookConnectionsMax: 100,
     ownersOf: () => ({
       self: 0,
@@ -68,7 +84,9 @@ async function setUp({
     }),
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the route uses no more
-  addRegistrationRoutes(app, own as unknown as RegistrationRoutesOptions)
+  const options = own as unknown as RegistrationRoutesOptions & Parameters<typeof recordCalls>[1]
+  recordCalls(app, options)
+  addRegistrationRoutes(app, options)
   await app.ready()
   const sendText = async (payload: string | Buffer): Promise<Record<string, unknown>[]> => {
     const { body } = await app.inject({
@@ -84,7 +102,7 @@ async function setUp({
   }
   const send = (lines: readonly object[]): Promise<Record<string, unknown>[]> =>
     sendText(lines.map((line) => JSON.stringify(line)).join('\n'))
-  return { bots, asked, bodies, key, turns, worker, send, sendText }
+  return { app, audit, bots, asked, bodies, key, turns, worker, send, sendText }
 }
 
 test('thousands of bots with webhooks that are sent twice are registered once, in the order of their lines', async () => {
@@ -107,6 +125,39 @@ test('thousands of bots with webhooks that are sent twice are registered once, i
   assert.equal(bots.webhooks.verified.length, 1_000)
   const registered = bots.lives.flatMap(({ committed }) => committed)
   assert.equal(registered.filter(({ kind }) => kind === 'bot').length, 1_000)
+})
+
+test('the audit names the bots of a batch before the first result of the batch goes out, also when the client is gone', async () => {
+  const { app, audit } = await setUp()
+  const lines = Array.from({ length: 40 }, (_, nth) => ({ ...names, idempotency_key: `k${nth}` }))
+  audit.isHeld = true
+  const response = app.inject({
+    method: 'POST',
+    url: '/v1/registrations',
+    headers: { 'content-type': 'application/x-ndjson' },
+    payload: lines.map((line) => JSON.stringify(line)).join('\n'),
+    payloadAsStream: true,
+  })
+  while (audit.held.length === 0) await settle()
+  assert.deepEqual(audit.calls[0]?.record.botIds, undefined)
+  audit.held.shift()?.()
+  const stream = (await response).stream()
+  let text = ''
+  stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  stream.on('error', () => undefined)
+  while (audit.held.length < 2) await settle()
+  for (let turns = 0; turns < 20; turns++) await settle()
+  assert.equal(text, '')
+  const named = audit.calls.slice(1).flatMap(({ record }) => record.botIds ?? [])
+  assert.deepEqual(
+    named,
+    lines.slice(0, 32).map(({ idempotency_key: key }) => derivedBotId(key)),
+  )
+  stream.destroy()
+  for (const goOn of audit.held) goOn()
+  for (let turns = 0; turns < 20; turns++) await settle()
+  const bots = audit.calls.flatMap(({ record }) => record.botIds ?? [])
+  assert.equal(new Set(bots).size, bots.length)
 })
 
 test('some webhooks are verified at once, and not all', async () => {
