@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
@@ -24,6 +25,7 @@ test('a request of the owner is refused if its API cannot start, and the next on
   )
   const server = createServer(portal.listener(() => undefined)).listen(0, '127.0.0.1')
   t.after(() => server.close())
+  await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const ask = () => fetch(`http://127.0.0.1:${port}/portal/`)
   const refused = await ask()
