@@ -25,6 +25,7 @@ const levels = [
   ['relay'],
   ['queue'],
   ['webhook'],
+  ['outgoing'],
   ['shard'],
   ['events'],
   ['store'],

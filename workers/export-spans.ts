@@ -12,6 +12,10 @@ import {
   envDetector,
   resourceFromAttributes,
 } from '@opentelemetry/resources'
+import { systemClock } from '../src/clock.ts'
+import { kib } from '../src/limits.ts'
+import { AnswerRefused } from '../src/outgoing/answer-meter.ts'
+import { meterRequests } from '../src/outgoing/meter-requests.ts'
 import type { SpanBatch } from '../src/app/span-exporter.ts'
 import type { Span } from '../src/tracing/tracer.ts'
 
@@ -24,6 +28,14 @@ const kinds = {
 type Exporter = JsonExporter | ProtobufExporter
 type ReadableSpan = Parameters<Exporter['export']>[0][number]
 type ExportResult = Parameters<Parameters<Exporter['export']>[1]>[0]
+
+/** An answer of the endpoint may have this many bytes: it says how many spans were refused, and why. */
+const otlpAnswerBytesMax = 64 * kib
+/** An answer must be complete after this time, because a byte now and then holds it open for ever. Chosen: six times what the library waits for the next byte. */
+const otlpAnswerTimeoutMs = 60_000
+
+// The library reads up to 4 MiB in pieces of any size, and limits only the time between two of them.
+meterRequests({ clock: systemClock, bytesMax: otlpAnswerBytesMax, timeoutMs: otlpAnswerTimeoutMs })
 
 /** One for the protocol that is used; it keeps its connection. */
 const exporters = new Map<SpanBatch['protocol'], Exporter>()
@@ -80,6 +92,7 @@ function highResolution(ms: number): [number, number] {
 
 /** The text of an error may have the body of the response, which is the business of the endpoint alone. */
 function reasonOf(error: unknown): string {
+  if (error instanceof AnswerRefused) return `the endpoint sent ${error.message}`
   if (!(error instanceof Error)) return 'the endpoint did not accept them'
   const code = 'code' in error ? error.code : undefined
   return typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name

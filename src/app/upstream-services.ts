@@ -21,7 +21,7 @@ export class UpstreamServices {
   constructor({ upstream, adminKey, clock, counters }: UpstreamServicesOptions) {
     const seal = new TokenSeal(adminKey)
     this.#seal = seal
-    this.proxy = new UpstreamProxy({ upstream, counters })
+    this.proxy = new UpstreamProxy({ upstream, clock, counters })
     this.replies = new UpstreamReplies({
       upstream,
       clock,

@@ -15,13 +15,13 @@ import { PostboteError } from '../errors.ts'
 import type { ReportEvent } from '../events/operator-event.ts'
 import { relayBatchMax, relayPollS } from '../relay/limits.ts'
 import type { OriginAnswer, OriginFailure } from '../relay/origin.ts'
+import { pollPauseMs } from '../relay/poll-pause.ts'
 import type { RefusedUpdates } from '../relay/refused-updates.ts'
 import type { RefusedUpdate, RelayServices } from '../relay/relay-services.ts'
 import { typesOf } from '../queue/update-types.ts'
 import type { StoredRelay } from '../shard/bot-record.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Log } from '../surroundings.ts'
-import { retryDelayMs } from '../webhook/retry.ts'
 import type { Bot } from './bot.ts'
 import type { RelayState } from './bot-service.ts'
 import { renumberIfDue } from './push-batch.ts'
@@ -250,9 +250,7 @@ export class RelayJob {
     this.#waitS = isOfWaiting ? relayPollS : 0
     // Only the first of several failures that may pass is tried again at once.
     const failures = isPassing ? this.#failures : Math.max(2, this.#failures)
-    const spread = 0.75 + random() / 2
-    const waitMs =
-      retryAfterMs ?? retryDelayMs({ failures, retryAfterMs: undefined }, random) * spread
+    const waitMs = retryAfterMs ?? pollPauseMs(failures, random)
     if (waitMs > 0 || !isPassing) this.#to('paused', reason)
     if (this.#state.state === 'paused') {
       this.#state = { ...this.#state, nextPollMs: clock.nowMs() + waitMs }

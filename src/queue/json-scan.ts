@@ -163,9 +163,16 @@ function isKey(json: Buffer, { start, end }: Range, name: Buffer): boolean {
 
 function isEscapedKey(json: Buffer, { start, end }: Range, name: Buffer): boolean {
   for (let at = start; at < end; at++) {
-    if (json[at] === backslash) {
-      return JSON.parse(json.toString('utf8', start - 1, end + 1)) === name.toString()
-    }
+    if (json[at] === backslash) return parsedKey(json, start, end) === name.toString()
   }
   return false
+}
+
+function parsedKey(json: Buffer, start: number, end: number): unknown {
+  try {
+    return JSON.parse(json.toString('utf8', start - 1, end + 1))
+  } catch {
+    // It is no JSON, and so no key.
+    return undefined
+  }
 }

@@ -5,10 +5,13 @@
  */
 import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
-import { type buildConnector, Pool } from 'undici'
+import type { buildConnector, Pool } from 'undici'
 import type { Clock, Timer } from '../clock.ts'
 import type { Surroundings } from '../surroundings.ts'
+import { GrowingBody } from '../http/growing-body.ts'
 import { Semaphore } from '../kit/semaphore.ts'
+import { AnswerRefused } from '../outgoing/answer-meter.ts'
+import { meteredPool } from '../outgoing/metered-pool.ts'
 import { type ConnectTarget, connectTarget } from '../webhook/connector.ts'
 import type { Endpoint } from '../webhook/endpoint.ts'
 import { failureOf } from '../webhook/failure.ts'
@@ -58,9 +61,8 @@ export class HttpOrigin implements Origin {
       random,
       onChange: () => undefined,
     })
-    this.#pool = new Pool(endpoint.origin, {
+    this.#pool = meteredPool(endpoint.origin, {
       connections: null,
-      pipelining: 1,
       connect: (_request, done) => void this.#connect(done),
       headersTimeout: relayPollS * 1_000 + relayAnswerSlackMs,
       bodyTimeout: relayBodyTimeoutMs,
@@ -214,9 +216,12 @@ const tooLarge: OriginFailure = {
 }
 
 function unreachable(error: unknown): OriginFailure {
-  const message = failureOf(error)
-    .message.replace(/^Webhook connection/, 'Connection')
-    .replace(' from the webhook', '')
+  if (error instanceof AnswerRefused) return { reason: `The origin sent ${error.message}` }
+  const { kind, message: ofWebhook } = failureOf(error)
+  const message = ofWebhook
+    .replace(/^Webhook connection/, 'Connection')
+    .replace(/^Wrong response from the webhook: /, '')
+  if (kind === 'rejected') return { reason: `The origin sent what is no response: ${message}` }
   return { reason: `The origin cannot be reached: ${message}`, isPassing: true }
 }
 
@@ -234,17 +239,17 @@ async function readAnswer(
   body: AsyncIterable<Buffer>,
   turn: () => Promise<void>,
 ): Promise<ReadAnswer> {
-  const chunks: Buffer[] = []
+  // Not a Buffer for each chunk: one of a byte takes 400 bytes.
+  const answer = new GrowingBody({ bytesMax: relayAnswerBytesMax, hold: () => true })
   let bytes = 0
   let isLarge = false
   for await (const chunk of body) {
     bytes += chunk.length
-    chunks.push(chunk)
+    answer.add(chunk.subarray(0, chunk.length - Math.max(0, bytes - relayAnswerBytesMax)))
     if (bytes > relayAnswerBytesMax) break
     if (isLarge || bytes <= relaySmallAnswerBytesMax) continue
     isLarge = true
     await turn()
   }
-  const isWhole = bytes <= relayAnswerBytesMax
-  return { bytes: Buffer.concat(chunks, Math.min(bytes, relayAnswerBytesMax)), isWhole }
+  return { bytes: answer.bytes(), isWhole: bytes <= relayAnswerBytesMax }
 }

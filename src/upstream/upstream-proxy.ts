@@ -13,9 +13,12 @@ import type { IncomingHttpHeaders as Http2Headers } from 'node:http2'
 import { PassThrough } from 'node:stream'
 import replyFrom from '@fastify/reply-from'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { Agent, type Dispatcher } from 'undici'
+import type { Dispatcher, Pool } from 'undici'
+import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
+import { AnswerRefused } from '../outgoing/answer-meter.ts'
+import { meteredPool } from '../outgoing/metered-pool.ts'
 import { upstreamConnectTimeoutMs } from './limits.ts'
 import { hasBody } from '../http/body.ts'
 import { onceClosed } from '../http/once-closed.ts'
@@ -26,6 +29,7 @@ import { upstreamFilePath, upstreamPath, type UpstreamUrl } from './upstream-url
 
 export interface UpstreamProxyOptions {
   readonly upstream: UpstreamUrl
+  readonly clock: Clock
   readonly counters: Counters
 }
 
@@ -56,10 +60,15 @@ export const upstreamCallsPerBotMax = 32
  * that time, and as long within the response.
  */
 const upstreamResponseTimeoutMs = 300_000
+/**
+ * A call that is passed on may take this long in all, because a response that brings a byte now and then never times out.
+ * Chosen: enough for the largest file of the reference, 2 GB, at 1.2 Mbit/s.
+ */
+export const upstreamCallTimeoutMs = 4 * 3_600_000
 
 export class UpstreamProxy {
   readonly #options: UpstreamProxyOptions
-  readonly #agent: Agent
+  readonly #pool: Pool
   /** A bot whose calls hang must not hold all connections to the upstream server. */
   readonly #callsOfBot = new KeyedSemaphore(upstreamCallsPerBotMax)
   /** The signal of the request that is being handed to reply-from, which has no field for it. */
@@ -67,9 +76,8 @@ export class UpstreamProxy {
 
   constructor(options: UpstreamProxyOptions) {
     this.#options = options
-    this.#agent = new Agent({
+    this.#pool = meteredPool(options.upstream.origin, {
       connections: upstreamConnectionsMax,
-      pipelining: 1,
       connect: { timeout: upstreamConnectTimeoutMs },
       // This timeout starts after the last byte of the upload.
       headersTimeout: upstreamResponseTimeoutMs,
@@ -80,7 +88,7 @@ export class UpstreamProxy {
   addTo(app: FastifyInstance): void {
     const { origin } = this.#options.upstream
     const request = (options: Dispatcher.RequestOptions, done: RequestCallback): void => {
-      this.#agent.request({ ...options, signal: this.#signal }, done)
+      this.#pool.request({ ...options, signal: this.#signal }, done)
     }
     // The upstream's response broke off before the first byte of its body, so its head has not been sent yet.
     app.setErrorHandler((error: Error, _request, reply) => {
@@ -108,19 +116,21 @@ export class UpstreamProxy {
     const endTurn = this.#callsOfBot.enter(botIdOf(target.token), () => {
       this.#send(reply, target, aborter.signal)
     })
+    const timer = this.#options.clock.after(upstreamCallTimeoutMs, () => aborter.abort(tooLate))
     const unwatch = onceClosed(socket, () => {
       endTurn()
       aborter.abort()
     })
     response.once('close', () => {
       endTurn()
+      timer.cancel()
       unwatch()
       if (!response.writableFinished) aborter.abort()
     })
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy()
+    await this.#pool.destroy()
   }
 
   #send(reply: FastifyReply, target: MethodTarget | FileTarget, signal: AbortSignal): void {
@@ -197,11 +207,19 @@ function endToEnd(headers: AnyHeaders): Record<string, string | string[]> {
   return kept
 }
 
+const tooLate = new AnswerRefused('no complete response in time')
+
 /** Reports what went wrong but not where, because the upstream's address concerns the operator only. */
 function upstreamError(error: Error): PostboteError {
   const cause = error.cause instanceof Error ? error.cause : error
   const code = 'code' in cause ? String(cause.code) : ''
-  return new PostboteError('UPSTREAM_FAILED', { detail: failureText(code), cause })
+  const detail = textOfAnswer(cause) ?? failureText(code)
+  return new PostboteError('UPSTREAM_FAILED', { detail, cause })
+}
+
+function textOfAnswer(cause: Error): string | undefined {
+  if (cause instanceof AnswerRefused) return `sent ${cause.message}`
+  return cause.name === 'HTTPParserError' ? 'sent what is not HTTP/1.1' : undefined
 }
 
 function failureText(code: string): string {
@@ -218,6 +236,8 @@ function failureText(code: string): string {
     case 'UND_ERR_HEADERS_TIMEOUT':
     case 'UND_ERR_BODY_TIMEOUT':
       return 'did not respond in time'
+    case 'UND_ERR_HEADERS_OVERFLOW':
+      return 'sent headers that are too large'
     default:
       return 'closed the connection; it may have received the request'
   }

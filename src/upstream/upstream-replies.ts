@@ -11,7 +11,8 @@
  * Everything is bounded: the bytes and the number of replies per worker, the number per webhook, the connections, and the time
  * that a reply may take including all waiting. A slow upstream therefore costs replies, but neither memory nor a delivery.
  */
-import { Pool } from 'undici'
+import type { Pool } from 'undici'
+import { meteredPool } from '../outgoing/metered-pool.ts'
 import { upstreamConnectTimeoutMs } from './limits.ts'
 import type { ReplyIntake, WebhookReply } from '../webhook/reply-reader.ts'
 import { mayNameMethod, replyMethod } from './reply-method.ts'
@@ -66,9 +67,8 @@ export class UpstreamReplies {
 
   constructor(options: UpstreamRepliesOptions) {
     this.#options = options
-    this.#pool = new Pool(options.upstream.origin, {
+    this.#pool = meteredPool(options.upstream.origin, {
       connections: webhookReplyConnectionsMax,
-      pipelining: 1,
       connect: { timeout: upstreamConnectTimeoutMs },
       headersTimeout: webhookReplyTimeoutMs,
       bodyTimeout: webhookReplyTimeoutMs,

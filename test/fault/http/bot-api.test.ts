@@ -31,7 +31,11 @@ async function open(t: TestContext, answer?: UpstreamAnswer): Promise<World> {
   const upstream = await startUpstream(t, answer)
   const bots = await BotsLife.open()
   const { clock, counters } = bots
-  const proxy = new UpstreamProxy({ upstream: { origin: upstream.url, prefix: '' }, counters })
+  const proxy = new UpstreamProxy({
+    upstream: { origin: upstream.url, prefix: '' },
+    clock,
+    counters,
+  })
   const { app, listener } = createBotApi({
     bots: bots.registry,
     clock,

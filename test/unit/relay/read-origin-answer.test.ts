@@ -77,6 +77,8 @@ test('what is no answer of getUpdates is one failure, whatever it is', () => {
     '{"ok":true,"result":[{"update_id":1,"poll":{}}]',
     `{"ok":true,"result":[${list(101, '"poll":{}')}]}`,
     `{"ok":true,"result":[],"more":"${'x'.repeat(100_000)}"}`,
+    '{"a\\qbcdefgh":1,"ok":true,"result":[]}',
+    '{"resul\\u00g4":[],"ok":true}',
   ]) {
     assert.match(failureOf(body).reason, /no answer of getUpdates/, body.slice(0, 80))
   }
