@@ -11,6 +11,7 @@ import { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import type { AddedType } from '../added-type.ts'
 import { createPrivateApi } from '../private-api/private-api.ts'
 import type { PrivateApiOptions, WorkerKeys } from '../private-api/private-api-options.ts'
+import { LastPolls } from '../bots/last-polls.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { IdempotencyKeySweeper } from '../bots/idempotency-key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
@@ -423,6 +424,8 @@ function registryOf(
     isDiskLow: (shard) => space?.isLow(shard) === true,
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     relays: relayOrigins,
+    // A shard of a database may be at another node meanwhile.
+    lastPolls: engine.shared === undefined ? new LastPolls(settings.dataDir) : undefined,
     refused: new RefusedUpdates({
       clock,
       directory: settings.dataDir,

@@ -48,6 +48,8 @@ export class Params {
   /** Texts, and values that become text only when they are read: JSON values, and bytes of multipart. No value is empty. */
   readonly #values = new Map<string, unknown>()
   #files: Map<string, Buffer> | undefined
+  #unreadBody: string | undefined
+  #misread: string[] | undefined
 
   /**
    * Returns a parameter as text.
@@ -76,7 +78,11 @@ export class Params {
     const number = Number.parseInt(text, 10)
     const value = Number.isNaN(number) ? 0 : number
     // Adding 0 turns the -0 of "-0" into 0.
-    return Math.min(Math.max(value, range.min), range.max) + 0
+    const clamped = Math.min(Math.max(value, range.min), range.max) + 0
+    if (String(number) !== text && !/^\s*[+-]?\d{1,400}\s*$/.test(text)) {
+      this.#noteMisread(`${name} is no whole number and counts as ${clamped}`)
+    }
+    return clamped
   }
 
   /**
@@ -88,7 +94,35 @@ export class Params {
    */
   boolean(name: string): boolean {
     const text = this.text(name)?.trim().toLowerCase()
-    return text === 'true' || text === 'yes' || text === '1'
+    if (text === undefined || isFalse.has(text)) return false
+    const isTrue = text === 'true' || text === 'yes' || text === '1'
+    if (!isTrue) this.#noteMisread(`${name} is no boolean and counts as false`)
+    return isTrue
+  }
+
+  /** The names of all parameters. */
+  names(): Iterable<string> {
+    return this.#values.keys()
+  }
+
+  /** What was read so far and is not what it should be, one sentence each; undefined if there is nothing. */
+  get misread(): readonly string[] | undefined {
+    return this.#misread
+  }
+
+  /** The Content-Type of a body that was not read; undefined if there is none. */
+  get unreadBody(): string | undefined {
+    return this.#unreadBody
+  }
+
+  /** The body says something in a format that is not read. */
+  leaveBody(contentType: string): void {
+    this.#unreadBody = contentType
+  }
+
+  #noteMisread(what: string): void {
+    this.#misread ??= []
+    this.#misread.push(what)
   }
 
   /**
@@ -145,6 +179,7 @@ export class Params {
   }
 }
 
+const isFalse: ReadonlySet<string> = new Set(['false', 'no', '0'])
 const attachPrefix = 'attach://'
 
 /**
@@ -212,6 +247,7 @@ function addBody(params: Params, body: Buffer, contentType: string): void {
   else if (mayBeUntoldJson(kind, contentType, body) && addJsonObject(params, body)) return
   else if (kind === 'urlencoded') addUrlencoded(params, body.toString('latin1'))
   else if (kind === 'multipart') addMultipart(params, body, contentType)
+  else params.leaveBody(contentType)
 }
 
 /**

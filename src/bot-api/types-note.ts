@@ -1,5 +1,5 @@
 /** Says which names in an allowed_updates are those of no type. They are ignored, as the reference ignores them. */
-import { unknownTypesIn } from '../queue/filter.ts'
+import { isTypesList, unknownTypesIn } from '../queue/filter.ts'
 
 /** So many names are shown, and only those that look like one: anything else may be a secret in the wrong place. */
 const shownMax = 3
@@ -11,6 +11,7 @@ const shownMax = 3
  * @returns undefined if every name is that of a type
  */
 export function typesNote(text: string): string | undefined {
+  if (!isTypesList(text)) return 'allowed_updates is no JSON list of names and is ignored'
   const unknown = unknownTypesIn(text)
   if (unknown.length === 0) return undefined
   const names = unknown.filter((name) => /^\w{1,32}$/.test(name)).slice(0, shownMax)

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Counters } from '../counters.ts'
 import type { Lease } from '../lease.ts'
 import { PostboteError } from '../errors.ts'
-import type { ReportEvent } from '../events/operator-event.ts'
+import type { NewOperatorEvent, ReportEvent } from '../events/operator-event.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { conflictMetrics } from '../metrics.ts'
 import { dropKept } from '../queue/drop-kept.ts'
@@ -479,6 +479,8 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
 
   lostByExpiry(count: number): void {
     this.#of.webhook.lostByExpiry(count)
+    // Those of a webhook become dead letters, which have an event of their own.
+    if (!this.isWebhookActive()) this.#report('updates.expired', { count, reason: undefined })
   }
 
   deliveredAfter(delayMs: number, count: number): void {
@@ -486,11 +488,16 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
   }
 
   deadLettersAdded(count: number, lastError: string | undefined): void {
+    this.#report('dead_letters.added', { count, reason: lastError })
+  }
+
+  #report(
+    type: 'dead_letters.added' | 'updates.expired',
+    what: Pick<NewOperatorEvent, 'count' | 'reason'>,
+  ): void {
     const { clock, report } = this.#services
     const { id } = this.#of
-    const of = { botId: botIdOf(id), isTest: isTestQueue(id) }
-    const type = 'dead_letters.added'
-    report({ type, timeMs: clock.nowMs(), ...of, count, reason: lastError })
+    report({ type, timeMs: clock.nowMs(), botId: botIdOf(id), isTest: isTestQueue(id), ...what })
   }
 
   cancelPoll(): void {

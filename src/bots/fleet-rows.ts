@@ -184,7 +184,7 @@ export class Row {
     this.#view.setUint32(this.#at + 28, timeS ?? unknown)
   }
 
-  /** When the queue was last polled, in whole seconds of the monotonic clock; undefined if it was not. */
+  /** Wall time in seconds at which the queue was last polled; undefined if that is not known. */
   get polledAtS(): number | undefined {
     return known(this.#view.getUint32(this.#at + 70))
   }

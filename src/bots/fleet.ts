@@ -10,7 +10,7 @@ import { every, nextTurn, sleep, type Timer } from '../clock.ts'
 import { FirstInOrder } from '../kit/first-in-order.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { fleetHealthMetrics, type GaugeName } from '../metrics.ts'
-import { botIdOf, isTestQueue, type QueueId, updateIdEnd } from '../shard/record-keys.ts'
+import { botIdOf, isTestQueue, type QueueId } from '../shard/record-keys.ts'
 import type { Operation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { DeadLetterId, ListedKind, ListedRecord } from '../shard/stored.ts'
@@ -21,7 +21,8 @@ import { botLoadCountMax } from './bot-cache.ts'
 import type { BotQueue } from './bot-queue.ts'
 import type { BotList, ListedBot, ShardSums } from './bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts, older } from './fleet-counts.ts'
-import { type DueOldest, FleetIndex, type FleetRow, type OldestUpdate } from './fleet-index.ts'
+import { FleetIndex, type FleetRow } from './fleet-index.ts'
+import { countDeadLetters, readOldestOnDisk } from './fleet-reads.ts'
 import {
   fleetOrder,
   type FleetQuery,
@@ -32,6 +33,7 @@ import {
 } from './fleet-status.ts'
 import { PendingCurves } from './pending-curves.ts'
 import { FallingBehind } from './falling-behind.ts'
+import type { LastPolls } from './last-polls.ts'
 import type { Poller } from './poller.ts'
 import { TroubleEvents } from './trouble-events.ts'
 import {
@@ -51,6 +53,8 @@ export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
   readonly log?: Pick<Log, 'warn'> | undefined
   readonly report?: ReportEvent | undefined
+  /** Where the last polls are kept over a restart; undefined if they are not. */
+  readonly lastPolls?: Pick<LastPolls, 'read' | 'write'> | undefined
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean | undefined
   /** Returns why the relay of a bot is paused, if it is. */
@@ -88,6 +92,8 @@ interface Seen {
   readonly of: Indexed
 }
 
+type MaybeSeen = { readonly [key in keyof Seen]: Seen[key] | undefined }
+
 /** If a shard cannot be read for its index, the next try is after this time. Until then, lists name it as missing. */
 export const fleetFillRetryMs = 5_000
 /**
@@ -99,6 +105,8 @@ const fleetFilledPerReadMax = 100
 export const fleetFillWaitMs = 3_000
 /** The gauges of all bots are computed this often: more often than Prometheus usually asks, and 30,000 bots take 10 ms. */
 export const fleetGaugesPeriodMs = 5_000
+/** The last polls are kept this often: an operator does not need to know them better. */
+export const lastPollsPeriodMs = 60_000
 /** A question about all bots looks at this many of them in one turn of the event loop, which takes 1 ms. */
 const fleetRowsPerTurnMax = 2_000
 /**
@@ -124,6 +132,7 @@ export class Fleet {
   readonly #behind = new FallingBehind()
   readonly #troubles: TroubleEvents
   #timer: Timer | undefined
+  #pollsKeptMs = 0
   #isClosed = false
 
   constructor(options: FleetOptions) {
@@ -240,7 +249,12 @@ export class Fleet {
     const { shard, index, signal } = filling
     const refused = await this.#readRecords(filling)
     await this.#readDeadLetters(filling)
+    const polled = (await this.#options.lastPolls?.read(shard.index)) ?? []
     if (signal.aborted) return
+    for (const [queue, atS] of polled) {
+      const row = index.row(queue)
+      if (row !== undefined) row.polledAtS ??= atS
+    }
     index.filled()
     this.#warnOfRefused(shard, refused)
   }
@@ -381,19 +395,28 @@ export class Fleet {
   /**
    * A poller that leaves memory forgets its last call, so the row keeps it: the gauges see every poller long before it leaves.
    */
-  #pollsOf({ row, loaded, of }: { readonly [key in keyof Seen]: Seen[key] | undefined }): Polls {
+  #pollsOf({ row, loaded, of }: MaybeSeen): Polls {
     const nowMs = this.#options.clock.monotonicMs()
-    const loadedMs = loaded?.poller.lastPollMs
-    if (row !== undefined && loadedMs !== undefined) row.polledAtS = Math.floor(loadedMs / 1_000)
-    const lastMs = loadedMs ?? (row?.polledAtS === undefined ? undefined : row.polledAtS * 1_000)
     const { isWaiting, fight, repeated } = loaded?.poller ?? noPoller
     return {
       isWaiting,
       fight,
       repeated,
-      lastBeforeMs: lastMs === undefined ? undefined : nowMs - lastMs,
+      lastBeforeMs: this.#polledBeforeMs({ row, loaded, of }),
       knownForMs: nowMs - (of?.startedMs ?? nowMs),
     }
+  }
+
+  #polledBeforeMs({ row, loaded, of }: MaybeSeen): number | undefined {
+    const wallMs = of?.shard.clock.nowMs() ?? 0
+    const loadedMs = loaded?.poller.lastPollMs
+    if (loadedMs !== undefined) {
+      const beforeMs = this.#options.clock.monotonicMs() - loadedMs
+      if (row !== undefined) row.polledAtS = Math.floor((wallMs - beforeMs) / 1_000)
+      return beforeMs
+    }
+    const atS = row?.polledAtS
+    return atS === undefined ? undefined : Math.max(wallMs - atS * 1_000, 0)
   }
 
   /** Calls `visit` with every row. It yields to other work now and then. */
@@ -481,6 +504,7 @@ export class Fleet {
     const shards = await this.#count(await this.#readDue(fleetGaugeReadsMax))
     const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
     this.#troubles.sweep(this.#options.clock.monotonicMs())
+    await this.#keepLastPolls()
     this.#show('updates_pending', counts.pending)
     this.#show('dead_letters_kept', counts.deadLetters)
     this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
@@ -490,6 +514,21 @@ export class Fleet {
       none -= counts.health[health]
     }
     this.#show(fleetHealthMetrics.none, none)
+  }
+
+  async #keepLastPolls(): Promise<void> {
+    const { clock, lastPolls } = this.#options
+    const nowMs = clock.monotonicMs()
+    if (lastPolls === undefined || nowMs - this.#pollsKeptMs < lastPollsPeriodMs) return
+    this.#pollsKeptMs = nowMs
+    for (const { shard, index } of this.#shards.values()) {
+      if (!index.isFilled) continue
+      const polled: [QueueId, number][] = []
+      for (const { queue, polledAtS } of index.rows) {
+        if (polledAtS !== undefined) polled.push([queue, polledAtS])
+      }
+      await lastPolls.write(shard.index, polled)
+    }
   }
 
   #show(name: GaugeName, value: number): void {
@@ -514,42 +553,6 @@ function ageOf(row: FleetRow, loaded: BotQueue | undefined, nowMs: number): numb
   const pendingCount = loaded?.updates.pendingCount ?? row.pendingCount
   if (pendingCount === 0 || row.oldestAtS === undefined) return undefined
   return Math.max(0, Math.floor(nowMs / 1_000) - row.oldestAtS)
-}
-
-async function readOldestOnDisk(
-  { shard, index }: Pick<Indexed, 'shard' | 'index'>,
-  due: DueOldest,
-): Promise<void> {
-  try {
-    index.oldestIs(due.queue, await oldestOnDisk(shard, due))
-  } catch {
-    index.oldestUnread(due.queue)
-  }
-}
-
-/** Reads the first update from the floor on; damaged ones are skipped. */
-async function oldestOnDisk(
-  shard: Shard,
-  { queue, floor }: DueOldest,
-): Promise<OldestUpdate | undefined> {
-  for (let from = floor; from < updateIdEnd; ) {
-    const read = await shard.readUpdates({ queue, from, to: updateIdEnd, limit: 1 })
-    const [oldest] = read.updates
-    if (oldest !== undefined) return oldest
-    from = read.next
-  }
-  return undefined
-}
-
-/** Of one queue, this many dead letters are counted. Chosen: twice what a queue keeps. */
-const fleetDeadLettersMax = 2_000
-
-async function countDeadLetters({ shard, index }: Indexed, queue: QueueId): Promise<void> {
-  try {
-    index.deadLettersAre(queue, await shard.lists.deadLetterCount(queue, fleetDeadLettersMax))
-  } catch {
-    index.deadLettersUncounted(queue)
-  }
 }
 
 /** Reads the names of the bots. A shard that cannot be read is missing from the result with its bots. */

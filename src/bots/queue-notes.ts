@@ -1,11 +1,16 @@
 /**
  * What a bot gets wrong in silence, because the server answers as the reference does: a method that is not served, a type
- * of update that does not exist, a timeout that is no number. Its health says so. The notes are in memory, as long as the
+ * of update that does not exist, a parameter that is ignored. Its health says so. The notes are in memory, as long as the
  * queue is.
  */
 
 /** What a note is about. A queue has one note about each. */
-export type NoteSubject = 'method' | 'allowed_updates' | 'timeout'
+export type NoteSubject =
+  | 'method'
+  | 'allowed_updates'
+  | 'getUpdates'
+  | 'setWebhook'
+  | 'deleteWebhook'
 
 /** The notes of one queue. */
 export class QueueNotes {

@@ -30,7 +30,7 @@ import type {
   ShownSettings,
   UpdateName,
 } from './bot-service.ts'
-import { Fleet } from './fleet.ts'
+import { Fleet, type FleetOptions } from './fleet.ts'
 import type { FleetQuery } from './fleet-status.ts'
 import { registrationHash } from './derived-bot-id.ts'
 import { openWithSecret } from './open-with-secret.ts'
@@ -63,7 +63,8 @@ const foreignToken = new RegExp(foreignTokenPattern)
 
 export interface BotRegistryOptions
   extends BotCacheOptions,
-    Pick<RelayJobsOptions, 'refused' | 'relays'> {}
+    Pick<RelayJobsOptions, 'refused' | 'relays'>,
+    Pick<FleetOptions, 'lastPolls'> {}
 
 export class BotRegistry implements BotService {
   /** The bots in memory, and the shards that they are in. */
@@ -90,6 +91,7 @@ export class BotRegistry implements BotService {
       log: options.services.log,
       takesForeignTokens: options.services.takesForeignTokens,
       report: options.services.report,
+      lastPolls: options.lastPolls,
       onBots: (shard, records) => this.relays.found(shard, records),
       relayPauseOf: (shard, queue) => this.relays.pauseOf(shard, queue),
     })

@@ -23,6 +23,7 @@ const tones: Readonly<Record<EventType, 'failing' | 'degraded' | 'healthy'>> = {
   'bot.recovered': 'healthy',
   'bot.unpolled': 'degraded',
   'bot.polled': 'healthy',
+  'updates.expired': 'degraded',
   'dead_letters.added': 'degraded',
   'queue.high': 'degraded',
   'queue.full': 'failing',

@@ -36,6 +36,14 @@ interface Entry {
  * and a webhook that fails and recovers all the time makes 60 events an hour.
  */
 export const eventQuietMs = 60_000
+/** Events that are reported less often. Chosen: a bot that is off loses updates all day, and its operator knows it after the first. */
+const longQuietMs: Readonly<Partial<Record<OperatorEventType, number>>> = {
+  'updates.expired': 60 * 60_000,
+}
+const isGathered: ReadonlySet<OperatorEventType> = new Set([
+  'dead_letters.added',
+  'updates.expired',
+])
 /** The first dead letters of a bot wait this long for others. Chosen: updates that expire together become one event. */
 export const eventGatherMs = 5_000
 /** Events that are due are sent to the primary this often. */
@@ -75,7 +83,7 @@ export class EventGate {
     }
     const quietUntilMs = new Map<OperatorEventType, number>()
     const { type } = event
-    if (type === 'dead_letters.added') quietUntilMs.set(type, clock.monotonicMs() + eventGatherMs)
+    if (isGathered.has(type)) quietUntilMs.set(type, clock.monotonicMs() + eventGatherMs)
     this.#entries.set(key, { held: merged(undefined, event), lastType: undefined, quietUntilMs })
     this.#timer ??= every(clock, eventFlushMs, () => this.#flush())
   }
@@ -118,7 +126,7 @@ export class EventGate {
         due.push({ ...event, timeMs: clock.nowMs() })
         entry.held = undefined
         entry.lastType = event.type
-        entry.quietUntilMs.set(event.type, nowMs + eventQuietMs)
+        entry.quietUntilMs.set(event.type, nowMs + (longQuietMs[event.type] ?? eventQuietMs))
       }
     }
     return due

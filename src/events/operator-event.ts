@@ -12,6 +12,7 @@ export const operatorEventTypes = [
   'bot.recovered',
   'bot.unpolled',
   'bot.polled',
+  'updates.expired',
   'dead_letters.added',
   'queue.high',
   'queue.full',
@@ -155,6 +156,10 @@ const texts: Readonly<
   'bot.recovered': (event) => `${capitalized(botOf(event))} needs no attention any longer`,
   'bot.unpolled': (event, because) => `Nobody fetches the updates of ${botOf(event)}${because}`,
   'bot.polled': (event) => `The updates of ${botOf(event)} are fetched again`,
+  'updates.expired': (event) => {
+    const what = event.count === 1 ? '1 update' : `${event.count} updates`
+    return `${what} of ${botOf(event)} expired before anybody fetched them`
+  },
   'dead_letters.added': (event) => {
     const what = event.count === 1 ? '1 update' : `${event.count} updates`
     return `${what} of ${botOf(event)} became dead letters`

@@ -40,6 +40,11 @@ export function allowedUpdatesOfPoll(text: string | undefined): AllowedTypes | u
   return typeof names === 'string' ? undefined : maskOfNames(names)
 }
 
+/** Whether an allowed_updates is a JSON list of names, or says nothing. */
+export function isTypesList(text: string): boolean {
+  return namesIn(text) !== 'unreadable'
+}
+
 /**
  * Returns the names in an allowed_updates that are none of a type. They are ignored, as the reference ignores them.
  *

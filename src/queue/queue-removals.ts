@@ -29,7 +29,7 @@ export interface RemovalServices extends Pick<Surroundings, 'clock' | 'counters'
   isWebhookActive(): boolean
   /** How long updates that leave the queue are kept. */
   retention(): Retention
-  /** Reports how many updates a webhook lost because they expired. */
+  /** Reports how many updates were lost because they expired. */
   lostByExpiry(count: number): void
   /** Reports how many updates a webhook took this long after they were stored. */
   deliveredAfter?(delayMs: number, count: number): void
@@ -267,6 +267,7 @@ export class QueueRemovals {
   #drop(expired: readonly QueuedUpdate[]): void {
     const removed = this.#take(expired)
     this.#services.counters.add('updates_expired', removed.count)
+    if (removed.count > 0) this.#services.lostByExpiry(removed.count)
     void this.#commitRemoval(removed, {
       kept: this.#keptOf(expired, removed, { reason: 'expired' }),
     })

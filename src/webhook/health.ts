@@ -51,9 +51,9 @@ export interface Waiting {
 /** What is known of the getUpdates calls of a queue. */
 export interface Polls {
   readonly isWaiting: boolean
-  /** How long ago the last one began, or ended if it has waited; undefined if none is known. */
+  /** How long ago the last one began, or ended if it has waited, also before the worker was started; undefined if none is known. */
   readonly lastBeforeMs: number | undefined
-  /** How far back they are known: to the start of the worker. */
+  /** How far back all of them are known: to the start of the worker. */
   readonly knownForMs: number
   /** Two programs that poll at the same time; undefined if there are none. */
   readonly fight?: PollFight | undefined
@@ -198,7 +198,9 @@ function isRepeating(repeated: RepeatedPage | undefined): repeated is RepeatedPa
 
 function isUnpolled({ pendingCount, polls }: HealthWordFacts): boolean {
   const { isWaiting, lastBeforeMs, knownForMs } = polls
-  return pendingCount > 0 && !isWaiting && (lastBeforeMs ?? knownForMs) > unpolledAfterMs
+  // Nobody could poll a server that was down.
+  const sinceMs = Math.min(lastBeforeMs ?? knownForMs, knownForMs)
+  return pendingCount > 0 && !isWaiting && sinceMs > unpolledAfterMs
 }
 
 /** For example `nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h`. */

@@ -65,8 +65,9 @@ test('a type that does not exist and a timeout that is no number are taken, and 
   const wrong = { timeout: 'soon', allowed_updates: ['message', 'mesage', 'a b'] }
   assert.equal((await server.call(token, 'getUpdates', wrong)).status, 200)
   const types = 'allowed_updates names types that do not exist: "mesage"'
-  const timeout = 'the timeout of getUpdates is no number and counts as 0'
-  assert.match(await reason(), new RegExp(`; ${timeout}; ${types}$`))
+  const timeout =
+    'getUpdates was called with what is ignored: timeout is no whole number and counts as 0'
+  assert.match(await reason(), new RegExp(`; ${types}; ${timeout}$`))
   await until(() => server.output().includes(timeout) && server.output().includes('mesage'))
   assert.equal((await server.call(token, 'getUpdates', { timeout: 0 })).status, 200)
   assert.match(await reason(), new RegExp(`ago; ${types}$`), 'the types are as they were set last')

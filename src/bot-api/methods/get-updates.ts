@@ -1,4 +1,5 @@
 import { allowedUpdatesOfPoll } from '../../queue/filter.ts'
+import { paramsNote } from '../params-note.ts'
 import { typesNote } from '../types-note.ts'
 import type { MethodReply, MethodCall } from '../method-call.ts'
 
@@ -13,11 +14,7 @@ const limitRange = { default: pollLimitMax, min: 1, max: pollLimitMax }
 const pollTimeoutSMax = 50
 const timeoutRange = { default: 0, min: 0, max: pollTimeoutSMax }
 
-/** A timeout that is no number counts as 0, so the bot polls all the time. */
-function timeoutNote(timeout: string | undefined): string | undefined {
-  const isNumber = timeout === undefined || /^\s*[+-]?\d/.test(timeout)
-  return isNumber ? undefined : 'the timeout of getUpdates is no number and counts as 0'
-}
+const own = ['offset', 'limit', 'timeout', 'allowed_updates'] as const
 
 /** protocol.md §5. Returns updates immediately, or when there are some, or an empty list at the timeout. */
 export function getUpdates({
@@ -25,16 +22,14 @@ export function getUpdates({
   queue,
   presence,
 }: MethodCall): MethodReply | Promise<MethodReply> {
-  const [timeout, types] = [params.text('timeout'), params.text('allowed_updates')]
-  queue.note('timeout', timeoutNote(timeout))
+  const types = params.text('allowed_updates')
   if (types !== undefined) queue.note('allowed_updates', typesNote(types))
-  return queue.poller.poll(
-    {
-      offset: params.integer('offset', offsetRange),
-      limit: params.integer('limit', limitRange),
-      timeoutMs: params.integer('timeout', timeoutRange) * 1000,
-      allowedTypes: allowedUpdatesOfPoll(types),
-    },
-    presence,
-  )
+  const request = {
+    offset: params.integer('offset', offsetRange),
+    limit: params.integer('limit', limitRange),
+    timeoutMs: params.integer('timeout', timeoutRange) * 1000,
+    allowedTypes: allowedUpdatesOfPoll(types),
+  }
+  queue.note('getUpdates', paramsNote('getUpdates', params, own))
+  return queue.poller.poll(request, presence)
 }

@@ -11,10 +11,26 @@ import type { WebhookRecord } from '../../shard/bot-record.ts'
 import { badWebhook, tidyUrl } from '../../webhook/endpoint.ts'
 import { isPlainAddress } from '../../net/ip-address.ts'
 import type { Method, MethodCall, ResultReply } from '../method-call.ts'
+import { paramsNote } from '../params-note.ts'
 import { typesNote } from '../types-note.ts'
 import type { Params } from '../params.ts'
 
 const connectionsDefault = 40
+const own = [
+  'url',
+  'certificate',
+  'ip_address',
+  'max_connections',
+  'allowed_updates',
+  'drop_pending_updates',
+  'secret_token',
+] as const
+
+function unreadBody(): PostboteError {
+  const detail =
+    'expected the url in the query, in JSON, in a form or in multipart/form-data, got a body of another Content-Type; nothing was changed'
+  return new PostboteError('BAD_REQUEST', { detail })
+}
 
 export interface SetWebhookOptions {
   /** The value of `--max-webhook-connections`. */
@@ -28,6 +44,8 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
   return async ({ params, queue, token }: MethodCall): Promise<ResultReply> => {
     const url = params.text('url')
     if (url === undefined) {
+      // What the bot says there is likely its url, and without one its webhook would be deleted.
+      if (params.unreadBody !== undefined) throw unreadBody()
       const dropsPending = params.boolean('drop_pending_updates')
       return { result: 'true', description: await queue.webhook.delete(dropsPending) }
     }
@@ -54,7 +72,9 @@ export type NamedEndpoint = Pick<WebhookRecord, 'url' | 'ipAddress' | 'certifica
 /** Sets the webhook of a queue and returns the description of protocol.md §6. Rejects as `WebhookControl.set`. */
 export async function setWebhook(queue: BotQueue, webhook: WebhookParams): Promise<string> {
   const description = await queue.webhook.set(readWebhook(webhook))
-  queue.note('allowed_updates', typesNote(webhook.params.text('allowed_updates') ?? ''))
+  const { params } = webhook
+  queue.note('allowed_updates', typesNote(params.text('allowed_updates') ?? ''))
+  queue.note('setWebhook', paramsNote('setWebhook', params, own))
   return description
 }
 

@@ -6,6 +6,7 @@
  *     all at once         all requests in one write on one connection, the responses in order; a request that waited for
  *                         an update finds one
  */
+import { version } from '../../../src/app/own-node.ts'
 import assert from 'node:assert/strict'
 import type { CapturedEndpoint } from './captured-endpoint.ts'
 import {
@@ -274,6 +275,7 @@ export function deliveryText(url: string, secret: string | undefined, body: stri
     'connection: keep-alive',
     'Content-Type: application/json',
     ...(secret === undefined ? [] : names.map((name) => `${name}: ${secret}`)),
+    `User-Agent: Postbote/${version}`,
     `content-length: ${Buffer.byteLength(body)}`,
     '',
     body,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { FleetOptions } from '../../../src/bots/fleet.ts'
 import { BotRegistry } from '../../../src/bots/registry.ts'
 import type { NewOperatorEvent } from '../../../src/events/operator-event.ts'
 import type { PushOutcome, PushReceipt } from '../../../src/bots/bot-service.ts'
@@ -179,6 +180,7 @@ export interface BotsLifeOptions {
   readonly log?: BotQueueServices['log']
   /** What relays have; absent without them. */
   readonly relays?: RelayServices
+  readonly lastPolls?: FleetOptions['lastPolls']
   /** Those that are not the usual ones of these tests. */
   readonly limits?: Partial<QueueLimits>
 }
@@ -215,6 +217,7 @@ export class BotsLife {
       isServed: (botId) => this.isServed(botId),
       relays: options.relays,
       refused: this.refused,
+      lastPolls: options.lastPolls,
       services: {
         clock,
         random: () => 0.5,

@@ -177,3 +177,18 @@ test('updates that a webhook loses by the sweep count among its deliveries, as o
   assert.equal((await queue.report({ polls: neverPolled })).webhook.deliveries.expired, 2)
   sweeper.close()
 })
+
+test('updates that nobody fetches in time are counted for their bot and reported', async () => {
+  const { bots, sweeper } = await open()
+  const queue = await bots.queueOf(await bots.register(100))
+  await bots.push(bots.request(100, { ttlS: 10 }), bots.request(100, { ttlS: 10 }))
+  await bots.clock.advance(120_000)
+  assert.equal(bots.counters.counts.updates_expired, 2)
+  assert.equal((await queue.report({ polls: neverPolled })).webhook.deliveries.expired, 2)
+  const expired = bots.events.filter(({ type }) => type === 'updates.expired')
+  assert.deepEqual(
+    expired.map(({ botId, isTest, count }) => [botId, isTest, count]),
+    [[100, false, 2]],
+  )
+  sweeper.close()
+})

@@ -6,7 +6,9 @@ import {
   fleetFillWaitMs,
   fleetGaugeReadsMax,
   fleetGaugesPeriodMs,
+  lastPollsPeriodMs,
 } from '../../../src/bots/fleet.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
 import { BotsLife, type BotsLifeOptions } from '../../support/queue/bots-life.ts'
@@ -472,4 +474,29 @@ test('the gauges follow the bots, and stand still after the end', async () => {
   await bots.registry.remove(100)
   await bots.clock.advance(fleetGaugesPeriodMs)
   assert.equal(counts.bots_failing, 1)
+})
+
+test('the last poll of a bot is known after a restart, and nobody is unpolled before a minute is over', async () => {
+  const kept = new Map<number, number>()
+  const lastPolls = {
+    read: async () => kept,
+    async write(_shard: number, polled: Iterable<readonly [number, number]>) {
+      for (const [queue, atS] of polled) kept.set(queue, atS)
+    },
+  }
+  const store = new MemoryStore()
+  const clock = new FakeClock()
+  const before = await open({ clock, store: () => store, lastPolls })
+  const queue = await before.queueOf(await before.register(100))
+  await queue.poller.poll(poll, presence)
+  await before.push(before.request(100))
+  await before.clock.advance(lastPollsPeriodMs + fleetGaugesPeriodMs)
+  await before.close()
+  const after = await open({ clock, store: () => store, lastPolls })
+  const { queue: report } = await after.registry.report(100)
+  assert.match(report.webhook.healthReason, /^(?:last|nobody has) polled .*6\d s/)
+  assert.deepEqual(await select(after, { state: 'unpolled' }), [])
+  await after.clock.advance(120_000)
+  assert.deepEqual(await select(after, { state: 'unpolled' }), [100])
+  await after.close()
 })

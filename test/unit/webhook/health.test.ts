@@ -205,7 +205,7 @@ function polled(polls: Partial<Polls>, pendingCount = 0): string {
 
 test('a queue without a webhook is unpolled if updates wait and nobody has polled for a minute', () => {
   assert.equal(
-    polled({ lastBeforeMs: 3 * 3_600_000 }, 11_008),
+    polled({ lastBeforeMs: 3 * 3_600_000, knownForMs: 60_001 }, 11_008),
     'unpolled: nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h',
   )
   assert.equal(
@@ -222,6 +222,11 @@ test('a queue without a webhook is unpolled if updates wait and nobody has polle
     'undefined: last polled 60 s ago; 2 updates wait, the oldest for 3 h',
   )
   assert.equal(polled({ lastBeforeMs: 7_200_000 }), 'undefined: last polled 2 h ago')
+  assert.match(
+    polled({ lastBeforeMs: 7_200_000, knownForMs: 60_000 }, 1),
+    /^undefined: last polled 2 h ago/,
+    'nobody could poll while the server was down',
+  )
   assert.match(polled({ isWaiting: true, lastBeforeMs: 90_000 }, 1), /^undefined: a getUpdates /)
 })
 
