@@ -22,7 +22,7 @@ import type { BotQueue } from './bot-queue.ts'
 import type { BotList, ListedBot, ShardSums } from './bot-service.ts'
 import { addFleetCounts, type FleetCounts, noFleetCounts, older } from './fleet-counts.ts'
 import { FleetIndex, type FleetRow } from './fleet-index.ts'
-import { countDeadLetters, readOldestOnDisk } from './fleet-reads.ts'
+import { countDeadLetters, readOldestOnDisk } from './read-oldest-on-disk.ts'
 import {
   fleetOrder,
   type FleetQuery,
