@@ -4,7 +4,6 @@
  * Only this file translates the errors of undici into errors of the client.
  */
 import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { Clock, Timer } from '../clock.ts'
 import { clientResponseBytesMax, firstConnectMs, firstContactMs, firstReportMs } from './limits.ts'
@@ -20,17 +19,17 @@ export interface ServerConnectionOptions {
   readonly timeoutMs: number
   readonly clock: Clock
   /**
-   * Judges the certificate that the server shows, in DER, in place of the authorities that this machine knows. Returns what is
-   * wrong with it.
+   * Judges who has the other end of a connection, before anything is sent, in place of the authorities that this machine knows.
+   * Returns what is wrong.
    */
-  readonly judge?: JudgeCertificate | undefined
+  readonly judge?: JudgePeer | undefined
   /** Whether the first connection may take as long as any other. */
   readonly isPatient?: boolean
   /** A response of a call may have this many bytes. Default: `clientResponseBytesMax`. */
   readonly responseBytesMax?: number
 }
 
-export type JudgeCertificate = (shown: Buffer) => Error | undefined
+export type JudgePeer = (socket: Socket) => Error | undefined
 
 /** How a response is waited for. */
 export interface OpenOptions {
@@ -57,7 +56,7 @@ export class ServerConnection {
   readonly #headers: Readonly<Record<string, string>>
   readonly #connect: buildConnector.connector
   readonly #pool: Pool
-  readonly #judge: JudgeCertificate | undefined
+  readonly #judge: JudgePeer | undefined
   #closed: Promise<void> | undefined
   readonly #clock: Clock
   /** When the first connection was tried, on the monotonic clock; `reached` once one was made. */
@@ -177,7 +176,7 @@ export class ServerConnection {
         isOver = true
         limit?.cancel()
         if (cause !== null) return callback(connectionFailed(place, cause), null)
-        const refusal = this.#refusal(socket)
+        const refusal = this.#judge?.(socket)
         if (refusal !== undefined) {
           socket.destroy()
           return callback(connectionFailed(place, refusal), null)
@@ -189,12 +188,6 @@ export class ServerConnection {
       if (isHasty) connectFirst(to, end)
       else connect(to, end)
     }
-  }
-
-  #refusal(socket: Socket): Error | undefined {
-    if (this.#judge === undefined) return undefined
-    const shown = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined
-    return shown === undefined ? new Error('it shows no certificate') : this.#judge(shown.raw)
   }
 
   /** The timers of undici are up to half a second late, which is too much for the first report. */

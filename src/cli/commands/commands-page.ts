@@ -22,10 +22,16 @@ options of one. Give an option as \`--limit 10\` or \`--limit=10\`.
 ## Which server
 
 \`serve\`, \`verify\` and the other commands about files work on the data directory that \`--dir\` names. The commands about bots and their updates call
-the [private API](../use/api.md) of a running server. Without further options, that is the server of this machine: they read \`--dir\`, \`--admin-ip-address\`,
-\`--admin-port\` and \`--admin-key-file\` as the server does, from flags, the environment or the file of \`--config\`.
+the [private API](../use/api.md) of a running server: that of \`--dir\`, which is \`./data\` without it. They ask the server of the directory, at a socket that only its user
+can make, where it listens, and send the admin key nowhere else:
 
-For a server on another machine, give its URL and a file with one of its [keys](../use/api.md#keys). The private API should not be reachable from outside, so use an SSH
+- If no server answers there, nothing is sent, and the command fails with \`no server runs on DIR\`, whoever listens at \`--admin-port\`.
+- Whoever takes the connection must be the owner of the directory, or the user of the command: both can read the key. Otherwise nothing is sent.
+- If you may not enter the directory, as with a key of your own (\`--key-file\`) and the directory of another user, \`--admin-ip-address\`, \`--admin-port\` and \`--admin-cert\`
+  say where the server listens, from flags, the environment or the file of \`--config\`. The same holds for a server of a version that does not say it. If the server says it, these options need not be right.
+- A server in a container has a network of its own. Run the command there (\`docker exec\`, \`kubectl exec\`), or use \`--url\`.
+
+For a server on another machine, or in a container, give its URL and a file with one of its [keys](../use/api.md#keys). The private API should not be reachable from outside, so use an SSH
 tunnel or a reverse proxy with TLS:
 
 \`\`\`sh
@@ -33,8 +39,11 @@ ssh -N -L 9082:127.0.0.1:8082 server &
 postbote bots list --url http://127.0.0.1:9082 --key-file ./server.key
 \`\`\`
 
-With \`--url\`, the options of the server on this machine do not count, and \`--key-file\` is required: the key of one server never goes to another.
+With \`--url\`, the options of the server on this machine do not count, whatever the environment or the file of \`--config\` says, and \`--key-file\` is required: the key of one server never goes to
+another unless you say so (\`--key-file data/admin.key\`). Nobody can see who listens at a URL: with \`http\`, the key goes to whoever does. A redirect is not followed.
 If no authority that Node.js knows has signed the certificate of the other server, name a file with its authority in \`NODE_EXTRA_CA_CERTS\`.
+
+A response that is not of the private API, such as that of another program, is an error of one sentence, and no result.
 
 ## Output
 

@@ -8,7 +8,7 @@ import { describeAddress, type ListenAddress } from '../../cluster/listener.ts'
 import type { Config } from '../../config/config.ts'
 import { bad, type Finding, good } from '../../store/postgres/finding.ts'
 import { statusOf } from '../serve/command-socket.ts'
-import { listenersOf } from '../serve/listeners-of.ts'
+import { addressElsewhere, listenersOf } from '../serve/listeners-of.ts'
 
 export async function examinePorts(config: Config, clock: Clock): Promise<readonly Finding[]> {
   const status = await statusOf(config.dir, clock)
@@ -16,7 +16,7 @@ export async function examinePorts(config: Config, clock: Clock): Promise<readon
   for (const { listener, address } of listenersOf(config)) {
     const option = listener === 'bot' ? '--http' : '--admin'
     findings.push(
-      status?.[listener] === describeAddress(address)
+      status?.[listener] === addressElsewhere(address)
         ? good(`the server that runs on ${config.dir} has ${describeAddress(address)}`)
         : await addressFinding(address, option),
     )

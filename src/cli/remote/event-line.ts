@@ -1,15 +1,20 @@
 /** One event for the operator as a line, for people or for programs. Pure. */
+import { type Static, type TSchema, Type } from 'typebox'
 import { utcText } from '../../clock.ts'
 import { eventsKeptMax } from '../../events/limits.ts'
 import { harmless } from '../output/text-table.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 
+const missedData = Type.Object({ count: Type.Integer() })
 /** The fields of an event that every type has. docs/run/operations.md explains the others. */
-interface EventData {
-  /** Unix time in seconds. */
-  readonly time: number
-  readonly node?: string
-  readonly text: string
+const eventData = Type.Object({
+  time: Type.Number({ description: 'Unix time in seconds.' }),
+  node: Type.Optional(Type.String()),
+  text: Type.String(),
+})
+
+export function eventDataOf(name: string): TSchema {
+  return name === 'missed' ? missedData : eventData
 }
 
 /** Returns an event as JSON on one line. Events that the server no longer had are `{"type":"missed","count":N}`. */
@@ -20,11 +25,11 @@ export function eventJson({ name, data }: StreamedEvent): string {
 /** Returns an event for people. */
 export function eventLine({ name, data }: StreamedEvent): string {
   if (name === 'missed') {
-    const { count }: { readonly count: number } = JSON.parse(data)
+    const { count }: Static<typeof missedData> = JSON.parse(data)
     const kept = eventsKeptMax.toLocaleString('en')
     return `${count} or more events are missing: the server keeps the last ${kept}`
   }
-  const { time, node, text }: EventData = JSON.parse(data)
+  const { time, node, text }: Static<typeof eventData> = JSON.parse(data)
   const where = node === undefined ? '' : `${node}  `
   return harmless(`${utcText(time * 1_000)}  ${where}${name.padEnd(nameLength)}  ${text}`)
 }

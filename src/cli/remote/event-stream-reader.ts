@@ -1,8 +1,10 @@
 /**
  * Splits the text of server-sent events (HTML standard, 9.2), which arrives in any parts, into events. Comments and times
- * to reconnect are skipped. Lines end with LF alone, as the server writes them. Pure.
+ * to reconnect are skipped. Lines end with LF alone, as the server writes them. A line that is no field is not of the server,
+ * although the standard skips it. Pure.
  */
 import { privateApiResponseBytesMax } from '../limits.ts'
+import { ForeignResponseError } from './remote-api.ts'
 
 /** One event. The lines of its data are joined by line breaks. */
 export interface StreamedEvent {
@@ -23,7 +25,7 @@ export class EventStreamReader {
   /**
    * Returns the events that this part of the text completes.
    *
-   * @throws Error if an event is larger than `privateApiResponseBytesMax`.
+   * @throws Error if an event is larger than `privateApiResponseBytesMax`; ForeignResponseError for a line that is no field.
    */
   take(text: string): readonly StreamedEvent[] {
     const lines = text.split('\n')
@@ -46,6 +48,7 @@ export class EventStreamReader {
     if (name === 'event') this.#name = value
     else if (name === 'data') this.#data.push(value)
     else if (name === 'id') this.#id = value
+    else if (name !== 'retry' && !line.startsWith(':')) throw new ForeignResponseError()
   }
 
   #complete(): readonly StreamedEvent[] {

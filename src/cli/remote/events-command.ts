@@ -1,6 +1,6 @@
 /** `postbote events`: shows what the operator of a server should know, and follows it. */
 import { eventOperations } from '../../operations/event-operations.ts'
-import { eventJson, eventLine } from './event-line.ts'
+import { eventDataOf, eventJson, eventLine } from './event-line.ts'
 import { followCall } from './follow-call.ts'
 import { remoteCommand } from './remote-command.ts'
 
@@ -17,6 +17,7 @@ export const eventsCommand = remoteCommand(eventOperations.followEvents, {
       name: 'the stream of events',
       afterGap: 'it has all events since',
       inputAfter: (after) => ({ query: { ...(after === undefined ? { last } : { after }), type } }),
+      dataOf: eventDataOf,
       json: eventJson,
       line: eventLine,
     }),

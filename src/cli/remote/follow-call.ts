@@ -1,4 +1,5 @@
 /** What `postbote tail` and `postbote events` have in common: they print what a call sends, as long as somebody reads it. */
+import { type TSchema, Type } from 'typebox'
 import { waitingClock } from '../../clock.ts'
 import type { Operation } from '../../operations/operation.ts'
 import type { InputOf } from '../../operations/target-of.ts'
@@ -6,7 +7,9 @@ import type { CommandCall } from '../commands/command-call.ts'
 import { jsonOption, printJsonLine, tell } from '../output/print-result.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 import { followTail, type FollowTailOptions } from './follow-tail.ts'
+import { fitsSchema } from './fits-schema.ts'
 import { privateApiOf } from './private-api-of.ts'
+import { ForeignResponseError } from './remote-api.ts'
 import { tailSilenceMs } from '../../private-api/limits.ts'
 
 /** A tail that sends nothing for this long, not even a comment, is opened again. Chosen: three comments are missing. */
@@ -16,6 +19,8 @@ interface Followed<Row extends Operation> extends Pick<FollowTailOptions, 'name'
   readonly operation: Row
   /** Returns what is sent. See `FollowTailOptions.open`. */
   inputAfter(lastId: string | undefined): InputOf<Row>
+  /** Returns the fields that each event of this name has; undefined for one that a later server has. */
+  dataOf(name: string): TSchema | undefined
   /** Return an event on a line, for programs and for people. */
   json(event: StreamedEvent): string
   line(event: StreamedEvent): string
@@ -26,23 +31,33 @@ export async function followCall<Row extends Operation>(
   followed: Followed<Row>,
 ): Promise<void> {
   const isJson = call.has(jsonOption)
-  const api = await privateApiOf(call)
   await untilInterrupted((signal) =>
     followTail({
       ...followed,
       clock: waitingClock,
       signal,
-      open: (lastId) => {
+      async open(lastId) {
+        // Each time, because the server may come back at another address, or another program may have taken this one.
+        const api = await privateApiOf(call)
         const patience = { idleMs: tailIdleMsMax, signal }
         return api.follow(followed.operation, followed.inputAfter(lastId), patience)
       },
       onEvent(event) {
+        if (!isWhole(event, followed.dataOf(event.name))) throw new ForeignResponseError()
         if (isJson) printJsonLine(followed.json(event))
         else process.stdout.write(`${followed.line(event)}\n`)
       },
       tell,
     }),
   )
+}
+
+function isWhole({ data }: StreamedEvent, fields: TSchema = Type.Object({})): boolean {
+  try {
+    return fitsSchema(fields, JSON.parse(data))
+  } catch {
+    return false
+  }
 }
 
 /** Runs work that lasts until SIGINT (Ctrl+C), or until nobody reads its output any more, such as after the end of a pipe. */

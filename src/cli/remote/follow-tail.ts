@@ -10,7 +10,7 @@
 import { type Clock, sleep } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 import { tailReconnectMs } from '../../private-api/limits.ts'
-import { CallRefusedError } from './remote-api.ts'
+import { CallRefusedError, ForeignResponseError } from './remote-api.ts'
 import { EventStreamReader, type StreamedEvent } from './event-stream-reader.ts'
 
 /** The pause before a tail is opened again doubles up to this. Chosen: nobody notices it after a restart of the server. */
@@ -86,8 +86,9 @@ async function readEvents(
   }
 }
 
-/** Too many tails, and a server or proxy that cannot serve at the moment, do not last. */
+/** Another program does not become the server. Too many tails, and a server or proxy that cannot serve at the moment, do not last. */
 function isForGood(error: unknown): boolean {
+  if (error instanceof ForeignResponseError) return true
   if (!(error instanceof CallRefusedError)) return false
   const { status } = error.response
   return status < 500 && status !== 429

@@ -9,7 +9,7 @@ import { RemoteApi } from './remote-api.ts'
 const urlOption = {
   name: 'url',
   kind: upstreamUrl,
-  defaultShown: 'the private listener that the options of the server name',
+  defaultShown: 'where the server of --dir says that it listens',
   sentence: 'Private API of another server.',
 } as const
 

@@ -2,25 +2,27 @@
  * Calls to the private API of a running server, over the connection of postbote-client. It says in sentences for people what
  * went wrong.
  */
-import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
-import type { ServerConnection, ServerConnectionOptions } from '../../client/server-connection.ts'
+import type { ServerConnection } from '../../client/server-connection.ts'
 import { systemClock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
-import { isSocketPath } from '../../config/config-values.ts'
 import { type CallResult, type InputOf, targetOf } from '../../operations/target-of.ts'
-import type { Operation } from '../../operations/operation.ts'
+import type { Operation, ResultOf } from '../../operations/operation.ts'
 import { readAdminKey } from '../../shard/data-directory.ts'
 import type { UpstreamUrl } from '../../upstream/upstream-url.ts'
 import { privateApiResponseBytesMax } from '../limits.ts'
+import { harmless } from '../output/text-table.ts'
+import { fitsSchema } from './fits-schema.ts'
+import { placeOf, type ServerPlace, StrangerError } from './server-place.ts'
 
 /**
  * A command waits this long for a server that sends nothing. Chosen: longer than the replay of all dead letters of a bot
  * takes, which is the longest call.
  */
 const privateApiIdleMsMax = 120_000
+/** And this long for the end of a response that comes in small pieces. Chosen: five times as long. */
+const privateApiCallMsMax = 600_000
 
 /** What is sent besides the input of a call. */
 export interface CallExtras {
@@ -48,7 +50,7 @@ export class CallRefusedError extends Error {
 
 /** Another program has responded. */
 export class ForeignResponseError extends Error {
-  constructor(shown: string) {
+  constructor(shown = 'the server') {
     super(
       `the response of ${shown} does not come from the private API of Postbote: check the address`,
     )
@@ -64,15 +66,6 @@ interface Patience {
   readonly signal?: AbortSignal
 }
 
-/** Where the private API is. */
-interface Place {
-  /** How errors name it. */
-  readonly shown: string
-  readonly url?: string
-  readonly socketPath?: string
-  readonly judge?: ServerConnectionOptions['judge']
-}
-
 const usualPatience: Patience = { idleMs: privateApiIdleMsMax }
 
 export class RemoteApi {
@@ -86,20 +79,14 @@ export class RemoteApi {
   }
 
   /**
-   * Creates a client of the server with these options.
+   * Creates a client of the server that has the data directory of these options.
    *
-   * @throws Error if its admin key cannot be read.
+   * @throws Error if no server runs on it, or if its admin key cannot be read.
    */
   static async ofConfig(config: Config): Promise<RemoteApi> {
+    const place = await placeOf(config)
     const key = await readAdminKey({ directory: config.dir, keyFile: config.adminKeyFile })
-    const { adminIpAddress: address, adminPort: port } = config
-    if (isSocketPath(address)) return RemoteApi.#at({ shown: address, socketPath: address }, key)
-    const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
-    const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
-    const shown = `${address}:${port}`
-    const { adminCert } = config
-    if (adminCert === undefined) return RemoteApi.#at({ shown, url: `http://${place}` }, key)
-    return RemoteApi.#at({ shown, url: `https://${place}`, judge: onlyWith(adminCert) }, key)
+    return RemoteApi.#at(place, key)
   }
 
   /**
@@ -114,7 +101,7 @@ export class RemoteApi {
   }
 
   /** The client of HTTP is loaded only when it is needed: `serve` starts without it. */
-  static async #at({ shown, ...place }: Place, key: string): Promise<RemoteApi> {
+  static async #at({ shown, ...place }: ServerPlace, key: string): Promise<RemoteApi> {
     const { ServerConnection: Connection } = await import('../../client/server-connection.ts')
     const options = { key, clock: systemClock, connections: 1, timeoutMs: privateApiIdleMsMax }
     const limits = { isPatient: true, responseBytesMax: Number.MAX_SAFE_INTEGER }
@@ -124,7 +111,7 @@ export class RemoteApi {
   /**
    * Makes a call.
    *
-   * @returns the body of the response with status 200
+   * @returns the body of the response with status 200, which has the form of the result
    * @throws CallRefusedError for any other status; Error if no server responds, or another program than Postbote.
    */
   async call<Row extends Operation>(
@@ -133,9 +120,33 @@ export class RemoteApi {
     extras: CallExtras = {},
   ): Promise<CallResult<Row>> {
     const body = extras.raw ?? (input.body === undefined ? undefined : JSON.stringify(input.body))
-    const response = await this.#begin(operation, input, { ...usualPatience, ...extras, body })
-    const text = await this.#whole(await this.#accepted(response, 'application/json'))
-    return { text, value: JSON.parse(text) }
+    const ending = new AbortController()
+    const timer = systemClock.after(privateApiCallMsMax, () =>
+      ending.abort(new Error('the response has no end')),
+    )
+    const how = { ...usualPatience, ...extras, body, signal: ending.signal }
+    try {
+      const response = await this.#begin(operation, input, how)
+      const text = await this.#whole(await this.#accepted(response, 'application/json'))
+      return { text, value: this.#result(operation, text) }
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  #result<Row extends Operation>(operation: Row, text: string): ResultOf<Row> {
+    let value: unknown
+    try {
+      value = JSON.parse(text)
+    } catch {
+      throw new ForeignResponseError(this.#shown)
+    }
+    const schema = operation.result?.()
+    if (schema !== undefined && !fitsSchema(schema, value)) {
+      throw new ForeignResponseError(this.#shown)
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema is where its type comes from
+    return value as ResultOf<Row>
   }
 
   /**
@@ -191,10 +202,11 @@ export class RemoteApi {
    * may respond to anything with 200.
    */
   async #accepted({ statusCode, headers, body }: Received, type: string): Promise<Readable> {
-    if (statusCode !== 200) {
+    if (statusCode >= 400) {
       throw new CallRefusedError({ status: statusCode, body: await this.#whole(body) })
     }
-    if (String(headers['content-type']).startsWith(type)) return body
+    const [sent = ''] = String(headers['content-type']).split(';')
+    if (statusCode === 200 && sent.trim().toLowerCase() === type) return body
     body.on('error', ignore).destroy()
     throw new ForeignResponseError(this.#shown)
   }
@@ -223,27 +235,6 @@ export class RemoteApi {
   }
 }
 
-/**
- * Accepts only a server that shows the certificate in this file, whoever signed it. The names in the certificate are not compared,
- * because they are those under which clients reach the server, and not the address of the listener. It may have expired: whoever
- * has its key is the server.
- */
-function onlyWith(file: string): NonNullable<Place['judge']> {
-  const certificate = certificateIn(file)
-  return (shown) =>
-    shown.equals(certificate.raw)
-      ? undefined
-      : new Error(`it shows another certificate than ${file}: after a renewal, reload the server`)
-}
-
-function certificateIn(file: string): X509Certificate {
-  try {
-    return new X509Certificate(readFileSync(file, 'utf8'))
-  } catch (cause) {
-    throw new Error(`the certificate of --admin-cert cannot be read from ${file}`, { cause })
-  }
-}
-
 type Received = Awaited<ReturnType<ServerConnection['open']>>
 
 function ignore(): void {
@@ -253,6 +244,9 @@ function ignore(): void {
 /** Whether a call was sent is all that matters to people. */
 function unanswered(error: unknown, shown: string): Error {
   const cause = error instanceof Error ? (error.cause ?? error) : error
+  if (cause instanceof StrangerError) return cause
+  // What the parser of HTTP cannot read.
+  if (String(Object(cause).code).startsWith('HPE_')) return new ForeignResponseError(shown)
   const isSent = !(Object(error).code === 'CONNECTION_FAILED')
   if (isSent) return lost(shown, cause)
   return new Error(`no server responds at ${shown}${reasonOf(cause)}`, { cause })
@@ -292,10 +286,13 @@ function reasonOf(cause: unknown): string {
 
 /** A proxy before the server may respond with anything, which is not shown. */
 function describeRefusal({ status, body }: ReceivedResponse): string {
+  const foreign = `status ${status}, without an error of Postbote`
   try {
-    const { error }: { error: { code: string; message: string } } = JSON.parse(body)
-    return `${status} ${error.code}: ${error.message}`
+    const { error }: { readonly error?: unknown } = Object(JSON.parse(body))
+    const { code, message }: { readonly code?: unknown; readonly message?: unknown } = Object(error)
+    const isOurs = /^[A-Z_]{1,40}$/.test(String(code)) && typeof message === 'string'
+    return isOurs ? `${status} ${String(code)}: ${harmless(message)}` : foreign
   } catch {
-    return `status ${status}, without an error of Postbote`
+    return foreign
   }
 }

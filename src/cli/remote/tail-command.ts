@@ -4,7 +4,7 @@ import { onOff } from '../../config/config-values.ts'
 import { updateOperations } from '../../operations/update-operations.ts'
 import { followCall } from './follow-call.ts'
 import { remoteCommand } from './remote-command.ts'
-import { tailJson, tailLine } from './tail-line.ts'
+import { tailDataOf, tailJson, tailLine } from './tail-line.ts'
 
 const payloadsOption = {
   name: 'payloads',
@@ -22,6 +22,7 @@ export const tailCommand = remoteCommand(updateOperations.tailQueue, {
       name: 'the tail',
       afterGap: 'what happened in between is not shown',
       inputAfter: () => ({ id, query: { ...query, payload: call.has(payloadsOption) } }),
+      dataOf: tailDataOf,
       json: tailJson,
       line: (event) => tailLine(event, waitingClock.nowMs()),
     }),

@@ -1,15 +1,22 @@
 /** One event of a tail as a line, for people or for programs. Pure. */
+import { type Static, type TSchema, Type } from 'typebox'
 import { utcText } from '../../clock.ts'
 import { harmless } from '../output/text-table.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 
-/** What the events have, all of them together. docs/use/api.md says which event has what. */
-interface TailData {
-  readonly update_id: number
-  readonly type: string
-  readonly bytes: number
-  readonly count: number
-  readonly below: number
+/** What the events have. docs/use/api.md says more. */
+const tailData = {
+  update: Type.Object({ update_id: Type.Integer(), type: Type.String(), bytes: Type.Integer() }),
+  confirmed: Type.Object({ count: Type.Integer(), below: Type.Integer() }),
+  dropped: Type.Object({ count: Type.Integer(), below: Type.Integer() }),
+  missed: Type.Object({ count: Type.Integer() }),
+} as const
+
+type TailData = Static<(typeof tailData)['update']> & Static<(typeof tailData)['confirmed']>
+
+/** Returns the fields that an event of this name has; undefined for one of a later server. */
+export function tailDataOf(name: string): TSchema | undefined {
+  return new Map<string, TSchema>(Object.entries(tailData)).get(name)
 }
 
 /**

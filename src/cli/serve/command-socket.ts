@@ -7,7 +7,7 @@
  * socket in the second. Only the socket proves that the server runs: by now the process id may be that of another
  * process.
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../../clock.ts'
@@ -18,11 +18,15 @@ export type Command = 'status' | 'reload'
 export interface ServerStatus {
   readonly pid: number
   readonly state: 'starting' | 'ready'
-  /** The addresses to which the listeners are bound, once the server is ready. */
+  /** The addresses to which the listeners are bound, once they are. */
   readonly bot?: string | undefined
   readonly private?: string | undefined
+  /** Whether the private listener speaks TLS. An older server does not say it, nor what follows. */
+  readonly isPrivateTls?: boolean
+  /** The network namespace of these addresses (`networkOfProcess`). */
+  readonly network?: string | undefined
   readonly workerPids?: readonly number[]
-  /** Whether it runs with `--local`. An older server does not say it. */
+  /** Whether it runs with `--local`. */
   readonly local?: boolean
 }
 
@@ -39,9 +43,11 @@ type CommandResponse =
   | { readonly ok: true; readonly status?: ServerStatus }
   | { readonly ok: false; readonly error: string }
 
+const socketName = 'control.sock'
+
 /** Opens the socket and writes the pid file. Returns a function that removes both. */
 export async function openCommandSocket(options: CommandSocketOptions): Promise<() => void> {
-  const path = join(options.runPath, 'control.sock')
+  const path = join(options.runPath, socketName)
   const server = createServer((socket) => takeCommand(socket, options))
   rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
@@ -129,6 +135,18 @@ export async function askServer(
   return response
 }
 
+/**
+ * Returns a name of the network namespace of this process: in another one, as in a container, the same address belongs to
+ * others. undefined where the system does not say it.
+ */
+export function networkOfProcess(): string | undefined {
+  try {
+    return readlinkSync('/proc/self/ns/net')
+  } catch {
+    return undefined
+  }
+}
+
 /** Returns undefined if no server runs on the directory, or none that responds. */
 export async function statusOf(directory: string, clock: Clock): Promise<ServerStatus | undefined> {
   const response = await askServer(directory, 'status', clock).catch(() => undefined)
@@ -140,12 +158,24 @@ export function hasStalePidFile(directory: string): boolean {
   return socketPathOf(directory) !== undefined
 }
 
+/** Throws if this user may not read it: then nobody knows whether a server runs. */
 function socketPathOf(directory: string): string | undefined {
+  let recorded: string | undefined
   try {
-    return readFileSync(pidFileOf(directory), 'utf8').split('\n')[1]
-  } catch {
+    recorded = readFileSync(pidFileOf(directory), 'utf8').split('\n')[1]
+  } catch (error) {
+    if (isForbidden(error)) throw error
     return undefined
   }
+  if (recorded === undefined || existsSync(recorded)) return recorded
+  // The server may know its directory by another path, as in a container.
+  const here = join(directory, 'run', socketName)
+  return existsSync(here) ? here : recorded
+}
+
+/** Returns whether an error says that this user may not do it. */
+export function isForbidden(error: unknown): boolean {
+  return ['EACCES', 'EPERM'].includes(Object(error).code)
 }
 
 function pidFileOf(directory: string): string {

@@ -1,4 +1,9 @@
-import type { ListenAddress, ListenerOptions } from '../../cluster/listener.ts'
+import { resolve } from 'node:path'
+import {
+  describeAddress,
+  type ListenAddress,
+  type ListenerOptions,
+} from '../../cluster/listener.ts'
 import type { Config } from '../../config/config.ts'
 import { isSocketPath } from '../../config/config-values.ts'
 
@@ -20,4 +25,9 @@ export function listenersOf(config: Config): readonly ListenerOptions[] {
 
 function addressOf(place: string, port: number): ListenAddress {
   return isSocketPath(place) ? { path: place } : { host: place, port }
+}
+
+/** Returns the address as other processes of this machine need it, which run in other directories. */
+export function addressElsewhere(address: ListenAddress): string {
+  return 'path' in address ? resolve(address.path) : describeAddress(address)
 }

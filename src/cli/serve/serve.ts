@@ -7,7 +7,7 @@ import { givenTypes } from '../../added-type.ts'
 import { systemClock } from '../../clock.ts'
 import { type EventLog, openEventLog } from '../../events/event-log.ts'
 import { lockDirectory } from '../../cluster/primary/directory-lock.ts'
-import { describeAddress } from '../../cluster/listener.ts'
+import type { ListenerOptions } from '../../cluster/listener.ts'
 import { type Primary, runPrimary } from '../../cluster/primary/primary.ts'
 import { defaultShards, defaultWorkers } from '../../cluster/shard-map.ts'
 import { recordHistory } from '../../cluster/shared-memory/server-history.ts'
@@ -21,11 +21,11 @@ import {
 import type { WorkerSettings } from '../../app/worker-app.ts'
 import type { Log } from '../../surroundings.ts'
 import { JoinedDatabases, type JoinedDatabasesOptions } from '../cluster/joined-databases.ts'
-import { openCommandSocket, type ServerStatus } from './command-socket.ts'
+import { networkOfProcess, openCommandSocket, type ServerStatus } from './command-socket.ts'
 import { clusterPortProblems } from '../../config/cluster-config.ts'
 import { type Config, ConfigError } from '../../config/config.ts'
 import { entryFiles } from '../../entry-files.ts'
-import { listenersOf } from './listeners-of.ts'
+import { addressElsewhere, listenersOf } from './listeners-of.ts'
 import { LogOfServer } from '../output/log.ts'
 import { reloadedConfig } from '../../config/reloaded-config.ts'
 import {
@@ -59,10 +59,11 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const eventLog = await openEventLog({ directory, clock: systemClock, counters, node, log })
   let primary: Primary | undefined
   let current = settings
+  const bound: ListenerOptions[] = []
   const closeCommands = await openCommandSocket({
     directory: data.path,
     runPath: data.runPath,
-    status: () => ({ ...statusOf(primary), local: current.config.local }),
+    status: () => ({ ...statusOf(primary, bound), ...optionsShown(current.config) }),
     reload: (onStep) => reloadOf(primary, logOfServer, onStep),
   })
   const exit = async (code: number): Promise<void> => {
@@ -97,6 +98,7 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
     ...joined?.forPrimary,
     newSettings: () =>
       (current = reloadedSettings({ settings, log, readAgain, events: eventLog.events })),
+    onListening: (listener) => bound.push(listener),
     onPhase: (phase) => manager.goesOn(phase),
     reopenLog: () => logOfServer.reopen(),
     exit: (code) => void exit(code),
@@ -124,7 +126,7 @@ function tellReady(
   },
 ): void {
   const { log, manager, workers, shards } = as
-  const { bot, private: admin } = statusOf(primary)
+  const { bot, private: admin } = statusOf(primary, primary.addresses)
   log.info({ bot, private: admin, workers, shards }, 'ready')
   manager.ready(`Serving bots at ${bot} and producers at ${admin}, workers: ${workers}`)
 }
@@ -256,10 +258,15 @@ async function reloadOf(
   }
 }
 
-function statusOf(primary: Primary | undefined): ServerStatus {
+/** Says what commands need to know besides the addresses. */
+function optionsShown({ adminCert, local }: Config): Partial<ServerStatus> {
+  return { isPrivateTls: adminCert !== undefined, network: networkOfProcess(), local }
+}
+
+function statusOf(primary: Primary | undefined, bound: Primary['addresses']): ServerStatus {
   const { pid } = process
-  if (primary === undefined) return { pid, state: 'starting' }
-  const [bot, admin] = primary.addresses.map(({ address }) => describeAddress(address))
+  const [bot, admin] = bound.map(({ address }) => addressElsewhere(address))
+  if (primary === undefined) return { pid, state: 'starting', bot, private: admin }
   return { pid, state: 'ready', bot, private: admin, workerPids: primary.workerPids() }
 }
 

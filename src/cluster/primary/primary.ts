@@ -34,6 +34,8 @@ export interface PrimaryOptions extends Omit<SupervisorOptions, 'map' | 'assignm
    */
   readonly newSettings?: () => unknown
   readonly counters?: Counters
+  /** Called for each listener when it is bound. */
+  readonly onListening?: (listener: ListenerOptions) => void
   /** Called when a reload begins or ends, and when the server begins to end. */
   readonly onPhase?: (phase: PrimaryPhase) => void
   /** Opens the log file of this process again, after it was renamed. */
@@ -117,7 +119,9 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const listen = async (): Promise<void> => {
     for (const listener of options.listeners) {
       const address = await switchboard.listen(listener)
-      addresses.push({ listener: listener.listener, address })
+      const bound = { listener: listener.listener, address }
+      addresses.push(bound)
+      options.onListening?.(bound)
       log.info({ listener: listener.listener }, `listening on ${describeAddress(address)}`)
     }
   }

@@ -38,11 +38,16 @@ function clientAt(t: TestContext, origin: string): Promise<RemoteApi> {
 
 test('a call has the prefix of the URL, the key, and its body as it is', async (t) => {
   const seen: unknown[] = []
+  const answers = [
+    '{"update_id":7}',
+    '{"bot_id":100,"token":"100:a"}',
+    '{"key_id":"a/b","revoked":true}',
+  ]
   const client = await clientOf(t, (request, response) => {
     const answer = async (): Promise<void> => {
       seen.push([request.method, request.url, request.headers.authorization, await text(request)])
       response.setHeader('Content-Type', 'application/json; charset=utf-8')
-      response.end('{"update_id":7}')
+      response.end(answers.shift())
     }
     void answer()
   })

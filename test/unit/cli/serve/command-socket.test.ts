@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openCommandSocket } from '../../../../src/cli/serve/command-socket.ts'
+import { openCommandSocket, statusOf } from '../../../../src/cli/serve/command-socket.ts'
+import { FakeClock } from '../../../support/kit/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 test('if the pid file cannot be written, no socket stays open that would keep the process alive', async (t) => {
@@ -21,4 +22,23 @@ test('if the pid file cannot be written, no socket stays open that would keep th
   assert(existsSync(join(directory, 'postbote.pid')))
   close()
   assert.equal(existsSync(join(directory, 'postbote.pid')), false)
+})
+
+test('a server is found whose directory has another path here, as one of a container has', async (t) => {
+  const root = temporaryDirectory(t)
+  const directory = join(root, 'data')
+  const runPath = join(directory, 'run')
+  mkdirSync(runPath, { recursive: true })
+  const close = await openCommandSocket({
+    directory,
+    runPath,
+    status: () => ({ pid: 1, state: 'ready' }) as const,
+    reload: () => Promise.resolve(),
+  })
+  t.after(close)
+  const moved = join(root, 'moved')
+  renameSync(directory, moved)
+  assert.deepEqual(await statusOf(moved, new FakeClock()), { pid: 1, state: 'ready' })
+  assert.equal(await statusOf(directory, new FakeClock()), undefined)
+  renameSync(moved, directory)
 })
