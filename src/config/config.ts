@@ -13,6 +13,7 @@ import { environmentName, type OptionRow, optionRows, type optionTable } from '.
 import { isSocketPath, type Kind, path, refused } from './config-values.ts'
 import { otlpProblems } from './otlp-settings.ts'
 import { type Given, readFlags } from './read-flags.ts'
+import { isServiceLink } from './service-links.ts'
 
 type Rows = typeof optionTable
 type ValueOf<K> = K extends Kind<infer T> ? T : never
@@ -118,6 +119,7 @@ function readEnvironment(env: ConfigSources['env'], problems: string[]): Given {
   for (const [variable, text] of Object.entries(env)) {
     // An empty variable counts as absent: `X=${UNSET}` in a compose file makes one.
     if (!variable.startsWith('POSTBOTE_') || text === undefined) continue
+    if (isServiceLink(variable, text)) continue
     const name = names.get(variable)
     // It is no option: each process and thread reads it where it would load the native code.
     if (variable === noNativeIngestVariable) {

@@ -45,16 +45,14 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   const directory = resolve(config.dir)
   await makePrivateDirectory(directory)
   const { log, manager, logOfServer } = surroundingsOf(config)
-  manager.starting()
   const lock = lockDirectory(directory)
   const joined = await joinedDatabasesOf(config, { directory, lock, log })
   const { data, workers } = await prepared(config, directory, joined)
   const adminKey = await adminKeyOf(config, data, log)
   const settings = settingsOf({ config, data, adminKey, joined, log })
-  const memory = SharedMemory.create({ path: settings.regionPath, workers, shards: data.shards })
+  const memory = recordedMemory({ path: settings.regionPath, workers, shards: data.shards })
   // Any process may add to counters. The primary has no slot, so it uses one of worker 0.
   const counters = memory.slot(0)
-  recordHistory(systemClock, memory)
   const node = joined?.engine.node
   const eventLog = await openEventLog({ directory, clock: systemClock, counters, node, log })
   let primary: Primary | undefined
@@ -116,6 +114,12 @@ export async function serve(config: Config, readAgain: () => Config): Promise<Pr
   return primary
 }
 
+function recordedMemory(options: Parameters<typeof SharedMemory.create>[0]): SharedMemory {
+  const memory = SharedMemory.create(options)
+  recordHistory(systemClock, memory)
+  return memory
+}
+
 function tellReady(
   primary: Primary,
   as: {
@@ -142,6 +146,7 @@ function surroundingsOf(config: Config): {
   const { log } = logOfServer
   const { env, pid } = process
   const manager = new ServiceManager({ clock: systemClock, log, env, pid, send: sendDatagram })
+  manager.starting()
   return { log, manager, logOfServer }
 }
 
