@@ -86,6 +86,7 @@ test('a file of src has an export with its name', () => {
     'json-automaton.ts',
     'json-scan.ts',
     'main.ts',
+    'program.ts',
     'shared-region.ts',
     'time-to-live.ts',
   ])
