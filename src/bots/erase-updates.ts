@@ -1,5 +1,5 @@
 /**
- * Erases all payloads of an ordering key, and so of a person, in both queues of a bot: pending, kept and dead updates, attempts,
+ * Erases all payloads of an ordering key or of a person, in both queues of a bot: pending, kept and dead updates, attempts,
  * and what the files of the shard still have of them.
  *
  *     rounds     pending updates, dead letters, kept ones; again until two rounds find nothing, because an update may leave the
@@ -23,6 +23,8 @@ export interface Erased {
   readonly kept: number
   readonly dead: number
   readonly attempts: number
+  /** How many of `pending`, `kept` and `dead` there were of each type, by its number. */
+  readonly types: ReadonlyMap<number, number>
   /** Damaged records. */
   readonly unreadable: number
   /** Copies of damaged files, as paths relative to the directory of the shards. */
@@ -41,25 +43,29 @@ type Counts = { -readonly [Name in 'pending' | 'kept' | 'dead' | 'attempts']: Er
 
 /**
  * @param queues - of one bot
- * @param hasKey - tells whether an ordering key as it is stored is meant
+ * @param isMeant - tells which updates are
  * @throws UPDATE_IN_DELIVERY if an attempt does not end, STORE_UNAVAILABLE, OUTCOME_UNKNOWN
  */
 export async function eraseUpdates(
   queues: readonly BotQueue[],
-  hasKey: (storedKey: string) => boolean,
+  isMeant: Erasing['isMeant'],
 ): Promise<Erased> {
   const counts: Counts = { pending: 0, kept: 0, dead: 0, attempts: 0 }
-  for (const queue of queues) await eraseIn(queue, { hasKey, counts })
+  const types = new Map<number, number>()
+  const counted: Erasing['counted'] = (updates) => {
+    for (const { typeNumber } of updates) types.set(typeNumber, (types.get(typeNumber) ?? 0) + 1)
+  }
+  for (const queue of queues) await eraseIn(queue, { isMeant, counted, counts })
   const [first] = queues
   const ids = queues.map(({ id }) => id)
   const unreadable = (await first?.shard.eraseDamaged(ids)) ?? 0
   const files = (await first?.shard.purge(ids)) ?? []
-  return { ...counts, unreadable, files }
+  return { ...counts, types, unreadable, files }
 }
 
 async function eraseIn(
   queue: BotQueue,
-  { hasKey, counts }: Pick<Erasing, 'hasKey'> & { readonly counts: Counts },
+  { isMeant, counted, counts }: Omit<Erasing, 'noted'> & { readonly counts: Counts },
 ): Promise<void> {
   const { id, shard, updates, webhook } = queue
   /** Of those that were tried. */
@@ -70,7 +76,7 @@ async function eraseIn(
   const inFlight: PendingUpdate[] = []
   let quiet = 0
   for (let round = 0; round < eraseRoundsMax && quiet < quietRounds; round++) {
-    const erasing = { hasKey, noted }
+    const erasing = { isMeant, counted, noted }
     // Pending ones first: those that left the queue before are then found behind it.
     const pending = await updates.erase(erasing)
     inFlight.push(...pending.inFlight)

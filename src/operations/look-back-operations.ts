@@ -28,6 +28,7 @@ export const lookBackOperations = declareOperations('look back', {
       'One call reads at most 2,000 updates, so a page may have few or none: `next` says where to continue.',
     query: () => ({
       ...updateSelection(updateStates),
+      user: person(),
       after: listAfter(updateIdMax),
       before: Type.Optional(
         Type.Integer({
@@ -92,15 +93,10 @@ export const lookBackOperations = declareOperations('look back', {
     about: 'bot',
     command: 'updates erase',
     more: '#erasing-a-person',
-    summary: 'Erases all payloads of an ordering key',
+    summary: 'Erases all payloads of a person, a chat or an ordering key',
     description:
       'Removes updates that wait, that are kept or that are dead from both queues of the bot, and what the files of its shard still have of them. An attempt to deliver that has begun ends first, so a response may take a minute. After an error the call can be repeated.',
-    query: () => ({
-      ordering_key: Type.String({
-        maxLength: orderingKeyBytesMax,
-        description: keyText,
-      }),
-    }),
+    query: () => ({ user: person(), ordering_key: orderingKey() }),
     result: () =>
       Type.Object(
         {
@@ -109,6 +105,10 @@ export const lookBackOperations = declareOperations('look back', {
             kept: count('How many had left their queue and were kept.'),
             dead: count('How many were dead letters.'),
           }),
+          types: Type.Array(
+            Type.Object({ type: Type.String(), count: count('How many of `removed` had it.') }),
+            { description: 'The types of the updates that were removed.' },
+          ),
           attempts: count('How many attempts to deliver them were forgotten.'),
           unreadable: count(
             'How many damaged records were removed, because nobody can tell whose they were.',
@@ -196,18 +196,28 @@ export function updateSelection<State extends string>(states: readonly State[]) 
   }
 }
 
+function orderingKey() {
+  return Type.Optional(Type.String({ maxLength: orderingKeyBytesMax, description: keyText }))
+}
+
+/** A text, since the command line would take the sign of a number for that of an option. */
+function person() {
+  return Type.Optional(
+    Type.String({
+      pattern: '^-?[1-9][0-9]{0,15}$',
+      description:
+        'The id of a user or a chat. Selects updates that name it anywhere: as a chat, a sender, a user or a member.',
+    }),
+  )
+}
+
 /** The fields that select updates of one state. */
 export function selectionInState() {
   return {
     type: Type.Optional(
       Type.Enum([...updateTypes], { type: 'string', description: 'Selects updates of this type.' }),
     ),
-    ordering_key: Type.Optional(
-      Type.String({
-        maxLength: orderingKeyBytesMax,
-        description: keyText,
-      }),
-    ),
+    ordering_key: orderingKey(),
     since: Type.Optional(time('Selects updates that were accepted then or later.')),
     until: Type.Optional(time('Selects updates that were accepted before.')),
   }

@@ -193,21 +193,22 @@ export class DeadLetters {
   }
 
   /**
-   * Removes all dead letters with some ordering keys durably.
+   * Removes all dead letters that an erasure means durably.
    *
    * @returns how many there were
    */
-  async erase({ hasKey, noted }: Erasing): Promise<number> {
+  async erase({ isMeant, noted, counted }: Erasing): Promise<number> {
     let count = 0
     for (let from = 0; from < updateIdEnd; ) {
       const page = await this.read({ from, to: updateIdEnd, limit: deadLettersPerRead })
-      const found = page.deadLetters.filter(({ orderingKey }) => hasKey(orderingKey))
+      const found = page.deadLetters.filter((letter) => isMeant(letter))
       if (found.length > 0) {
         count += found.length
         this.#options.counters.add('dead_letters_dropped', found.length)
         const ids = found.map(({ updateId }) => updateId)
         for (const id of ids) noted(id)
         await this.#options.commit([this.take(ids)], true)
+        counted(found)
       }
       from = page.next
     }

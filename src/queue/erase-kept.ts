@@ -1,5 +1,5 @@
 /**
- * Deletes what a queue keeps of updates that have left it, of those with some ordering keys: single ones, those out of the runs
+ * Deletes what a queue keeps of updates that have left it, of those that an erasure means: single ones, those out of the runs
  * that they left with, and those below the floor that nobody keeps and that are about to be deleted.
  */
 import { mib } from '../limits.ts'
@@ -12,10 +12,11 @@ import { readRunsOver, runOf } from './look-back.ts'
 
 /** Which updates are erased. */
 export interface Erasing {
-  /** Tells whether an ordering key as it is stored is meant. */
-  readonly hasKey: (storedKey: string) => boolean
+  readonly isMeant: (update: Pick<StoredUpdate, 'orderingKey' | 'text'>) => boolean
   /** Called with the id of each update that is removed. */
   readonly noted: (updateId: number) => void
+  /** Called with the updates that were removed and counted. */
+  readonly counted: (updates: readonly Pick<StoredUpdate, 'typeNumber'>[]) => void
 }
 
 export interface EraseKeptOptions extends Erasing {
@@ -49,13 +50,14 @@ export async function eraseKept(options: EraseKeptOptions): Promise<number> {
   ]) {
     for (let from = 0; from < end; ) {
       const at = from
-      const { next, operation } = await shard.keptChanges.run(async () => {
+      const { next, counted } = await shard.keptChanges.run(async () => {
         const found = await step(options, { from: at, to: end })
         for (const updateId of found.updateIds) options.noted(updateId)
         if (found.operation !== undefined) await shard.commit([found.operation], { waited: true })
         return found
       })
-      count += operation?.count ?? 0
+      count += counted.length
+      options.counted(counted)
       from = next
     }
   }
@@ -71,6 +73,8 @@ interface Step {
   /** The id at which to continue. */
   readonly next: number
   readonly updateIds: readonly number[]
+  /** Those of them that were kept, and not about to be deleted anyway. */
+  readonly counted: readonly Pick<StoredUpdate, 'typeNumber'>[]
   /** Undefined if nothing was found. */
   readonly operation: ForgetKeptOperation | undefined
 }
@@ -78,18 +82,18 @@ interface Step {
 async function leftStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
   const { queue, shard } = options
   const { updates, next } = await shard.readLeftUpdates(pageOf(queue, span))
-  const found = updates.filter(({ orderingKey }) => options.hasKey(orderingKey))
-  if (found.length === 0) return { next, updateIds: [], operation: undefined }
+  const found = updates.filter((update) => options.isMeant(update))
+  if (found.length === 0) return { next, updateIds: [], counted: [], operation: undefined }
   const updateIds = found.map(({ updateId }) => updateId)
   const operation = { ...emptyForget(queue), updateIds, ...countsOf(found) }
-  return { next, updateIds, operation }
+  return { next, updateIds, counted: found, operation }
 }
 
 async function runStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
   const { queue, shard } = options
   const { updates, next } = await shard.readUpdates(pageOf(queue, span))
-  const found = updates.filter(({ orderingKey }) => options.hasKey(orderingKey))
-  if (found.length === 0) return { next, updateIds: [], operation: undefined }
+  const found = updates.filter((update) => options.isMeant(update))
+  if (found.length === 0) return { next, updateIds: [], counted: [], operation: undefined }
   const over = await readRunsOver(shard, { queue, from: span.from, to: next })
   const kept = new Map<KeptRun, StoredUpdate[]>()
   for (const update of found) {
@@ -106,9 +110,10 @@ async function runStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
     else shrunk.push(rest)
   }
   const updateIds = found.map(({ updateId }) => updateId)
-  const counts = countsOf([...kept.values()].flat())
+  const counted = [...kept.values()].flat()
+  const counts = countsOf(counted)
   const operation = { ...emptyForget(queue), runs, shrunk: { runs: shrunk, updateIds }, ...counts }
-  return { next, updateIds, operation }
+  return { next, updateIds, counted, operation }
 }
 
 function pageOf(queue: QueueId, span: IdSpan): Parameters<Shard['readUpdates']>[0] {

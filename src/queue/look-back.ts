@@ -32,6 +32,8 @@ export interface UpdateFilter {
   readonly typeNumber?: number | undefined
   /** Tells whether an ordering key as it is stored is wanted. */
   readonly hasKey?: ((storedKey: string) => boolean) | undefined
+  /** Tells whether a text as it is stored is wanted. */
+  readonly hasText?: ((text: Buffer) => boolean) | undefined
   /** Accepted at this wall time in seconds, or later. */
   readonly sinceS?: number | undefined
   /** Accepted before this wall time in seconds. */
@@ -242,17 +244,24 @@ function leftUpdate(
 }
 
 function isWanted(update: FoundUpdate, filter: UpdateFilter): boolean {
-  const { state, typeNumber, hasKey, sinceS = 0, untilS = Infinity, leftByMs } = filter
+  const { state, typeNumber, sinceS = 0, untilS = Infinity } = filter
   return (
     (state === undefined || update.state === state) &&
     (typeNumber === undefined || update.typeNumber === typeNumber) &&
-    (hasKey === undefined || hasKey(update.orderingKey)) &&
     update.acceptedAtS >= sinceS &&
     update.acceptedAtS < untilS &&
-    (leftByMs === undefined || hasLeftBy(update, leftByMs))
+    hasLeftBy(update, filter.leftByMs) &&
+    isMeant(update, filter)
   )
 }
 
-function hasLeftBy({ leftAtMs }: FoundUpdate, ms: number): boolean {
+/** The text comes last, since it costs the most. */
+function isMeant(update: FoundUpdate, { hasKey, hasText }: UpdateFilter): boolean {
+  if (hasKey !== undefined && !hasKey(update.orderingKey)) return false
+  return hasText === undefined || hasText(update.text)
+}
+
+function hasLeftBy({ leftAtMs }: FoundUpdate, ms: number | undefined): boolean {
+  if (ms === undefined) return true
   return leftAtMs !== undefined && leftAtMs <= ms
 }

@@ -160,20 +160,24 @@ export class QueueRemovals {
   }
 
   /**
-   * Removes all pending updates with some ordering keys, wherever they are. One that is being delivered is not sent again.
+   * Removes all pending updates that an erasure means, wherever they are. One that is being delivered is not sent again.
    *
    * @returns what was removed; it is durable then
    * @throws STORE_UNAVAILABLE, OUTCOME_UNKNOWN
    */
   async erase(erasing: Erasing): Promise<ErasedPending> {
     const erased: MutableErased = { count: 0, keys: new Set(), inFlight: [] }
-    const isMeant = ({ orderingKey }: PendingUpdate): boolean => erasing.hasKey(orderingKey)
+    const isMeant = (update: QueuedUpdate): boolean =>
+      erasing.isMeant({ orderingKey: update.orderingKey, text: textOf(update) })
     const erase = (updates: readonly QueuedUpdate[]): void => {
-      this.#eraseNow(updates, erased)
+      if (updates.length === 0) return
+      erasing.counted(this.#eraseNow(updates, erased))
       for (const { updateId } of updates) erasing.noted(updateId)
     }
-    const loaded = this.#backlog.after(0, Number.POSITIVE_INFINITY).filter(isMeant)
-    await this.#inSlices(loaded, (slice) => erase(slice))
+    const loaded = this.#backlog.after(0, Number.POSITIVE_INFINITY)
+    await this.#inSlices(loaded, (slice) =>
+      erase(slice.filter((update) => !update.isRemoved && isMeant(update))),
+    )
     const reader = this.#options.reader()
     await reader.eachUnloaded(async (updates) => {
       const found = updates.filter(isMeant)
@@ -189,7 +193,8 @@ export class QueueRemovals {
     return erased
   }
 
-  #eraseNow(updates: readonly QueuedUpdate[], erased: MutableErased): void {
+  /** Returns those that were still in the queue. */
+  #eraseNow(updates: readonly QueuedUpdate[], erased: MutableErased): readonly QueuedUpdate[] {
     const holder = this.#options.holder()
     for (const update of updates) {
       if (holder?.abandon(update) === false) erased.inFlight.push(update)
@@ -199,6 +204,8 @@ export class QueueRemovals {
     erased.count += removed.count
     this.#services.counters.add('updates_dropped', removed.count)
     void this.#commitRemoval(removed, {})
+    const ids = new Set(removed.updateIds)
+    return updates.filter(({ updateId }) => ids.has(updateId))
   }
 
   /** The removal is wrapped, so that nobody waits for it while the reader is busy. */
@@ -328,7 +335,7 @@ export class QueueRemovals {
   }
 }
 
-/** Pending updates that were removed because of their ordering keys. */
+/** Pending updates that were erased. */
 export interface ErasedPending {
   readonly count: number
   /** The ordering keys, as they are stored. */
@@ -350,4 +357,11 @@ interface RemovalExtras extends Pick<DeleteOperation, 'kept'> {
   readonly waited?: boolean
 }
 
+/** Returns the text of an update as it is stored: its body has the id before that. */
+function textOf(update: QueuedUpdate): Buffer {
+  const body = update.body()
+  return body.subarray(body.indexOf(comma) + 1, -1)
+}
+
+const comma = 0x2c
 const done = Promise.resolve()

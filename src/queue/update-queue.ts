@@ -381,7 +381,7 @@ export class UpdateQueue implements DeliverySource {
     return this.#removals.dropOne(updateId)
   }
 
-  /** Removes all pending updates with some ordering keys, as `QueueRemovals.erase` describes. */
+  /** Removes all pending updates that an erasure means, as `QueueRemovals.erase` describes. */
   erase(erasing: Erasing): Promise<ErasedPending> {
     return this.#removals.erase(erasing)
   }

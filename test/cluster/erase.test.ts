@@ -89,6 +89,7 @@ test('what waits, what is kept and what was forgotten is erased from both queues
   assert.equal(status, 200)
   assert.deepEqual(body, {
     removed: { pending: 2, kept: 3, dead: 0 },
+    types: [{ type: 'message', count: 5 }],
     attempts: 0,
     unreadable: 0,
     files: [],
@@ -111,6 +112,81 @@ test('what waits, what is kept and what was forgotten is erased from both queues
     ['eraseUpdates', `DELETE /v1/bots/${botId}/updates`, 'ok'],
   )
   assert.equal(JSON.stringify(audit).includes('chat'), false)
+})
+
+/** All of them name person 7002, and none has their ordering key but the first. */
+function updatesOf(marker: string): readonly object[] {
+  const from = { id: 7002, is_bot: false, first_name: 'P' }
+  const chat = { id: -100500, type: 'supergroup' }
+  const someone = { id: 8, is_bot: false, first_name: 'S' }
+  return [
+    { message: { message_id: 1, chat: { id: 7002, type: 'private' }, text: marker } },
+    { message: { message_id: 2, chat, from, text: marker } },
+    { message: { message_id: 3, chat, from: someone, new_chat_members: [from], marker } },
+    { callback_query: { id: '1', from, data: marker } },
+    { inline_query: { id: '2', from, query: marker } },
+    { pre_checkout_query: { id: '3', from, invoice_payload: marker } },
+  ]
+}
+
+/** None names person 7002, although all have the digits. */
+function updatesOfOthers(marker: string): readonly object[] {
+  const from = { id: 70021, is_bot: false, first_name: 'Q' }
+  const chat = { id: -7002, type: 'supergroup' }
+  return [
+    { message: { message_id: 7002, chat, from, text: `7002 ${marker}` } },
+    { callback_query: { id: '7002', from, data: marker } },
+  ]
+}
+
+test('a person is erased from both queues by their id: messages anywhere, presses, queries and payments, and those of others stay', async (t) => {
+  const server = await keeping()
+  const { botId, token } = await server.register()
+  const [marker, other] = [newMarker(), newMarker()]
+  const all = [...updatesOf(marker), ...updatesOfOthers(other)]
+  for (const update of all) await server.push(botId, update)
+  let last = 0
+  for (const update of all) {
+    last = (await server.push(botId, update, 'test=true')) ?? 0
+  }
+  await server.call(`${token}/test`, 'getUpdates', { offset: last + 1 })
+  const confirmed = '&test=true&state=confirmed'
+  await until(async () => (await statesOf(server, botId, confirmed)).length === all.length)
+  const ofPerson = updatesOf('').length
+  assert.equal((await statesOf(server, botId, '&user=7002')).length, ofPerson)
+  assert.equal((await statesOf(server, botId, '&user=-7002')).length, 1)
+  const { status, body } = await server.admin('DELETE', `/v1/bots/${botId}/updates?user=7002`)
+  assert.equal(status, 200)
+  assert.deepEqual(body.removed, { pending: ofPerson, kept: ofPerson, dead: 0 })
+  assert.deepEqual(body.types, [
+    { type: 'message', count: 6 },
+    { type: 'callback_query', count: 2 },
+    { type: 'inline_query', count: 2 },
+    { type: 'pre_checkout_query', count: 2 },
+  ])
+  await assertGone(server, marker, temporaryDirectory(t))
+  assert.deepEqual(await statesOf(server, botId), ['pending', 'pending'])
+  assert.deepEqual(await statesOf(server, botId, '&test=true'), ['confirmed', 'confirmed'])
+  assert(filesWith(other, server.dir).length > 0)
+})
+
+test('dead letters and attempts of a person are erased by their id', async (t) => {
+  const marker = newMarker()
+  const sink = await startSink(t, ({ text }, response) => {
+    response.writeHead(400, { 'Webhook-Delivery': 'abort-message' }).end(text)
+  })
+  const server = await keeping()
+  const { botId, token } = await server.register()
+  await server.call(token, 'setWebhook', { url: sink.url('/') })
+  const all = updatesOf(marker)
+  for (const update of all) await server.push(botId, update)
+  await until(async () => (await statesOf(server, botId, '&state=dead')).length === all.length)
+  const { body } = await server.admin('DELETE', `/v1/bots/${botId}/updates?user=7002`)
+  assert.deepEqual(
+    [body.removed, body.attempts],
+    [{ pending: 0, kept: 0, dead: all.length }, all.length],
+  )
+  await assertGone(server, marker, temporaryDirectory(t))
 })
 
 test('what was deleted before, and copies of damaged files, are in no file after an erasure', async (t) => {
@@ -251,12 +327,22 @@ test('an erasure without a key, with an empty one, with two or with another filt
     '?ordering_key=a&ordering_key=b',
     '?ordering_key=a&state=pending',
     '?ordering_key=a&test=true',
+    '?user=',
+    '?user=0',
+    '?user=+7',
+    '?user=7.0',
+    '?user=1e3',
+    '?user=@name',
+    '?user=12345678901234567',
+    '?user=7&user=8',
+    '?user=7&ordering_key=a',
+    '?user=7&ordering_key=',
     `?ordering_key=${'x'.repeat(1_000)}`,
   ]
   for (const query of bad) {
     const { status, body } = await server.admin('DELETE', `${path}${query}`)
     assert.deepEqual([status, body.error.code], [400, 'BAD_REQUEST'], query)
-    assert.match(body.error.message, /ordering_key|state|test/, query)
+    assert.match(body.error.message, /ordering_key|state|test|user/, query)
   }
 })
 
@@ -274,6 +360,13 @@ test('the command erases only with --yes', async () => {
   assert.equal(code, 0, output)
   assert.match(output, /erased 1 pending/)
   assert.deepEqual(await statesOf(server, botId), [])
+  await server.push(botId, updatesOf('x')[3] ?? {})
+  await server.push(botId, updatesOfOthers('x')[0] ?? {})
+  const listed = await postbote(['updates', 'list', `${botId}`, '--user=-7002', ...at])
+  assert.deepEqual([listed.code, listed.output.split('pending').length], [0, 2], listed.output)
+  const byUser = ['updates', 'erase', `${botId}`, '--user', '7002', '--yes', ...at]
+  assert.match((await postbote(byUser)).output, /erased 1 pending[^]*of them, 1 callback_query/)
+  assert.deepEqual(await statesOf(server, botId), ['pending'])
 })
 
 test('updates in PostgreSQL are erased from its tables', { skip: world.obstacle }, async (t) => {
@@ -290,4 +383,9 @@ test('updates in PostgreSQL are erased from its tables', { skip: world.obstacle 
   assert.deepEqual(body.removed, { pending: 1, kept: 1, dead: 0 })
   assert.deepEqual(await statesOf(server, botId), [])
   await assertGone(server, marker, temporaryDirectory(t))
+  const another = newMarker()
+  for (const update of updatesOf(another)) await server.push(botId, update)
+  const ofUser = await server.admin('DELETE', `/v1/bots/${botId}/updates?user=7002`)
+  assert.equal(ofUser.body.removed.pending, updatesOf('').length)
+  await assertGone(server, another, temporaryDirectory(t))
 })

@@ -45,6 +45,7 @@ export const updatesCommands: readonly ParsedCommand[] = [
     sentence: 'lists the updates of a bot: those that wait, and those that are kept',
     fields: {
       ordering_key: anyValue,
+      user: anyValue,
       since: anyValue,
       until: anyValue,
       after: { sentence: 'Lists only updates with larger ids than this one.' },
@@ -89,8 +90,8 @@ export const updatesCommands: readonly ParsedCommand[] = [
     lines: ({ update_id: id }) => [`dropped ${id}`],
   }),
   remoteCommand(lookBackOperations.eraseUpdates, {
-    sentence: 'erases all payloads of an ordering key, and so of a person',
-    fields: { ordering_key: {} },
+    sentence: 'erases all payloads of a person, a chat or an ordering key',
+    fields: { ordering_key: { defaultShown: 'none' }, user: { defaultShown: 'none' } },
     options: [yesOption],
     async run(call, input) {
       if (!call.has(yesOption)) {
@@ -128,12 +129,14 @@ export const updatesCommands: readonly ParsedCommand[] = [
 
 function erasedLines({
   removed,
+  types,
   files,
   ...rest
 }: ResultOf<typeof lookBackOperations.eraseUpdates>): readonly string[] {
   const counts = Object.entries({ ...removed, ...rest })
   return [
     ...counts.map(([what, count]) => `erased ${count} ${what}`),
+    ...types.map(({ type, count }) => `of them, ${count} ${type}`),
     ...files.map((file) => `removed shards/${file}`),
   ]
 }

@@ -8,6 +8,8 @@ import { retentionBytesMax, retentionMsMax, webhookAttemptsKept } from '../../li
 import { lookBackOperations } from '../../operations/look-back-operations.ts'
 import type { ResultOf } from '../../operations/operation.ts'
 import type { FoundUpdate, UpdateFilter } from '../../queue/look-back.ts'
+import type { Erasing } from '../../queue/erase-kept.ts'
+import { mentionsPerson } from '../../queue/mentions-person.ts'
 import { keysMeantBy } from '../../queue/ordering-key.ts'
 import { updateTypes } from '../../queue/update-types.ts'
 import { readOrderingKey, refusal } from '../ingest/update-options.ts'
@@ -55,14 +57,16 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
       return { update_id: updateId, removed: true as const }
     },
     async eraseUpdates({ params: { id }, query }) {
-      const key = readOrderingKey(query.ordering_key)
-      if (key === undefined)
-        throw refusal('ordering_key', 'a key of at least one character', query.ordering_key)
+      const isMeant = erasedBy(query)
       const queues = [await bots.queueOf(id, false), await bots.queueOf(id, true)]
       // Updates that a relay could not store have no ordering key, so all those of the bot go.
       await bots.relays.forgetRefused(id)
-      const { pending, kept, dead, ...rest } = await eraseUpdates(queues, keysMeantBy(key))
-      return { removed: { pending, kept, dead }, ...rest }
+      const { pending, kept, dead, types, ...rest } = await eraseUpdates(queues, isMeant)
+      const byType = Array.from(types, ([typeNumber, count]) => ({
+        type: updateTypes[typeNumber] ?? 'message',
+        count,
+      }))
+      return { removed: { pending, kept, dead }, types: byType, ...rest }
     },
     async getRetention(call) {
       return retentionJson(await queueOf(bots, call))
@@ -106,14 +110,32 @@ function retentionJson({ id, retention, settings, shard }: BotQueue): RetentionJ
   }
 }
 
+/**
+ * Returns what tells which updates a call erases: those of a person, or those of a key.
+ *
+ * @throws BAD_REQUEST
+ */
+function erasedBy({ user, ordering_key: text }: Partial<Selection>): Erasing['isMeant'] {
+  const key = readOrderingKey(text)
+  if (user !== undefined) {
+    if (text !== undefined) throw refusal('ordering_key', 'none with user', text)
+    return (update) => mentionsPerson(update.text, user)
+  }
+  if (key === undefined)
+    throw refusal('ordering_key', 'a key of at least one character, or user', text)
+  const hasKey = keysMeantBy(key)
+  return (update) => hasKey(update.orderingKey)
+}
+
 /** Returns what finds the updates that a call selects. Throws BAD_REQUEST. */
 export function filterOf(selection: Partial<Selection>): UpdateFilter {
-  const { state, type, ordering_key: text, since, until } = selection
+  const { state, type, ordering_key: text, user, since, until } = selection
   const key = readOrderingKey(text)
   return {
     state,
     typeNumber: type === undefined ? undefined : updateTypes.indexOf(type),
     hasKey: key === undefined ? undefined : keysMeantBy(key),
+    hasText: user === undefined ? undefined : (stored) => mentionsPerson(stored, user),
     sinceS: since,
     untilS: until,
   }

@@ -199,7 +199,7 @@ test('what is erased while a job is about to push it has no copy', async () => {
   held[0]?.() // The count with which a job begins.
   await bots.wait(starting)
   await bots.wait(until(() => held.length === 2))
-  const erased = eraseUpdates([queue], (key) => key.endsWith('k0'))
+  const erased = eraseUpdates([queue], ({ orderingKey }) => orderingKey.endsWith('k0'))
   await Promise.race([bots.wait(erased), turns(300)])
   held[1]?.()
   const { kept, pending: copies } = await bots.wait(erased)
@@ -211,7 +211,9 @@ test('what is erased while a job is about to push it has no copy', async () => {
 
 /** Erases the only update of a queue, and checks that it is gone. */
 async function eraseOne(bots: BotsLife, queue: BotQueue): Promise<void> {
-  const erased = await bots.wait(eraseUpdates([queue], (key) => key.endsWith('k0')))
+  const erased = await bots.wait(
+    eraseUpdates([queue], ({ orderingKey }) => orderingKey.endsWith('k0')),
+  )
   assert.equal(erased.pending + erased.kept + erased.dead, 1)
   const { updates } = await bots.wait(queue.updates.lookBack.find({}, { after: 0, limit: 9 }))
   assert.deepEqual(updates, [])
@@ -272,7 +274,7 @@ test('the answer to an attempt that is made while an erasure looks for answers s
       return get(id)
     },
   })
-  await bots.wait(eraseUpdates([queue], (key) => key.endsWith('k0')))
+  await bots.wait(eraseUpdates([queue], ({ orderingKey }) => orderingKey.endsWith('k0')))
   const answers = log.latest(9).map((each) => [each.updateId, each.responseBody])
   assert.deepEqual(answers, [
     [updateId, 'why'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eraseKept } from '../../../src/queue/erase-kept.ts'
+import { type Erasing, eraseKept } from '../../../src/queue/erase-kept.ts'
 import type { ErasedPending } from '../../../src/queue/queue-removals.ts'
 import { keptRunKey, updateKey } from '../../../src/shard/record-keys.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
@@ -13,8 +13,12 @@ async function push(life: QueueLife, keys: string): Promise<number[]> {
   return pushes.map(({ updateId }) => updateId)
 }
 
-function ofA(noted: number[] = []): { hasKey(key: string): boolean; noted(id: number): void } {
-  return { hasKey: (key) => key === 'a', noted: (id) => void noted.push(id) }
+function ofA(noted: number[] = []): Erasing {
+  return {
+    isMeant: ({ orderingKey }) => orderingKey === 'a',
+    noted: (id) => void noted.push(id),
+    counted: () => undefined,
+  }
 }
 
 function erase(life: QueueLife, noted?: number[]): Promise<ErasedPending> {
