@@ -13,6 +13,7 @@ const files = [
   'push-all.d.ts',
   'client-options.d.ts',
   'postbote-client-error.d.ts',
+  'verify-webhook.d.ts',
 ]
 /** Not for producers: what the client passes to itself, and what its tests replace. */
 const internal =
@@ -58,11 +59,11 @@ function exportedNames(entry: string): string[] {
   return [...new Set(['PostboteClient', ...declared, ...listed])]
 }
 
-/** Returns each exported type and class with its name, without comments. */
+/** Returns each exported type, class and function with its name, without comments. */
 function declarationsIn(text: string): [name: string, declaration: string][] {
   const bare = text.replace(/^ *\/\*\*.*?\*\/\n/gms, '').replace(/^ *#private;\n/gm, '')
   // The lines of a declaration after its first one begin with a space or a closing brace.
-  const exported = /^export (?:declare )?((?:class|interface|type) (\w+).*(?:\n[ }].*)*)/gm
+  const exported = /^export (?:declare )?((?:class|interface|type|function) (\w+).*(?:\n[ }].*)*)/gm
   return [...bare.matchAll(exported)].map(([, declaration = '', name = '']) => [
     name,
     declaration.replaceAll(internal, '').replaceAll('    ', '  '),

@@ -153,7 +153,7 @@ async function ofMetrics(): Promise<readonly string[]> {
 /** What the clients export: in TypeScript the signatures that its page shows, with their members. */
 function ofClients(): readonly string[] {
   const signatures = read('docs/use/client.md').matchAll(
-    /^(?:class|interface|type) (\w+).*(?:\n[ }].*)*/gm,
+    /^(?:class|interface|type|function) (\w+).*(?:\n[ }].*)*/gm,
   )
   const ofTypeScript = [...signatures].flatMap(([text, name = '']) => [
     name,

@@ -50,6 +50,8 @@ export type {
   UpdatePayloads,
 } from './pushed-update.ts'
 export { PostboteClientError }
+export { verifyWebhook } from './verify-webhook.ts'
+export type { VerifyWebhookOptions, WebhookHeaders } from './verify-webhook.ts'
 
 /** What `createBot` registers. */
 export interface NewBot {

@@ -7,6 +7,7 @@ from ._pushes import PushResult
 from ._settings import Retry
 from ._stream import AsyncPushStream
 from ._sync import PostboteClient, PushStream
+from ._verify import verify_webhook
 
 __all__ = [
     "AsyncPostboteClient",
@@ -20,4 +21,5 @@ __all__ = [
     "PushResult",
     "PushStream",
     "Retry",
+    "verify_webhook",
 ]
