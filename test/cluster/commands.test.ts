@@ -146,7 +146,7 @@ test('bots list selects and sorts as the server does, and refuses what cannot be
     [['--sort=pending', '--limit=1001'], /^postbote: --limit: expected at most 1000 with --sort/],
     [
       ['--state=odd'],
-      /^postbote: --state: expected one of healthy, degraded, failing, unpolled, paused/,
+      /^postbote: --state: expected one of healthy, degraded, behind, failing, unpolled, paused/,
     ],
     [['--prefix=a-b'], /^postbote: --prefix: expected 1 to 64 letters, digits or underscores/],
   ] as const) {
@@ -274,7 +274,7 @@ test('attempts, pause and resume, and everything about dead letters', async (t) 
   assert.match(headers.out, /^time .* response_headers\n/)
   assert.match(
     headers.out,
-    /\n\nrequests are now: POST to 127\.0\.0\.1:\d+ with Content-Type: application\/json\n$/,
+    /\n\nrequests are now: POST to 127\.0\.0\.1:\d+ with Content-Type: application\/json; User-Agent: Postbote\/\S+\n$/,
   )
   const checked = await postbote(server, ['webhook', 'check', bot])
   assert.match(
