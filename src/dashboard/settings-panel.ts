@@ -162,12 +162,19 @@ function tokenCard({ api, ask, atEnd }: PageContext, { botId }: BotQueueName): H
 function eraseCard(context: PageContext, queue: BotQueueName): HTMLElement {
   const result = statusLine('error note', 'alert')
   const key = element('input', { autocomplete: 'off', placeholder: 'chat.id=42' })
+  const user = element('input', { autocomplete: 'off', placeholder: '42' })
+  const erase = (): Promise<string> => {
+    const [person, text] = [user.value.trim(), key.value.trim()]
+    if (person !== '' && text !== '') return Promise.resolve('Fill in one field only.')
+    return eraseKey(context, queue, person === '' ? { ordering_key: text } : { user: person })
+  }
   const form = formElement(
-    () => result.run(() => eraseKey(context, queue, key.value.trim())),
+    () => result.run(erase),
     element(
       'div',
       { class: 'controls' },
-      element('label', {}, 'Ordering key', key),
+      element('label', {}, 'User or chat id', user),
+      element('label', {}, 'Or ordering key', key),
       element('button', { type: 'submit', class: 'danger' }, 'Erase'),
     ),
     result.root,

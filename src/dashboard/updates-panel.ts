@@ -40,7 +40,10 @@ export function updatesPanel(context: PageContext, queue: BotQueueName): HTMLEle
   )
   const erase = buttonElement(
     'Erase this key',
-    () => result.run(() => eraseKey(context, queue, filters.selection().ordering_key ?? '')),
+    () =>
+      result.run(() =>
+        eraseKey(context, queue, { ordering_key: filters.selection().ordering_key ?? '' }),
+      ),
     { style: 'danger' },
   )
   const showActs = (): void => {
