@@ -11,7 +11,7 @@ import { PrivateApiGuard } from '../private-api/access/private-api-guard.ts'
 import type { AddedType } from '../added-type.ts'
 import { createPrivateApi } from '../private-api/private-api.ts'
 import type { PrivateApiOptions, WorkerKeys } from '../private-api/private-api-options.ts'
-import { LastPolls } from '../bots/last-polls.ts'
+import { QueueTimes } from '../bots/queue-times.ts'
 import { ExpirySweeper } from '../bots/expiry-sweeper.ts'
 import { IdempotencyKeySweeper } from '../bots/idempotency-key-sweeper.ts'
 import type { BotCache } from '../bots/bot-cache.ts'
@@ -425,7 +425,7 @@ function registryOf(
     isServed: (botId) => config.filter === undefined || isServed(botId, config.filter),
     relays: relayOrigins,
     // A shard of a database may be at another node meanwhile.
-    lastPolls: engine.shared === undefined ? new LastPolls(settings.dataDir) : undefined,
+    times: engine.shared === undefined ? new QueueTimes(settings.dataDir) : undefined,
     refused: new RefusedUpdates({
       clock,
       directory: settings.dataDir,

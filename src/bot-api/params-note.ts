@@ -3,7 +3,7 @@ import type { Params } from './params.ts'
 
 /** So many are shown, and only what looks like a name: anything else may be a secret in the wrong place. */
 const shownMax = 3
-const shownName = /^\w{1,32}(?:\[\w{0,16}\]){0,2}$/
+const shownName = /^[a-z_]\w{0,31}(?:\[\w{0,16}\]){0,2}$/i
 const shownType = /^[\w.+-]{1,32}\/[\w.+-]{1,32}$/
 
 /**
@@ -44,5 +44,5 @@ function bodyText(contentType: string | undefined): readonly string[] {
   if (contentType === undefined) return []
   const [type = ''] = contentType.split(';', 1)
   const shown = shownType.test(type) ? ` (${type})` : ''
-  return [`the body has a Content-Type that is not read${shown}`]
+  return [`the body has a ${shown === '' ? 'form' : 'Content-Type'} that is not read${shown}`]
 }

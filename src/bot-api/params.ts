@@ -50,6 +50,7 @@ export class Params {
   #files: Map<string, Buffer> | undefined
   #unreadBody: string | undefined
   #misread: string[] | undefined
+  #valueless: string[] | undefined
 
   /**
    * Returns a parameter as text.
@@ -100,9 +101,11 @@ export class Params {
     return isTrue
   }
 
-  /** The names of all parameters. */
+  /** The names of all parameters, also of those without a value. */
   names(): Iterable<string> {
-    return this.#values.keys()
+    return this.#valueless === undefined
+      ? this.#values.keys()
+      : [...this.#values.keys(), ...this.#valueless]
   }
 
   /** What was read so far and is not what it should be, one sentence each; undefined if there is nothing. */
@@ -164,6 +167,13 @@ export class Params {
    */
   add(name: string, value: unknown): void {
     if (value !== '' && value !== null) this.#values.set(name, value)
+    else this.addName(name)
+  }
+
+  /** Notes a name without a value, or a word without any. */
+  addName(name: string): void {
+    this.#valueless ??= []
+    if (this.#valueless.length < parametersMax) this.#valueless.push(name)
   }
 
   /**
@@ -245,7 +255,7 @@ function addBody(params: Params, body: Buffer, contentType: string): void {
   const kind = bodyKindOf(contentType)
   if (kind === 'json') addJson(params, body)
   else if (mayBeUntoldJson(kind, contentType, body) && addJsonObject(params, body)) return
-  else if (kind === 'urlencoded') addUrlencoded(params, body.toString('latin1'))
+  else if (kind === 'urlencoded') addForm(params, body.toString('latin1'))
   else if (kind === 'multipart') addMultipart(params, body, contentType)
   else params.leaveBody(contentType)
 }
@@ -360,6 +370,12 @@ function addMultipart(params: Params, body: Buffer, contentType: string): void {
   }
 }
 
+/** What has no name and value is no form, whatever its Content-Type says. */
+function addForm(params: Params, text: string): void {
+  if (text.includes('=')) addUrlencoded(params, text)
+  else params.leaveBody('')
+}
+
 /**
  * Adds the parameters of a query or form. `text` has one character for each byte, as node:http provides the query.
  * Bytes that the client did not escape are taken as UTF-8.
@@ -377,12 +393,17 @@ function addUrlencoded(params: Params, text: string): void {
     const end = ampersand === -1 ? text.length : ampersand
     if (equals < end) {
       params.add(unescapeForm(text.slice(start, equals)), unescapeForm(text.slice(equals + 1, end)))
-    }
+    } else if (end > start) params.addName(unescapeForm(text.slice(start, end)))
     start = end + 1
     // The search is repeated only after its result is passed; otherwise a body of ampersands would take quadratic time.
     if (equals < start) equals = text.indexOf('=', start)
   }
+  const [word = ''] = text.slice(start, start + wordLengthMax).split('&', 1)
+  if (word !== '') params.addName(unescapeForm(word))
 }
+
+/** Of words without a value behind all that have one, only the beginning of the first is read. Chosen: longer than any name. */
+const wordLengthMax = 256
 
 /** Decodes `+` and `%XX`. A `%` without two hexadecimal digits after it stands for itself. */
 function unescapeForm(text: string): string {

@@ -33,7 +33,7 @@ import {
 } from './fleet-status.ts'
 import { PendingCurves } from './pending-curves.ts'
 import { FallingBehind } from './falling-behind.ts'
-import type { LastPolls } from './last-polls.ts'
+import { FleetMemory, type FleetMemoryOptions } from './fleet-memory.ts'
 import type { Poller } from './poller.ts'
 import { TroubleEvents } from './trouble-events.ts'
 import {
@@ -53,8 +53,8 @@ export interface FleetOptions extends Pick<Surroundings, 'clock' | 'counters'> {
   readonly loadedQueue: (queue: QueueId) => BotQueue | undefined
   readonly log?: Pick<Log, 'warn'> | undefined
   readonly report?: ReportEvent | undefined
-  /** Where the last polls are kept over a restart; undefined if they are not. */
-  readonly lastPolls?: Pick<LastPolls, 'read' | 'write'> | undefined
+  /** What is kept over a restart; undefined if nothing is. */
+  readonly times?: FleetMemoryOptions['times']
   /** The value of `--foreign-tokens`. */
   readonly takesForeignTokens?: boolean | undefined
   /** Returns why the relay of a bot is paused, if it is. */
@@ -105,8 +105,6 @@ const fleetFilledPerReadMax = 100
 export const fleetFillWaitMs = 3_000
 /** The gauges of all bots are computed this often: more often than Prometheus usually asks, and 30,000 bots take 10 ms. */
 export const fleetGaugesPeriodMs = 5_000
-/** The last polls are kept this often: an operator does not need to know them better. */
-export const lastPollsPeriodMs = 60_000
 /** A question about all bots looks at this many of them in one turn of the event loop, which takes 1 ms. */
 const fleetRowsPerTurnMax = 2_000
 /**
@@ -131,13 +129,15 @@ export class Fleet {
   readonly #curves = new PendingCurves()
   readonly #behind = new FallingBehind()
   readonly #troubles: TroubleEvents
+  readonly #memory: FleetMemory
   #timer: Timer | undefined
-  #pollsKeptMs = 0
   #isClosed = false
 
   constructor(options: FleetOptions) {
     this.#options = options
-    this.#troubles = new TroubleEvents(options.report)
+    const { clock, times, report } = options
+    this.#troubles = new TroubleEvents(report)
+    this.#memory = new FleetMemory({ clock, times, troubles: this.#troubles })
   }
 
   /** Call this when a shard was opened, and when it was read anew from disk. */
@@ -249,12 +249,8 @@ export class Fleet {
     const { shard, index, signal } = filling
     const refused = await this.#readRecords(filling)
     await this.#readDeadLetters(filling)
-    const polled = (await this.#options.lastPolls?.read(shard.index)) ?? []
+    await this.#memory.recall(filling, signal)
     if (signal.aborted) return
-    for (const [queue, atS] of polled) {
-      const row = index.row(queue)
-      if (row !== undefined) row.polledAtS ??= atS
-    }
     index.filled()
     this.#warnOfRefused(shard, refused)
   }
@@ -416,7 +412,8 @@ export class Fleet {
       return beforeMs
     }
     const atS = row?.polledAtS
-    return atS === undefined ? undefined : Math.max(wallMs - atS * 1_000, 0)
+    // A clock that was set back would hide for as long that nobody polls.
+    return atS === undefined || atS * 1_000 > wallMs ? undefined : wallMs - atS * 1_000
   }
 
   /** Calls `visit` with every row. It yields to other work now and then. */
@@ -476,7 +473,7 @@ export class Fleet {
     const { health } = webhookStatus(facts)
     this.#noteCurve(seen, health)
     const isFine = health === undefined || health === 'healthy'
-    if (!isFine || !this.#troubles.isEmpty) this.#noteTrouble(seen, facts)
+    if (!isFine || this.#troubles.has(queue)) this.#noteTrouble(seen, facts)
     return health
   }
 
@@ -486,6 +483,7 @@ export class Fleet {
       botId: row.queue,
       hasWebhook: row.hasWebhook,
       health: healthWithoutRelay(facts),
+      polls: facts.polls,
       reason: () => reasonOf(facts, ageOf(row, loaded, nowMs)),
       nowMs: this.#options.clock.monotonicMs(),
       timeMs: nowMs,
@@ -504,7 +502,7 @@ export class Fleet {
     const shards = await this.#count(await this.#readDue(fleetGaugeReadsMax))
     const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
     this.#troubles.sweep(this.#options.clock.monotonicMs())
-    await this.#keepLastPolls()
+    await this.#memory.keep([...this.#shards.values()])
     this.#show('updates_pending', counts.pending)
     this.#show('dead_letters_kept', counts.deadLetters)
     this.#show('updates_oldest_age_seconds', counts.oldest?.ageS ?? 0)
@@ -514,21 +512,6 @@ export class Fleet {
       none -= counts.health[health]
     }
     this.#show(fleetHealthMetrics.none, none)
-  }
-
-  async #keepLastPolls(): Promise<void> {
-    const { clock, lastPolls } = this.#options
-    const nowMs = clock.monotonicMs()
-    if (lastPolls === undefined || nowMs - this.#pollsKeptMs < lastPollsPeriodMs) return
-    this.#pollsKeptMs = nowMs
-    for (const { shard, index } of this.#shards.values()) {
-      if (!index.isFilled) continue
-      const polled: [QueueId, number][] = []
-      for (const { queue, polledAtS } of index.rows) {
-        if (polledAtS !== undefined) polled.push([queue, polledAtS])
-      }
-      await lastPolls.write(shard.index, polled)
-    }
   }
 
   #show(name: GaugeName, value: number): void {

@@ -64,7 +64,7 @@ const foreignToken = new RegExp(foreignTokenPattern)
 export interface BotRegistryOptions
   extends BotCacheOptions,
     Pick<RelayJobsOptions, 'refused' | 'relays'>,
-    Pick<FleetOptions, 'lastPolls'> {}
+    Pick<FleetOptions, 'times'> {}
 
 export class BotRegistry implements BotService {
   /** The bots in memory, and the shards that they are in. */
@@ -91,7 +91,7 @@ export class BotRegistry implements BotService {
       log: options.services.log,
       takesForeignTokens: options.services.takesForeignTokens,
       report: options.services.report,
-      lastPolls: options.lastPolls,
+      times: options.times,
       onBots: (shard, records) => this.relays.found(shard, records),
       relayPauseOf: (shard, queue) => this.relays.pauseOf(shard, queue),
     })

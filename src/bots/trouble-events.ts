@@ -2,9 +2,12 @@
  * Reports when bots get into trouble and out of it, as far as nothing else does: webhooks and relays report their own failures.
  * Called with the health of every bot every few seconds, whether the bot is in memory or not.
  *
- *     well --trouble for `afterMs`, none reported within `quietMs`--> reported --well for `wellMs`--> well
+ *     well --trouble for `afterMs`, none reported within `quietMs`--> reported --over for `wellMs`--> well
+ *
+ * Who reads that a trouble is over believes it. So it is over only when the bot is well, and not when another trouble covers it, or
+ * when what nobody has fetched is gone.
  */
-import { type Health } from '../webhook/health.ts'
+import type { Health, Polls } from '../webhook/health.ts'
 import type { NewOperatorEvent, OperatorEventType, ReportEvent } from '../events/operator-event.ts'
 
 interface Kind {
@@ -13,19 +16,24 @@ interface Kind {
   readonly afterMs: number
   readonly wellMs: number
   readonly quietMs: number
+  /** @param troubledMs - when the trouble began, monotonic */
+  readonly isOver: (seen: SeenHealth, troubledMs: number) => boolean
 }
 
 /** What may be reported. */
-export type Trouble = 'degraded' | 'unpolled'
+export const troubles = ['degraded', 'unpolled'] as const
+export type Trouble = (typeof troubles)[number]
 
 const kinds: Readonly<Record<Trouble, Kind>> = {
-  // The word waits for minutes already. A bot that goes in and out of it is reported once.
+  // The word waits for minutes already. A bot that goes in and out of it is reported once. Chosen: a new worker needs half of
+  // this time to notice again that polls confirm nothing.
   degraded: {
     begins: 'bot.degraded',
     ends: 'bot.recovered',
     afterMs: 0,
-    wellMs: 5 * 60_000,
+    wellMs: 10 * 60_000,
     quietMs: 0,
+    isOver: ({ health }) => health === undefined || health === 'healthy' || health === 'paused',
   },
   // Chosen: a bot that is started again polls within minutes, and a bot that is often away is reported once an hour.
   unpolled: {
@@ -34,6 +42,8 @@ const kinds: Readonly<Record<Trouble, Kind>> = {
     afterMs: 4 * 60_000,
     wellMs: 0,
     quietMs: 60 * 60_000,
+    isOver: ({ hasWebhook, polls: { isWaiting, lastBeforeMs = Infinity }, nowMs }, troubledMs) =>
+      hasWebhook || isWaiting || nowMs - lastBeforeMs > troubledMs,
   },
 }
 
@@ -43,6 +53,7 @@ export interface SeenHealth {
   readonly hasWebhook: boolean
   /** Without what a relay adds. */
   readonly health: Health | undefined
+  readonly polls: Pick<Polls, 'isWaiting' | 'lastBeforeMs'>
   /** The sentence, asked for only if it is reported. */
   reason(): string
   readonly nowMs: number
@@ -58,6 +69,14 @@ interface Entry {
   reportedMs: number
 }
 
+/** A trouble that was reported and is not over. */
+export interface ReportedTrouble {
+  readonly trouble: Trouble
+  readonly botId: number
+  /** Monotonic. */
+  readonly atMs: number
+}
+
 export class TroubleEvents {
   readonly #report: ReportEvent | undefined
   /** Bots that are in trouble, or were a short time ago. */
@@ -65,22 +84,41 @@ export class TroubleEvents {
     degraded: new Map(),
     unpolled: new Map(),
   }
+  #hasChanged = false
 
   constructor(report: ReportEvent | undefined) {
     this.#report = report
   }
 
-  /** Whether no bot is in trouble, or was a short time ago. */
-  get isEmpty(): boolean {
-    return Object.values(this.#entries).every(({ size }) => size === 0)
+  /** Whether a bot is in trouble, or was a short time ago. */
+  has(botId: number): boolean {
+    return troubles.some((trouble) => this.#entries[trouble].has(botId))
   }
 
   note(seen: SeenHealth): void {
     const trouble = troubleOf(seen)
-    for (const name of ['degraded', 'unpolled'] as const) {
+    for (const name of troubles) {
       if (trouble === name) this.#troubled(name, seen)
-      else if (this.#entries[name].size > 0) this.#well(name, seen)
+      else this.#untroubled(name, seen)
     }
+  }
+
+  /** An earlier process has reported a trouble, and its end is still to be reported. */
+  restore({ trouble, botId, atMs }: ReportedTrouble, nowMs: number): void {
+    if (this.#entries[trouble].has(botId)) return
+    const entry = { ...newEntry(nowMs), isReported: true, reportedMs: Math.min(atMs, nowMs) }
+    this.#entries[trouble].set(botId, entry)
+  }
+
+  /** Returns all troubles that were reported and are not over, if they are others than the last time. */
+  takeReported(): readonly ReportedTrouble[] | undefined {
+    if (!this.#hasChanged) return undefined
+    this.#hasChanged = false
+    return troubles.flatMap((trouble) =>
+      [...this.#entries[trouble]]
+        .filter(([, { isReported }]) => isReported)
+        .map(([botId, { reportedMs }]) => ({ trouble, botId, atMs: reportedMs })),
+    )
   }
 
   /** Forgets the bots that are selected. */
@@ -111,18 +149,24 @@ export class TroubleEvents {
     if (entry.isReported || !isDue) return
     entry.isReported = true
     entry.reportedMs = nowMs
+    this.#hasChanged = true
     this.#report?.({ ...eventOf(begins, seen), reason: seen.reason() })
   }
 
-  #well(name: Trouble, seen: SeenHealth): void {
+  #untroubled(name: Trouble, seen: SeenHealth): void {
     const { botId, nowMs } = seen
     const entry = this.#entries[name].get(botId)
     if (entry === undefined) return
-    const { ends, wellMs, quietMs } = kinds[name]
+    const { ends, wellMs, quietMs, isOver } = kinds[name]
     entry.seenMs = nowMs
+    if (entry.isReported && !isOver(seen, entry.troubledMs)) {
+      entry.wellMs = undefined
+      return
+    }
     entry.wellMs ??= nowMs
     if (entry.isReported && nowMs - entry.wellMs >= wellMs) {
       entry.isReported = false
+      this.#hasChanged = true
       this.#report?.(eventOf(ends, seen))
     }
     if (!entry.isReported && nowMs - entry.reportedMs >= quietMs) {

@@ -5,7 +5,8 @@
  *     <dir>/admin.key        the admin key of the private API, mode 0600, unless --admin-key-file names another file
  *     <dir>/shards/<n>       one LevelDB for each shard, n from 0
  *     <dir>/events           the last events for the operator (events/event-file.ts)
- *     <dir>/last-polls       when each bot polled last (bots/last-polls.ts)
+ *     <dir>/last-polls       when each bot polled last (bots/queue-times.ts)
+ *     <dir>/reported-*       troubles of bots that were reported and are not over (bots/queue-times.ts)
  *     <dir>/relay-refused    updates that relays have skipped (relay/refused-updates.ts)
  *     <dir>/run              what the processes share while they run: Unix sockets, the shared memory
  *     <dir>/lock, .lock      held by the running server (cluster/primary/directory-lock.ts)

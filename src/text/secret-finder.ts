@@ -27,14 +27,27 @@ const tokenFromColon = /\d:[\w-]{30,}/g
 const idDigitsMax = 16
 /** A character may be escaped again by each layer that it passes. The last bytes are the mark of visible.ts, which means nothing. */
 const escape =
-  /%(?:25){0,4}[\da-f]{2}|\\{1,8}(?:x[\da-f]{2}|u[\da-f]{4}|["/])|\\{2,8}|&(?:#x[\da-f]{1,6}|#\d{1,7}|amp|apos|colon|gt|lt|quot|sol);|\xef\xbf\xbd/gi
+  /%(?:25){0,4}(?:[\da-f]{2}|u[\da-f]{4})|\\{1,8}(?:x[\da-f]{2}|u[\da-f]{4}|u\{[\da-f]{1,8}\}|[0-3][0-7]{2}|["/])|\\{2,8}|&(?:#x[\da-f]{1,16};|#\d{1,16};?|[a-z]{2,6};)|\xef\xbf\xbd/gi
+/** No escape is longer: these are the bytes that may be left of one whose end was not read. */
+const escapeBytesMax = 20
 const entities: Readonly<Record<string, string>> = {
   amp: '&',
   apos: "'",
   colon: ':',
+  commat: '@',
+  dollar: '$',
+  equals: '=',
+  excl: '!',
   gt: '>',
+  lowbar: '_',
   lt: '<',
+  num: '#',
+  percnt: '%',
+  period: '.',
+  plus: '+',
+  quest: '?',
   quot: '"',
+  semi: ';',
   sol: '/',
 }
 
@@ -47,8 +60,12 @@ export class SecretFinder {
     this.#secrets = forms.size > secretsSearchedMax ? undefined : [...forms]
   }
 
-  /** Returns for each byte of a text whether it must not be shown: 1 if so, otherwise 0. */
-  maskOf(bytes: string): Uint8Array {
+  /**
+   * Returns for each byte of a text whether it must not be shown: 1 if so, otherwise 0.
+   *
+   * @param isCut - whether the text went on: what it ends with may be the beginning of a secret
+   */
+  maskOf(bytes: string, isCut = false): Uint8Array {
     const mask = new Uint8Array(bytes.length)
     const secrets = this.#secrets
     if (secrets === undefined) return mask.fill(1)
@@ -59,13 +76,16 @@ export class SecretFinder {
     for (const secret of secrets) {
       for (let at = plain.indexOf(secret); at >= 0; at = plain.indexOf(secret, at + secret.length))
         hide(at, secret.length)
+      const cutFrom = isCut ? startOfCut(plain, secret) : plain.length
+      if (cutFrom < plain.length) hide(cutFrom, plain.length - cutFrom)
     }
     for (const { 0: rest, index } of plain.matchAll(tokenFromColon)) {
       const from = firstDigit(plain, index)
       hide(from, index + rest.length - from)
     }
     for (const { 0: run, index } of plain.matchAll(base64Run)) {
-      if (hasSecretInBase64(run, secrets)) hide(index, run.length)
+      const isRunCut = isCut && index + run.length >= plain.length - escapeBytesMax
+      if (hasSecretInBase64(run, secrets, isRunCut)) hide(index, run.length)
     }
     return mask
   }
@@ -139,9 +159,11 @@ function plainOf(bytes: string): Plain {
 function meaningOf(escaped: string): string {
   switch (escaped.charAt(0)) {
     case '%':
-      return byteOf(escaped.slice(-2))
+      return /u/i.test(escaped)
+        ? characterOf(Number.parseInt(escaped.slice(-4), 16))
+        : byteOf(escaped.slice(-2))
     case '&':
-      return characterOfEntity(escaped.slice(1, -1).toLowerCase())
+      return characterOfEntity(escaped.slice(1).replace(';', '').toLowerCase()) ?? escaped
     case '\\':
       return characterOfBackslash(escaped)
     default:
@@ -153,18 +175,22 @@ function byteOf(hex: string): string {
   return String.fromCharCode(Number.parseInt(hex, 16))
 }
 
-function characterOfEntity(name: string): string {
+/** Returns undefined if there is none of that name. */
+function characterOfEntity(name: string): string | undefined {
   if (name.startsWith('#x')) return characterOf(Number.parseInt(name.slice(2), 16))
-  return name.startsWith('#') ? characterOf(Number(name.slice(1))) : (entities[name] ?? '')
+  return name.startsWith('#') ? characterOf(Number(name.slice(1))) : entities[name]
 }
 
-/** Of `\u003a`, `\x3a`, `\/`, or backslashes alone, each after any number of backslashes. */
+/** Of `\u003a`, `\u{3a}`, `\x3a`, `\072`, `\/`, or backslashes alone, each after any number of backslashes. */
 function characterOfBackslash(escaped: string): string {
   const last = escaped.at(-1)
   if (last === '"' || last === '/' || last === '\\') return last
-  return /u.{4}$/i.test(escaped)
-    ? characterOf(Number.parseInt(escaped.slice(-4), 16))
-    : byteOf(escaped.slice(-2))
+  const [kind = '', ...digits] = escaped.replace(/^\\{1,8}/, '')
+  if (kind !== 'u' && kind !== 'U') {
+    const isHex = kind === 'x' || kind === 'X'
+    return isHex ? byteOf(escaped.slice(-2)) : characterOf(Number.parseInt(escaped.slice(-3), 8))
+  }
+  return characterOf(Number.parseInt(digits.join('').replace('{', ''), 16))
 }
 
 const codePointMax = 0x10_ff_ff
@@ -175,9 +201,54 @@ function characterOf(code: number): string {
 }
 
 /** A run may begin with characters that are no part of what was encoded, such as those of a path. */
-function hasSecretInBase64(run: string, secrets: readonly string[]): boolean {
+function hasSecretInBase64(run: string, secrets: readonly string[], isCut: boolean): boolean {
   return [0, 1, 2, 3].some((skipped) => {
     const decoded = Buffer.from(run.slice(skipped), 'base64').toString('latin1')
-    return decoded.search(tokenFromColon) >= 0 || secrets.some((secret) => decoded.includes(secret))
+    if (decoded.search(tokenFromColon) >= 0) return true
+    return secrets.some(
+      (secret) =>
+        decoded.includes(secret) || (isCut && startOfCut(decoded, secret) < decoded.length),
+    )
   })
+}
+
+/**
+ * Returns where the beginning of a secret starts of which the rest was not read; the length of the text if there is none. After
+ * it may be what is left of an escape. This is the search of Knuth, Morris and Pratt: at each place it knows the longest
+ * beginning that ends there, and it is linear for any text and any secret.
+ */
+function startOfCut(text: string, secret: string): number {
+  const borders = bordersOf(secret)
+  const lastFrom = text.length - escapeBytesMax
+  let start = text.length
+  let matched = 0
+  for (let at = Math.max(lastFrom - secret.length, 0); at < text.length; at++) {
+    if (matched === secret.length) matched = borders[matched - 1] ?? 0
+    matched = grown(matched, { secret, borders, next: text.charCodeAt(at) })
+    if (at >= lastFrom && matched >= secretLengthMin) start = Math.min(start, at + 1 - matched)
+  }
+  return start
+}
+
+/** Returns for each beginning of a secret the length of the longest shorter one with which it ends. */
+function bordersOf(secret: string): Uint16Array {
+  const borders = new Uint16Array(secret.length)
+  for (let at = 1; at < secret.length; at++) {
+    const next = secret.charCodeAt(at)
+    borders[at] = grown(borders[at - 1] ?? 0, { secret, borders, next })
+  }
+  return borders
+}
+
+interface Growing {
+  readonly secret: string
+  readonly borders: Uint16Array
+  readonly next: number
+}
+
+/** Returns the length of the longest beginning of the secret after one more character. */
+function grown(matched: number, { secret, borders, next }: Growing): number {
+  let length = matched
+  while (length > 0 && secret.charCodeAt(length) !== next) length = borders[length - 1] ?? 0
+  return secret.charCodeAt(length) === next ? length + 1 : length
 }

@@ -8,7 +8,8 @@
  *     and each step is linear.
  *
  * A secret may begin before the end of what is shown and end after it, so more is read than is shown. If the text went on,
- * what was read last may be a part of a secret, and is never shown.
+ * what was read last may be a part of a secret, and is never shown; neither is the beginning of one whose spelling is longer than
+ * all that was read.
  */
 import { kib } from '../limits.ts'
 import { SecretFinder } from './secret-finder.ts'
@@ -36,7 +37,7 @@ export function shownText(
   const beginning = said.slice(0, bytesRead)
   const isCut = Buffer.byteLength(beginning) >= bytesRead
   const bytes = Buffer.from(visible(beginning.replaceAll(/[\t\n\r]/g, ' ')))
-  const mask = secrets.maskOf(bytes.toString('latin1'))
+  const mask = secrets.maskOf(bytes.toString('latin1'), isCut)
   // No byte of what can be seen is 0.
   for (let at = 0; at < mask.length; at++) if (mask[at] === 1) bytes[at] = 0
   const end = isCut ? Math.min(bytesMax, bytes.length - secretBytesMax) : bytesMax

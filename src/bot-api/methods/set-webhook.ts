@@ -26,9 +26,21 @@ const own = [
   'secret_token',
 ] as const
 
-function unreadBody(): PostboteError {
+/**
+ * Whether a call without a url says something that is likely one: in a body that is not read, as a file, or under another name. It
+ * would delete the webhook.
+ */
+function mayMeanUrl(params: Params): boolean {
+  if (params.unreadBody !== undefined || params.file('url') !== undefined) return true
+  for (const name of params.names()) {
+    if (name !== 'url' && /url|:\/\//i.test(name)) return true
+  }
+  return false
+}
+
+function misplacedUrl(): PostboteError {
   const detail =
-    'expected the url in the query, in JSON, in a form or in multipart/form-data, got a body of another Content-Type; nothing was changed'
+    'expected the url in the query, in JSON, in a form or in multipart/form-data, as "url", got something else that may be one; nothing was changed'
   return new PostboteError('BAD_REQUEST', { detail })
 }
 
@@ -44,8 +56,7 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
   return async ({ params, queue, token }: MethodCall): Promise<ResultReply> => {
     const url = params.text('url')
     if (url === undefined) {
-      // What the bot says there is likely its url, and without one its webhook would be deleted.
-      if (params.unreadBody !== undefined) throw unreadBody()
+      if (mayMeanUrl(params)) throw misplacedUrl()
       const dropsPending = params.boolean('drop_pending_updates')
       return { result: 'true', description: await queue.webhook.delete(dropsPending) }
     }

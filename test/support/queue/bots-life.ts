@@ -180,7 +180,7 @@ export interface BotsLifeOptions {
   readonly log?: BotQueueServices['log']
   /** What relays have; absent without them. */
   readonly relays?: RelayServices
-  readonly lastPolls?: FleetOptions['lastPolls']
+  readonly times?: FleetOptions['times']
   /** Those that are not the usual ones of these tests. */
   readonly limits?: Partial<QueueLimits>
 }
@@ -217,7 +217,7 @@ export class BotsLife {
       isServed: (botId) => this.isServed(botId),
       relays: options.relays,
       refused: this.refused,
-      lastPolls: options.lastPolls,
+      times: options.times,
       services: {
         clock,
         random: () => 0.5,

@@ -48,6 +48,13 @@ test('each parameter that is ignored or counts as something else is named', () =
       'allowed_updates[0]=message&allowed_updates[1]=poll',
       `${ignored} there is no parameter "allowed_updates[0]", "allowed_updates[1]"`,
     ],
+    ['allowed_updates[]=', `${ignored} there is no parameter "allowed_updates[]"`],
+    ['timeout=5&latest', `${ignored} there is no parameter "latest"`],
+    ['latest&timeout=5', `${ignored} there is no parameter "latest"`],
+    ['offset=1e3', `${ignored} offset is no whole number and counts as 1`],
+    ['offset=[7]', `${ignored} offset is no whole number and counts as 0`],
+    ['offset=', undefined],
+    ['latest', `${ignored} the body has a form that is not read`],
     ['ofset=1', `${ignored} there is no parameter "ofset"`],
   ] as const
   for (const [body, note] of cases) assert.equal(noteOf(body), note)

@@ -6,8 +6,8 @@ import {
   fleetFillWaitMs,
   fleetGaugeReadsMax,
   fleetGaugesPeriodMs,
-  lastPollsPeriodMs,
 } from '../../../src/bots/fleet.ts'
+import { lastPollsPeriodMs } from '../../../src/bots/fleet-memory.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { RangeOptions, StoreEntry } from '../../../src/store/store.ts'
@@ -34,6 +34,17 @@ async function setWebhook(bots: BotsLife, token: string): Promise<void> {
   const queue = await bots.queueOf(token)
   const webhook = { url: 'https://example.com/', maxConnections: 1 }
   await queue.webhook.set({ webhook, allowedTypes: 'default', dropsPending: false })
+}
+
+/** Times that outlive a worker, as their files do. */
+function keptTimes(): NonNullable<BotsLifeOptions['times']> {
+  const kept = new Map<string, Map<number, number>>()
+  return {
+    read: async (kind, shard) => kept.get(`${kind}/${shard}`) ?? new Map<number, number>(),
+    async write(kind, shard, times) {
+      kept.set(`${kind}/${shard}`, new Map(times))
+    },
+  }
 }
 
 /** Writes an attempt into the log of a bot's webhook. */
@@ -477,22 +488,16 @@ test('the gauges follow the bots, and stand still after the end', async () => {
 })
 
 test('the last poll of a bot is known after a restart, and nobody is unpolled before a minute is over', async () => {
-  const kept = new Map<number, number>()
-  const lastPolls = {
-    read: async () => kept,
-    async write(_shard: number, polled: Iterable<readonly [number, number]>) {
-      for (const [queue, atS] of polled) kept.set(queue, atS)
-    },
-  }
+  const times = keptTimes()
   const store = new MemoryStore()
   const clock = new FakeClock()
-  const before = await open({ clock, store: () => store, lastPolls })
+  const before = await open({ clock, store: () => store, times })
   const queue = await before.queueOf(await before.register(100))
   await queue.poller.poll(poll, presence)
   await before.push(before.request(100))
   await before.clock.advance(lastPollsPeriodMs + fleetGaugesPeriodMs)
   await before.close()
-  const after = await open({ clock, store: () => store, lastPolls })
+  const after = await open({ clock, store: () => store, times })
   const { queue: report } = await after.registry.report(100)
   assert.match(report.webhook.healthReason, /^(?:last|nobody has) polled .*6\d s/)
   assert.deepEqual(await select(after, { state: 'unpolled' }), [])
@@ -500,3 +505,45 @@ test('the last poll of a bot is known after a restart, and nobody is unpolled be
   assert.deepEqual(await select(after, { state: 'unpolled' }), [100])
   await after.close()
 })
+
+test('a time of a poll that is later than now is not believed', async () => {
+  const times = keptTimes()
+  const clock = new FakeClock()
+  const store = new MemoryStore()
+  const before = await open({ clock, store: () => store, times })
+  await before.register(100)
+  await before.push(before.request(100))
+  await before.close()
+  await times.write('last-polls', 0, [[100, clock.nowMs() / 1_000 + 86_400]])
+  const after = await open({ clock, store: () => store, times })
+  await after.clock.advance(120_000)
+  assert.deepEqual(await select(after, { state: 'unpolled' }), [100])
+  await after.close()
+})
+
+test('a trouble that was reported before a restart is not reported again, and its end is', async () => {
+  const times = keptTimes()
+  const clock = new FakeClock()
+  const store = new MemoryStore()
+  const before = await open({ clock, store: () => store, times })
+  const token = await before.register(100)
+  await before.push(before.request(100))
+  await before.clock.advance(10 * 60_000)
+  assert.deepEqual(typesOf(before), ['bot.unpolled'])
+  await before.close()
+  const after = await open({ clock, store: () => store, times })
+  await after.clock.advance(10 * 60_000)
+  assert.deepEqual(typesOf(after), [])
+  await (await after.queueOf(token)).poller.poll(poll, presence)
+  await after.clock.advance(60_000)
+  assert.deepEqual(typesOf(after), ['bot.polled'])
+  await after.close()
+  const last = await open({ clock, store: () => store, times })
+  await last.clock.advance(60_000)
+  assert.deepEqual(typesOf(last), [])
+  await last.close()
+})
+
+function typesOf({ events }: BotsLife): readonly string[] {
+  return events.map(({ type }) => type).filter((type) => type.startsWith('bot.'))
+}

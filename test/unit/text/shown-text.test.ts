@@ -26,6 +26,12 @@ function spellings(text: string): readonly string[] {
     (character) => String.raw`\\u${codeOf(character, 4).toUpperCase()}`,
     (character) => String.raw`\x${codeOf(character, 2)}`,
     (character) => `&#${character.charCodeAt(0)};`,
+    (character) => `&#${character.charCodeAt(0)}`,
+    (character) => `&#${String(character.charCodeAt(0)).padStart(16, '0')};`,
+    (character) => String.raw`\u{${codeOf(character, 1)}}`,
+    (character) => String.raw`\\u{${codeOf(character, 8)}}`,
+    (character) => `%u${codeOf(character, 4)}`,
+    (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`,
     (character) => `&#x${codeOf(character, 2)};`,
     (character) => `${character}\u200b`,
     (character) => `${character}\u{e0041}`,
@@ -88,3 +94,35 @@ test('what is shown has the bytes that were asked for, and no character is cut i
   assert.equal(shown('', 5), '')
   assert.equal(shown('a', 0), '')
 })
+
+test('of a secret whose spelling is longer than all that is read, no part is shown', () => {
+  const spelled: readonly ((text: string) => string)[] = [
+    escaped,
+    (text) => text.replaceAll(/./g, (character) => String.raw`\\\\u${codeOf(character, 4)}`),
+    (text) => text.replaceAll(/./g, (character) => `%2525${codeOf(character, 2)}`),
+    (text) => text.replaceAll(/./g, (character) => `&#x${codeOf(character, 8)};`),
+    (text) => escaped(Buffer.from(text).toString('base64')),
+  ]
+  const parts = ['x'.repeat(1_500), 'ab'.repeat(750), 'aab'.repeat(500), words(1_500)]
+  for (const secret of parts) {
+    const finder = new SecretFinder([secret])
+    for (const [nth, spell] of spelled.entries()) {
+      for (const before of [0, 1, 5, 37]) {
+        const said = `${'.'.repeat(before)}${spell(secret)}${'.'.repeat(2 * secretBytesMax)}`
+        const result = shownText(said, { bytesMax: 512, secrets: finder })
+        assert.match(result, /^\.*\*\*\*\.*$/, `${nth} ${secret.slice(0, 9)} ${before}`)
+      }
+    }
+  }
+})
+
+/** A text without a period. */
+function words(length: number): string {
+  let text = ''
+  for (let nth = 0; text.length < length; nth++) text += `${(nth * 7_919) % 1_000_003}-`
+  return text.slice(0, length)
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/./g, (character) => String.raw`\u${codeOf(character, 4)}`)
+}
