@@ -522,6 +522,7 @@ function privateOptionsOf(
     checkPool: own.checkPool,
     guard: parts.guard,
     onRefused: (request) => parts.gate.noteRefused(request),
+    payerOf: (request, botId) => parts.gate.payerOf(request, botId),
     bodies: parts.bodies.private,
     updateBytesMax: config.maxUpdateBytes,
     webhookConnectionsMax: config.maxWebhookConnections,

@@ -21,7 +21,7 @@ export function workerGate(clock: Clock, guard: PrivateApiGuard): BudgetGate {
     clock,
     cpuMs: processCpuMs,
     clientAddressOf,
-    // A call of the owner's page is charged to the address of its client, not to its bot.
+    // A call of the owner's page names no bot until its link is known: private-api/portal-api.ts.
     botIdOf: ({ url = '/' }) => botIdOfTarget(url),
     holderOf: (request) =>
       requestOrigin(request)?.listener === 'private' ? guard.holderOf(request) : undefined,

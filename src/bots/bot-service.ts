@@ -3,7 +3,7 @@
  * bots of other owners before they get here.
  */
 import type { PostboteError } from '../errors.ts'
-import type { UpdateFilter } from '../queue/look-back.ts'
+import type { LookPayer, UpdateFilter } from '../queue/look-back.ts'
 import type { BotRecord, BotSettings, PollsSetting } from '../shard/bot-record.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'
@@ -257,7 +257,11 @@ export interface BotService {
    *
    * @throws As `replay`, if the first dead letter is refused.
    */
-  replayAll(queue: Omit<UpdateName, 'updateId'>, filter?: UpdateFilter): Promise<ReplayResult>
+  replayAll(
+    queue: Omit<UpdateName, 'updateId'>,
+    filter?: UpdateFilter,
+    payer?: LookPayer,
+  ): Promise<ReplayResult>
   /**
    * Pushes an update again that has left its queue.
    *

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
-import type { UpdateFilter } from '../queue/look-back.ts'
+import type { LookPayer, UpdateFilter } from '../queue/look-back.ts'
 import type { BotRecord, QueueSettings, StoredSecret } from '../shard/bot-record.ts'
 import type { Operation } from '../shard/operations.ts'
 import { type QueueId, queueIdOf } from '../shard/record-keys.ts'
@@ -397,8 +397,9 @@ export class BotRegistry implements BotService {
   async replayAll(
     queue: Omit<UpdateName, 'updateId'>,
     filter: UpdateFilter = {},
+    payer?: LookPayer,
   ): Promise<ReplayResult> {
-    return replayDeadLetters(await this.#replayTarget(queue), filter)
+    return replayDeadLetters({ ...(await this.#replayTarget(queue)), payer }, filter)
   }
 
   async replayUpdate(update: UpdateName): Promise<number | 'filtered'> {

@@ -11,7 +11,7 @@ import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { Semaphore } from '../kit/semaphore.ts'
 import { jobIdMax } from '../limits.ts'
-import type { LookBack, UpdateFilter } from '../queue/look-back.ts'
+import type { LookBack, LookPayer, UpdateFilter } from '../queue/look-back.ts'
 import { hash128 } from '../shard/key-hashes.ts'
 import type { ReplayOperation } from '../shard/operations.ts'
 import { isActive, type ReplayRecord, type ReplaySelection } from '../shard/replay-record.ts'
@@ -62,10 +62,12 @@ export const replaysKeptMax = 20
 export const replayLifeMs = 7 * 86_400_000
 /** So many slices of all jobs are pushed at the same time, because each has up to 8 MiB in memory. */
 const replayTurnsMax = 2
-/** A dry run counts for this long. Chosen: two million updates, before clients give up. */
+/** A dry run counts for this long. Chosen: two million updates, or 100,000 for a link or a key over its budget, before clients give up. */
 const dryRunMs = 10_000
-/** The call that starts a job counts for this long. Chosen: 200,000 updates. */
+/** The call that starts a job counts for this long. Chosen: 200,000 updates, or 25,000 for a link or a key. */
 const startCountMs = 1_000
+/** A dry run that comes while another one of its bot counts is to be tried again after this: most take less. */
+const dryRunRetryAfterS = 1
 /** One look of a count returns this many updates. */
 const countedPerLook = 1_000
 
@@ -73,6 +75,8 @@ export class ReplayJobs {
   readonly #options: ReplayJobsOptions
   readonly #services: ReplayJobServices
   readonly #shards = new Map<Shard, ShardReplays>()
+  /** The bots with a dry run. */
+  readonly #dryRuns = new Set<number>()
   #isClosed = false
 
   constructor(options: ReplayJobsOptions) {
@@ -114,23 +118,40 @@ export class ReplayJobs {
     for (const shard of this.#shards.keys()) void this.forget(shard)
   }
 
-  /** Counts what a job would replay. */
-  count(queue: BotQueue, { selection }: Pick<ReplayOrder, 'selection'>): Promise<ReplayCount> {
+  /**
+   * Counts what a job would replay: for one caller of a bot at a time.
+   *
+   * @throws TOO_MANY_REQUESTS, STORE_UNAVAILABLE
+   */
+  async count(
+    queue: BotQueue,
+    { selection }: Pick<ReplayOrder, 'selection'>,
+    payer?: LookPayer,
+  ): Promise<ReplayCount> {
     const { clock } = queue.shard
-    const { updates } = queue
-    return this.#count(updates.lookBack, {
-      filter: filterOf(resolved(selection, clock), clock.nowMs()),
-      before: updates.nextId,
-      forMs: dryRunMs,
-    })
+    const { updates, bot } = queue
+    if (this.#dryRuns.has(bot.botId)) {
+      throw new PostboteError('TOO_MANY_REQUESTS', { retryAfterS: dryRunRetryAfterS })
+    }
+    this.#dryRuns.add(bot.botId)
+    try {
+      return await this.#count(updates.lookBack, {
+        filter: filterOf(resolved(selection, clock), clock.nowMs()),
+        before: updates.nextId,
+        forMs: dryRunMs,
+        payer,
+      })
+    } finally {
+      this.#dryRuns.delete(bot.botId)
+    }
   }
 
   /**
    * Starts a job. It is durable then.
    *
-   * @throws IDEMPOTENCY_MISMATCH, TOO_MANY_REPLAYS, UNKNOWN_BOT, STORE_UNAVAILABLE, OUTCOME_UNKNOWN
+   * @throws IDEMPOTENCY_MISMATCH, TOO_MANY_REPLAYS, TOO_MANY_REQUESTS, UNKNOWN_BOT, STORE_UNAVAILABLE, OUTCOME_UNKNOWN
    */
-  async begin(queue: BotQueue, order: ReplayOrder): Promise<StartedReplay> {
+  async begin(queue: BotQueue, order: ReplayOrder, payer?: LookPayer): Promise<StartedReplay> {
     this.#options.assertAccepting(queue)
     const { clock } = queue.shard
     const startedAtMs = clock.nowMs()
@@ -142,7 +163,7 @@ export class ReplayJobs {
     if (earlier !== undefined) return earlier
     const filter = filterOf(selection, startedAtMs)
     const { lookBack } = queue.updates
-    const counted = await this.#count(lookBack, { filter, before: end, forMs: startCountMs })
+    const counted = await this.#count(lookBack, { filter, before: end, forMs: startCountMs, payer })
     const record: ReplayRecord = {
       selection,
       rate: order.rate,
@@ -257,14 +278,20 @@ export class ReplayJobs {
       filter,
       before,
       forMs,
-    }: { readonly filter: UpdateFilter; readonly before: number; readonly forMs: number },
+      payer,
+    }: {
+      readonly filter: UpdateFilter
+      readonly before: number
+      readonly forMs: number
+      readonly payer: LookPayer | undefined
+    },
   ): Promise<ReplayCount> {
     const { clock } = this.#options
     const untilMs = clock.monotonicMs() + forMs
     let count = 0
     let bytes = 0
     for (let after = 0; clock.monotonicMs() <= untilMs; ) {
-      const page = await lookBack.find(filter, { after, before, limit: countedPerLook })
+      const page = await lookBack.find(filter, { after, before, limit: countedPerLook }, payer)
       count += page.updates.length
       for (const { text } of page.updates) bytes += text.length
       if (page.after === undefined) return { count, bytes, isComplete: true }

@@ -6,7 +6,7 @@
 import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { isInMask } from '../queue/update-types.ts'
-import type { FoundUpdate, UpdateFilter } from '../queue/look-back.ts'
+import type { FoundUpdate, LookPayer, UpdateFilter } from '../queue/look-back.ts'
 import { expiresAtS, lifeS } from '../queue/time-to-live.ts'
 import type { Operation, PushOperation } from '../shard/operations.ts'
 import type { BotQueue } from './bot-queue.ts'
@@ -23,6 +23,8 @@ export interface ReplayTarget {
   readonly counters: Counters
   /** Throws if the bot accepts no updates now. */
   readonly assertAccepting: () => void
+  /** Who pays for the reads, if a call waits for the replay. */
+  readonly payer?: LookPayer | undefined
 }
 
 /** Who asks: each has rules of its own. */
@@ -62,11 +64,18 @@ export async function replaySlice(
   { filter, from, end, limit }: SliceRange,
   alongside: (slice: ReplayedSlice) => readonly Operation[] = () => [],
 ): Promise<ReplayedSlice> {
-  const { queue, counters } = target
+  const { queue, counters, payer } = target
   const { lookBack, deadLetters } = queue.updates
+  await payer?.turn()
+  // What is held here is not held while its payer waits.
+  const inside = payer && {
+    turn: () => undefined,
+    charge: (costMs: number) => payer.charge(costMs),
+  }
   // Otherwise copies of what is erased meanwhile would be pushed after that.
   return queue.shard.keptChanges.run(async () => {
-    const { updates, after } = await lookBack.find(filter, { after: from - 1, before: end, limit })
+    const range = { after: from - 1, before: end, limit }
+    const { updates, after } = await lookBack.find(filter, range, inside)
     // Then it is known which of them are still there.
     if (updates.some(({ state }) => state === 'dead')) await deadLetters.removeOld()
     // Nothing waits between here and the commit, so each update is pushed once and ids are written in order.

@@ -15,8 +15,9 @@
  *
  * A call with a valid token, even of an unknown method, is charged for what it takes beyond `loopCostFreeMs`: a busy bot
  * with thousands of usual calls is charged nothing. A request without a valid token is charged in full. On the private
- * listener a request is charged if it has no valid key or asks for what its key may not do. Requests without a key wait here,
- * those with a key in cluster/worker/call-turns.ts, and health probes never. A client of a Unix socket
+ * listener a request is charged if it has no valid key or asks for what its key may not do, and a call with a key or a link for
+ * what it takes beyond `loopCostFreeMs` (`payerOf`). Requests without a key wait here, those with a key in
+ * cluster/worker/call-turns.ts, parts of a long call here as well, and health probes never. A client of a Unix socket
  * without an X-Real-Ip is not charged, because it may stand for many clients.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
@@ -27,6 +28,7 @@ import { unixClient } from './client-address.ts'
 import { holdReading } from './hold-reading.ts'
 import { LoopBudget } from './loop-budget.ts'
 import { LoopMeter } from './loop-meter.ts'
+import type { LoopPayer } from './loop-payer.ts'
 import { kib } from '../limits.ts'
 
 export interface BudgetGateOptions {
@@ -228,6 +230,27 @@ export class BudgetGate {
     this.#budget.charge(debtorOf(botId), costMs, this.#options.clock.monotonicMs())
   }
 
+  /** Returns who pays for a call that has a valid key, or a link to this bot: the family of the key, or the bot. */
+  payerOf(request: IncomingMessage, botId?: number): LoopPayer {
+    const { clock, holderOf } = this.#options
+    const debtor = botId === undefined ? keyDebtor(holderOf(request) ?? 'root') : debtorOf(botId)
+    const charge = (costMs: number): void =>
+      this.#budget.charge(debtor, costMs, clock.monotonicMs())
+    return {
+      charge,
+      begin: () => this.#meter.begin(),
+      spent: (sinceMs) => {
+        const costMs = this.#meter.costMs(sinceMs) - loopCostFreeMs
+        if (costMs > 0) charge(costMs)
+      },
+      turn: () => {
+        const nowMs = clock.monotonicMs()
+        if (!this.#isCrowded(nowMs) || this.#waitMs(debtor, nowMs) === 0) return undefined
+        return new Promise((start, refuse) => this.#enter(debtor, { request, start, refuse }))
+      },
+    }
+  }
+
   #isCrowded(nowMs: number): boolean {
     return this.#waiting > 0 || this.#budget.isAnyoneOver(nowMs)
   }
@@ -322,7 +345,7 @@ function keyDebtor(holder: string): string {
   return keyPrefix + holder
 }
 
-/** Only connections that send a body wait in the line of a key: they may wait for as long as a body may take. */
+/** In the line of a key, connections that send a body may wait for as long as a body may take. */
 function isKey(debtor: string): boolean {
   return debtor.startsWith(keyPrefix)
 }

@@ -6,7 +6,7 @@
  *     /portal/, /portal/app.js, /portal/app.css        the page, for anybody
  *     /portal/v1/bots/<bot_id>/...                     a call, with the secret of a link to this bot
  *
- * The link is checked before the body is read, and again after that, because a body takes time to arrive. All wrong secrets get
+ * The link is checked before the body is read, and again after that, because a body takes time to arrive and a call may wait. All wrong secrets get
  * one refusal, which costs the client a slot and is paced, as with wrong tokens.
  */
 import type { IncomingMessage } from 'node:http'
@@ -24,6 +24,7 @@ import { fullAfter, lackMs, type TokenBucket } from '../kit/token-bucket.ts'
 import { isAudited } from '../operations/audit-operations.ts'
 import type { PortalRight, StoredPortalLink } from '../shard/bot-record.ts'
 import { endpointChecksMax } from '../webhook/endpoint-checks.ts'
+import { chargeCalls, payForCall } from './access/charge-calls.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { answersOf } from './answers.ts'
 import { acceptAnyAsJson, deniedMetricOf, expectedOf, newApp, sendError } from './new-app.ts'
@@ -88,6 +89,7 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
   const app = newApp()
   recordCalls(app, options)
   addRequestAccess(app)
+  chargeCalls(app)
   app.addHook('onRequest', async (request, reply) => {
     void reply.headers({ 'cache-control': 'no-store', [requestIdHeader]: requestIdOf(request.raw) })
     if (!options.isPublic(request) && !options.isUnixSocket(request)) {
@@ -102,9 +104,12 @@ export function createPortalApi(options: PortalApiOptions): FastifyInstance {
     request.access = await guard.accessOf(request)
     void reply.headers(guard.headersOf(request.access))
     guard.assertMay(request.access, { right, changes: isAudited(operation) })
+    request.payer = options.payerOf(request.raw, botIdIn(request.params))
   })
   app.addHook('preHandler', async (request) => {
-    if (request.access !== undefined && hasBody(request.raw)) await guard.accessOf(request)
+    const waited = await payForCall(request, options.clock)
+    if (request.access === undefined) return
+    if (waited || hasBody(request.raw)) await guard.accessOf(request)
   })
   app.setErrorHandler(async (error: FastifyError | PostboteError, request, reply) => {
     const expected = shownToOwner(expectedOf(error))

@@ -8,6 +8,7 @@ import type { AuditTrail } from '../access/audit-trail.ts'
 import type { BotService } from '../bots/bot-service.ts'
 import type { EventPage, EventQuestion } from '../events/operator-event.ts'
 import type { AllHistograms } from '../histograms.ts'
+import type { LoopPayer } from '../http/loop-payer.ts'
 import type { MetricName } from '../metrics.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardTroubles } from '../shard/shard-marks.ts'
@@ -80,6 +81,8 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   shardAt(shard: number): Shard
   /** Called for a request with no key, a wrong key or one that does not allow it, a Host that is not allowed, or without a route. */
   onRefused(request: IncomingMessage): void
+  /** Returns who pays for the time of a call with a key, or with a link to this bot. */
+  payerOf(request: IncomingMessage, botId?: number): LoopPayer
   /** Whether another worker makes the request on its own, for a call that it answers, and does not forward one of a client. */
   isFromWorker(request: FastifyRequest): boolean
   /** Whether the connection was accepted on a Unix socket. */

@@ -38,6 +38,7 @@ import { addNodeRoutes } from './routes/node-routes.ts'
 import type { PrivateApiOptions, Readiness } from './private-api-options.ts'
 import { addPortalRoutes } from './routes/portal-routes.ts'
 import { addRegistrationRoutes } from './routes/registration-routes.ts'
+import { chargeCalls, payForCall } from './access/charge-calls.ts'
 import { addRequestAccess } from './access/request-access.ts'
 import { recordCalls } from './routes/record-calls.ts'
 import { addSessionRoutes } from './routes/session-routes.ts'
@@ -135,6 +136,7 @@ function addServerRoutes(app: FastifyInstance, options: PrivateApiOptions): void
 function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
   const { ring, limiter } = options.keys
   addRequestAccess(app)
+  chargeCalls(app)
   app.addHook('onRequest', async (request, reply) => {
     const { url: path = '', config } = request.routeOptions
     const { operation } = config
@@ -156,7 +158,13 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
     assertMay(access, operation, idIn(request.params))
     if (operation === updateOperations.pushUpdate) assertUnderLimit(limiter, access, 'updates')
   })
-  app.addHook('preHandler', async ({ access }) => {
+  app.addHook('preHandler', async (request) => {
+    const { access, routeOptions } = request
+    const isPush = routeOptions.config.operation?.scope === 'push'
+    if (access !== undefined && access !== 'root' && !isPush) {
+      request.payer = options.payerOf(request.raw)
+    }
+    await payForCall(request, options.clock)
     // A body takes time to arrive.
     if (access !== undefined && !ring.isCurrent(access)) {
       throw new PostboteError('UNAUTHORIZED')

@@ -7,8 +7,10 @@
  *     v        v         v   v                      updates that have left alone: delivered, expired, dropped
  *          d        d                               dead letters
  *
- * A look reads at most `lookedAtMax` records, then it returns what it has found, and where to continue.
+ * A look reads at most `lookedAtMax` records, then it returns what it has found, and where to continue. Whoever asks for it pays for
+ * each read, and the next one waits while the payer is over its budget.
  */
+import type { LoopPayer } from '../http/loop-payer.ts'
 import { mib } from '../limits.ts'
 import { type QueueId, updateIdEnd } from '../shard/record-keys.ts'
 import type { LeaveReason } from '../shard/record.ts'
@@ -71,13 +73,20 @@ export interface LookBackOptions {
   settled(): Promise<void>
 }
 
-/** A look reads this many records at most. Chosen: some 10 ms, so that a rare ordering key is found in steps. */
+/** A look reads this many records at most. Chosen: some 16 ms, so that a rare ordering key is found in steps. */
 const lookedAtMax = 2_000
 /** One read returns this many records of each kind, so that a look at a few updates reads no more. */
-const lookPageRecords = 250
+export const lookPageRecords = 250
 const lookPageBytes = 1 * mib
+/** A read is charged this much for each of its records and runs: measured, with what its caller does with them. */
+export const lookedRecordCostMs = 0.008
+/** Further, a read is charged this much for each MiB of texts: measured. */
+const lookedMibCostMs = 0.5
 /** A look returns this many bytes of texts, or one update more. Chosen: 2,000 usual updates have less. */
 const foundBytesMax = 4 * mib
+
+/** Who pays for a look. */
+export type LookPayer = Pick<LoopPayer, 'turn' | 'charge'>
 
 export class LookBack {
   readonly #options: LookBackOptions
@@ -97,18 +106,19 @@ export class LookBack {
   /**
    * Returns updates of a range of ids that match, in the order of their ids.
    *
-   * @throws STORE_UNAVAILABLE if the database cannot be read
+   * @throws STORE_UNAVAILABLE if the database cannot be read, TOO_MANY_REQUESTS if too much of the payer waits
    */
   async find(
     filter: UpdateFilter,
     { after, before: to = updateIdEnd, limit }: LookRange,
+    payer?: LookPayer,
   ): Promise<FoundPage> {
     await this.#options.settled()
     const updates: FoundUpdate[] = []
     let bytes = 0
     let from = after + 1
     for (let looked = 0; looked < lookedAtMax && from < to; ) {
-      const read = await this.#page({ from, to, limit: lookPageRecords })
+      const read = await this.#page({ from, to, limit: lookPageRecords }, payer)
       for (const update of read.updates) {
         looked += 1
         if (!isWanted(update, filter)) continue
@@ -132,6 +142,7 @@ export class LookBack {
   async findNewest(
     filter: UpdateFilter,
     page: { readonly before: number; readonly limit: number },
+    payer?: LookPayer,
   ): Promise<{ readonly updates: readonly FoundUpdate[]; readonly before: number | undefined }> {
     const { shard, queue } = this.#options
     await this.#options.settled()
@@ -144,12 +155,12 @@ export class LookBack {
       if (highest === undefined) return { updates, before: undefined }
       to = highest + 1
       let from = Math.max(0, to - lookPageRecords)
-      let read = await this.#page({ from, to, limit: lookPageRecords })
+      let read = await this.#page({ from, to, limit: lookPageRecords }, payer)
       looked += read.updates.length
       // Large updates end a read early. What was read too early is read again after what is newer.
       while (read.next < to) {
         from = read.next
-        read = await this.#page({ from, to, limit: lookPageRecords })
+        read = await this.#page({ from, to, limit: lookPageRecords }, payer)
         looked += read.updates.length
       }
       for (const update of read.updates.toReversed()) {
@@ -168,7 +179,9 @@ export class LookBack {
   /** Reads all kinds of records of a range of ids, as far as each of them was read. */
   async #page(
     range: Omit<IdRange, 'queue'>,
+    payer?: LookPayer,
   ): Promise<{ readonly updates: readonly FoundUpdate[]; readonly next: number }> {
+    await payer?.turn()
     const { shard, queue } = this.#options
     const page = { ...range, queue, bytesMax: lookPageBytes }
     // An update that is confirmed during the reads is still shown as pending.
@@ -180,6 +193,7 @@ export class LookBack {
     ])
     const next = Math.min(stored.next, left.next, dead.next)
     const runs = await readRunsOver(shard, { ...page, to: Math.min(next, floor) })
+    payer?.charge(costOf([stored.updates, left.updates, dead.deadLetters], runs.length))
     const found = [
       ...stored.updates.flatMap((update) => pendingOrKept(update, { floor, runs })),
       ...left.updates.map((update) => leftUpdate(update, stateOf[update.reason])),
@@ -187,6 +201,17 @@ export class LookBack {
     ].filter(({ updateId }) => updateId < next)
     return { updates: found.toSorted((a, b) => a.updateId - b.updateId), next }
   }
+}
+
+/** Returns what a read costs the event loop, in milliseconds. It takes several turns, so it is not measured. */
+function costOf(read: readonly (readonly { readonly text: Buffer }[])[], runs: number): number {
+  let records = runs
+  let bytes = 0
+  for (const updates of read) {
+    records += updates.length
+    for (const { text } of updates) bytes += text.length
+  }
+  return records * lookedRecordCostMs + (bytes / mib) * lookedMibCostMs
 }
 
 /** Reads the runs that may have ids of a range. */

@@ -47,9 +47,11 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
         throw new PostboteError('UNKNOWN_DEAD_LETTER', { detail: `${updateId}` })
       return { update_id: updateId, removed: true as const }
     },
-    async replayDeadLetters({ params: { id }, query, body }) {
+    async replayDeadLetters({ params: { id }, query, body, request }) {
       const filter = filterOf(body ?? {})
-      return replayJson(await bots.replayAll({ botId: id, isTest: query.test }, filter))
+      return replayJson(
+        await bots.replayAll({ botId: id, isTest: query.test }, filter, request.payer),
+      )
     },
     async replayDeadLetter({ params: { id, update_id: updateId }, query }) {
       return { update_id: await bots.replay({ botId: id, isTest: query.test, updateId }) }

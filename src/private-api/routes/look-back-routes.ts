@@ -29,11 +29,12 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
       const { after: from, before, limit } = call.query
       if (before !== undefined && from > 0) throw refusal('before', 'none with after', before)
       const { lookBack } = (await queueOf(bots, call)).updates
+      const { payer } = call.request
       if (before !== undefined) {
-        const page = await lookBack.findNewest(filter, { before, limit })
+        const page = await lookBack.findNewest(filter, { before, limit }, payer)
         return listJson(page.updates, page.before)
       }
-      const { updates, after } = await lookBack.find(filter, { after: from, limit })
+      const { updates, after } = await lookBack.find(filter, { after: from, limit }, payer)
       return listJson(updates, after)
     },
     async getUpdate(call) {

@@ -22,12 +22,13 @@ export function addReplayRoutes(app: FastifyInstance, bots: BotService): void {
     },
     async startReplay(call) {
       const order = orderOf(call.body)
+      const { payer } = call.request
       const queue = await queueOf(bots, call)
       if (call.body.dry_run) {
-        const { count, bytes, isComplete } = await bots.replays.count(queue, order)
+        const { count, bytes, isComplete } = await bots.replays.count(queue, order, payer)
         return { dry_run: true as const, count, bytes, is_complete: isComplete }
       }
-      const started = await bots.replays.begin(queue, order)
+      const started = await bots.replays.begin(queue, order, payer)
       const json = replayJson(started)
       return started.isDuplicate ? { ...json, duplicate: true as const } : json
     },

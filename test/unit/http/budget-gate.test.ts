@@ -125,6 +125,35 @@ test('a bot over its budget waits wherever its next call comes from', async () =
   assert.deepEqual(world.answered, ['b /bot100:x/getMe'])
 })
 
+test('the calls of a link and those of its bot have one budget, and a key has its own', async () => {
+  const world = new World()
+  const request = world.ask('a', '/portal/v1/bots/100')
+  const ofKey = world.ask('a', '/v1/bots')
+  Object.assign(ofKey.headers, { from: 'k1' })
+  const [link, other] = [world.gate.payerOf(request, 100), world.gate.payerOf(request, 200)]
+  const key = world.gate.payerOf(ofKey)
+  link.charge(loopBudgetBurstMs + 20)
+  world.answered.length = 0
+  world.ask('b', '/bot100:x/getMe')
+  world.ask('b', '/bot200:x/getMe')
+  assert.deepEqual(world.answered, ['b /bot200:x/getMe'])
+  assert.deepEqual([other.turn(), key.turn()], [undefined, undefined])
+  assert.equal(world.gate.holderWaitMs('k1'), 0)
+  let isOn = false
+  void link.turn()?.then(() => (isOn = true))
+  await world.clock.advance(20 / loopBudgetShare - 1)
+  assert.equal(isOn, false)
+  await world.clock.advance(50)
+  assert.equal(isOn, true)
+  const sinceMs = key.begin()
+  world.clock.work(loopBudgetBurstMs + loopCostFreeMs + 20)
+  key.spent(sinceMs)
+  assert(world.gate.holderWaitMs('k1') > 0)
+  assert(key.turn() !== undefined)
+  for (let nth = 0; nth < 1_000; nth++) other.spent(other.begin())
+  assert.equal(other.turn(), undefined)
+})
+
 test('a busy bot whose calls have the usual cost never waits', async () => {
   const world = new World()
   for (let nth = 0; nth < 1_000; nth++) await world.spend('a', 100, loopCostFreeMs)

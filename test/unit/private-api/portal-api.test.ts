@@ -13,6 +13,7 @@ import {
 } from '../../../src/private-api/portal-api.ts'
 import { PortalFrame } from '../../../src/private-api/access/portal-frame.ts'
 import { PrivateApiGuard } from '../../../src/private-api/access/private-api-guard.ts'
+import { TestPayer } from '../../support/http/test-payer.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 import { keysOf } from '../../support/queue/keys-of.ts'
@@ -25,6 +26,10 @@ interface World {
   readonly setting: { isPublic: boolean; hasSlots: boolean }
   /** The paths of requests that cost their address. */
   readonly charged: readonly string[]
+  /** Pays for all calls. */
+  readonly payer: TestPayer
+  /** The bots whose payer was asked for. */
+  readonly payers: (number | undefined)[]
   /** Registers a bot, and returns the Authorization of a link to it. */
   readonly linkTo: (
     botId: number,
@@ -38,6 +43,8 @@ async function open(): Promise<World> {
   const keys = keysOf(clock, { shard: () => bots.registry.bots.shardAt(0), ring: guard.ring })
   const setting = { isPublic: true, hasSlots: true }
   const charged: string[] = []
+  const payer = new TestPayer()
+  const payers: (number | undefined)[] = []
   const used: Partial<PortalApiOptions> = {
     bots: bots.registry,
     portal: { url: undefined, frame: new PortalFrame(adminKey) },
@@ -50,6 +57,10 @@ async function open(): Promise<World> {
     isUnixSocket: () => false,
     isForwarded: () => false,
     isFromWorker: () => false,
+    payerOf: (_request, botId) => {
+      payers.push(botId)
+      return payer
+    },
     bodies: new BodyBudget({
       bytesMax: 1_000_000,
       counters: bots.counters,
@@ -71,6 +82,8 @@ async function open(): Promise<World> {
     bots,
     setting,
     charged,
+    payer,
+    payers,
     async linkTo(botId) {
       await bots.registry.register({ botId, firstName: 'A', username: 'a' })
       const { link, secretText } = await bots.registry.portalLinks.make(botId, {
@@ -105,6 +118,40 @@ test('of the table of operations, only the calls with a right are there, and onl
   for (const id of ['removeBot', 'rotateToken', 'setWebhook', 'eraseUpdates', 'changeBot']) {
     assert(!shown.includes(id))
   }
+})
+
+test('each call of a link waits for the budget of its bot, and its time is charged to it', async () => {
+  const { app, payer, payers, bots, linkTo } = await open()
+  const { authorization, linkId } = await linkTo(4711)
+  const ask = ({ method, path }: (typeof apiOperations)[number]) => {
+    const url = `/portal${path.replace(':id', '4711').replaceAll(/:\w+/g, '1')}`
+    return app.inject({ method, url, headers: { authorization } })
+  }
+  const ofLinks = apiOperations.filter(({ portal }) => portal !== undefined)
+  payer.isOver = 'refused'
+  for (const operation of ofLinks) {
+    const { statusCode } = await ask(operation)
+    // Its body is missing.
+    const isRefused = statusCode === 400 && operation.body !== undefined
+    assert(statusCode === 429 || isRefused, `${operation.id} ${statusCode}`)
+    await bots.clock.advance(1_000)
+  }
+  assert.deepEqual(new Set(payers), new Set([4711]))
+  assert.equal(payers.length, ofLinks.length)
+  assert.equal(payer.measured, 0)
+  payer.isOver = false
+  const getBot = ofLinks.find(({ id }) => id === 'getBot')
+  assert(getBot !== undefined)
+  assert.equal((await ask(getBot)).statusCode, 200)
+  assert.equal(payer.measured, 1)
+  // It may have to wait for long.
+  payer.isOver = 'waits'
+  const late = ask(getBot)
+  while (payer.waiting === 0) await settle()
+  await bots.wait(bots.registry.portalLinks.revoke(4711, linkId))
+  payer.goOn()
+  for (let nth = 0; nth < 3; nth++) await bots.clock.advance(50)
+  assert.equal((await late).statusCode, 401)
 })
 
 test('a call does nothing if its link is revoked, or ends, while its body arrives', async () => {

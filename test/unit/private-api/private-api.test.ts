@@ -5,11 +5,13 @@ import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { noTimes } from '../../support/kit/no-times.ts'
 import { BodyBudget } from '../../../src/http/body-budget.ts'
+import { apiOperations } from '../../../src/operations/api-operations.ts'
 import { createPrivateApi } from '../../../src/private-api/private-api.ts'
 import type { PrivateApiOptions, WorkerKeys } from '../../../src/private-api/private-api-options.ts'
 import { PrivateApiGuard } from '../../../src/private-api/access/private-api-guard.ts'
 import { forEachMetric } from '../../../src/metrics.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
+import { TestPayer } from '../../support/http/test-payer.ts'
 import { keysOf } from '../../support/queue/keys-of.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
 
@@ -23,12 +25,15 @@ interface World {
   readonly bots: BotsLife
   /** The targets of requests without a valid key. */
   readonly refused: string[]
+  /** Pays for the calls of all keys. */
+  readonly payer: TestPayer
 }
 
 async function open(): Promise<World> {
   const bots = await BotsLife.open()
   const { clock } = bots
   const refused: string[] = []
+  const payer = new TestPayer()
   const guard = new PrivateApiGuard({ adminKey, hosts: [], clock })
   const keys = keysOf(clock, { shard: () => bots.registry.bots.shardAt(0), ring: guard.ring })
   const used: Partial<PrivateApiOptions> = {
@@ -43,6 +48,7 @@ async function open(): Promise<World> {
     streamPlace: () => () => undefined,
     isForwarded: () => false,
     isFromWorker: () => false,
+    payerOf: () => payer,
     ownersOf: () => ({
       self: 0,
       others: [],
@@ -65,7 +71,7 @@ async function open(): Promise<World> {
     shards: 1,
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the calls of these tests use no more
-  return { app: createPrivateApi(used as PrivateApiOptions), bots, refused, keys }
+  return { app: createPrivateApi(used as PrivateApiOptions), bots, refused, keys, payer }
 }
 
 async function sessionOf(app: FastifyInstance): Promise<string> {
@@ -353,4 +359,33 @@ test('a request without a valid key is told what it has in its place', async () 
     assert.equal(answer.statusCode, 401)
     assert.match(answer.json().error.message, expected)
   }
+})
+
+test('each call with a key but a push waits for the budget of the key, and those with the admin key wait for none', async () => {
+  const { app, payer, keys, bots } = await open()
+  const made = await bots.wait(keys.registry.create({ ...wanted, scopes: ['all'] }, 'root'))
+  await bots.wait(keys.sync.refresh())
+  payer.isOver = 'refused'
+  const waited: string[] = []
+  for (const { id, method, path, scope } of apiOperations) {
+    // A session is no key, and a stream of pushes waits for its end.
+    if (scope === 'open' || path.includes('session') || id === 'pushUpdates') continue
+    const url = path.replace(':id', '4711').replaceAll(/:\w+/g, '1')
+    const ask = (secret: string) =>
+      app.inject({ method, url, headers: { host, authorization: `Bearer ${secret}` } })
+    const { statusCode } = await ask(made.text)
+    if (statusCode === 429) waited.push(id)
+    // Its body is missing.
+    else assert(scope === 'push' || statusCode === 400, `${id} ${statusCode}`)
+  }
+  for (const id of ['listUpdates', 'getBot', 'listBots', 'dropDeadLetters', 'listAudit']) {
+    assert(waited.includes(id), id)
+  }
+  assert(!waited.includes('pushUpdate'))
+  const ofAdmin = await app.inject({
+    method: 'GET',
+    url: '/v1/keys',
+    headers: { host, authorization },
+  })
+  assert.equal(ofAdmin.statusCode, 200)
 })

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { dropKept } from '../../../src/queue/drop-kept.ts'
-import type { LookBack } from '../../../src/queue/look-back.ts'
+import { type LookBack, lookedRecordCostMs, lookPageRecords } from '../../../src/queue/look-back.ts'
 import { keysMeantBy } from '../../../src/queue/ordering-key.ts'
 import { trimKept } from '../../../src/queue/kept-trimmer.ts'
 import { keptRunKey, leftUpdateKey, queueKey, updateKey } from '../../../src/shard/record-keys.ts'
 import { emptyQueueState, encodeQueueState } from '../../../src/shard/record.ts'
 import { recountSkippedIds } from '../../../src/shard/recount.ts'
+import { TestPayer } from '../../support/http/test-payer.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { QueueLife } from '../../support/queue/queue-life.ts'
 
@@ -84,6 +85,39 @@ test('a look at many updates goes on in steps', async () => {
   const after = step.after
   const end = await life.wait(life.queue.lookBack.find(filter, { after, limit: 10 }))
   assert.deepEqual(end, { updates: [], after: undefined })
+})
+
+test('each read of a look is charged for its records, none reads more than a page, and the next one waits for its payer', async () => {
+  const count = 1_000
+  const filter = { hasKey: () => false }
+  for (const how of ['find', 'findNewest'] as const) {
+    const life = await openKeeping()
+    const ids = await life.push(count)
+    const payer = new TestPayer()
+    const { lookBack, nextId } = life.queue
+    payer.isOver = 'waits'
+    const after = (ids[0] ?? 0) - 1
+    const look =
+      how === 'find'
+        ? lookBack.find(filter, { after, limit: 10 }, payer)
+        : lookBack.findNewest(filter, { before: nextId, limit: 10 }, payer)
+    const state = { isDone: false }
+    void look.then(() => (state.isDone = true))
+    let reads = 0
+    while (!state.isDone) {
+      if (payer.waiting > 0) {
+        assert.equal(payer.charges.length, reads, how)
+        reads += 1
+      }
+      payer.goOn()
+      await life.clock.advance(10)
+    }
+    assert(reads >= count / lookPageRecords, `${reads}`)
+    const pageMs = 2 * lookPageRecords * lookedRecordCostMs
+    for (const costMs of payer.charges) assert(costMs < pageMs, `${costMs}`)
+    const allMs = payer.charges.reduce((sum, each) => sum + each, 0)
+    assert(allMs >= count * lookedRecordCostMs, `${allMs}`)
+  }
 })
 
 test('the newest come first below an id, in steps, whatever has become of them', async () => {
