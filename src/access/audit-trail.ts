@@ -5,6 +5,7 @@
  * The ids of all calls are in memory, so that a call that is stored again counts once and the oldest are found without a read.
  */
 import { PostboteError } from '../errors.ts'
+import { lookCostMs, type LookPayer } from '../queue/look-payer.ts'
 import { type AuditRecord, firstAuditId, type RecordedCall } from '../shard/audit-record.ts'
 import type { AuditOperation } from '../shard/operations.ts'
 import type { Shard } from '../shard/shard.ts'
@@ -79,7 +80,7 @@ export class AuditTrail {
   }
 
   /** Returns the calls that are wanted, the last ones first. */
-  async read(question: AuditQuestion): Promise<readonly RecordedCall[]> {
+  async read(question: AuditQuestion, payer?: LookPayer): Promise<readonly RecordedCall[]> {
     const { sinceMs = 0, untilMs = Infinity, before = auditIdEnd, limit } = question
     const { lists, lease } = this.#options.shard()
     const from = firstAuditId(sinceMs)
@@ -87,7 +88,9 @@ export class AuditTrail {
     const found: RecordedCall[] = []
     let next: string | undefined = before < until ? before : until
     while (next !== undefined && next > from && found.length < limit) {
+      await payer?.turn()
       const page = await lists.calls({ from, before: next, limit: auditReadMax })
+      payer?.charge(lookCostMs([], page.calls.length))
       found.push(...page.calls.filter(({ record }) => isWanted(record, question)))
       ;({ next } = page)
     }

@@ -3,7 +3,8 @@
  * bots of other owners before they get here.
  */
 import type { PostboteError } from '../errors.ts'
-import type { LookPayer, UpdateFilter } from '../queue/look-back.ts'
+import type { UpdateFilter } from '../queue/look-back.ts'
+import type { LookPayer } from '../queue/look-payer.ts'
 import type { BotRecord, BotSettings, PollsSetting } from '../shard/bot-record.ts'
 import type { UpdateRows } from '../shard/update-rows.ts'
 import type { BotQueue, QueueReport } from './bot-queue.ts'

@@ -21,6 +21,7 @@ import type { LostUpdate } from '../webhook/delivery-source.ts'
 import { DeadLetterIndex } from './dead-letter-index.ts'
 import type { Erasing } from './erase-kept.ts'
 import { leftUpdateOf } from './left-update.ts'
+import { lookCostMs, type LookPayer } from './look-payer.ts'
 import type { QueuedUpdate } from './queued-update.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -117,17 +118,20 @@ export class DeadLetters {
    * Returns dead letters with ids above `after`, in ascending order, and the total number.
    *
    * @param page - the page; `limit` is the maximum number of dead letters
+   * @param payer - pays for each read
    */
-  async list(page: {
-    readonly after: number
-    readonly limit: number
-  }): Promise<{ readonly deadLetters: readonly DeadLetterSummary[]; readonly total: number }> {
+  async list(
+    page: { readonly after: number; readonly limit: number },
+    payer?: LookPayer,
+  ): Promise<{ readonly deadLetters: readonly DeadLetterSummary[]; readonly total: number }> {
     await this.removeOld()
     const deadLetters: DeadLetterSummary[] = []
     let from = page.after + 1
     while (deadLetters.length < page.limit && from < updateIdEnd) {
       const limit = page.limit - deadLetters.length
+      await payer?.turn()
       const read = await this.read({ from, to: updateIdEnd, limit })
+      payer?.charge(lookCostMs(read.deadLetters))
       for (const deadLetter of read.deadLetters) deadLetters.push(summaryOf(deadLetter))
       from = read.next
     }

@@ -10,12 +10,12 @@
  * A look reads at most `lookedAtMax` records, then it returns what it has found, and where to continue. Whoever asks for it pays for
  * each read, and the next one waits while the payer is over its budget.
  */
-import type { LoopPayer } from '../http/loop-payer.ts'
 import { mib } from '../limits.ts'
 import { type QueueId, updateIdEnd } from '../shard/record-keys.ts'
 import type { LeaveReason } from '../shard/record.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { IdRange, KeptRun, StoredLeftUpdate, StoredUpdate } from '../shard/stored.ts'
+import { lookCostMs, type LookPayer } from './look-payer.ts'
 import type { UpdateState } from './update-states.ts'
 
 /** An update of a queue, pending or not. */
@@ -78,15 +78,8 @@ const lookedAtMax = 2_000
 /** One read returns this many records of each kind, so that a look at a few updates reads no more. */
 export const lookPageRecords = 250
 const lookPageBytes = 1 * mib
-/** A read is charged this much for each of its records and runs: measured, with what its caller does with them. */
-export const lookedRecordCostMs = 0.008
-/** Further, a read is charged this much for each MiB of texts: measured. */
-const lookedMibCostMs = 0.5
 /** A look returns this many bytes of texts, or one update more. Chosen: 2,000 usual updates have less. */
 const foundBytesMax = 4 * mib
-
-/** Who pays for a look. */
-export type LookPayer = Pick<LoopPayer, 'turn' | 'charge'>
 
 export class LookBack {
   readonly #options: LookBackOptions
@@ -193,7 +186,8 @@ export class LookBack {
     ])
     const next = Math.min(stored.next, left.next, dead.next)
     const runs = await readRunsOver(shard, { ...page, to: Math.min(next, floor) })
-    payer?.charge(costOf([stored.updates, left.updates, dead.deadLetters], runs.length))
+    const read = [...stored.updates, ...left.updates, ...dead.deadLetters]
+    payer?.charge(lookCostMs(read, runs.length))
     const found = [
       ...stored.updates.flatMap((update) => pendingOrKept(update, { floor, runs })),
       ...left.updates.map((update) => leftUpdate(update, stateOf[update.reason])),
@@ -201,17 +195,6 @@ export class LookBack {
     ].filter(({ updateId }) => updateId < next)
     return { updates: found.toSorted((a, b) => a.updateId - b.updateId), next }
   }
-}
-
-/** Returns what a read costs the event loop, in milliseconds. It takes several turns, so it is not measured. */
-function costOf(read: readonly (readonly { readonly text: Buffer }[])[], runs: number): number {
-  let records = runs
-  let bytes = 0
-  for (const updates of read) {
-    records += updates.length
-    for (const { text } of updates) bytes += text.length
-  }
-  return records * lookedRecordCostMs + (bytes / mib) * lookedMibCostMs
 }
 
 /** Reads the runs that may have ids of a range. */

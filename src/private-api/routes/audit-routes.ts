@@ -12,14 +12,15 @@ interface Options {
 
 export function addAuditRoutes(app: FastifyInstance, { keys }: Options): void {
   addOperations(app, auditOperations, {
-    async listAudit({ query }) {
+    async listAudit({ query, request }) {
       const { since, until, bot: botId, ...wanted } = query
-      const calls = await keys.audit.trail.read({
+      const question = {
         ...wanted,
         sinceMs: since === undefined ? undefined : since * 1_000,
         untilMs: until === undefined ? undefined : until * 1_000,
         botId,
-      })
+      }
+      const calls = await keys.audit.trail.read(question, request.payer)
       return { calls: calls.map((call) => callJson(call)) }
     },
   })

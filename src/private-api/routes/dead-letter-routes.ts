@@ -20,7 +20,7 @@ export function addDeadLetterRoutes(app: FastifyInstance, bots: BotService): voi
   addOperations(app, deadLetterOperations, {
     async listDeadLetters(call) {
       const { deadLetters } = (await queueOf(bots, call)).updates
-      const listed = await deadLetters.list(call.query)
+      const listed = await deadLetters.list(call.query, call.request.payer)
       return {
         dead_letters: listed.deadLetters.map((deadLetter) => summaryJson(deadLetter)),
         total: listed.total,

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { auditCallsMax, AuditTrail } from '../../../src/access/audit-trail.ts'
 import { type AuditRecord, auditId, type RecordedCall } from '../../../src/shard/audit-record.ts'
+import { lookedRecordCostMs } from '../../../src/queue/look-payer.ts'
+import { TestPayer } from '../../support/http/test-payer.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
 
 async function open() {
@@ -32,6 +34,17 @@ test('calls are listed from the last one back, whatever the order in which they 
     await new AuditTrail({ shard }).read({ limit: 10 }),
     await trail.read({ limit: 10 }),
   )
+})
+
+test('a list over many calls that finds none pays for each of its reads', async () => {
+  const { trail } = await open()
+  await trail.append(Array.from({ length: 600 }, (_, nth) => call(nth * 1_000, {})))
+  const payer = new TestPayer()
+  assert.deepEqual(await trail.read({ limit: 10, botId: 7 }, payer), [])
+  const chargedMs = payer.charges.reduce((sum, each) => sum + each, 0)
+  assert.ok(Math.abs(chargedMs - 600 * lookedRecordCostMs) < 1e-6, `${chargedMs}`)
+  payer.isOver = 'refused'
+  await assert.rejects(trail.read({ limit: 10 }, payer), { code: 'TOO_MANY_REQUESTS' })
 })
 
 test('a list has the calls of a time, a key, an operation or a bot', async () => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deadLetterLifeMs } from '../../../src/limits.ts'
+import { deadLetterLifeMs, deadLettersPerRead } from '../../../src/limits.ts'
 import { deadLetterBytesMax, deadLettersMax } from '../../../src/queue/dead-letters.ts'
+import { lookedRecordCostMs } from '../../../src/queue/look-payer.ts'
 import { DiskEntry } from '../../../src/queue/queued-update.ts'
 import { deadLetterKey } from '../../../src/shard/record-keys.ts'
+import { TestPayer } from '../../support/http/test-payer.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import type { LostReason, PendingUpdate } from '../../../src/webhook/delivery-source.ts'
 import { FaultyStore } from '../../support/store/faulty-store.ts'
@@ -358,4 +360,25 @@ test('an update that is buried twice, or has already left the queue, becomes no 
   life.queue.addDeadLetters([{ update: third, ...refused }])
   assert.deepEqual(await listedIds(life), [first.updateId])
   assert.equal(life.counters.counts.updates_dead_lettered, 1)
+})
+
+test('each read of a list is charged for its dead letters, and the next one waits for its payer', async () => {
+  const life = await QueueLife.open()
+  const count = 2 * deadLettersPerRead + 1
+  await addDeadLetters(life, texts(count))
+  const payer = new TestPayer()
+  payer.isOver = 'waits'
+  const listing = life.queue.deadLetters.list({ after: 0, limit: count }, payer)
+  for (let reads = 0; reads < 3; reads++) {
+    while (payer.waiting === 0) await life.clock.advance(10)
+    assert.equal(payer.charges.length, reads)
+    payer.goOn()
+  }
+  const { deadLetters } = await life.wait(listing)
+  assert.equal(deadLetters.length, count)
+  const [first = 0] = payer.charges
+  assert(
+    first >= deadLettersPerRead * lookedRecordCostMs &&
+      first < 2 * deadLettersPerRead * lookedRecordCostMs,
+  )
 })
