@@ -62,6 +62,7 @@ const compiling: ReadonlyMap<string, string> = new Map([
   ['src/bots/fleet-rows.ts', 'anchored, with a bound'],
   ['src/bots/registry.ts', 'anchored: the pattern of tokens'],
   ['src/bots/token.ts', 'anchored, with a bound'],
+  ['src/cli/remote/peer-user.ts', 'of an inode: what the kernel lists'],
   ['src/private-api/ingest/update-options.ts', 'anchored, with a bound'],
   [
     'src/private-api/routes/read-bot-change.ts',
