@@ -2,10 +2,10 @@
  * The undocumented parts of Node's sockets that the hand-off and TLS rely on, in one place: `_handle` (the native TCP or Pipe
  * object, whose `reading` says whether node:net has started to read from it), `_parent` (the connection below one of TLS),
  * `_httpMessage` (the response that is being written), `parser.incoming` (the request that is being read),
- * `parser.getCurrentBuffer` (the bytes it is read from) and `parser.onIncoming` (called for each head; its result steers
- * the parser).
+ * `parser.getCurrentBuffer` (the bytes it is read from), `parser.onIncoming` (called for each head; its result steers
+ * the parser), and `parser.remove`, `initialize`, `execute` and `kOnExecute` (how node:http itself uses a parser again).
  */
-import { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, type Server as HttpServer, ServerResponse } from 'node:http'
 import { type Server, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
@@ -84,6 +84,67 @@ export function stopParsing(socket: Duplex): void {
 /** llhttp's `on_headers_complete` may return 2: no body follows, and nothing that is HTTP. */
 function notHttp(): number {
   return 2
+}
+
+/** What the parser of a connection is given after a failure. */
+export interface BytesToParse {
+  readonly socket: Duplex
+  readonly pieces: readonly Buffer[]
+  readonly headerBytesMax: number
+}
+
+/**
+ * Begins to parse again on a connection whose parser has failed before the head of a request was complete. What node:http
+ * knows of the connection stays, such as the responses to earlier requests.
+ *
+ * @returns the next failure, which is in the last piece or has no `rawPacket`
+ */
+export function parseFrom(
+  server: HttpServer,
+  { socket, pieces, headerBytesMax }: BytesToParse,
+): NodeJS.ErrnoException | undefined {
+  const parser = restartableParserOf(socket)
+  const open = Object.getOwnPropertySymbols(server).find(
+    ({ description }) => description === 'http.server.connections',
+  )
+  if (parser === undefined || open === undefined) throw new Error('expected a parser of node:http')
+  // In this order: the list of connections finds one by the time at which its request began, which `initialize` sets.
+  parser.remove()
+  parser.initialize(requestType, {}, headerBytesMax, noLeniency, Reflect.get(server, open))
+  let result: unknown
+  for (const piece of pieces) {
+    result = parser.execute(piece)
+    if (result instanceof Error) return Object.assign(result, { rawPacket: piece })
+  }
+  const onExecute: unknown = Reflect.get(parser, parser.constructor.kOnExecute)
+  // Pauses the parser while responses wait, and releases the connection after CONNECT.
+  if (typeof onExecute === 'function') onExecute(result)
+  return undefined
+}
+
+interface RestartableParser {
+  readonly constructor: { readonly kOnExecute: number }
+  remove(): void
+  initialize(...settings: readonly unknown[]): void
+  execute(bytes: Buffer): unknown
+}
+
+/** `HTTPParser.REQUEST` and `kLenientNone`. */
+const requestType = 1
+const noLeniency = 0
+
+function restartableParserOf(socket: Duplex): RestartableParser | undefined {
+  const parser: unknown = Reflect.get(socket, 'parser')
+  return isRestartable(parser) ? parser : undefined
+}
+
+function isRestartable(parser: unknown): parser is RestartableParser {
+  return (
+    typeof parser === 'object' &&
+    parser !== null &&
+    ['remove', 'initialize', 'execute'].every((name) => name in parser) &&
+    'kOnExecute' in parser.constructor
+  )
 }
 
 /** Returns whether no response is being written on this connection. */

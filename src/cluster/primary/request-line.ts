@@ -40,6 +40,12 @@ export function readRequestLine(bytes: Buffer): RequestLine {
   return bytes.length >= requestLineBytesMax ? 'too long' : 'more'
 }
 
+/** Whether the end of the request line has not arrived, and may be waited for. */
+export function isLineOpen(bytes: Buffer): boolean {
+  const isShort = bytes.length < requestLineBytesMax
+  return isShort && bytes.indexOf(lineFeed, skipEmptyLines(bytes)) === -1
+}
+
 function skipEmptyLines(bytes: Buffer): number {
   let start = 0
   while (bytes[start] === lineFeed || bytes[start] === carriageReturn) start++

@@ -31,7 +31,7 @@ import type { Log } from '../../surroundings.ts'
 import { nativeHandleOf } from '../connection/native-handle.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { rawResponse } from '../connection/raw-response.ts'
-import { readRequestLine } from './request-line.ts'
+import { isLineOpen, readRequestLine } from './request-line.ts'
 
 export interface SwitchboardOptions {
   readonly clock: Clock
@@ -248,6 +248,8 @@ class AwaitedLine {
         return
       default:
         if (typeof line !== 'object') unreachable(line)
+        // A worker that gets the line in one piece can mend its bytes above 0x7f (worker/raw-targets.ts).
+        if (isLineOpen(bytes)) return
         this.#handOver(line.botId, bytes)
     }
   }

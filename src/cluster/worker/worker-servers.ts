@@ -26,6 +26,7 @@ import { hasBody } from '../../http/body.ts'
 import { gatherPieces } from '../../http/gather-pieces.ts'
 import { refusePrivate } from '../../private-api/private-error.ts'
 import { connectionsCheckMs, headerBytesMax, pipelinedPerTurnMax } from '../limits.ts'
+import { hurry } from '../../http/once-closed.ts'
 import { plainTarget } from '../../http/plain-target.ts'
 import { requestTimeoutMs, streamIdleMs, unavailableRetryAfterS } from '../../limits.ts'
 import { BodyDeadline } from './body-deadline.ts'
@@ -53,6 +54,7 @@ import { OpenConnections } from './open-connections.ts'
 import { PipelineLimit } from './pipeline-limit.ts'
 import { listenAt } from '../link/listen-at.ts'
 import { RareWarning } from '../rare-warning.ts'
+import { type ParserError, RawTargets } from './raw-targets.ts'
 import { rawResponse } from '../connection/raw-response.ts'
 import { TlsHandshakes } from './tls-handshakes.ts'
 import { WorkerLinks, type WorkerLinksOptions } from './worker-links.ts'
@@ -137,6 +139,7 @@ export class WorkerServers {
   readonly #bodies: BodyDeadline
   readonly #pipelines: PipelineLimit
   readonly #turns: CallTurns
+  readonly #rawTargets = new RawTargets()
   readonly #crowded: RareWarning
   #app: ServedApp
   #endsConnections = false
@@ -398,6 +401,9 @@ export class WorkerServers {
       connections.closed()
       responses.forgetAll(this)
     }
+    function ended(this: Socket): void {
+      endedByClient(kind, this)
+    }
     const server = createServer(
       {
         headersTimeout: this.#times.headersMs,
@@ -422,9 +428,8 @@ export class WorkerServers {
       this.#connections.opened()
       clients.opened(socket)
       socket.on('close', closed)
-      if (kind !== 'private') return
-      this.#bodies.watch(socket)
-      socket.on('end', endedByClient)
+      socket.on('end', ended)
+      if (kind === 'private') this.#bodies.watch(socket)
     })
     // As with the Host: an unknown expectation is no reason for a response without a body.
     server.on('checkExpectation', handle)
@@ -434,11 +439,13 @@ export class WorkerServers {
       handle(request, response)
     })
     server.on('connect', (_request, socket) => this.#refuseTunnel(kind, socket))
-    // A producer may end its side after its request; a bot that does is gone, and so is its poll.
-    if (kind === 'private') Object.assign(server, { httpAllowHalfOpen: true })
+    // A client may end its side after its request, as `nc -N` does, and gets its response.
+    Object.assign(server, { httpAllowHalfOpen: true })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       const isBroken = error.code?.startsWith('HPE_') === true
-      if (!isBroken || !connections.isOver(socket)) refuseBytes(kind, error, socket)
+      if (isBroken && connections.isOver(socket)) return
+      const left = this.#rawTargets.goOn(server, socket, error)
+      if (left !== undefined) refuseBytes(kind, left, socket)
     })
     return server
   }
@@ -505,7 +512,7 @@ function mayComeInPieces(request: IncomingMessage): boolean {
 /** Refuses bytes that are no request, and requests that took too long, in the form of the listener. */
 export function refuseBytes(
   kind: ListenerKind,
-  error: NodeJS.ErrnoException,
+  error: ParserError | PostboteError,
   socket: Duplex,
 ): void {
   // The bytes follow the last request of this connection: it ends with the response to that, which nothing may replace.
@@ -517,10 +524,14 @@ export function refuseBytes(
   else refuse(kind, parserError(error), socket)
 }
 
-/** Node's parser does not report that a request that offers another protocol has no end. */
-function endedByClient(this: Socket): void {
-  if (!this.writable || incomingOf(this)?.complete !== false) return
-  refuse('private', new PostboteError('BAD_REQUEST', { detail: 'the request did not end' }), this)
+/**
+ * A client may end its side after its request, as `nc -N` does, and gets its response; a poll waits for nothing any longer.
+ * Node's parser does not report that a request that offers another protocol has no end.
+ */
+function endedByClient(kind: ListenerKind, socket: Socket): void {
+  if (kind === 'bot') hurry(socket)
+  if (!socket.writable || incomingOf(socket)?.complete !== false) return
+  refuse(kind, new PostboteError('BAD_REQUEST', { detail: 'the request did not end' }), socket)
 }
 
 /** Refuses a request to the private listener that took too long. */
@@ -537,7 +548,8 @@ function refuse(kind: ListenerKind, error: PostboteError, socket: Duplex): void 
   }
 }
 
-function parserError(error: NodeJS.ErrnoException & { readonly reason?: unknown }): PostboteError {
+function parserError(error: ParserError | PostboteError): PostboteError {
+  if (error instanceof PostboteError) return error
   if (error.code === 'HPE_HEADER_OVERFLOW') return new PostboteError('HEADERS_TOO_LARGE')
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new PostboteError('REQUEST_TIMEOUT')
   const reason = typeof error.reason === 'string' ? error.reason : 'the request is not HTTP/1.1'

@@ -26,6 +26,7 @@ import {
 } from '../../../../src/cluster/worker/worker-servers.ts'
 import { headerBytesMax } from '../../../../src/cluster/limits.ts'
 import { bodyPiecesPerCharge } from '../../../../src/http/limits.ts'
+import { watchClose } from '../../../../src/http/once-closed.ts'
 import { type RawAnswer, RawServer } from '../../../support/producers/raw-http.ts'
 import { until } from '../../../support/kit/until.ts'
 import { makeCertificate } from '../../../support/network/certificates.ts'
@@ -305,7 +306,7 @@ test('an incomplete request that offers another protocol ends with its client', 
       const answer = all(client)
       await until(() => seen.has(path))
       client.end()
-      assert.match(await answer, kind === 'private' ? /^HTTP\/1.1 400 [^]*did not end/ : /^$/)
+      assert.match(await answer, /^HTTP\/1.1 400 [^]*did not end/)
     }
   }
 })
@@ -329,7 +330,7 @@ test('at the limit of connections the oldest one without a head is closed, and w
   }
   assert.equal(refused, 4)
   assert.equal(third.destroyed || fourth.destroyed, false)
-  third.destroy()
+  third.resetAndDestroy()
   await once(third, 'close')
   await until(() => seen.get('/third')?.destroyed === true)
   const sixth = await open('bot', 'GET /answered HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -372,6 +373,39 @@ test('a pipelined request with Expect: 100-continue does not break its response'
   assert.equal(last.length - last.indexOf('\r\n\r\n') - 4, 16 * 1024 * 1024)
 })
 
+test('bytes above 0x7f in a target reach both listeners as their percent-encoding, with TLS or without', async (t) => {
+  for (const app of [{}, { certificates }]) {
+    const { open, seen } = await setUp(t, { app })
+    for (const [kind] of forms) {
+      const first = getOf(`/answered/${kind}?é`)
+      const client =
+        app.certificates === undefined ? await open(kind, first) : securedOn(await open(kind, ''))
+      if (app.certificates !== undefined) client.write(first)
+      for (const target of [`/answered/${kind}?%C3%A9`, '/answered/%D0%9F', '/answered']) {
+        assert.match(String((await once(client, 'data'))[0]), /^HTTP\/1.1 200 /)
+        assert.ok(seen.delete(target), target)
+        client.write(getOf(target === '/answered/%D0%9F' ? '/answered' : '/answered/П'))
+      }
+    }
+  }
+})
+
+test('a client that ends its side after its request gets its response, and a poll is told to wait no more', async (t) => {
+  const handlers = { bot: hurriedOrLater, private: hurriedOrLater }
+  for (const app of [{ handlers }, { handlers, certificates }]) {
+    const { open } = await setUp(t, { app })
+    for (const [kind] of forms) {
+      const late = `POST /later HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`
+      const bytes = kind === 'bot' ? `${late}${getOf('/poll')}` : `${late}${getOf('/later')}`
+      const client =
+        'certificates' in app ? securedOn(await open(kind, '')) : await open(kind, bytes)
+      client.end('certificates' in app ? bytes : '')
+      const expected = kind === 'bot' ? /later[^]*HTTP[^]*hurried$/ : /later[^]*HTTP[^]*later$/
+      assert.match(await all(client), expected)
+    }
+  }
+})
+
 const forms: readonly (readonly [ListenerKind, string])[] = [
   ['bot', '{"ok":false,"error_code":'],
   ['private', '{"error":{"code":"'],
@@ -389,6 +423,11 @@ const certificates = { bot: certificate, private: certificate }
 function longThenLater({ url }: IncomingMessage, response: ServerResponse): void {
   if (url === '/long') response.end(Buffer.alloc(16 * 1024 * 1024))
   else setImmediate(() => response.end('{}'))
+}
+
+function hurriedOrLater({ url, socket }: IncomingMessage, response: ServerResponse): void {
+  if (url === '/later') setTimeout(() => response.end('later'), 50)
+  else watchClose(socket, { closed: skip, hurried: () => void response.end('hurried') })
 }
 
 /** Returns it before its handshake. */
