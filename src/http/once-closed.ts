@@ -56,11 +56,15 @@ export function unwatchClose(socket: Socket, watcher: CloseWatcher): void {
 }
 
 /**
- * Calls `closed` once when the socket closes, or immediately if it has closed already; the returned function cancels
- * that.
+ * Calls `closed` once when the socket closes, or immediately if it has closed already, and `hurried` if nothing should wait
+ * any longer; the returned function cancels that.
  */
-export function onceClosed(socket: Socket, closed: () => void): () => void {
-  const watcher = { closed }
+export function onceClosed(
+  socket: Socket,
+  closed: () => void,
+  hurried: () => void = nothing,
+): () => void {
+  const watcher = { closed, hurried }
   watchClose(socket, watcher)
   return () => unwatchClose(socket, watcher)
 }
@@ -75,4 +79,8 @@ function tellEach(socket: WatchedSocket, tell: (watcher: CloseWatcher) => void):
   // A watcher may remove another one during this loop.
   if (watchers instanceof Set) for (const watcher of watchers) tell(watcher)
   else if (watchers !== undefined) tell(watchers)
+}
+
+function nothing(): void {
+  // Most that watch wait for no event.
 }

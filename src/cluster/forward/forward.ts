@@ -78,6 +78,7 @@ export class Forward implements ResponseReceiver {
   #hangsWhenSent = 0
   #repeatUntilMs: number | undefined
   #search: OwnerSearch | undefined
+  #isHurried = false
   #isDone = false
 
   constructor(options: ForwardOptions) {
@@ -89,7 +90,11 @@ export class Forward implements ResponseReceiver {
 
   start(): void {
     const { incoming } = this.#exchange
-    this.#unwatch = onceClosed(incoming.socket, () => this.#abandon())
+    this.#unwatch = onceClosed(
+      incoming.socket,
+      () => this.#abandon(),
+      () => this.#hurry(),
+    )
     if (this.#options.origin.hops >= forwardHopsMax) this.#refuse('UNAVAILABLE')
     else if (!hasBody(incoming)) this.#send()
     else if (this.#exchange.to.dropsBody === true) this.#sendBodiless()
@@ -202,6 +207,7 @@ export class Forward implements ResponseReceiver {
     const call = links.call({ place, isFresh: place === to.self }, request, this)
     this.#call = call
     if (request.hasBody) call.end(body)
+    if (this.#isHurried) call.hurry()
   }
 
   /** Nobody has done anything for this attempt: asks for the owner again, which may be another one by then. */
@@ -255,6 +261,12 @@ export class Forward implements ResponseReceiver {
     if (this.#isDone) return
     this.#finish()
     this.#call?.destroy()
+  }
+
+  /** The client has ended its side, and may wait for the response. */
+  #hurry(): void {
+    this.#isHurried = true
+    this.#call?.hurry()
   }
 
   #finish(): void {

@@ -13,6 +13,7 @@
 export const frameType = {
   /** The head of a request (request-fields.ts). */
   request: 1,
+  /** Without bytes after the end of a request: its client has ended its side, and a poll waits no more. Earlier owners ignore it. */
   data: 2,
   /** The sender has lost interest in the exchange, or cannot finish it. */
   cancel: 3,

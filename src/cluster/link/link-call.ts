@@ -62,6 +62,7 @@ export class LinkCall {
   #hasBegun = false
   /** The owner was told to wait. */
   #isPaused = false
+  #isHurried = false
   /** The owner wants no more of the request for now. */
   isHeldBack = false
 
@@ -107,9 +108,20 @@ export class LinkCall {
     this.#send(frameType.cancel)
   }
 
+  /** The client waits for no event any longer, and gets the response there is. The request is complete. */
+  hurry(): void {
+    this.#isHurried = true
+    if (!this.#isDone) this.#send(frameType.data)
+  }
+
   /** For the link: the request can be sent. */
   opened(): void {
     this.#isOpen = true
+    this.#sendRest()
+    if (this.#isHurried) this.hurry()
+  }
+
+  #sendRest(): void {
     const unsent = this.#unsent
     this.#unsent = []
     const last = this.#isRequestEnded ? unsent.pop() : undefined

@@ -5,7 +5,7 @@
  *   request frame --> IncomingMessage --> listener
  *                     ServerResponse  --> LinkStream, its socket --> data frames
  *   cancel, or the end of the link --> the LinkStream is destroyed: to the listener, its client is gone
- *   leave --> polls wait no more (http/once-closed.ts)
+ *   leave, or data after the end of the request --> polls wait no more (http/once-closed.ts)
  *
  * Both classes are exported by node:http, and light-my-request builds the same pair for its injected requests. In
  * prototypes, many forwarded polls took 0.6 of the CPU of HTTP over connections of their own (docs/inside/design.md).
@@ -101,7 +101,8 @@ class LinkSession implements ServedLink {
     if (open === undefined) return
     switch (type & ~fin) {
       case frameType.data:
-        this.#receive(open, exchange, payload)
+        if (open.request.complete) hurry(open.stream.asSocket())
+        else this.#receive(open, exchange, payload)
         if (isLast) this.#end(open, exchange)
         return
       case frameType.cancel:

@@ -14,6 +14,8 @@ export class OwnedExchange {
   readonly link: Socket
   body = Buffer.alloc(0)
   isCancelled = false
+  /** Whether the client waits for no event. */
+  isHurried = false
   /** Whether the other side wants no more for now. */
   isHeldBack = false
   readonly #exchange: number
@@ -70,6 +72,7 @@ export async function fakeLinkOwner(
       }
       const found = open.get(exchange)
       if (found === undefined) return
+      if (type === frameType.data && payload.length === 0) found.isHurried = true
       if ((type & ~fin) === frameType.data) found.body = Buffer.concat([found.body, payload])
       if (type === frameType.cancel) found.isCancelled = true
       if (type === frameType.pause) found.isHeldBack = true

@@ -7,7 +7,7 @@ import {
   request as post,
   type Server as HttpServer,
 } from 'node:http'
-import type { Server } from 'node:net'
+import { connect, type Server } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { type Clock, systemClock } from '../../../../src/clock.ts'
 import { forwardFailuresGatherMs, Peers } from '../../../../src/cluster/forward/peers.ts'
@@ -15,6 +15,7 @@ import { frameType } from '../../../../src/cluster/link/frame.ts'
 import { linkSocketPath } from '../../../../src/cluster/link/link-socket-path.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
 import { streamedBytesKeptMax } from '../../../../src/cluster/forward/streamed-forward.ts'
+import { hurry } from '../../../../src/http/once-closed.ts'
 import { requestTimeoutMs, workersMax } from '../../../../src/limits.ts'
 import { fakeLinkOwner, type OwnedExchange } from '../../../support/network/fake-link-owner.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
@@ -26,6 +27,7 @@ interface Way {
   readonly kind: ListenerKind
   readonly clock: Clock
   readonly isStreamed?: boolean
+  readonly isHalfOpen?: boolean
   /** Collects the details of warnings. */
   readonly warnings?: object[]
 }
@@ -34,7 +36,10 @@ interface Way {
 async function setUp(
   t: TestContext,
   take: (exchange: OwnedExchange, tries: number) => unknown,
-  { kind, clock, isStreamed = false, warnings = [] }: Way = { kind: 'bot', clock: systemClock },
+  { kind, clock, isStreamed = false, isHalfOpen = false, warnings = [] }: Way = {
+    kind: 'bot',
+    clock: systemClock,
+  },
 ) {
   const runDir = temporaryDirectory(t)
   const owner: { generation: number; hangs: number; tries: number; place: number | undefined } = {
@@ -65,6 +70,11 @@ async function setUp(
       isStreamed,
     })
   })
+  if (isHalfOpen) {
+    // As the servers of a worker do it.
+    Object.assign(front, { httpAllowHalfOpen: true })
+    front.on('connection', (socket) => socket.on('end', () => hurry(socket)))
+  }
   await listen(front, { port: 0, host: '127.0.0.1' })
   t.after(() => {
     peers.close()
@@ -189,6 +199,20 @@ test('a client that disconnects ends its request at the owner', async (t) => {
   leaving.abort()
   await assert.rejects(asked)
   await until(() => exchanges[0]?.isCancelled === true)
+})
+
+test('a client that ends its side tells the owner that a poll need not wait, and gets its response', async (t) => {
+  const way = { kind: 'bot', clock: systemClock, isHalfOpen: true } as const
+  const { url, exchanges } = await setUp(t, skip, way)
+  const { hostname, port, pathname } = new URL(url)
+  const client = connect(Number(port), hostname)
+  client.write(`POST ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`)
+  await until(() => exchanges.length === 1)
+  const [exchange] = exchanges
+  client.end()
+  await until(() => exchange?.isHurried === true)
+  assert.equal(exchange?.isCancelled, false)
+  client.destroy()
 })
 
 test('half a response is none: the connection of its client is destroyed', async (t) => {

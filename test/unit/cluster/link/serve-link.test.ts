@@ -421,3 +421,25 @@ test('a caller that leaves hurries what waits for it: before, afterward and on l
   )
   assert.equal(accepted.length, 2)
 })
+
+test('a caller hurries a single exchange, before and after it is open, and no other', async (t) => {
+  const waiting: ServerResponse[] = []
+  const { call } = await setUp(t, (request, response) => {
+    waiting.push(response)
+    const hurried = (): void => void response.end('hurried')
+    watchClose(request.socket, { closed: () => undefined, hurried })
+  })
+  const other = new ReceivedResponse()
+  call(other)
+  for (const isOpen of [false, true]) {
+    const hurried = new ReceivedResponse()
+    const count = waiting.length
+    const made = call(hurried, { method: 'POST' }, true)
+    made.end(Buffer.from('x'))
+    if (isOpen) await until(() => waiting.length > count)
+    made.hurry()
+    assert.equal((await hurried.over()).body.toString(), 'hurried')
+  }
+  waiting[0]?.end('later')
+  assert.equal((await other.over()).body.toString(), 'later')
+})
