@@ -1,5 +1,5 @@
 /**
- * Lets requests pass whose target has bytes above 0x7f (request-line-bytes.ts). The parser refuses such a byte, so this
+ * Lets requests pass whose target has bytes above 0x7f (request-line-start.ts). The parser refuses such a byte, so this
  * begins only where it fails: other requests cost nothing. The parser begins again with the same request line in its
  * encoded spelling, and goes on with the bytes that follow it.
  *
@@ -14,7 +14,7 @@ import type { Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { PostboteError } from '../../errors.ts'
 import { headerBytesMax } from '../limits.ts'
-import { lineEndIn, requestLineStart, withEncodedTarget } from '../connection/request-line-bytes.ts'
+import { lineEndIn, requestLineStart, withEncodedTarget } from '../connection/request-line-start.ts'
 import { parseFrom } from '../connection/native-handle.ts'
 
 /** What node:http adds to the errors of its parser. */

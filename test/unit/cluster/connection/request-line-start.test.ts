@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import {
   requestLineStart,
   withEncodedTarget,
-} from '../../../../src/cluster/connection/request-line-bytes.ts'
+} from '../../../../src/cluster/connection/request-line-start.ts'
 
 /** Where the parser stops: at the first byte above 0x7f of the packet after `from`. */
 function startIn(text: string, from = 0): number | string {
