@@ -7,7 +7,7 @@
  *                      ^  \--1xx--> interim
  *                      +----blank line----+
  *
- * It keeps no more than the beginning of a line.
+ * Blank lines before a status line are skipped, as the parser does (RFC 9112, 2.2). It keeps no more than the beginning of a line.
  */
 
 /** `HTTP/1.1 200` and what follows it. */
@@ -20,6 +20,7 @@ const beginning = 'HTTP/1.'
 const http2Frame = /^\0[^]{2}[\x04\x07]\0{5}/
 
 const newline = 10
+const carriageReturn = 13
 const nothing = Buffer.alloc(0)
 
 export class AnswerHead {
@@ -29,6 +30,7 @@ export class AnswerHead {
   #isBlankLine = true
   #isLineComplete = false
   #status = 0
+  /** Whether an answer has begun. */
   hasBytes = false
   isHttp2 = false
   /** So many interim responses came before. */
@@ -63,7 +65,6 @@ export class AnswerHead {
   /** Takes what the endpoint has sent, and returns what the parser gets of it. */
   pass(chunk: Buffer): Buffer {
     if (this.#state === 'idle' || (this.#state === 'final' && this.#isLineComplete)) return chunk
-    this.hasBytes = true
     let rest = chunk
     while (rest.length > 0) {
       if (this.#state === 'interim') rest = this.#afterInterim(rest)
@@ -76,8 +77,11 @@ export class AnswerHead {
 
   /** Returns the status line and what follows, what follows the line of an interim response, or nothing if it is held. */
   #readLine(chunk: Buffer): Buffer {
-    const all = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    const all =
+      this.#held.length === 0 ? withoutBlankLines(chunk) : Buffer.concat([this.#held, chunk])
     this.#held = nothing
+    if (all.length === 0) return nothing
+    this.hasBytes = true
     const text = all.toString('latin1', 0, statusBytes)
     const [, status] = statusLine.exec(text) ?? []
     const isBegun = beginning.startsWith(text.slice(0, beginning.length))
@@ -113,7 +117,12 @@ export class AnswerHead {
   }
 }
 
+function withoutBlankLines(chunk: Buffer): Buffer {
+  const from = chunk.findIndex((byte) => byte !== newline && byte !== carriageReturn)
+  return from < 0 ? nothing : chunk.subarray(from)
+}
+
 /** Whether a part of a line is empty, or the first half of its end. */
 function isBlankIn(chunk: Buffer, from: number, to: number): boolean {
-  return from === to || (to - from === 1 && chunk[from] === 13)
+  return from === to || (to - from === 1 && chunk[from] === carriageReturn)
 }

@@ -91,11 +91,16 @@ async function entryOf(path: string, atMs: number): Promise<Entry | undefined> {
 function decode(text: string): Map<string, Entry> {
   try {
     const { tables, crc } = JSON.parse(text)
-    if (crcOf(tables) === crc) return new Map(Object.entries<Entry>(tables))
+    if (crcOf(tables) === crc) return new Map(Object.entries<unknown>(tables).filter(isEntry))
   } catch {
     // As without the file.
   }
   return new Map()
+}
+
+function isEntry(named: [name: string, entry: unknown]): named is [string, Entry] {
+  const [, entry] = named
+  return Array.isArray(entry) && entry.length === 5 && entry.every(Number.isFinite)
 }
 
 function crcOf(tables: object): number {

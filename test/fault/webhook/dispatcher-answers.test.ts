@@ -125,6 +125,8 @@ const badSuccesses: Readonly<Record<string, string>> = {
   'no length and no body': 'HTTP/1.0 200 OK\r\n\r\n',
   'a 100 Continue that nobody asked for': `${go}${ok}${length}\r\nok`,
   'several interim responses': `${go}${hints}${go}HTTP/1.1 102 Processing\n\n${ok}${length}\r\nok`,
+  'blank lines before the status line, and two lengths': `\r\n\n${ok}${length}${length}\r\nok`,
+  'blank lines before an interim response and after it': `\r\n${go}\r\n${ok}${length}\r\nok`,
   'an interim response and two lengths': `${go}${ok}${length}${length}\r\nok`,
 }
 

@@ -47,12 +47,19 @@ test('a status counts once its line is complete, and none counts for the next de
   assert.deepEqual([head.status, head.hasBytes], [0, false])
 })
 
+test('blank lines before a status line are no part of an answer', () => {
+  const head = new AnswerHead()
+  assert.equal(passed(head, '\r\n\n', 1), '')
+  assert.deepEqual([head.status, head.hasBytes], [0, false])
+  assert.equal(passed(head, `\r\n${interim}\r\n\r\n${final}`, 1, 2), final)
+  assert.deepEqual([head.status, head.hasBytes, head.interimResponses], [200, true, 3])
+})
+
 test('what is no HTTP/1.x passes as it is, and HTTP/2 is known by its first frame', () => {
   const head = new AnswerHead()
   for (const text of [
     'ICY 200 OK\r\n',
     'HTTP/2 200\r\n',
-    '\n',
     'HTTP/1.1 20\r\n',
     '\0\0',
     'HTTP\n',

@@ -148,6 +148,21 @@ async function notedAsUnchanged(table: string): Promise<void> {
   })
 }
 
+test('a record that no version has written is as good as none', async (t) => {
+  const { before, tasks, table } = await setUp(t)
+  await before()
+  const name = table.slice(table.lastIndexOf('/') + 1)
+  const { size, mtimeMs, ctimeMs, ino } = statSync(table)
+  for (const entry of [null, 5, 'x', [], {}, [size, mtimeMs, ctimeMs, ino, 'now']]) {
+    editFile(join(table, '..', 'verified'), () => {
+      const tables = { [name]: entry }
+      return Buffer.from(JSON.stringify({ tables, crc: crc32(JSON.stringify(tables)) }))
+    })
+    assert.equal(await before(), 0)
+    assert.equal(tasks.length, 2, JSON.stringify(entry))
+  }
+})
+
 test('an opening waits for a bounded number of bytes, and says what is left', async (t) => {
   const { directory, verify } = await setUp(t)
   const bytesMax = 500_000
