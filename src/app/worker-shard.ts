@@ -71,7 +71,7 @@ export class WorkerShard {
   #aside: Aside | undefined
   /** Whether the operator is told of it, until it is open. */
   #isBroken = false
-  /** Whether its files were checked because a read failed. */
+  /** Whether its files were checked because a read has met damage. */
   #isSuspected = false
 
   constructor(options: WorkerShardOptions, index: number, stopping: AbortSignal) {
@@ -292,6 +292,7 @@ export class WorkerShard {
       onSynced: (durationMs) => counters.observe('sync', durationMs),
       onFailed: () => this.#failed(),
       onReset: () => this.#readAnew(shard),
+      onDamagedRecord: () => this.#suspect('a record is damaged'),
       onMissing: (queue, count) => void this.#missing(queue, count),
       onReadFailed: (error) => this.#readFailed(error),
       onReopenFailed: (error) => this.#unreadable(error),
@@ -333,18 +334,20 @@ export class WorkerShard {
     onServed(shard)
   }
 
-  /**
-   * A failed read may report neither file nor offset, so a check of the files finds them. It runs once, because every further read
-   * may fail, too.
-   */
   #readFailed(cause: unknown): void {
-    const { log } = this.#options
-    const shard = this.#index
-    if (this.#isSuspected || this.#stopping.aborted) return
     const damage = this.#damageOf(cause)
-    if (damage === undefined) return
+    if (damage !== undefined) this.#suspect(damage.reason)
+  }
+
+  /**
+   * A read has met damage, and may know neither file nor offset: a check of the files finds them, and closes the shard if a
+   * compaction could hide more. It runs once, because every further read may meet the same.
+   */
+  #suspect(reason: string): void {
+    const { engine, log } = this.#options
+    if (engine.files === undefined || this.#isSuspected || this.#stopping.aborted) return
     this.#isSuspected = true
-    log.error({ shard, reason: damage.reason }, isUnreadable)
+    log.error({ shard: this.#index, reason }, hasMetDamage)
     this.#requestCheck()
   }
 
@@ -362,6 +365,7 @@ export class WorkerShard {
     const of = isTestQueue(queue) ? 'the test queue of bot' : 'bot'
     const reason = `${what} of ${of} ${botIdOf(queue)} cannot be found or read`
     await this.#options.checker.announce(this.#index, [{ file: this.#path, reason }])
+    this.#suspect(reason)
   }
 
   /** After a failed write the shard cannot be reopened. If damage is the reason, it is listed with the shards set aside. */
@@ -448,5 +452,5 @@ function mayPass({ reason }: FileDamage): boolean {
 
 const isMended = 'the files of a shard that was set aside are sound again, and it is served'
 const couldNotBeReadAgain = 'a shard could not be read again from disk'
-const isUnreadable = 'a read of this shard failed; its files are being checked'
+const hasMetDamage = 'a read of this shard has met damage; its files are being checked'
 const couldNotBeChecked = 'the files of a shard could not be checked'

@@ -14,6 +14,8 @@ export interface DamagedRecordsOptions {
   readonly log: Pick<ShardLog, 'error'>
   /** Stores the copy. Not awaited. */
   readonly keep?: ((operation: StoreOperation) => void) | undefined
+  /** Called when a record is damaged: others of the same block may be, too, and a damaged key is not seen. */
+  readonly onDamagedRecord?: (() => void) | undefined
 }
 
 /** This many damaged records are named and copied in one life of a shard; each may be an update of 512 KiB. */
@@ -43,12 +45,14 @@ export class DamagedRecords {
       this.#named.add(name)
       this.#options.keep?.({ type: 'put', key: keptKey(key), value })
     }
-    const { index, log } = this.#options
+    const { index, log, onDamagedRecord } = this.#options
+    const isDamaged = !(error instanceof UnknownRecordVersionError)
     log.error(
       { shard: index, ...logFieldsOfKey(key), key: name, error: String(error) },
-      error instanceof UnknownRecordVersionError
-        ? 'a record of the store was written by a later version of Postbote and cannot be used'
-        : 'a record of the store is damaged and cannot be used',
+      isDamaged
+        ? 'a record of the store is damaged and cannot be used'
+        : 'a record of the store was written by a later version of Postbote and cannot be used',
     )
+    if (isDamaged) onDamagedRecord?.()
   }
 }

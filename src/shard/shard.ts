@@ -50,6 +50,8 @@ export interface ShardOptions extends ShardRecoveryOptions {
   onSynced?(durationMs: number): void
   /** Called when a read has failed: a file of the shard may be damaged. */
   onReadFailed?(error: unknown): void
+  /** Called when a record is damaged. */
+  readonly onDamagedRecord?: (() => void) | undefined
   /** Called when updates of a queue were acknowledged and have not left it, and are not there. */
   onMissing?(queue: QueueId, count: number): void
   /** Maximum number of idempotency keys for each queue and UTC day; the value of limits.ts by default. */

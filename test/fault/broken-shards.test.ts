@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -341,6 +342,28 @@ test('a shard whose table is damaged while it is served is closed before LevelDB
   await assertServed(server, bot)
   await until(async () => (await readiness(server)).body.damaged_files === undefined)
   assert.deepEqual(deathsIn(server.output()), [])
+})
+
+test('a record that is found damaged has the files of its shard checked at once, before a compaction hides more', async (t) => {
+  const first = await startServer(t, { workers: 1, flags })
+  const { botId, token } = await first.register(botOfShard(1))
+  const text = randomBytes(100).toString('base64url')
+  await first.push(botId, { message: { text } })
+  // Its log becomes a table.
+  await (await first.restart()).stop()
+  const server = await first.restart()
+  const [table = ''] = tablesOf(first.dir, 1)
+  const bytes = readFileSync(table)
+  const at = bytes.indexOf(text)
+  assert(at > 0)
+  bytes[at] = (bytes[at] ?? 0) ^ 1
+  writeFileSync(table, bytes)
+  const { body } = await server.call(token, 'getUpdates')
+  assert.deepEqual(body.result, [])
+  await until(async () => isNamed((await readiness(server)).body.broken_shards, 1))
+  assert.match(server.output(), /has met damage; its files are being checked/)
+  const { body: ready } = await readiness(server)
+  assert(JSON.stringify(ready.damaged_files).includes('checksum mismatch'))
 })
 
 test('updates that a queue has lost without a trace are named when it is read', async (t) => {
