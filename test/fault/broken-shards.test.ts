@@ -347,14 +347,14 @@ test('a shard whose table is damaged while it is served is closed before LevelDB
 test('a record that is found damaged has the files of its shard checked at once, before a compaction hides more', async (t) => {
   const first = await startServer(t, { workers: 1, flags })
   const { botId, token } = await first.register(botOfShard(1))
-  const text = randomBytes(100).toString('base64url')
-  await first.push(botId, { message: { text } })
+  const marker = randomBytes(100).toString('base64url')
+  await first.push(botId, { message: { text: marker } })
   // Its log becomes a table.
   await (await first.restart()).stop()
   const server = await first.restart()
   const [table = ''] = tablesOf(first.dir, 1)
   const bytes = readFileSync(table)
-  const at = bytes.indexOf(text)
+  const at = bytes.indexOf(marker)
   assert(at > 0)
   bytes[at] = (bytes[at] ?? 0) ^ 1
   writeFileSync(table, bytes)

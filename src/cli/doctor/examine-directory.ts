@@ -1,14 +1,16 @@
 /** Who may use the data directory and the admin key. */
 import { access, constants, stat } from 'node:fs/promises'
 import { type AddedType, AddedTypesError, numberedTypes } from '../../added-type.ts'
-import { readDirectoryRecord } from '../../shard/directory-record.ts'
-import { readAdminKey } from '../../shard/data-directory.ts'
-import { shardTroubles } from '../../shard/shard-marks.ts'
-import { damageText } from '../../store/shard-damaged.ts'
-import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
 import { messageOf } from '../../message-of.ts'
+import { damagedFiles } from '../../shard/damaged-files.ts'
+import { readAdminKey } from '../../shard/data-directory.ts'
+import { readDirectoryRecord } from '../../shard/directory-record.ts'
+import { shardTroubles } from '../../shard/shard-marks.ts'
 import { isMissing } from '../../store/is-missing.ts'
 import { isOpenToAll } from '../../store/is-open-to-all.ts'
+import { levelEngine } from '../../store/level/level-engine.ts'
+import { bad, type Finding, good, warn } from '../../store/postgres/finding.ts'
+import { damageText } from '../../store/shard-damaged.ts'
 
 export interface DirectoryFacts {
   /** The data directory. */
@@ -29,6 +31,7 @@ export async function examineDirectory(facts: DirectoryFacts): Promise<readonly 
     ...(isNew ? [] : await ownerFindings(directory)),
     ...(isNew ? [] : await typeFindings(directory, types)),
     ...(isNew ? [] : await damageFindings(directory)),
+    ...(isNew ? [] : await copyFindings(directory)),
     ...(isNew && keyFile === undefined ? [] : await keyFindings(directory, keyFile)),
   ]
 }
@@ -89,6 +92,20 @@ async function damageFindings(directory: string): Promise<readonly Finding[]> {
     ...damaged
       .filter(({ shard }) => !aside.has(shard))
       .map((each) => warn(`shard ${each.shard} is damaged: ${damageText(each)}: ${mend}`)),
+  ]
+}
+
+/** A start that loses a part of a log leaves a copy of it, and nothing else that lasts. */
+async function copyFindings(directory: string): Promise<readonly Finding[]> {
+  const record = await readDirectoryRecord(directory).catch(() => undefined)
+  const copies = await damagedFiles(directory, record?.shards ?? 0, levelEngine.files)
+  const [first] = copies
+  if (first === undefined) return []
+  const more = copies.length === 1 ? '' : `, and ${copies.length - 1} more of them`
+  return [
+    warn(
+      `a damaged file was copied to ${first}${more}: updates may be lost; see the log of the start, and move the copies away (docs/run/trouble.md)`,
+    ),
   ]
 }
 

@@ -13,6 +13,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Clock } from '../../clock.ts'
+import { mib } from '../../limits.ts'
 import { isMissing } from '../is-missing.ts'
 import { writeFileAtomically } from '../write-file.ts'
 
@@ -77,6 +78,8 @@ export class VerifiedTables {
 }
 
 const recordName = 'verified'
+/** A longer record is not read: 10,000 tables, of 20 GB, have less, and the parser needs seconds for some texts of 64 MB. */
+const recordCharactersMax = mib
 
 async function entryOf(path: string, atMs: number): Promise<Entry | undefined> {
   try {
@@ -89,6 +92,7 @@ async function entryOf(path: string, atMs: number): Promise<Entry | undefined> {
 }
 
 function decode(text: string): Map<string, Entry> {
+  if (text.length > recordCharactersMax) return new Map()
   try {
     const { tables, crc } = JSON.parse(text)
     if (crcOf(tables) === crc) return new Map(Object.entries<unknown>(tables).filter(isEntry))

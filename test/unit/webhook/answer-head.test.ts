@@ -57,13 +57,7 @@ test('blank lines before a status line are no part of an answer', () => {
 
 test('what is no HTTP/1.x passes as it is, and HTTP/2 is known by its first frame', () => {
   const head = new AnswerHead()
-  for (const text of [
-    'ICY 200 OK\r\n',
-    'HTTP/2 200\r\n',
-    'HTTP/1.1 20\r\n',
-    '\0\0',
-    'HTTP\n',
-  ]) {
+  for (const text of ['ICY 200 OK\r\n', 'HTTP/2 200\r\n', 'HTTP/1.1 20\r\n', '\0\0', 'HTTP\n']) {
     assert.equal(passed(head, text), text)
     assert.deepEqual([head.status, head.isHttp2], [0, false])
   }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { examineDirectory } from '../../../../src/cli/doctor/examine-directory.ts'
-import { ShardMarks } from '../../../../src/shard/shard-marks.ts'
 import { writeDirectoryRecord } from '../../../../src/shard/directory-record.ts'
+import { ShardMarks } from '../../../../src/shard/shard-marks.ts'
 import { temporaryDirectory } from '../../../support/kit/temporary-directory.ts'
 
 async function levelsOf(
@@ -58,6 +58,22 @@ test('shards that the last server has set aside are faults, and damage that it h
       ['warn', 'shard 4 is damaged: shards/4: 2 updates of bot 5 cannot be found'],
     ],
   )
+})
+
+test('copies of damaged files are a warning until they are moved away', async (t) => {
+  const directory = temporaryDirectory(t)
+  await writeDirectoryRecord(directory, { shards: 4, isMade: true, types: [] })
+  for (const copy of ['1', '2']) {
+    mkdirSync(join(directory, 'shards', '3', 'damaged', copy), { recursive: true })
+  }
+  const examined = async () =>
+    (await examineDirectory({ directory, existing: directory, keyFile: undefined })).slice(2)
+  const [finding, ...others] = await examined()
+  assert.equal(finding?.level, 'warn')
+  assert.match(finding.text, /copied to shards\/3\/damaged\/\d, and 1 more of them/)
+  assert.deepEqual(others, [])
+  rmSync(join(directory, 'shards', '3', 'damaged'), { recursive: true })
+  assert.deepEqual(await examined(), [])
 })
 
 test('a file in the place of the directory is a fault', async (t) => {

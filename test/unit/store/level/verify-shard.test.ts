@@ -3,6 +3,7 @@ import { existsSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { type TestContext, test } from 'node:test'
+import { mib } from '../../../../src/limits.ts'
 import { updateKey } from '../../../../src/shard/record-keys.ts'
 import { LevelStore } from '../../../../src/store/level/level-store.ts'
 import { verifyFile } from '../../../../src/store/level/files/verify-file.ts'
@@ -161,6 +162,11 @@ test('a record that no version has written is as good as none', async (t) => {
     assert.equal(await before(), 0)
     assert.equal(tasks.length, 2, JSON.stringify(entry))
   }
+  editFile(join(table, '..', 'verified'), (bytes) => Buffer.concat([bytes, Buffer.alloc(mib, ' ')]))
+  await before()
+  assert.equal(tasks.length, 2, 'a record of 1 MiB')
+  await before()
+  assert.equal(tasks.length, 0)
 })
 
 test('an opening waits for a bounded number of bytes, and says what is left', async (t) => {
