@@ -480,7 +480,9 @@ class QueueParts implements UpdateQueueOptions, PollerOptions, WebhookControlOpt
   lostByExpiry(count: number): void {
     this.#of.webhook.lostByExpiry(count)
     // Those of a webhook become dead letters, which have an event of their own.
-    if (!this.isWebhookActive()) this.#report('updates.expired', { count, reason: undefined })
+    if (this.isWebhookActive()) return
+    this.#of.poller.expired(count)
+    this.#report('updates.expired', { count, reason: undefined })
   }
 
   deliveredAfter(delayMs: number, count: number): void {

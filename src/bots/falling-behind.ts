@@ -20,6 +20,11 @@ export class FallingBehind {
   /** Queues with an old update only. */
   readonly #samples = new Map<QueueId, Sample>()
 
+  /** Whether there is no queue with an old update. */
+  get isEmpty(): boolean {
+    return this.#samples.size === 0
+  }
+
   /** @param ageS - of the oldest update that waits, in seconds; undefined if none does, or if it is not known */
   note(queue: QueueId, ageS: number | undefined, nowMs: number): void {
     if (ageS === undefined || ageS <= behindAfterS) {

@@ -393,11 +393,12 @@ export class Fleet {
    */
   #pollsOf({ row, loaded, of }: MaybeSeen): Polls {
     const nowMs = this.#options.clock.monotonicMs()
-    const { isWaiting, fight, repeated } = loaded?.poller ?? noPoller
+    const { isWaiting, fight, repeated, expiring } = loaded?.poller ?? noPoller
     return {
       isWaiting,
       fight,
       repeated,
+      expiring,
       lastBeforeMs: this.#polledBeforeMs({ row, loaded, of }),
       knownForMs: nowMs - (of?.startedMs ?? nowMs),
     }
@@ -468,7 +469,9 @@ export class Fleet {
   /** Returns the health of a bot, after what follows it was told. */
   #watchHealth(seen: Seen, ageS: number | undefined): Health | undefined {
     const { queue, hasWebhook } = seen.row
-    this.#behind.note(queue, hasWebhook ? ageS : undefined, this.#options.clock.monotonicMs())
+    if (hasWebhook || !this.#behind.isEmpty) {
+      this.#behind.note(queue, hasWebhook ? ageS : undefined, this.#options.clock.monotonicMs())
+    }
     const facts = this.#factsOf(seen)
     const { health } = webhookStatus(facts)
     this.#noteCurve(seen, health)
@@ -566,8 +569,9 @@ function isOfBot(listed: ListedRecord<ListedKind>): listed is ListedRecord<'b'> 
 }
 
 /** What is known of a poller that is not in memory. */
-const noPoller: Pick<Poller, 'fight' | 'isWaiting' | 'repeated'> = {
+const noPoller: Pick<Poller, 'expiring' | 'fight' | 'isWaiting' | 'repeated'> = {
   isWaiting: false,
   fight: undefined,
   repeated: undefined,
+  expiring: undefined,
 }

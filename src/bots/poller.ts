@@ -26,10 +26,16 @@ import {
   wakeAtMs,
 } from '../queue/poll.ts'
 import type { UpdateQueue } from '../queue/update-queue.ts'
-import type { PollFight, RepeatedPage } from '../webhook/health.ts'
+import {
+  type ExpiringUpdates,
+  type PollFight,
+  type RepeatedPage,
+  unpolledAfterMs,
+} from '../webhook/health.ts'
 import type { WindowEntry } from '../queue/window.ts'
 import type { RefusalPacer } from './refusal-pacer.ts'
 import { RepeatedPages } from './repeated-page.ts'
+import { PolledExpiry } from './polled-expiry.ts'
 import { PollFights } from './poll-fights.ts'
 import type { Surroundings } from '../surroundings.ts'
 
@@ -116,6 +122,7 @@ export class Poller {
   #takeovers: PollFights | undefined
   #refusals: PollFights | undefined
   #repeated: RepeatedPages | undefined
+  #expiry: PolledExpiry | undefined
   #endings = 0
   #isDraining = false
 
@@ -143,6 +150,23 @@ export class Poller {
   get repeated(): RepeatedPage | undefined {
     const { clock, queue } = this.#options
     return this.#repeated?.at(queue.floor, clock.monotonicMs())
+  }
+
+  /** Updates that expire though somebody polls; undefined if there are none. */
+  get expiring(): ExpiringUpdates | undefined {
+    return this.#expiry?.at(this.#options.clock.monotonicMs())
+  }
+
+  /** Updates have expired that no poll got. */
+  expired(count: number): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    const pollMs = this.isWaiting ? nowMs : (this.#lastPollMs ?? Number.NEGATIVE_INFINITY)
+    if (nowMs - pollMs > unpolledAfterMs) {
+      this.#expiry = undefined
+      return
+    }
+    this.#expiry ??= new PolledExpiry()
+    this.#expiry.note(count, nowMs)
   }
 
   /** Runs one getUpdates call. Returns a promise only if there is something to wait for. */
@@ -248,6 +272,7 @@ export class Poller {
   #advance({ offset, resolved, startMs, timeoutMs }: AdmittedCall): void | Promise<void> {
     if (offset === 0) return undefined
     const { queue } = this.#options
+    if (resolved > queue.floor) this.#repeated?.confirmed()
     if (offset < 0) return queue.advance(resolved, 'drop')
     const counted = queue.advance(resolved, 'confirm')
     return counted instanceof Promise ? this.#inTime(counted, endOf(startMs, timeoutMs)) : undefined
@@ -293,9 +318,11 @@ export class Poller {
   #given(page: PollReply): PollReply {
     this.#options.counters.add('polls_answered', 1)
     const [first] = page
-    if (first !== undefined) {
+    const last = page.at(-1)
+    if (first !== undefined && last !== undefined) {
       this.#repeated ??= new RepeatedPages()
-      this.#repeated.given(first.updateId, this.#options.clock.monotonicMs())
+      const nowMs = this.#options.clock.monotonicMs()
+      this.#repeated.given(first.updateId, last.updateId, nowMs)
     }
     return page
   }

@@ -92,7 +92,10 @@ export class TroubleEvents {
 
   /** Whether a bot is in trouble, or was a short time ago. */
   has(botId: number): boolean {
-    return troubles.some((trouble) => this.#entries[trouble].has(botId))
+    // Asked for every bot, every few seconds, and mostly there is none.
+    const { degraded, unpolled } = this.#entries
+    const isDegraded = degraded.size > 0 && degraded.has(botId)
+    return isDegraded || (unpolled.size > 0 && unpolled.has(botId))
   }
 
   note(seen: SeenHealth): void {

@@ -11,6 +11,7 @@ import type { PageContext } from './page-context.ts'
 import type { PagePart } from './page-part.ts'
 import { pendingCurve } from './pending-curve.ts'
 import { actOnQueue, type QueueAction } from './queue-actions.ts'
+import { severities } from './severities.ts'
 import type { BotShape, ListedBotShape, SummaryShape } from './shapes.ts'
 
 /** Sentences need not be younger. */
@@ -19,9 +20,6 @@ const pauseMs = 3_000
 const shownMax = 5
 /** Chosen: what is below waits this long for a server that is slow, so that it does not jump. */
 const arrivalMsMax = 2_000
-/** The states that need attention, the worst first. */
-const severities = ['failing', 'unpolled', 'degraded', 'behind'] as const
-
 type Trouble = (typeof severities)[number]
 
 interface TroubledBot {

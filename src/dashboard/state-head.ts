@@ -92,6 +92,7 @@ function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueS
   const pending = element('dd', {}, '–')
   const oldest = element('dd', {}, '–')
   const letters = element('a', { href: botHash(queue, 'dead-letters') }, '–')
+  const expired = element('dd', {}, '–')
   const taken = element('dd', { class: 'small' }, '–')
   const failed = element('dd', {}, '–')
   const curve = pendingCurve(context, queue)
@@ -102,6 +103,7 @@ function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueS
     tile('Pending', pending),
     tile('Oldest', oldest),
     tile('Dead letters', element('dd', {}, letters)),
+    tile('Expired since the worker started', expired),
     tile('Takes updates by', taken),
     failure,
     tile('Pending, lately', element('dd', {}, curve.root)),
@@ -111,6 +113,7 @@ function figureTiles(context: PageContext, queue: BotQueueName): PagePart<QueueS
     pending.replaceChildren(formatCount(state.pending), bytes)
     setElementText(oldest, formatAge(state.oldest_age))
     setElementText(letters, formatCount(state.dead_letters))
+    setElementText(expired, formatCount(state.deliveries.expired))
     setElementText(taken, takenText(state))
     taken.title = takenText(state)
     failed.replaceChildren(timeElement(clock, state.last_error_date, 'none'))

@@ -456,7 +456,7 @@ function queueFields() {
         connection_failed: count('Connections that failed.'),
         tls_failed: count('TLS handshakes that failed.'),
         refused_for_good: count('Updates that the endpoint rejected permanently.'),
-        expired: count('Updates that expired before they were delivered.'),
+        expired: count('Updates that expired before they were delivered or fetched.'),
       },
       { $id: 'DeliveryCounts', description: 'Outcomes since the worker of the bot started.' },
     ),
@@ -503,12 +503,14 @@ function fleetSummary() {
       health: Type.Object({
         healthy: bots('healthy webhooks'),
         degraded: bots(
-          'webhooks with some failures, bots with a paused relay, and bots whose polls confirm nothing or fight',
+          'webhooks with some failures, bots with a paused relay, and bots whose polls confirm nothing, fight, or let updates expire',
         ),
         behind: bots('webhooks whose oldest update waits longer and longer'),
         failing: bots('failing webhooks'),
         paused: bots('paused webhooks'),
-        unpolled: bots('bots without a webhook that nobody polls although updates wait'),
+        unpolled: bots(
+          'bots without a webhook that nobody polls although updates wait or have expired within the hour',
+        ),
       }),
       paused: bots('paused bots, with or without a webhook'),
       pending: count('Updates that wait in the queues of all bots.'),

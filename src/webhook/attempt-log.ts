@@ -90,6 +90,7 @@ export class AttemptLog {
   #lastFailure = -1
   #lastError: string | undefined
   #lastErrorMs: number | undefined
+  #lastExpiredMs: number | undefined
 
   /** @param room - shared by all logs of a worker; without one there is no bound */
   constructor(room: AnswerRoom = { used: 0, max: Number.POSITIVE_INFINITY }) {
@@ -130,8 +131,14 @@ export class AttemptLog {
     return this.#lastErrorMs
   }
 
+  /** When updates of this queue last expired; undefined if none have since the endpoint was set. */
+  get lastExpiredMs(): number | undefined {
+    return this.#lastExpiredMs
+  }
+
   /** Counts deliveries that ended in this way, without writing an attempt. */
   count(outcome: Outcome, atMs: number, count = 1): void {
+    if (outcome === 'expired') this.#lastExpiredMs = atMs
     const index = indexOf[outcome]
     this.#outcomes[index] = (this.#outcomes[index] ?? 0) + count
     this.#history ??= new DeliveryHistory(outcomes.length)
@@ -376,6 +383,7 @@ export class AttemptLog {
     this.#isRestored = false
     this.#lastError = undefined
     this.#lastErrorMs = undefined
+    this.#lastExpiredMs = undefined
   }
 
   /** Returns the last attempts, newest first. */

@@ -10,9 +10,9 @@
  *
  * Without a webhook:
  *
- *     unpolled   updates wait, and nobody has called getUpdates for a minute
+ *     unpolled   updates wait, or have expired within the hour, and nobody has called getUpdates for a minute
  *     degraded   polls get the same updates for minutes and confirm none, two programs have polled at the same time for a minute,
- *                or the bot's relay is paused
+ *                updates expire though they are polled, or the bot's relay is paused
  *     (no word)  anything else
  *
  * All that shows a health, or counts or reports it, decides by this file. Pure: it computes the verdict from the facts and
@@ -59,6 +59,15 @@ export interface Polls {
   readonly fight?: PollFight | undefined
   /** Updates that polls get again and again; undefined if there are none. */
   readonly repeated?: RepeatedPage | undefined
+  /** Updates that expire though somebody polls; undefined if there are none. */
+  readonly expiring?: ExpiringUpdates | undefined
+}
+
+/** Updates that have expired, some soon after the others. */
+export interface ExpiringUpdates {
+  readonly count: number
+  /** From the first to the last of them, in milliseconds. */
+  readonly forMs: number
 }
 
 /** How often the polls of two programs have met. */
@@ -170,7 +179,7 @@ function isSilent({ waiting: { unansweredMs = 0 }, log, nowMs }: HealthWordFacts
 }
 
 /** Nobody polls a queue if the last call was longer ago. Chosen: bots poll again within seconds, and a poll waits up to 50 s. */
-const unpolledAfterMs = 60_000
+export const unpolledAfterMs = 60_000
 
 /** Two programs that poll at the same time are a fault only after this. Chosen: a rolling deployment is over by then. */
 const foughtAfterMs = 60_000
@@ -184,11 +193,21 @@ const repeatedTimesMin = 3
 /** If the last of them is longer ago, the program works on them, or it is gone, which is another fault. */
 const repeatedWithinMs = 2 * 60_000
 
+/**
+ * Updates that expire are a fault of who polls only after this. Chosen: a bot that was off needs some time for what has become old
+ * meanwhile.
+ */
+const expiringAfterMs = 5 * 60_000
+
 function pollsWord(facts: HealthWordFacts): Health | undefined {
   if (isUnpolled(facts)) return 'unpolled'
-  const { fight, repeated } = facts.polls
+  const { fight, repeated, expiring } = facts.polls
   const isFought = fight !== undefined && fight.forMs >= foughtAfterMs
-  return isFought || isRepeating(repeated) ? 'degraded' : undefined
+  return isFought || isRepeating(repeated) || isExpiring(expiring) ? 'degraded' : undefined
+}
+
+function isExpiring(expiring: ExpiringUpdates | undefined): expiring is ExpiringUpdates {
+  return expiring !== undefined && expiring.forMs >= expiringAfterMs
 }
 
 function isRepeating(repeated: RepeatedPage | undefined): repeated is RepeatedPage {
@@ -196,22 +215,40 @@ function isRepeating(repeated: RepeatedPage | undefined): repeated is RepeatedPa
   return repeated.firstBeforeMs >= repeatedAfterMs && repeated.lastBeforeMs <= repeatedWithinMs
 }
 
-function isUnpolled({ pendingCount, polls }: HealthWordFacts): boolean {
+/** What has expired unfetched waits no more, and is missed for so long. */
+const missedForMs = 60 * 60_000
+
+function isUnpolled({ pendingCount, polls, log, nowMs }: HealthWordFacts): boolean {
   const { isWaiting, lastBeforeMs, knownForMs } = polls
+  const isMissed = nowMs - (log?.lastExpiredMs ?? Number.NEGATIVE_INFINITY) < missedForMs
   // Nobody could poll a server that was down.
   const sinceMs = Math.min(lastBeforeMs ?? knownForMs, knownForMs)
-  return pendingCount > 0 && !isWaiting && sinceMs > unpolledAfterMs
+  return (pendingCount > 0 || isMissed) && !isWaiting && sinceMs > unpolledAfterMs
 }
 
 /** For example `nobody has polled for 3 h; 11,008 updates wait, the oldest for 3 h`. */
 function pollsReason(facts: HealthFacts): string {
   const { polls, pendingCount, oldestAgeS } = facts
-  const what = [...fightText(polls), ...repeatedText(facts), pollsText(facts, polls)]
+  const troubles = [...fightText(polls), ...repeatedText(facts), ...expiringText(polls)]
+  const what = [...troubles, pollsText(facts, polls)]
   if (pendingCount > 0) {
     const oldest = oldestAgeS === undefined ? '' : `, the oldest for ${duration(oldestAgeS)}`
     what.push(thatWait(pendingCount, 'update') + oldest)
-  }
+  } else if (isUnpolled(facts)) what.push(expiredText(facts))
   return what.join('; ')
+}
+
+/** For example `updates expire before polls get them: 1,200 in 12 min`. */
+function expiringText({ expiring }: Polls): readonly string[] {
+  if (!isExpiring(expiring)) return []
+  const { count, forMs } = expiring
+  return [
+    `updates expire before polls get them: ${counts.format(count)} in ${duration(forMs / 1_000)}`,
+  ]
+}
+
+function expiredText({ log, nowMs }: HealthFacts): string {
+  return `the last update expired ${duration((nowMs - (log?.lastExpiredMs ?? nowMs)) / 1_000)} ago`
 }
 
 function fightText({ fight }: Polls): readonly string[] {

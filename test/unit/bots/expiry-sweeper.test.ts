@@ -192,3 +192,16 @@ test('updates that nobody fetches in time are counted for their bot and reported
   )
   sweeper.close()
 })
+
+test('a bot whose updates expire before anybody polls is unpolled, also when nothing waits any more', async () => {
+  const { bots, sweeper } = await open()
+  const queue = await bots.queueOf(await bots.register(100))
+  await bots.push(bots.request(100, { ttlS: 10 }))
+  await bots.clock.advance(120_000)
+  const polls = { isWaiting: false, lastBeforeMs: undefined, knownForMs: 120_000 }
+  const { webhook, pendingCount } = await queue.report({ polls })
+  assert.equal(pendingCount, 0)
+  assert.equal(webhook.health, 'unpolled')
+  assert.match(webhook.healthReason, /^nobody has polled .*; the last update expired \d+ s ago$/)
+  sweeper.close()
+})

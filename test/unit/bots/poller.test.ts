@@ -441,3 +441,42 @@ test('refusals of two programs are counted, and a single one is none', async () 
   assert.equal(polls.poller.fight, undefined)
   polls.poller.drain()
 })
+
+test('polls that confirm none repeat themselves, whatever expires meanwhile, and whatever their limit is', async () => {
+  const polls = await Polls.open()
+  const times = (): number | undefined => polls.poller.repeated?.times
+  await polls.life.push(1, 30)
+  await polls.life.push(5)
+  for (const [nth, limit] of [3, 100, 1, 2].entries()) {
+    polls.call(`${nth}`, { offset: 0, limit, timeoutMs: 0 })
+    await polls.advance(20_000)
+  }
+  assert.equal(times(), 4)
+  polls.call('confirms some', { offset: first + 3, timeoutMs: 0 })
+  await settle()
+  assert.equal(times(), undefined)
+  for (let nth = 0; nth < 3; nth++) polls.call(`again ${nth}`, { offset: first + 3, timeoutMs: 0 })
+  await settle()
+  assert.equal(times(), 4)
+  polls.call('drops', { offset: -1, timeoutMs: 0 })
+  await settle()
+  assert.equal(times(), undefined)
+  polls.call('drops nothing', { offset: -1, timeoutMs: 0 })
+  await settle()
+  assert.equal(times(), 2, 'the last update comes again and again')
+})
+
+test('what expires while somebody polls is told, and what expires while nobody does is not', async () => {
+  const polls = await Polls.open()
+  polls.call('polls')
+  for (let minute = 0; minute < 3; minute++) {
+    polls.poller.expired(2)
+    polls.call(`${minute}`)
+    await polls.advance(60_000)
+  }
+  assert.deepEqual(polls.poller.expiring, { count: 6, forMs: 120_000 })
+  await polls.advance(10 * 60_000)
+  assert.equal(polls.poller.expiring, undefined)
+  polls.poller.expired(1)
+  assert.equal(polls.poller.expiring, undefined)
+})

@@ -259,6 +259,34 @@ test('polls that get the same updates for five minutes and confirm none degrade 
   )
 })
 
+test('updates that expire for five minutes though somebody polls degrade the health', () => {
+  const polls = { isWaiting: false, lastBeforeMs: 2_000 }
+  assert.equal(
+    polled({ ...polls, expiring: { count: 1_200, forMs: 720_000 } }),
+    'degraded: updates expire before polls get them: 1,200 in 12 min; last polled 2 s ago',
+  )
+  assert.equal(
+    polled({ ...polls, expiring: { count: 1_200, forMs: 299_999 } }),
+    'undefined: last polled 2 s ago',
+  )
+})
+
+test('a queue is unpolled for an hour after its last update has expired, if nobody polls', () => {
+  const log = new AttemptLog()
+  log.count('expired', startMs, 7)
+  const polls = { isWaiting: false, lastBeforeMs: 7_200_000, knownForMs: 7_200_000 }
+  const facts = { hasWebhook: false, log, polls }
+  assert.equal(
+    healthAt(3_599, '', facts),
+    'unpolled: nobody has polled for 2 h; the last update expired 59 min ago',
+  )
+  assert.equal(healthAt(3_600, '', facts), 'undefined: last polled 2 h ago')
+  const lately = { ...facts, polls: { ...polls, lastBeforeMs: 1_000 } }
+  assert.equal(healthAt(60, '', lately), 'undefined: last polled 1 s ago')
+  log.newEndpoint()
+  assert.equal(healthAt(60, '', facts), 'undefined: last polled 2 h ago')
+})
+
 test('a webhook whose oldest update gets older is behind, if nothing worse is known', () => {
   const facts = { isFallingBehind: true, pendingCount: 1_200, oldestAgeS: 1_740 }
   assert.equal(

@@ -1,0 +1,2 @@
+/** The states that need attention, the worst first. */
+export const severities = ['failing', 'unpolled', 'degraded', 'behind'] as const
