@@ -13,6 +13,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
 import { toPostboteError } from '../../errors.ts'
 import { requestIdOf } from '../../http/request-id.ts'
+import { botIdMax, botIdMin } from '../../limits.ts'
 import { isAudited } from '../../operations/audit-operations.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { auditId, type RecordedCall } from '../../shard/audit-record.ts'
@@ -134,7 +135,8 @@ function shownPath(path: string, params: Fields): string {
   return path.replaceAll(/:(\w+)/g, (_, name: string) => shownId(params[name]) ?? '***')
 }
 
+/** A call that was refused may have named anything. */
 function botIdIn(value: unknown): number | undefined {
   const id = Number(value)
-  return Number.isSafeInteger(id) && id > 0 ? id : undefined
+  return Number.isInteger(id) && id >= botIdMin && id <= botIdMax ? id : undefined
 }

@@ -96,3 +96,18 @@ test('a read is not recorded, nor a call that another worker makes on its own', 
   await app.inject({ method: 'DELETE', url: '/v1/bots/200', headers: { 'from-worker': 'yes' } })
   assert.deepEqual(calls, [])
 })
+
+test('a call is about no bot if its id is that of none', async () => {
+  const { app, held, calls } = open()
+  const ids = [99, 2 ** 52, 4711]
+  for (const id of ids) {
+    const answer = app.inject({ method: 'DELETE', url: `/v1/bots/${id}` })
+    while (held.length === 0) await settle()
+    held.shift()?.()
+    await answer
+  }
+  assert.deepEqual(
+    calls.map(({ record }) => record.botId),
+    [undefined, undefined, 4711],
+  )
+})
