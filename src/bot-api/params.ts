@@ -292,7 +292,7 @@ function saysNothing(body: Buffer): boolean {
  */
 function mayBeUntoldJson(kind: BodyKind, contentType: string, body: Buffer): boolean {
   if (kind !== 'urlencoded' && contentType !== '') return false
-  return body[skipSpace(body, markBytesOf(body))] === openBrace
+  return body[skipSpace(body, 0)] === openBrace
 }
 
 /** Adds the fields of a JSON object. Returns false and adds nothing if the body is not a JSON object. */
@@ -310,7 +310,7 @@ function addJson(params: Params, body: Buffer): void {
   checkSize(body)
   let content: unknown
   try {
-    content = JSON.parse(body.toString('utf8', markBytesOf(body)))
+    content = JSON.parse(body.toString())
   } catch (error) {
     // The parser's message quotes the body, which may contain a secret, so only the kind of error is passed on.
     const isCut = error instanceof SyntaxError && error.message.startsWith('Unexpected end')
@@ -343,11 +343,6 @@ function checkSize(json: Buffer): void {
     const detail = `JSON has too many values: expected at most ${jsonValuesMax}`
     throw new PostboteError('BAD_REQUEST', { detail })
   }
-}
-
-/** Some clients send a byte order mark first, which is not JSON. */
-function markBytesOf(body: Buffer): number {
-  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
 }
 
 function flatten(value: unknown): string {

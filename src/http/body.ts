@@ -18,6 +18,7 @@ import { PostboteError } from '../errors.ts'
 import type { BodyLease } from './body-budget.ts'
 import { GrowingBody } from './growing-body.ts'
 import { kib, mib } from '../limits.ts'
+import { withoutByteOrderMark } from './byte-order-mark.ts'
 
 const noBytes = Buffer.alloc(0)
 const unreadRequests = new WeakSet<BodyRequest>()
@@ -67,7 +68,7 @@ export interface ReadBodyOptions extends ReceiveOptions {
 }
 
 /**
- * Reads and decompresses a body. `bytesMax` limits both the received and the decompressed size. It rejects only with
+ * Reads and decompresses a body, without a byte order mark at its beginning. `bytesMax` limits both the received and the decompressed size. It rejects only with
  * REQUEST_TOO_LARGE, TOO_MANY_BODIES or BAD_REQUEST.
  */
 export function readBody(request: BodyRequest, options: ReadBodyOptions): Promise<Buffer> {
@@ -75,11 +76,14 @@ export function readBody(request: BodyRequest, options: ReadBodyOptions): Promis
   if (!hasBody(request)) return Promise.resolve(noBytes)
   const receiving = receiveBody(request, options)
   const encoding = request.headers['content-encoding']
-  if (lease === undefined && encoding === undefined) return receiving
-  return receiving.then((body) => {
-    lease?.end()
-    return encoding === undefined ? body : decompress(body, encoding, { bytesMax, growthMax })
-  })
+  const reading =
+    lease === undefined && encoding === undefined
+      ? receiving
+      : receiving.then((body) => {
+          lease?.end()
+          return encoding === undefined ? body : decompress(body, encoding, { bytesMax, growthMax })
+        })
+  return reading.then(withoutByteOrderMark)
 }
 
 /** @param gotBytes - undefined if the body was not read to its end, and has not said its length. */

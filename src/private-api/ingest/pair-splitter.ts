@@ -6,11 +6,12 @@
  * fails.
  *
  * Empty lines where a header is expected are skipped. An empty line after a header is that pair's (bad) update, so the
- * next pair is still recognized. `\r\n` ends a line as `\n` does.
+ * next pair is still recognized. `\r\n` ends a line as `\n` does. A byte order mark at the beginning is skipped.
  */
 
 import { usesNativeIngest } from '../../../native-bindings/native-ingest.ts'
 import { pairScanner } from '../../../native-bindings/pair-scanner.ts'
+import { ByteOrderMarkSkipper } from '../../http/byte-order-mark.ts'
 import { botIdMax, botIdMin, kib, orderingKeyBytesMax, ttlSMax } from '../../limits.ts'
 import { idempotencyKeyLengthMax } from '../../operations/limits.ts'
 import {
@@ -63,6 +64,7 @@ export class PairSplitter {
   readonly #bots: Float64Array
   /** As split_pairs.c lists them. */
   readonly #limits: Float64Array
+  readonly #mark = new ByteOrderMarkSkipper()
   /** The line that is being gathered, of a pair that began in an earlier chunk. */
   #open: 'none' | 'header' | 'update' = 'none'
   #tooLarge: 'header' | 'update' | undefined
@@ -107,6 +109,10 @@ export class PairSplitter {
    * @returns The pairs that this chunk completes. The headers of some are not read, and no update is checked.
    */
   feed(chunk: Buffer): UpdateRows[] {
+    return this.#feed(this.#mark.skip(chunk))
+  }
+
+  #feed(chunk: Buffer): UpdateRows[] {
     const found: UpdateRows[] = []
     let at = 0
     while (at < chunk.length) {
@@ -122,7 +128,7 @@ export class PairSplitter {
    * @returns The last pair; 'half' if the stream ended after a header; undefined if it ended between pairs.
    */
   end(): UpdateRows | 'half' | undefined {
-    const found: UpdateRows[] = []
+    const found = this.#feed(this.#mark.rest())
     if (this.#open !== 'none' && this.#hasBegun) this.#gather(lineEnd, 0, found)
     return this.#open === 'none' ? found[0] : 'half'
   }

@@ -7,7 +7,7 @@ import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { bodyRetryAfterS, toPostboteError } from '../../../src/errors.ts'
 import { readParams } from '../../../src/bot-api/params.ts'
 import { sendError, sendResult } from '../../../src/bot-api/reply.ts'
-import { refusedBodyBytesMax } from '../../../src/http/body.ts'
+import { readBody, refusedBodyBytesMax } from '../../../src/http/body.ts'
 import { certificateRequestBytesMax, parameterBytesMax } from '../../../src/limits.ts'
 import {
   capturedCertificate,
@@ -119,6 +119,28 @@ test('compressed bodies are read in every spelling of deflate and gzip', async (
   }
   const empty = await read({ headers: { 'content-encoding': 'gzip' }, body: '' })
   assert.equal(empty.text('a'), undefined)
+})
+
+test('a byte order mark before a body is skipped, compressed or not', async () => {
+  const bodies = [
+    ['\ufeff{}', '{}'],
+    ['\ufeff', ''],
+    ['{"a":"\ufeff"}', '{"a":"\ufeff"}'],
+  ] as const
+  for (const [sent, kept] of bodies) {
+    const plain = Buffer.from(sent)
+    for (const [bytes, encoding] of [
+      [plain, undefined],
+      [gzipSync(plain), 'gzip'],
+    ] as const) {
+      const headers = {
+        'content-length': `${bytes.length}`,
+        ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+      }
+      const request = Object.assign(Readable.from([bytes]), { headers })
+      assert.equal((await readBody(request, { bytesMax: 100 })).toString(), kept)
+    }
+  }
 })
 
 test('a body that is not compressed as it says is refused', async () => {

@@ -57,6 +57,18 @@ test('pairs are returned in order, and a last line needs no line end', () => {
   assert.deepEqual(split(), [])
 })
 
+test('a byte order mark before the first pair is skipped, also in pieces, and none elsewhere', () => {
+  const bytes = Buffer.from('\ufeffa\nb\n\ufeffc\nd')
+  for (let at = 0; at <= bytes.length; at++) {
+    assert.deepEqual(split(bytes.subarray(0, at), bytes.subarray(at)), [
+      ['a', 'b'],
+      ['\ufeffc', 'd'],
+    ])
+  }
+  assert.deepEqual(split('\ufeff'), [])
+  assert.deepEqual(split(Buffer.of(0xef, 0xbb)), ['half'])
+})
+
 test('lines may end in \\r\\n', () => {
   assert.deepEqual(split('a\r\nb\r\n\r\nc\r\nd\r'), [
     ['a', 'b'],
