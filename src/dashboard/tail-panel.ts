@@ -4,22 +4,16 @@
  */
 import { type BotQueueName, ofQueue } from './bot-queue-name.ts'
 import { buttonElement, cardElement, type Child, element, scrollElement } from './element.ts'
-import { formatBytes, formatCount, formatTime } from './format.ts'
+import { formatCount, formatTime } from './format.ts'
 import { pageCall } from './page-calls.ts'
 import type { PageContext } from './page-context.ts'
 import type { PushPanel } from './push-panel.ts'
 import { serverEvents } from './server-events.ts'
 import { statusLine } from './status-line.ts'
+import { tailedUpdate } from './tailed-update.ts'
 import { updateLink } from './update-link.ts'
 
 const shownMax = 200
-
-interface UpdateEvent {
-  readonly update_id: number
-  readonly type: string
-  readonly bytes: number
-  readonly update?: object
-}
 
 interface CountEvent {
   readonly count: number
@@ -53,8 +47,8 @@ export function tailPanel(
       'The tail was refused, because its worker starts, too many tails are open, or the bot is gone. Trying again…',
     on: {
       update: (data) => {
-        const event: UpdateEvent = JSON.parse(data)
-        add(updateLink(queue, event.update_id), updateText(event))
+        const { updateId, text } = tailedUpdate(data)
+        add(updateLink(queue, updateId), text)
       },
       missed: (data) => {
         const { count }: CountEvent = JSON.parse(data)
@@ -95,9 +89,4 @@ function lineDrawer(
     if (lines.length > shownMax) lines.shift()
     frame ??= requestAnimationFrame(draw)
   }
-}
-
-function updateText({ type, bytes, update }: UpdateEvent): string {
-  const payload = update === undefined ? '' : `\n${JSON.stringify(update, undefined, 1)}`
-  return `  ${type}  ${formatBytes(bytes)}${payload}`
 }

@@ -1,6 +1,7 @@
 /** One event of a tail as a line, for people or for programs. Pure. */
 import { type Static, type TSchema, Type } from 'typebox'
 import { utcText } from '../../clock.ts'
+import { updateIn } from '../../operations/update-in.ts'
 import { harmless } from '../output/text-table.ts'
 import type { StreamedEvent } from './event-stream-reader.ts'
 
@@ -37,7 +38,7 @@ function textOf({ name, data }: StreamedEvent): string {
   const { update_id: id, type, bytes, count, below } = fields
   switch (name) {
     case 'update':
-      return `update ${id}  ${type}  ${bytes} bytes${updateIn(data)}`
+      return `update ${id}  ${type}  ${bytes} bytes${payloadText(data)}`
     case 'confirmed':
       return `confirmed ${updatesText(count)} below ${below}`
     case 'dropped':
@@ -50,14 +51,10 @@ function textOf({ name, data }: StreamedEvent): string {
   }
 }
 
-/** Not from the parsed data, which may have other digits: numbers of JSON can be longer than those of JavaScript. */
-function updateIn(data: string): string {
-  const at = data.indexOf(updateKey)
-  return at < 0 ? '' : `  ${onOneLine(data.slice(at + updateKey.length, -1))}`
+function payloadText(data: string): string {
+  const update = updateIn(data)
+  return update === '' ? '' : `  ${onOneLine(update)}`
 }
-
-/** The last member of an event that has it. */
-const updateKey = ',"update":'
 
 function onOneLine(json: string): string {
   return json.replaceAll('\n', ' ')
