@@ -23,7 +23,7 @@
  * keys. The tests compare them. The check is one pass without recursion and without allocation. It reads each byte once,
  * an id twice, and nothing outside the range. JavaScript inspects ids with escapes or other characters than ASCII,
  * numbers that are not whole, ids of more than `idBytesMax` bytes, and payloads in which a key that could lead to an id
- * has escapes.
+ * has escapes or comes twice.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,12 +65,13 @@ struct checker {
   char table[table_bytes_max];
 };
 
-/* The search for one id. As in JavaScript, the first member with a name decides, even if it leads to no id. */
+/* The search for one id. The last member with a name decides, even if it leads to no id: JavaScript finds it if there are two. */
 struct search {
   const struct path* path;
+  /* How many of the objects on the path are open. Their members are compared with the name of this number. */
   int nth;
-  /* The depth of the object whose members are compared with name `nth`; 0 when the search has ended. */
-  int depth;
+  /* How many names of the path were found. */
+  int found;
   const uint8_t* start;
   const uint8_t* end;
 };
@@ -246,7 +247,7 @@ static void take_id(struct scan* scan, struct search* search, const uint8_t* at)
 static void follow(struct scan* scan, int depth, const struct name* key, const uint8_t* value) {
   for (int index = 0; index < paths_max; index++) {
     struct search* search = &scan->searches[index];
-    if (search->depth != depth) continue;
+    if (search->path == NULL || payload_depth + search->nth != depth) continue;
     const struct name* name = &search->path->names[search->nth];
     if (!is_name(name, (const uint8_t*)key->bytes, key->length)) {
       /* With escapes, it may be the same key. */
@@ -255,15 +256,19 @@ static void follow(struct scan* scan, int depth, const struct name* key, const u
       }
       continue;
     }
-    search->depth = 0;
-    search->nth++;
-    if (search->nth == search->path->count) take_id(scan, search, value);
-    else if (*value == '{') search->depth = depth + 1;
+    if (search->nth < search->found) {
+      scan->is_unusual = true;
+      continue;
+    }
+    search->found++;
+    if (search->found == search->path->count) take_id(scan, search, value);
+    else if (*value == '{') search->nth++;
   }
 }
 
 static bool is_searched(const struct scan* scan, int depth) {
-  return scan->searches[0].depth == depth || scan->searches[1].depth == depth;
+  return (scan->searches[0].path != NULL && payload_depth + scan->searches[0].nth == depth) ||
+         (scan->searches[1].path != NULL && payload_depth + scan->searches[1].nth == depth);
 }
 
 /* Returns the first byte of the value of the member whose key should be at `at`, or NULL. */
@@ -316,7 +321,8 @@ static const uint8_t* after_payload(struct scan* scan, const uint8_t* at, int ne
       at++;
       if (depth == payload_depth) return at;
       for (int index = 0; index < paths_max; index++) {
-        if (scan->searches[index].depth == depth) scan->searches[index].depth = 0;
+        struct search* search = &scan->searches[index];
+        if (search->nth > 0 && payload_depth + search->nth == depth) search->nth--;
       }
       depth--;
       objects >>= 1;
@@ -371,7 +377,6 @@ static int check_update(const struct checker* checker, const uint8_t* bytes, int
   struct scan scan = {.end = end, .id_bytes_max = checker->id_bytes_max};
   for (int index = 0; index < type->path_count && !has_key; index++) {
     scan.searches[index].path = &type->paths[index];
-    scan.searches[index].depth = payload_depth;
   }
   const uint8_t* text_end = after_payload(&scan, at + 1, checker->nesting_max);
   if (text_end == NULL) return undecided;

@@ -2,8 +2,8 @@
  * Finds single values in the bytes of valid JSON without parsing the rest and without allocating. For other input the
  * results are meaningless, but every function terminates and stays within the bytes.
  *
- * If a key occurs twice in one object, the first occurrence counts, so that a scan can stop early; JSON.parse takes the
- * last one. Positions are byte offsets. -1 means that nothing was found.
+ * If a key occurs twice in one object, JSON.parse takes the last occurrence, as `findLastMember` does; `findMember` stops at the
+ * first. Positions are byte offsets. -1 means that nothing was found.
  */
 
 import { skipPlain } from './json-automaton.ts'
@@ -24,16 +24,36 @@ const comma = 0x2c
  */
 export function findMember(json: Buffer, open: number, name: Buffer): number {
   if (json[open] !== openBrace) return -1
-  let at = skipSpace(json, open + 1)
+  return findFrom(json, skipSpace(json, open + 1), name)
+}
+
+/** The same for the last of several members with this key, as JSON.parse reads them. */
+export function findLastMember(json: Buffer, open: number, name: Buffer): number {
+  let last = -1
+  let next = findMember(json, open, name)
+  while (next >= 0) {
+    last = next
+    next = findFrom(json, nextKey(json, last), name)
+  }
+  return last
+}
+
+/** Finds the next member with this key from the key at `from` on. */
+function findFrom(json: Buffer, from: number, name: Buffer): number {
+  let at = from
   while (json[at] === quote) {
     const keyEnd = skipString(json, at)
-    const found = isKey(json, { start: at + 1, end: keyEnd - 1 }, name)
     // After the key: white space, a colon, white space.
     const valueStart = skipSpace(json, skipSpace(json, keyEnd) + 1)
-    if (found) return valueStart
-    at = skipSpace(json, skipSpace(json, skipValue(json, valueStart)) + 1)
+    if (isKey(json, { start: at + 1, end: keyEnd - 1 }, name)) return valueStart
+    at = nextKey(json, valueStart)
   }
   return -1
+}
+
+/** Returns the position of the key after the value at `valueStart`; of something else if there is none. */
+function nextKey(json: Buffer, valueStart: number): number {
+  return skipSpace(json, skipSpace(json, skipValue(json, valueStart)) + 1)
 }
 
 /** Returns the position after the value that begins at `from`. */

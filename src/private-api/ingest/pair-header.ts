@@ -9,7 +9,7 @@ import { pairFields } from '../../added-type.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import { botIdMax, botIdMin } from '../../limits.ts'
 import { updateTypeNumber } from '../../queue/update-types.ts'
-import { findMember, numberText, skipValue } from '../../queue/json-scan.ts'
+import { findLastMember, findMember, numberText, skipValue } from '../../queue/json-scan.ts'
 import {
   headerTooLargeFlag,
   type RowOptions,
@@ -96,12 +96,14 @@ export function parsePairHeader(line: Buffer, traces: HeaderTraces = 'refused'):
   if (!isBotId(botId)) {
     throw refusal('bot_id', `a whole number from ${botIdMin} to ${botIdMax}`, botId)
   }
-  const firstBotId = Number(numberOf(line, botIdName))
+  const firstBotId = Number(numberAt(line, findMember(line, line.indexOf('{'), botIdName)))
   if (firstBotId !== botId) throw refusal('bot_id', 'a single value')
   const key = fields['ordering_key']
   return {
     botId,
-    orderingKey: readOrderingKey(typeof key === 'number' ? numberOf(line, orderingKeyName) : key),
+    orderingKey: readOrderingKey(
+      typeof key === 'number' ? lastNumberOf(line, orderingKeyName) : key,
+    ),
     ttlS: readTtlS(fields['ttl']),
     idempotencyKey: readIdempotencyKey(fields['idempotency_key']),
     isTest: readIsTest(fields['test']),
@@ -142,8 +144,11 @@ function isRecord(of: unknown): of is Readonly<Record<string, unknown>> {
   return typeof of === 'object' && of !== null && !Array.isArray(of)
 }
 
-/** Returns the text of a number in a valid header, with all of its digits. */
-function numberOf(line: Buffer, name: Buffer): string {
-  const at = findMember(line, line.indexOf('{'), name)
+/** Returns the text of the number that JSON.parse reads in a valid header, with all of its digits. */
+function lastNumberOf(line: Buffer, name: Buffer): string {
+  return numberAt(line, findLastMember(line, line.indexOf('{'), name))
+}
+
+function numberAt(line: Buffer, at: number): string {
   return numberText(line, at, skipValue(line, at))
 }

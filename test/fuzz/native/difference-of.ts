@@ -147,6 +147,8 @@ function differenceOfUpdates(rows: UpdateRows): string | undefined {
 
 /** What makes ids unusual, wherever it is in an update: escapes, other characters than ASCII, parts of numbers, and length. */
 const unusual = /[\\\u0080-\u00ff]|\d[.eE]|[^"]{86}/
+/** Two members with the same name. */
+const repeated = /"([^"]+)"\s*:[^]*"\1"\s*:/
 
 /** Returns whether the native code may decide this about an update. It may leave only unusual ones to JavaScript. */
 function mayDecide(typeNumber: number, expected: Verdict, update: Buffer): boolean {
@@ -156,7 +158,8 @@ function mayDecide(typeNumber: number, expected: Verdict, update: Buffer): boole
   }
   if (typeNumber === undecidedType) {
     decided.unusual++
-    return unusual.test(update.toString('latin1'))
+    const text = update.toString('latin1')
+    return unusual.test(text) || repeated.test(text)
   }
   decided.accepted++
   return typeNumber === expected.typeNumber

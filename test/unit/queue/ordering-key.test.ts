@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { checkRows, loadNativeCheck } from '../../../src/queue/check-batch.ts'
 import { checkUpdate } from '../../../src/queue/check-update.ts'
 import { deriveOrderingKey } from '../../../src/queue/ordering-key.ts'
-import { producerKey } from '../../../src/shard/update-rows.ts'
+import { producerKey, UpdateRows } from '../../../src/shard/update-rows.ts'
 import { type UpdateType, updateTypes } from '../../../src/queue/update-types.ts'
 import { drawnRuns } from '../../support/kit/drawn-runs.ts'
 
@@ -249,3 +250,31 @@ test('on bytes that are no update the scan ends, whatever it returns', () => {
     { numRuns: drawnRuns(2_000) },
   )
 })
+
+test('of members with the same name the last one counts, as in JSON.parse', () => {
+  for (const [payload, key] of [
+    ['"chat":{"id":1,"id":2}', 'm2'],
+    ['"chat":{"id":1},"chat":{"id":2}', 'm2'],
+    ['"chat":{"id":1},"chat":{"id":2,"id":3}', 'm3'],
+    ['"chat":{"id":1},"x":{"id":9},"ch\\u0061t":{"id":2}', 'm2'],
+    ['"chat":{"id":1},"chat":5', ''],
+    ['"chat":{"id":1},"chat":{}', ''],
+    ['"chat":{"id":1,"id":null}', ''],
+    ['"chat":5,"chat":{"id":1},"id":2', 'm1'],
+    ['"chat":{"x":{"id":4},"id":1,"x":{"id":5}}', 'm1'],
+  ] as const) {
+    const json = `{"message":{${payload}}}`
+    assert.equal(keyOf(json), key, json)
+    assert.equal(nativeKeyOf(json), key, json)
+  }
+})
+
+/** The key that checkRows finds, by the native code where that decides. */
+function nativeKeyOf(json: string): string {
+  loadNativeCheck()
+  const options = { orderingKey: undefined, ttlS: undefined, idempotencyKey: undefined }
+  const flags = { isTest: false, isValidated: false }
+  const rows = UpdateRows.ofOne(Buffer.from(json), 100, { ...options, ...flags })
+  checkRows(rows)
+  return rows.orderingKeyOf(0)
+}

@@ -147,6 +147,10 @@ test('a number as ordering key is its text with all its digits', () => {
     ...bare,
     orderingKey: '12345678901234567890',
   })
+  assert.deepEqual(parse('{"bot_id":100,"ordering_key":"a","ordering_key":12345678901234567890}'), {
+    ...bare,
+    orderingKey: '12345678901234567890',
+  })
   assert.deepEqual(parse({ bot_id: 100, ordering_key: -5 }), { ...bare, orderingKey: '-5' })
 })
 
