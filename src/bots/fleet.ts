@@ -38,6 +38,7 @@ import type { Poller } from './poller.ts'
 import { TroubleEvents } from './trouble-events.ts'
 import {
   healthWithoutRelay,
+  idle,
   reasonOf,
   type StatusFacts,
   type WebhookStatus,
@@ -380,10 +381,10 @@ export class Fleet {
       isPaused,
       pendingCount: loaded?.updates.pendingCount ?? row.pendingCount,
       log: this.#options.attempts.find(queue),
-      waiting: loaded?.webhook.waiting(),
+      waiting: loaded?.webhook.waiting() ?? idle,
       polls: this.#pollsOf(seen),
       relayPause: this.#options.relayPauseOf?.(of.shard, queue),
-      isFallingBehind: this.#behind.has(queue),
+      isFallingBehind: hasWebhook && this.#behind.has(queue),
       nowMs: of.shard.clock.nowMs(),
     }
   }

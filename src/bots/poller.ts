@@ -142,6 +142,7 @@ export class Poller {
 
   /** Two programs that poll at the same time; undefined if there are none. */
   get fight(): PollFight | undefined {
+    if (this.#takeovers === undefined && this.#refusals === undefined) return undefined
     const nowMs = this.#options.clock.monotonicMs()
     return this.#takeovers?.at(nowMs) ?? this.#refusals?.at(nowMs)
   }

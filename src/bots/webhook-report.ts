@@ -50,7 +50,9 @@ export function webhookReport(facts: WebhookFacts): WebhookReport {
 }
 
 /** What is known of a queue that may not be in memory. */
-export type StatusFacts = Omit<HealthWordFacts, 'waiting'> & Pick<WebhookFacts, 'waiting'>
+export interface StatusFacts extends HealthWordFacts {
+  readonly waiting: Waiting
+}
 
 /** Returns the word for what a queue does itself, whatever the relay of its bot does. */
 export function healthWithoutRelay(facts: StatusFacts): Health | undefined {
@@ -59,17 +61,16 @@ export function healthWithoutRelay(facts: StatusFacts): Health | undefined {
 
 /** Returns the sentence, as far as it is known without the queue in memory. */
 export function reasonOf(facts: StatusFacts, oldestAgeS: number | undefined): string {
-  const { waiting = idle } = facts
-  return healthOf({ ...facts, waiting, oldestAgeS, limitPerSecond: undefined, notes: [] }).reason
+  return healthOf({ ...facts, oldestAgeS, limitPerSecond: undefined, notes: [] }).reason
 }
 
 /** Returns what `webhookReport` says, for a queue that may not be in memory. */
 export function webhookStatus(facts: StatusFacts): WebhookStatus {
-  const { waiting = idle } = facts
-  return { health: healthWord({ ...facts, waiting }), nextAttemptMs: waiting.nextAttemptMs }
+  return { health: healthWord(facts), nextAttemptMs: facts.waiting.nextAttemptMs }
 }
 
-const idle: Waiting = {
+/** What a queue without a dispatcher waits for. */
+export const idle: Waiting = {
   parkedKeys: 0,
   nextAttemptMs: undefined,
   unansweredMs: undefined,
