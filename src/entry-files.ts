@@ -10,6 +10,7 @@ export const entryFiles = {
   compressUpdates: new URL('../workers/compress-updates.js', import.meta.url),
   checkAddress: new URL('../workers/check-address.js', import.meta.url),
   verifyFile: new URL('../workers/verify-file.js', import.meta.url),
+  readOriginAnswer: new URL('../workers/read-origin-answer.js', import.meta.url),
   exportSpans: new URL('../workers/export-spans.js', import.meta.url),
   manifest: new URL('../../package.json', import.meta.url),
   /** Only in a checkout. */

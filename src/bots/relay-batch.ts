@@ -3,10 +3,10 @@
  * leaves all of them stored or none, and no update is stored twice.
  */
 import type { Counters } from '../counters.ts'
+import { nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
-import { checkUpdate } from '../queue/check-update.ts'
+import { kib } from '../limits.ts'
 import { isInMask } from '../queue/update-types.ts'
-import { deriveOrderingKey } from '../queue/ordering-key.ts'
 import { assertTelegramFields } from '../queue/telegram-fields.ts'
 import { expiresAtS, lifeS } from '../queue/time-to-live.ts'
 import { relayBatchMax } from '../relay/limits.ts'
@@ -72,7 +72,7 @@ export async function storeRelayed(
     if (bot.isRemoved || relay === undefined || !isSamePlace(polled, relay)) return undefined
     const from = pollOffset(relay, bot.main.clock.nowMs())
     const fresh = updates.filter(({ updateId }) => updateId >= (from ?? 0))
-    const checked = fresh.map((update) => checkedOf(update, bot))
+    const checked = await checkAll(fresh, bot)
     const unstorable = checked.flatMap((each) => ('reason' in each ? [each] : []))
     if (unstorable.length > 0) await keep(unstorable)
     // Nothing waits between here and the commit, so ids are written in order.
@@ -144,18 +144,44 @@ function isOfLastBatch({ offset = 0 }: StoredRelay, updateId: number): boolean {
 interface CheckedUpdate {
   readonly updateId: number
   readonly typeNumber: number
+  readonly orderingKey: string
   readonly text: Buffer
 }
 
+/** After updates with this many bytes, other work has its turn: the fields of all may be checked. Chosen: a few milliseconds. */
+const relayCheckBytesPerTurn = 256 * kib
+
+async function checkAll(
+  fresh: readonly OriginUpdate[],
+  bot: Bot,
+): Promise<readonly (CheckedUpdate | RefusedUpdate)[]> {
+  const checked: (CheckedUpdate | RefusedUpdate)[] = []
+  let bytes = 0
+  for (const update of fresh) {
+    bytes += update.raw.length
+    if (bytes > relayCheckBytesPerTurn) {
+      await nextTurn(bot.main.clock)
+      bytes = update.raw.length
+    }
+    checked.push(checkedOf(update, bot))
+  }
+  return checked
+}
+
 function checkedOf(of: OriginUpdate, { main, record }: Bot): CheckedUpdate | RefusedUpdate {
-  const { updateId, update, raw, isCut = false } = of
+  const { updateId, update, verdict, raw, isCut = false } = of
   try {
     if (isCut) throw tooLarge(`more than ${raw.length}`)
-    if (update === undefined) return { ...of, reason: 'expected exactly one type with its value' }
-    const { typeNumber, text } = checkUpdate(update)
+    if (update === undefined || verdict === undefined) {
+      return { ...of, reason: 'expected exactly one type with its value' }
+    }
+    if ('reason' in verdict) return { ...of, reason: verdict.reason }
+    const { typeNumber, orderingKey } = verdict
+    // Between the braces is the one member.
+    const text = update.subarray(1, -1)
     if (main.updates.isTooLarge(text.length)) throw tooLarge(`${text.length}`)
     if (record.isValidated === true) assertTelegramFields(typeNumber, text)
-    return { updateId, typeNumber, text }
+    return { updateId, typeNumber, orderingKey, text }
   } catch (error) {
     if (error instanceof PostboteError) return { ...of, reason: error.message }
     throw error
@@ -167,11 +193,11 @@ function tooLarge(bytes: string): PostboteError {
 }
 
 function pushOf({ main, record }: Bot, update: CheckedUpdate): PushOperation {
-  const { typeNumber, text } = update
+  const { typeNumber, orderingKey, text } = update
   const ttlS = lifeS(typeNumber, undefined, record.ttlS)
   return main.updates.push({
     typeNumber,
-    orderingKey: deriveOrderingKey(typeNumber, text),
+    orderingKey,
     expiresAtS: expiresAtS(typeNumber, ttlS, main.clock.nowMs()),
     text,
   })

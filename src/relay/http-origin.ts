@@ -19,8 +19,9 @@ import { HostAddresses } from '../webhook/resolve.ts'
 import type { WebhookNetwork } from '../webhook/verify.ts'
 import { kib } from '../limits.ts'
 import { relayAnswerBytesMax, relayPollS } from './limits.ts'
+import { LargeAnswers } from './large-answers.ts'
 import type { Origin, OriginAnswer, OriginFailure, OriginPoll } from './origin.ts'
-import { type RawAnswer, readCutAnswer, readOriginAnswer } from './read-origin-answer.ts'
+import { type RawAnswer, readOriginAnswer, tooLarge } from './read-origin-answer.ts'
 
 export interface HttpOriginOptions extends Pick<Surroundings, 'clock' | 'random'> {
   readonly endpoint: Endpoint
@@ -37,7 +38,10 @@ const relayBodyTimeoutMs = 10_000
 const relayReadTimeoutMs = 70_000
 /** At most this many large answers are read and stored at the same time, because each may have 8 MiB. */
 export const relayLargeAnswersMax = 4
-/** An answer up to this size waits for no other. Chosen: some updates; the socket reads as much in advance. */
+/**
+ * An answer up to this size waits for no other, and is read in place, which takes milliseconds. Chosen: some updates; the socket
+ * reads as much in advance.
+ */
 const relaySmallAnswerBytesMax = 64 * kib
 
 export class HttpOrigin implements Origin {
@@ -46,6 +50,7 @@ export class HttpOrigin implements Origin {
   readonly #target: ConnectTarget
   readonly #addresses: HostAddresses
   readonly #large = new Semaphore(relayLargeAnswersMax)
+  readonly #largeAnswers = new LargeAnswers(relayLargeAnswersMax)
   readonly #closing = new AbortController()
 
   constructor(options: HttpOriginOptions) {
@@ -95,7 +100,7 @@ export class HttpOrigin implements Origin {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#addresses.close()
-    await this.#pool.destroy()
+    await Promise.all([this.#pool.destroy(), this.#largeAnswers.close()])
   }
 
   async #answerTo(
@@ -114,18 +119,17 @@ export class HttpOrigin implements Origin {
       })
       reading.begin()
       const { bytes, isWhole } = await readAnswer(body, turn)
-      if (!isWhole) {
-        const cut = limit === 1 && statusCode === 200 ? readCutAnswer(bytes) : undefined
-        return cut ?? { failure: tooLarge }
-      }
+      if (!isWhole && (limit > 1 || statusCode !== 200)) return { failure: tooLarge }
       const retryAfter = headers['retry-after']
       const raw: RawAnswer = {
         status: statusCode,
         body: bytes,
         retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
         nowMs: this.#options.clock.nowMs(),
+        ...(isWhole ? {} : { isCut: true }),
       }
-      return readOriginAnswer(raw)
+      const isSmall = bytes.length <= relaySmallAnswerBytesMax
+      return isSmall ? readOriginAnswer(raw) : await this.#largeAnswers.read(raw)
     } catch (error) {
       return { failure: reading.lateness ?? unreachable(error) }
     }
@@ -209,11 +213,6 @@ class Reading {
 }
 
 const tooSlow: OriginFailure = { reason: 'The origin answers too slowly' }
-
-const tooLarge: OriginFailure = {
-  reason: `The answer of the origin has more than ${relayAnswerBytesMax} bytes`,
-  isTooLarge: true,
-}
 
 function unreachable(error: unknown): OriginFailure {
   if (error instanceof AnswerRefused) return { reason: `The origin sent ${error.message}` }

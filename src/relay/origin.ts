@@ -1,10 +1,17 @@
 /** The bot API server from which a relay takes updates, as a relay sees it. */
 
+/** Either what is stored beside the text of an update, or why it cannot be stored. */
+export type UpdateVerdict =
+  | { readonly typeNumber: number; readonly orderingKey: string }
+  | { readonly reason: string }
+
 /** An update as an origin sent it. */
 export interface OriginUpdate {
   readonly updateId: number
   /** The update without its id, as JSON; undefined if it is not exactly one type with its value. */
   readonly update: Buffer | undefined
+  /** What the check of `update` has found. */
+  readonly verdict: UpdateVerdict | undefined
   /** As it came. */
   readonly raw: Buffer
   /** Whether `raw` is only the beginning of an update that is too large to be read. */

@@ -8,16 +8,22 @@
  * gigabyte, and each update is checked before it is stored. A broken update may hide others from the scan, but none is lost:
  * the next poll asks for all ids after it again.
  */
+import { PostboteError } from '../errors.ts'
 import { parseRetryAfter } from '../webhook/retry.ts'
+import { checkUpdate } from '../queue/check-update.ts'
 import { findMember, skipSpace, skipString, skipValue } from '../queue/json-scan.ts'
+import { deriveOrderingKey } from '../queue/ordering-key.ts'
 import { kib } from '../limits.ts'
-import { relayBatchMax } from './limits.ts'
-import type { OriginAnswer, OriginFailure, OriginUpdate } from './origin.ts'
+import { relayAnswerBytesMax, relayBatchMax } from './limits.ts'
+import type { OriginAnswer, OriginFailure, OriginUpdate, UpdateVerdict } from './origin.ts'
 
 /** An answer as it came. */
 export interface RawAnswer {
   readonly status: number
+  /** The beginning, if the answer is too large. */
   readonly body: Buffer
+  /** Whether there is more, and one update was asked for. */
+  readonly isCut?: true
   /** The header. */
   readonly retryAfter: string | undefined
   /** Wall time in milliseconds. */
@@ -27,11 +33,44 @@ export interface RawAnswer {
 /** An answer may have this many bytes beside its updates. Chosen: an error of the reference has some hundred. */
 const relayFrameBytesMax = 64 * kib
 
-/** Reads an answer. Never throws: whatever an origin sends is either updates or a failure. */
-export function readOriginAnswer(answer: RawAnswer): OriginAnswer {
+/** Where an update is in a body. */
+interface UpdatePlace extends Pick<OriginUpdate, 'updateId' | 'verdict' | 'isCut'> {
+  readonly start: number
+  readonly end: number
+  /** The place of the member beside the id, if it is the only one. */
+  readonly only: readonly [start: number, end: number] | undefined
+}
+
+/** What an answer has, without its bytes, so that it passes cheaply between threads. */
+export type PlacedAnswer =
+  | { readonly places: readonly UpdatePlace[] }
+  | { readonly failure: OriginFailure }
+
+/** Reads an answer, and checks its updates. Never throws: whatever an origin sends is either updates or a failure. */
+export function placeAnswer(answer: RawAnswer): PlacedAnswer {
   if (answer.status !== 200) return { failure: failureOf(answer) }
-  const updates = updatesIn(answer.body)
-  return updates === undefined ? { failure: noAnswer } : { updates }
+  if (answer.isCut === true) {
+    const place = placeInCut(answer.body)
+    return place === undefined ? { failure: tooLarge } : { places: [place] }
+  }
+  const places = placesIn(answer.body)
+  return places === undefined ? { failure: noAnswer } : { places }
+}
+
+/** Returns what `placeAnswer` has found in a body. */
+export function answerIn(placed: PlacedAnswer, body: Buffer): OriginAnswer {
+  if ('failure' in placed) return placed
+  const updates = placed.places.map(({ start, end, only, ...of }) => ({
+    ...of,
+    raw: body.subarray(start, end),
+    update: only === undefined ? undefined : braced(body.subarray(...only)),
+  }))
+  return { updates }
+}
+
+/** Does both at once. */
+export function readOriginAnswer(answer: RawAnswer): OriginAnswer {
+  return answerIn(placeAnswer(answer), answer.body)
 }
 
 /**
@@ -40,7 +79,7 @@ export function readOriginAnswer(answer: RawAnswer): OriginAnswer {
  * @param beginning - as much of the body as was read
  * @returns what has arrived of the update, so that it can be skipped; undefined unless its id stands there in full
  */
-export function readCutAnswer(beginning: Buffer): OriginAnswer | undefined {
+function placeInCut(beginning: Buffer): UpdatePlace | undefined {
   const open = skipSpace(beginning, 0)
   const ok = findMember(beginning, open, okKey)
   const list = findMember(beginning, open, resultKey)
@@ -51,10 +90,17 @@ export function readCutAnswer(beginning: Buffer): OriginAnswer | undefined {
   const at = skipSpace(beginning, list + 1)
   if (beginning[at] !== openBrace) return undefined
   const raw = beginning.subarray(at)
-  const { updateId, end = 0 } = membersIn(raw) ?? {}
+  const { updateId, end: read = 0 } = membersIn(raw) ?? {}
   // If it ends here, something else is too large.
-  if (updateId === undefined || end < raw.length) return undefined
-  return { updates: [{ updateId, update: undefined, raw, isCut: true }] }
+  if (updateId === undefined || read < raw.length) return undefined
+  const end = beginning.length
+  return { updateId, start: at, end, only: undefined, verdict: undefined, isCut: true }
+}
+
+/** The next poll may ask for fewer updates. */
+export const tooLarge: OriginFailure = {
+  reason: `The answer of the origin has more than ${relayAnswerBytesMax} bytes`,
+  isTooLarge: true,
 }
 
 const noAnswer: OriginFailure = {
@@ -119,20 +165,20 @@ function parsed(body: Buffer): unknown {
 const okKey = Buffer.from('ok')
 const resultKey = Buffer.from('result')
 
-/** Returns the updates in ascending order of their ids; undefined if the body is no answer of getUpdates. */
-function updatesIn(body: Buffer): readonly OriginUpdate[] | undefined {
+/** Returns the places of the updates in ascending order of their ids; undefined if the body is no answer of getUpdates. */
+function placesIn(body: Buffer): readonly UpdatePlace[] | undefined {
   const open = findMember(body, skipSpace(body, 0), resultKey)
   if (body[open] !== openBracket) return undefined
-  const updates: OriginUpdate[] = []
+  const places: UpdatePlace[] = []
   // The body with a 0 in place of each update.
   const frame: Buffer[] = []
   let framed = 0
   for (let at = skipSpace(body, open + 1); body[at] === openBrace; ) {
-    if (updates.length === relayBatchMax) return undefined
+    if (places.length === relayBatchMax) return undefined
     const end = skipValue(body, at)
-    const update = updateIn(body.subarray(at, end))
-    if (update === undefined) return undefined
-    updates.push(update)
+    const place = placeOf(body, at, end)
+    if (place === undefined) return undefined
+    places.push(place)
     frame.push(body.subarray(framed, at), zero)
     framed = end
     at = skipSpace(body, end)
@@ -140,8 +186,8 @@ function updatesIn(body: Buffer): readonly OriginUpdate[] | undefined {
   }
   frame.push(body.subarray(framed))
   // An element that is no object has ended the scan early.
-  if (updates.length !== countIn(parsed(Buffer.concat(frame)))) return undefined
-  return updates.toSorted((a, b) => a.updateId - b.updateId)
+  if (places.length !== countIn(parsed(Buffer.concat(frame)))) return undefined
+  return places.toSorted((a, b) => a.updateId - b.updateId)
 }
 
 /** Returns how many updates an answer has; undefined if it is none. */
@@ -160,17 +206,34 @@ const comma = 0x2c
 const zero = Buffer.from('0')
 const idKey = '"update_id"'
 
-function updateIn(raw: Buffer): OriginUpdate | undefined {
-  const { updateId, only, end = 0 } = membersIn(raw) ?? {}
-  if (updateId === undefined || raw[end] !== closeBrace) return undefined
-  const update = only === undefined ? undefined : Buffer.concat([before, only, after])
-  return { updateId, update, raw }
+function placeOf(body: Buffer, start: number, end: number): UpdatePlace | undefined {
+  const raw = body.subarray(start, end)
+  const { updateId, only, end: read = 0 } = membersIn(raw) ?? {}
+  if (updateId === undefined || raw[read] !== closeBrace) return undefined
+  if (only === undefined) return { updateId, start, end, only, verdict: undefined }
+  const [from, to] = only
+  const verdict = verdictOn(braced(raw.subarray(from, to)))
+  return { updateId, start, end, only: [start + from, start + to], verdict }
+}
+
+function verdictOn(update: Buffer): UpdateVerdict {
+  try {
+    const { typeNumber, text } = checkUpdate(update)
+    return { typeNumber, orderingKey: deriveOrderingKey(typeNumber, text) }
+  } catch (error) {
+    if (error instanceof PostboteError) return { reason: error.message }
+    throw error
+  }
+}
+
+function braced(members: Buffer): Buffer {
+  return Buffer.concat([before, members, after])
 }
 
 interface Members {
   readonly updateId: number | undefined
-  /** The member beside the id, if it is the only one. */
-  readonly only: Buffer | undefined
+  /** The place of the member beside the id, if it is the only one. */
+  readonly only: UpdatePlace['only']
   /** The position after the members. */
   readonly end: number
 }
@@ -179,7 +242,7 @@ interface Members {
 function membersIn(raw: Buffer): Members | undefined {
   let updateId: number | undefined
   let hasId = false
-  let only: Buffer | undefined
+  let only: UpdatePlace['only']
   let others = 0
   let at = skipSpace(raw, 1)
   while (raw[at] === quote) {
@@ -193,7 +256,7 @@ function membersIn(raw: Buffer): Members | undefined {
       // Where the bytes end, digits may be missing.
       updateId = end < raw.length ? idIn(text) : undefined
     } else {
-      only = raw.subarray(at, end)
+      only = [at, end]
       others += 1
     }
     at = skipSpace(raw, end)

@@ -2,7 +2,7 @@
 import type { Origin, OriginUpdate } from './origin.ts'
 
 /** An update that no queue can store. */
-export interface RefusedUpdate extends OriginUpdate {
+export interface RefusedUpdate extends Omit<OriginUpdate, 'verdict'> {
   readonly reason: string
 }
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeRelayed } from '../../../src/bots/relay-batch.ts'
 import type { Token } from '../../../src/bots/token.ts'
-import { readCutAnswer } from '../../../src/relay/read-origin-answer.ts'
+import { kib } from '../../../src/limits.ts'
+import { readOriginAnswer } from '../../../src/relay/read-origin-answer.ts'
 import type { StoredRelay } from '../../../src/shard/bot-record.ts'
 import { until } from '../../support/kit/until.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
@@ -95,7 +96,9 @@ test('the answer to a poll is dropped whose relay has moved on', async () => {
   const bot = of.bots.registry.bots.loaded(botId)
   const relay = recordOf(of)
   assert(bot !== undefined && relay !== undefined)
-  const updates = [{ updateId: 8, update: Buffer.from('{"message":{}}'), raw: Buffer.alloc(0) }]
+  const update8 = Buffer.from('{"message":{}}')
+  const verdict = { typeNumber: 0, orderingKey: '' }
+  const updates = [{ updateId: 8, update: update8, verdict, raw: Buffer.alloc(0) }]
   const target = { bot, counters: of.bots.counters, assertAccepting: () => undefined }
   const store = (polled: StoredRelay) =>
     storeRelayed(target, { polled, updates }, async () => undefined)
@@ -104,6 +107,26 @@ test('the answer to a poll is dropped whose relay has moved on', async () => {
   assert.equal(await store({ ...relay, from: 'https://a.example' }), undefined)
   assert.deepEqual(await pending(of), [7])
   assert.equal((await store(relay))?.pushed, 1)
+})
+
+test('other work has its turn while the updates of a large answer are checked', async (t) => {
+  const of = await open()
+  await of.origin.send(update(7))
+  await untilPolled(of)
+  const bot = of.bots.registry.bots.loaded(botId)
+  const polled = recordOf(of)
+  assert(bot !== undefined && polled !== undefined)
+  const verdict = { typeNumber: 0, orderingKey: '' }
+  const update8 = Buffer.from('{"message":{}}')
+  const raw = Buffer.alloc(80 * kib)
+  const updates = Array.from({ length: 100 }, (_, nth) => {
+    return { updateId: 8 + nth, update: update8, verdict, raw }
+  })
+  const soon = t.mock.method(bot.main.clock, 'soon')
+  const target = { bot, counters: of.bots.counters, assertAccepting: () => undefined }
+  await storeRelayed(target, { polled, updates }, async () => undefined)
+  // Three of them have less than 256 KiB.
+  assert(soon.mock.callCount() >= 33, `${soon.mock.callCount()} turns`)
 })
 
 test('a shard that is read anew goes on after the last update', async () => {
@@ -325,10 +348,12 @@ test('an answer that is too large is asked for in smaller parts', async () => {
   assert.equal(of.origin.polls.at(-1)?.limit, 2)
 })
 
+const cut = { status: 200, retryAfter: undefined, nowMs: 0, isCut: true } as const
+
 test('an update that alone is too large for an answer is kept, counted and skipped, and the limit grows again', async () => {
   const of = await open()
   const body = Buffer.from('{"ok":true,"result":[{"update_id":7,"message":{"text":"xxx')
-  await of.origin.answer(readCutAnswer(body))
+  await of.origin.answer(readOriginAnswer({ ...cut, body }))
   await untilPolled(of)
   const { offset, limit } = of.origin.polls.at(-1) ?? {}
   assert.deepEqual([offset, limit], [8, 100])
@@ -339,7 +364,7 @@ test('an update that alone is too large for an answer is kept, counted and skipp
     [event?.type, event?.count, event?.reason],
     ['relay.refused', 1, 'Update too large: got more than 37 bytes'],
   )
-  await of.origin.answer(readCutAnswer(body))
+  await of.origin.answer(readOriginAnswer({ ...cut, body }))
   await untilPolled(of)
   assert.match((await of.bots.registry.relays.get(botId)).reason ?? '', /repeats/)
   await of.origin.send(update(8))

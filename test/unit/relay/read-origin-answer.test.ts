@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readCutAnswer, readOriginAnswer } from '../../../src/relay/read-origin-answer.ts'
+import { readOriginAnswer } from '../../../src/relay/read-origin-answer.ts'
 
 function read(body: string | Buffer, status = 200, retryAfter?: string) {
   return readOriginAnswer({ status, body: Buffer.from(body), retryAfter, nowMs: 0 })
@@ -153,10 +153,12 @@ test('no failure shows what an origin says, which may repeat the path with the t
   }
 })
 
+const whole = { status: 200, retryAfter: undefined, nowMs: 0 }
+
 function cut(beginning: string) {
-  const answer = readCutAnswer(Buffer.from(beginning))
-  if (answer === undefined) return undefined
-  assert('updates' in answer)
+  const body = Buffer.from(beginning)
+  const answer = readOriginAnswer({ ...whole, body, isCut: true })
+  if (!('updates' in answer)) return undefined
   return answer.updates.map(({ updateId, update, raw, isCut }) => {
     assert.deepEqual([update, isCut], [undefined, true])
     return [updateId, raw.toString()]
