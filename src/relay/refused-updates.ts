@@ -11,7 +11,7 @@
  */
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../clock.ts'
+import { type Clock, nextTurn } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { kib, mib } from '../limits.ts'
@@ -21,7 +21,7 @@ import { visibleJson } from '../text/visible.ts'
 import type { RefusedUpdate } from './relay-services.ts'
 
 export interface RefusedUpdatesOptions {
-  readonly clock: Pick<Clock, 'nowMs'>
+  readonly clock: Pick<Clock, 'nowMs' | 'soon'>
   /** The data directory. */
   readonly directory: string
   /** Whether another node may have a shard next. */
@@ -55,14 +55,18 @@ export class RefusedUpdates {
    * @throws STORE_UNAVAILABLE
    */
   keep(of: RefusingBot, refused: readonly RefusedUpdate[]): Promise<void> {
-    const time = this.#options.clock.nowMs() / 1_000
-    const lines = refused.map(({ updateId, reason, raw }) => {
-      const update = raw.toString('utf8', 0, refusedUpdateBytesMax)
-      const { botId: bot_id } = of
-      const fields = { time, bot_id, update_id: updateId, reason, bytes: raw.length, update }
-      return Buffer.from(`${visibleJson(JSON.stringify(fields))}\n`)
-    })
+    const { clock } = this.#options
+    const time = clock.nowMs() / 1_000
     return this.#turns.run(async () => {
+      const lines: Buffer[] = []
+      for (const { updateId, reason, raw } of refused) {
+        // A line of 64 KiB that nobody can see takes 10 ms, and there may be a hundred.
+        if (lines.length > 0) await nextTurn(clock)
+        const update = raw.toString('utf8', 0, refusedUpdateBytesMax)
+        const { botId: bot_id } = of
+        const fields = { time, bot_id, update_id: updateId, reason, bytes: raw.length, update }
+        lines.push(Buffer.from(`${visibleJson(JSON.stringify(fields))}\n`))
+      }
       try {
         await makePrivateDirectory(this.#directory)
         await this.#append(of.shard, lines)

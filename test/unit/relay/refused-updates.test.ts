@@ -25,8 +25,10 @@ function open(t: TestContext, isShared = false) {
         (line): { readonly update_id: number; readonly bot_id: number; readonly update: string } =>
           JSON.parse(line),
       )
+  const clock = new FakeClock()
   return {
-    refused: new RefusedUpdates({ clock: new FakeClock(), directory, isShared }),
+    clock,
+    refused: new RefusedUpdates({ clock, directory, isShared }),
     files,
     read,
   }
@@ -51,6 +53,15 @@ test('a line says which update was refused and why, in a file for its owner alon
   ])
   assert.equal(statSync(files).mode & 0o777, 0o700)
   assert.equal(statSync(join(files, '3.ndjson')).mode & 0o777, 0o600)
+})
+
+test('other work has its turn between the lines of refused updates', async (t) => {
+  const { clock, refused, read } = open(t)
+  const soon = t.mock.method(clock, 'soon')
+  const hundred = Array.from({ length: 100 }, (_, nth) => update(nth + 1, '\u{200b}'.repeat(1_000)))
+  await refused.keep(ours, hundred)
+  assert.equal(soon.mock.callCount(), 99)
+  assert.equal(read('3.ndjson').length, 100)
 })
 
 test('the files have a bound, and so has an update in them', async (t) => {
