@@ -38,7 +38,7 @@ function reachableFrom(first: string): ReadonlySet<string> {
   const found = new Set([first])
   for (const file of found) {
     const text = readFileSync(join(root, 'dist/src', file), 'utf8').replace(/^\s*\/?\*.*$/gm, '')
-    for (const [, imported = ''] of text.matchAll(/\b(?:from|import) ?\(?'([^']+)'/g)) {
+    for (const [, imported = ''] of text.matchAll(/(?<!\.)\b(?:from|import) ?\(?'([^']+)'/g)) {
       if (imported.startsWith('.')) {
         // Declarations import the name of the source.
         const compiled = imported.replace(/\.ts$/, '.d.ts')

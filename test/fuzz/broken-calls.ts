@@ -47,7 +47,7 @@ const refused: Readonly<Record<string, string>> = {
   'no target': 'GET HTTP/1.1\r\n\r\n',
   'a blank in the target': 'GET # getMe HTTP/1.1\r\n\r\n',
   'a NUL in the target': 'GET #\0 HTTP/1.1\r\n\r\n',
-  'a letter beyond ASCII in the target': 'GET #\xc4\xb1 HTTP/1.1\r\n\r\n',
+  'a letter beyond ASCII in the verb': 'G\xc4\xb1T # HTTP/1.1\r\n\r\n',
   'no verb': ' # HTTP/1.1\r\n\r\n',
   'an unknown verb': 'BREW # HTTP/1.1\r\n\r\n',
   'a verb in lower case': 'get # HTTP/1.1\r\n\r\n',
