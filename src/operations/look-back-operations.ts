@@ -205,8 +205,7 @@ function person() {
   return Type.Optional(
     Type.String({
       pattern: '^-?[1-9][0-9]{0,15}$',
-      description:
-        'The id of a user or a chat. Selects updates that name it anywhere: as a chat, a sender, a user or a member.',
+      description: 'Selects updates that name this user or chat anywhere.',
     }),
   )
 }

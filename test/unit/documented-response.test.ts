@@ -10,7 +10,11 @@ const stream = { method: 'POST', path: '/v1/updates' }
 test('a response that the document describes passes', () => {
   assertDocumented(push, { status: 200, headers, text: '{"update_id":1}' })
   assertDocumented(push, { status: 200, headers, text: '{"update_id":1,"duplicate":true}' })
-  assertDocumented(push, { status: 507, headers, text: errorText('QUEUE_FULL') })
+  assertDocumented(push, {
+    status: 507,
+    headers: { ...headers, 'retry-after': '60' },
+    text: errorText('QUEUE_FULL'),
+  })
   assertDocumented(stream, { status: 200, headers: ndjson, text: '' })
   const lines = `{"filtered":true}\n${errorText('UNKNOWN_BOT')}\n{"update_id":2}\n`
   assertDocumented(stream, { status: 200, headers: ndjson, text: lines })

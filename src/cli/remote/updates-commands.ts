@@ -45,7 +45,7 @@ export const updatesCommands: readonly ParsedCommand[] = [
     sentence: 'lists the updates of a bot: those that wait, and those that are kept',
     fields: {
       ordering_key: anyValue,
-      user: anyValue,
+      user: { ...anyValue, sentence: 'Selects what names this user or chat.' },
       since: anyValue,
       until: anyValue,
       after: { sentence: 'Lists only updates with larger ids than this one.' },
@@ -53,7 +53,7 @@ export const updatesCommands: readonly ParsedCommand[] = [
         defaultShown: 'the oldest come first',
         sentence: 'Lists only updates with smaller ids than this one, the newest first.',
       },
-      limit: { sentence: 'Lists this many updates at most.' },
+      limit: { sentence: 'Lists this many at most.' },
     },
     options: [stateOption, typeOption],
     async run(call, input) {

@@ -26,7 +26,6 @@ function spellings(text: string): readonly string[] {
     (character) => String.raw`\\u${codeOf(character, 4).toUpperCase()}`,
     (character) => String.raw`\x${codeOf(character, 2)}`,
     (character) => `&#${character.charCodeAt(0)};`,
-    (character) => `&#${character.charCodeAt(0)}`,
     (character) => `&#${String(character.charCodeAt(0)).padStart(16, '0')};`,
     (character) => String.raw`\u{${codeOf(character, 1)}}`,
     (character) => String.raw`\\u{${codeOf(character, 8)}}`,
@@ -51,6 +50,8 @@ test('secrets and tokens are blanked out in each spelling that an endpoint may u
     assert.doesNotMatch(shown(json.replaceAll('/', String.raw`\/`)), /secret|4711/)
   }
   assert.equal(shown('no &quot;the+secret&sol;token_1&quot;'), 'no &quot;***&quot;')
+  // Without its semicolon, a number ends at what is no digit.
+  assert.equal(shown('no the&#43secret&#47token&#95;1 here'), 'no *** here')
 })
 
 test('secrets and tokens are blanked out in base64 and base64url, wherever in it they begin', () => {
