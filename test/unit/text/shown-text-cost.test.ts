@@ -120,9 +120,14 @@ function ratioOf(use: (text: string) => unknown, input: string): number {
 
 for (const [name, use] of Object.entries(functions)) {
   test(`the cost of ${name} grows no faster than the text, whatever a stranger says`, () => {
-    const ratios = Object.entries(inputs).map(
-      ([input, text]) => [input, ratioOf(use, text)] as const,
-    )
+    const ratios = Object.entries(inputs).map(([input, text]) => {
+      const ratio = ratioOf(use, text)
+      // A machine that does something else in one of the runs says nothing; a cost that grows faster is there each time.
+      return [
+        input,
+        ratio > ratioMax ? Math.min(ratio, ratioOf(use, text), ratioOf(use, text)) : ratio,
+      ] as const
+    })
     assert.deepEqual(
       ratios.filter(([, ratio]) => ratio > ratioMax),
       [],
