@@ -65,7 +65,9 @@ function enterOrLeave(open: Container[], byte: number, name: string): void {
   const isList = byte === openBracket
   if (isList || byte === openBrace) {
     const inside = open.at(-1)
-    open.push({ name: inside?.isList === true ? inside.name : name, isList })
+    const list = inside?.isList === true ? inside : undefined
+    // A list in a list is as the outer one, so that one object stands for all of them, however deep they are.
+    open.push(isList && list ? list : { name: list?.name ?? name, isList })
   } else if (byte === closeBrace || byte === closeBracket) {
     open.pop()
   }
