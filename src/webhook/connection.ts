@@ -15,6 +15,7 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock, Timer } from '../clock.ts'
 import type { Lease } from '../lease.ts'
+import { AnswerMeter, interimResponsesMax, tooManyInterim } from '../outgoing/answer-meter.ts'
 import { AnswerHead } from './answer-head.ts'
 import { isSuccess } from './classify-response.ts'
 import { webhookReplyBytesMax } from './limits.ts'
@@ -22,7 +23,7 @@ import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
 import { ResponseText, type ResponseTextOptions } from './response-text.ts'
-import { kib, mib } from '../limits.ts'
+import { kib } from '../limits.ts'
 
 /** Receives the result of each delivery. The connection is idle again when one of these methods is called. */
 export interface ConnectionOwner {
@@ -56,7 +57,7 @@ export interface ConnectionOptions {
 const onlyHttp2 =
   'Wrong response from the webhook: the endpoint speaks HTTP/2 only, and deliveries need HTTP/1.1'
 const notHttp = 'Wrong response from the webhook: not HTTP/1.1'
-const tooManyInterim = 'Wrong response from the webhook: too many interim responses'
+const wrongInterim = `Wrong response from the webhook: ${tooManyInterim.message}`
 /** The error that undici gets when it asks for a second socket. */
 const socketIsLost = new WebhookFailure('Webhook connection closed')
 const responseIsCut = new WebhookFailure('Response cut short')
@@ -70,27 +71,11 @@ const notSentCodes: ReadonlySet<unknown> = new Set(['UND_ERR_DESTROYED', 'UND_ER
  */
 const webhookResponseBytesMax = 64 * kib
 /**
- * Each piece of that body counts as at least this many bytes: a body in chunks of one byte would take 10 ms of a worker
- * per response.
- */
-const webhookResponsePieceBytesMin = 64
-/**
- * A response, including its framing, may have this many bytes: a chunk extension, or the zeros before a chunk's size, may
- * go on forever, and took half a worker for as long as a response may take. This is twice what a reply and 60 interim
- * responses may have.
- */
-const webhookResponseRawBytesMax = 4 * mib
-/**
  * When its status line has come, the rest of a response is waited for this long, because only a method in it matters. An endpoint
  * may never complete the head, say neither how long the body is nor close the connection, or send less than it says.
  * Chosen: a response comes mostly at once, and an ordering key is held up for so long.
  */
 const webhookRestWaitMs = 2_000
-/**
- * A delivery accepts this many interim responses (1xx), one per second of its timeout. An endless series of them took
- * half a worker.
- */
-const webhookInterimResponsesMax = 60
 
 export class Connection {
   readonly address: string
@@ -114,17 +99,16 @@ export class Connection {
   readonly #reply: ReplyReader | undefined
   readonly #text: ResponseText | undefined
   #lane: Lane | undefined
-  #responseBytes = 0
   /** How many deliveries it has had an answer for. */
   #answers = 0
   /** For example a TLS alert. undici drops it in favor of the end of the connection that follows. */
   #socketError: Error | undefined
   readonly #head = new AnswerHead()
+  readonly #meter = new AnswerMeter()
   #restWait: Timer | undefined
   /** Whether the body ends with its connection. */
   #isUnframed = false
   #controller: Undici.DispatchController | undefined
-  #bytesReadBefore = 0
   #isCounting = false
   #isClosing = false
 
@@ -190,7 +174,6 @@ export class Connection {
     this.status = 0
     this.retryAfter = undefined
     this.deliveryOrder = undefined
-    this.#responseBytes = 0
     this.#head.reset()
     this.startedMs = this.#options.clock.monotonicMs()
     this.#request.body = body
@@ -219,7 +202,7 @@ export class Connection {
     const { lease, socket } = this.#options
     this.#controller = controller
     this.#head.begin()
-    this.#bytesReadBefore = socket.bytesRead
+    this.#meter.begin(socket.bytesRead)
     if (!this.#isCounting) {
       this.#isCounting = true
       // Registered after undici's own listener, because undici has the socket by now.
@@ -249,12 +232,13 @@ export class Connection {
   }
 
   onResponseData(controller: Undici.DispatchController, chunk: Buffer): void {
-    this.#responseBytes += Math.max(chunk.length, webhookResponsePieceBytesMin)
+    const refused = this.#meter.addPiece(chunk.length)
     this.#reply?.add(chunk)
     this.#text?.add(chunk)
     const isReading = this.#reply?.isReading === true
     const bytesMax = isReading ? webhookReplyBytesMax : webhookResponseBytesMax
-    if (this.#responseBytes > bytesMax || this.#isLate()) controller.abort(responseIsCut)
+    const isTooDear = refused !== undefined || this.#meter.weight > bytesMax
+    if (isTooDear || this.#isLate()) controller.abort(responseIsCut)
   }
 
   onResponseEnd(): void {
@@ -303,9 +287,9 @@ export class Connection {
 
   /** A method in the body is waited for as long as undici does, if its length is known; otherwise, as long as more comes. */
   #awaitRest(): Timer {
-    const bytes = this.#responseBytes
+    const bytes = this.#meter.weight
     return this.#options.clock.after(webhookRestWaitMs, () => {
-      const mayCome = !this.#isUnframed || this.#responseBytes > bytes
+      const mayCome = !this.#isUnframed || this.#meter.weight > bytes
       if (this.#reply?.isReading === true && mayCome) this.#restWait = this.#awaitRest()
       else this.#controller?.abort(responseIsCut)
     })
@@ -317,10 +301,10 @@ export class Connection {
    */
   #watchResponse(): void {
     if (this.#lane === undefined) return
-    const bytes = this.#options.socket.bytesRead - this.#bytesReadBefore
-    if (bytes > webhookResponseRawBytesMax) this.#controller?.abort(responseIsCut)
-    else if (this.#head.interimResponses > webhookInterimResponsesMax) {
-      this.#controller?.abort(new WebhookFailure(tooManyInterim, 'rejected'))
+    const refused = this.#meter.framingOf(this.#options.socket.bytesRead)
+    if (refused !== undefined) this.#controller?.abort(responseIsCut)
+    else if (this.#head.interimResponses > interimResponsesMax) {
+      this.#controller?.abort(new WebhookFailure(wrongInterim, 'rejected'))
     } else if (Math.max(this.status, this.#head.status) > 0) this.#restWait ??= this.#awaitRest()
   }
 

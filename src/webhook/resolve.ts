@@ -107,7 +107,7 @@ const webhookResolveRetryMs = 60_000
  * Addresses of which none can be connected to are looked up again, this often at most. Chosen: a container that is made
  * again is reached soon after it listens, and an endpoint that is down for long causes few look-ups.
  */
-export const webhookLookUpAgainMs = 10_000
+const webhookLookUpAgainMs = 10_000
 
 export class HostAddresses {
   readonly #options: HostAddressesOptions

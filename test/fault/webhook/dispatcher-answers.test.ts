@@ -243,6 +243,7 @@ test('a method in a body counts only if the framing of the answer is sound', asy
     open: `${ok}${json}\r\n{}`,
     ended: `${ok}${json}\r\n{}`,
     slow: `${ok}${json}${length}\r\n{`,
+    tiny: `${ok}${json}${chunked}\r\n1\r\n{\r\n${'1\r\n \r\n'.repeat(1_500)}1\r\n}\r\n0\r\n\r\n`,
   }
   const slow: Socket[] = []
   const url = await perConnection(context, (socket, _nth, text) => {
