@@ -4,6 +4,7 @@
  * let everybody in.
  */
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
+import { isAnyArrayBuffer, isUint8Array } from 'node:util/types'
 import { systemClock } from '../clock.ts'
 
 /** Headers as the frameworks have them: of fetch, a Map, an object with names in any case, or the raw list of node:http. */
@@ -27,7 +28,8 @@ const signaturesMax = 16
 /**
  * Returns whether a delivery was signed with one of the secrets, for this body, within the tolerance.
  *
- * @param body - the bytes as they came; a text is taken as UTF-8
+ * @param body - the bytes as they came; a text is taken as UTF-8. Anything else was not signed: frameworks leave an object, or
+ *   nothing, for a Content-Type that they do not know
  * @param secrets - `whsec_...` (HMAC-SHA256) or `whpk_...` (ed25519); several while keys are rotated
  * @throws TypeError if there is no secret, or one of another form
  */
@@ -44,12 +46,17 @@ export function verifyWebhook(
   const sent = headerIn(headers, 'webhook-timestamp')
   const signatures = headerIn(headers, 'webhook-signature')
   if (id === undefined || sent === undefined || signatures === undefined) return false
+  if (!isBytes(body)) return false
   // Written so that a time that is no number is refused.
   const isNow = Math.abs(nowMs / 1_000 - Number(sent)) <= toleranceS
   if (!/^\d{1,12}$/.test(sent) || !isNow) return false
   const signed = Buffer.concat([Buffer.from(`${id}.${sent}.`), Buffer.from(body)])
   const given = signatures.split(' ', signaturesMax)
   return keys.some((key) => given.some((signature) => isBy(key, signature, signed)))
+}
+
+function isBytes(body: unknown): boolean {
+  return typeof body === 'string' || isUint8Array(body) || isAnyArrayBuffer(body)
 }
 
 type Key = { readonly secret: Buffer } | { readonly publicKey: KeyObject }

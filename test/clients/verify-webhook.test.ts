@@ -74,6 +74,17 @@ test('verifyWebhook checks ed25519, the time that it is given, and headers that 
   assert(!verifyWebhook({ ...headers, 'webhook-signature': many }, '{}', whpk, now))
 })
 
+test('verifyWebhook takes no body that a framework has parsed or left out, because a stranger chooses its Content-Type', () => {
+  const body = Buffer.from('{}')
+  const headers = signedHeaders(body)
+  for (const other of [undefined, null, {}, [], 7, { type: 'Buffer', data: [...body] }]) {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- programs in JavaScript pass what they have
+    assert.equal(verifyWebhook(headers, other as Buffer, whpk), false)
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as fetch has it
+  assert(verifyWebhook(headers, new Uint8Array(body).buffer as unknown as Buffer, whpk))
+})
+
 test('verifyWebhook refuses secrets that would let everybody in, and does not show them', () => {
   for (const secret of ['', 'whsec_', 'whsec_====', 'whpk_AAAA', 'secret', signingKey.slice(6)]) {
     assert.throws(
@@ -115,6 +126,8 @@ assert verify_webhook(pairs, body, ${JSON.stringify(whpk)})
 assert not verify_webhook(pairs, body + b" ", ${JSON.stringify(whpk)})
 assert not verify_webhook(pairs + [("webhook-ID", "m1")], body, ${JSON.stringify(whpk)})
 assert not verify_webhook(pairs, body, ${JSON.stringify(whpk)}, now_s=1)
+for other in (None, {}, [], 10**15, json.loads(body)):
+    assert not verify_webhook(pairs, other, ${JSON.stringify(whpk)})
 for secret in ("", [], "whsec_", "whsec_é", "whpk_AAAA", "secret"):
     try:
         verify_webhook({}, b"", secret)

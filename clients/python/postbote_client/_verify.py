@@ -30,7 +30,7 @@ def verify_webhook(
     """Returns whether a delivery was signed with one of the secrets, for this body, within the tolerance.
 
     :param headers: a mapping with names in any case, or pairs of names and values, which may be str or bytes
-    :param body: the bytes as they came; a str is taken as UTF-8
+    :param body: the bytes as they came; a str is taken as UTF-8. Anything else was not signed
     :param secrets: ``whsec_...`` (HMAC-SHA256) or ``whpk_...`` (ed25519), or several while keys are rotated
     :param now_s: the time in seconds since 1970; by default, now
     :raises ValueError: if there is no secret, or one of another form; whatever a stranger sends, the result is False
@@ -41,6 +41,8 @@ def verify_webhook(
     ids, times, signatures = (
         _values_in(headers, name) for name in ("webhook-id", "webhook-timestamp", "webhook-signature")
     )
+    if not isinstance(body, (bytes, bytearray, memoryview, str)):
+        return False
     if len(ids) != 1 or len(times) != 1 or not re.fullmatch("[0-9]{1,12}", times[0]):
         return False
     if not abs((time.time() if now_s is None else now_s) - int(times[0])) <= tolerance_s:
