@@ -6,11 +6,11 @@
 import type { PollFight } from '../webhook/health.ts'
 
 /** A takeover belongs to those before it if it comes this soon after the last. Chosen: the pace of refusals delays one by 3 s. */
-export const takeoversApartMs = 10_000
+const takeoversApartMs = 10_000
 /** The same for refusals. Chosen: a program that got 409 calls again within a minute, and the other's poll may last 50 s. */
-export const refusalsApartMs = 60_000
+const refusalsApartMs = 60_000
 /** Conflicts of the last minute are counted up to this number. Chosen: more tell an operator nothing. */
-export const conflictsCountedMax = 100
+const conflictsCountedMax = 100
 const minuteMs = 60_000
 
 export class PollFights {

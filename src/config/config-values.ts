@@ -348,12 +348,12 @@ export const upstreamUrl: Kind<UpstreamUrl> = {
   placeholder: 'URL',
   isSecret: true,
   parse(given) {
-    const [text, host = '', rest = ''] =
+    const [, server = '', path = ''] =
       /^(https?:\/\/[^/?#@\\\s]+)(\/[^?#@\\\s]*)?$/i.exec(given.trim()) ?? []
-    if (text === undefined || !URL.canParse(host)) return refused
-    const { origin, hostname, port } = new URL(host)
+    if (!URL.canParse(server)) return refused
+    const { origin, hostname, port } = new URL(server)
     if (hostname === '' || port === '0') return refused
-    return { origin, prefix: requestPath(rest).replace(/(?<!\/)\/+$/, '') }
+    return { origin, prefix: requestPath(path).replace(/(?<!\/)\/+$/, '') }
   },
 }
 

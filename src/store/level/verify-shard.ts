@@ -21,7 +21,7 @@ import { VerifiedTables } from './verified-tables.ts'
  * An opening waits for the verification of at most this much: a third of a second if the system has the files in memory, and 2
  * s from a disk with 130 MB/s. What is left is verified first thing afterward.
  */
-export const verifiedBeforeOpeningBytesMax = 256 * mib
+const verifiedBeforeOpeningBytesMax = 256 * mib
 /** Fewer bytes are verified in place: that takes less than it takes to ask a thread. */
 const verifiedInPlaceBytesMax = 128 * kib
 

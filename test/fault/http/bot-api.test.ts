@@ -8,7 +8,7 @@ import { BodyBudget } from '../../../src/http/body-budget.ts'
 import { createBotApi } from '../../../src/bot-api/bot-api.ts'
 import { TokenRefusals } from '../../../src/bot-api/token-refusals.ts'
 import { UpdatesReply } from '../../../src/bot-api/updates-reply.ts'
-import { UpstreamProxy } from '../../../src/upstream/upstream-proxy.ts'
+import { upstreamCallTimeoutMs, UpstreamProxy } from '../../../src/upstream/upstream-proxy.ts'
 import { requestTimeoutMs } from '../../../src/limits.ts'
 import { CompressPool } from '../../../src/queue/compress-pool.ts'
 import { BotsLife } from '../../support/queue/bots-life.ts'
@@ -185,6 +185,29 @@ test('an upstream server that breaks off causes a 502, or in the middle of a res
   assert.match(answer.text, /"Bad Gateway: the upstream server closed the connection; it may /)
   assert.equal(bots.counters.counts['upstream_failures'], 1)
   assert.equal(bots.counters.counts['requests_proxied'], 2)
+})
+
+test('a call that is passed on ends after some hours, if its response never does', async (t) => {
+  const { bots, upstream, url } = await open(t)
+  const begun = new Promise<void>((resolve) => {
+    upstream.hold = () => {
+      resolve()
+      return new Promise(() => undefined)
+    }
+  })
+  const timersBefore = bots.clock.timers
+  let status: number | undefined
+  const call = fetch(`${url}/sendMessage`).then(async (response) => {
+    status = response.status
+    return response.text()
+  })
+  await begun
+  await bots.clock.advance(upstreamCallTimeoutMs - 1)
+  assert.equal(status, undefined)
+  await bots.clock.advance(1)
+  assert.match(await call, /"Bad Gateway: the upstream server sent no complete response in time"/)
+  assert.equal(status, 502)
+  await until(() => bots.clock.timers === timersBefore)
 })
 
 test('a 503 of the upstream server is passed on, and nothing is repeated, not even a GET', async (t) => {
