@@ -62,13 +62,17 @@ const groups: ReadonlyArray<readonly [title: string, names: string]> = [
   [
     'Deliveries (§8)',
     `webhookConnectTimeoutMs webhookResponseTimeoutMs webhookKeepAliveMs webhookResponseBytesMax
-    webhookResponseRawBytesMax webhookInterimResponsesMax webhookErrorLengthMax webhookRetryCapMsMin
+    webhookErrorLengthMax webhookRetryCapMsMin
     webhookRetryCapMsMax webhookRetryAfterSMax webhookRecentSuccessMs webhookFastOpeningsMax webhookFastOpeningsMs
     webhookSlowOpeningMs webhookSlowConnectionsMax webhookResolvedForMs webhookCertificatesMax
     webhookCertificatesBytesMax webhookCertificateRsaBitsMax webhookTlsSessionsMax webhookReplyBytesMax
     webhookRepliesPerBotMax upstreamCallsPerBotMax signingKeysMax signingKeyOverlapSMax deadLetterLifeMs
     deadLettersMax deadLetterBytesMax webhookAttemptsKept webhookHealthRecentMs shownHeadersMax
     shownHeadersBytesMax endpointChecksMax`,
+  ],
+  [
+    'Answers of webhooks, origins and upstream servers (§4.9, §8)',
+    'interimResponsesMax smallPiecesBytesMax framingBytesMax upstreamCallTimeoutMs',
   ],
   [
     'Pace of deliveries (§8.12)',

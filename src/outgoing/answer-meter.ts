@@ -13,8 +13,8 @@ import { kib, mib } from '../limits.ts'
  */
 const pieceBytesMin = 64
 /**
- * The pieces of a body may fall short of that by this much in all: 1,000 tiny ones, which is more than a server writes that
- * flushes each value by itself.
+ * The pieces of a body may fall short of 64 bytes each by this much in all: 1,000 tiny ones, which is more than a server writes
+ * that flushes each value by itself.
  */
 const smallPiecesBytesMax = 64 * kib
 /** An answer may have this many interim responses, one for each second that a webhook has. An endless row of them took half a worker. */
