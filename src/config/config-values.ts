@@ -348,12 +348,12 @@ export const upstreamUrl: Kind<UpstreamUrl> = {
   placeholder: 'URL',
   isSecret: true,
   parse(given) {
-    const [, server = '', path = ''] =
+    const [, server = '', rest = ''] =
       /^(https?:\/\/[^/?#@\\\s]+)(\/[^?#@\\\s]*)?$/i.exec(given.trim()) ?? []
     if (!URL.canParse(server)) return refused
     const { origin, hostname, port } = new URL(server)
     if (hostname === '' || port === '0') return refused
-    return { origin, prefix: requestPath(path).replace(/(?<!\/)\/+$/, '') }
+    return { origin, prefix: requestPath(rest).replace(/(?<!\/)\/+$/, '') }
   },
 }
 
