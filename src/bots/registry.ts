@@ -1,6 +1,7 @@
 /** What can be done with bots, as the APIs ask for it. This is the only implementation of `BotService`. */
 import { randomBytes } from 'node:crypto'
 import { PostboteError } from '../errors.ts'
+import { KeyedMutex } from '../kit/keyed-mutex.ts'
 import { Mutex } from '../kit/mutex.ts'
 import { botIdMax, botIdMin } from '../limits.ts'
 import type { UpdateFilter } from '../queue/look-back.ts'
@@ -77,7 +78,7 @@ export class BotRegistry implements BotService {
   readonly relays: RelayJobs
   readonly #services: BotQueueServices
   /** Registrations with a key that are in progress, by the ids of their bots. */
-  readonly #registering = new Map<number, Promise<unknown>>()
+  readonly #registering = new KeyedMutex<number>()
   readonly #clearing = new Mutex()
 
   constructor(options: BotRegistryOptions) {
@@ -191,17 +192,9 @@ export class BotRegistry implements BotService {
     }))
   }
 
-  async registerOnce(registration: KeyedRegistration): Promise<KeyedBot> {
-    const { botId } = registration
+  registerOnce(registration: KeyedRegistration): Promise<KeyedBot> {
     // What another one with this id has registered may not be on disk yet.
-    while (this.#registering.has(botId)) await this.#registering.get(botId)?.catch(() => undefined)
-    const registering = this.#registerOnce(registration)
-    this.#registering.set(botId, registering)
-    try {
-      return await registering
-    } finally {
-      this.#registering.delete(botId)
-    }
+    return this.#registering.run(registration.botId, () => this.#registerOnce(registration))
   }
 
   async #registerOnce(registration: KeyedRegistration): Promise<KeyedBot> {

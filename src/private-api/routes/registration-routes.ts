@@ -1,7 +1,7 @@
 /**
  * The route that registers many bots, one a line of NDJSON. The body is read completely, so that a slow verification never
- * holds up its arrival; some lines are worked on at once, and their results go out in the order of the lines. Each line is
- * registered by the owner of its bot, which gets it as a body of one line.
+ * holds up its arrival; some lines are worked on at once, those of one bot one after the other, and their results go out in the
+ * order of the lines. Each line is registered by the owner of its bot, which gets it as a body of one line.
  *
  *     lines --batches, two at a time--> registered --an entry in the audit that names the bots--> results
  *
@@ -19,6 +19,7 @@ import { SweepSlice } from '../../bots/sweep-slice.ts'
 import { readWebhook } from '../../bot-api/methods/set-webhook.ts'
 import { PostboteError, toPostboteError } from '../../errors.ts'
 import { readBody, tooLarge } from '../../http/body.ts'
+import { KeyedMutex } from '../../kit/keyed-mutex.ts'
 import { mib } from '../../limits.ts'
 import {
   botOperations,
@@ -57,24 +58,27 @@ export function addRegistrationRoutes(
 ): void {
   const schema = registrationLine()
   const audit = auditOf(app, botOperations.registerBots)
+  const { ring } = options.keys
   addOperation(app, botOperations.registerBots, async ({ request, reply }) => {
     const lease = options.bodies.leaseFor(request.raw)
     const body = await readBody(request.raw, { bytesMax: registrationBytesMax, lease })
     assertLineCount(body)
     const validate = request.compileValidationSchema(schema)
+    // The owner of a bot may be another worker, to which lines go by calls that overtake each other.
+    const turns = new KeyedMutex<number>()
     const run = async (batch: readonly Buffer[]): Promise<string> => {
       const botIds = new Set<number>()
-      const read = (line: Buffer) => (): RegistrationOf => {
-        const registration = withBotId(readLine(line, validate))
-        botIds.add(registration.bot_id)
-        return registration
+      const resultOf = async (text: Buffer): Promise<string> => {
+        const line = withBotId(readLine(text, validate))
+        return turns.run(line.bot_id, () => {
+          // The earlier lines took time.
+          if (!ring.isCurrent(requestAccess(request))) throw new PostboteError('UNAUTHORIZED')
+          botIds.add(line.bot_id)
+          return registered(options, request, line)
+        })
       }
       const results = await Promise.all(
-        batch.map((line) =>
-          registered(options, request, read(line)).catch((error: unknown) =>
-            errorText(options, error),
-          ),
-        ),
+        batch.map((text) => resultOf(text).catch((error: unknown) => errorText(options, error))),
       )
       if (botIds.size > 0) await audit?.(request, { botIds: [...botIds] })
       return results.map((result) => `${result}\n`).join('')
@@ -175,11 +179,8 @@ function readLine(line: Buffer, validate: Validate): RegistrationLine {
 async function registered(
   options: RegistrationRoutesOptions,
   request: FastifyRequest,
-  read: () => RegistrationOf,
+  line: RegistrationOf,
 ): Promise<string> {
-  // The earlier lines took time.
-  if (!options.keys.ring.isCurrent(requestAccess(request))) throw new PostboteError('UNAUTHORIZED')
-  const line = read()
   const { bot_id: botId } = line
   // Not once for all lines: this worker may be replaced while webhooks are verified.
   const isOwn = (owners: Owners): boolean => owners.isOwn(owners.ownerOf(botId))

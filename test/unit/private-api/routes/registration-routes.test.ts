@@ -202,14 +202,32 @@ test('a line goes to the owner of its bot with the id that follows from its key,
   const line = { ...names, idempotency_key: 'other', webhook: { url: 'https://bot.example/' } }
   const sent = send([line, { ...names, idempotency_key: 'own' }, line])
   for (let turns = 0; turns < 20; turns++) await settle()
-  const [first, second] = asked
+  const [first] = asked
   assert.deepEqual(JSON.parse(first?.written ?? ''), { ...line, bot_id: otherId })
-  second?.answer().end('{"error":{"code":"STORE_UNAVAILABLE","message":"m"}}')
+  assert.equal(asked.length, 1, 'a line waits for earlier ones of its bot')
   first?.answer().end(`{"bot_id":${otherId},"token":"t"}\n`)
+  for (let turns = 0; turns < 20; turns++) await settle()
+  asked[1]?.answer().end('{"error":{"code":"STORE_UNAVAILABLE","message":"m"}}')
   const [one, own, two] = await sent
   assert.deepEqual(one, { bot_id: otherId, token: 't' })
   assert.equal(own?.['bot_id'], derivedBotId('own'))
   assert.deepEqual(two, { error: { code: 'STORE_UNAVAILABLE', message: 'm' } })
+})
+
+test('a line waits for an earlier one of its bot, also for one that fails, and is refused if the key of the call ends meanwhile', async () => {
+  const { asked, key, send } = await setUp({ isOwn: () => false })
+  const botId = 4_711
+  const lines = ['a', 'b', 'c'].map((key) => ({ ...names, idempotency_key: key, bot_id: botId }))
+  const sent = send(lines)
+  for (let turns = 0; turns < 20; turns++) await settle()
+  assert.equal(asked.length, 1)
+  asked[0]?.refuse('OUTCOME_UNKNOWN')
+  for (let turns = 0; turns < 20; turns++) await settle()
+  assert.deepEqual(JSON.parse(asked[1]?.written ?? ''), lines[1])
+  key.isCurrent = false
+  asked[1]?.answer().end(`{"bot_id":${botId},"token":"t"}`)
+  const codes = (await sent).map(({ token, error }) => token ?? Object(error).code)
+  assert.deepEqual(codes, ['OUTCOME_UNKNOWN', 't', 'UNAUTHORIZED'])
 })
 
 test('lines go on at the successor of a worker that is replaced meanwhile, also one whose webhook was just verified', async () => {
