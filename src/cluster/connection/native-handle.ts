@@ -86,6 +86,13 @@ function notHttp(): number {
   return 2
 }
 
+/** What node:http adds to the errors of its parser. */
+export interface ParserError extends NodeJS.ErrnoException {
+  readonly reason?: unknown
+  readonly rawPacket?: unknown
+  readonly bytesParsed?: unknown
+}
+
 /** What the parser of a connection is given after a failure. */
 export interface BytesToParse {
   readonly socket: Duplex
@@ -97,12 +104,12 @@ export interface BytesToParse {
  * Begins to parse again on a connection whose parser has failed before the head of a request was complete. What node:http
  * knows of the connection stays, such as the responses to earlier requests.
  *
- * @returns the next failure, which is in the last piece or has no `rawPacket`
+ * @returns the next failure, whose `rawPacket` is the piece that it is in
  */
 export function parseFrom(
   server: HttpServer,
   { socket, pieces, headerBytesMax }: BytesToParse,
-): NodeJS.ErrnoException | undefined {
+): ParserError | undefined {
   const parser = restartableParserOf(socket)
   const open = Object.getOwnPropertySymbols(server).find(
     ({ description }) => description === 'http.server.connections',

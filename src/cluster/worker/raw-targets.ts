@@ -13,25 +13,14 @@
 import type { Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { PostboteError } from '../../errors.ts'
+import { GrowingBody } from '../../http/growing-body.ts'
 import { headerBytesMax } from '../limits.ts'
 import { lineEndIn, requestLineStart, withEncodedTarget } from '../connection/request-line-start.ts'
-import { parseFrom } from '../connection/native-handle.ts'
-
-/** What node:http adds to the errors of its parser. */
-export interface ParserError extends NodeJS.ErrnoException {
-  readonly reason?: unknown
-  readonly rawPacket?: unknown
-  readonly bytesParsed?: unknown
-}
-
-/** The beginning of a line whose end has not arrived. */
-interface OpenLine {
-  readonly pieces: Buffer[]
-  bytes: number
-}
+import { parseFrom, type ParserError } from '../connection/native-handle.ts'
 
 export class RawTargets {
-  readonly #open = new WeakMap<Duplex, OpenLine>()
+  /** The beginnings of lines whose ends have not arrived. */
+  readonly #open = new WeakMap<Duplex, GrowingBody>()
 
   /**
    * Goes on after an error of the parser if such a byte is its reason.
@@ -50,30 +39,29 @@ export class RawTargets {
       if (start === 'not raw') return failure
       if (start === 'unknown') return new PostboteError('BAD_REQUEST', { detail: mustEncode })
       const end = lineEndIn(packet, start)
-      const line = this.#add(socket, packet.subarray(start, end))
-      if (line.bytes > headerBytesMax) return new PostboteError('HEADERS_TOO_LARGE')
+      const line = this.#open.get(socket) ?? newLine()
+      this.#open.set(socket, line)
+      if (!line.add(packet.subarray(start, end))) return new PostboteError('HEADERS_TOO_LARGE')
       if (end === undefined) return undefined
       this.#open.delete(socket)
       packet = packet.subarray(end)
-      const pieces = [withEncodedTarget(Buffer.concat(line.pieces)), packet]
-      // The first piece has no such byte any more, so that each failure is nearer to the end.
+      const pieces = [withEncodedTarget(line.bytes()), packet]
       const next = parseFrom(server, { socket, pieces, headerBytesMax })
-      if (next === undefined) return undefined
+      // The line has no such byte any more: what is wrong with it is wrong in any spelling.
+      if (next?.rawPacket !== packet) return next
       failure = next
     }
     return failure
   }
-
-  #add(socket: Duplex, piece: Buffer): OpenLine {
-    const line = this.#open.get(socket) ?? { pieces: [], bytes: 0 }
-    line.pieces.push(piece)
-    line.bytes += piece.length
-    this.#open.set(socket, line)
-    return line
-  }
 }
 
 const noBytes: Buffer = Buffer.alloc(0)
+
+/** Not a Buffer for each packet: one of a byte takes 400 bytes. */
+function newLine(): GrowingBody {
+  return new GrowingBody({ bytesMax: headerBytesMax, hold: (bytes) => bytes <= headerBytesMax })
+}
+
 const mustEncode =
   'the request line came in pieces: percent-encode the bytes above 0x7f in its address'
 

@@ -47,6 +47,7 @@ import {
   isAnswered,
   isAnsweredEarly,
   isAnswering,
+  type ParserError,
   stopParsing,
 } from '../connection/native-handle.ts'
 import { OpenResponses } from './open-responses.ts'
@@ -54,7 +55,7 @@ import { OpenConnections } from './open-connections.ts'
 import { PipelineLimit } from './pipeline-limit.ts'
 import { listenAt } from '../link/listen-at.ts'
 import { RareWarning } from '../rare-warning.ts'
-import { type ParserError, RawTargets } from './raw-targets.ts'
+import { RawTargets } from './raw-targets.ts'
 import { rawResponse } from '../connection/raw-response.ts'
 import { TlsHandshakes } from './tls-handshakes.ts'
 import { WorkerLinks, type WorkerLinksOptions } from './worker-links.ts'

@@ -116,6 +116,8 @@ test('a line that began in an earlier packet is refused with what to do', async 
 test('other bad bytes of a target, and a line or a head that is too long, are refused as ever', async () => {
   for (const [line, status] of [
     ['GET /é\u0001 HTTP/1.1\r\nHost: h\r\n\r\n', 400],
+    // A byte above 0x7f, as far from the end of the line as the bad one is from its beginning, is no target.
+    ['GET /aé\u0001 HTTP/1.1\r\nX: GET /yyyyé HTTP/1.1\r\nHost: h\r\n\r\n', 400],
     ['GET /\u0001é HTTP/1.1\r\nHost: h\r\n\r\n', 400],
     ['GET /é b HTTP/1.1\r\nHost: h\r\n\r\n', 400],
     ['GET /é HTTP/9.9\r\nHost: h\r\n\r\n', 400],
