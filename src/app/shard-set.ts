@@ -6,7 +6,7 @@
  *   open        all shards without doubt, concurrently; the worker serves when they are open
  *   late        then those in doubt (opening-verdict.ts), one by one, so that a death shows which one caused it: all of their
  *               tables are verified, and they are opened if no damage is found
- *   background  from then on, the files of all of them, slowly; first of those that their last process did not close
+ *   background  from then on, slowly: the checksums of all of them, and all records of those that their last process did not close
  *
  * A shard is set aside if damage prevents its opening, or if two processes in a row have died over it; until its files have
  * changed and are sound, the server is restarted or reloaded, or another node has it. If the disk has no room to open it, it is
@@ -137,7 +137,7 @@ export class ShardSet {
       this.#openRoomless(roomless),
       ...(this.#options.engine.files === undefined
         ? []
-        : [this.#openMended(openings), this.#checkOpen()]),
+        : [this.#openMended(openings), this.#checkOpen(), this.#verifyOpen()]),
     ])
   }
 
@@ -170,9 +170,13 @@ export class ShardSet {
   }
 
   async #checkOpen(): Promise<void> {
+    for (const shard of this.#shards.values()) await shard.checkOpen(backgroundCheckBytesPerS)
+  }
+
+  /** Beside the checks of all records, which may take an hour after a crash. */
+  async #verifyOpen(): Promise<void> {
     const { clock } = this.#options
     const { signal } = this.#stopping
-    for (const shard of this.#shards.values()) await shard.checkOpen(backgroundCheckBytesPerS)
     while (!signal.aborted) {
       for (const shard of this.#shards.values()) await shard.verifyOpen()
       await sleep(clock, verifyEveryMs, signal)

@@ -53,7 +53,7 @@ export interface WorkerShardOptions extends Pick<Surroundings, 'clock' | 'log' |
 
 interface Aside {
   readonly damage: FileDamage
-  first: string | undefined
+  unsound: string | undefined
   seen: string | undefined
 }
 
@@ -67,7 +67,7 @@ export class WorkerShard {
   #mode: ShardMode = 'closed'
   #life: Omit<ShardLife, 'phase'> = { isUnchecked: false, deaths: 0 }
   #shard: Shard | undefined
-  /** Why it is set aside, and what its files were when that was first and last looked at. */
+  /** Why it is set aside, and what its files were when they were last known to be unsound, and when they were last looked at. */
   #aside: Aside | undefined
   /** Whether the operator is told of it, until it is open. */
   #isBroken = false
@@ -161,19 +161,26 @@ export class WorkerShard {
    */
   async openIfMended(opening: ShardOpening): Promise<void> {
     const { checker, clock, engine, log } = this.#options
-    const aside = this.#aside
-    if (engine.files === undefined || aside === undefined || this.#mode !== 'aside') return
+    const aside = this.#mode === 'aside' ? this.#aside : undefined
+    // One that lacks room is tried by `open`.
+    if (engine.files === undefined || aside === undefined || aside.damage.reason === noRoom) return
     const now = await engine.files.fingerprint(this.#path)
     const isQuiet = now === aside.seen
     aside.seen = now
-    aside.first ??= now
-    if (!isQuiet || (now === aside.first && !mayPass(aside.damage))) return
-    if (!(await engine.files.mayBeSound({ directory: this.#path, clock, thread: checker.thread })))
+    aside.unsound ??= now
+    if (!isQuiet || (now === aside.unsound && !mayPass(aside.damage))) return
+    const verification = { directory: this.#path, clock, thread: checker.thread }
+    if (!(await engine.files.mayBeSound(verification))) {
+      aside.unsound = now
       return
+    }
     await this.#turns.run(async () => {
       if (this.#mode === 'aside' && !this.#stopping.aborted) await this.#open(opening)
     })
-    if (this.#shard !== undefined) log.info({ shard: this.#index }, isMended)
+    if (this.#shard === undefined) return
+    log.info({ shard: this.#index }, isMended)
+    // What was named may be mended.
+    this.#requestCheck()
   }
 
   /** Verifies the files of an open shard. */
@@ -381,7 +388,7 @@ export class WorkerShard {
   async #setAside(damage: FileDamage, message = this.#options.engine.asideText): Promise<void> {
     const { bots, log } = this.#options
     bots.setAside(this.#index)
-    this.#aside = { damage, first: undefined, seen: undefined }
+    this.#aside = { damage, unsound: undefined, seen: undefined }
     await this.#to('aside')
     await this.#reportBroken(damage)
     const { file, offset, reason } = damage

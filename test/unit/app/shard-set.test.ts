@@ -46,12 +46,15 @@ async function setUp(
     events: [] as NewOperatorEvent[],
     marks: new Map<number, FileDamage | undefined>(),
     lives: new Map<number, ShardLife>(),
-    checked: undefined as CheckedShard | undefined,
+    checked: undefined as CheckedShard | undefined | Promise<CheckedShard>,
     /** The shards whose tables are damaged. */
     damaged: new Set<number>(),
     reason: damage.reason,
     doubted: [] as number[],
     verified: [] as number[],
+    requested: [] as number[],
+    /** How often the files of a shard that is set aside were verified. */
+    judged: 0,
     broken: 0,
     brokenSeen: [] as number[],
     onEnded: new Map<number, (error: Error) => void>(),
@@ -94,7 +97,7 @@ async function setUp(
     past,
     checker: {
       check: async () => life.checked,
-      request: async () => undefined,
+      request: async (shard) => void life.requested.push(shard),
       verify: async (shard) => void life.verified.push(shard),
       announce: async () => undefined,
       thread: { run: async () => undefined },
@@ -266,7 +269,10 @@ async function setUpFiles(t: TestContext, past: WorkerPast) {
     damageOf: (error) => (error instanceof Error && /EIO/.test(error.message) ? damage : undefined),
     isFailedWrite: async () => false,
     fingerprint: async (directory) => prints.get(shardIn(directory)) ?? 'as it was',
-    mayBeSound: async ({ directory }) => !made.life.damaged.has(shardIn(directory)),
+    mayBeSound: async ({ directory }) => {
+      made.life.judged += 1
+      return !made.life.damaged.has(shardIn(directory))
+    },
     isOutOfRoom: (error) => error instanceof Error && /No space/.test(error.message),
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these are used
@@ -339,11 +345,18 @@ test('a single machine does not start if a shard cannot be opened, and later tri
 })
 
 test('a shard for which the disk has no room stays broken while it is tried again, and is served when there is room', async (t) => {
-  const { clock, registry, shards, life, openings } = await setUpFiles(t, start)
+  const { clock, registry, shards, life, openings, prints } = await setUpFiles(t, start)
   life.failure = new Error('IO error: No space left on device')
   assert.deepEqual(await shards.open(openings), all)
   await assert.rejects(registry.report(102), { code: 'SHARD_BROKEN' })
   const tried = life.tried.length
+  await settle()
+  prints.set(2, 'what a try has left')
+  for (let looks = 0; looks < 2; looks++) {
+    await clock.advance(asideLookMs)
+    await settle()
+  }
+  assert.equal(life.tried.length, tried, 'no look is a try')
   life.brokenSeen.length = 0
   await clock.advance(roomlessOpeningRetryMs)
   await until(() => life.tried.length === tried + all.length)
@@ -395,6 +408,29 @@ test('a shard that is set aside is served again when somebody has mended its fil
   await shards.close()
 })
 
+test('files of a shard set aside that are still unsound are verified once, and those that are sound are checked when it is served', async (t) => {
+  const { clock, shards, life, openings, prints } = await setUpFiles(t, start)
+  life.damaged.add(2)
+  await shards.open(openings)
+  const look = async (): Promise<void> => {
+    await settle()
+    await clock.advance(asideLookMs)
+    await settle()
+  }
+  await look()
+  prints.set(2, 'another damaged copy')
+  for (let looks = 0; looks < 6; looks++) await look()
+  assert.equal(life.judged, 1)
+  assert.deepEqual(life.requested, [])
+  prints.set(2, 'a copy')
+  life.damaged.clear()
+  for (let looks = 0; looks < 3; looks++) await look()
+  await until(() => life.served.includes(2))
+  await until(() => life.requested.length > 0)
+  assert.deepEqual([life.judged, life.requested], [2, [2]])
+  await shards.close()
+})
+
 test('a shard that the disk could not read is served again without a change of its files', async (t) => {
   const { clock, shards, life, openings } = await setUpFiles(t, start)
   life.reason = '512 bytes cannot be read (EIO)'
@@ -414,14 +450,16 @@ test('a shard that the disk could not read is served again without a change of i
   await shards.close()
 })
 
-test('all open shards are verified after the start and again later, and none that is set aside', async (t) => {
+test('all open shards are verified after the start and again later, beside a check that takes long, and none that is set aside', async (t) => {
   const { clock, shards, life, openings } = await setUpFiles(t, start)
-  life.checked = sound
+  const ends: ((checked: CheckedShard) => void)[] = []
+  life.checked = new Promise((resolve) => ends.push(resolve))
   life.damaged.add(2)
   await shards.open(openings)
   await until(() => life.verified.length === 3)
   assert.deepEqual(life.verified, [0, 1, 3])
   await clock.advance(verifyEveryMs)
   await until(() => life.verified.length === 6)
+  for (const end of ends) end(sound)
   await shards.close()
 })
