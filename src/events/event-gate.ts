@@ -51,6 +51,11 @@ export const eventFlushMs = 250
 /** A worker remembers this many events that may repeat. Chosen: as many as the log keeps. */
 export const eventKeysMax = eventsKeptMax
 /**
+ * Of these, so many may be of types that are remembered for long. Chosen: in a fleet of which a third is abandoned, thousands of
+ * bots lose updates in each hour, and no failing webhook may be lost because of them.
+ */
+export const longEventKeysMax = eventKeysMax / 2
+/**
  * A worker sends this many events at a time, and the rest with the next batch. Chosen: an outage of all webhooks may take some seconds to
  * report, and the primary handles 800 a second without effort.
  */
@@ -77,12 +82,12 @@ export class EventGate {
       entry.held = merged(entry.held, event)
       return
     }
-    if (this.#entries.size >= eventKeysMax) {
+    const { type } = event
+    if (this.#entries.size >= (longQuietMs[type] === undefined ? eventKeysMax : longEventKeysMax)) {
       counters.add('operator_events_lost', 1)
       return
     }
     const quietUntilMs = new Map<OperatorEventType, number>()
-    const { type } = event
     if (isGathered.has(type)) quietUntilMs.set(type, clock.monotonicMs() + eventGatherMs)
     this.#entries.set(key, { held: merged(undefined, event), lastType: undefined, quietUntilMs })
     this.#timer ??= every(clock, eventFlushMs, () => this.#flush())

@@ -8,6 +8,7 @@ import {
   eventQuietMs,
   eventReasonLengthMax,
   eventsPerBatchMax,
+  longEventKeysMax,
 } from '../../../src/events/event-gate.ts'
 import type { NewOperatorEvent, OperatorEventType } from '../../../src/events/operator-event.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
@@ -147,6 +148,19 @@ test('events past the bound, and those that the log did not take, are counted as
   life.failure = new Error('the primary is gone')
   await life.clock.advance(eventFlushMs)
   assert.equal(life.counters.counts.operator_events_lost, 1 + eventsPerBatchMax)
+})
+
+test('bots that lose updates all day leave room for the events of others', async () => {
+  const life = new GateLife()
+  for (let botId = 1; botId <= eventKeysMax; botId++) {
+    life.report('updates.expired', { botId, count: 1 })
+  }
+  assert.equal(life.counters.counts.operator_events_lost, eventKeysMax - longEventKeysMax)
+  await life.clock.advance(eventGatherMs + (longEventKeysMax / eventsPerBatchMax) * eventFlushMs)
+  assert.equal(life.take().length, longEventKeysMax)
+  life.report('webhook.failing')
+  await life.clock.advance(eventFlushMs)
+  assert.deepEqual(life.take(), ['webhook.failing'])
 })
 
 test('a reason is cut, because an endpoint may send any text', async () => {
