@@ -3,6 +3,7 @@
  * off a backlog has an old update, too, which gets younger.
  */
 import type { QueueId } from '../shard/record-keys.ts'
+import { unseenForMs } from './trouble-events.ts'
 
 /** A queue is behind only with an older update. Chosen: a webhook may be slow for minutes after its endpoint was started again. */
 const behindAfterS = 5 * 60
@@ -38,6 +39,13 @@ export class FallingBehind {
 
   has(queue: QueueId): boolean {
     return this.#samples.get(queue)?.grows === true
+  }
+
+  /** Forgets queues that are not seen any more, because their bots were removed. */
+  sweep(nowMs: number): void {
+    for (const [queue, { atMs }] of this.#samples) {
+      if (nowMs - atMs > unseenForMs) this.#samples.delete(queue)
+    }
   }
 
   /** Forgets the queues that are selected. */

@@ -505,7 +505,9 @@ export class Fleet {
   async #showGauges(): Promise<void> {
     const shards = await this.#count(await this.#readDue(fleetGaugeReadsMax))
     const counts = shards.map((each) => each.counts).reduce(addFleetCounts, noFleetCounts)
-    this.#troubles.sweep(this.#options.clock.monotonicMs())
+    const nowMs = this.#options.clock.monotonicMs()
+    this.#behind.sweep(nowMs)
+    this.#troubles.sweep(nowMs)
     await this.#memory.keep([...this.#shards.values()])
     this.#show('updates_pending', counts.pending)
     this.#show('dead_letters_kept', counts.deadLetters)

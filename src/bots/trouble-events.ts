@@ -179,7 +179,7 @@ export class TroubleEvents {
 }
 
 /** A bot that was not seen for this long was removed, or its shard has left. Chosen: far more than a round over all bots takes. */
-const unseenForMs = 10 * 60_000
+export const unseenForMs = 10 * 60_000
 
 function newEntry(nowMs: number): Entry {
   return {
