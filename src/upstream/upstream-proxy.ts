@@ -117,8 +117,10 @@ export class UpstreamProxy {
       this.#send(reply, target, aborter.signal)
     })
     const timer = this.#options.clock.after(upstreamCallTimeoutMs, () => aborter.abort(tooLate))
+    // A response to a pipelined call that waits for its turn is never closed if the connection breaks.
     const unwatch = onceClosed(socket, () => {
       endTurn()
+      timer.cancel()
       aborter.abort()
     })
     response.once('close', () => {

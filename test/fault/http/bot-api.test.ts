@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { BodyBudget } from '../../../src/http/body-budget.ts'
 import { createBotApi } from '../../../src/bot-api/bot-api.ts'
@@ -228,4 +228,16 @@ test('a GET with a body is passed on as a POST, because the body has parameters'
   assert.equal((await answerOf(outgoing)).status, 200)
   const [seen] = upstream.calls
   assert.deepEqual([seen?.method, seen?.text], ['POST', '{"chat_id":1}'])
+})
+
+test('a client that breaks its connection leaves no timer of the calls that were passed on for it, pipelined ones included', async (t) => {
+  const { bots, upstream, url } = await open(t)
+  upstream.hold = () => new Promise(() => undefined)
+  const timersBefore = bots.clock.timers
+  const { port, pathname } = new URL(url)
+  const socket = connect({ port: Number(port), host: '127.0.0.1' })
+  socket.write(`GET ${pathname}/sendMessage?chat_id=1 HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(3))
+  await until(() => bots.clock.timers >= timersBefore + 3)
+  socket.resetAndDestroy()
+  await until(() => bots.clock.timers === timersBefore)
 })
