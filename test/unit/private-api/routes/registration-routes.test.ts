@@ -217,7 +217,7 @@ test('a line goes to the owner of its bot with the id that follows from its key,
 test('a line waits for an earlier one of its bot, also for one that fails, and is refused if the key of the call ends meanwhile', async () => {
   const { asked, key, send } = await setUp({ isOwn: () => false })
   const botId = 4_711
-  const lines = ['a', 'b', 'c'].map((key) => ({ ...names, idempotency_key: key, bot_id: botId }))
+  const lines = ['a', 'b', 'c'].map((name) => ({ ...names, idempotency_key: name, bot_id: botId }))
   const sent = send(lines)
   for (let turns = 0; turns < 20; turns++) await settle()
   assert.equal(asked.length, 1)
