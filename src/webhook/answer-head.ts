@@ -12,9 +12,9 @@
 
 /** `HTTP/1.1 200` and what follows it. */
 const statusBytes = 13
-const statusLine = /^HTTP\/1\.[01] (\d{3})[ \r\n]/
+const statusLine = /^HTTP\/\d\.\d (\d{3})[ \r\n]/
 /** What the beginning of a status line may be. */
-const beginning = 'HTTP/1.'
+const beginning = 'HTTP/'
 /** The header of a frame with the settings of HTTP/2, or with its end, of which only the length differs (RFC 9113, 4.1). */
 // oxlint-disable-next-line no-control-regex -- the frame has them
 const http2Frame = /^\0[^]{2}[\x04\x07]\0{5}/

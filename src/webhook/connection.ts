@@ -60,6 +60,7 @@ const notHttp = 'Wrong response from the webhook: not HTTP/1.1'
 const wrongInterim = `Wrong response from the webhook: ${tooManyInterim.message}`
 /** The error that undici gets when it asks for a second socket. */
 const socketIsLost = new WebhookFailure('Webhook connection closed')
+const isNotHttp = new WebhookFailure(notHttp, 'rejected')
 const responseIsCut = new WebhookFailure('Response cut short')
 const leaseIsOver = new WebhookFailure('Lease of the server is over')
 const isAborted = new WebhookFailure('Delivery aborted')
@@ -216,10 +217,12 @@ export class Connection {
   }
 
   onResponseStart(
-    _controller: Undici.DispatchController,
+    controller: Undici.DispatchController,
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
+    // undici's parser also reads answers of other protocols, such as `RTSP/1.0 200 OK`.
+    if (status !== this.#head.status) return controller.abort(isNotHttp)
     this.status = status
     const retryAfter = headers['retry-after']
     if (retryAfter !== undefined) this.retryAfter = String(retryAfter)
@@ -268,7 +271,7 @@ export class Connection {
 
   #failureOf(error: Error): WebhookFailure {
     if (this.#head.isHttp2) return new WebhookFailure(onlyHttp2, 'rejected', error)
-    if (error === responseIsCut) return new WebhookFailure(notHttp, 'rejected')
+    if (error === responseIsCut) return isNotHttp
     return failureOf(this.#socketError ?? error)
   }
 

@@ -10,7 +10,7 @@
  * Between the answer and the connection, the server may have ended, and another user's program may have taken the port.
  */
 import { X509Certificate } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { lstatSync, readFileSync, statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { relative } from 'node:path'
 import { TLSSocket } from 'node:tls'
@@ -106,7 +106,7 @@ function nearPath(path: string): string {
 function ownerJudge(directory: string, shown: string): Judge {
   const users = [ownerOf(directory), process.geteuid?.()]
   return (socket) => {
-    const user = isSocketPath(shown) ? ownerOf(shown) : peerUser(socket)
+    const user = isSocketPath(shown) ? ownerOfSocket(shown) : peerUser(socket)
     if (user !== undefined && users.includes(user)) return undefined
     const problem =
       user === undefined
@@ -120,6 +120,16 @@ function ownerJudge(directory: string, shown: string): Judge {
 function ownerOf(path: string): number | undefined {
   try {
     return statSync(path).uid
+  } catch {
+    return undefined
+  }
+}
+
+/** A link could lead to a socket of another user by now. Returns undefined if there is no socket. */
+function ownerOfSocket(path: string): number | undefined {
+  try {
+    const found = lstatSync(path)
+    return found.isSocket() ? found.uid : undefined
   } catch {
     return undefined
   }

@@ -7,9 +7,17 @@
  * socket in the second. Only the socket proves that the server runs: by now the process id may be that of another
  * process.
  */
-import { existsSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import { messageOf } from '../../message-of.ts'
 
@@ -44,6 +52,8 @@ type CommandResponse =
   | { readonly ok: false; readonly error: string }
 
 const socketName = 'control.sock'
+/** The bits of a mode. A link has them all. */
+const writableByOthers = 0o022
 
 /** Opens the socket and writes the pid file. Returns a function that removes both. */
 export async function openCommandSocket(options: CommandSocketOptions): Promise<() => void> {
@@ -127,7 +137,7 @@ export async function askServer(
   onStep?: (step: string) => void,
 ): Promise<{ readonly status?: ServerStatus } | undefined> {
   const path = socketPathOf(directory)
-  if (path === undefined) return undefined
+  if (path === undefined || !isPrivate(dirname(path), directory)) return undefined
   const text = await exchange(path, { command, clock, onStep })
   if (text === undefined) return undefined
   const response: CommandResponse = JSON.parse(text)
@@ -171,6 +181,21 @@ function socketPathOf(directory: string): string | undefined {
   // The server may know its directory by another path, as in a container.
   const here = join(directory, 'run', socketName)
   return existsSync(here) ? here : recorded
+}
+
+/**
+ * Whether only the server's user, or this one, can have made a socket in a run directory. The run directory of a long path is below
+ * /tmp, which is emptied now and then, and any user may make one of the same name after that.
+ */
+function isPrivate(runPath: string, directory: string): boolean {
+  try {
+    const { uid, mode } = lstatSync(runPath)
+    const isOwn = uid === process.geteuid?.() || uid === statSync(directory).uid
+    return isOwn && (mode & writableByOthers) === 0
+  } catch (error) {
+    if (isForbidden(error)) throw error
+    return false
+  }
 }
 
 /** Returns whether an error says that this user may not do it. */

@@ -169,6 +169,8 @@ const notHttp = 'Wrong response from the webhook: not HTTP/1.1'
 const failures: Readonly<Record<string, string>> = {
   'ICY 200 OK\r\n\r\n': notHttp,
   '200 OK\r\n\r\n': notHttp,
+  [`RTSP/1.0 200 OK\r\n${length}\r\n`]: notHttp,
+  [`ICE/1.0 200 OK\r\n${length}\r\n`]: notHttp,
   'HTTP/2 200\r\n\r\n': notHttp,
   'HTTP/1.1 2000 OK\r\n\r\n': notHttp,
   ' HTTP/1.1 200 OK\r\n\r\n': notHttp,

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -277,8 +277,14 @@ test('the private listener may be a Unix socket, if its file belongs to the owne
   const list = ['bots', 'list', `--dir=${dir}`]
   assert.match((await runInProcess(list)).err, /does not come from the private API/)
   assert(received.includes(key))
-  if (rootOnly !== false) return
   received = ''
+  const link = join(dir, '..', 'link.sock')
+  symlinkSync(path, link)
+  await answering(t, dir, { private: link })
+  assert.match((await runInProcess(list)).err, /it cannot be seen who listens/)
+  assert.equal(received, '')
+  if (rootOnly !== false) return
+  await answering(t, dir, { private: path })
   chownSync(path, nobody, nobody)
   assert.match((await runInProcess(list)).err, /user 65534, who does not own/)
   assert.equal(received, '')

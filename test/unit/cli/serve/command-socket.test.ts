@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openCommandSocket, statusOf } from '../../../../src/cli/serve/command-socket.ts'
@@ -41,4 +41,26 @@ test('a server is found whose directory has another path here, as one of a conta
   assert.deepEqual(await statusOf(moved, new FakeClock()), { pid: 1, state: 'ready' })
   assert.equal(await statusOf(directory, new FakeClock()), undefined)
   renameSync(moved, directory)
+})
+
+test('a socket is not believed in a run directory to which others may write, or to which a link leads', async (t) => {
+  const directory = join(temporaryDirectory(t), 'data')
+  mkdirSync(directory)
+  const root = temporaryDirectory(t)
+  const runPath = join(root, 'run')
+  mkdirSync(runPath, { mode: 0o700 })
+  let asked = 0
+  const status = (): { readonly pid: number; readonly state: 'ready' } => {
+    asked++
+    return { pid: 1, state: 'ready' }
+  }
+  t.after(await openCommandSocket({ directory, runPath, status, reload: () => Promise.resolve() }))
+  assert.notEqual(await statusOf(directory, new FakeClock()), undefined)
+  chmodSync(runPath, 0o777)
+  assert.equal(await statusOf(directory, new FakeClock()), undefined)
+  chmodSync(runPath, 0o700)
+  renameSync(runPath, join(root, 'moved'))
+  symlinkSync(join(root, 'moved'), runPath)
+  assert.equal(await statusOf(directory, new FakeClock()), undefined)
+  assert.equal(asked, 1)
 })
