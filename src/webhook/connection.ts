@@ -22,6 +22,7 @@ import { webhookReplyBytesMax } from './limits.ts'
 import { failureOf, WebhookFailure } from './failure.ts'
 import type { Lane } from './lane.ts'
 import { type ReplyIntake, ReplyReader } from './reply-reader.ts'
+import type { ResponseHeaders } from './response-headers.ts'
 import { ResponseText, type ResponseTextOptions } from './response-text.ts'
 import { kib } from '../limits.ts'
 
@@ -219,7 +220,7 @@ export class Connection {
   onResponseStart(
     controller: Undici.DispatchController,
     status: number,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
+    headers: ResponseHeaders,
   ): void {
     // undici's parser also reads answers of other protocols, such as `RTSP/1.0 200 OK`.
     if (status !== this.#head.status) return controller.abort(isNotHttp)
@@ -341,7 +342,7 @@ function isNotSent(error: Error): boolean {
 }
 
 /** Whether nothing says where the body of a response ends but the end of its connection. */
-function isUnframed(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
+function isUnframed(headers: ResponseHeaders): boolean {
   if (headers['content-length'] !== undefined) return false
   return !/chunked\s*$/i.test(String(headers['transfer-encoding'] ?? ''))
 }

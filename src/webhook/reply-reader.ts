@@ -3,6 +3,7 @@
  * delivered in any case: a reply that is too large, or for which there is no room, is lost.
  */
 import { webhookReplyBytesMax } from './limits.ts'
+import type { ResponseHeaders } from './response-headers.ts'
 
 /** The body of a successful response. */
 export interface WebhookReply {
@@ -24,8 +25,6 @@ export interface ReplyIntake {
   /** Reports a reply that was not read to its end because of its size or lack of room. */
   dropped(): void
 }
-
-type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /** Reads the replies of one connection, one response at a time. */
 export class ReplyReader {
