@@ -14,6 +14,7 @@ import {
   type TestDatabase,
 } from '../support/server/database.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
+import { readFilesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 
 const shards = 8
@@ -369,9 +370,7 @@ test('the password is in no log, page, command line, environment of a worker or 
       readFileSync(`/proc/${pid}/environ`, 'utf8'),
     )
   }
-  for (const entry of readdirSync(server.dir, { recursive: true, withFileTypes: true })) {
-    if (entry.isFile()) seen.push(readFileSync(join(entry.parentPath, entry.name), 'latin1'))
-  }
+  for (const bytes of readFilesIn(server.dir).values()) seen.push(bytes.toString('latin1'))
   await server.stop()
   seen.push(server.output())
   for (const text of seen) assert(!text.includes(password), text)

@@ -1,7 +1,7 @@
 /** The payloads of a person are erased: nobody gets them any more, and no file of the data directory has them. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { map } from '../support/server/bot-of.ts'
@@ -9,6 +9,7 @@ import { databaseWorld, postbote } from '../support/server/database.ts'
 import { killWorker } from '../support/server/kill-worker.ts'
 import { type Answer, type Server, startServer } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
+import { filesWith } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { startSink } from '../support/webhook/webhook-sink.ts'
@@ -40,19 +41,9 @@ async function pushTo(
   return id
 }
 
-/** Returns the files below a directory that have a text. */
-function filesWith(marker: string, directory: string): string[] {
-  const found: string[] = []
-  for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name)
-    if (entry.isFile() && readFileSync(path).includes(marker)) found.push(path)
-  }
-  return found
-}
-
 /** Checks that a text is in no file of the server, in no export and in no answer. */
 async function assertGone(server: Server, marker: string, directory: string): Promise<void> {
-  assert.deepEqual(filesWith(marker, server.dir), [])
+  assert.deepEqual(filesWith(server.dir, marker), [])
   const file = join(directory, marker)
   const keyFile = join(server.dir, 'admin.key')
   const args = ['export', file, '--url', server.privateUrl, '--key-file', keyFile]
@@ -84,7 +75,7 @@ test('what waits, what is kept and what was forgotten is erased from both queues
   await server.call(token, 'getUpdates', { offset: polled + 1 })
   await server.admin('DELETE', `/v1/bots/${botId}/updates/${dropped}`)
   await until(async () => (await statesOf(server, botId, '&state=confirmed')).length === 3)
-  assert(filesWith(marker, server.dir).length > 0)
+  assert(filesWith(server.dir, marker).length > 0)
   const { status, body } = await erase(server, botId, 'chat.id=42')
   assert.equal(status, 200)
   assert.deepEqual(body, {
@@ -95,7 +86,7 @@ test('what waits, what is kept and what was forgotten is erased from both queues
     files: [],
   })
   await assertGone(server, marker, temporaryDirectory(t))
-  assert(filesWith(other, server.dir).length > 0)
+  assert(filesWith(server.dir, other).length > 0)
   assert.deepEqual(await statesOf(server, botId), ['confirmed', 'pending'])
   assert.deepEqual(await statesOf(server, botId, '&test=true'), [])
   const shown = (await server.admin('GET', `/v1/bots/${botId}`)).body
@@ -167,7 +158,7 @@ test('a person is erased from both queues by their id: messages anywhere, presse
   await assertGone(server, marker, temporaryDirectory(t))
   assert.deepEqual(await statesOf(server, botId), ['pending', 'pending'])
   assert.deepEqual(await statesOf(server, botId, '&test=true'), ['confirmed', 'confirmed'])
-  assert(filesWith(other, server.dir).length > 0)
+  assert(filesWith(server.dir, other).length > 0)
 })
 
 test('dead letters and attempts of a person are erased by their id', async (t) => {
@@ -201,7 +192,7 @@ test('what was deleted before, and copies of damaged files, are in no file after
   mkdirSync(join(shards, shard, 'damaged', '1'), { recursive: true })
   writeFileSync(join(shards, shard, 'damaged', '1', '000003.log'), marker)
   writeFileSync(join(shards, shard, 'torn-end'), marker)
-  assert.equal(filesWith(marker, server.dir).length, 3)
+  assert.equal(filesWith(server.dir, marker).length, 3)
   const { body } = await erase(server, botId, 'person')
   assert.deepEqual(body.removed, { pending: 0, kept: 0, dead: 0 })
   assert.deepEqual(body.files.toSorted(), [`${shard}/damaged/1`, `${shard}/torn-end`])
@@ -267,7 +258,7 @@ test('what an endpoint repeats of a payload anywhere in its response is in no fi
     (await server.admin('GET', `/v1/bots/${botId}`)).body.health === 'failing'
   await until(isFailing)
   const events = join(server.dir, 'events')
-  await until(() => filesWith('webhook.failing', events).length > 0)
+  await until(() => filesWith(events, 'webhook.failing').length > 0)
   await until(async () =>
     (await server.admin('GET', `/v1/bots/${botId}/attempts`)).text.includes(marker),
   )
@@ -280,7 +271,7 @@ test('what an endpoint repeats of a payload anywhere in its response is in no fi
   const last = await again.restart()
   assert.equal((await last.admin('GET', `/v1/bots/${botId}`)).text.includes(marker), false)
   await last.stop('SIGTERM')
-  assert.deepEqual(filesWith(marker, last.dir), [])
+  assert.deepEqual(filesWith(last.dir, marker), [])
 })
 
 test('an erasure of many updates whose worker is killed is finished by a repetition, and nothing else is lost', async (t) => {
@@ -312,7 +303,7 @@ test('an erasure of many updates whose worker is killed is finished by a repetit
   const { kept } = (await server.admin('GET', `/v1/bots/${botId}/retention`)).body
   assert.deepEqual([pending, kept], [count / 4, count / 4])
   await server.kill()
-  assert.deepEqual(filesWith(marker, server.dir), [])
+  assert.deepEqual(filesWith(server.dir, marker), [])
   const { code, output } = await postbote(['verify', `--dir=${server.dir}`])
   assert.equal(code, 0, output)
 })

@@ -6,13 +6,13 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { filesIn } from '../support/kit/files-in.ts'
+import { readFilesIn } from '../support/kit/files-in.ts'
 import { freshBotOf } from '../support/server/bot-of.ts'
 import { compareRefusals, guessed } from '../support/server/compare-refusals.ts'
 import { freshAddress } from '../support/server/fresh-address.ts'
@@ -136,7 +136,7 @@ test('the command line takes such a token from a file', async (t) => {
 test('no such token is logged or stored', async () => {
   const server = await started()
   assert(registered.length >= 5)
-  const files = filesIn(server.dir).map((path) => readFileSync(path, 'latin1'))
+  const files = Array.from(readFilesIn(server.dir).values(), (bytes) => bytes.toString('latin1'))
   assert(files.some((content) => content.includes('a_bot')))
   for (const token of registered) {
     const hidden = token.slice(token.indexOf(':') + 1).slice(0, 12)

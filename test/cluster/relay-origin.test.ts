@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { run } from '../support/kit/child-process.ts'
-import { filesIn } from '../support/kit/files-in.ts'
+import { readFilesIn } from '../support/kit/files-in.ts'
 import { temporaryDirectory } from '../support/kit/temporary-directory.ts'
 import { until } from '../support/kit/until.ts'
 import { chatMessage, type OriginCall, type OriginFault } from '../support/origin/origin-calls.ts'
@@ -340,7 +340,7 @@ test('no token is in the log, the metrics, a page, an event, an export, or the d
   const place = [`--dir=${server.dir}`, `--admin-port=${new URL(server.privateUrl).port}`]
   await run(process.execPath, [mainFile, 'export', file, ...place])
   const shown = await run(process.execPath, [mainFile, 'bots', 'show', String(ids[0]), ...place])
-  const files = filesIn(server.dir).map((path) => readFileSync(path, 'latin1'))
+  const files = Array.from(readFilesIn(server.dir).values(), (bytes) => bytes.toString('latin1'))
   const commandLines = server.pids().map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1'))
   const places = {
     output: [server.output()],

@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { filesIn } from '../support/kit/files-in.ts'
+import { readFilesIn } from '../support/kit/files-in.ts'
 import { type Server, startServer } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 
@@ -89,8 +89,9 @@ test('no token, secret or key is logged, returned or shown to other users of the
     for (const answer of answers) assertAbsent(secret, answer, 'an answer')
     for (const commandLine of commandLines) assertAbsent(secret, commandLine, 'a command line')
   }
+  const files = readFilesIn(server.dir)
   for (const secret of secrets.filter((each) => hidden.some((token) => token.startsWith(each)))) {
-    for (const file of filesIn(server.dir)) assertAbsent(secret, readFileSync(file, 'latin1'), file)
+    for (const [file, bytes] of files) assertAbsent(secret, bytes.toString('latin1'), file)
   }
 })
 

@@ -1,9 +1,8 @@
 /** Methods that webhooks name in their responses (`--upstream`): they are called in the bot's name. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { test } from 'node:test'
-import { filesIn } from '../support/kit/files-in.ts'
+import { filesWith } from '../support/kit/files-in.ts'
 import { type RegisteredBot, type Server, startServer } from '../support/server/server.ts'
 import { until } from '../support/kit/until.ts'
 import { callOf, openUpstreamWorld } from '../support/network/upstream-world.ts'
@@ -129,9 +128,4 @@ async function pendingIs(server: Server, bot: RegisteredBot, count: number): Pro
 async function metric(server: Server, name: string): Promise<number> {
   const { text } = await server.admin('GET', '/metrics')
   return Number(new RegExp(`^postbote_${name}_total (\\d+)$`, 'm').exec(text)?.[1])
-}
-
-/** Returns the files in a directory that contain the text. */
-function filesWith(directory: string, text: string): string[] {
-  return filesIn(directory).filter((file) => readFileSync(file).includes(text))
 }
