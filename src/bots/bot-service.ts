@@ -302,6 +302,12 @@ export interface BotService {
    * @returns Their ids. A shard whose bots are not known yet is left out.
    */
   named(username: string): Promise<readonly number[]>
+  /**
+   * Returns what a question about all bots of this owner costs the event loop, in milliseconds.
+   *
+   * @param listed - how many of them are listed at most
+   */
+  questionCostMs(listed: number): number
   /** Sums up the bots of each of this owner's open shards, from memory. A shard whose bots are not known yet is left out. */
   summary(): Promise<readonly ShardSums[]>
   /**

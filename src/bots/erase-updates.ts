@@ -13,6 +13,7 @@
 import { sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
 import { type Erasing, eraseKept } from '../queue/erase-kept.ts'
+import type { LookPayer } from '../queue/look-payer.ts'
 import type { PendingUpdate } from '../webhook/delivery-source.ts'
 import { webhookConnectTimeoutMs, webhookResponseTimeoutMs } from '../webhook/limits.ts'
 import type { BotQueue } from './bot-queue.ts'
@@ -44,18 +45,21 @@ type Counts = { -readonly [Name in 'pending' | 'kept' | 'dead' | 'attempts']: Er
 /**
  * @param queues - of one bot
  * @param isMeant - tells which updates are
- * @throws UPDATE_IN_DELIVERY if an attempt does not end, STORE_UNAVAILABLE, OUTCOME_UNKNOWN
+ * @param payer - pays for each read
+ * @throws UPDATE_IN_DELIVERY if an attempt does not end, STORE_UNAVAILABLE, OUTCOME_UNKNOWN, TOO_MANY_REQUESTS if too much of the
+ *   payer waits, or nobody waits for the result any more
  */
 export async function eraseUpdates(
   queues: readonly BotQueue[],
   isMeant: Erasing['isMeant'],
+  payer?: LookPayer,
 ): Promise<Erased> {
   const counts: Counts = { pending: 0, kept: 0, dead: 0, attempts: 0 }
   const types = new Map<number, number>()
   const counted: Erasing['counted'] = (updates) => {
     for (const { typeNumber } of updates) types.set(typeNumber, (types.get(typeNumber) ?? 0) + 1)
   }
-  for (const queue of queues) await eraseIn(queue, { isMeant, counted, counts })
+  for (const queue of queues) await eraseIn(queue, { isMeant, counted, counts, payer })
   const [first] = queues
   const ids = queues.map(({ id }) => id)
   const unreadable = (await first?.shard.eraseDamaged(ids)) ?? 0
@@ -65,7 +69,7 @@ export async function eraseUpdates(
 
 async function eraseIn(
   queue: BotQueue,
-  { isMeant, counted, counts }: Omit<Erasing, 'noted'> & { readonly counts: Counts },
+  { counts, ...wanted }: Omit<Erasing, 'noted'> & { readonly counts: Counts },
 ): Promise<void> {
   const { id, shard, updates, webhook } = queue
   /** Of those that were tried. */
@@ -76,7 +80,7 @@ async function eraseIn(
   const inFlight: PendingUpdate[] = []
   let quiet = 0
   for (let round = 0; round < eraseRoundsMax && quiet < quietRounds; round++) {
-    const erasing = { isMeant, counted, noted }
+    const erasing = { ...wanted, noted }
     // Pending ones first: those that left the queue before are then found behind it.
     const pending = await updates.erase(erasing)
     inFlight.push(...pending.inFlight)

@@ -128,6 +128,11 @@ export class FleetIndex {
     return this.#rows
   }
 
+  /** The number of places for rows, most of which have one. */
+  get size(): number {
+    return this.#rows.places
+  }
+
   /** Returns the row of a queue; undefined if it has none. */
   row(queue: QueueId): FleetRow | undefined {
     return this.#rows.find(queue)

@@ -108,6 +108,9 @@ export const fleetFillWaitMs = 3_000
 export const fleetGaugesPeriodMs = 5_000
 /** A question about all bots looks at this many of them in one turn of the event loop, which takes 1 ms. */
 const fleetRowsPerTurnMax = 2_000
+/** A question costs so much time of the event loop for each bot that it looks at, and for each that it lists: measured. */
+const fleetRowCostMs = 0.001
+const listedBotCostMs = 0.03
 /**
  * Before a question is answered, the oldest updates of this many queues are read, and the dead letters of as many
  * counted. Only queues that have changed since the last time need that. The values of further ones stay as they were.
@@ -198,6 +201,13 @@ export class Fleet {
   /** Returns how many updates have waited in each minute of the last hour, as far as a bot was in trouble. */
   pendingOf({ id, clock }: Pick<BotQueue, 'id' | 'clock'>): readonly (number | undefined)[] {
     return this.#curves.of(id, clock.nowMs())
+  }
+
+  /** Returns what a look at all rows costs the event loop, in milliseconds, and a list of so many bots, whose records are read. */
+  questionCostMs(listed: number): number {
+    let rows = 0
+    for (const { index } of this.#shards.values()) rows += index.size
+    return rows * fleetRowCostMs + Math.min(rows, listed) * listedBotCostMs
   }
 
   /** Returns the bots that a query selects, and the numbers of the shards that were searched. */

@@ -458,6 +458,10 @@ export class BotRegistry implements BotService {
     return this.fleet.named(username)
   }
 
+  questionCostMs(listed: number): number {
+    return this.fleet.questionCostMs(listed)
+  }
+
   summary(): Promise<readonly ShardSums[]> {
     return this.fleet.summary()
   }

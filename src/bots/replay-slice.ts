@@ -7,7 +7,7 @@ import type { Counters } from '../counters.ts'
 import { PostboteError } from '../errors.ts'
 import { isInMask } from '../queue/update-types.ts'
 import type { FoundUpdate, UpdateFilter } from '../queue/look-back.ts'
-import type { LookPayer } from '../queue/look-payer.ts'
+import { type LookPayer, withoutTurns } from '../queue/look-payer.ts'
 import { expiresAtS, lifeS } from '../queue/time-to-live.ts'
 import type { Operation, PushOperation } from '../shard/operations.ts'
 import type { BotQueue } from './bot-queue.ts'
@@ -69,10 +69,7 @@ export async function replaySlice(
   const { lookBack, deadLetters } = queue.updates
   await payer?.turn()
   // What is held here is not held while its payer waits.
-  const inside = payer && {
-    turn: () => undefined,
-    charge: (costMs: number) => payer.charge(costMs),
-  }
+  const inside = withoutTurns(payer)
   // Otherwise copies of what is erased meanwhile would be pushed after that.
   return queue.shard.keptChanges.run(async () => {
     const range = { after: from - 1, before: end, limit }

@@ -1,7 +1,7 @@
 /**
  * Slows down clients and bots whose requests are expensive, and no others. Each bot, each client address and each key of the
- * private API but the admin key has a budget (loop-budget.ts). The gate measures what a request costs the event loop and charges that to its client address,
- * and to its bot if the token was valid.
+ * private API has a budget (loop-budget.ts). The gate measures what a request costs the event loop and charges that to its
+ * client address, and to its bot if the token was valid.
  *
  *     request --> over the budget? --no--> answered --> cost --> charged
  *                      |
@@ -19,6 +19,9 @@
  * what it takes beyond `loopCostFreeMs` (`payerOf`). Requests without a key wait here, those with a key in
  * cluster/worker/call-turns.ts, parts of a long call here as well, and health probes never. A client of a Unix socket
  * without an X-Real-Ip is not charged, because it may stand for many clients.
+ *
+ * The admin key is for what an operator must be able to do whatever else goes on: its calls begin at once, and nothing of it is
+ * refused. But the parts of its long calls wait like those of others, so that no search holds up the bots.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
@@ -233,7 +236,9 @@ export class BudgetGate {
   /** Returns who pays for a call that has a valid key, or a link to this bot: the family of the key, or the bot. */
   payerOf(request: IncomingMessage, botId?: number): LoopPayer {
     const { clock, holderOf } = this.#options
-    const debtor = botId === undefined ? keyDebtor(holderOf(request) ?? 'root') : debtorOf(botId)
+    const holder = holderOf(request) ?? 'root'
+    const debtor = botId === undefined ? callsDebtor(holder) : debtorOf(botId)
+    const isAdmin = debtor === adminDebtor
     const charge = (costMs: number): void =>
       this.#budget.charge(debtor, costMs, clock.monotonicMs())
     return {
@@ -246,7 +251,9 @@ export class BudgetGate {
       turn: () => {
         const nowMs = clock.monotonicMs()
         if (!this.#isCrowded(nowMs) || this.#waitMs(debtor, nowMs) === 0) return undefined
-        return new Promise((start, refuse) => this.#enter(debtor, { request, start, refuse }))
+        return new Promise((start, refused) => {
+          this.#enter(debtor, { request, start, refuse: isAdmin ? () => start() : refused })
+        })
       },
     }
   }
@@ -343,6 +350,14 @@ const keyPrefix = 'key '
 
 function keyDebtor(holder: string): string {
   return keyPrefix + holder
+}
+
+/** Not the holder `root`, whose connections would be read later: they may have pushes. */
+const adminDebtor = keyDebtor('root, calls')
+
+/** Returns who owes what the calls with a key cost that are no pushes. */
+function callsDebtor(holder: string): string {
+  return holder === 'root' ? adminDebtor : keyDebtor(holder)
 }
 
 /** In the line of a key, connections that send a body may wait for as long as a body may take. */

@@ -66,6 +66,7 @@ const registrationErrors = [
   'OUTCOME_UNKNOWN',
   'REQUEST_TOO_LARGE',
   'TOO_MANY_BODIES',
+  'TOO_MANY_REQUESTS',
   'UNAVAILABLE',
   'INTERNAL',
 ] as const satisfies readonly ErrorCode[]

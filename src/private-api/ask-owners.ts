@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Clock, sleep } from '../clock.ts'
 import { PostboteError } from '../errors.ts'
+import type { LookPayer } from '../queue/look-payer.ts'
 import { type Owners, type OwnerStream, postToOwner } from './owners.ts'
 import {
   type AnswerOf,
@@ -59,6 +60,14 @@ export interface AllAsked<Name extends QuestionName>
   readonly owners: Pick<Owners, 'others' | 'isOtherNode' | 'openStream'>
   /** Default: `ownersAnswerMs`. */
   readonly withinMs?: number
+  readonly paid?: PaidQuestion
+}
+
+/** Who pays for a question that costs much. */
+export interface PaidQuestion {
+  readonly payer: LookPayer | undefined
+  /** What it costs this worker, so about as much as each other one. */
+  readonly costMs: number
 }
 
 /** What one worker answered. */
@@ -82,10 +91,11 @@ export const ownersAnswerMs = 5_000
  * @throws what this worker itself throws.
  */
 export async function askOwners<Name extends QuestionName>(
-  { clock, owners, answers, withinMs = ownersAnswerMs }: AllAsked<Name>,
+  { clock, owners, answers, withinMs = ownersAnswerMs, paid }: AllAsked<Name>,
   name: Name,
   input: InputOf<Name>,
 ): Promise<readonly OwnerAnswer<AnswerOf<Name>>[]> {
+  if (paid !== undefined) await pay(paid, owners)
   const over = new AbortController()
   const { signal } = over
   const answered: OwnerAnswer<AnswerOf<Name>>[] = []
@@ -106,4 +116,16 @@ export async function askOwners<Name extends QuestionName>(
     over.abort()
   }
   return answered
+}
+
+/**
+ * The others do not know who asks them, so all of it is paid here. It is paid before anybody is asked: many questions that come
+ * at once would all begin otherwise.
+ */
+async function pay(
+  { payer, costMs }: PaidQuestion,
+  { others }: Pick<Owners, 'others'>,
+): Promise<void> {
+  await payer?.turn()
+  payer?.charge(costMs * (others.length + 1))
 }

@@ -161,9 +161,7 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
   app.addHook('preHandler', async (request) => {
     const { access, routeOptions } = request
     const isPush = routeOptions.config.operation?.scope === 'push'
-    if (access !== undefined && access !== 'root' && !isPush) {
-      request.payer = options.payerOf(request.raw)
-    }
+    if (access !== undefined && !isPush) request.payer = options.payerOf(request.raw)
     await payForCall(request, options.clock)
     // A body takes time to arrive.
     if (access !== undefined && !ring.isCurrent(access)) {

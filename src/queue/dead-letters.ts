@@ -201,10 +201,12 @@ export class DeadLetters {
    *
    * @returns how many there were
    */
-  async erase({ isMeant, noted, counted }: Erasing): Promise<number> {
+  async erase({ isMeant, noted, counted, payer }: Erasing): Promise<number> {
     let count = 0
     for (let from = 0; from < updateIdEnd; ) {
+      await payer?.turn()
       const page = await this.read({ from, to: updateIdEnd, limit: deadLettersPerRead })
+      payer?.charge(lookCostMs(page.deadLetters))
       const found = page.deadLetters.filter((letter) => isMeant(letter))
       if (found.length > 0) {
         count += found.length

@@ -9,6 +9,7 @@ import type { Shard } from '../shard/shard.ts'
 import type { KeptRun, StoredUpdate } from '../shard/stored.ts'
 import { emptyForget } from './kept-trimmer.ts'
 import { readRunsOver, runOf } from './look-back.ts'
+import { lookCostMs, type LookPayer } from './look-payer.ts'
 
 /** Which updates are erased. */
 export interface Erasing {
@@ -17,6 +18,8 @@ export interface Erasing {
   readonly noted: (updateId: number) => void
   /** Called with the updates that were removed and counted. */
   readonly counted: (updates: readonly Pick<StoredUpdate, 'typeNumber'>[]) => void
+  /** Pays for each read. */
+  readonly payer?: LookPayer | undefined
 }
 
 export interface EraseKeptOptions extends Erasing {
@@ -50,6 +53,8 @@ export async function eraseKept(options: EraseKeptOptions): Promise<number> {
   ]) {
     for (let from = 0; from < end; ) {
       const at = from
+      // Nothing is held while its payer waits.
+      await options.payer?.turn()
       const { next, counted } = await shard.keptChanges.run(async () => {
         const found = await step(options, { from: at, to: end })
         for (const updateId of found.updateIds) options.noted(updateId)
@@ -80,8 +85,9 @@ interface Step {
 }
 
 async function leftStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
-  const { queue, shard } = options
+  const { queue, shard, payer } = options
   const { updates, next } = await shard.readLeftUpdates(pageOf(queue, span))
+  payer?.charge(lookCostMs(updates))
   const found = updates.filter((update) => options.isMeant(update))
   if (found.length === 0) return { next, updateIds: [], counted: [], operation: undefined }
   const updateIds = found.map(({ updateId }) => updateId)
@@ -90,8 +96,9 @@ async function leftStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> 
 }
 
 async function runStep(options: EraseKeptOptions, span: IdSpan): Promise<Step> {
-  const { queue, shard } = options
+  const { queue, shard, payer } = options
   const { updates, next } = await shard.readUpdates(pageOf(queue, span))
+  payer?.charge(lookCostMs(updates))
   const found = updates.filter((update) => options.isMeant(update))
   if (found.length === 0) return { next, updateIds: [], counted: [], operation: undefined }
   const over = await readRunsOver(shard, { queue, from: span.from, to: next })

@@ -14,6 +14,7 @@ import type { Backlog } from './backlog.ts'
 import { DeadLetters } from './dead-letters.ts'
 import type { Erasing } from './erase-kept.ts'
 import { type Leaving, leftUpdateOf } from './left-update.ts'
+import { type LookPayer, pendingCostMs } from './look-payer.ts'
 import { isQueued, type QueuedUpdate } from './queued-update.ts'
 import type { QueueReader } from './queue-reader.ts'
 import type { Retention } from './retention.ts'
@@ -166,6 +167,7 @@ export class QueueRemovals {
    * @throws STORE_UNAVAILABLE, OUTCOME_UNKNOWN
    */
   async erase(erasing: Erasing): Promise<ErasedPending> {
+    const { payer } = erasing
     const erased: MutableErased = { count: 0, keys: new Set(), inFlight: [] }
     const isMeant = (update: QueuedUpdate): boolean =>
       erasing.isMeant({ orderingKey: update.orderingKey, text: textOf(update) })
@@ -175,11 +177,16 @@ export class QueueRemovals {
       for (const { updateId } of updates) erasing.noted(updateId)
     }
     const loaded = this.#backlog.after(0, Number.POSITIVE_INFINITY)
-    await this.#inSlices(loaded, (slice) =>
-      erase(slice.filter((update) => !update.isRemoved && isMeant(update))),
-    )
+    const look = (slice: readonly WindowEntry[]): void => {
+      payer?.charge(pendingCostMs(slice))
+      erase(slice.filter((update) => !update.isRemoved && isMeant(update)))
+    }
+    await this.#inSlices(loaded, look, payer)
     const reader = this.#options.reader()
+    await payer?.turn()
+    // Polls of this queue wait for the end of this scan, so it waits for nobody. What it costs is paid before the next one.
     await reader.eachUnloaded(async (updates) => {
+      payer?.charge(pendingCostMs(updates))
       const found = updates.filter(isMeant)
       if (found.length === 0) return
       // A dispatcher has loaded a page that it was given when the turn is over.
@@ -242,15 +249,17 @@ export class QueueRemovals {
   }
 
   /**
-   * Calls `visit` with one slice of a long list after the other, one per turn of the event loop, the first one immediately.
-   * An item may have changed since the list was made.
+   * Calls `visit` with one slice of a long list after the other, one per turn of the event loop, the first one immediately
+   * unless its payer waits. An item may have changed since the list was made.
    */
   async #inSlices<Item>(
     items: readonly Item[],
     visit: (slice: readonly Item[]) => void,
+    payer?: LookPayer,
   ): Promise<void> {
     for (let start = 0; start < items.length; start += removedPerOperationMax) {
       if (start > 0) await nextTurn(this.#services.clock)
+      await payer?.turn()
       visit(items.slice(start, start + removedPerOperationMax))
     }
   }

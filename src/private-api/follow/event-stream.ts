@@ -10,6 +10,7 @@
  */
 import { type Clock, sleep } from '../../clock.ts'
 import type { EventPage, EventQuestion } from '../../events/operator-event.ts'
+import { lookCostMs, type LookPayer } from '../../queue/look-payer.ts'
 import { tailReconnectMs, tailSilenceMs } from '../limits.ts'
 import { eventPosition, idsInPosition } from './event-position.ts'
 import type { LongResponse } from './long-response.ts'
@@ -38,6 +39,8 @@ export interface EventStreamOptions {
   others(): readonly number[]
   /** Asks the node of a worker; resolves to undefined if another worker answers for that node. */
   ask(other: number, question: NodeQuestion, signal: AbortSignal): Promise<NodePage | undefined>
+  /** Pays for each page. */
+  readonly payer?: LookPayer | undefined
   /** Called once, when the stream has ended for whatever reason. */
   onEnd(): void
 }
@@ -117,7 +120,7 @@ export class EventStream {
     const begin = this.#hasBegun ? { type, after: eventPosition(this.#ids) } : from
     let question: NodeQuestion = { ...begin, waitMs: 0 }
     while (!this.#isEnded) {
-      const page = await ask(question).catch(() => undefined)
+      const page = await this.#page(() => ask(question)).catch(() => undefined)
       if (page === undefined || this.#isEnded) return
       const { node = '', next } = page
       this.#hasBegun = true
@@ -126,6 +129,14 @@ export class EventStream {
       const after = eventPosition(new Map([[node, next]]))
       question = { type, after, waitMs: tailSilenceMs }
     }
+  }
+
+  async #page(ask: () => Promise<NodePage | undefined>): Promise<NodePage | undefined> {
+    const { payer } = this.#options
+    await payer?.turn()
+    const page = await ask()
+    if (page !== undefined) payer?.charge(lookCostMs([], page.events.length))
+    return page
   }
 
   /** Returns false if nothing more should be written. */

@@ -1,6 +1,6 @@
 /**
  * One response with the records of a shard. A frame is read when the reader has taken the one before, so an export takes
- * the memory of a few frames, and not faster than `recordStreamBytesPerS`, so that it leaves the worker to its bots. A
+ * the memory of a few frames, and not faster than `recordStreamBytesPerS`, so that all of them leave the worker to its bots. A
  * reader that stands still is cut off, because a snapshot keeps the database from freeing what was deleted. Half a section
  * has no end frame, and its reader asks again.
  */
@@ -8,19 +8,22 @@ import { type Clock, sleep } from '../../clock.ts'
 import type { LongResponse } from './long-response.ts'
 import type { ShardSection } from '../../shard/shard-section.ts'
 import { mib } from '../../limits.ts'
+import { snapshotStepBytes } from '../../store/limits.ts'
 
 export interface RecordStreamOptions {
   readonly response: LongResponse
   /** Closed at the end of the stream, however it ends. */
   readonly section: Pick<ShardSection, 'frames' | 'close'>
   readonly clock: Clock
+  /** Returns how many of them the worker has, which share its time. */
+  readonly streams: () => number
 }
 
 /** An export that takes nothing for this long is cut off. Chosen: longer than a disk stands still while it writes back. */
 export const recordStreamIdleMs = 30_000
 /**
- * An export reads a shard this fast at most. Chosen: 10 GiB take 5 minutes, and a step of 2 ms comes every 8 ms, so the worker
- * has three quarters of its time for its bots.
+ * The exports of a worker read this fast at most, all together. Chosen: 10 GiB take 5 minutes, and a step of 2 ms comes every 8
+ * ms, so the worker has three quarters of its time for its bots.
  */
 export const recordStreamBytesPerS = 32 * mib
 
@@ -41,7 +44,7 @@ export class RecordStream {
         if (this.#isStopped) return
         if (!response.write(frame)) await this.#untilTaken()
         // Pushes that came during this frame go first.
-        await sleep(clock, (frame.length / recordStreamBytesPerS) * 1_000)
+        await sleep(clock, frameMs(frame) * this.#options.streams())
       }
       if (!this.#isStopped) response.end()
     } catch {
@@ -64,4 +67,9 @@ export class RecordStream {
     await response.drained()
     timer.cancel()
   }
+}
+
+/** A frame of small records has fewer bytes, and takes as long to make. */
+function frameMs({ length }: Buffer): number {
+  return (Math.max(length, snapshotStepBytes) / recordStreamBytesPerS) * 1_000
 }

@@ -4,6 +4,7 @@ import { type TSchema, Type } from 'typebox'
 import type { BotReport } from '../../bots/bot-service.ts'
 import type { Clock } from '../../clock.ts'
 import { PostboteError } from '../../errors.ts'
+import { withoutTurns } from '../../queue/look-payer.ts'
 import { botOperations } from '../../operations/bot-operations.ts'
 import type { BodyOf, Operation, ResultOf } from '../../operations/operation.ts'
 import { addOperation, type HandledCall } from './add-operations.ts'
@@ -135,7 +136,9 @@ async function withSameUsername(
   { body, issued }: { readonly body: Registration; readonly issued: IssuedToken },
 ): Promise<ResultOf<typeof botOperations.createBot>> {
   const { username } = body
-  const asked = { ...options, owners: options.ownersOf(request), withinMs: sameUsernameAnswerMs }
+  const owners = options.ownersOf(request)
+  const paid = { payer: withoutTurns(request.payer), costMs: options.bots.questionCostMs(0) }
+  const asked = { ...options, owners, withinMs: sameUsernameAnswerMs, paid }
   const answers = await askOwners(asked, 'botsNamed', { username })
   const ids = new Set(answers.flatMap(({ answer }) => answer))
   ids.delete(issued.bot_id)

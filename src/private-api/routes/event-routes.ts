@@ -41,6 +41,7 @@ export function addEventRoutes(app: FastifyInstance, options: Options): void {
         clock,
         sink: response,
         from: { ...query, after },
+        payer: request.payer,
         own: (question) => ownEvents(options, question),
         others() {
           const owners = options.ownersOf(request)

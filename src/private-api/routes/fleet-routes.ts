@@ -20,12 +20,13 @@ import {
   deliveryPercentileMs,
   type ServerMinute,
 } from '../server-minute.ts'
+import { measureRest } from '../access/charge-calls.ts'
 import { addOperation } from './add-operations.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
 import { fieldValues } from './field-values.ts'
 import type { PrivateApiOptions } from '../private-api-options.ts'
 
-type Options = Pick<PrivateApiOptions, 'shards' | 'totals' | 'clock' | 'minutes'> &
+type Options = Pick<PrivateApiOptions, 'bots' | 'shards' | 'totals' | 'clock' | 'minutes'> &
   AskingRoute<'bots' | 'summary'>
 
 type BotListJson = ResultOf<typeof botOperations.listBots>
@@ -54,7 +55,11 @@ async function listBots(
     throw new PostboteError('BAD_REQUEST', { detail })
   }
   const owners = options.ownersOf(request)
-  const answers = await askOwners({ ...options, owners }, 'bots', query)
+  const pages = isPlain(query) ? options.shards / (owners.others.length + 1) : 1
+  const costMs = options.bots.questionCostMs(query.limit * pages)
+  const paid = { payer: request.payer, costMs }
+  const answers = await askOwners({ ...options, owners, paid }, 'bots', query)
+  measureRest(request)
   if (isPlain(query) && answers.length <= owners.others.length) {
     throw new PostboteError('STORE_UNAVAILABLE')
   }
@@ -72,14 +77,16 @@ async function listBots(
   }
 }
 
-/** Without a new parameter, only the names are read, in the order in which they are stored. */
+/** Without a new parameter, only the names are read, in the order in which they are stored: a page of each shard. */
 export function isPlain({ state, sort, prefix, search }: FleetQuery): boolean {
   return [state, sort, prefix, search].every((field) => field === undefined)
 }
 
 async function summarize(options: Options, request: FastifyRequest): Promise<SummaryJson> {
   const owners = options.ownersOf(request)
-  const answers = await askOwners({ ...options, owners }, 'summary', undefined)
+  const paid = { payer: request.payer, costMs: options.bots.questionCostMs(0) }
+  const answers = await askOwners({ ...options, owners, paid }, 'summary', undefined)
+  measureRest(request)
   const sums = answers.flatMap(({ answer }) => answer.sums)
   // Two workers answer for a shard that moves from one to the other.
   const ofShards = new Map(sums.map(({ shard, counts }) => [shard, counts]))

@@ -12,6 +12,7 @@ import {
   serverCounts,
   type ServerMinute,
 } from '../server-minute.ts'
+import { measureRest } from '../access/charge-calls.ts'
 import { addOperation } from './add-operations.ts'
 
 type Options = Pick<PrivateApiOptions, 'minutes'> & AskingRoute<'history'>
@@ -34,6 +35,7 @@ async function historyOf(
   const others = owners.others.filter((owner) => owners.isOtherNode(owner))
   const asked = { ...options, owners: { ...owners, others } }
   const answers = await askOwners(asked, 'history', { minutes: count })
+  measureRest(request)
   const ofOthers = answers.flatMap(({ answer, isOtherNode }) => (isOtherNode ? answer.minutes : []))
   const sums = new Map<number, ServerMinute>()
   for (const each of [...options.minutes(count), ...ofOthers]) {

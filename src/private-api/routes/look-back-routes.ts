@@ -57,12 +57,12 @@ export function addLookBackRoutes(app: FastifyInstance, bots: BotService): void 
       await (await queueOf(bots, call)).dropUpdate(updateId)
       return { update_id: updateId, removed: true as const }
     },
-    async eraseUpdates({ params: { id }, query }) {
+    async eraseUpdates({ params: { id }, query, request: { payer } }) {
       const isMeant = erasedBy(query)
       const queues = [await bots.queueOf(id, false), await bots.queueOf(id, true)]
       // Updates that a relay could not store have no ordering key, so all those of the bot go.
       await bots.relays.forgetRefused(id)
-      const { pending, kept, dead, types, ...rest } = await eraseUpdates(queues, isMeant)
+      const { pending, kept, dead, types, ...rest } = await eraseUpdates(queues, isMeant, payer)
       const byType = Array.from(types, ([typeNumber, count]) => ({
         type: updateTypes[typeNumber] ?? 'message',
         count,

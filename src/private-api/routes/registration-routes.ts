@@ -21,6 +21,7 @@ import { PostboteError, toPostboteError } from '../../errors.ts'
 import { readBody, tooLarge } from '../../http/body.ts'
 import { KeyedMutex } from '../../kit/keyed-mutex.ts'
 import { mib } from '../../limits.ts'
+import type { LookPayer } from '../../queue/look-payer.ts'
 import {
   botOperations,
   type RegistrationLine,
@@ -51,6 +52,10 @@ const registrationLinesMax = 100_000
  * verifications of one body do not crowd out those of bots, and an entry in the audit that names them has half a KiB.
  */
 const registrationsPerBatch = 16
+/** A line is charged this much time of the event loop: measured, of one that is refused. */
+const registrationCostMs = 0.05
+/** So many batches wait for their payer together. Chosen: some 6 ms, because each wait has a length of its own. */
+const batchesPerTurn = 8
 
 export function addRegistrationRoutes(
   app: FastifyInstance,
@@ -64,6 +69,7 @@ export function addRegistrationRoutes(
     const body = await readBody(request.raw, { bytesMax: registrationBytesMax, lease })
     assertLineCount(body)
     const validate = request.compileValidationSchema(schema)
+    const begin = startsOf(request.payer)
     // The owner of a bot may be another worker, to which lines go by calls that overtake each other.
     const turns = new KeyedMutex<number>()
     const run = async (batch: readonly Buffer[]): Promise<string> => {
@@ -77,8 +83,11 @@ export function addRegistrationRoutes(
           return registered(options, request, line)
         })
       }
+      const mayBegin = begin(batch.length)
       const results = await Promise.all(
-        batch.map((text) => resultOf(text).catch((error: unknown) => errorText(options, error))),
+        batch.map((text) =>
+          mayBegin.then(() => resultOf(text)).catch((error: unknown) => errorText(options, error)),
+        ),
       )
       if (botIds.size > 0) await audit?.(request, { botIds: [...botIds] })
       return results.map((result) => `${result}\n`).join('')
@@ -89,6 +98,21 @@ export function addRegistrationRoutes(
     results.once('close', () => lease.end())
     return reply.type('application/x-ndjson').send(results)
   })
+}
+
+/**
+ * Returns what resolves when a batch may begin. Its lines get an error each if it may not, so no token is lost of those that were
+ * registered before.
+ */
+function startsOf(payer: LookPayer | undefined): (lines: number) => Promise<void> {
+  let begun = 0
+  let turn: Promise<void> | undefined
+  return async (lines) => {
+    if (begun % batchesPerTurn === 0) turn = payer?.turn()
+    begun += 1
+    await turn
+    payer?.charge(lines * registrationCostMs)
+  }
 }
 
 type RegistrationOf = RegistrationLine & { readonly bot_id: number }

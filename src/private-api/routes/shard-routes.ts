@@ -46,7 +46,12 @@ export function addShardRoutes(app: FastifyInstance, options: Options): void {
         'Content-Type': 'application/octet-stream',
         'Cache-Control': 'no-store',
       })
-      const stream = new RecordStream({ response, section, clock })
+      const stream = new RecordStream({
+        response,
+        section,
+        clock,
+        streams: () => recordStreams.size,
+      })
       recordStreams.add(stream)
       void stream.send().finally(() => recordStreams.delete(stream))
     },

@@ -12,7 +12,7 @@ import {
 import { unixClient } from '../../../src/http/client-address.ts'
 import { loopCostFreeMs } from '../../../src/http/limits.ts'
 import { loopBudgetBurstMs, loopBudgetShare, loopDebtMsMax } from '../../../src/http/loop-budget.ts'
-import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { botIdOfTarget } from '../../../src/bot-api/target.ts'
 
 const trusted = 'key'
@@ -152,6 +152,27 @@ test('the calls of a link and those of its bot have one budget, and a key has it
   assert(key.turn() !== undefined)
   for (let nth = 0; nth < 1_000; nth++) other.spent(other.begin())
   assert.equal(other.turn(), undefined)
+})
+
+test('parts of long calls with the admin key wait, however many there are none is refused, and its other calls do not wait for them', async () => {
+  const world = new World()
+  const request = world.ask('a', '/v1/bots')
+  Object.assign(request.headers, { from: 'root' })
+  const admin = world.gate.payerOf(request)
+  admin.charge(loopBudgetBurstMs + 20)
+  assert.equal(world.gate.holderWaitMs('root'), 0)
+  const parts = 2_000
+  let begun = 0
+  for (let nth = 0; nth < parts; nth++) void admin.turn()?.then(() => (begun += 1))
+  await settle()
+  const beyond = begun
+  assert(beyond > 0 && beyond < parts, `${beyond} of ${parts} begun at once`)
+  await world.clock.advance(20 / loopBudgetShare - 1)
+  assert.equal(begun, beyond)
+  // Nobody waits for these any more, but what an erasure has begun goes on.
+  Object.assign(request.socket, { destroyed: true })
+  await world.clock.advance(60_000)
+  assert.equal(begun, parts)
 })
 
 test('a busy bot whose calls have the usual cost never waits', async () => {

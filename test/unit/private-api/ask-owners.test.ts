@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { askOwners, ownersAnswerMs } from '../../../src/private-api/ask-owners.ts'
-import { FakeClock } from '../../support/kit/fake-clock.ts'
+import {
+  askOwners,
+  ownersAnswerMs,
+  type PaidQuestion,
+} from '../../../src/private-api/ask-owners.ts'
+import { TestPayer } from '../../support/http/test-payer.ts'
+import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../support/network/fake-owner-stream.ts'
 
 /** Three other workers; the last one is of another node. */
-function setUp() {
+function setUp(paid?: PaidQuestion) {
   const clock = new FakeClock()
   const asked: { readonly owner: number; readonly path: string; stream: FakeOwnerStream }[] = []
   const owners = {
@@ -23,7 +28,7 @@ function setUp() {
     },
   }
   const answers = askOwners(
-    { clock, owners, answers: { botsNamed: async () => [0] } },
+    { clock, owners, answers: { botsNamed: async () => [0] }, ...(paid && { paid }) },
     'botsNamed',
     { username: 'one_bot' },
   )
@@ -56,4 +61,21 @@ test('a worker that is lost, refuses or hangs is left out, and its request is gi
   assert.equal(asked[2]?.owner, 300)
   assert(asked[2].stream.isDestroyed)
   assert.equal(clock.timers, 0)
+})
+
+test('a question that costs much waits for its payer before anybody is asked, who pays for all workers', async () => {
+  const payer = new TestPayer()
+  payer.isOver = 'waits'
+  const { asked, answers } = setUp({ payer, costMs: 3 })
+  await settle()
+  assert.deepEqual([asked.length, payer.charges], [0, []])
+  payer.goOn()
+  await settle()
+  assert.deepEqual([asked.length, payer.charges], [3, [12]])
+  for (const { stream } of asked) stream.answer().end('[]')
+  assert.equal((await answers).length, 4)
+  payer.isOver = 'refused'
+  const refused = setUp({ payer, costMs: 3 })
+  await assert.rejects(refused.answers, { code: 'TOO_MANY_REQUESTS' })
+  assert.equal(refused.asked.length, 0)
 })

@@ -388,4 +388,10 @@ test('each call with a key but a push waits for the budget of the key, and those
     headers: { host, authorization },
   })
   assert.equal(ofAdmin.statusCode, 200)
+  const before = payer.measured
+  const search = { url: '/v1/audit', headers: { host, authorization } } as const
+  assert.equal((await app.inject({ method: 'GET', ...search })).statusCode, 429)
+  payer.isOver = false
+  assert.equal((await app.inject({ method: 'GET', ...search })).statusCode, 200)
+  assert(payer.measured > before)
 })

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Erasing, eraseKept } from '../../../src/queue/erase-kept.ts'
+import { lookedRecordCostMs } from '../../../src/queue/look-payer.ts'
 import type { ErasedPending } from '../../../src/queue/queue-removals.ts'
 import { keptRunKey, updateKey } from '../../../src/shard/record-keys.ts'
+import { TestPayer } from '../../support/http/test-payer.ts'
 import { MemoryStore } from '../../support/store/memory-store.ts'
 import { QueueLife } from '../../support/queue/queue-life.ts'
 
@@ -143,4 +145,41 @@ test('dead letters with a key are removed, and the others stay', async () => {
   assert.deepEqual(noted, [first, second + 1])
   assert.deepEqual(await life.wait(deadLetters.ids()), [second])
   assert.equal(life.counters.counts.dead_letters_dropped, 2)
+})
+
+/** Does some work while its payer is over its budget, and checks that each read waits, and is charged. */
+async function paysFor(
+  life: QueueLife,
+  records: number,
+  work: (payer: TestPayer) => Promise<unknown>,
+): Promise<void> {
+  const payer = new TestPayer()
+  payer.isOver = 'waits'
+  const state = { isDone: false }
+  void work(payer).then(() => (state.isDone = true))
+  while (payer.waiting === 0) await life.clock.advance(10)
+  assert.deepEqual(payer.charges, [])
+  for (; !state.isDone; await life.clock.advance(10)) payer.goOn()
+  const allMs = payer.charges.reduce((sum, each) => sum + each, 0)
+  assert(allMs >= records * lookedRecordCostMs, `${allMs}`)
+}
+
+test('an erasure pays for all that it reads of a queue, wherever that is, and each part waits for its payer', async () => {
+  const count = 1_200
+  const life = await QueueLife.open()
+  life.retention = { ms: 3_600_000, bytes: 1_000_000 }
+  const kept = await life.push(count)
+  await life.wait(life.queue.advance((kept.at(-1) ?? 0) + 1, 'confirm'))
+  const { shard } = life.life
+  const eraseLeftOf = (payer: TestPayer) =>
+    eraseKept({ ...ofA(), payer, queue: life.id, shard, floor: life.queue.floor })
+  await paysFor(life, count, eraseLeftOf)
+  await life.push(count)
+  await paysFor(life, count, (payer) => life.queue.erase({ ...ofA(), payer }))
+  const unloaded = await QueueLife.open({ windowBytes: 0 })
+  await unloaded.push(count)
+  await unloaded.reload()
+  await paysFor(unloaded, count, (payer) => unloaded.queue.erase({ ...ofA(), payer }))
+  const { deadLetters } = life.queue
+  await paysFor(life, 0, (payer) => deadLetters.erase({ ...ofA(), payer }))
 })

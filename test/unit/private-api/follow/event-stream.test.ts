@@ -10,6 +10,8 @@ import {
   type NodePage,
   type NodeQuestion,
 } from '../../../../src/private-api/follow/event-stream.ts'
+import { lookedRecordCostMs } from '../../../../src/queue/look-payer.ts'
+import { TestPayer } from '../../../support/http/test-payer.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 
 class Node {
@@ -58,10 +60,11 @@ class Reader {
     return this.own.log
   }
 
-  follow(from: Omit<NodeQuestion, 'waitMs'> = {}): EventStream {
+  follow(from: Omit<NodeQuestion, 'waitMs'> = {}, payer?: TestPayer): EventStream {
     const stream = new EventStream({
       clock: this.clock,
       from,
+      payer,
       own: (question) => this.own.ask(question),
       others: () => [...this.others.keys()],
       ask: async (other, question) => this.others.get(other)?.ask(question),
@@ -249,4 +252,17 @@ test('a reader that comes back while a node is away keeps its position there, an
   west.report(3)
   await reader.clock.advance(eventsAskAgainMs)
   assert.deepEqual(await reader.take(), ['3'])
+})
+
+test('each page of events waits for the payer of its reader, and is charged', async () => {
+  const reader = new Reader()
+  for (const botId of [1, 2, 3]) reader.report(botId)
+  const payer = new TestPayer()
+  payer.isOver = 'waits'
+  reader.follow({ last: 3 }, payer)
+  assert.deepEqual([await reader.take(), payer.charges], [[], []])
+  payer.goOn()
+  assert.deepEqual(await reader.take(), ['1', '2', '3'])
+  assert.deepEqual(payer.charges, [3 * lookedRecordCostMs])
+  assert.equal(payer.waiting, 1)
 })

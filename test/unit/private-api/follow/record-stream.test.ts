@@ -8,6 +8,7 @@ import {
   recordStreamBytesPerS,
   recordStreamIdleMs,
 } from '../../../../src/private-api/follow/record-stream.ts'
+import { snapshotStepBytes } from '../../../../src/store/limits.ts'
 import { FakeClock, settle } from '../../../support/kit/fake-clock.ts'
 import { whileTimePasses } from '../../../support/store/shard-life.ts'
 
@@ -32,6 +33,9 @@ class Reader extends EventEmitter {
   }
 }
 
+/** How long a small frame takes. */
+const smallFrameMs = (snapshotStepBytes / recordStreamBytesPerS) * 1_000
+
 class Section {
   closes = 0
   failsAt = Infinity
@@ -53,8 +57,9 @@ function begin(reader = new Reader(), section = new Section()) {
   const clock = new FakeClock()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the part that is used
   const response = new LongResponse(reader as unknown as ServerResponse, () => () => undefined)
-  const stream = new RecordStream({ response, section, clock })
-  return { reader, section, clock, stream, sent: stream.send() }
+  const world = { reader, section, clock, streams: 1 }
+  const stream = new RecordStream({ response, section, clock, streams: () => world.streams })
+  return Object.assign(world, { stream, sent: stream.send() })
 }
 
 test('a reader gets all frames, and then the end', async () => {
@@ -76,7 +81,7 @@ test('no frame is read before the reader has taken the one before', async () => 
     assert.equal(clock.timers, 1)
     await clock.advance(recordStreamIdleMs - 1)
     reader.emit('drain')
-    await clock.advance(1)
+    await clock.advance(smallFrameMs)
   }
   await whileTimePasses(clock, sent)
   assert.deepEqual([reader.ending, section.closes, clock.timers], ['whole', 1, 0])
@@ -123,6 +128,21 @@ test('no more is sent than the pace of an export allows, so that pushes have the
     await clock.advance(0)
     assert.equal(reader.written.length, frames)
     await clock.advance(9)
+    assert.equal(reader.written.length, frames)
+    await clock.advance(1)
+  }
+  await sent
+  assert.equal(reader.ending, 'whole')
+})
+
+test('a frame of small records takes as long as a large one, and exports of a worker share its time', async () => {
+  const world = begin()
+  const { reader, clock, sent } = world
+  world.streams = 3
+  for (let frames = 1; frames <= 4; frames++) {
+    await clock.advance(0)
+    assert.equal(reader.written.length, frames)
+    await clock.advance(3 * smallFrameMs - 1)
     assert.equal(reader.written.length, frames)
     await clock.advance(1)
   }

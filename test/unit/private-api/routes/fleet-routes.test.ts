@@ -8,6 +8,7 @@ import { addAnswers, answersOf, type AnswersOptions } from '../../../../src/priv
 import { addFleetRoutes } from '../../../../src/private-api/routes/fleet-routes.ts'
 import type { ServerMinute } from '../../../../src/private-api/server-minute.ts'
 import { ownersAnswerMs } from '../../../../src/private-api/ask-owners.ts'
+import { TestPayer } from '../../../support/http/test-payer.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 
@@ -21,11 +22,16 @@ async function setUp() {
   for (const { shard } of bots.lives) bots.registry.fleet.start(shard)
   const asked: { readonly path: string; readonly stream: FakeOwnerStream }[] = []
   const app = Fastify()
+  const payer = new TestPayer()
+  app.addHook('onRequest', async (request) => {
+    request.payer = payer
+  })
   const own: Partial<AnswersOptions> = { bots: bots.registry, isFirstWorker: true, totals, minutes }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the questions of these tests use no more
   const answers = answersOf(own as AnswersOptions)
   addAnswers(app, answers, ({ headers }) => headers['x-forwarded'] === 'yes')
   addFleetRoutes(app, {
+    bots: bots.registry,
     clock: bots.clock,
     shards: 3,
     answers,
@@ -58,7 +64,7 @@ async function setUp() {
     else await bots.clock.advance(ownersAnswerMs)
     return response
   }
-  return { bots, app, asked, get }
+  return { bots, app, asked, get, payer }
 }
 
 const otherBot = {
@@ -171,4 +177,25 @@ test('only another worker may ask what this worker has', async () => {
     const { shards, sums } = forwarded.json()
     assert.deepEqual(shards ?? sums.map(({ shard }: ShardSums) => shard), [0, 1])
   }
+})
+
+test('lists and the summary pay for all bots and all workers before anybody looks, and wait for their payer', async () => {
+  const { bots, asked, app, get, payer } = await setUp()
+  for (let botId = 100; botId < 150; botId++) await bots.register(botId)
+  const none = bots.registry.questionCostMs(0)
+  const listed = bots.registry.questionCostMs(10)
+  assert(none > 0 && listed > none)
+  for (const [path, costMs] of [
+    ['/v1/bots?state=idle&limit=10', listed],
+    ['/v1/summary', none],
+  ] as const) {
+    await get(path, { bots: [], shards: [], sums: [] })
+    assert.deepEqual(payer.charges.splice(0), [2 * costMs], path)
+  }
+  const before = asked.length
+  payer.isOver = 'refused'
+  for (const url of ['/v1/bots', '/v1/bots?sort=pending', '/v1/summary']) {
+    assert.equal((await app.inject({ url })).statusCode, 429, url)
+  }
+  assert.equal(asked.length, before)
 })

@@ -5,6 +5,7 @@ import Fastify from 'fastify'
 import { derivedBotId } from '../../../../src/bots/derived-bot-id.ts'
 import { BodyBudget } from '../../../../src/http/body-budget.ts'
 import { kib, mib } from '../../../../src/limits.ts'
+import { chargeCalls } from '../../../../src/private-api/access/charge-calls.ts'
 import { addRequestAccess } from '../../../../src/private-api/access/request-access.ts'
 import {
   addRegistrationRoutes,
@@ -12,6 +13,7 @@ import {
 } from '../../../../src/private-api/routes/registration-routes.ts'
 import { recordCalls } from '../../../../src/private-api/routes/record-calls.ts'
 import type { RecordedCall } from '../../../../src/shard/audit-record.ts'
+import { TestPayer } from '../../../support/http/test-payer.ts'
 import { settle } from '../../../support/kit/fake-clock.ts'
 import { FakeOwnerStream } from '../../../support/network/fake-owner-stream.ts'
 import { BotsLife } from '../../../support/queue/bots-life.ts'
@@ -32,6 +34,7 @@ async function setUp({
     senderOf: () => ({ address: 'a', shareBytesMax: bodiesBytesMax }),
   })
   const key = { isCurrent: true }
+  const payer = new TestPayer()
   const turns = { count: 0, ms: 0 }
   const audit = { isHeld: false, calls: [] as RecordedCall[], held: [] as (() => void)[] }
   const worker = { hasLeft: false }
@@ -39,8 +42,10 @@ async function setUp({
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   addRequestAccess(app)
+  chargeCalls(app)
   app.addHook('onRequest', async (request) => {
     request.access = 'root'
+    request.payer = payer
   })
   const own = {
     bots: bots.registry,
@@ -102,7 +107,7 @@ async function setUp({
   }
   const send = (lines: readonly object[]): Promise<Record<string, unknown>[]> =>
     sendText(lines.map((line) => JSON.stringify(line)).join('\n'))
-  return { app, audit, bots, asked, bodies, key, turns, worker, send, sendText }
+  return { app, audit, bots, asked, bodies, key, payer, turns, worker, send, sendText }
 }
 
 test('thousands of bots with webhooks that are sent twice are registered once, in the order of their lines', async () => {
@@ -310,3 +315,23 @@ function lineOf(key: string, name: string | Buffer): Buffer {
     Buffer.from('"}\n'),
   ])
 }
+
+test('each batch of lines waits for its payer, and one that may not begin registers nothing and has an error for each line', async () => {
+  const { audit, bots, payer, send } = await setUp()
+  const lines = Array.from({ length: 40 }, (_, nth) => ({ ...names, idempotency_key: `k${nth}` }))
+  payer.isOver = 'refused'
+  const refused = await send(lines)
+  const codes = refused.map((line) => Object(line['error']).code)
+  assert.deepEqual(codes, Array(40).fill('TOO_MANY_REQUESTS'))
+  assert.deepEqual(
+    bots.lives.flatMap(({ committed }) => committed),
+    [],
+  )
+  assert.deepEqual(
+    audit.calls.flatMap(({ record }) => record.botIds ?? []),
+    [],
+  )
+  payer.isOver = false
+  assert.ok((await send(lines)).every(({ token }) => typeof token === 'string'))
+  assert.equal(payer.charges.length, 3)
+})
