@@ -2,6 +2,7 @@
 import { systemClock } from '../src/clock.ts'
 import { PrivateApiGuard } from '../src/private-api/access/private-api-guard.ts'
 import { createPrivateApi } from '../src/private-api/private-api.ts'
+import type { LoopPayer } from '../src/http/loop-payer.ts'
 import type { PrivateApiOptions } from '../src/private-api/private-api-options.ts'
 
 export async function openApiPage(): Promise<string> {
@@ -10,6 +11,13 @@ export async function openApiPage(): Promise<string> {
   const { body } = await app.inject({ url: '/v1/openapi.json', headers })
   await app.close()
   return `${JSON.stringify(JSON.parse(body), null, 2)}\n`
+}
+
+const free: LoopPayer = {
+  turn: () => undefined,
+  charge: () => undefined,
+  begin: () => 0,
+  spent: () => undefined,
 }
 
 /** Returns a private API whose routes are registered and whose bots are not there. Its key is `key`. */
@@ -21,6 +29,8 @@ export function unusedPrivateApi(): ReturnType<typeof createPrivateApi> {
     guard,
     keys: { ...Object.create(null), ring: guard.ring },
     counters: { add: () => undefined, observe: () => undefined },
+    clock: systemClock,
+    payerOf: () => free,
     onRefused: () => undefined,
     isUnixSocket: () => false,
     updateBytesMax: 1,
