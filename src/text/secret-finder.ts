@@ -1,6 +1,6 @@
 /**
  * Finds secrets and tokens of bots in what a stranger says, in any usual spelling: as they are, with characters escaped as in
- * URLs (`%3a`), JSON (`\u003a`, `\/`, also JSON in JSON) or HTML (`&#58;`), in base64 and base64url, and whole in base64.
+ * URLs (`%3a`), JSON (`\u003a`, `\/`, also JSON in JSON) or HTML (`&#58;`), in base64 and base64url, in lines or not, and whole in base64.
  *
  *     said    b o t 7 % 3 A A A s e ...
  *     plain   b o t 7 :     A A s e ...      what it means, with the place of each character in what was said
@@ -25,9 +25,12 @@ const base64Run = /[\w+/-]{16,}/g
 const tokenFromColon = /\d:[\w-]{30,}/g
 /** Digits of a bot's id: it is less than 2^52. */
 const idDigitsMax = 16
-/** A character may be escaped again by each layer that it passes. The last bytes are the mark of visible.ts, which means nothing. */
+/**
+ * A character may be escaped again by each layer that it passes. Nothing is meant by the end of a line within base64, which stands
+ * after 60 characters or more, nor by the last bytes, the mark of visible.ts.
+ */
 const escape =
-  /%(?:25){0,4}(?:[\da-f]{2}|u[\da-f]{4})|\\{1,8}(?:x[\da-f]{2}|u[\da-f]{4}|u\{[\da-f]{1,8}\}|[0-3][0-7]{2}|["/])|\\{2,8}|&(?:#x[\da-f]{1,16};|#\d{1,16};?|[a-z]{2,6};)|\xef\xbf\xbd/gi
+  /(?=[ \\])(?<=[\w+/-]{60})(?:(?:\\{1,8}r)?\\{1,8}n| {1,2})(?=[\w+/-])|%(?:25){0,4}(?:[\da-f]{2}|u[\da-f]{4})|\\{1,8}(?:x[\da-f]{2}|u[\da-f]{4}|u\{[\da-f]{1,8}\}|[0-3][0-7]{2}|["/])|\\{2,8}|&(?:#x[\da-f]{1,16};|#\d{1,16};?|[a-z]{2,6};)|\xef\xbf\xbd/gi
 /** No escape is longer: these are the bytes that may be left of one whose end was not read. */
 const escapeBytesMax = 20
 const entities: Readonly<Record<string, string>> = {
@@ -181,9 +184,10 @@ function characterOfEntity(name: string): string | undefined {
   return name.startsWith('#') ? characterOf(Number(name.slice(1))) : entities[name]
 }
 
-/** Of `\u003a`, `\u{3a}`, `\x3a`, `\072`, `\/`, or backslashes alone, each after any number of backslashes. */
+/** Of `\u003a`, `\u{3a}`, `\x3a`, `\072`, `\/`, the end of a line, or backslashes alone, each after any number of backslashes. */
 function characterOfBackslash(escaped: string): string {
   const last = escaped.at(-1)
+  if (last === 'n' || last === 'N') return ''
   if (last === '"' || last === '/' || last === '\\') return last
   const [kind = '', ...digits] = escaped.replace(/^\\{1,8}/, '')
   if (kind !== 'u' && kind !== 'U') {

@@ -37,6 +37,8 @@ const inputs: Readonly<Record<string, string>> = {
   blanks: ' ',
   tabs: '\t',
   base64url,
+  'lines of base64': `${'YWJh'.repeat(15)} `,
+  'ends of lines': `${'YWJh'.repeat(15)}${String.raw`\r\n`}`,
   slashes: '/',
   backslashes: '\\',
   'ampersands and hashes': '&#1',
