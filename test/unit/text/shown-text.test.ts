@@ -74,7 +74,6 @@ test('secrets and tokens are blanked out in base64 and base64url, wherever in it
 test('a long secret is blanked out in base64 that has lines', () => {
   const long = words(256)
   const options = { bytesMax: 1_024, secrets: new SecretFinder([long]) }
-  const json = (text: string): string => JSON.stringify(text).slice(1, -1)
   for (const lineEnd of ['\n', '\r\n', json('\r\n'), json('\n'), json(json('\r\n'))]) {
     for (const [length, before] of [
       [60, ''],
@@ -90,6 +89,10 @@ test('a long secret is blanked out in base64 that has lines', () => {
   const sentence = `${'long-word'.repeat(9)} and more`
   assert.equal(shownText(sentence, options), sentence)
 })
+
+function json(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
+}
 
 test('nothing is shown of a text that would have to be searched for very many secrets', () => {
   const many = Array.from({ length: secretsSearchedMax + 1 }, (_, nth) => `secret-${nth}`)
