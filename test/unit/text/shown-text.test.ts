@@ -74,7 +74,7 @@ test('secrets and tokens are blanked out in base64 and base64url, wherever in it
 test('a long secret is blanked out in base64 that has lines', () => {
   const long = words(256)
   const options = { bytesMax: 1_024, secrets: new SecretFinder([long]) }
-  for (const lineEnd of ['\n', '\r\n', json('\r\n'), json('\n'), json(json('\r\n'))]) {
+  for (const lineEnd of ['\n', '\r\n', inJson('\r\n'), inJson('\n'), inJson(inJson('\r\n'))]) {
     for (const [length, before] of [
       [60, ''],
       [64, 'a'],
@@ -90,7 +90,7 @@ test('a long secret is blanked out in base64 that has lines', () => {
   assert.equal(shownText(sentence, options), sentence)
 })
 
-function json(text: string): string {
+function inJson(text: string): string {
   return JSON.stringify(text).slice(1, -1)
 }
 
