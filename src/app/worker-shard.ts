@@ -157,7 +157,7 @@ export class WorkerShard {
 
   /**
    * Opens the shard if it was set aside and its files are sound now: somebody has changed them since the last call but one, or they
-   * could not be read. Who changes them may not be done until the next call.
+   * could not be read. Whoever changes them may not be done before the next call.
    */
   async openIfMended(opening: ShardOpening): Promise<void> {
     const { checker, clock, engine, log } = this.#options

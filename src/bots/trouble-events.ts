@@ -4,8 +4,8 @@
  *
  *     well --trouble for `afterMs`, none reported within `quietMs`--> reported --over for `wellMs`--> well
  *
- * Who reads that a trouble is over believes it. So it is over only when the bot is well, and not when another trouble covers it, or
- * when what nobody has fetched is gone.
+ * A trouble is over only when the bot is well, because whoever is told that believes it: not when another trouble covers it, and not
+ * when the updates that nobody has fetched are gone.
  */
 import type { Health, Polls } from '../webhook/health.ts'
 import type { NewOperatorEvent, OperatorEventType, ReportEvent } from '../events/operator-event.ts'
