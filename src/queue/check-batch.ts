@@ -31,7 +31,7 @@ import { followAddedTypes, updateTypes } from './update-types.ts'
 
 /** Updates in one shared memory, with their rows. */
 export interface UpdateBatch {
-  readonly memory: SharedArrayBuffer
+  readonly memory: ArrayBuffer | SharedArrayBuffer
   readonly numbers: Int32Array
 }
 

@@ -96,7 +96,7 @@ export class CheckPool {
    * @param nths - the numbers of the rows
    */
   async check(rows: UpdateRows, nths: readonly number[]): Promise<void> {
-    const lent: SharedArrayBuffer[] = []
+    const lent: (ArrayBuffer | SharedArrayBuffer)[] = []
     const checked = await this.#thread.run(() => {
       const batch = this.#batchOf(nths.map((nth) => rows.updateOf(nth)))
       lent.push(batch.memory)

@@ -15,7 +15,7 @@ import { answerIn, type PlacedAnswer, type RawAnswer } from './read-origin-answe
 /** What the thread is asked. */
 export interface AnswerTask extends Omit<RawAnswer, 'body'> {
   /** Begins with the body. */
-  readonly memory: SharedArrayBuffer
+  readonly memory: ArrayBuffer | SharedArrayBuffer
   /** The length of the body. */
   readonly bytes: number
 }
@@ -47,7 +47,7 @@ export class LargeAnswers {
 
   /** Reads an answer as `readOriginAnswer` does. Never rejects; a failure of the thread is one of the poll. */
   async read({ body, ...raw }: RawAnswer): Promise<OriginAnswer> {
-    const lent: SharedArrayBuffer[] = []
+    const lent: (ArrayBuffer | SharedArrayBuffer)[] = []
     const placed = await this.#thread.run(() => {
       const memory = this.#scratch.take(body.length)
       lent.push(memory)
