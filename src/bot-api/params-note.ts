@@ -3,7 +3,7 @@ import type { Params } from './params.ts'
 
 /** So many are shown, and only what looks like a name: anything else may be a secret in the wrong place. */
 const shownMax = 3
-const shownName = /^[a-z_]\w{0,31}(?:\[\w{0,16}\]){0,2}$/i
+const shownName = /^[a-z_][\w-]{0,31}(?:\[\w{0,16}\]){0,2}$/i
 const shownType = /^[\w.+-]{1,32}\/[\w.+-]{1,32}$/
 
 /**
@@ -21,23 +21,25 @@ export function paramsNote(
   const { misread, unreadBody } = params
   let unknown: string[] | undefined
   for (const name of params.names()) {
-    if (own.includes(name) || !shownName.test(name)) continue
+    if (own.includes(name)) continue
     unknown ??= []
     unknown.push(name)
   }
-  if (misread === undefined && unreadBody === undefined && unknown === undefined) return undefined
+  const files = params.unusedFiles()
+  // Most calls end here.
+  if (!misread && unreadBody === undefined && !unknown && files.length === 0) return undefined
   const parts = [
     ...(misread ?? []).slice(0, shownMax),
-    ...unknownText(unknown),
+    ...(unknown ? [`there is no parameter ${namesText(unknown)}`] : []),
+    ...(files.length > 0 ? [`the file ${namesText(files)}`] : []),
     ...bodyText(unreadBody),
   ]
   return `${method} was called with what is ignored: ${parts.join(', ')}`
 }
 
-function unknownText(names: readonly string[] | undefined): readonly string[] {
-  if (names === undefined) return []
-  const shown = names.slice(0, shownMax).map((name) => `"${name}"`)
-  return [`there is no parameter ${shown.join(', ')}`]
+function namesText(names: readonly string[]): string {
+  const shown = names.filter((name) => shownName.test(name)).slice(0, shownMax)
+  return shown.length === 0 ? 'of such a name' : shown.map((name) => `"${name}"`).join(', ')
 }
 
 function bodyText(contentType: string | undefined): readonly string[] {

@@ -48,6 +48,8 @@ export class Params {
   /** Texts, and values that become text only when they are read: JSON values, and bytes of multipart. No value is empty. */
   readonly #values = new Map<string, unknown>()
   #files: Map<string, Buffer> | undefined
+  /** The names of files that were asked for. */
+  #usedFiles: Set<string> | undefined
   #unreadBody: string | undefined
   #misread: string[] | undefined
   #valueless: string[] | undefined
@@ -108,6 +110,12 @@ export class Params {
       : [...this.#values.keys(), ...this.#valueless]
   }
 
+  /** The names of the files that nobody has asked for. */
+  unusedFiles(): readonly string[] {
+    if (this.#files === undefined) return []
+    return [...this.#files.keys()].filter((name) => this.#usedFiles?.has(name) !== true)
+  }
+
   /** What was read so far and is not what it should be, one sentence each; undefined if there is nothing. */
   get misread(): readonly string[] | undefined {
     return this.#misread
@@ -136,17 +144,23 @@ export class Params {
    * @throws REQUEST_TOO_LARGE as `text` does, if the part has no file name.
    */
   file(name: string): Buffer | undefined {
-    const direct = this.#files?.get(name)
+    const direct = this.#fileNamed(name)
     if (direct !== undefined) return direct
     const target = this.#attachedTo(name)
     if (target === undefined) return undefined
-    const attached = this.#files?.get(target)
+    const attached = this.#fileNamed(target)
     if (attached !== undefined || target === name) return attached
     // The part that it names may have been sent without a file name.
     const value = this.#values.get(target)
     if (value instanceof Buffer) return value
     const text = this.text(target)
     return text === undefined ? undefined : Buffer.from(text)
+  }
+
+  #fileNamed(name: string): Buffer | undefined {
+    const content = this.#files?.get(name)
+    if (content !== undefined) (this.#usedFiles ??= new Set()).add(name)
+    return content
   }
 
   /** Returns the name of the part that contains the file. */

@@ -27,13 +27,15 @@ const own = [
 ] as const
 
 /**
- * Whether a call without a url says something that is likely one: in a body that is not read, as a file, or under another name. It
- * would delete the webhook.
+ * Whether a call without a url says something that is likely one: in a body that is not read, in a file, under another name, or
+ * within another value. It would delete the webhook.
  */
 function mayMeanUrl(params: Params): boolean {
-  if (params.unreadBody !== undefined || params.file('url') !== undefined) return true
+  if (params.unreadBody !== undefined) return true
+  if (params.unusedFiles().some((name) => name !== 'certificate')) return true
   for (const name of params.names()) {
-    if (name !== 'url' && /url|:\/\//i.test(name)) return true
+    if (name === 'url') continue
+    if (/url|:\/\//i.test(name) || params.text(name)?.includes('://') === true) return true
   }
   return false
 }
@@ -58,6 +60,7 @@ export function makeSetWebhook(options: SetWebhookOptions): Method {
     if (url === undefined) {
       if (mayMeanUrl(params)) throw misplacedUrl()
       const dropsPending = params.boolean('drop_pending_updates')
+      queue.note('setWebhook', paramsNote('setWebhook', params, own))
       return { result: 'true', description: await queue.webhook.delete(dropsPending) }
     }
     const { webhookConnectionsMax } = options

@@ -56,6 +56,10 @@ test('each parameter that is ignored or counts as something else is named', () =
     ['offset=', undefined],
     ['latest', `${ignored} the body has a form that is not read`],
     ['ofset=1', `${ignored} there is no parameter "ofset"`],
+    ['allowed-updates=[]', `${ignored} there is no parameter "allowed-updates"`],
+    ['allowed_updates.0=poll', `${ignored} there is no parameter of such a name`],
+    [' offset=1', `${ignored} there is no parameter of such a name`],
+    ['\u043effset=1', `${ignored} there is no parameter of such a name`],
   ] as const
   for (const [body, note] of cases) assert.equal(noteOf(body), note)
   assert.equal(
@@ -64,8 +68,25 @@ test('each parameter that is ignored or counts as something else is named', () =
   )
 })
 
+test('a file is named that is no value of a parameter', () => {
+  const part = (name: string, fileName: string): string =>
+    `--x\r\nContent-Disposition: form-data; name="${name}"${fileName}\r\n\r\n["poll"]\r\n`
+  const multipart = 'multipart/form-data; boundary=x'
+  const ignored = 'getUpdates was called with what is ignored:'
+  const file = '; filename="types.json"'
+  assert.equal(noteOf(`${part('allowed_updates', '')}--x--`, multipart), undefined)
+  assert.equal(
+    noteOf(`${part('allowed_updates', file)}${part('a b', file)}--x--`, multipart),
+    `${ignored} the file "allowed_updates"`,
+  )
+  assert.equal(
+    noteOf(`${part('a b', file)}--x--`, multipart),
+    `${ignored} the file of such a name`,
+  )
+})
+
 test('a note shows nothing that may be a secret, and stays short', () => {
-  assert.equal(noteOf('123456789:AAsecret=1'), undefined)
+  assert.doesNotMatch(noteOf('123456789:AAsecret=1') ?? '', /123|secret/)
   const note = noteOf('offset=x', '<script>/evil\u001b') ?? ''
   assert.ok(!note.includes('script'))
   const many = Array.from({ length: 500 }, (_, nth) => `name${nth}=1`).join('&')

@@ -66,15 +66,21 @@ test('a body that is not read never deletes the webhook', async () => {
     'URL=https://bots.example/',
     'webhook_url=https://bots.example/',
     'url[]=https://bots.example/',
+    'address=https://bots.example/',
+    'secret_token=https%3A%2F%2Fbots.example',
+    'params={"url":"https://bots.example/"}',
   ]) {
     assert.equal((await call(form)).changes, 0, form)
     assert.equal((await call('', form, 'application/x-www-form-urlencoded')).changes, 0, form)
   }
   assert.equal((await call('https://bots.example/hook')).changes, 0)
-  const part =
-    '--x\r\nContent-Disposition: form-data; name="url"; filename="a"\r\n\r\nhttps://bots.example/\r\n--x--'
   const multipart = 'multipart/form-data; boundary=x'
-  assert.equal((await call('', part, multipart)).changes, 0)
+  for (const name of ['url', 'webhook', 'a b']) {
+    const part = `--x\r\nContent-Disposition: form-data; name="${name}"; filename="a"\r\n\r\nhttps://bots.example/\r\n--x--`
+    assert.equal((await call('', part, multipart)).changes, 0, name)
+  }
+  const nested = '{"params":{"url":"https://bots.example/"}}'
+  assert.equal((await call('', nested, 'application/json')).changes, 0)
   // It is no body that says something, or the url is elsewhere.
   const done = { said: 'done', changes: 1 }
   assert.deepEqual(await call('', ' {} '), done)
