@@ -204,8 +204,8 @@ function orderingKey() {
 function person() {
   return Type.Optional(
     Type.String({
-      pattern: '^-?[1-9][0-9]{0,15}$',
-      description: 'Selects updates that name this user or chat anywhere.',
+      pattern: '^-?[1-9][0-9]{0,18}$',
+      description: 'the id of a user or a chat, in up to 19 digits, which the updates name anywhere',
     }),
   )
 }
