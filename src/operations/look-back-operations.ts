@@ -205,7 +205,8 @@ function person() {
   return Type.Optional(
     Type.String({
       pattern: '^-?[1-9][0-9]{0,18}$',
-      description: 'the id of a user or a chat, in up to 19 digits, which the updates name anywhere',
+      description:
+        'the id of a user or a chat, in up to 19 digits, which the updates name anywhere',
     }),
   )
 }

@@ -79,10 +79,7 @@ test('a file is named that is no value of a parameter', () => {
     noteOf(`${part('allowed_updates', file)}${part('a b', file)}--x--`, multipart),
     `${ignored} the file "allowed_updates"`,
   )
-  assert.equal(
-    noteOf(`${part('a b', file)}--x--`, multipart),
-    `${ignored} the file of such a name`,
-  )
+  assert.equal(noteOf(`${part('a b', file)}--x--`, multipart), `${ignored} the file of such a name`)
 })
 
 test('a note shows nothing that may be a secret, and stays short', () => {
