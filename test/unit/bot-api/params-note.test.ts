@@ -68,9 +68,11 @@ test('each parameter that is ignored or counts as something else is named', () =
   )
 })
 
+function part(name: string, fileName: string): string {
+  return `--x\r\nContent-Disposition: form-data; name="${name}"${fileName}\r\n\r\n["poll"]\r\n`
+}
+
 test('a file is named that is no value of a parameter', () => {
-  const part = (name: string, fileName: string): string =>
-    `--x\r\nContent-Disposition: form-data; name="${name}"${fileName}\r\n\r\n["poll"]\r\n`
   const multipart = 'multipart/form-data; boundary=x'
   const ignored = 'getUpdates was called with what is ignored:'
   const file = '; filename="types.json"'
