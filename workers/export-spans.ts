@@ -95,5 +95,11 @@ function reasonOf(error: unknown): string {
   if (error instanceof AnswerRefused) return `the endpoint sent ${error.message}`
   if (!(error instanceof Error)) return 'the endpoint did not accept them'
   const code = 'code' in error ? error.code : undefined
+  // The library has no code for a time that is over, nor for answers that ask to come again later.
+  if (code === undefined && error.name === 'Error')
+    return 'the endpoint did not accept them in time'
+  if (typeof code === 'string' && code.startsWith('HPE_')) {
+    return `the endpoint sent what is not HTTP/1.1 (${code})`
+  }
   return typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name
 }

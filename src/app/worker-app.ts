@@ -450,12 +450,12 @@ function registryOf(
 
 /** As the upstream services, this is imported only if it is used. */
 async function relayOriginsOf(
-  { settings: { config, adminKey }, clock }: Parts,
+  { settings: { config, adminKey }, clock, log }: Parts,
   { network }: WebhookFactory,
 ): Promise<RelayOrigins | undefined> {
   if (config.relayFrom.length === 0) return undefined
   const { RelayOrigins: Origins } = await import('./relay-origins.ts')
-  return new Origins({ from: config.relayFrom, adminKey, clock, random, network })
+  return new Origins({ from: config.relayFrom, adminKey, clock, log, random, network })
 }
 
 function retentionOfServer({ retainMs: ms, retainBytes: bytes }: Config): Retention {

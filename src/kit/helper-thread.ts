@@ -38,15 +38,16 @@ export class HelperThread<Task, Result> {
    * Runs a task in the thread. Never rejects.
    *
    * @param taskOf - creates the task; called only if there is room, and may throw
+   * @param signal - gives the task up, and ends the thread if it has begun; its reason goes to `onFailure`
    */
-  async run(taskOf: () => Task): Promise<Result | undefined> {
+  async run(taskOf: () => Task, signal?: AbortSignal): Promise<Result | undefined> {
     if (this.#isClosed || this.#pending >= this.#options.pendingMax) return undefined
     this.#piscina ??= this.#start()
     this.#pending++
     try {
-      return await this.#piscina.run(taskOf())
+      return await this.#piscina.run(taskOf(), { signal: signal ?? null })
     } catch (error) {
-      if (!this.#isClosed) this.#options.onFailure(error)
+      if (!this.#isClosed) this.#options.onFailure(signal?.aborted === true ? signal.reason : error)
       return undefined
     } finally {
       this.#pending--

@@ -39,6 +39,8 @@ export class AnswerRefused extends Error {
 
 export const tooManyInterim = new AnswerRefused('too many interim responses')
 export const piecesTooSmall = new AnswerRefused('a body in pieces that are too small')
+export const notHttp = new AnswerRefused('what is not HTTP/1.1')
+export const onlyHttp2 = new AnswerRefused('frames of HTTP/2, and HTTP/1.1 is needed')
 export const tooMuchFraming = new AnswerRefused('too many bytes that are no body')
 
 /** Counts what one answer costs. */

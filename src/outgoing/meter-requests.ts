@@ -28,6 +28,7 @@ export function meterRequests(bounds: RequestBounds): () => void {
 }
 
 const tooLate = new AnswerRefused('no complete answer in time')
+const noAnswer = new AnswerRefused('what is no answer')
 
 function meter(request: ClientRequest, { clock, bytesMax, timeoutMs }: RequestBounds): void {
   const count = new AnswerMeter()
@@ -40,10 +41,19 @@ function meter(request: ClientRequest, { clock, bytesMax, timeoutMs }: RequestBo
   const onBytes = (): void => end(count.framingOf(request.socket?.bytesRead ?? 0))
   const timer = clock.after(timeoutMs, () => end(tooLate))
   request.socket?.on('data', onBytes)
-  request.on('information', () => end(count.addInterim()))
+  const onInterim = (): void => end(count.addInterim())
+  request.on('information', onInterim)
+  // 100 alone has an event of its own.
+  request.on('continue', onInterim)
+  let hasFailed = false
+  request.once('error', () => {
+    hasFailed = true
+  })
   request.once('close', () => {
     timer.cancel()
     request.socket?.off('data', onBytes)
+    // Of an upgrade that nobody asked for, Node.js tells nothing, and the library would wait for ever.
+    if (response === undefined && !hasFailed) request.emit('error', noAnswer)
   })
   // The library begins to read in the same event, so no piece is missed.
   request.prependOnceListener('response', (answer) => {

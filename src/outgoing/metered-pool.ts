@@ -6,7 +6,14 @@
  */
 import type { Socket } from 'node:net'
 import { type buildConnector, Client, type Dispatcher, Pool } from 'undici'
-import { AnswerMeter } from './answer-meter.ts'
+import { AnswerHead, readThrough } from './answer-head.ts'
+import {
+  AnswerMeter,
+  interimResponsesMax,
+  notHttp,
+  onlyHttp2,
+  tooManyInterim,
+} from './answer-meter.ts'
 
 export interface MeteredPoolOptions
   extends Pick<Pool.Options, 'bodyTimeout' | 'connect' | 'headersTimeout'> {
@@ -39,29 +46,36 @@ function meteredClient(origin: URL, options: object): Dispatcher {
   )
 }
 
-/** Counts what the socket of a client receives during an answer. */
+/** Counts what the socket of a client receives during an answer, and keeps interim responses from undici, which refuses some. */
 class SocketWatch {
   readonly meter = new AnswerMeter()
+  readonly head = new AnswerHead()
   #socket: Socket | undefined
   #controller: Dispatcher.DispatchController | undefined
 
   use(socket: Socket): void {
     this.#socket = socket
+    readThrough(this.head, socket)
     socket.on('readable', () => this.#count())
   }
 
   begin(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.head.reset()
+    this.head.begin()
     this.meter.begin(this.#socket?.bytesRead ?? 0)
   }
 
   end(): void {
     this.#controller = undefined
+    this.head.end()
   }
 
   #count(): void {
     if (this.#controller === undefined) return
-    const refused = this.meter.framingOf(this.#socket?.bytesRead ?? 0)
+    const isInterim = this.head.interimResponses > interimResponsesMax
+    const tooMuch = this.meter.framingOf(this.#socket?.bytesRead ?? 0)
+    const refused = isInterim ? tooManyInterim : tooMuch
     if (refused !== undefined) this.#controller.abort(refused)
   }
 }
@@ -83,10 +97,12 @@ class MeteredHandler implements Dispatcher.DispatchHandler {
   onResponseStart(
     ...response: Parameters<Required<Dispatcher.DispatchHandler>['onResponseStart']>
   ): void {
-    const [controller, status] = response
-    const refused = status < 200 ? this.#watch.meter.addInterim() : undefined
-    if (refused === undefined) this.#handler.onResponseStart?.(...response)
-    else controller.abort(refused)
+    const [controller, status, headers] = response
+    const { head } = this.#watch
+    // undici's parser also reads answers of other protocols, such as `RTSP/1.0 200 OK`.
+    if (status !== head.status) return controller.abort(notHttp)
+    head.endHeaders(headers)
+    this.#handler.onResponseStart?.(...response)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
@@ -100,10 +116,9 @@ class MeteredHandler implements Dispatcher.DispatchHandler {
     this.#handler.onResponseEnd?.(...end)
   }
 
-  onResponseError(
-    ...end: Parameters<Required<Dispatcher.DispatchHandler>['onResponseError']>
-  ): void {
+  onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
+    const { isHttp2 } = this.#watch.head
     this.#watch.end()
-    this.#handler.onResponseError?.(...end)
+    this.#handler.onResponseError?.(controller, isHttp2 ? onlyHttp2 : error)
   }
 }

@@ -6,10 +6,12 @@
 import { entryFiles } from '../entry-files.ts'
 import { HelperThread } from '../kit/helper-thread.ts'
 import { kib } from '../limits.ts'
+import { messageOf } from '../message-of.ts'
 import { SharedScratch } from '../queue/shared-scratch.ts'
 import { addedTypes } from '../queue/update-types.ts'
+import type { Surroundings } from '../surroundings.ts'
 import { relayAnswerBytesMax } from './limits.ts'
-import type { OriginAnswer } from './origin.ts'
+import type { OriginAnswer, OriginFailure } from './origin.ts'
 import { answerIn, type PlacedAnswer, type RawAnswer } from './read-origin-answer.ts'
 
 /** What the thread is asked. */
@@ -24,8 +26,23 @@ export interface AnswerTask extends Omit<RawAnswer, 'body'> {
 const answerScratchBytesMin = 256 * kib
 /** The thread ends after this idle time, as the one that checks pushes does. */
 const answerIdleMs = 60_000
+/**
+ * An answer must be read in this time, or its thread is ended. Chosen: the dearest one takes 1.5 s, others may be before it, and a
+ * machine may be busy; all large answers of the origin wait meanwhile.
+ */
+export const answerReadTimeoutMs = 30_000
+
+export interface LargeAnswersOptions extends Pick<Surroundings, 'clock' | 'log'> {
+  /** The origin, for the log. */
+  readonly origin: string
+  /** So many answers wait or are read. */
+  readonly pendingMax: number
+  /** Replaces the entry file of the thread in tests. */
+  readonly filename?: string
+}
 
 export class LargeAnswers {
+  readonly #options: LargeAnswersOptions
   readonly #thread: HelperThread<AnswerTask, PlacedAnswer>
   /** Memory for one answer is kept. */
   readonly #scratch = new SharedScratch({
@@ -33,14 +50,19 @@ export class LargeAnswers {
     keptBytesMax: relayAnswerBytesMax,
   })
 
-  /** @param pendingMax - so many answers wait or are read */
-  constructor(pendingMax: number) {
+  constructor(options: LargeAnswersOptions) {
+    const { filename = entryFiles.readOriginAnswer.href, pendingMax, log, origin } = options
+    this.#options = options
     this.#thread = new HelperThread({
-      filename: entryFiles.readOriginAnswer.href,
+      filename,
       pendingMax,
       idleMs: answerIdleMs,
-      // The failure of the poll says it, and the health of the relay shows that.
-      onFailure: () => undefined,
+      onFailure: (error) => {
+        log.error(
+          { origin, error: messageOf(error) },
+          'the thread that reads large answers of an origin failed',
+        )
+      },
       data: addedTypes(),
     })
   }
@@ -48,12 +70,15 @@ export class LargeAnswers {
   /** Reads an answer as `readOriginAnswer` does. Never rejects; a failure of the thread is one of the poll. */
   async read({ body, ...raw }: RawAnswer): Promise<OriginAnswer> {
     const lent: (ArrayBuffer | SharedArrayBuffer)[] = []
+    const aborter = new AbortController()
+    const timer = this.#options.clock.after(answerReadTimeoutMs, () => aborter.abort(tooSlow))
     const placed = await this.#thread.run(() => {
       const memory = this.#scratch.take(body.length)
       lent.push(memory)
       body.copy(new Uint8Array(memory))
       return { ...raw, memory, bytes: body.length }
-    })
+    }, aborter.signal)
+    timer.cancel()
     if (placed === undefined) return { failure: unread }
     // Memory is not reused after a failure, because the thread may still be reading it.
     for (const memory of lent) this.#scratch.give(memory)
@@ -66,7 +91,11 @@ export class LargeAnswers {
   }
 }
 
-const unread = {
-  reason: 'The thread that reads large answers of the origin failed',
+const tooSlow = new Error(`an answer was not read within ${answerReadTimeoutMs / 1_000} s`)
+
+/** If it was the answer that made the thread fail, another one with fewer updates may be read, or shows which one it is. */
+const unread: OriginFailure = {
+  reason: 'The thread that reads large answers of the origin failed: the log says why',
   isPassing: true,
+  isTooLarge: true,
 }

@@ -20,6 +20,7 @@ import { PostboteError } from '../errors.ts'
 import { AnswerRefused } from '../outgoing/answer-meter.ts'
 import { meteredPool } from '../outgoing/metered-pool.ts'
 import { upstreamConnectTimeoutMs } from './limits.ts'
+import { answerFaultOf } from '../webhook/failure.ts'
 import { hasBody } from '../http/body.ts'
 import { onceClosed } from '../http/once-closed.ts'
 import { sendError } from '../bot-api/reply.ts'
@@ -221,7 +222,8 @@ function upstreamError(error: Error): PostboteError {
 
 function textOfAnswer(cause: Error): string | undefined {
   if (cause instanceof AnswerRefused) return `sent ${cause.message}`
-  return cause.name === 'HTTPParserError' ? 'sent what is not HTTP/1.1' : undefined
+  const fault = answerFaultOf(cause)
+  return fault === undefined ? undefined : `sent what is no response: ${fault}`
 }
 
 function failureText(code: string): string {
@@ -238,8 +240,8 @@ function failureText(code: string): string {
     case 'UND_ERR_HEADERS_TIMEOUT':
     case 'UND_ERR_BODY_TIMEOUT':
       return 'did not respond in time'
-    case 'UND_ERR_HEADERS_OVERFLOW':
-      return 'sent headers that are too large'
+    case 'FST_ERR_BAD_STATUS_CODE':
+      return 'sent what is no response: its status is none'
     default:
       return 'closed the connection; it may have received the request'
   }

@@ -15,8 +15,8 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher as Undici } from 'undici'
 import type { Clock, Timer } from '../clock.ts'
 import type { Lease } from '../lease.ts'
+import { AnswerHead, readThrough } from '../outgoing/answer-head.ts'
 import { AnswerMeter, interimResponsesMax, tooManyInterim } from '../outgoing/answer-meter.ts'
-import { AnswerHead } from './answer-head.ts'
 import { isSuccess } from './classify-response.ts'
 import { webhookReplyBytesMax } from './limits.ts'
 import { failureOf, WebhookFailure } from './failure.ts'
@@ -136,7 +136,7 @@ export class Connection {
     this.#request = { method: 'POST', path: options.path, headers: options.headers, body: null }
     if (options.replies !== undefined) this.#reply = new ReplyReader(options.replies)
     if (options.responseText !== undefined) this.#text = new ResponseText(options.responseText)
-    this.#watchReading(options.socket)
+    readThrough(this.#head, options.socket)
     options.socket.once('error', (error) => {
       this.#socketError = error
     })
@@ -225,6 +225,7 @@ export class Connection {
     // undici's parser also reads answers of other protocols, such as `RTSP/1.0 200 OK`.
     if (status !== this.#head.status) return controller.abort(isNotHttp)
     this.status = status
+    this.#head.endHeaders(headers)
     const retryAfter = headers['retry-after']
     if (retryAfter !== undefined) this.retryAfter = String(retryAfter)
     const deliveryOrder = headers['webhook-delivery']
@@ -274,19 +275,6 @@ export class Connection {
     if (this.#head.isHttp2) return new WebhookFailure(onlyHttp2, 'rejected', error)
     if (error === responseIsCut) return isNotHttp
     return failureOf(this.#socketError ?? error)
-  }
-
-  /** Has all that undici reads pass through the head of the answer. A stream in between would cost more than the rest. */
-  #watchReading(socket: Socket): void {
-    const read = socket.read.bind(socket)
-    socket.read = (size?: number): unknown => {
-      for (;;) {
-        const chunk: unknown = read(size)
-        if (!(chunk instanceof Buffer)) return chunk
-        const rest = this.#head.pass(chunk)
-        if (rest.length > 0) return rest
-      }
-    }
   }
 
   /** A method in the body is waited for as long as undici does, if its length is known; otherwise, as long as more comes. */

@@ -133,6 +133,14 @@ export function failureOf(error: unknown): WebhookFailure {
   return new WebhookFailure(text, kind, error)
 }
 
+const wrongResponse = /^Wrong response from the webhook: /
+
+/** Returns what is wrong with the response of any server; undefined if none has come. */
+export function answerFaultOf(error: unknown): string | undefined {
+  const { kind, message } = failureOf(error)
+  return kind === 'rejected' ? message.replace(wrongResponse, '') : undefined
+}
+
 /** Translates an error during a TLS handshake. A broken connection counts as `tls_failed` then. */
 export function tlsFailureOf(error: unknown): WebhookFailure {
   const failure = failureOf(error)

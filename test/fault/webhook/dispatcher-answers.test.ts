@@ -14,6 +14,14 @@ import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { portOf } from '../../support/kit/port.ts'
 import { until } from '../../support/kit/until.ts'
 import { readRequests } from '../../support/producers/raw-requests.ts'
+import {
+  badlyFramed,
+  brokenOff,
+  type HostileAnswer,
+  notHttp,
+} from '../../support/network/hostile-answers.ts'
+import { startHostileServer } from '../../support/network/hostile-server.ts'
+import { startRawServer } from '../../support/network/raw-server.ts'
 import { stopAfter } from '../../support/webhook/webhook-endpoints.ts'
 import { loopbackNetwork, setUpWebhook } from '../../support/webhook/webhook-setup.ts'
 
@@ -22,16 +30,11 @@ async function perConnection(
   context: TestContext,
   serve: (socket: Socket, nth: number, text: string) => void,
 ): Promise<string> {
-  const server = createServer((socket) => {
+  const { port } = await startRawServer(context, (socket) => {
     let nth = 0
-    context.after(() => socket.destroy())
-    socket.on('error', () => undefined)
     readRequests(socket, (text) => serve(socket, ++nth, text))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  context.after(() => server.close())
-  return `http://127.0.0.1:${portOf(server)}/`
+  return `http://127.0.0.1:${port}/`
 }
 
 const noContent = 'HTTP/1.1 204 No Content\r\n\r\n'
@@ -98,39 +101,8 @@ const ok = 'HTTP/1.1 200 OK\r\n'
 const length = 'Content-Length: 2\r\n'
 const chunked = 'Transfer-Encoding: chunked\r\n'
 const go = 'HTTP/1.1 100 Continue\r\n\r\n'
-const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nX: \r\n\r\n'
 
-/** Answers that are successes, whatever is wrong with the rest of them. */
-const badSuccesses: Readonly<Record<string, string>> = {
-  'two lengths': `${ok}${length}${length}\r\nok`,
-  'two different lengths': `${ok}${length}Content-Length: 3\r\n\r\nok`,
-  'a length and chunks': `${ok}${length}${chunked}\r\n2\r\nok\r\n0\r\n\r\n`,
-  'chunks and a length': `${ok}${chunked}${length}\r\n2\r\nok\r\n0\r\n\r\n`,
-  'a length that is no number': `${ok}Content-Length: two\r\n\r\nok`,
-  'a 204 with a length and a body': `HTTP/1.1 204 No Content\r\n${length}\r\nok`,
-  'a 204 with a length and without a body': `HTTP/1.1 204 No Content\r\n${length}\r\n`,
-  'a folded header': `${ok}X-A: b\r\n c\r\n${length}\r\nok`,
-  'a blank before a colon': `${ok}X-A : b\r\n${length}\r\nok`,
-  'a header without a colon': `${ok}nonsense\r\n${length}\r\nok`,
-  'a zero byte in a header': `${ok}X-A: \0\r\n${length}\r\nok`,
-  'headers of 17 KiB': `${ok}X-A: ${'x'.repeat(17_000)}\r\n${length}\r\nok`,
-  'headers of 1 MB': `${ok}X-A: ${'x'.repeat(1_000_000)}\r\n${length}\r\nok`,
-  'a size of a chunk that is none': `${ok}${chunked}\r\nzz\r\nok\r\n0\r\n\r\n`,
-  'line ends of one byte': 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok',
-  'a status line without a reason, and two lengths': `HTTP/1.0 299\r\n${length}${length}\r\nok`,
-  'no length': `${ok}\r\nok`,
-  'a head that does not end': `${ok}X-A: b\r\nX-`,
-  'less than it says': `${ok}Content-Length: 3\r\n\r\nok`,
-  'chunks without an end': `${ok}${chunked}\r\n2\r\nok\r\n`,
-  'no length and no body': 'HTTP/1.0 200 OK\r\n\r\n',
-  'a 100 Continue that nobody asked for': `${go}${ok}${length}\r\nok`,
-  'several interim responses': `${go}${hints}${go}HTTP/1.1 102 Processing\n\n${ok}${length}\r\nok`,
-  'blank lines before the status line, and two lengths': `\r\n\n${ok}${length}${length}\r\nok`,
-  'blank lines before an interim response and after it': `\r\n${go}\r\n${ok}${length}\r\nok`,
-  'an interim response and two lengths': `${go}${ok}${length}${length}\r\nok`,
-}
-
-for (const [name, answer] of Object.entries(badSuccesses)) {
+for (const [name, { head: answer }] of Object.entries(badlyFramed)) {
   for (const piece of [answer.length, 1].filter((bytes) => bytes > 1 || answer.length < 1_000)) {
     test(`a 2xx status line is a success: ${name}, in ${piece === 1 ? 'pieces' : 'one piece'}`, async (context) => {
       const ids: string[] = []
@@ -164,37 +136,55 @@ async function write(socket: Socket, answer: string, pieceBytes: number): Promis
 }
 
 const close = 'Webhook connection closed'
-const notHttp = 'Wrong response from the webhook: not HTTP/1.1'
-/** What ends the connection and is no success. */
-const failures: Readonly<Record<string, string>> = {
-  'ICY 200 OK\r\n\r\n': notHttp,
-  '200 OK\r\n\r\n': notHttp,
-  [`RTSP/1.0 200 OK\r\n${length}\r\n`]: notHttp,
-  [`ICE/1.0 200 OK\r\n${length}\r\n`]: notHttp,
-  'HTTP/2 200\r\n\r\n': notHttp,
-  'HTTP/1.1 2000 OK\r\n\r\n': notHttp,
-  ' HTTP/1.1 200 OK\r\n\r\n': notHttp,
-  'HTTP/1.1  200 OK\r\n\r\n': notHttp,
-  'HTTP/1.1 200': close,
-  'HTTP/1.1 200 O': close,
-  [go]: close,
-  [`${go.slice(0, -2)}X: ${ok}`]: close,
-  [`${go}HTTP/1.1 500 No\r\nnonsense\r\n\r\n`]: notHttp,
-  [`HTTP/1.1 304 No\r\n${length}\r\n`]:
-    'Wrong response from the webhook: its body does not have the length that its headers say',
-  '\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64':
-    'Wrong response from the webhook: the endpoint speaks HTTP/2 only, and deliveries need HTTP/1.1',
+const notHttp1 = 'Wrong response from the webhook: not HTTP/1.1'
+const onlyHttp2 =
+  'Wrong response from the webhook: the endpoint speaks HTTP/2 only, and deliveries need HTTP/1.1'
+const notAsLong =
+  'Wrong response from the webhook: its body does not have the length that its headers say'
+const notAsked = 'Wrong response from the webhook: 101 Switching Protocols was not requested'
+const reset = 'Connection reset by peer'
+const words: Partial<Record<keyof typeof notHttp | keyof typeof brokenOff, readonly string[]>> = {
+  'nothing, and a reset': [reset],
+  // The reset may overtake the bytes.
+  'half a body, and a reset': [reset, close],
+  'settings of HTTP/2': [onlyHttp2],
+  'an upgrade': [notAsked],
 }
 
-for (const [answer, message] of Object.entries(failures)) {
-  test(`an answer without a 2xx status line is none: ${JSON.stringify(answer)}`, async (context) => {
-    const url = await perConnection(context, (socket) => void socket.end(answer, 'latin1'))
-    const setup = stopAfter(context, setUpWebhook({ url }, { clock: new FakeClock() }))
+for (const [answers, usual] of [
+  [notHttp, notHttp1],
+  [brokenOff, close],
+] as const) {
+  for (const [name, answer] of Object.entries<HostileAnswer>(answers)) {
+    test(`an answer without a 2xx status line is none: ${name}`, async (context) => {
+      const { origin } = await startHostileServer(context, { end: 'end', ...answer })
+      const setup = stopAfter(context, setUpWebhook({ url: origin }, { clock: new FakeClock() }))
+      setup.source.push({ updateId: 1 })
+      setup.dispatcher.start(0)
+      await until(() => setup.attempts.failuresInRow > 0)
+      const { [name]: special }: Readonly<Record<string, readonly string[]>> = words
+      const told = setup.attempts.lastError ?? ''
+      assert((special ?? [usual]).includes(told), told)
+      assert.equal(setup.source.updates.length, 1)
+    })
+  }
+}
+
+for (const [name, head, message] of [
+  [
+    'what is not HTTP after an interim response',
+    `${go}HTTP/1.1 500 No\r\nnonsense\r\n\r\n`,
+    notHttp1,
+  ],
+  ['a 304 with a length', `HTTP/1.1 304 No\r\n${length}\r\n`, notAsLong],
+] as const) {
+  test(`${name} is told as what it is`, async (context) => {
+    const { origin } = await startHostileServer(context, { head, end: 'end' })
+    const setup = stopAfter(context, setUpWebhook({ url: origin }, { clock: new FakeClock() }))
     setup.source.push({ updateId: 1 })
     setup.dispatcher.start(0)
     await until(() => setup.attempts.failuresInRow > 0)
     assert.equal(setup.attempts.lastError, message)
-    assert.equal(setup.source.updates.length, 1)
   })
 }
 

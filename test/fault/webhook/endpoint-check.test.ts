@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpsServer } from 'node:https'
-import { createServer, type Server, type Socket } from 'node:net'
+import type { Server } from 'node:net'
 import { before, test, type TestContext } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { compileBlocklist, isBlocked } from '../../../src/net/blocklist.ts'
@@ -25,6 +25,9 @@ import {
   type KeyPair,
   makeCertificate,
 } from '../../support/network/certificates.ts'
+import { brokenOff, endless, notHttp } from '../../support/network/hostile-answers.ts'
+import { startHostileServer } from '../../support/network/hostile-server.ts'
+import { type RawServer, startRawServer } from '../../support/network/raw-server.ts'
 import { isSignedWith } from '../../support/webhook/verify-signature.ts'
 import { endpoint, ok, rawEndpoint } from '../../support/webhook/webhook-endpoints.ts'
 import { loopbackNetwork } from '../../support/webhook/webhook-setup.ts'
@@ -270,22 +273,9 @@ test('the names in a certificate are text in one line', async (context) => {
   assert.doesNotMatch(tls?.subject ?? '', /[\p{Cc}]/u)
 })
 
-/** Accepts connections, reads nothing and says nothing. */
-async function silentPort(
-  context: TestContext,
-): Promise<{ readonly port: number; readonly sockets: Set<Socket> }> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
-    socket.on('close', () => sockets.delete(socket))
-    socket.resume()
-  })
-  await listen(context, server)
-  context.after(() => {
-    for (const socket of sockets) socket.destroy()
-  })
-  return { port: portOf(server), sockets }
+/** Accepts connections and says nothing. */
+function silentPort(context: TestContext): Promise<RawServer> {
+  return startRawServer(context, (socket) => void socket.resume())
 }
 
 function withClock(clock: FakeClock): Partial<EndpointCheckOptions> {
@@ -379,33 +369,19 @@ test('what a failed response says is shown as that of an attempt: not at all if 
   )
 })
 
-test('endless or countless headers, interim responses, and what is not HTTP end a check', async (context) => {
-  const many = Array.from({ length: 10_000 }, (_, nth) => `x-${nth}: ${nth}\r\n`).join('')
-  const cases: readonly (readonly [(socket: Socket) => void, RegExp])[] = [
-    [(socket) => void socket.write(`HTTP/1.1 500 No\r\n${many}`), /headers are too large$/],
-    [
-      (socket) => {
-        const more = (): void => {
-          if (!socket.destroyed) socket.write('x-a: b\r\n'.repeat(1_000), more)
-        }
-        socket.write('HTTP/1.1 500 No\r\n', more)
-      },
-      /headers are too large$/,
-    ],
-    [
-      (socket) => void socket.write('HTTP/1.1 102 Wait\r\n\r\n'.repeat(200)),
-      /too many interim responses$/,
-    ],
-    [(socket) => void socket.write('SSH-2.0-OpenSSH\r\n'), /not HTTP\/1\.1$/],
-    [(socket) => void socket.end(), /^Webhook connection closed$/],
-  ]
-  for (const [misbehave, text] of cases) {
-    const { url, sockets } = await rawEndpoint(context, misbehave)
-    const checked = await check(url)
+test('an answer that ends a check leaves neither a connection nor texts of the endpoint', async (context) => {
+  for (const [answer, text] of [
+    [endless.headers, /headers are too large$/],
+    [endless['interim responses'], /too many interim responses$/],
+    [notHttp['a greeting of SSH'], /not HTTP\/1\.1$/],
+    [brokenOff['nothing, and the end'], /^Webhook connection closed$/],
+  ] as const) {
+    const server = await startHostileServer(context, answer)
+    const checked = await check(server.origin)
     assert.equal(checked.steps.at(-1)?.state, 'failed')
     assert.match(textOf(checked, 'post'), text)
     assert.deepEqual([checked.responseHeaders, checked.responseBody], [undefined, undefined])
-    await until(() => sockets.size === 0)
+    await until(() => server.open() === 0)
   }
 })
 

@@ -3,7 +3,20 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { portOf } from '../kit/port.ts'
 import { until } from '../kit/until.ts'
+import type { Span } from '../../../src/tracing/tracer.ts'
 import type { EndingTest } from '../server/server.ts'
+
+/** A span to send. */
+export const oneSpan: Span = {
+  name: 'push',
+  traceId: '1'.repeat(32),
+  spanId: '2'.repeat(16),
+  parentId: '3'.repeat(16),
+  startMs: 1,
+  endMs: 2,
+  isError: false,
+  attributes: {},
+}
 
 /** A span as OTLP tells it, with the fields that tests use. */
 export interface ReceivedSpan {

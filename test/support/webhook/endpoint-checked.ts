@@ -1,19 +1,21 @@
-import { systemClock } from '../../../src/clock.ts'
+import type { Clock } from '../../../src/clock.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
-import { checkEndpoint } from '../../../src/webhook/endpoint-check.ts'
-import { loopbackNetwork } from './webhook-setup.ts'
+import { checkEndpoint, type CheckStep } from '../../../src/webhook/endpoint-check.ts'
+import { loopbackNetworkOf } from './webhook-setup.ts'
 
-/** Checks an endpoint, and resolves with what is told of its answer. */
-export async function endpointChecked(url: string): Promise<string> {
+/** Checks an endpoint, and resolves with the last step. */
+export async function endpointChecked(url: string, clock: Clock): Promise<CheckStep> {
   const { steps } = await checkEndpoint({
     endpoint: parseEndpoint(url, { local: true }),
     secretHeaderNames: [],
     signing: { idPrefix: '0-check-', keys: () => undefined },
     known: { addresses: [], foundMs: 0 },
-    network: loopbackNetwork,
-    clock: systemClock,
+    network: loopbackNetworkOf(clock),
+    clock,
     signal: new AbortController().signal,
     refusalOf: () => '',
   })
-  return steps.at(-1)?.text ?? ''
+  const last = steps.at(-1)
+  if (last === undefined) throw new Error('a check has steps')
+  return last
 }

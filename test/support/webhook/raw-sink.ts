@@ -1,8 +1,6 @@
 /** A webhook that records deliveries as they are on the wire and responds with bytes that need not be HTTP. */
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import type { TestContext } from 'node:test'
-import { portOf } from '../kit/port.ts'
+import { startRawServer } from '../network/raw-server.ts'
 import { readRequests } from '../producers/raw-requests.ts'
 
 export interface RawRequest {
@@ -26,8 +24,7 @@ export async function startRawSink(
   ...replies: readonly string[]
 ): Promise<RawSink> {
   const requests: RawRequest[] = []
-  const server = createServer((socket) => {
-    t.after(() => socket.destroy())
+  const { port } = await startRawServer(t, (socket) => {
     readRequests(socket, (request) => {
       const reply = replies[requests.length] ?? replies.at(-1) ?? noContent
       requests.push(partsOf(request))
@@ -35,10 +32,7 @@ export async function startRawSink(
       else socket.write(reply)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => void server.close())
-  return { requests, origin: `127.0.0.1:${portOf(server)}` }
+  return { requests, origin: `127.0.0.1:${port}` }
 }
 
 function partsOf(request: string): RawRequest {

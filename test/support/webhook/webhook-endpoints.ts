@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTcpServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { WebhookSetup } from './webhook-setup.ts'
 import { portOf } from '../kit/port.ts'
+import { startRawServer } from '../network/raw-server.ts'
 
 export interface Received {
   readonly request: IncomingMessage
@@ -57,23 +58,13 @@ export async function rawEndpoint(
   context: TestContext,
   misbehave: (socket: Socket) => void,
   untilCount = 1,
-): Promise<{ readonly url: string; readonly sockets: Set<Socket> }> {
+): Promise<{ readonly url: string; readonly sockets: ReadonlySet<Socket> }> {
   let count = 0
-  const sockets = new Set<Socket>()
-  const server = createTcpServer((socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-    socket.on('error', () => undefined)
+  const { port, sockets } = await startRawServer(context, (socket) => {
     socket.on('data', () => {
       if (count++ < untilCount) misbehave(socket)
       else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  context.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${portOf(server)}/`, sockets }
+  return { url: `http://127.0.0.1:${port}/`, sockets }
 }

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../src/clock.ts'
+import { type Clock, systemClock } from '../../../src/clock.ts'
 import { AttemptLog } from '../../../src/webhook/attempt-log.ts'
 import { createConnector } from '../../../src/webhook/connector.ts'
 import { Dispatcher, type DispatcherOptions } from '../../../src/webhook/dispatcher.ts'
@@ -7,11 +7,15 @@ import type { WebhookSettings } from '../../../src/webhook/connection-set.ts'
 import { ArraySource } from '../kit/array-source.ts'
 
 /** A network in which every name is this machine and every address is allowed. */
-export const loopbackNetwork: WebhookNetwork = {
-  lookup: async () => ['127.0.0.1'],
-  judge: async (addresses) => addresses.map(() => true),
-  connect: createConnector({ clock: systemClock }),
+export function loopbackNetworkOf(clock: Clock): WebhookNetwork {
+  return {
+    lookup: async () => ['127.0.0.1'],
+    judge: async (addresses) => addresses.map(() => true),
+    connect: createConnector({ clock }),
+  }
 }
+
+export const loopbackNetwork = loopbackNetworkOf(systemClock)
 
 /** Counts as the server-wide gate does; `open` must be 0 after a stop. */
 export class CountingGate {

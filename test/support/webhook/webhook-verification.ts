@@ -1,8 +1,7 @@
 /** For tests of setWebhook: endpoints that let a verification wait, and uploads of a certificate. */
-import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { portOf } from '../kit/port.ts'
+import { startRawServer } from '../network/raw-server.ts'
 
 export interface HangingEndpoint {
   readonly port: number
@@ -14,36 +13,24 @@ export interface HangingEndpoint {
 
 /** Accepts connections and never sends anything. */
 export async function startHanging(t: TestContext): Promise<HangingEndpoint> {
-  const sockets = new Set<Socket>()
   const waiting = new Map<Socket, Buffer[]>()
   let onwardPort: number | undefined
-  const server = createServer((socket) => {
+  const { port, sockets } = await startRawServer(t, (socket) => {
     const early: Buffer[] = []
     const keep = (chunk: Buffer): void => void early.push(chunk)
-    sockets.add(socket)
     waiting.set(socket, early)
-    socket.on('error', () => undefined)
     // Without a listener for data, the socket would not notice the other side's end.
     socket.on('data', keep)
     socket.once('onward', () => socket.off('data', keep))
-    socket.once('close', () => {
-      sockets.delete(socket)
-      waiting.delete(socket)
-    })
+    socket.once('close', () => waiting.delete(socket))
     if (onwardPort !== undefined) passOn(socket, early, onwardPort)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
   return {
-    port: portOf(server),
+    port,
     sockets,
-    passOn(port) {
-      onwardPort = port
-      for (const [socket, early] of waiting) passOn(socket, early, port)
+    passOn(to) {
+      onwardPort = to
+      for (const [socket, early] of waiting) passOn(socket, early, to)
     },
   }
 }

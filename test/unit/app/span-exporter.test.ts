@@ -2,24 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lastSpansMs, type SpanBatch, SpanExporter } from '../../../src/app/span-exporter.ts'
 import type { MetricName } from '../../../src/metrics.ts'
-import type { Span } from '../../../src/tracing/tracer.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { silentLog } from '../../support/kit/silent-log.ts'
+import { oneSpan } from '../../support/network/span-collector.ts'
 
 const settings = { protocol: 'http/json', queueMax: 5, batchMax: 2, delayMs: 1_000 } as const
-const span: Span = {
-  name: 'push',
-  traceId: '1'.repeat(32),
-  spanId: '2'.repeat(16),
-  parentId: '3'.repeat(16),
-  startMs: 1,
-  endMs: 2,
-  isError: false,
-  attributes: {},
-}
-
 type Answer = (error: string | undefined) => void
-
-const ignore = (): void => undefined
 
 /** An endpoint that answers when the test wants it. */
 function setUp() {
@@ -30,12 +18,7 @@ function setUp() {
     observe: () => undefined,
   }
   const warnings: object[] = []
-  const log = {
-    debug: ignore,
-    info: ignore,
-    error: ignore,
-    warn: (fields: object) => void warnings.push(fields),
-  }
+  const log = { ...silentLog, warn: (fields: object) => void warnings.push(fields) }
   const batches: SpanBatch[] = []
   const answers: Answer[] = []
   const send = (batch: SpanBatch): Promise<string | undefined> => {
@@ -44,7 +27,7 @@ function setUp() {
   }
   const exporter = new SpanExporter({ clock, counters, log, settings, send })
   const report = (count: number): void => {
-    for (let nth = 0; nth < count; nth++) exporter.report(span)
+    for (let nth = 0; nth < count; nth++) exporter.report(oneSpan)
   }
   const sizes = (): number[] => batches.map(({ spans }) => spans.length)
   const [exported, dropped] = (['exported', 'dropped'] as const).map(

@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, on } from 'node:events'
 import { test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { pushAll } from '../../../src/client/push-all.ts'
 import type { PushItem } from '../../../src/client/pushed-update.ts'
 import { settle } from '../../support/kit/fake-clock.ts'
+import { collectGarbage } from '../../support/kit/held-memory.ts'
 import { openStream } from '../../support/producers/open-stream.ts'
 
 const item = (botId: number): PushItem => ({ botId, update: { message: { text: `${botId}` } } })
-
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-}
 
 function* brokenSource(): Generator<PushItem> {
   yield item(1)

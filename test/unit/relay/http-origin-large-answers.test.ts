@@ -9,6 +9,7 @@ import { relayAnswerBytesMax } from '../../../src/relay/limits.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { FakeClock } from '../../support/kit/fake-clock.ts'
 import { portOf } from '../../support/kit/port.ts'
+import { silentLog } from '../../support/kit/silent-log.ts'
 import { until } from '../../support/kit/until.ts'
 import { loopbackNetwork } from '../../support/webhook/webhook-setup.ts'
 
@@ -23,6 +24,7 @@ async function originThat(t: TestContext, answers: RequestListener): Promise<Htt
   const origin = new HttpOrigin({
     endpoint: parseEndpoint(`http://127.0.0.1:${portOf(server)}`, { local: true }),
     clock: new FakeClock(),
+    log: silentLog,
     random: () => 0.5,
     network: loopbackNetwork,
   })

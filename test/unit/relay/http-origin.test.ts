@@ -4,12 +4,15 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { HttpOrigin } from '../../../src/relay/http-origin.ts'
 import { relayAnswerBytesMax } from '../../../src/relay/limits.ts'
-import type { OriginFailure } from '../../../src/relay/origin.ts'
+import type { OriginAnswer, OriginFailure } from '../../../src/relay/origin.ts'
 import { parseEndpoint } from '../../../src/webhook/endpoint.ts'
 import { webhookResolvedForMs } from '../../../src/webhook/resolve.ts'
 import { FakeClock, settle } from '../../support/kit/fake-clock.ts'
 import { portOf } from '../../support/kit/port.ts'
+import { silentLog } from '../../support/kit/silent-log.ts'
 import { until } from '../../support/kit/until.ts'
+import { brokenOff, type HostileAnswer, notHttp } from '../../support/network/hostile-answers.ts'
+import { startHostileServer } from '../../support/network/hostile-server.ts'
 import { loopbackNetwork } from '../../support/webhook/webhook-setup.ts'
 
 const poll = { token: '100:secret', offset: undefined, types: [], limit: 100, waitS: 50 }
@@ -24,6 +27,7 @@ test('relays that connect at the same time print no warning, and end with the or
   const origin = new HttpOrigin({
     endpoint: parseEndpoint('http://127.0.0.1:9', { local: true }),
     clock: new FakeClock(),
+    log: silentLog,
     random: () => 0.5,
     network: {
       ...loopbackNetwork,
@@ -58,6 +62,7 @@ async function dripping(t: TestContext, start: (response: ServerResponse) => voi
   const origin = new HttpOrigin({
     endpoint: parseEndpoint(`http://127.0.0.1:${portOf(server)}`, { local: true }),
     clock,
+    log: silentLog,
     random: () => 0.5,
     network: loopbackNetwork,
   })
@@ -136,6 +141,7 @@ test('a name is judged again with the address that it has later', async (t) => {
   const origin = new HttpOrigin({
     endpoint: parseEndpoint(`http://origin.example:${portOf(server)}`, { local: true }),
     clock,
+    log: silentLog,
     random: () => 0.5,
     network: {
       lookup: async () => [address],
@@ -171,6 +177,7 @@ test('an origin that has moved is polled at its new address once the old one ref
   const origin = new HttpOrigin({
     endpoint: parseEndpoint(`http://origin.example:${portOf(server)}`, { local: true }),
     clock,
+    log: silentLog,
     random: () => 0.5,
     network: { ...loopbackNetwork, lookup: async () => [lookups.shift() ?? 'none'] },
   })
@@ -185,4 +192,37 @@ test('an origin that has moved is polled at its new address once the old one ref
   assert.deepEqual(await ask(), { failure: refused }, 'it was looked up just now')
   await clock.advance(10_000)
   assert.deepEqual(await ask(), { updates: [] })
+})
+
+test('an answer of an origin that is none, or breaks off, is told as what it is', async (t) => {
+  const list = 'Content-Length: 23\r\n\r\n{"ok":true,"result":[]}'
+  const cases: readonly (readonly [HostileAnswer, OriginAnswer])[] = [
+    [{ head: `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n${list}` }, { updates: [] }],
+    [
+      notHttp['settings of HTTP/2'],
+      { failure: { reason: 'The origin sent frames of HTTP/2, and HTTP/1.1 is needed' } },
+    ],
+    [
+      brokenOff['half a body'],
+      {
+        failure: { reason: 'The origin broke off its answer: Connection closed', isPassing: true },
+      },
+    ],
+    [
+      brokenOff['nothing, and the end'],
+      { failure: { reason: 'The origin cannot be reached: Connection closed', isPassing: true } },
+    ],
+  ]
+  for (const [answer, expected] of cases) {
+    const server = await startHostileServer(t, answer)
+    const origin = new HttpOrigin({
+      endpoint: parseEndpoint(server.origin, { local: true }),
+      clock: new FakeClock(),
+      log: silentLog,
+      random: () => 0.5,
+      network: loopbackNetwork,
+    })
+    t.after(() => origin.close())
+    assert.deepEqual(await origin.poll(poll, asIs, new AbortController().signal), expected)
+  }
 })

@@ -1,10 +1,22 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { systemClock } from '../../../src/clock.ts'
-import { LargeAnswers } from '../../../src/relay/large-answers.ts'
+import { answerReadTimeoutMs, LargeAnswers } from '../../../src/relay/large-answers.ts'
 import { relayAnswerBytesMax } from '../../../src/relay/limits.ts'
 import { readOriginAnswer } from '../../../src/relay/read-origin-answer.ts'
+import { FakeClock } from '../../support/kit/fake-clock.ts'
+import { silentLog } from '../../support/kit/silent-log.ts'
+import { temporaryDirectory } from '../../support/kit/temporary-directory.ts'
 
+const options = {
+  clock: systemClock,
+  log: silentLog,
+  origin: 'https://origin.example',
+  pendingMax: 1,
+}
 const raw = { status: 200, retryAfter: undefined, nowMs: 0 }
 const list = '{"ok":true,"result":['
 const update = `${list}{"update_id":1,"message":{"chat":{"id":5},"a":`
@@ -50,7 +62,7 @@ async function turnsUntil<Result>(promise: Promise<Result>): Promise<[Result, nu
 }
 
 test('whatever a large answer has, the event loop turns while it is read, and the result is the same', async (t) => {
-  const answers = new LargeAnswers(1)
+  const answers = new LargeAnswers(options)
   t.after(() => answers.close())
   for (const [shape, body] of Object.entries(hostile)) {
     const [answer, turns] = await turnsUntil(answers.read({ ...raw, body }))
@@ -61,7 +73,7 @@ test('whatever a large answer has, the event loop turns while it is read, and th
 })
 
 test('an answer is a failure if the thread has no room for it or has ended', async () => {
-  const answers = new LargeAnswers(1)
+  const answers = new LargeAnswers(options)
   const body = Buffer.from(`${list}]}`)
   const reads = [1, 2].map(() => answers.read({ ...raw, body }))
   const [first, second] = await Promise.all(reads)
@@ -71,3 +83,38 @@ test('an answer is a failure if the thread has no room for it or has ended', asy
   await answers.close()
   assert('failure' in (await answers.read({ ...raw, body })))
 })
+
+const threadFailures: Readonly<Record<string, readonly [source: string, cause: RegExp]>> = {
+  throws: ["throw new Error('no such member')", /no such member/],
+  exits: ['process.exit(7)', /exit.*7/],
+  'runs out of memory': ['const all = []; for (;;) all.push(Array(1e5).fill({}))', /memory/],
+  'does not end': ['for (;;) continue', /^an answer was not read within 30 s$/],
+}
+
+for (const [name, [source, cause]] of Object.entries(threadFailures)) {
+  test(`a thread that ${name} fails the poll, which asks for less, and the log says why; the next answer is read`, async (t) => {
+    const clock = new FakeClock()
+    const lines: [object, string][] = []
+    const log = { ...silentLog, error: (...line: [object, string]) => void lines.push(line) }
+    const own = `export default ({ bytes }) => { if (bytes > 100) { ${source} } return { places: [] } }`
+    const file = join(temporaryDirectory(t), 'thread.mjs')
+    await writeFile(file, own)
+    const filename = pathToFileURL(file).href
+    const answers = new LargeAnswers({ ...options, clock, log, filename })
+    t.after(() => answers.close())
+    const bad = answers.read({ ...raw, body: Buffer.alloc(200) })
+    await clock.advance(0)
+    if (name === 'does not end') await clock.advance(answerReadTimeoutMs)
+    const answer = await bad
+    assert('failure' in answer)
+    assert.equal(answer.failure.isTooLarge, true)
+    assert.equal(lines.length, 1)
+    const [[fields, text] = assert.fail()] = lines
+    assert.equal(text, 'the thread that reads large answers of an origin failed')
+    assert.match(JSON.stringify(fields), /"origin":"https:\/\/origin\.example"/)
+    assert.match(String(Object.values(fields).at(-1)), cause)
+    const good = await answers.read({ ...raw, body: Buffer.alloc(50) })
+    assert.deepEqual(good, { updates: [] })
+    assert.equal(clock.timers, 0)
+  })
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AnswerHead } from '../../../src/webhook/answer-head.ts'
+import { AnswerHead } from '../../../src/outgoing/answer-head.ts'
 
 const interim =
   'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.1 199\n\n'

@@ -1,0 +1,6 @@
+import type { Log } from '../../../src/surroundings.ts'
+
+const ignore = (): void => undefined
+
+/** A log that keeps nothing. */
+export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
