@@ -109,7 +109,7 @@ export const fleetGaugesPeriodMs = 5_000
 /** A question about all bots looks at this many of them in one turn of the event loop, which takes 1 ms. */
 const fleetRowsPerTurnMax = 2_000
 /** A question costs so much time of the event loop for each bot that it looks at, and for each that it lists: measured. */
-const fleetRowCostMs = 0.001
+const fleetRowCostMs = 0.002
 const listedBotCostMs = 0.03
 /**
  * Before a question is answered, the oldest updates of this many queues are read, and the dead letters of as many

@@ -126,6 +126,8 @@ async function pay(
   { payer, costMs }: PaidQuestion,
   { others }: Pick<Owners, 'others'>,
 ): Promise<void> {
-  await payer?.turn()
+  const turn = payer?.turn()
+  // In the same turn of the event loop, others would ask for theirs before this is charged.
+  if (turn !== undefined) await turn
   payer?.charge(costMs * (others.length + 1))
 }

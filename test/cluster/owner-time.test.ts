@@ -98,9 +98,9 @@ test('dry runs and lists of an owner over many kept updates hardly delay the cal
 const fleetSize = 5_000
 /** So many calls of a kind are under way at any time: of each, and of those that read many records. */
 const callsAtOnce = 4
-const searchesAtOnce = 24
+const searchesAtOnce = 16
 /** A kind of call is made for so long before others are measured: each payer may begin with some time that it has saved. */
-const beginMs = 150
+const beginMs = 250
 /** Others are measured for as many calls. */
 const measuredCalls = 30
 /** So many calls of a kind differ. */
