@@ -151,8 +151,9 @@ export class AnswerHead {
 }
 
 function withoutBlankLines(chunk: Buffer): Buffer {
-  const from = chunk.findIndex((byte) => byte !== newline && byte !== carriageReturn)
-  return from < 0 ? nothing : chunk.subarray(from)
+  let from = 0
+  while (chunk[from] === newline || chunk[from] === carriageReturn) from++
+  return from === 0 ? chunk : chunk.subarray(from)
 }
 
 /** Whether a part of a line is empty, or the first half of its end. */
