@@ -1,5 +1,5 @@
 // Package postbote is the client for producers of Postbote: it pushes updates to bots and manages bots over the private
-// API of one server.
+// API of a server or a cluster.
 //
 // It handles what a producer must do right: idempotency keys, repetitions, back-pressure and order. Every failed call
 // and push is an *Error. A call is retried as long as that may help and cannot do anything twice.
@@ -16,6 +16,7 @@ import (
 type Client struct {
 	options    *Options
 	connection *connection
+	shards     *shardLooks
 	calls      *calls
 	random     *randomSource
 
@@ -69,14 +70,24 @@ func New(options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	connection, err := newConnection(complete)
+	at, err := complete.place()
 	if err != nil {
 		return nil, err
 	}
+	nodePlaces, err := complete.nodePlaces()
+	if err != nil {
+		return nil, err
+	}
+	server := newConnection(complete, at)
+	var nodes []*connection
+	for _, each := range nodePlaces {
+		nodes = append(nodes, newConnection(complete, each))
+	}
 	return &Client{
 		options:    complete,
-		connection: connection,
-		calls:      newCalls(complete, connection),
+		connection: server,
+		shards:     newShardLooks(complete, server, nodes),
+		calls:      newCalls(complete, server),
 		random:     newRandomSource(),
 		streams:    map[*Stream]struct{}{},
 	}, nil
@@ -147,7 +158,7 @@ func (c *Client) Push(ctx context.Context, item Item) (Result, error) {
 	return result, nil
 }
 
-// OpenStream opens a stream: many pushes over one connection, where no push waits for the result of another. It
+// OpenStream opens a stream: many pushes over a few connections, where no push waits for the result of another. It
 // connects with its first push; close it when it is not used any more. Code: CLOSED if the client is closed. Another
 // error names an option that cannot be used.
 func (c *Client) OpenStream(options StreamOptions) (*Stream, error) {
@@ -184,6 +195,7 @@ func (c *Client) Close(ctx context.Context) {
 	c.mu.Unlock()
 	c.calls.close(ctx)
 	ending.Wait()
+	c.shards.end()
 	c.connection.close()
 }
 

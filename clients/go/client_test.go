@@ -414,6 +414,8 @@ func TestOptionsThatCannotBeUsedAreNamed(t *testing.T) {
 		"URL: ":          {Key: "k", URL: "ftp://host"},
 		"URL: expected":  {Key: "k", URL: "http://user:password@host"},
 		"SocketPath":     {Key: "k", URL: "http://host", SocketPath: "/s"},
+		"NodeURLs: ":     {Key: "k", URL: "http://host", NodeURLs: []string{"http://node", "node"}},
+		"NodeURLs: exp":  {Key: "k", NodeURLs: []string{"http://node", "http://user:password@node"}},
 		"Timeout":        {Key: "k", Timeout: -1},
 		"Connections":    {Key: "k", Connections: -1},
 		"RetryDelayMax:": {Key: "k", RetryDelayMin: 2, RetryDelayMax: 1},

@@ -34,7 +34,8 @@ type call struct {
 	headers map[string]string
 }
 
-// connection connects the client to the private API: a pool of connections for single calls, and one for each stream.
+// connection connects the client to the private API of one server: a pool of connections for single calls, and one for
+// each lane of a stream.
 type connection struct {
 	place         place
 	key           string
@@ -49,11 +50,7 @@ type connection struct {
 	isReached bool
 }
 
-func newConnection(options *Options) (*connection, error) {
-	at, err := options.place()
-	if err != nil {
-		return nil, err
-	}
+func newConnection(options *Options, at place) *connection {
 	c := &connection{place: at, key: options.Key, authorization: "Bearer " + options.Key, timeout: options.Timeout}
 	if at.isTLS {
 		c.tlsConfig = options.TLSConfig.Clone()
@@ -75,7 +72,7 @@ func newConnection(options *Options) (*connection, error) {
 		MaxResponseHeaderBytes: headBytesMax,
 		DisableCompression:     true,
 	}
-	return c, nil
+	return c
 }
 
 // dial opens a connection. Every failure before it is established, including the TLS handshake, is CONNECTION_FAILED:
@@ -141,18 +138,45 @@ func (c *connection) call(ctx context.Context, of *call) ([]byte, bool, *Error) 
 	if err != nil {
 		return nil, isSent.Load(), toError(err)
 	}
+	text, failed := c.text(response)
+	return text, true, failed
+}
+
+// callAlone makes a call over a connection of its own, which does not wait for those of other calls, and closes it. The
+// response may take the given time.
+func (c *connection) callAlone(ctx context.Context, of *call, wait time.Duration) ([]byte, *Error) {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return nil, toError(err)
+	}
+	defer bare(conn).Close()
+	_ = conn.SetDeadline(time.Now().Add(wait))
+	request := c.request(ctx, of)
+	request.Close = true
+	if err := request.Write(conn); err != nil {
+		return nil, toError(err)
+	}
+	response, err := readHead(conn)
+	if err != nil {
+		return nil, toError(err)
+	}
+	return c.text(response)
+}
+
+// text returns the body of a response with status 200.
+func (c *connection) text(response *http.Response) ([]byte, *Error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax+1))
 	if err == nil && len(text) > responseBytesMax {
 		err = fmt.Errorf("a response of more than %d bytes", responseBytesMax)
 	}
 	if err != nil {
-		return nil, true, toError(err)
+		return nil, toError(err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, true, c.withoutKey(responseError(response.StatusCode, response.Header, text))
+		return nil, c.withoutKey(responseError(response.StatusCode, response.Header, text))
 	}
-	return text, true, nil
+	return text, nil
 }
 
 // request returns the request of a call. The transport repeats a call of its own accord if nothing of it was written to

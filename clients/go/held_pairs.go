@@ -8,9 +8,9 @@ import (
 // heldPairs holds back pairs that the server refused temporarily (503 for the shard of one bot, a lost worker) until
 // they are due again, by queue. Later pairs for the same queue wait here, too, which keeps the order of that queue as far
 // as it is still possible. Pairs for other queues go on.
-type heldPairs map[queue]*lane
+type heldPairs map[queue]*heldQueue
 
-type lane struct {
+type heldQueue struct {
 	// pairs are in the order in which they were pushed.
 	pairs []*Pending
 	// due is when all of them come due, after the longest of their delays.
@@ -18,12 +18,12 @@ type lane struct {
 	timer *time.Timer
 }
 
-// hold holds a pair that was refused. onDue is called when the timer has run; the lane may be due later by then.
-func (h heldPairs) hold(pair *Pending, delay time.Duration, onDue func(queue, *lane)) {
+// hold holds a pair that was refused. onDue is called when the timer has run; the queue may be due later by then.
+func (h heldPairs) hold(pair *Pending, delay time.Duration, onDue func(queue, *heldQueue)) {
 	due := time.Now().Add(delay)
 	of := h[pair.queue]
 	if of == nil {
-		of = &lane{due: due}
+		of = &heldQueue{due: due}
 		h[pair.queue] = of
 		of.timer = time.AfterFunc(delay, func() { onDue(pair.queue, of) })
 	}
@@ -46,10 +46,13 @@ func (h heldPairs) holdIfQueueWaits(pair *Pending) bool {
 	return true
 }
 
-// clear cancels all timers and returns all pairs, in the order in which they were pushed.
-func (h heldPairs) clear() []*Pending {
+// clear removes the queues whose pairs are chosen, and returns these in the order in which they were pushed.
+func (h heldPairs) clear(isChosen func(*Pending) bool) []*Pending {
 	var pairs []*Pending
 	for queue, of := range h {
+		if !isChosen(of.pairs[0]) {
+			continue
+		}
 		of.timer.Stop()
 		pairs = append(pairs, of.pairs...)
 		delete(h, queue)
@@ -59,12 +62,12 @@ func (h heldPairs) clear() []*Pending {
 }
 
 // insert searches from the end, where nearly all pairs belong.
-func (l *lane) insert(pair *Pending) {
-	at := len(l.pairs)
-	for at > 0 && l.pairs[at-1].nth > pair.nth {
+func (q *heldQueue) insert(pair *Pending) {
+	at := len(q.pairs)
+	for at > 0 && q.pairs[at-1].nth > pair.nth {
 		at--
 	}
-	l.pairs = append(l.pairs, nil)
-	copy(l.pairs[at+1:], l.pairs[at:])
-	l.pairs[at] = pair
+	q.pairs = append(q.pairs, nil)
+	copy(q.pairs[at+1:], q.pairs[at:])
+	q.pairs[at] = pair
 }

@@ -15,6 +15,10 @@ type Options struct {
 	URL string
 	// SocketPath is the Unix socket of the private listener, instead of URL.
 	SocketPath string
+	// NodeURLs are the addresses of the private listeners of a cluster's nodes, each written as URL is. A stream sends
+	// each update to the node that has its bot. Default: URL alone, which also has the single calls; without it, these
+	// go to the first node. The client never takes an address from a server.
+	NodeURLs []string
 	// Key is a key of the private API: the admin key, or one with the scopes of the calls. White space around it, such
 	// as the line break at the end of a file, is ignored.
 	Key string
@@ -33,7 +37,8 @@ type Options struct {
 	// RetryDelayMax is the limit for the doubled bound. A longer Retry-After of the server is honored, too, up to a
 	// minute. Default: 10 s, or RetryDelayMin if that is longer.
 	RetryDelayMax time.Duration
-	// Connections is how many connections single calls use at a time. Each stream has one of its own. Default: 16.
+	// Connections is how many connections single calls use at a time. Each stream has its own, one for each worker of
+	// the server. Default: 16.
 	Connections int
 	// WithoutIdempotencyKeys leaves pushes without an idempotency key as they are. Otherwise each gets a random one.
 	// Without one, a push whose outcome is unknown is not repeated.
@@ -46,7 +51,8 @@ type Options struct {
 	random func() float64
 }
 
-// Retry is a failed attempt that the client repeats.
+// Retry is a failed attempt that the client repeats. The first time that a server does not properly say which shards its
+// workers have, this is reported, too: the stream goes on, at a higher cost for the server.
 type Retry struct {
 	Err *Error
 	// Attempt is the number of failed attempts so far, from 1.
@@ -138,11 +144,33 @@ func (o *Options) place() (place, error) {
 		}
 		return place{network: "unix", address: o.SocketPath, host: "localhost", shown: o.SocketPath}, nil
 	}
+	given := o.URL
+	if given == "" && len(o.NodeURLs) > 0 {
+		// The key goes only where the user said.
+		given = o.NodeURLs[0]
+	}
+	return placeOf("URL", orDefault(given, defaultURL))
+}
+
+// nodePlaces returns where the nodes of NodeURLs are.
+func (o *Options) nodePlaces() ([]place, error) {
+	var places []place
+	for _, text := range o.NodeURLs {
+		at, err := placeOf("NodeURLs", text)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, at)
+	}
+	return places, nil
+}
+
+func placeOf(option, text string) (place, error) {
 	// The error does not show the text, which may have a password.
-	at, err := url.Parse(orDefault(o.URL, defaultURL))
+	at, err := url.Parse(text)
 	if err != nil || (at.Scheme != "http" && at.Scheme != "https") || at.Hostname() == "" || at.User != nil ||
 		at.RawQuery != "" || at.ForceQuery || at.Fragment != "" {
-		return place{}, fmt.Errorf("postbote: URL: expected http or https, a host, and optionally a port and a path")
+		return place{}, fmt.Errorf("postbote: %s: expected http or https, a host, and optionally a port and a path", option)
 	}
 	port := at.Port()
 	isTLS := at.Scheme == "https"

@@ -2,6 +2,7 @@ package postbote
 
 import (
 	"context"
+	"sort"
 	"sync"
 	"time"
 )
@@ -9,12 +10,17 @@ import (
 // pieceBytes is about how much is written at a time, which is what a worker of the server reads at a time.
 const pieceBytes = 64 << 10
 
-// Stream is many pushes over one connection, each with its own result. It is safe for use by many goroutines at a time.
+// Stream is many pushes over a few connections, each push with its own result. It is safe for use by many goroutines at
+// a time.
 //
-//	push --> unsent --take--> sent --result--> settled
-//	           ^  ^             |  `--503-----> held --after a delay--> unsent
-//	           |  `--broken-----'                 ^
-//	           `--pairs of a queue that has held pairs
+//	push --> lane of the bot: unsent --take--> sent --result--> settled
+//	                 ^          ^                |  `--503--> held --after a delay--> unsent
+//	                 |          `-----broken-----'             ^
+//	                 `------another map of shards              `--pairs of a queue that has held pairs
+//
+// There is a lane, with a connection, for each worker of the server that has shards, so that no pair needs to be handed
+// on within the server. A server that does not say where its shards are has one lane, and so has one with a single
+// worker. A bot changes its lane only when all pairs that were sent have their results.
 //
 // A request lasts until the server ends it (a reload, ten idle minutes) or the connection breaks. Pairs without a result
 // are then sent again in the next request, in the same order and with the same keys, so none is lost or stored twice. A
@@ -27,28 +33,25 @@ type Stream struct {
 	client *Client
 	bounds StreamOptions
 
-	mu     sync.Mutex
-	unsent []*Pending
-	// sent is in the order in which their results arrive.
-	sent []*Pending
-	held heldPairs
+	mu sync.Mutex
+	// lanes are by where their requests are sent, as plan says.
+	lanes map[lanePlace]*lane
+	plan  *shardMap
+	slots slotMemory
+	// isDealing says that the lanes have pairs of another plan, and send no more until all have their results.
+	isDealing bool
+	// undealt are the pairs that came in the meantime.
+	undealt []*Pending
+	held    heldPairs
 	// waiting are the calls of Push that wait for room, in the order in which they came.
 	waiting []*waiter
 	// pairs and bytes are those of all pushes without a result.
 	pairs, bytes int
 	pushes       uint64
-	request      *streamRequest
-	// results is the number of results of the current request.
-	results int
-	// failures is the number of requests in a row that ended without a result.
-	failures int
-	// reopening runs from a failed request to the next one.
-	reopening *time.Timer
-	// silence runs while pairs wait for their results, and progressed is when the last of them came.
-	silence    *time.Timer
-	progressed time.Time
-	isClosed   bool
-	// over is closed when the stream is closed, every push has its result, and the request has ended.
+	// requests are those under way.
+	requests map[*streamRequest]struct{}
+	isClosed bool
+	// over is closed when the stream is closed, every push has its result, and all requests have ended.
 	over   chan struct{}
 	isOver bool
 	// retries are those to report once mu is free, because OnRetry may push.
@@ -64,7 +67,19 @@ type waiter struct {
 }
 
 func newStream(client *Client, bounds StreamOptions) *Stream {
-	return &Stream{client: client, bounds: bounds, held: heldPairs{}, over: make(chan struct{})}
+	s := &Stream{
+		client:   client,
+		bounds:   bounds,
+		lanes:    map[lanePlace]*lane{},
+		plan:     client.shards.none,
+		slots:    slotMemory{},
+		held:     heldPairs{},
+		requests: map[*streamRequest]struct{}{},
+		over:     make(chan struct{}),
+	}
+	// The first pair finds this lane, whose first request waits for a look at the shards.
+	s.lane(s.placeOf(0)).mustLook = true
+	return s
 }
 
 // PairsInFlight returns the number of pushes that have no result yet.
@@ -111,7 +126,7 @@ func (s *Stream) Push(ctx context.Context, item Item) (*Pending, error) {
 	return pair, nil
 }
 
-// Close accepts no more pushes. It returns when every push has its result and the connection is closed. Pushes without a
+// Close accepts no more pushes. It returns when every push has its result and its connections are closed. Pushes without a
 // result when the context ends fail with CLOSED, and IsOutcomeUnknown is set if they were sent. A context without a
 // deadline ends after Options.Timeout.
 func (s *Stream) Close(ctx context.Context) {
@@ -178,8 +193,90 @@ func (s *Stream) admit(pair *Pending) {
 	s.pushes++
 	s.pairs++
 	s.bytes += len(pair.text)
-	s.unsent = append(s.unsent, pair)
-	s.schedule()
+	if s.isDealing {
+		s.undealt = append(s.undealt, pair)
+		return
+	}
+	of := s.laneOf(pair)
+	of.unsent = append(of.unsent, pair)
+	of.schedule()
+}
+
+func (s *Stream) laneOf(pair *Pending) *lane {
+	return s.lane(s.placeOf(pair.queue.botID))
+}
+
+func (s *Stream) placeOf(botID int64) lanePlace {
+	return s.plan.place(botID, s.slots)
+}
+
+// lane returns the lane of a place. It connects with its first pair.
+func (s *Stream) lane(place lanePlace) *lane {
+	of := s.lanes[place]
+	if of == nil {
+		of = &lane{stream: s, place: place}
+		s.lanes[place] = of
+	}
+	return of
+}
+
+// follow has the pairs dealt anew if the map of shards is another one. Until then, the server ends each request when it
+// has sent its results.
+func (s *Stream) follow() {
+	latest := s.client.shards.latest()
+	if latest == s.plan {
+		return
+	}
+	isFirst := !s.isDealing
+	s.plan, s.isDealing = latest, true
+	if !isFirst {
+		return
+	}
+	for _, each := range s.lanes {
+		if each.request != nil {
+			each.request.end()
+		}
+	}
+	s.dealIfSettled()
+}
+
+// dealIfSettled deals the unsent pairs to new lanes once all that were sent have their results, so that no pair
+// overtakes one of its bot. It waits for delays, too: the server may have asked for them.
+func (s *Stream) dealIfSettled() {
+	if !s.isDealing {
+		return
+	}
+	for _, each := range s.lanes {
+		if len(each.sent) > 0 || each.reopening != nil {
+			return
+		}
+	}
+	pairs, failures := s.undealt, 0
+	for _, each := range s.lanes {
+		pairs = append(pairs, each.unsent...)
+		// Otherwise a server that changes its map each time would be tried for ever.
+		if each.failures > failures {
+			failures = each.failures
+		}
+		each.retire()
+	}
+	sort.Slice(pairs, func(a, b int) bool { return pairs[a].nth < pairs[b].nth })
+	s.isDealing, s.undealt, s.lanes = false, nil, map[lanePlace]*lane{}
+	for _, pair := range pairs {
+		of := s.laneOf(pair)
+		of.failures = failures
+		of.unsent = append(of.unsent, pair)
+	}
+	for _, each := range s.lanes {
+		each.schedule()
+	}
+}
+
+// proceed does what results and ends of requests have made possible.
+func (s *Stream) proceed() {
+	s.dealIfSettled()
+	s.admitWaiting()
+	s.finishIfDone()
 }
 
 // admitWaiting admits as many waiting calls as there is room for.
@@ -193,99 +290,10 @@ func (s *Stream) admitWaiting() {
 	}
 }
 
-// schedule has the unsent pairs sent.
-func (s *Stream) schedule() {
-	if s.request != nil {
-		s.request.wake()
-	} else if s.reopening == nil && len(s.unsent) > 0 {
-		s.open()
-	}
-}
-
-func (s *Stream) open() {
-	s.results = 0
-	request := newStreamRequest(s)
-	s.request = request
-	go func() { s.onEnd(request.run()) }()
-}
-
-// take appends the next piece to what the request sends. From then on its pairs count as sent.
-func (s *Stream) take(to []byte) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	wereSent := len(s.sent) > 0
-	end := len(to) + pieceBytes
-	count := 0
-	for _, pair := range s.unsent {
-		if len(to) >= end {
-			break
-		}
-		s.unsent[count] = nil
-		count++
-		if s.held.holdIfQueueWaits(pair) {
-			continue
-		}
-		to = append(to, pair.text...)
-		s.sent = append(s.sent, pair)
-	}
-	s.unsent = s.unsent[count:]
-	if !wereSent && len(s.sent) > 0 {
-		s.expectResults()
-	}
-	return to
-}
-
-// expectResults notes that there was progress just now. The timer checks this when it has run, which costs less than
-// setting it again for each result.
-func (s *Stream) expectResults() {
-	s.progressed = time.Now()
-	if s.silence == nil {
-		s.silence = time.AfterFunc(s.client.options.Timeout, s.onSilence)
-	}
-}
-
-func (s *Stream) onSilence() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.silence = nil
-	if len(s.sent) == 0 || s.isOver {
-		return
-	}
-	rest := s.client.options.Timeout - time.Since(s.progressed)
-	if rest > 0 {
-		s.silence = time.AfterFunc(rest, s.onSilence)
-	} else if s.request != nil {
-		s.request.destroy(clientError(CodeTimeout, nil))
-	}
-}
-
 // lineOutcome is what a line of the response says.
 type lineOutcome struct {
 	result Result
 	err    *Error
-}
-
-// settle matches outcomes to pairs: the server sends the results in the order of the pairs.
-func (s *Stream) settle(outcomes []lineOutcome) {
-	s.mu.Lock()
-	defer s.unlockAndReport()
-	s.failures = 0
-	for _, of := range outcomes {
-		if len(s.sent) == 0 {
-			s.request.destroy(clientError(CodeUnexpectedAnswer, nil))
-			break
-		}
-		pair := s.sent[0]
-		s.sent[0] = nil
-		s.sent = s.sent[1:]
-		s.results++
-		s.settleOne(pair, of)
-	}
-	if len(s.sent) > 0 {
-		s.expectResults()
-	}
-	s.admitWaiting()
-	s.finishIfDone()
 }
 
 func (s *Stream) settleOne(pair *Pending, of lineOutcome) {
@@ -305,8 +313,8 @@ func (s *Stream) settleOne(pair *Pending, of lineOutcome) {
 	s.held.hold(pair, delay, s.onDue)
 }
 
-// onDue sends the held pairs of a queue before all unsent ones, once they are due.
-func (s *Stream) onDue(queue queue, of *lane) {
+// onDue sends the held pairs of a queue before all unsent ones of their lane, once they are due.
+func (s *Stream) onDue(queue queue, of *heldQueue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[queue] != of {
@@ -317,88 +325,34 @@ func (s *Stream) onDue(queue queue, of *lane) {
 		return
 	}
 	delete(s.held, queue)
-	s.unsent = append(of.pairs, s.unsent...)
-	s.schedule()
-}
-
-// onEnd handles the end of a request, either a normal end by the server (nil) or an error.
-func (s *Stream) onEnd(err *Error) {
-	s.mu.Lock()
-	defer s.unlockAndReport()
-	s.request = nil
-	s.takeBack(err)
-	if len(s.unsent) > 0 {
-		s.reopen(err)
-	}
-	s.admitWaiting()
-	s.finishIfDone()
-}
-
-// takeBack puts the pairs without a result before all unsent ones. If the server ended its response normally, it stored
-// none of them.
-func (s *Stream) takeBack(err *Error) {
-	isLost := err != nil && err.IsOutcomeUnknown
-	var again []*Pending
-	for _, pair := range s.sent {
-		pair.mayBeStored = pair.mayBeStored || isLost
-		if isLost && !pair.isRepeatable {
-			s.fail(pair, err)
-		} else {
-			again = append(again, pair)
-		}
-	}
-	s.sent = nil
-	s.unsent = append(again, s.unsent...)
-}
-
-// reopen opens the next request, after a delay if the last one had no result.
-func (s *Stream) reopen(ended *Error) {
-	if ended == nil && s.results > 0 {
-		s.schedule()
+	if s.isDealing {
+		s.undealt = append(s.undealt, of.pairs...)
 		return
 	}
-	if ended == nil {
-		ended = clientError(CodeConnectionLost, nil)
-	}
-	s.failures++
-	failed := failedAttempt{ended, s.failures, true, s.client.connection.unreached()}
-	delay, isRetried := failed.retryDelay(s.client.options)
-	if !isRetried {
-		s.failures = 0
-		pairs := append(s.held.clear(), s.unsent...)
-		s.unsent = nil
-		for _, pair := range pairs {
-			s.fail(pair, ended)
-		}
-		return
-	}
-	s.retries = append(s.retries, Retry{Err: ended, Attempt: failed.attempt, Delay: delay})
-	s.reopening = time.AfterFunc(delay, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.reopening = nil
-		s.schedule()
-	})
+	to := s.laneOf(of.pairs[0])
+	to.unsent = append(of.pairs, to.unsent...)
+	to.schedule()
 }
 
 // giveUp fails all pushes that have no result.
 func (s *Stream) giveUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reopening != nil {
-		s.reopening.Stop()
-		s.reopening = nil
+	pairs := append(s.held.clear(func(*Pending) bool { return true }), s.undealt...)
+	s.undealt = nil
+	for _, each := range s.lanes {
+		each.stopReopening()
+		for _, pair := range each.sent {
+			pair.mayBeStored = true
+		}
+		pairs = append(append(pairs, each.sent...), each.unsent...)
+		each.sent, each.unsent = nil, nil
 	}
-	for _, pair := range s.sent {
-		pair.mayBeStored = true
-	}
-	pairs := append(append(s.sent, s.held.clear()...), s.unsent...)
-	s.sent, s.unsent = nil, nil
 	for _, pair := range pairs {
 		s.fail(pair, givenUp(CodeClosed, pair.mayBeStored, nil))
 	}
-	if s.request != nil {
-		s.request.destroy(clientError(CodeClosed, nil))
+	for request := range s.requests {
+		request.destroy(clientError(CodeClosed, nil))
 	}
 	s.finishIfDone()
 }
@@ -416,18 +370,22 @@ func (s *Stream) finish(pair *Pending, result Result, err *Error) {
 	pair.settle(result, err)
 }
 
-// finishIfDone ends the request of a closed stream without pairs, and then the stream.
+// finishIfDone ends the requests of a closed stream without pairs, and then the stream.
 func (s *Stream) finishIfDone() {
 	if !s.isClosed || s.pairs > 0 || s.isOver {
 		return
 	}
-	if s.request != nil {
-		s.request.end()
+	for request := range s.requests {
+		request.end()
+	}
+	if len(s.requests) > 0 {
 		return
 	}
 	s.isOver = true
-	if s.silence != nil {
-		s.silence.Stop()
+	for _, each := range s.lanes {
+		if each.silence != nil {
+			each.silence.Stop()
+		}
 	}
 	close(s.over)
 }

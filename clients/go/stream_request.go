@@ -30,9 +30,9 @@ const (
 // of results. It has a connection of its own, because net/http does not promise that a request is written while its
 // response is read.
 //
-//	Stream.take --write--> server --read, lines--> Stream.settle
+//	lane.take --write--> server --read, lines--> lane.settle
 type streamRequest struct {
-	stream *Stream
+	lane *lane
 	// dialing ends with the request.
 	dialing context.Context
 	cancel  context.CancelFunc
@@ -47,10 +47,10 @@ type streamRequest struct {
 	reason *Error
 }
 
-func newStreamRequest(stream *Stream) *streamRequest {
+func newStreamRequest(of *lane) *streamRequest {
 	dialing, cancel := context.WithCancel(context.Background())
 	return &streamRequest{
-		stream:  stream,
+		lane:    of,
 		dialing: dialing,
 		cancel:  cancel,
 		more:    make(chan struct{}, 1),
@@ -95,7 +95,6 @@ func bare(conn net.Conn) net.Conn {
 
 // run returns when the request is over: nil if the server ended its response normally, otherwise the reason.
 func (r *streamRequest) run() *Error {
-	defer r.cancel()
 	err := r.exchange()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +105,7 @@ func (r *streamRequest) run() *Error {
 }
 
 func (r *streamRequest) exchange() *Error {
-	conn, err := r.stream.client.connection.dial(r.dialing)
+	conn, err := r.lane.place.node.dial(r.dialing)
 	if err != nil {
 		return toError(err)
 	}
@@ -136,7 +135,7 @@ func (r *streamRequest) write(conn net.Conn) {
 	_, err := conn.Write(r.head())
 	buffer := make([]byte, chunkHeadMax, chunkHeadMax+2*pieceBytes)
 	for err == nil {
-		buffer = r.stream.take(buffer[:chunkHeadMax])
+		buffer = r.lane.take(buffer[:chunkHeadMax])
 		if len(buffer) > chunkHeadMax {
 			_, err = conn.Write(chunk(buffer))
 			continue
@@ -164,27 +163,28 @@ func chunk(buffer []byte) []byte {
 }
 
 func (r *streamRequest) head() []byte {
-	c := r.stream.client.connection
+	c, query := r.lane.place.node, ""
+	if hint := r.lane.place.hint; hint != noHint {
+		query = fmt.Sprint("?shard=", hint)
+	}
 	return []byte(fmt.Sprintf(
-		"POST %s/v1/updates HTTP/1.1\r\nhost: %s\r\nauthorization: %s\r\ncontent-type: application/x-ndjson\r\n"+
+		"POST %s/v1/updates%s HTTP/1.1\r\nhost: %s\r\nauthorization: %s\r\ncontent-type: application/x-ndjson\r\n"+
 			"transfer-encoding: chunked\r\n\r\n",
-		c.place.pathPrefix, c.place.host, c.authorization,
+		c.place.pathPrefix, query, c.place.host, c.authorization,
 	))
 }
 
 // read settles the results until the response ends.
 func (r *streamRequest) read(conn net.Conn) *Error {
-	limited := &io.LimitedReader{R: conn, N: headBytesMax}
-	response, err := readHead(bufio.NewReaderSize(limited, lineBytesMax))
+	response, err := readHead(conn)
 	if err != nil {
 		return toError(err)
 	}
-	limited.N = math.MaxInt64
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		// What was read of the text says enough if the rest is lost.
 		text, _ := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
-		return r.stream.client.connection.withoutKey(responseError(response.StatusCode, response.Header, text))
+		return r.lane.place.node.withoutKey(responseError(response.StatusCode, response.Header, text))
 	}
 	if err := r.readLines(response.Body); err != io.EOF {
 		return toError(err)
@@ -196,13 +196,17 @@ func (r *streamRequest) read(conn net.Conn) *Error {
 	return nil
 }
 
-func readHead(from *bufio.Reader) (*http.Response, error) {
+// readHead returns the response on a connection as soon as its head has come.
+func readHead(conn net.Conn) (*http.Response, error) {
+	limited := &io.LimitedReader{R: conn, N: headBytesMax}
+	from := bufio.NewReaderSize(limited, lineBytesMax)
 	for {
 		response, err := http.ReadResponse(from, &http.Request{Method: http.MethodPost})
 		if err != nil {
 			return nil, err
 		}
 		if response.StatusCode >= 200 {
+			limited.N = math.MaxInt64
 			return response, nil
 		}
 	}
@@ -225,12 +229,12 @@ func (r *streamRequest) readLines(body io.Reader) error {
 			return err
 		}
 		result, failed := pushOutcome(line[:len(line)-1])
-		batch = append(batch, lineOutcome{result, r.stream.client.connection.withoutKey(failed)})
+		batch = append(batch, lineOutcome{result, r.lane.place.node.withoutKey(failed)})
 		next, _ := lines.Peek(lines.Buffered())
 		if len(batch) < batchMax && bytes.IndexByte(next, '\n') >= 0 {
 			continue
 		}
-		r.stream.settle(batch)
+		r.lane.settle(batch)
 		batch = batch[:0]
 	}
 }

@@ -2,6 +2,7 @@ package postbote
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -25,6 +26,16 @@ type fakeStream struct {
 	pairs    int
 	requests int
 	twice    int
+	// byBot has the ordering keys as they were stored for each bot, hints how many pairs came with each query and bot.
+	byBot map[string][]string
+	hints map[string]int
+	// queries are those of the requests; looks is how often the shards were asked for.
+	queries []string
+	looks   int
+	// shards returns the response to GET /v1/shards, counted from 1; "" is that of a server without the call.
+	shards func(look int) string
+	// refusal, if not empty, is the response to a request with a hint.
+	refusal string
 	// decide returns the line for the nth pair from 1; "" stores it, "cut" breaks the connection after it was stored,
 	// "end" ends the response in place of it, "hang" sends nothing more.
 	decide decision
@@ -58,6 +69,7 @@ func newFakeStream(t *testing.T, decide decision) *fakeStream {
 	t.Helper()
 	listener := listenerOf(t)
 	fake := &fakeStream{url: "http://" + listener.Addr().String(), ids: map[string]int{}, decide: decide}
+	fake.byBot, fake.hints, fake.shards = map[string][]string{}, map[string]int{}, func(int) string { return "" }
 	var serving sync.WaitGroup
 	var conns sync.Map
 	serving.Add(1)
@@ -90,18 +102,30 @@ func newFakeStream(t *testing.T, decide decision) *fakeStream {
 
 func (f *fakeStream) serve(conn net.Conn) {
 	request, err := http.ReadRequest(bufio.NewReader(conn))
+	if err == nil && request.Method == "GET" && request.RequestURI == "/v1/shards" {
+		f.tellShards(conn)
+		return
+	}
 	if err != nil || request.Method != "POST" || request.URL.Path != "/v1/updates" ||
 		request.Header.Get("Content-Type") != "application/x-ndjson" {
 		return
 	}
 	f.mu.Lock()
 	f.requests++
+	f.queries = append(f.queries, request.URL.RawQuery)
+	refusal := f.refusal
 	f.mu.Unlock()
+	if refusal != "" && request.URL.RawQuery != "" {
+		fmt.Fprint(conn, refusal)
+		// Closing with something unread would take the response back.
+		_, _ = io.Copy(io.Discard, conn)
+		return
+	}
 	fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n")
 	out := httputil.NewChunkedWriter(conn)
 	verdict := ""
 	pairsOf(request.Body, func(header map[string]any, _ string) bool {
-		verdict = f.answer(header, out)
+		verdict = f.answer(header, request.URL.RawQuery, out)
 		return verdict == ""
 	})
 	switch verdict {
@@ -115,10 +139,29 @@ func (f *fakeStream) serve(conn net.Conn) {
 	fmt.Fprint(conn, "\r\n")
 }
 
-func (f *fakeStream) answer(header map[string]any, out io.Writer) string {
+func (f *fakeStream) tellShards(conn net.Conn) {
+	f.mu.Lock()
+	f.looks++
+	response := f.shards(f.looks)
+	f.mu.Unlock()
+	if response == "hang" {
+		_, _ = io.Copy(io.Discard, conn)
+	} else if response == "" {
+		response = httpResponse("404 Not Found", `{"error":{"code":"NOT_FOUND","message":"none"}}`)
+	}
+	_, _ = io.WriteString(conn, response)
+}
+
+func httpResponse(status, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
+}
+
+func (f *fakeStream) answer(header map[string]any, query string, out io.Writer) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pairs++
+	bot := fmt.Sprint(header["bot_id"])
+	f.hints[query+" "+bot]++
 	verdict := f.decide(f.pairs, header)
 	switch verdict {
 	case "end", "hang":
@@ -130,6 +173,7 @@ func (f *fakeStream) answer(header map[string]any, out io.Writer) string {
 			id = len(f.order) + 1
 			f.ids[name] = id
 			f.order = append(f.order, fmt.Sprint(header["ordering_key"]))
+			f.byBot[bot] = append(f.byBot[bot], fmt.Sprint(header["ordering_key"]))
 		}
 		if verdict == "cut" {
 			return verdict
@@ -245,8 +289,8 @@ func TestLaterPairsOfTheQueueOfARefusedPairWaitAndOthersGoOn(t *testing.T) {
 
 func TestHeldPairsAreInTheOrderOfTheirPushes(t *testing.T) {
 	held := heldPairs{}
-	due := make(chan *lane, 1)
-	onDue := func(_ queue, of *lane) { due <- of }
+	due := make(chan *heldQueue, 1)
+	onDue := func(_ queue, of *heldQueue) { due <- of }
 	of := queue{botID: 4711}
 	if held.holdIfQueueWaits(&Pending{queue: of, nth: 9}) {
 		t.Error("no pair of the queue waits")
@@ -267,7 +311,7 @@ func TestHeldPairsAreInTheOrderOfTheirPushes(t *testing.T) {
 	if fmt.Sprint(order) != "[5 6 8]" {
 		t.Error(order)
 	}
-	if all := held.clear(); len(all) != 3 || len(held) != 0 {
+	if all := held.clear(func(*Pending) bool { return true }); len(all) != 3 || len(held) != 0 {
 		t.Error(all)
 	}
 }
@@ -451,8 +495,13 @@ func TestAnAnswerThatIsNoStreamOfPostboteFailsThePushes(t *testing.T) {
 				if err != nil {
 					return
 				}
-				_, _ = io.ReadAtLeast(conn, make([]byte, 4096), 200)
-				_, _ = io.WriteString(conn, response)
+				head := make([]byte, 4096)
+				if count, _ := conn.Read(head); bytes.HasPrefix(head[:count], []byte("GET ")) {
+					_, _ = io.WriteString(conn, httpResponse("404 Not Found", ""))
+				} else {
+					_, _ = io.ReadAtLeast(conn, head, 200-count)
+					_, _ = io.WriteString(conn, response)
+				}
 				_ = conn.Close()
 			}
 		}()
