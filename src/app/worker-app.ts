@@ -543,7 +543,7 @@ function privateOptionsOf(
     isFirstWorker: parts.start.worker === 0,
     checkShard: (shard) => own.checker.request(shard),
     ownNode: () => ownNode(parts),
-    members: () => parts.ways.routes.members(),
+    routes: parts.ways.routes,
     shardAt: (shard) => own.registry.bots.shardAt(shard),
     totals: () => memory.totals(),
     histograms: () => memory.histograms(),

@@ -100,6 +100,13 @@ export class Routes {
     return this.#owners[shard]
   }
 
+  /** Returns the shards of this node: a list for each of its workers that has any, in the order of the workers. */
+  groups(): readonly (readonly number[])[] {
+    const groups = Array.from({ length: this.#map.workers }, (): number[] => [])
+    for (const [shard, place] of this.#places.entries()) groups[place]?.push(shard)
+    return groups.filter((group) => group.length > 0)
+  }
+
   /** Returns all nodes that are members; none on one machine. */
   members(): readonly ClusterMember[] {
     const members = new Map<string, ClusterMember>()

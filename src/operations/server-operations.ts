@@ -2,6 +2,7 @@
 import { type TProperties, Type } from 'typebox'
 import { fieldSchemas } from './field-schemas.ts'
 import { scopesSchema } from './key-operations.ts'
+import { shardsMax } from '../limits.ts'
 import { serverHistoryMinutes } from './limits.ts'
 import { content, declareOperations, json } from './operation.ts'
 
@@ -26,7 +27,8 @@ export const shardStates = [
 export const workerStates = ['serving', 'hanging', 'starting', 'down', 'ending'] as const
 
 const sessionPath = '/v1/session'
-const shardPath = '/v1/shards/:shard'
+const shardsPath = '/v1/shards'
+const shardPath = `${shardsPath}/:shard` as const
 
 /** Some probes send HEAD and use only the status. */
 const probe = { scope: 'open', about: 'nobody' } as const
@@ -180,6 +182,31 @@ export const sessionOperations = declareOperations('server', {
 })
 
 export const shardOperations = declareOperations('server', {
+  listShards: {
+    route: `GET ${shardsPath}`,
+    scope: 'push',
+    about: 'nobody',
+    more: 'protocol.md#99-shards',
+    summary: 'Returns which worker has which shard, for `POST /v1/updates?shard=`',
+    description:
+      'The shard of a bot is the first 12 bits of the SHA-256 of its decimal id, modulo the number of shards.',
+    result: () =>
+      Type.Object(
+        {
+          shards: Type.Integer({
+            minimum: 1,
+            maximum: shardsMax,
+            description: 'The number of shards, a power of two.',
+          }),
+          groups: Type.Array(Type.Array(shard()), {
+            description:
+              'The shards that the answering node has: a list for each of its workers that has any.',
+          }),
+          version: count('Another number whenever the other fields change.'),
+        },
+        { $id: 'ShardList', description: 'Where the shards are.' },
+      ),
+  },
   checkShard: {
     route: `POST ${shardPath}/check`,
     scope: 'all',

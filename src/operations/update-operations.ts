@@ -4,11 +4,11 @@
  */
 import { type TUnsafe, Type } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
-import { orderingKeyBytesMax, ttlSMax } from '../limits.ts'
+import { orderingKeyBytesMax, shardsMax, ttlSMax } from '../limits.ts'
 import { type UpdateType, updateTypes } from '../queue/update-types.ts'
 import { fieldSchemas } from './field-schemas.ts'
 import { errorSchema } from './error-schema.ts'
-import { botPath, content, declareOperations, lines } from './operation.ts'
+import { botPath, content, declareOperations, lines, type Operation } from './operation.ts'
 
 const { botId, traceparent, updateId } = fieldSchemas
 
@@ -83,6 +83,16 @@ export const updateOperations = declareOperations('updates', {
       'producer reads the results. OpenAPI describes such a body as one text; `x-ndjson-lines` has the schemas of its lines.',
     ].join(' '),
     checked: 'nothing',
+    query: () => ({
+      shard: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: shardsMax - 1,
+          description:
+            'The shard of most of its bots, so that the server need not forward them. It is a hint: any other value counts as none.',
+        }),
+      ),
+    }),
     bodyContent: () =>
       lines([pairHeader(), updateSchema()], {
         description: 'Pairs of lines: a PairHeader and its Update.',
@@ -121,6 +131,11 @@ export const updateOperations = declareOperations('updates', {
     }),
   },
 })
+
+/** Whether a call pushes updates. Pushes are the hot paths, and have limits of their own. */
+export function isPush(operation: Operation | undefined): boolean {
+  return operation === updateOperations.pushUpdate || operation === updateOperations.pushUpdates
+}
 
 const traced =
   'The place of the producer in a trace (W3C Trace Context), which the endpoint gets with each delivery.'

@@ -61,8 +61,8 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   readEvents(question: EventQuestion): Promise<EventPage>
   /** Returns the state of this node. */
   ownNode(): Promise<NodeReport>
-  /** Returns all members of the cluster, as this node knows them; none on one machine. */
-  members(): readonly ClusterMember[]
+  /** Where the shards are, as this node knows it. */
+  readonly routes: ShardPlaces
   /** The state that /readyz shows. */
   readiness(): Promise<Readiness>
   /** The sums of the counters of all workers of this node. */
@@ -87,6 +87,13 @@ export interface PrivateApiOptions extends IngestRoutesOptions {
   isFromWorker(request: FastifyRequest): boolean
   /** Whether the connection was accepted on a Unix socket. */
   isUnixSocket(request: FastifyRequest): boolean
+}
+
+export interface ShardPlaces {
+  /** Returns all members of the cluster; none on one machine. */
+  members(): readonly ClusterMember[]
+  /** Returns the shards of this node, a list for each of its workers. */
+  groups(): readonly (readonly number[])[]
 }
 
 /** All that a worker has of keys. */

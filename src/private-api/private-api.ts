@@ -15,7 +15,7 @@ import { apiOperations } from '../operations/api-operations.ts'
 import { verbsAt } from '../operations/operation-of.ts'
 import type { Operation, ResultOf } from '../operations/operation.ts'
 import { serverOperations } from '../operations/server-operations.ts'
-import { updateOperations } from '../operations/update-operations.ts'
+import { isPush, updateOperations } from '../operations/update-operations.ts'
 import { addOperation, type HandledCall } from './routes/add-operations.ts'
 import { assertMay } from './access/assert-may.ts'
 import { addAuditRoutes } from './routes/audit-routes.ts'
@@ -160,8 +160,8 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
   })
   app.addHook('preHandler', async (request) => {
     const { access, routeOptions } = request
-    const isPush = routeOptions.config.operation?.scope === 'push'
-    if (access !== undefined && !isPush) request.payer = options.payerOf(request.raw)
+    const isPaid = access !== undefined && !isPush(routeOptions.config.operation)
+    if (isPaid) request.payer = options.payerOf(request.raw)
     await payForCall(request, options.clock)
     // A body takes time to arrive.
     if (access !== undefined && !ring.isCurrent(access)) {
@@ -173,7 +173,7 @@ function addChecks(app: FastifyInstance, options: PrivateApiOptions): void {
 /** A push gets no id that its client did not send: it is the hot path. */
 function addRequestId(reply: FastifyReply, operation: Operation | undefined): void {
   const { raw } = reply.request
-  const id = operation?.scope === 'push' ? presentRequestId(raw) : requestIdOf(raw)
+  const id = isPush(operation) ? presentRequestId(raw) : requestIdOf(raw)
   if (id !== undefined) void reply.header(requestIdHeader, id)
 }
 

@@ -48,19 +48,31 @@ async function readAll(server: Server, { token }: RegisteredBot): Promise<Stored
   }
 }
 
+/** Each second stream asks for the worker of some shard, which has half of the pairs at most. There is no shard 9. */
+function someShard(nth: number): number | undefined {
+  return nth % 2 === 1 ? nth % 10 : undefined
+}
+
 /** Sends pairs in streams, one after the other, until each has its result; pairs without one are sent again. */
 class Producer {
   readonly #server: () => Server
   readonly #pairs: readonly KeyedPair[]
+  /** Returns the shard that the nth stream asks for. */
+  readonly #shardOf: (nth: number) => number | undefined
   readonly results = new Map<number, PairResult & { readonly duplicate?: boolean }>()
   /** Bots with a refused pair, and why it was refused; later pairs may have been accepted. */
   readonly refusedBots = new Map<number, string>()
   streams = 0
   readonly done: Promise<void>
 
-  constructor(server: () => Server, pairs: readonly KeyedPair[]) {
+  constructor(
+    server: () => Server,
+    pairs: readonly KeyedPair[],
+    shardOf: (nth: number) => number | undefined = () => undefined,
+  ) {
     this.#server = server
     this.#pairs = pairs
+    this.#shardOf = shardOf
     this.done = this.#run()
   }
 
@@ -69,7 +81,7 @@ class Producer {
       const left = this.#pairs.filter(({ seq }) => !this.results.has(seq))
       if (left.length === 0) return
       this.streams += 1
-      const stream = new RawPushStream(this.#server())
+      const stream = new RawPushStream(this.#server(), { shard: this.#shardOf(this.streams) })
       const answers = left.map((pair) => this.#take(stream.expect(), pair))
       // In pieces, so that a kill meets a stream that is still being sent.
       for (let at = 0; at < left.length; at += 100) {
@@ -175,7 +187,7 @@ test('a producer that repeats pushes without a response stores each key once, ho
   const server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
   const pairs = pairsFor(bots, 2_400)
-  const producer = new Producer(() => server, pairs)
+  const producer = new Producer(() => server, pairs, someShard)
   let kills = 0
   for (const at of [300, 900, 1_800]) {
     await until(() => producer.results.size >= at, 20_000)
@@ -198,7 +210,7 @@ test('a producer does so across kill -9 of all processes and with another number
   let server = await startServer(t, { workers: 2 })
   const bots = await registerFour(server)
   const pairs = pairsFor(bots, 1_600)
-  const producer = new Producer(() => server, pairs)
+  const producer = new Producer(() => server, pairs, someShard)
   for (const [at, workers] of [
     [500, 1],
     [1_000, 3],

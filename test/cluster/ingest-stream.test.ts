@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { pairText, type PairResult, RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { type Server, startServer } from '../support/server/server.ts'
-import { botOf, freshBotOf } from '../support/server/bot-of.ts'
+import { botOf, freshBotOf, map } from '../support/server/bot-of.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
 
@@ -202,6 +202,34 @@ async function drainsWithin(socket: Socket, ms: number): Promise<boolean> {
     return false
   }
 }
+
+test('the pairs of a stream for their worker are not seen by the other one', async (t) => {
+  const server = await startServer(t, { workers: 2 })
+  const { body } = await server.admin('GET', '/v1/shards')
+  assert.deepEqual([body.shards, body.groups], [8, [0, 1].map((worker) => map.shardsOf(worker))])
+  const bots = await registerBoth(server)
+  const pidOf = async (worker: number): Promise<number> => {
+    const nodes = await server.admin('GET', '/v1/nodes')
+    return nodes.body.nodes[0].workers[worker].pid
+  }
+  const pids = [await pidOf(0), await pidOf(1)] as const
+  const order = [0, 1] as const
+  for (const worker of order) {
+    const other = pids[1 - worker] ?? assert.fail()
+    process.kill(other, 'SIGSTOP')
+    try {
+      // Without the shard, each second of these streams would wait.
+      for (let nth = 0; nth < 4; nth++) {
+        const stream = new RawPushStream(server, { shard: map.shardsOf(worker)[nth] })
+        const result = await stream.push({ bot_id: bots[worker].botId }, { message: {} })
+        assert(result?.update_id !== undefined, JSON.stringify(result))
+        assert(await stream.end())
+      }
+    } finally {
+      process.kill(other, 'SIGCONT')
+    }
+  }
+})
 
 test('a stream without the key, or with a wrong one, is refused before it is read', async () => {
   const server = await shared()

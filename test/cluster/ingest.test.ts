@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { RawConnection } from '../support/producers/raw-http.ts'
 import { type Server, send, startServer } from '../support/server/server.ts'
 import { sharedServer } from '../support/server/shared-server.ts'
-import { botOf, freshBotOf } from '../support/server/bot-of.ts'
+import { botOf, freshBotOf, registerBots } from '../support/server/bot-of.ts'
 import { until } from '../support/kit/until.ts'
 
 const shared = sharedServer()
@@ -293,13 +293,45 @@ test('a first name has 1 to 64 characters that every client can read', async () 
   }
 })
 
+test('a stream is taken with any shard in its query, right, wrong or none at all', async () => {
+  const server = await shared()
+  const bots = await registerBots(server)
+  const pairs = bots.map((botId) => `{"bot_id":${botId}}\n{"message":{}}\n`).join('')
+  const queries = [
+    '0',
+    '7',
+    '8',
+    '999',
+    '-1',
+    'x',
+    '',
+    '%31',
+    '%',
+    '%zz',
+    '1&shard=2',
+    '9'.repeat(500),
+  ]
+  for (const query of queries) {
+    const { status, text } = await server.admin('POST', `/v1/updates?shard=${query}`, pairs)
+    assert.equal(status, 200, query)
+    assert.match(text, /^\{"update_id":\d+\}\n\{"update_id":\d+\}\n$/, query)
+  }
+  for (const botId of bots) {
+    const { body } = await server.admin('GET', `/v1/bots/${botId}`)
+    assert.equal(body.pending, queries.length)
+  }
+})
+
 test('a stream with a query is refused, because the headers of its pairs have the options', async () => {
   const server = await shared()
   const { botId } = await server.register()
   const pair = `{"bot_id":${botId}}\n{"message":{}}\n`
-  const refused = await server.admin('POST', '/v1/updates?test=true', pair)
-  assert.equal(refused.status, 400)
-  assert.equal(refused.body.error.code, 'BAD_REQUEST')
+  for (const query of ['test=true', 'shard=1&test=true', 'Shard=1', 'shard[]=1', 'shards=1']) {
+    const refused = await server.admin('POST', `/v1/updates?${query}`, pair)
+    assert.equal(refused.status, 400, query)
+    assert.equal(refused.body.error.code, 'BAD_REQUEST')
+    assert.match(refused.body.error.message, /query: expected only shard/)
+  }
   assert.equal((await server.admin('GET', `/v1/bots/${botId}`)).body.pending, 0)
   assert.equal((await server.admin('POST', '/v1/updates', pair)).status, 200)
 })

@@ -48,6 +48,7 @@ test('a key may do what its scopes say at any worker, and gets 403 with the scop
       ['POST', `${bot}/pause`, undefined, [manager]],
       ['POST', `${bot}/resume`, undefined, [manager]],
       ['PUT', `${bot}/limits`, { deliveries_per_second: null }, [manager]],
+      ['GET', '/v1/shards', undefined, [pusher]],
       ['GET', '/v1/keys', undefined, []],
       ['POST', '/v1/shards/0/check', undefined, []],
       ['GET', '/v1/session', undefined, [pusher, reader, manager]],
@@ -75,6 +76,7 @@ test('a key for some bots may not touch others, and its calls about all bots are
   assert.equal(await user.push(mine), '200')
   assert.equal(await user.push(other), 'KEY_LACKS_BOT')
   assert.equal((await user.call('GET', `/v1/bots/${mine}`)).status, 200)
+  assert.equal((await user.call('GET', '/v1/shards')).status, 200)
   for (const [method, path] of [
     ['GET', `/v1/bots/${other}`],
     ['DELETE', `/v1/bots/${other}`],

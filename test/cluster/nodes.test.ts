@@ -5,6 +5,7 @@ import { map } from '../support/server/bot-of.ts'
 import { startCluster } from '../support/server/cluster.ts'
 import { botsOfAllShards, databaseWorld, postbote, wait } from '../support/server/database.ts'
 import { PushLedger } from '../support/producers/push-ledger.ts'
+import { RawPushStream } from '../support/producers/raw-push-stream.ts'
 import { RawConnection } from '../support/producers/raw-http.ts'
 import type { Server } from '../support/server/server.ts'
 import { shared } from '../support/server/shared-server.ts'
@@ -19,6 +20,17 @@ const startedCluster = shared(async (owner) =>
     flags: ['--trace-context'],
   }),
 )
+
+/** Returns where the shards are, as each of these nodes says. */
+async function shardsOf(nodes: readonly Server[]): Promise<
+  {
+    readonly shards: number
+    readonly groups: readonly (readonly number[])[]
+    readonly version: number
+  }[]
+> {
+  return Promise.all(nodes.map(async (node) => (await node.admin('GET', '/v1/shards')).body))
+}
 
 function get(path: string, rest = ' HTTP/1.1\r\nHost: x'): string {
   return `GET ${path}${rest}\r\n\r\n`
@@ -37,6 +49,12 @@ test('any node takes any request, and shards are handed over to a node that join
 }, async (t) => {
   const cluster = await startedCluster()
   const bots = await botsOfAllShards(cluster.node('a'))
+  const [alone = assert.fail()] = await shardsOf([cluster.node('a')])
+  const all = Array.from({ length: map.shards }, (_, shard) => shard)
+  assert.deepEqual(
+    [alone.shards, alone.groups],
+    [map.shards, [0, 1].map((nth) => map.shardsOf(nth))],
+  )
   const ledgers = bots.map((bot) => new PushLedger(t, bot, () => cluster.any()))
   await cluster.start('b')
   await cluster.start('c')
@@ -47,7 +65,19 @@ test('any node takes any request, and shards are handed over to a node that join
     t.diagnostic(counts)
     assert.match(counts, /^[1-9]\d* accepted, 0 refused, 0 unknown$/)
   }
+  const lists = await shardsOf(cluster.nodes)
+  assert.deepEqual(
+    lists.flatMap(({ groups }) => groups.flat()).toSorted((a, b) => a - b),
+    all,
+  )
+  assert.equal(new Set([alone, ...lists].map(({ version }) => version)).size, 4)
   for (const server of cluster.nodes) {
+    for (const shard of all) {
+      const stream = new RawPushStream(server, { shard })
+      const results = bots.map(({ botId }) => stream.push({ bot_id: botId }, { message: {} }))
+      for (const result of await Promise.all(results)) assert(result?.update_id !== undefined)
+      assert(await stream.end())
+    }
     // Before that, a load balancer would wait here in place of going to another node.
     assert.match(server.output(), /"worker serves"[^]*"worker serves"[^]*"listening on /)
     assert.equal((await server.admin('GET', '/readyz')).status, 200)

@@ -5,7 +5,7 @@ import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Answer, ask, client, readAll, startCluster } from './support.ts'
-import { botOf } from '../support/server/bot-of.ts'
+import { botOf, map } from '../support/server/bot-of.ts'
 import { shared } from '../support/server/shared-server.ts'
 import { until } from '../support/kit/until.ts'
 
@@ -39,6 +39,30 @@ test('connections that name no bot go to the workers in turn', async () => {
     workers.add(seenIn(await ask({ address: cluster.port('private'), path: '/metrics' })).worker)
   }
   assert.deepEqual(workers, new Set([0, 1]))
+})
+
+test('streams that name a shard go to its worker, and those with a wrong one to the workers in turn', async () => {
+  const cluster = await sharedCluster()
+  const workerAt = async (query: string): Promise<number> => {
+    const path = `/v1/updates?${query}`
+    return seenIn(await ask({ address: cluster.port('private'), path, method: 'POST' })).worker
+  }
+  for (let shard = 0; shard < map.shards; shard++) {
+    for (let nth = 0; nth < 2; nth++) {
+      assert.equal(await workerAt(`shard=${shard}`), map.workerOf(shard))
+    }
+  }
+  for (const query of [
+    'shard=8',
+    'shard=999',
+    'shard=-1',
+    'shard=x',
+    'shard=1&shard=1',
+    'shard=%31',
+  ]) {
+    const workers = [await workerAt(query), await workerAt(query)]
+    assert.deepEqual(new Set(workers), new Set([0, 1]), query)
+  }
 })
 
 test('clients of a Unix socket are served in the same way', async () => {

@@ -88,8 +88,12 @@ const methods: Record<string, (call: Call) => void> = {
     appendFileSync(url.searchParams.get('calls') ?? '', 'called\n')
     for (;;);
   },
-  // A push does the same.
-  updates: (call) => methods[call.url.searchParams.has('calls') ? 'spin' : 'die']?.(call),
+  // A push does the same, and a stream with a shard says where it arrived.
+  updates(call) {
+    const { searchParams } = call.url
+    const kind = searchParams.has('shard') ? 'echo' : searchParams.has('calls') ? 'spin' : 'die'
+    methods[kind]?.(call)
+  },
   half: ({ response }) => {
     response.writeHead(200, { 'Content-Length': 1_000 })
     response.write('a'.repeat(500), () => process.kill(process.pid, 'SIGKILL'))

@@ -2,6 +2,7 @@
  * Producers that do not wait for results, one of each kind at each node:
  *
  *   stream   an NDJSON stream of pairs for all bots, with keys and without, large ones among small ones
+ *   hinted   the same, which asks for the worker of the first shard that the node has when the stream begins
  *   calls    single pushes that are pipelined on one connection
  *
  * What one of them has sent earlier for a bot must have a lower id. They count that, and what became of every push.
@@ -74,6 +75,11 @@ export class OrderedPushes {
   /** Starts producers at a node; they go on after its restart. */
   start(name: string): void {
     this.#running.push(this.#whileRunning(name, (server) => this.#stream(name, server)))
+    this.#running.push(
+      this.#whileRunning(name, async (server) =>
+        this.#stream(name, server, { shard: await firstShardOf(server) }),
+      ),
+    )
     this.#running.push(this.#whileRunning(name, (server) => this.#connection(name, server)))
   }
 
@@ -95,8 +101,12 @@ export class OrderedPushes {
     return !this.#isOver && this.#options.nodeOf(name) === server
   }
 
-  async #stream(name: string, server: Server): Promise<void> {
-    const stream = new RawPushStream(server)
+  async #stream(
+    name: string,
+    server: Server,
+    hint: { readonly shard?: number | undefined } = {},
+  ): Promise<void> {
+    const stream = new RawPushStream(server, hint)
     const last = new Map<number, number>()
     const state = { open: 0, hasEnded: false }
     const push = async (): Promise<void> => {
@@ -160,6 +170,12 @@ export class OrderedPushes {
     const { bots } = this.#options
     return bots[nth % bots.length] ?? 0
   }
+}
+
+/** A node that just ends has none. */
+async function firstShardOf(server: Server): Promise<number | undefined> {
+  const answer = await server.admin('GET', '/v1/shards').catch(() => undefined)
+  return answer?.body.groups?.[0]?.[0]
 }
 
 function textOf(nth: number): string {

@@ -15,7 +15,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../clock.ts'
 import { calledOperation } from '../../operations/operation-of.ts'
-import { updateOperations } from '../../operations/update-operations.ts'
+import { isPush, updateOperations } from '../../operations/update-operations.ts'
 import { endWithText } from '../../bot-api/end-with-list.ts'
 import { PostboteError } from '../../errors.ts'
 import { forwardHopsMax, peerConnectWaitMs, peerRepeatDelayMs } from '../limits.ts'
@@ -49,14 +49,14 @@ function isIdempotent({ kind }: ForwardTo, incoming: IncomingMessage): boolean {
   const { method, headers } = incoming
   if (kind === 'bot' || method === 'GET' || method === 'HEAD') return true
   // No other call uses the key.
-  const isPush = calledOperation(incoming) === updateOperations.pushUpdate
-  return headers['idempotency-key'] !== undefined && isPush
+  const isSinglePush = calledOperation(incoming) === updateOperations.pushUpdate
+  return headers['idempotency-key'] !== undefined && isSinglePush
 }
 
 /** Returns the id that this worker gives to a call without one, so that it is the same wherever it is sent to; pushes get none. */
 function madeRequestId({ kind }: ForwardTo, incoming: IncomingMessage): string | undefined {
   if (kind === 'bot' || incoming.headers['x-request-id'] !== undefined) return undefined
-  return calledOperation(incoming)?.scope === 'push' ? undefined : requestIdOf(incoming)
+  return isPush(calledOperation(incoming)) ? undefined : requestIdOf(incoming)
 }
 
 /**

@@ -9,17 +9,16 @@ import cluster from 'node:cluster'
 import { chmodSync, mkdirSync } from 'node:fs'
 import { sleep } from '../../clock.ts'
 import type { Counters } from '../../counters.ts'
-import { PostboteError } from '../../errors.ts'
 import type { ReopenLogMessage } from '../channel/channel-message.ts'
 import { connectionLimit } from '../connection/connection-limit.ts'
-import { HandOff, type WaitingConnection } from './hand-off.ts'
+import { ConnectionRouter } from './connection-router.ts'
+import { HandOff } from './hand-off.ts'
 import { describeAddress, type ListenerOptions } from '../listener.ts'
 import { Reloads } from './reloads.ts'
 import { lastingAssignment, type ShardAssignment, type ShardControl } from '../shard-assignment.ts'
 import { ShardMap } from '../shard-map.ts'
 import { Supervisor, type SupervisorOptions } from './supervisor.ts'
 import { Switchboard } from './switchboard.ts'
-import { WorkersInTurn } from './workers-in-turn.ts'
 import { messageOf } from '../../message-of.ts'
 
 export interface PrimaryOptions extends Omit<SupervisorOptions, 'map' | 'assignment'> {
@@ -91,18 +90,13 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const waitingMax = Math.ceil(openMax * handOffShare)
   const handOffs = Array.from({ length: workers }, () => new HandOff(clock, { waitingMax }))
   const supervisor = new Supervisor({ ...options, map, assignment }, handOffs)
-  const inTurn = new WorkersInTurn(handOffs)
+  const router = new ConnectionRouter({ map, assignment, handOffs })
   const switchboard = new Switchboard({
     clock,
     log,
     counters: options.counters,
     openMax,
-    route(botId, connection) {
-      const isHere = botId !== undefined && assignment.has(map.shardOf(botId))
-      // Any worker finds the way to another node.
-      const worker = isHere ? map.workerOfBot(botId) : inTurn.next()
-      submit(handOffs[worker], connection)
-    },
+    route: (owner, connection) => router.route(owner, connection),
   })
   const close = onceOnly(async () => {
     if ((await options.beforeEnd?.()) === true) {
@@ -168,11 +162,6 @@ async function reloadWorkers(supervisor: Supervisor, options: PrimaryOptions): P
 function makeRunDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 })
   chmodSync(path, 0o700)
-}
-
-function submit(handOff: HandOff | undefined, connection: WaitingConnection): void {
-  if (handOff === undefined) connection.refuse(new PostboteError('UNAVAILABLE'))
-  else handOff.submit(connection)
 }
 
 interface Signals {

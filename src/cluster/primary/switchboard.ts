@@ -31,7 +31,7 @@ import type { Log } from '../../surroundings.ts'
 import { nativeHandleOf } from '../connection/native-handle.ts'
 import { RareWarning } from '../rare-warning.ts'
 import { rawResponse } from '../connection/raw-response.ts'
-import { isLineOpen, readRequestLine } from './request-line.ts'
+import { isLineOpen, type NamedOwner, readRequestLine } from './request-line.ts'
 
 export interface SwitchboardOptions {
   readonly clock: Clock
@@ -39,8 +39,8 @@ export interface SwitchboardOptions {
   readonly counters?: Counters | undefined
   /** How many connections may be open here at a time; by default, as many as the descriptors allow. */
   readonly openMax?: number | undefined
-  /** Takes the connection for the owner of this bot, or for any worker if the request line names no bot. */
-  route(botId: number | undefined, connection: WaitingConnection): void
+  /** Takes the connection for the owner that the request line names, or for any worker if it names none. */
+  route(owner: NamedOwner | undefined, connection: WaitingConnection): void
 }
 
 interface SwitchboardParts extends SwitchboardOptions {
@@ -250,16 +250,16 @@ class AwaitedLine {
         if (typeof line !== 'object') unreachable(line)
         // A worker that gets the line in one piece can mend its bytes above 0x7f (worker/raw-targets.ts).
         if (isLineOpen(bytes)) return
-        this.#handOver(line.botId, bytes)
+        this.#handOver(line, bytes)
     }
   }
 
-  #handOver(botId: number | undefined, bytes: Buffer): void {
+  #handOver(owner: NamedOwner | undefined, bytes: Buffer): void {
     const { socket, listener, clientAddress } = this.#accepted
     const handle = nativeHandleOf(socket)
     handle?.readStop()
     this.#settle()
-    this.#options.route(botId, {
+    this.#options.route(owner, {
       listener,
       clientAddress,
       bytes,

@@ -2,8 +2,8 @@
  * Checks what a key may do: a call needs a scope and the bots that it is about, as its row in the table of operations says.
  * The admin key needs nothing of this.
  *
- *     push     the two calls that push updates
- *     read     everything that only reads, but not the records of shards and the keys
+ *     push     the two calls that push updates, and where the shards are
+ *     read     everything else that only reads, but not the records of shards and the keys
  *     manage   everything that changes bots, their webhooks, signing keys, dead letters, limits and pauses
  *     all      all of this, keys, and the files and records of shards
  */

@@ -135,11 +135,17 @@ function hijack(reply: FastifyReply): void {
   if (id !== undefined) reply.raw.setHeader(requestIdHeader, id)
 }
 
+/** It has led the connection to this worker, or to another one (cluster/primary/request-line.ts). Any value is allowed. */
+const shardHint = 'shard'
+
 /** Rejects a query and headers that a stream would ignore although the producer relies on them. */
 function refuseOptionsOfStream(query: object, { headers }: FastifyRequest): void {
   // If it were ignored, a `?test=true` that is meant for all updates of the stream would send them to real users.
-  if (Object.keys(query).length > 0) {
-    throw refusal('query', 'none, because the header of each pair has the options of its update')
+  if (Object.keys(query).some((name) => name !== shardHint)) {
+    throw refusal(
+      'query',
+      'only shard, because the header of each pair has the options of its update',
+    )
   }
   if (headers['idempotency-key'] !== undefined) {
     throw refusal('Idempotency-Key', 'none, because the header of each pair has an idempotency_key')

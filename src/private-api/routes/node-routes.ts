@@ -12,12 +12,14 @@ import { serverOperations } from '../../operations/server-operations.ts'
 import { addOperation } from './add-operations.ts'
 import { fieldValues } from './field-values.ts'
 import { type AskingRoute, askOwners } from '../ask-owners.ts'
-import type { PrivateApiOptions } from '../private-api-options.ts'
+import type { PrivateApiOptions, ShardPlaces } from '../private-api-options.ts'
 
 type NodeListJson = ResultOf<typeof serverOperations.listNodes>
 type NodeJson = NodeListJson['nodes'][number]
 
-type Options = Pick<PrivateApiOptions, 'shards' | 'members'> & AskingRoute<'node'>
+type Options = Pick<PrivateApiOptions, 'shards'> & {
+  readonly routes: Pick<ShardPlaces, 'members'>
+} & AskingRoute<'node'>
 
 export function addNodeRoutes(app: FastifyInstance, options: Options): void {
   addOperation(app, serverOperations.listNodes, ({ request }) => listNodes(options, request))
@@ -35,7 +37,7 @@ async function listNodes(options: Options, request: FastifyRequest): Promise<Nod
     if (!nodes.has(answer.name)) reported.push(...answer.shards.map(({ shard }) => shard))
     nodes.set(answer.name, nodeJson(answer))
   }
-  for (const member of options.members()) {
+  for (const member of options.routes.members()) {
     if (nodes.has(member.name)) continue
     reported.push(...member.shards)
     nodes.set(member.name, silentJson(member))

@@ -1,25 +1,31 @@
 /**
- * The calls about a shard: a check of its files, whichever worker has it open, and all of its records for an export
+ * The call that tells producers which worker has which shard, from the routes that every worker has, so that no other process is
+ * asked; and the calls about a shard: a check of its files, whichever worker has it open, and all of its records for an export
  * (`postbote export`), from one snapshot, while the shard is served. The worker that has the shard sends the records, whichever
  * worker got the request (cluster/forward/request-router.ts).
  *
  * The snapshot has everything that was acknowledged before the request. In a database, this needs the lease: as long as it
  * is valid, no other node can have acknowledged anything for the shard.
  */
+import { crc32 } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { PostboteError } from '../../errors.ts'
+import type { ResultOf } from '../../operations/operation.ts'
 import { shardOperations } from '../../operations/server-operations.ts'
 import type { Shard } from '../../shard/shard.ts'
 import { ShardSection } from '../../shard/shard-section.ts'
 import { addOperations } from './add-operations.ts'
 import { LongResponse } from '../follow/long-response.ts'
 import { RecordStream } from '../follow/record-stream.ts'
-import type { PrivateApiOptions, WorkerKeys } from '../private-api-options.ts'
+import type { PrivateApiOptions, ShardPlaces, WorkerKeys } from '../private-api-options.ts'
 
 type Options = Pick<
   PrivateApiOptions,
   'clock' | 'shards' | 'checkShard' | 'shardAt' | 'recordStreams'
-> & { readonly keys: Pick<WorkerKeys, 'ring'> }
+> & {
+  readonly keys: Pick<WorkerKeys, 'ring'>
+  readonly routes: Pick<ShardPlaces, 'groups'>
+}
 
 /** So many exports read the shards of a worker at a time. Chosen: one export asks for one shard after the other. */
 export const recordStreamsMax = 4
@@ -28,6 +34,7 @@ export function addShardRoutes(app: FastifyInstance, options: Options): void {
   const { clock, keys, shards, recordStreams } = options
   let opening = 0
   addOperations(app, shardOperations, {
+    listShards: async () => shardList(shards, options.routes.groups()),
     async checkShard({ params }) {
       const shard = shardParam(params.shard, shards)
       const checked = await options.checkShard(shard)
@@ -56,6 +63,14 @@ export function addShardRoutes(app: FastifyInstance, options: Options): void {
       void stream.send().finally(() => recordStreams.delete(stream))
     },
   })
+}
+
+/** The version is a checksum, so that all workers of a node return the same number without an agreement. */
+function shardList(
+  shards: number,
+  groups: ReturnType<ShardPlaces['groups']>,
+): ResultOf<typeof shardOperations.listShards> {
+  return { shards, groups, version: crc32(JSON.stringify({ shards, groups })) }
 }
 
 /**

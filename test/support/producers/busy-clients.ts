@@ -123,17 +123,24 @@ export class StreamPusher extends Repeating {
   readonly #server: ServerAddress
   readonly #bots: readonly RegisteredBot[]
   readonly #pushed: Pushed
+  readonly #options: { readonly shard?: number }
 
-  constructor(server: ServerAddress, bots: readonly RegisteredBot[], pushed: Pushed) {
+  constructor(
+    server: ServerAddress,
+    bots: readonly RegisteredBot[],
+    pushed: Pushed,
+    options: { readonly shard?: number } = {},
+  ) {
     super()
     this.#server = server
     this.#bots = bots
     this.#pushed = pushed
+    this.#options = options
   }
 
   /** Runs one stream until the server ends it. */
   protected override async once(): Promise<void> {
-    const stream = new RawPushStream(this.#server)
+    const stream = new RawPushStream(this.#server, this.#options)
     const { statusCode } = await stream.response
     if (statusCode !== 200) throw new Error(`status ${statusCode}`)
     let isOpen = true

@@ -38,11 +38,16 @@ export class RawPushStream {
   readonly #waiting: ((result: PairResult | undefined) => void)[] = []
   #isOver = false
 
-  constructor(server: Pick<Server, 'privateUrl' | 'key'>, headers: Record<string, string> = {}) {
-    this.request = request(`${server.privateUrl}/v1/updates`, {
+  /** @param options - `shard`: the hint in the query */
+  constructor(
+    server: Pick<Server, 'privateUrl' | 'key'>,
+    { shard }: { readonly shard?: number | undefined } = {},
+  ) {
+    const query = shard === undefined ? '' : `?shard=${shard}`
+    this.request = request(`${server.privateUrl}/v1/updates${query}`, {
       method: 'POST',
       agent: false,
-      headers: { authorization: `Bearer ${server.key}`, ...headers },
+      headers: { authorization: `Bearer ${server.key}` },
     })
     this.request.flushHeaders()
     this.response = once(this.request, 'response').then(([response]) => response)

@@ -121,6 +121,7 @@ const byId: Readonly<Record<keyof ApiOperations, DearestCall>> = {
   beginSession: asItIs,
   getSession: asItIs,
   endSession: asItIs,
+  listShards: asItIs,
   checkShard: () => ({ named: '0' }),
   exportShard: (_fleet, nth) => ({ named: `${nth % 8}` }),
 }

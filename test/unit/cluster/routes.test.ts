@@ -52,6 +52,29 @@ test('on one machine every shard is at the worker that has its range', () => {
   assert.deepEqual(routes.places(), [0, 1])
 })
 
+test('the groups are the shards of this node, one for each of its workers that has any', () => {
+  const routes = new Routes(map)
+  const [first, second] = [
+    [0, 1, 2, 3],
+    [4, 5, 6, 7],
+  ]
+  assert.deepEqual(routes.groups(), [first, second])
+  routes.set(table(['other', 'own', 'other', 'own', 'other'], [own, other]))
+  assert.deepEqual(routes.groups(), [
+    [1, 3],
+    [5, 6, 7],
+  ])
+  routes.set(table(['other', 'other', 'other', 'other'], [own, other]))
+  assert.deepEqual(routes.groups(), [second])
+  routes.set(
+    table(
+      Array.from({ length: shards }, () => 'other'),
+      [own, other],
+    ),
+  )
+  assert.deepEqual(routes.groups(), [])
+})
+
 test('a node that is gone is lost until it is back, unless it was told to leave', () => {
   const routes = new Routes(map)
   routes.set(table([], [own, other]))

@@ -378,7 +378,14 @@ test('each call with a key but a push waits for the budget of the key, and those
     // Its body is missing.
     else assert(scope === 'push' || statusCode === 400, `${id} ${statusCode}`)
   }
-  for (const id of ['listUpdates', 'getBot', 'listBots', 'dropDeadLetters', 'listAudit']) {
+  for (const id of [
+    'listShards',
+    'listUpdates',
+    'getBot',
+    'listBots',
+    'dropDeadLetters',
+    'listAudit',
+  ]) {
     assert(waited.includes(id), id)
   }
   assert(!waited.includes('pushUpdate'))

@@ -24,6 +24,58 @@ test('a bot is found as soon as its id is complete', () => {
   }
 })
 
+test('a stream with a shard in its query and nothing else names that shard', () => {
+  for (const [line, shard] of [
+    ['POST /v1/updates?shard=0 HTTP/1.1\r\n', 0],
+    ['POST /v1/updates?shard=255 HTTP/1.0\r\n', 255],
+    // Whether there is such a shard is decided by who knows the map.
+    ['POST /v1/updates?shard=999 HTTP/1.1\r\n', 999],
+    ['\r\n\r\npost  /v1/updates?shard=007 HTTP/1.1\n', 7],
+    ['POST http://h:80/v1/updates?shard=3 HTTP/1.1\r\n', 3],
+    ['POST /v1/%75pdates?shard=3 HTTP/1.1\r\n', 3],
+    // The worker refuses the verb, whichever it is.
+    ['GET /v1/updates?shard=3 HTTP/1.1\r\n', 3],
+  ] as const) {
+    assert.deepEqual(read(line), { shard }, line)
+  }
+})
+
+test('a stream with a shard that is written in another way may go to any worker', () => {
+  for (const target of [
+    '/v1/updates?shard=',
+    '/v1/updates?shard',
+    '/v1/updates?shard=x',
+    '/v1/updates?shard=-1',
+    '/v1/updates?shard=+1',
+    '/v1/updates?shard=1.0',
+    '/v1/updates?shard=1e1',
+    '/v1/updates?shard=0x1',
+    '/v1/updates?shard=1000',
+    '/v1/updates?shard=99999999999999999999',
+    '/v1/updates?shard=%31',
+    '/v1/updates?%73hard=1',
+    '/v1/updates?shard=1%20',
+    '/v1/updates?shard=1&shard=2',
+    '/v1/updates?shard=1&',
+    '/v1/updates?&shard=1',
+    '/v1/updates?test=true&shard=1',
+    '/v1/updates?SHARD=1',
+    '/v1/updates?shard=\u00b2',
+    '/v1/updates/?shard=1',
+    '/v1/updates??shard=1',
+    '/V1/updates?shard=1',
+    '//v1/updates?shard=1',
+    '/x/v1/updates?shard=1',
+    '/v1/updates?shard=1#2',
+    '/v1/update?shard=1',
+    '/v1/bots?shard=1',
+  ]) {
+    assert.equal(read(`POST ${target} HTTP/1.1\r\n`), 'none', target)
+  }
+  // HTTP/0.9 has no version, and Node refuses it.
+  assert.equal(read('POST /v1/updates?shard=1\r\n'), 'none')
+})
+
 test('a complete line that names no bot may go to any worker', () => {
   for (const line of [
     'GET / HTTP/1.1\r\n',
@@ -48,6 +100,9 @@ test('the decision is that for the complete line, however the bytes are split', 
     'POST /v1/bots/4503599627370495/updates HTTP/1.1\r\n\r\n',
     'GET http://127.0.0.1:80/v1/bots/4%35%30/tail HTTP/1.1\r\n\r\n',
     'GET http://bot1:2 HTTP/1.1\r\n\r\n',
+    'POST /v1/updates?shard=12 HTTP/1.1\r\nHost: x\r\n\r\n',
+    'POST /v1/updates?shard=1234 HTTP/1.1\r\n\r\n',
+    'POST /v1/updates?shard=12&x HTTP/1.1\r\n\r\n',
     '\r\nGET /metrics HTTP/1.1\r\n\r\n',
   ]) {
     const whole = read(line)

@@ -8,12 +8,13 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { WaitingConnection } from '../../../../src/cluster/primary/hand-off.ts'
 import type { ListenerKind } from '../../../../src/cluster/listener.ts'
+import type { NamedOwner } from '../../../../src/cluster/primary/request-line.ts'
 import { Switchboard } from '../../../../src/cluster/primary/switchboard.ts'
 import { PostboteError } from '../../../../src/errors.ts'
 import { FakeClock } from '../../../support/kit/fake-clock.ts'
 
 interface Routed {
-  readonly botId: number | undefined
+  readonly owner: NamedOwner | undefined
   readonly connection: WaitingConnection
 }
 
@@ -37,9 +38,9 @@ async function setUp(
     log: silent,
     counters: { add: (name) => void counted.push(name), observe: () => undefined },
     openMax,
-    route(botId, connection) {
+    route(owner, connection) {
       if (throws) throw new Error('a bug')
-      routed.push({ botId, connection })
+      routed.push({ owner, connection })
       arrived()
     },
   })
@@ -77,7 +78,7 @@ test('a connection is routed by its first line, with every byte that was read', 
   const arrived = next()
   socket.write('23:x/getMe HTTP/1.1\r\nHost: x\r\n\r\n')
   await arrived
-  assert.equal(routed[0]?.botId, 123)
+  assert.deepEqual(routed[0]?.owner, { botId: 123 })
   assert.match(routed[0]?.connection.bytes.toString() ?? '', /^GET \/bot123:x\/getMe/)
   assert.equal(routed[0]?.connection.clientAddress, '127.0.0.1')
 })
@@ -100,8 +101,8 @@ test('a connection with TLS goes to any worker unread, and is closed if none tak
   const socket = await connect('GET /bot123:x/getMe HTTP/1.1\r\n\r\n')
   await arrived
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
-  const [{ botId, connection } = assert.fail()] = routed
-  assert.deepEqual([botId, connection.bytes.length, switchboard.awaiting], [undefined, 0, 0])
+  const [{ owner, connection } = assert.fail()] = routed
+  assert.deepEqual([owner, connection.bytes.length, switchboard.awaiting], [undefined, 0, 0])
   assert.equal(Reflect.get(connection.handle() ?? {}, 'bytesRead'), 0)
   connection.refuse(new PostboteError('UNAVAILABLE'))
   assert.equal(await all(socket), '')

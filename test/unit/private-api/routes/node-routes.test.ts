@@ -37,7 +37,7 @@ async function setUp(members: readonly ClusterMember[]) {
     clock,
     shards: 4,
     answers: { node: async () => report('b', [0]) },
-    members: () => members,
+    routes: { members: () => members },
     ownersOf: () => ({
       self: 0,
       others: [1, 300, 301],

@@ -33,7 +33,7 @@ class CountingStore extends MemoryStore {
   }
 }
 
-async function setUp(t: TestContext) {
+async function setUp(t: TestContext, groups: (readonly number[])[] = []) {
   const { shard, store } = await openShard(new CountingStore())
   const lease = { isValid: () => true }
   const leased = Object.defineProperty(shard, 'lease', { value: lease })
@@ -47,6 +47,7 @@ async function setUp(t: TestContext) {
     keys: { ring: new AccessKeyRing(waitingClock) },
     clock: waitingClock,
     shards: 8,
+    routes: { groups: () => groups },
     checkShard: async () => undefined,
     shardAt(index) {
       if (index !== 3) throw new PostboteError('SHARD_BROKEN')
@@ -56,8 +57,24 @@ async function setUp(t: TestContext) {
   })
   t.after(() => app.close())
   const get = (path: string) => app.inject({ method: 'GET', url: `/v1/shards/${path}/records` })
-  return { shard, store, lease, recordStreams, get }
+  const list = async () => (await app.inject({ method: 'GET', url: '/v1/shards' })).json()
+  return { shard, store, lease, recordStreams, get, list }
 }
+
+test('the shards of the node are listed by its workers, with another version whenever that changes', async (t) => {
+  const groups = [[0, 1], [4]]
+  const { list } = await setUp(t, groups)
+  const { version, ...before } = await list()
+  assert.deepEqual(before, { shards: 8, groups })
+  assert(Number.isSafeInteger(version))
+  assert.equal((await list()).version, version)
+  const versions = new Set([version])
+  for (const changed of [[[0], [1, 4]], [[0, 1, 4]], [[0, 1]], [[0, 1], [5]], []]) {
+    groups.splice(0, Infinity, ...changed)
+    versions.add((await list()).version)
+  }
+  assert.equal(versions.size, 6)
+})
 
 test('a shard is sent whole, and its snapshot is closed', async (t) => {
   const { shard, store, recordStreams, get } = await setUp(t)
