@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Any, AsyncGenerator, Mapping, NamedTuple, Optional, Set, Type, TypeVar
+from typing import Any, AsyncGenerator, Mapping, NamedTuple, Optional, Sequence, Set, Type, TypeVar
 from types import TracebackType
 
 from . import _tables
 from ._calls import RepeatedCalls
 from ._errors import PostboteClientError
-from ._http import Place, Server
+from ._http import Place, Server, node_places
 from ._keys import new_key
 from ._push_all import Items, PushAllResult, push_all
 from ._pushes import (
@@ -24,6 +24,7 @@ from ._pushes import (
     push_call,
 )
 from ._settings import settings_of, stream_bounds
+from ._shards import ShardGroups
 from ._stream import AsyncPushStream, StreamCore
 
 _Item = TypeVar("_Item")
@@ -57,6 +58,8 @@ class AsyncPostboteClient:
     Args:
         key: A key of the private API. White space around it, such as the line break of a file, is ignored.
         url: The private listener. Default: http://127.0.0.1:8082. A path is kept as a prefix.
+        node_urls: The private listeners of the nodes of a cluster, each with its own address. Streams then send the pairs
+            of a bot to the node that has its shard. All else goes to `url`.
         socket_path: The Unix socket of the private listener, instead of `url`.
         ssl_context: For https; default: the certificates that the system trusts.
         settings: `timeout_s`, `retries`, `retry_delay_s_min`, `retry_delay_s_max`, `connections`,
@@ -73,16 +76,15 @@ class AsyncPostboteClient:
         *,
         key: str,
         url: Optional[str] = None,
+        node_urls: Sequence[str] = (),
         socket_path: Optional[str] = None,
         ssl_context: Optional[ssl.SSLContext] = None,
         **settings: Any,
     ) -> None:
         self._settings = settings_of(**settings)
-        self._server = Server(
-            Place(url, socket_path, key, ssl_context),
-            timeout_s=self._settings.timeout_s,
-            connections=self._settings.connections,
-        )
+        self._server = self._server_at(Place(url, socket_path, key, ssl_context))
+        nodes = [self._server_at(place) for place in node_places(node_urls, key, ssl_context)]
+        self._shards = ShardGroups(self._server, nodes, self._settings, self._on_shards)
         self._calls = RepeatedCalls(self._server, self._settings)
         self._streams: Set[StreamCore] = set()
         self._is_closed = False
@@ -176,9 +178,10 @@ class AsyncPostboteClient:
     def open_stream(
         self, *, pairs_max: int = _tables.PAIRS_MAX, bytes_max: int = _tables.BYTES_MAX
     ) -> AsyncPushStream:
-        """Opens a stream: many pushes over one connection, where no push waits for the result of another.
+        """Opens a stream: many pushes at a time, where no push waits for the result of another.
 
-        Call this in the event loop. The stream connects with its first push.
+        It has one connection for each group of shards that the server names, so that a pair comes to the worker that stores
+        it. Call this in the event loop. The stream connects with its first push.
 
         Args:
             pairs_max: `ready` waits while this many pushes have no result.
@@ -193,7 +196,7 @@ class AsyncPostboteClient:
         pairs_max: int = _tables.PAIRS_MAX,
         bytes_max: int = _tables.BYTES_MAX,
     ) -> AsyncGenerator[PushAllResult[_Item], None]:
-        """Pushes all items over one stream, and yields the results in the order of the items.
+        """Pushes all items over one stream, as `open_stream`, and yields the results in the order of the items.
 
         The source is read only as far as the server keeps up and results are taken. If the caller leaves the loop early
         and closes the generator (`contextlib.aclosing`), what was pushed is finished.
@@ -221,6 +224,7 @@ class AsyncPostboteClient:
             await asyncio.gather(self._calls.idle(), *streams)
         finally:
             timer.cancel()
+            await self._shards.close()
             await self._server.close()
             # Aborted connections are closed in the next turn, before the event loop is.
             await asyncio.sleep(0)
@@ -228,9 +232,19 @@ class AsyncPostboteClient:
     def _open_core(self, pairs_max: int, bytes_max: int) -> StreamCore:
         bounds = stream_bounds(pairs_max, bytes_max)
         self._refuse_if_closed()
-        core = StreamCore(self._server, self._settings, bounds, self._streams.discard)
+        core = StreamCore(
+            self._server, self._shards, self._settings, bounds, self._streams.discard
+        )
         self._streams.add(core)
         return core
+
+    def _server_at(self, place: Place) -> Server:
+        settings = self._settings
+        return Server(place, timeout_s=settings.timeout_s, connections=settings.connections)
+
+    def _on_shards(self) -> None:
+        for stream in list(self._streams):
+            stream.on_shards()
 
     def _new_key(self) -> Optional[str]:
         return new_key() if self._settings.has_idempotency_keys else None

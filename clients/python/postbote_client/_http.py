@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 import ssl
-from typing import Any, AsyncIterator, Deque, Dict, Optional, Tuple
+from typing import Any, AsyncIterator, Deque, Dict, List, Optional, Sequence, Tuple
 from collections import deque
 from urllib.parse import urlsplit
 
@@ -20,6 +20,8 @@ from ._tables import FIRST_CONNECT_S, FIRST_CONTACT_S, FIRST_REPORT_S
 
 # The response to a single call is far smaller (src/client/limits.ts).
 RESPONSE_BYTES_MAX = 2**20
+# A stream asks each of its nodes before it opens. Chosen: a cluster has a few.
+NODES_MAX = 64
 # A connection that was idle for longer may have been closed by a proxy at this very moment; a call on it would be lost.
 _IDLE_S_MAX = 4.0
 # The head of a response, and a line of chunks.
@@ -89,6 +91,19 @@ class Place:
     def head(self, method: str, path: str, lines: str) -> bytes:
         """Returns the head of a request with some further header lines."""
         return f"{method} {self.prefix}{path} HTTP/1.1\r\n{self._head}{lines}\r\n".encode("latin-1")
+
+
+def node_places(
+    urls: Sequence[str], key: str, ssl_context: Optional[ssl.SSLContext]
+) -> List[Place]:
+    """Returns where the nodes are. Raises a TypeError that names `node_urls` if they cannot be used."""
+    are_texts = isinstance(urls, (list, tuple)) and all(isinstance(url, str) for url in urls)
+    if not are_texts or "" in urls or len(urls) > NODES_MAX:
+        raise TypeError(f"node_urls: expected a list of URLs, at most {NODES_MAX}")
+    try:
+        return [Place(url, None, key, ssl_context) for url in urls]
+    except TypeError as cause:
+        raise TypeError(f"node_{cause}".replace("url:", "urls:", 1)) from None
 
 
 def has_end(headers: Headers) -> bool:
@@ -219,12 +234,18 @@ class Server:
             return None
         return asyncio.get_running_loop().time() - self._tried_s
 
-    async def connect(self) -> Connection:
-        """Opens a connection. Whatever fails before it is established is CONNECTION_FAILED: nothing was sent."""
+    async def connect(self, limit_s: Optional[float] = None) -> Connection:
+        """Opens a connection. Whatever fails before it is established is CONNECTION_FAILED: nothing was sent.
+
+        Args:
+            limit_s: A time limit below that of the client.
+        """
         if self._tried_s is None:
             self._tried_s = asyncio.get_running_loop().time()
         try:
-            reader, writer = await asyncio.wait_for(self._open(), self._connect_limit_s())
+            usual_s = self._connect_limit_s()
+            wait_s = usual_s if limit_s is None else min(usual_s, limit_s)
+            reader, writer = await asyncio.wait_for(self._open(), wait_s)
         except (OSError, ValueError, asyncio.TimeoutError) as cause:
             # ValueError: a name or a path that no system call takes.
             reason = str(cause) or type(cause).__name__
@@ -267,11 +288,44 @@ class Server:
             except BaseException:
                 connection.abort()
                 raise
-        if status != 200:
-            raise self.place.without_key(response_error(status, headers, body))
+            if connection.is_reusable:
+                connection.rest()
+                self._idle.append(connection)
+            else:
+                connection.abort()
+        self._refuse(status, headers, body)
         if parsed_or_none(body) is None:
             raise PostboteClientError("UNEXPECTED_ANSWER")
         return body
+
+    async def ask(self, call: Call, wait_s: float, connect_s: Optional[float]) -> bytes:
+        """Makes one attempt of a call that waits for no other, on a connection of its own, and returns the body.
+
+        Args:
+            wait_s: The longest wait for the response.
+            connect_s: The longest wait for the connection, if it is shorter than that of other calls.
+
+        Raises:
+            PostboteClientError: TIMEOUT, or as `call`; UNEXPECTED_ANSWER also for what is too long or no HTTP.
+        """
+        connection = await self.connect(connect_s)
+        try:
+            exchange = self._exchange(connection, call)
+            status, headers, body = await asyncio.wait_for(exchange, wait_s)
+        except asyncio.TimeoutError as cause:
+            raise PostboteClientError("TIMEOUT", cause=cause) from cause
+        except PostboteClientError as error:
+            if isinstance(error.__cause__, ValueError):
+                raise PostboteClientError("UNEXPECTED_ANSWER", cause=error) from error
+            raise
+        finally:
+            connection.abort()
+        self._refuse(status, headers, body)
+        return body
+
+    def _refuse(self, status: int, headers: Headers, body: bytes) -> None:
+        if status != 200:
+            raise self.place.without_key(response_error(status, headers, body))
 
     async def _exchange(self, connection: Connection, call: Call) -> Tuple[int, Headers, bytes]:
         lines = "".join(f"{name}: {value}\r\n" for name, value in call.headers)
@@ -283,11 +337,6 @@ class Server:
             body = await connection.read_all(headers)
         except _NETWORK_ERRORS as cause:
             raise PostboteClientError("CONNECTION_LOST", cause=cause) from cause
-        if connection.is_reusable:
-            connection.rest()
-            self._idle.append(connection)
-        else:
-            connection.abort()
         return status, headers, body
 
     async def _idle_connection(self) -> Optional[Connection]:

@@ -20,6 +20,7 @@ from typing import (
     Iterator,
     Mapping,
     Optional,
+    Sequence,
     Tuple,
     TypeVar,
 )
@@ -56,12 +57,18 @@ class PostboteClient:
         *,
         key: str,
         url: Optional[str] = None,
+        node_urls: Sequence[str] = (),
         socket_path: Optional[str] = None,
         ssl_context: Optional[ssl.SSLContext] = None,
         **settings: Any,
     ) -> None:
         self._client = AsyncPostboteClient(
-            key=key, url=url, socket_path=socket_path, ssl_context=ssl_context, **settings
+            key=key,
+            url=url,
+            node_urls=node_urls,
+            socket_path=socket_path,
+            ssl_context=ssl_context,
+            **settings,
         )
         self._lock = threading.Lock()
         self._is_closed = False
@@ -126,7 +133,7 @@ class PostboteClient:
     def open_stream(
         self, *, pairs_max: int = _tables.PAIRS_MAX, bytes_max: int = _tables.BYTES_MAX
     ) -> PushStream:
-        """Opens a stream: many pushes over one connection, where no push waits for the result of another."""
+        """As `AsyncPostboteClient.open_stream`."""
         stream_bounds(pairs_max, bytes_max)
 
         async def opened() -> StreamCore:
@@ -254,7 +261,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class PushStream:
-    """A stream of pushes over one connection; `PostboteClient.open_stream` opens it. Threads may share it."""
+    """A stream of pushes over one connection for each group of shards; `PostboteClient.open_stream` opens it. Threads may share it."""
 
     def __init__(self, core: StreamCore, client: PostboteClient) -> None:
         self._core = core

@@ -7,7 +7,7 @@ UPDATE = {"message": {"text": "hello"}}
 
 
 class FakeServer:
-    """Answers each pair of a stream with an id, once `answers` is set, and each single push."""
+    """Answers each pair of a stream with an id, once `answers` is set, and each single push. It does not tell its shards."""
 
     def __init__(self) -> None:
         self.answers = asyncio.Event()
@@ -25,6 +25,9 @@ class FakeServer:
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
+            if head.startswith(b"GET /v1/shards "):
+                writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+                return
             if b"/v1/updates HTTP" not in head:
                 await self.answers.wait()
                 writer.write(b'HTTP/1.1 200 OK\r\ncontent-length: 15\r\n\r\n{"update_id":1}')
