@@ -14,8 +14,6 @@ export interface Conformance {
   readonly report: DriverReport
 }
 
-const bots = [101, 102, 103, 104]
-
 /**
  * Runs a scenario in one mode.
  *
@@ -27,6 +25,7 @@ export async function conform(
 ): Promise<Conformance> {
   const inMode = mode === 'single' ? Math.ceil(count / 10) : count
   const pairs = scenario.isLong ? inMode : scenario.count
+  const { bots } = scenario
   const server = new FakeServer({ scenario, bots, count: pairs, key })
   const fakeUrl = await server.start()
   let place: OpenPlace | undefined

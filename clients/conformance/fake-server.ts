@@ -5,6 +5,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { FakeShards } from './fake-shards.ts'
 import { FakeStream, fixedLines, refusalText, writeBody } from './fake-stream.ts'
 import { newBot } from './job.ts'
 import { StoredPushes } from './stored-pushes.ts'
@@ -25,14 +26,15 @@ export interface FakeServerOptions {
 /** A running fake server. */
 export class FakeServer {
   readonly pushes: StoredPushes
+  readonly shards: FakeShards
   readonly #options: FakeServerOptions
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #callAttempts = new Map<string, number>()
   #requests = 0
   #downUntilMs = 0
-  /** When a request that was refused with Retry-After may come again. */
-  #nextRequestMs = 0
+  /** When a request that was refused with Retry-After may come again, by its target. */
+  readonly #nextRequestMs = new Map<string, number>()
   /** The largest number of connections at a time. */
   connectionsMax = 0
 
@@ -49,6 +51,7 @@ export class FakeServer {
   constructor(options: FakeServerOptions) {
     this.#options = options
     this.pushes = new StoredPushes(options)
+    this.shards = new FakeShards(options.scenario, this.pushes.complaints)
     this.#server = createServer((request, response) => void this.#handle(request, response))
     this.#server.on('connection', (socket) => this.#onConnection(socket))
     this.#server.requestTimeout = 0
@@ -93,15 +96,20 @@ export class FakeServer {
     request.on('error', () => undefined)
     response.on('error', () => undefined)
     this.#checkHead(request)
+    const { method = '', url = '' } = request
+    if (method === 'GET' && url === '/v1/shards') {
+      this.shards.answer(response)
+      return
+    }
+    const [isStream, shard] = /^\/v1\/updates(?:\?shard=(.*))?$/.exec(url) ?? []
     this.#requests += 1
-    const refusal = this.scenario.requestAction(this.#requests)
+    const refusal = this.scenario.requestAction(this.#requests, shard)
     if (refusal !== undefined) {
       this.#refuseRequest(request, response, refusal)
       return
     }
-    const { method = '', url = '' } = request
-    if (method === 'POST' && url === '/v1/updates') {
-      new FakeStream(request, response, this).start()
+    if (method === 'POST' && isStream !== undefined) {
+      new FakeStream(response, shard, this).start()
       return
     }
     if (this.scenario.isStalled) return
@@ -112,11 +120,11 @@ export class FakeServer {
     else this.#call(`${method} ${url}`, text, response)
   }
 
-  #checkHead({ headers }: IncomingMessage): void {
+  #checkHead({ headers, url = '' }: IncomingMessage): void {
     if (headers.authorization !== `Bearer ${this.#options.key}`) {
       this.complaints.push('a request without the key of the job')
     }
-    if (performance.now() < this.#nextRequestMs) {
+    if (performance.now() < (this.#nextRequestMs.get(url) ?? 0)) {
       this.complaints.push('a request before Retry-After')
     }
   }
@@ -146,7 +154,8 @@ export class FakeServer {
       return
     }
     if (action.retryAfterS !== undefined) {
-      this.#nextRequestMs = performance.now() + action.retryAfterS * 1_000
+      const { url = '' } = request
+      this.#nextRequestMs.set(url, performance.now() + action.retryAfterS * 1_000)
     }
     sendRefusal(response, action)
   }

@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StringDecoder } from 'node:string_decoder'
 import type { Action, Scenario } from './scenario.ts'
+import type { FakeShards } from './fake-shards.ts'
 import type { ArrivedPush, StoredPushes } from './stored-pushes.ts'
 import { wireFields } from './wire-fields.ts'
 
@@ -16,6 +17,7 @@ const pairsMax = 8_192
 export interface StreamHost {
   readonly scenario: Scenario
   readonly pushes: StoredPushes
+  readonly shards: FakeShards
   readonly complaints: string[]
   checkOptions(names: readonly string[], expected: readonly string[]): void
   goDown(ms: number): void
@@ -26,6 +28,7 @@ export class FakeStream {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #server: StreamHost
+  readonly #hint: string | undefined
   #rest = ''
   #head: string | undefined
   #lines: string[] = []
@@ -33,16 +36,18 @@ export class FakeStream {
   #isOver = false
   #isIgnoring = false
 
-  /** Takes over a request whose head has arrived. */
-  constructor(request: IncomingMessage, response: ServerResponse, server: StreamHost) {
-    this.#request = request
+  /** Takes over a request whose head has arrived, and whose query names a shard or none. */
+  constructor(response: ServerResponse, hint: string | undefined, server: StreamHost) {
+    this.#request = response.req
     this.#response = response
+    this.#hint = hint
     this.#server = server
   }
 
   /** Begins the response, and reads pairs. */
   start(): void {
     const { isOpenEnded, isStalled } = this.#server.scenario
+    this.#server.shards.checkStream(this.#hint)
     this.#response.useChunkedEncodingByDefault = !isOpenEnded
     this.#response.writeHead(200, { 'content-type': 'application/x-ndjson' }).flushHeaders()
     if (isStalled) return
@@ -50,6 +55,7 @@ export class FakeStream {
     this.#request.on('data', (chunk: Buffer) => this.#read(decoder.write(chunk)))
     this.#request.on('end', () => this.#finish())
     this.#response.on('drain', () => this.#request.resume())
+    this.#response.on('close', () => this.#count(-this.#unanswered))
   }
 
   #read(text: string): void {
@@ -71,15 +77,20 @@ export class FakeStream {
     const fields: { bot_id: number; idempotency_key?: string } = JSON.parse(head)
     const { bot_id: bot, idempotency_key: key } = fields
     this.#server.checkOptions(Object.keys(fields), wireFields.pair)
+    this.#server.shards.checkPair(bot, this.#hint)
     const push = this.#server.pushes.read(bot, text, key)
     if (push === undefined) {
       this.#server.complaints.push(`a pair that no job asks for: ${text.slice(0, 200)}`)
       this.#lines.push(refusalText('BAD_UPDATE'))
       return
     }
-    this.#unanswered += 1
-    this.#server.pushes.seeUnanswered(this.#unanswered)
+    this.#count(1)
     this.#act(push.action, push)
+  }
+
+  #count(pairs: number): void {
+    this.#unanswered += pairs
+    this.#server.pushes.countUnanswered(pairs)
   }
 
   #act(action: Action, push: ArrivedPush): void {
@@ -128,7 +139,8 @@ export class FakeStream {
     if (this.#isOver || lines.length === 0) return
     this.#lines = []
     const send = (): void => {
-      this.#unanswered -= lines.length
+      if (this.#response.closed) return
+      this.#count(-lines.length)
       if (!writeBody(this.#response, `${lines.join('\n')}\n`, this.#server.scenario))
         this.#request.pause()
       else if (this.#request.isPaused()) this.#request.resume()

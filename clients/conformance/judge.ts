@@ -149,7 +149,7 @@ function callFindings({ scenario, job, report, server }: JudgedRun): string[] {
 }
 
 function retryFindings({ scenario, report, server }: JudgedRun): string[] {
-  const { retryCode, attemptsMax } = scenario
+  const { retryCode, attemptsMax, retriesMax } = scenario
   const findings: string[] = []
   const codes = report.retries.map(({ code }) => code)
   if (retryCode !== undefined && !codes.includes(retryCode)) {
@@ -159,6 +159,9 @@ function retryFindings({ scenario, report, server }: JudgedRun): string[] {
   }
   if (retryCode === undefined && codes.length > 0) {
     findings.push(`${codes.length} repetitions, with: ${[...new Set(codes)].join()}`)
+  }
+  if (codes.length > retriesMax) {
+    findings.push(`${codes.length} repetitions, expected ${retriesMax}: ${codes.join()}`)
   }
   if (report.retries.some(({ attempt }) => !Number.isInteger(attempt) || attempt < 1)) {
     findings.push('attempts of repetitions do not count from 1')

@@ -35,6 +35,16 @@ export type RequestAction =
   /** Text that is sent as it is, before the connection ends. */
   | { readonly raw: string }
 
+/** What `GET /v1/shards` answers (docs/use/protocol.md): the shards that the server has, in groups. */
+export interface ShardsMap {
+  readonly shards: number
+  readonly groups: readonly (readonly number[])[]
+  readonly version: number
+}
+
+/** What the fake server does with `GET /v1/shards`: a response with a text or with JSON, or none ever. */
+export type ShardsAction = { readonly status: number; readonly body: unknown } | 'nothing'
+
 /** A response with an error, or a line with one. */
 export interface Refusal {
   readonly code: string
@@ -54,6 +64,7 @@ export interface Scenario {
   /** Whether a long run pushes as many pairs as it can; otherwise `count`. */
   readonly isLong: boolean
   readonly count: number
+  readonly bots: readonly number[]
   readonly job: Partial<
     Pick<Job, 'client' | 'stream' | 'concurrency' | 'closeMs' | 'keyPrefix' | 'options' | 'text'>
   >
@@ -70,8 +81,12 @@ export interface Scenario {
   /** Results are sent after this many milliseconds. */
   readonly resultDelayMs: number
   readonly action: (attempt: Attempt) => Action
-  /** For the nth request, from 1. Default: all are taken. */
-  readonly requestAction: (nth: number) => RequestAction | undefined
+  /** For the nth request, from 1, and the shard that its stream names. Default: all are taken. */
+  readonly requestAction: (nth: number, shard?: string) => RequestAction | undefined
+  /** For the nth `GET /v1/shards`, from 1, which counts as no request. Default: 404, like a server without the call. */
+  readonly shardsAction: (nth: number) => ShardsAction
+  /** Which shards streams may name: none, any, or that of the group that each of their bots has in a map. */
+  readonly hints: 'none' | 'any' | ShardsMap
   /** For a call of mode `calls`. */
   readonly callAction: (call: string, attempt: number) => Action
   /** The outcomes of which a push may have any. */
@@ -85,6 +100,8 @@ export interface Scenario {
   readonly connectionsMax: number
   /** The code of a retry that the client must report; undefined if it must not retry. */
   readonly retryCode: string | undefined
+  /** The client may report so many retries. */
+  readonly retriesMax: number
   /** The shortest and the longest time that the job may take, in milliseconds. */
   readonly elapsedMs: { readonly min: number; readonly max: number }
 }

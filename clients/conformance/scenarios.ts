@@ -1,19 +1,26 @@
-/** All scenarios: what goes wrong at the server, and what the client has to make of it (docs/use/client.md). */
+/** Scenarios of a server without shards: what goes wrong at the server, and what the client has to make of it (docs/use/client.md). */
 import { gzipSync } from 'node:zlib'
 import { jobKey, type PrintedError } from './job.ts'
-import type { Action, Scenario } from './scenario.ts'
+import type { Action, Scenario, ShardsAction } from './scenario.ts'
 
 /** Delays that a test can wait for. */
-const quick = { retryDelayMsMin: 5, retryDelayMsMax: 100 }
+export const quick = { retryDelayMsMin: 5, retryDelayMsMax: 100 }
 const all = ['single', 'stream', 'pushAll'] as const
-const store: Action = { kind: 'store' }
+export const store: Action = { kind: 'store' }
 const ignore: Action = { kind: 'ignore' }
 
+/** A server that does not know the call. */
+const notFound: ShardsAction = {
+  status: 404,
+  body: { error: { code: 'NOT_FOUND', message: 'Not found' } },
+}
+
 /** What a scenario is if its row does not say otherwise: everything is stored. */
-const plain: Omit<Scenario, 'name'> = {
+export const plain: Omit<Scenario, 'name'> = {
   modes: all,
   isLong: false,
   count: 40,
+  bots: [101, 102, 103, 104],
   job: { client: quick },
   runs: 1,
   place: 'fake server',
@@ -23,6 +30,8 @@ const plain: Omit<Scenario, 'name'> = {
   resultDelayMs: 0,
   action: () => store,
   requestAction: () => undefined,
+  shardsAction: () => notFound,
+  hints: 'none',
   callAction: () => store,
   outcomes: () => ['stored'],
   callOutcomes: () => 'stored',
@@ -30,10 +39,11 @@ const plain: Omit<Scenario, 'name'> = {
   attemptsMax: 100,
   connectionsMax: Infinity,
   retryCode: undefined,
+  retriesMax: Infinity,
   elapsedMs: { min: 0, max: 170_000 },
 }
 /** The base of the scenarios whose faults a client recovers from: everything is stored, in order, and retries are reported. */
-const long: Omit<Scenario, 'name'> = {
+export const long: Omit<Scenario, 'name'> = {
   ...plain,
   isLong: true,
   // A short run may lose the results of one chunk twenty times in a row.
@@ -74,7 +84,7 @@ const repeating = { code: 'BAD_UPDATE', status: 400, message: `Expected no ${job
 const lost = error('CONNECTION_LOST', { isRetryable: true, isOutcomeUnknown: true })
 const compressed = gzipSync('{"update_id":1}').toString('latin1')
 
-/** Every scenario, by name. */
+/** They run with each map of `shard-scenarios.ts`, too. */
 export const scenarios: readonly Scenario[] = [
   { ...plain, name: 'no fault', isLong: true, attemptsMax: 1 },
   {

@@ -32,7 +32,8 @@ export class StoredPushes {
   readonly #firsts = new Map<number, string>()
   readonly #attempts = new Map<number, number>()
   readonly #notBeforeMs = new Map<number, number>()
-  /** The largest number of pairs of a stream that had no result. */
+  #unanswered = 0
+  /** The largest number of pairs of all streams together that had no result. */
   unansweredMax = 0
   /** What a client must not do, in words. */
   readonly complaints: string[] = []
@@ -60,9 +61,10 @@ export class StoredPushes {
     return [...this.#attempts.values()].reduce((max, each) => Math.max(max, each), 0)
   }
 
-  /** Counts pairs of a stream that have arrived and have no result. */
-  seeUnanswered(count: number): void {
-    this.unansweredMax = Math.max(this.unansweredMax, count)
+  /** Counts pairs that have arrived, or, below 0, that have their result or lost their stream. */
+  countUnanswered(pairs: number): void {
+    this.#unanswered += pairs
+    this.unansweredMax = Math.max(this.unansweredMax, this.#unanswered)
   }
 
   /** Forgets the attempts, before the same job runs again. */

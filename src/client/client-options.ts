@@ -8,6 +8,11 @@ import type { PushOptions, StreamPushOptions } from './pushed-update.ts'
 export interface ClientOptions extends Partial<ClientSettings> {
   /** The URL of the private listener. Default: http://127.0.0.1:8082. Not allowed together with `socketPath`. */
   readonly url?: string | URL
+  /**
+   * The private listeners of the nodes of a cluster, if each can be reached: streams then go to the node that has the shard of a
+   * bot. Single calls go to `url`, and so does what these do not have. Default: none, `url` is enough.
+   */
+  readonly nodeUrls?: readonly (string | URL)[]
   /** The path of the private listener's Unix socket, as an alternative to `url`. */
   readonly socketPath?: string
   /**
@@ -43,7 +48,7 @@ export interface ClientSettings {
   readonly retryDelayMsMin: number
   /** The limit for the doubled bound, in milliseconds. A longer Retry-After of the server is honored, too, up to a minute. */
   readonly retryDelayMsMax: number
-  /** Maximum number of connections that single calls use at a time. Each stream has a separate connection. */
+  /** Maximum number of connections that single calls use at a time. Streams have separate connections. */
   readonly connections: number
   /**
    * Whether a push without an idempotency key gets a random one. Without a key, a push whose outcome is unknown is not
@@ -99,6 +104,7 @@ type Names<Options> = { readonly [Name in keyof Required<Options>]: true }
 
 const ofClient: Names<ClientOptions> = {
   url: true,
+  nodeUrls: true,
   socketPath: true,
   key: true,
   timeoutMs: true,

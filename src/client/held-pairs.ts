@@ -7,7 +7,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Pair } from './pair.ts'
 
-interface Lane {
+interface HeldQueue {
   /** In the order in which they were pushed. */
   readonly pairs: Pair[]
   /** When all of them come due. */
@@ -19,7 +19,7 @@ interface Lane {
 export class HeldPairs {
   readonly #clock: Clock
   readonly #onDue: (pairs: readonly Pair[]) => void
-  readonly #lanes = new Map<string, Lane>()
+  readonly #queues = new Map<string, HeldQueue>()
 
   constructor(clock: Clock, onDue: (pairs: readonly Pair[]) => void) {
     this.#clock = clock
@@ -35,16 +35,16 @@ export class HeldPairs {
   hold(pair: Pair, delayMs: number): void {
     const { queue } = pair
     const dueMs = this.#clock.monotonicMs() + delayMs
-    const lane = this.#lanes.get(queue)
-    if (lane === undefined) {
-      this.#lanes.set(queue, { pairs: [pair], dueMs, timer: this.#timer(queue, delayMs) })
+    const held = this.#queues.get(queue)
+    if (held === undefined) {
+      this.#queues.set(queue, { pairs: [pair], dueMs, timer: this.#timer(queue, delayMs) })
       return
     }
-    insert(lane.pairs, pair)
-    if (dueMs <= lane.dueMs) return
-    lane.timer.cancel()
-    lane.timer = this.#timer(queue, delayMs)
-    lane.dueMs = dueMs
+    insert(held.pairs, pair)
+    if (dueMs <= held.dueMs) return
+    held.timer.cancel()
+    held.timer = this.#timer(queue, delayMs)
+    held.dueMs = dueMs
   }
 
   /**
@@ -53,25 +53,33 @@ export class HeldPairs {
    * @returns Whether the pair was held.
    */
   holdIfQueueWaits(pair: Pair): boolean {
-    if (this.#lanes.size === 0) return false
-    const lane = this.#lanes.get(pair.queue)
-    if (lane === undefined) return false
-    insert(lane.pairs, pair)
+    if (this.#queues.size === 0) return false
+    const held = this.#queues.get(pair.queue)
+    if (held === undefined) return false
+    insert(held.pairs, pair)
     return true
   }
 
-  /** Cancels all timers and returns all pairs, due or not. */
-  clear(): Pair[] {
-    const lanes = [...this.#lanes.values()]
-    this.#lanes.clear()
-    for (const { timer } of lanes) timer.cancel()
-    return lanes.flatMap(({ pairs }) => pairs)
+  /**
+   * Returns pairs before they are due.
+   *
+   * @param isMeant - Whether the pairs of a bot are meant. Default: all are.
+   */
+  clear(isMeant: (botId: number) => boolean = () => true): Pair[] {
+    const cleared: Pair[] = []
+    for (const [queue, { pairs, timer }] of this.#queues) {
+      if (!pairs.some(({ botId }) => isMeant(botId))) continue
+      this.#queues.delete(queue)
+      timer.cancel()
+      cleared.push(...pairs)
+    }
+    return cleared
   }
 
   #timer(queue: string, delayMs: number): Timer {
     return this.#clock.after(delayMs, () => {
-      const due = this.#lanes.get(queue)
-      this.#lanes.delete(queue)
+      const due = this.#queues.get(queue)
+      this.#queues.delete(queue)
       if (due !== undefined) this.#onDue(due.pairs)
     })
   }

@@ -34,6 +34,7 @@ import type {
 } from './pushed-update.ts'
 import { type Attempts, RepeatedCalls } from './repeated-calls.ts'
 import { type PrivateCall, ServerConnection } from './server-connection.ts'
+import { ShardGroups } from './shard-groups.ts'
 import { StreamRequest } from './stream-request.ts'
 
 export type { ClientOptions, CloseOptions, Retry, StreamOptions } from './client-options.ts'
@@ -104,6 +105,9 @@ export interface BotState {
  */
 export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   readonly #connection: ServerConnection
+  /** The nodes that the user has named. */
+  readonly #nodes: readonly ServerConnection[]
+  readonly #groups: ShardGroups
   readonly #settings: ClientSettings
   readonly #surroundings: ClientSurroundings
   readonly #onRetry: ClientOptions['onRetry']
@@ -120,14 +124,24 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
    */
   constructor(options: ClientOptions, surroundings: ClientSurroundings = clientSurroundings) {
     this.#settings = clientSettings(options)
-    const { url, socketPath, key, onRetry } = options
+    const { url, nodeUrls = [], socketPath, key, onRetry } = options
     const { connections, timeoutMs } = this.#settings
     const { clock } = surroundings
     const place = { url, socketPath, key }
     const connection = new ServerConnection({ ...place, connections, timeoutMs, clock })
     this.#connection = connection
+    this.#nodes = listOfNodes(nodeUrls).map((node) => {
+      const nodePlace = { url: node, urlOption: 'nodeUrls', key }
+      return new ServerConnection({ ...nodePlace, connections, timeoutMs, clock })
+    })
     this.#onRetry = onRetry === undefined ? undefined : harmless(onRetry)
     this.#surroundings = surroundings
+    this.#groups = new ShardGroups({
+      connection,
+      nodes: this.#nodes,
+      clock,
+      onRetry: this.#onRetry,
+    })
     this.#calls = new RepeatedCalls({
       attempt: (call, signal) => connection.call(call, signal),
       settings: this.#settings,
@@ -222,7 +236,7 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   }
 
   /**
-   * Opens a stream: many pushes over one connection, where no push waits for the result of another.
+   * Opens a stream: many pushes over a few connections, where no push waits for the result of another.
    *
    * @param options - The bounds at which `ready` waits.
    * @returns The stream. It connects with its first push; close it to let the process end.
@@ -232,8 +246,8 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
   openStream(options: StreamOptions = {}): PushStream<Payloads> {
     if (this.#isClosed) throw new PostboteClientError('CLOSED')
     const stream = new PushStream<Payloads>({
-      openRequest: (events) => new StreamRequest(this.#connection, events),
-      unreachedMs: () => this.#connection.unreachedMs(),
+      openRequest: (place, events) => new StreamRequest(place, events),
+      groups: this.#groups,
       settings: this.#settings,
       bounds: streamSettings(options),
       surroundings: this.#surroundings,
@@ -283,7 +297,8 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     const streams = [...this.#streams].map((stream) => stream.close({ timeoutMs }))
     await Promise.all([this.#calls.idle(), ...streams])
     timer.cancel()
-    await this.#connection.close()
+    this.#groups.close()
+    await Promise.all([this.#connection, ...this.#nodes].map((each) => each.close()))
   }
 
   #newKey(): string | undefined {
@@ -294,6 +309,14 @@ export class PostboteClient<Payloads extends UpdatePayloads = AnyPayloads> {
     if (this.#isClosed) throw new PostboteClientError('CLOSED')
     return this.#calls.run(call, attempts)
   }
+}
+
+/** A client asks at most this many nodes. Chosen: a cluster of more is not known. */
+const nodesMax = 64
+
+function listOfNodes(nodeUrls: unknown): readonly string[] {
+  if (Array.isArray(nodeUrls) && nodeUrls.length <= nodesMax) return nodeUrls.map(String)
+  throw new TypeError(`nodeUrls: expected a list of at most ${nodesMax} URLs`)
 }
 
 /**

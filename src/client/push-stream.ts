@@ -1,27 +1,27 @@
 /**
- * Many pushes over one connection, each with its own result.
+ * Many pushes, each with its own result, over a connection for each group of shards.
  *
- *   push --> unsent --take--> sent --result--> resolved
- *              ^  ^             |  `--503-----> held --after a delay--> unsent
- *              |  `--broken-----'                 ^
- *              `--pairs of a queue that has held pairs
+ *   push --> lane of the bot --result--> resolved
+ *              ^               `--503--> held --after a delay--> lane of the bot
+ *              `--pairs of a queue that has held pairs wait with them
  *
- * A request lasts until the server ends it (a reload, ten idle minutes) or the connection breaks. Pairs without a
- * result are then sent again in the next request, in the same order and with the same keys, so none is lost or stored
- * twice. A request is opened only when there is a pair to send.
+ * There is one lane until the server has told its groups (ShardGroups), and if there is one group. When there are other groups, all
+ * lanes retire: each gets the results of what it has sent. Then the pairs that were not sent are dealt to new lanes, in the order of
+ * their pushes. So at no time are the pairs of a bot under way in two lanes.
  *
  * Order: the updates of a queue are stored in the order of their pushes, also across broken connections. The exception
  * is a pair that the server refused temporarily: it is stored after the pairs of its queue that were already sent. A
  * producer that cannot accept this awaits each result before the next push of the same chat.
  */
-import type { Timer } from '../clock.ts'
 import { type CloseOptions, closeTimeoutMs, optionNames } from './client-options.ts'
 import { Flow, type FlowBounds } from './flow.ts'
 import { HeldPairs } from './held-pairs.ts'
+import type { LaneMap, LanePlace } from './lane-map.ts'
 import type { Pair } from './pair.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { callGivenUp, PostboteClientError, withUnknownOutcome } from './postbote-client-error.ts'
 import { pairText, refuseUnknownPushOption } from './push-call.ts'
+import { type LaneStream, PushLane } from './push-lane.ts'
 import { lineOutcome } from './push-outcome.ts'
 import type {
   AnyPayloads,
@@ -32,22 +32,26 @@ import type {
 } from './pushed-update.ts'
 import type { RepeatedCallsOptions } from './repeated-calls.ts'
 import { retryDelayMs } from './retry-delay.ts'
-import { kib } from '../limits.ts'
+import type { ShardGroups } from './shard-groups.ts'
+
+/** The part of ShardGroups that a stream uses. */
+export type StreamGroups = Pick<
+  ShardGroups,
+  'map' | 'refreshed' | 'refreshOld' | 'onRequestEnded' | 'doWithout'
+>
 
 /** What a stream needs from the client that opens it. */
-export interface PushStreamOptions extends Omit<RepeatedCallsOptions, 'attempt'> {
-  openRequest(events: PairRequestEvents): PairRequest
+export interface PushStreamOptions extends Omit<RepeatedCallsOptions, 'attempt' | 'unreachedMs'> {
+  openRequest(place: LanePlace, events: PairRequestEvents): PairRequest
+  readonly groups: StreamGroups
   readonly bounds: FlowBounds
   newKey(): string | undefined
   withoutKey(error: PostboteClientError): PostboteClientError
   onClosed(): void
 }
 
-/** Pairs are passed to the connection in pieces of about this size, which is what a worker reads at a time. */
-const clientPieceLength = 64 * kib
-
 /**
- * A stream of pushes over one connection; `PostboteClient.openStream` opens it.
+ * A stream of pushes; `PostboteClient.openStream` opens it.
  *
  * @example
  * ```ts
@@ -63,20 +67,13 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   readonly #options: PushStreamOptions
   readonly #flow: Flow
   readonly #held: HeldPairs
-  #unsent: Pair[] = []
-  /** In the order in which their results arrive. */
-  #sent: Pair[] = []
+  readonly #forLanes: LaneStream
+  #map: LaneMap
+  /** Those that have had a pair. */
+  readonly #lanes = new Map<LanePlace, PushLane>()
+  /** Whether all of them retire. */
+  #isDealing = false
   #pushes = 0
-  #request: PairRequest | undefined
-  /** Number of results of the current request. */
-  #results = 0
-  /** Number of requests in a row that ended without a result. */
-  #failures = 0
-  #isScheduled = false
-  /** Runs from a failed request to the next one. */
-  #reopening: Timer | undefined
-  /** Runs while pairs wait for their results. */
-  #silence: Timer | undefined
   #closed: Promise<void> | undefined
 
   /**
@@ -88,9 +85,11 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
     this.#options = options
     this.#flow = new Flow(options.bounds, options.surroundings.clock)
     this.#held = new HeldPairs(options.surroundings.clock, (pairs) => {
-      this.#unsent = [...pairs, ...this.#unsent]
-      this.#schedule()
+      const [first] = pairs
+      if (first !== undefined) this.#laneOf(first.botId).addFirst(pairs)
     })
+    this.#map = options.groups.map
+    this.#forLanes = this.#laneStream()
   }
 
   /** Number of pushes that have no result yet. */
@@ -135,7 +134,7 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
       const text = pairText(botId, update, { ...options, idempotencyKey })
       const bytes = Buffer.byteLength(text)
       this.#flow.add(bytes)
-      this.#unsent.push({
+      this.#laneOf(botId).add({
         nth: this.#pushes++,
         botId,
         queue: isTest ? `${botId}/test` : `${botId}`,
@@ -147,12 +146,11 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
         resolve,
         reject,
       })
-      this.#schedule()
     })
   }
 
   /**
-   * Accepts no more pushes. Resolves when every push has its result and the connection is closed.
+   * Accepts no more pushes. Resolves when every push has its result and the connections are closed.
    *
    * Pushes without a result after `timeoutMs` are rejected with CLOSED, and `isOutcomeUnknown` is set if they were sent.
    *
@@ -170,88 +168,90 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
 
   async #finish(): Promise<void> {
     await this.#flow.empty()
-    this.#request?.end()
-    await this.#request?.ended
+    await Promise.all(Array.from(this.#lanes.values(), (lane) => lane.close()))
     this.#options.onClosed()
   }
 
   #giveUp(): void {
-    this.#reopening?.cancel()
-    this.#reopening = undefined
-    for (const pair of this.#sent) pair.mayBeStored = true
-    const pairs = [...this.#sent.splice(0), ...this.#held.clear(), ...this.#unsent.splice(0)]
-    for (const pair of pairs) {
+    const lanes = [...this.#lanes.values()]
+    const sent = lanes.flatMap((lane) => lane.giveUp())
+    const unsent = lanes.flatMap((lane) => lane.takeUnsent())
+    for (const pair of [...sent, ...this.#held.clear(), ...unsent]) {
       this.#fail(pair, callGivenUp('CLOSED', { isOutcomeUnknown: pair.mayBeStored }))
     }
-    this.#expectResults()
-    this.#flow.wake()
-    this.#request?.destroy(new PostboteClientError('CLOSED'))
-  }
-
-  /** Sends the pushes of one turn of the event loop as one piece. */
-  #schedule(): void {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    this.#options.surroundings.clock.soon(() => {
-      this.#isScheduled = false
-      if (this.#request !== undefined) this.#request.wake()
-      else if (this.#reopening === undefined && this.#unsent.length > 0) this.#open()
-    })
-  }
-
-  #open(): void {
-    this.#results = 0
-    const request = this.#options.openRequest({
-      take: () => this.#take(),
-      onResults: (lines) => this.#settle(lines),
-    })
-    this.#request = request
-    void request.ended.then((error) => this.#onEnd(error))
-  }
-
-  #take(): string | undefined {
-    let piece = ''
-    let count = 0
-    const wereSent = this.#sent.length > 0
-    for (const pair of this.#unsent) {
-      if (piece.length >= clientPieceLength) break
-      count += 1
-      if (this.#held.holdIfQueueWaits(pair)) continue
-      piece += pair.text
-      this.#sent.push(pair)
-    }
-    this.#unsent.splice(0, count)
-    if (piece === '') return undefined
-    if (!wereSent) this.#expectResults()
-    return piece
-  }
-
-  #expectResults(): void {
-    const { surroundings, settings } = this.#options
-    this.#silence?.cancel()
-    this.#silence =
-      this.#sent.length === 0
-        ? undefined
-        : surroundings.clock.after(settings.timeoutMs, () =>
-            this.#request?.destroy(new PostboteClientError('TIMEOUT')),
-          )
-  }
-
-  /** Matches result lines to pairs: the server sends the results in the order of the pairs. */
-  #settle(lines: readonly string[]): void {
-    const pairs = this.#sent.splice(0, lines.length)
-    this.#failures = 0
-    let at = 0
-    for (const pair of pairs) this.#settleOne(pair, lines[at++] ?? '')
-    this.#results += pairs.length
-    if (pairs.length < lines.length) {
-      this.#request?.destroy(new PostboteClientError('UNEXPECTED_ANSWER'))
-    }
-    this.#expectResults()
     this.#flow.wake()
   }
 
-  #settleOne(pair: Pair, line: string): void {
+  #laneStream(): LaneStream {
+    const { settings, surroundings, onRetry, groups } = this.#options
+    return {
+      settings,
+      surroundings,
+      onRetry,
+      held: this.#held,
+      refreshed: () => groups.refreshed(),
+      hasOtherLanes: () => this.#hasOtherLanes(),
+      onRequestEnded: () => groups.onRequestEnded(),
+      onShardRefused: () => {
+        groups.doWithout()
+        this.#hasOtherLanes()
+      },
+      onIdle: () => this.#dealWhenIdle(),
+      onResult: (pair, line) => this.#settle(pair, line),
+      fail: (pair, error) => this.#fail(pair, error),
+      onSettled: () => this.#flow.wake(),
+    }
+  }
+
+  #laneOf(botId: number): PushLane {
+    const place = this.#map.placeOf(botId)
+    return this.#lanes.get(place) ?? this.#newLane(place, 0)
+  }
+
+  #newLane(place: LanePlace, failures: number): PushLane {
+    const map = this.#map
+    const lane = new PushLane({
+      stream: this.#forLanes,
+      openRequest: (events) => this.#options.openRequest(place, events),
+      unreachedMs: () => place.connection.unreachedMs(),
+      namesShard: place.shard !== undefined,
+      hasBot: (botId) => map.placeOf(botId) === place,
+      failures,
+    })
+    this.#lanes.set(place, lane)
+    if (this.#isDealing) lane.retire()
+    return lane
+  }
+
+  /** Has all lanes retire if there are other groups. */
+  #hasOtherLanes(): boolean {
+    const { groups } = this.#options
+    groups.refreshOld()
+    if (!this.#isDealing && groups.map !== this.#map) {
+      this.#isDealing = true
+      for (const lane of this.#lanes.values()) lane.retire()
+    }
+    return this.#isDealing
+  }
+
+  /** Deals all pairs to new lanes once no lane has any under way. */
+  #dealWhenIdle(): void {
+    const lanes = [...this.#lanes.values()]
+    if (!this.#isDealing || !lanes.every(({ isIdle }) => isIdle)) return
+    this.#isDealing = false
+    this.#lanes.clear()
+    this.#map = this.#options.groups.map
+    // Other groups are no reason to try forever.
+    const failures = Math.max(...lanes.map((lane) => lane.failures))
+    const pairs = lanes.flatMap((lane) => lane.takeUnsent()).toSorted((a, b) => a.nth - b.nth)
+    for (const pair of pairs) {
+      const place = this.#map.placeOf(pair.botId)
+      const lane = this.#lanes.get(place) ?? this.#newLane(place, failures)
+      lane.add(pair)
+    }
+  }
+
+  #settle(pair: Pair, line: string): void {
     const read = lineOutcome(line)
     if (!(read instanceof PostboteClientError)) {
       this.#flow.remove(pair.bytes)
@@ -280,52 +280,5 @@ export class PushStream<Payloads extends UpdatePayloads = AnyPayloads> {
   #fail(pair: Pair, error: PostboteClientError): void {
     this.#flow.remove(pair.bytes)
     pair.reject(pair.mayBeStored ? withUnknownOutcome(error) : error)
-  }
-
-  /** Handles the end of a request, either a normal end by the server or an error. */
-  #onEnd(error: PostboteClientError | undefined): void {
-    this.#request = undefined
-    this.#takeBack(error)
-    this.#expectResults()
-    if (this.#unsent.length > 0) this.#reopen(error)
-    this.#flow.wake()
-  }
-
-  /**
-   * Puts the pairs without a result before all unsent ones. If the server ended its response normally, it stored none of them.
-   */
-  #takeBack(error: PostboteClientError | undefined): void {
-    const isLost = error?.isOutcomeUnknown === true
-    const unanswered = this.#sent
-    this.#sent = []
-    for (const pair of unanswered) {
-      pair.mayBeStored ||= isLost
-      if (isLost && !pair.isRepeatable) this.#fail(pair, error)
-    }
-    const again = isLost ? unanswered.filter(({ isRepeatable }) => isRepeatable) : unanswered
-    this.#unsent = [...again, ...this.#unsent]
-  }
-
-  #reopen(ended: PostboteClientError | undefined): void {
-    if (ended === undefined && this.#results > 0) {
-      this.#schedule()
-      return
-    }
-    this.#failures += 1
-    const { settings, surroundings, onRetry } = this.#options
-    const error = ended ?? new PostboteClientError('CONNECTION_LOST')
-    const unreachedMs = this.#options.unreachedMs()
-    const failed = { error, attempt: this.#failures, isRepeatable: true, unreachedMs }
-    const delayMs = retryDelayMs(failed, settings, surroundings.random)
-    if (delayMs === undefined) {
-      this.#failures = 0
-      for (const pair of [...this.#held.clear(), ...this.#unsent.splice(0)]) this.#fail(pair, error)
-      return
-    }
-    onRetry?.({ error, attempt: failed.attempt, delayMs })
-    this.#reopening = surroundings.clock.after(delayMs, () => {
-      this.#reopening = undefined
-      this.#schedule()
-    })
   }
 }

@@ -13,6 +13,8 @@ import { PostboteClientError, withoutKey } from './postbote-client-error.ts'
 /** Where the server is and how to connect to it. */
 export interface ServerConnectionOptions {
   readonly url?: string | URL | undefined
+  /** The option that `url` comes from, for errors. Default: `url`. */
+  readonly urlOption?: string
   readonly socketPath?: string | undefined
   readonly key: string
   readonly connections: number
@@ -120,12 +122,8 @@ export class ServerConnection {
     { signal, idleMs = 0, isLast = false }: OpenOptions,
   ): Promise<Dispatcher.ResponseData> {
     try {
-      const { method, body } = call
       return await this.#pool.request({
-        method,
-        path: this.#pathPrefix + call.path,
-        headers: { ...this.#headers, ...call.headers },
-        ...(body === undefined ? {} : { body }),
+        ...this.requestOf(call),
         ...(signal === undefined ? {} : { signal }),
         headersTimeout: idleMs,
         bodyTimeout: idleMs,
@@ -201,17 +199,18 @@ export class ServerConnection {
     )
   }
 
-  /** Returns a client with a connection for one stream. The caller destroys it when the stream's request is over. */
+  /** Returns a client with a connection for one request. The caller destroys it when the request is over. */
   streamClient(): Client {
     return new Client(this.#origin, { connect: this.#connect })
   }
 
-  /** The options common to all stream requests. */
-  get streamRequest(): Dispatcher.RequestOptions & { readonly method: 'POST' } {
+  /** Returns the options of a request, for `streamClient` or the pool. It has no time limits. */
+  requestOf({ method, path, headers, body }: PrivateCall): Dispatcher.RequestOptions {
     return {
-      method: 'POST',
-      path: `${this.#pathPrefix}/v1/updates`,
-      headers: { ...this.#headers, 'content-type': 'application/x-ndjson' },
+      method,
+      path: this.#pathPrefix + path,
+      headers: { ...this.#headers, ...headers },
+      ...(body === undefined ? {} : { body }),
       headersTimeout: 0,
       bodyTimeout: 0,
     }
@@ -249,7 +248,7 @@ function parsed(text: string): unknown {
   return response
 }
 
-function placeOf({ url, socketPath }: ServerConnectionOptions): {
+function placeOf({ url, urlOption = 'url', socketPath }: ServerConnectionOptions): {
   readonly origin: string
   readonly pathPrefix: string
 } {
@@ -258,11 +257,15 @@ function placeOf({ url, socketPath }: ServerConnectionOptions): {
     return { origin: 'http://localhost', pathPrefix: '' }
   }
   const place = String(url ?? 'http://127.0.0.1:8082')
-  if (!URL.canParse(place)) throw new TypeError('url: expected a URL such as http://127.0.0.1:8082')
+  if (!URL.canParse(place)) {
+    throw new TypeError(`${urlOption}: expected a URL such as http://127.0.0.1:8082`)
+  }
   const { protocol, origin, pathname, search, hash, username, password } = new URL(place)
   const isPlain = `${search}${hash}${username}${password}` === ''
   if (!/^https?:$/.test(protocol) || !isPlain) {
-    throw new TypeError('url: expected http or https, a host, and optionally a port and a path')
+    throw new TypeError(
+      `${urlOption}: expected http or https, a host, and optionally a port and a path`,
+    )
   }
   return { origin, pathPrefix: pathname.replace(/(?<!\/)\/+$/, '') }
 }

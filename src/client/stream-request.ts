@@ -8,25 +8,20 @@
 import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { Client, Dispatcher } from 'undici'
+import type { LanePlace } from './lane-map.ts'
 import { clientResponseBytesMax } from './limits.ts'
 import { responseError } from './response-error.ts'
 import type { PairRequest, PairRequestEvents } from './pair-request.ts'
 import { PostboteClientError } from './postbote-client-error.ts'
-import { type ServerConnection, toClientError } from './server-connection.ts'
+import { toClientError } from './server-connection.ts'
 import { kib } from '../limits.ts'
-
-/** The part of ServerConnection that a stream's request uses. */
-export type StreamConnection = Pick<
-  ServerConnection,
-  'streamClient' | 'streamRequest' | 'withoutKey'
->
 
 /** A line of the response to a stream may have this many characters: a result has 50, an error a few hundred. */
 const clientResultLengthMax = 64 * kib
 
 /** Sends one stream request. It starts when it is constructed. */
 export class StreamRequest implements PairRequest {
-  readonly #connection: StreamConnection
+  readonly #place: LanePlace
   readonly #events: PairRequestEvents
   readonly #source: PairSource
   readonly #client: Client
@@ -34,11 +29,11 @@ export class StreamRequest implements PairRequest {
   #reason: PostboteClientError | undefined
   readonly ended: Promise<PostboteClientError | undefined>
 
-  constructor(connection: StreamConnection, events: PairRequestEvents) {
-    this.#connection = connection
+  constructor(place: LanePlace, events: PairRequestEvents) {
+    this.#place = place
     this.#events = events
     this.#source = new PairSource(() => events.take())
-    this.#client = connection.streamClient()
+    this.#client = place.connection.streamClient()
     this.ended = this.#run()
   }
 
@@ -56,15 +51,18 @@ export class StreamRequest implements PairRequest {
   }
 
   async #run(): Promise<PostboteClientError | undefined> {
+    const { connection, shard } = this.#place
+    const path = shard === undefined ? '/v1/updates' : `/v1/updates?shard=${shard}`
+    const headers = { 'content-type': 'application/x-ndjson' }
     try {
       const response = await this.#client.request({
-        ...this.#connection.streamRequest,
+        ...connection.requestOf({ method: 'POST', path, headers }),
         body: this.#source,
         signal: this.#controller.signal,
       })
       if (response.statusCode !== 200) {
         const refusal = responseError(response, await refusalText(response.body))
-        throw this.#connection.withoutKey(refusal)
+        throw connection.withoutKey(refusal)
       }
       await this.#read(response)
       return undefined

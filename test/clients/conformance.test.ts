@@ -9,7 +9,7 @@ import { conform } from '../../clients/conformance/conform.ts'
 import { conformanceClients } from '../../clients/conformance/conformance-clients.ts'
 import { Driver } from '../../clients/conformance/driver.ts'
 import { writeResults } from '../../clients/conformance/results.ts'
-import { scenarios } from '../../clients/conformance/scenarios.ts'
+import { allScenarios } from '../../clients/conformance/shard-scenarios.ts'
 
 const isLong = process.env['CONFORMANCE_PAIRS'] !== undefined
 const count = Number(process.env['CONFORMANCE_PAIRS'] ?? 1_000)
@@ -24,7 +24,7 @@ describe('clients for producers', { concurrency: isLong ? 1 : conformanceClients
     const missing = client.prepare()
     const options = { skip: missing ?? false, concurrency: lanes }
     test(`${client.name}: the client conforms`, options, async (t) => {
-      const all = scenarios.flatMap((scenario) =>
+      const all = allScenarios.flatMap((scenario) =>
         scenario.modes.map((mode) => ({ scenario, mode })),
       )
       const left = all.values()

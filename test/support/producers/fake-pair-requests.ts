@@ -21,6 +21,8 @@ export class FakePairRequest implements PairRequest {
   #finish: (error: PostboteClientError | undefined) => void = () => undefined
   readonly ended: Promise<PostboteClientError | undefined>
   isEnded = false
+  /** Whether the response of a request that was ended ends by `finish`, after the results of what was sent. */
+  endsLate = false
   wakes = 0
   /** All bytes that were taken. */
   sent = ''
@@ -38,7 +40,7 @@ export class FakePairRequest implements PairRequest {
 
   end(): void {
     this.isEnded = true
-    this.#finish(undefined)
+    if (!this.endsLate) this.#finish(undefined)
   }
 
   destroy(reason: PostboteClientError): void {
