@@ -97,24 +97,22 @@ export class FakeServer {
     response.on('error', () => undefined)
     this.#checkHead(request)
     const { method = '', url = '' } = request
-    if (method === 'GET' && url === '/v1/shards') {
+    if (`${method} ${url}` === 'GET /v1/shards') {
       this.shards.answer(response)
       return
     }
     const [isStream, shard] = /^\/v1\/updates(?:\?shard=(.*))?$/.exec(url) ?? []
     this.#requests += 1
     const refusal = this.scenario.requestAction(this.#requests, shard)
-    if (refusal !== undefined) {
-      this.#refuseRequest(request, response, refusal)
-      return
-    }
-    if (method === 'POST' && isStream !== undefined) {
-      new FakeStream(response, shard, this).start()
-      return
-    }
-    if (this.scenario.isStalled) return
+    if (refusal !== undefined) this.#refuseRequest(request, response, refusal)
+    else if (isStream !== undefined) new FakeStream(response, shard, this).start()
+    else if (!this.scenario.isStalled) await this.#single(request, response)
+  }
+
+  async #single(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = await textOf(request)
     if (text === undefined) return
+    const { method = '', url = '' } = request
     const [, bot] = /^\/v1\/bots\/(\d+)\/updates(?:\?|$)/.exec(url) ?? []
     if (method === 'POST' && bot !== undefined) this.#push(Number(bot), text, response)
     else this.#call(`${method} ${url}`, text, response)

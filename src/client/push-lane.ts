@@ -152,16 +152,16 @@ export class PushLane {
   #open(): void {
     this.#results = 0
     const reading = this.#stream.refreshed()
-    if (reading === undefined) {
-      this.#openRequest()
-      return
-    }
+    if (reading === undefined) this.#openRequest()
+    else void this.#openAfter(reading)
+  }
+
+  async #openAfter(reading: Promise<PostboteClientError | undefined>): Promise<void> {
     this.#isOpening = true
-    void reading.then((failure) => {
-      this.#isOpening = false
-      if (failure === undefined) this.#openRequest()
-      else this.#onEnd(failure)
-    })
+    const failure = await reading
+    this.#isOpening = false
+    if (failure === undefined) this.#openRequest()
+    else this.#onEnd(failure)
   }
 
   #openRequest(): void {

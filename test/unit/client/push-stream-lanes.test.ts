@@ -1,5 +1,6 @@
 /** A stream at a server that tells its groups of shards. With eight shards, the bots 101 to 104 have 5, 0, 4 and 7. */
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
 import { clientDefaults } from '../../../src/client/client-options.ts'
 import { PostboteClientError } from '../../../src/client/postbote-client-error.ts'
@@ -236,8 +237,8 @@ test('close waits for the results of every connection, and ends each', async () 
 test('close gives up what waits for the groups, and for other groups', async () => {
   for (const isDealing of [false, true]) {
     const { stream, groups: of, push, requestFor, requests, clock } = openLanes()
-    let answer = (): void => undefined
-    const reading = new Promise<undefined>((resolve) => (answer = () => resolve(undefined)))
+    const answered = new EventEmitter()
+    const reading = once(answered, 'answered').then(() => undefined)
     if (!isDealing) of.reading = reading
     const outcomes = push(['a'], 101)
     await settle()
@@ -250,7 +251,7 @@ test('close gives up what waits for the groups, and for other groups', async () 
     const closed = stream.close({ timeoutMs: 10 })
     await clock.advance(10)
     await closed
-    answer()
+    answered.emit('answered')
     await settle()
     assert.deepEqual([...new Set(outcomes.map(({ code }) => code))], ['CLOSED'])
     assert.deepEqual([requests.length, clock.timers], [isDealing ? 1 : 0, 0])
